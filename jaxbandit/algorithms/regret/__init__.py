@@ -1,0 +1,35 @@
+"""K-armed algorithms for regret, one factory a name.
+
+A factory shadows the submodule of the same name here: for what else a module holds, import from its full path.
+"""
+
+from jaxbandit.algorithms.regret.bayes_ucb import bayes_ucb
+from jaxbandit.algorithms.regret.dmed import dmed
+from jaxbandit.algorithms.regret.epsilon_greedy import epsilon_greedy
+from jaxbandit.algorithms.regret.imed import imed
+from jaxbandit.algorithms.regret.kl_ucb import kl_ucb
+from jaxbandit.algorithms.regret.kl_ucb_empirical import kl_ucb_empirical
+from jaxbandit.algorithms.regret.moss import moss
+from jaxbandit.algorithms.regret.thompson import thompson
+from jaxbandit.algorithms.regret.ucb import ucb, ucb1
+from jaxbandit.algorithms.regret.ucb_v import ucb_v
+from jaxbandit.algorithms.regret.ucboost import ucboost, ucboost_eps, ucboost_lb
+from jaxbandit.algorithms.regret.uniform import uniform
+
+__all__ = [
+    "bayes_ucb",
+    "dmed",
+    "epsilon_greedy",
+    "imed",
+    "kl_ucb",
+    "kl_ucb_empirical",
+    "moss",
+    "thompson",
+    "ucb",
+    "ucb1",
+    "ucb_v",
+    "ucboost",
+    "ucboost_eps",
+    "ucboost_lb",
+    "uniform",
+]

@@ -1,0 +1,65 @@
+"""Epsilon-greedy: Sutton and Barto (2018), Reinforcement Learning, section 2.4; Auer et al. (2002), Fig. 3.
+
+Epsilon is constant as in the former, so that regret is linear (Auer's epsilon_n = min(1, c K / (d^2 n)) needs the gap).
+Differs: every arm is pulled once first, and ties of the greedy arm go to the lowest instead of a random one.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxbandit import checks
+from jaxbandit.algorithms.regret.uniform import arm_of
+from jaxbandit.base import Algorithm, never
+from jaxbandit.estimators import counts as estimator
+from jaxbandit.numerics import argmax, as_float
+from jaxbandit.types import Array, Key, Scalar
+
+
+class EpsilonGreedyState(NamedTuple):
+    """Empirical means, and the round that says when the first pulls are over."""
+
+    round: Array  # int32[], the round about to be played, from 1
+    counts: Array  # int32[num_arms]
+    means: Array  # float[num_arms]
+
+
+def epsilon_greedy(num_arms: int, *, epsilon: Scalar = 0.1) -> Algorithm:
+    """Return the policy that pulls a uniformly random arm with probability epsilon, else the best empirical mean.
+
+    Args:
+      num_arms: number of arms, >= 1, static.
+      epsilon: probability of exploring, in [0, 1], traced. An exploring round may draw the greedy arm too.
+
+    Returns:
+      An Algorithm with actions int32[] in [0, num_arms) and rewards float[].
+
+    Raises:
+      ValueError: num_arms or a concrete epsilon is out of range.
+
+    Source: Sutton and Barto (2018), equation (2.2) and the boxed algorithm of section 2.4.
+    """
+    num_arms = checks.integer("epsilon_greedy", "num_arms", num_arms, 1)
+    epsilon = checks.number("epsilon_greedy", "epsilon", epsilon, low=0.0, high=1.0)
+
+    def init(key: Key) -> EpsilonGreedyState:
+        start = estimator.init(num_arms)
+        return EpsilonGreedyState(jnp.ones((), jnp.int32), start.counts, start.means)
+
+    def noise(key: Key) -> Array:
+        return jax.random.uniform(key, (2,))  # the coin, then the arm
+
+    def select(noise: Array, state: EpsilonGreedyState, context: None) -> Array:
+        greedy = argmax(state.means)
+        action = jnp.where(noise[0] < as_float(epsilon), arm_of(noise[1], num_arms), greedy)
+        return jnp.where(state.round <= num_arms, state.round - 1, action)
+
+    def update(state: EpsilonGreedyState, context: None, action: Array, reward: Array) -> EpsilonGreedyState:
+        counts, means, _ = estimator.update(state.counts, state.means, action, reward)
+        return EpsilonGreedyState(state.round + 1, counts, means)
+
+    def recommend(state: EpsilonGreedyState) -> Array:
+        return argmax(jnp.where(state.counts > 0, state.means, -jnp.inf))
+
+    return Algorithm(init=init, noise=noise, select=select, update=update, recommend=recommend, stop=never())

@@ -1,0 +1,68 @@
+"""Empirical KL-UCB (Cappe, Garivier, Maillard, Munos, Stoltz 2013, Algorithm 1; Liu et al. 2018, Appendix D).
+
+The support is a fixed grid in place of the values seen so far: exact when rewards lie on it, as Bernoulli rewards do
+on two atoms; otherwise rewards are rounded up to it, which keeps the index an upper bound.
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+
+from jaxbandit import checks
+from jaxbandit.base import Algorithm, never, none
+from jaxbandit.numerics import argmax, as_float, exploration_level
+from jaxbandit.solvers.empirical_kl import empirical_upper
+from jaxbandit.types import Array, Key, Scalar
+
+
+class EmpiricalState(NamedTuple):
+    """How often each arm gave each atom."""
+
+    round: Array  # int32[], the round about to be played, from 1
+    counts: Array  # int32[num_arms]
+    seen: Array  # int32[num_arms, num_atoms]
+
+
+def kl_ucb_empirical(num_arms: int, *, num_atoms: int = 2, c: Scalar = 0.0) -> Algorithm:
+    """Return empirical KL-UCB on the atoms i / (num_atoms - 1), i = 0 .. num_atoms - 1.
+
+    Args:
+      num_arms: number of arms, at least 1; static.
+      num_atoms: number of atoms, at least 2, the first 0 and the last 1; static.
+      c: weight of log log t, at least 0 (the theorems use 3, the paper's experiments 0); traced.
+
+    Returns:
+      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1].
+
+    Raises:
+      ValueError: num_arms, num_atoms or c is out of range.
+
+    Source: Liu, Wang, Buccapatnam, Shroff (2018), Appendix D, Lemma 10.
+    """
+    num_arms = checks.integer("kl_ucb_empirical", "num_arms", num_arms, 1)
+    num_atoms = checks.integer("kl_ucb_empirical", "num_atoms", num_atoms, 2)
+    checks.number("kl_ucb_empirical", "c", c, low=0.0)
+
+    def init(key: Key) -> EmpiricalState:
+        counts = jnp.zeros(num_arms, jnp.int32)
+        return EmpiricalState(jnp.ones((), jnp.int32), counts, jnp.zeros((num_arms, num_atoms), jnp.int32))
+
+    def select(noise: None, state: EmpiricalState, context: None) -> Array:
+        pulls = as_float(jnp.maximum(state.counts, 1))
+        weights = as_float(state.seen) / jnp.expand_dims(pulls, -1)
+        atoms = as_float(jnp.arange(num_atoms, dtype=jnp.int32)) / (num_atoms - 1)
+        index = empirical_upper(jnp.expand_dims(atoms, 0), weights, exploration_level(state.round, c) / pulls)
+        return jnp.where(state.round <= num_arms, state.round - 1, argmax(index))
+
+    def update(state: EmpiricalState, context: None, action: Array, reward: Array) -> EmpiricalState:
+        # The slack keeps a reward that lies on an atom up to rounding from moving to the next one.
+        slack = 4 * num_atoms * float(jnp.finfo(reward.dtype).eps)
+        atom = jnp.ceil(reward * (num_atoms - 1) - slack).astype(jnp.int32)
+        arm = jnp.arange(num_arms, dtype=jnp.int32) == action
+        hit = jnp.expand_dims(arm, 1) & jnp.expand_dims(jnp.arange(num_atoms, dtype=jnp.int32) == atom, 0)
+        return EmpiricalState(state.round + 1, state.counts + arm.astype(jnp.int32), state.seen + hit.astype(jnp.int32))
+
+    def recommend(state: EmpiricalState) -> Array:
+        return argmax(state.counts)
+
+    return Algorithm(init=init, noise=none(), select=select, update=update, recommend=recommend, stop=never())

@@ -1,0 +1,48 @@
+"""MOSS: Audibert and Bubeck (2009), Fig. 1; without a horizon MOSS-anytime of Degenne and Perchet (2016).
+
+Index of an arm pulled s times: mean + sqrt(log+(n / (K s)) / s) for the horizon n; anytime, n is the round t and the
+logarithm is multiplied by (1 + alpha) / 2 with alpha = 1.35, the value of the paper's regret bound.
+"""
+
+import math
+
+import jax.numpy as jnp
+
+from jaxbandit import checks
+from jaxbandit.algorithms.regret.index_policy import IndexState, index_policy
+from jaxbandit.base import Algorithm
+from jaxbandit.numerics import as_float
+from jaxbandit.types import Array
+
+ANYTIME_ALPHA = 1.35
+
+
+def moss(num_arms: int, *, horizon: int | None = None) -> Algorithm:
+    """Return the minimax optimal strategy MOSS: regret of order sqrt(num_arms horizon) whatever the gaps.
+
+    Args:
+      num_arms: number of arms, >= 1, static.
+      horizon: rounds it is tuned for, >= 1, static; None for the anytime index.
+
+    Returns:
+      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1].
+
+    Raises:
+      ValueError: num_arms or horizon is not a positive integer.
+
+    Source: Audibert and Bubeck (2009), Minimax policies for adversarial and stochastic bandits, COLT; Degenne and
+      Perchet (2016), Anytime optimal algorithms in stochastic multi-armed bandits, ICML.
+    """
+    num_arms = checks.integer("moss", "num_arms", num_arms, 1)
+    if horizon is not None:
+        horizon = checks.integer("moss", "horizon", horizon, 1)
+
+    def index(state: IndexState) -> Array:
+        log_ratio = -jnp.log(num_arms * as_float(state.counts))  # log(1 / (K s))
+        if horizon is None:
+            log_ratio = (1 + ANYTIME_ALPHA) / 2 * (jnp.log(as_float(state.round)) + log_ratio)
+        else:
+            log_ratio = math.log(horizon) + log_ratio
+        return state.means + jnp.sqrt(jnp.maximum(log_ratio, 0.0)) * state.inverse_sqrt_counts
+
+    return index_policy("moss", num_arms, index)

@@ -1,0 +1,79 @@
+"""UCB-V: Audibert, Munos and Szepesvari (2009), equation (1), exploration function E_{s,t} = zeta log t.
+
+Index of an arm pulled s times, for rewards in [0, 1] (b = 1): mean + sqrt(2 V E / s) + 3 c E / s, where V is the
+empirical variance with divisor s. Differs: the first pulls are in the order of the arms, ties go to the lowest arm.
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+
+from jaxbandit import checks
+from jaxbandit.base import Algorithm, never, none
+from jaxbandit.estimators import counts as estimator
+from jaxbandit.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.types import Array, Key, Scalar
+
+
+class UcbVState(NamedTuple):
+    """Means and centred second moments, and what the index needs of them, renewed for the pulled arm alone."""
+
+    round: Array  # int32[], the round about to be played, from 1
+    counts: Array  # int32[num_arms]
+    means: Array  # float[num_arms]
+    squares: Array  # float[num_arms], sum of (reward - mean)^2 by Welford's recursion: never negative, 0 if constant
+    spread: Array  # float[num_arms], sqrt(2 V / counts)
+    inverse_counts: Array  # float[num_arms], 1 / counts, inf where never pulled
+
+
+def ucb_v(num_arms: int, *, zeta: Scalar = 1.2, c: Scalar = 1.0) -> Algorithm:
+    """Return UCB-V, whose width follows each arm's empirical variance.
+
+    Args:
+      num_arms: number of arms, >= 1, static.
+      zeta: factor of log t in the exploration function, > 0, traced. The paper proves logarithmic regret for
+        zeta > 1 at c = 1, with the constant 10 at the default 1.2, and shows it polynomial for zeta < 1.
+      c: factor of the bias term 3 E / s, >= 0, traced. Below 1 / (3 zeta) the regret can be polynomial.
+
+    Returns:
+      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1].
+
+    Raises:
+      ValueError: num_arms or a concrete hyperparameter is out of range.
+
+    Source: Audibert, Munos, Szepesvari (2009), Exploration-exploitation tradeoff using variance estimates in
+      multi-armed bandits, Theoretical Computer Science 410.
+    """
+    num_arms = checks.integer("ucb_v", "num_arms", num_arms, 1)
+    zeta = checks.number("ucb_v", "zeta", zeta, low=0.0, open_low=True)
+    c = checks.number("ucb_v", "c", c, low=0.0)
+
+    def init(key: Key) -> UcbVState:
+        start = estimator.init(num_arms)
+        zeros = jnp.zeros(num_arms)
+        return UcbVState(jnp.ones((), jnp.int32), start.counts, start.means, zeros, zeros, jnp.full(num_arms, jnp.inf))
+
+    def select(noise: None, state: UcbVState, context: None) -> Array:
+        exploration = as_float(zeta) * jnp.log(as_float(state.round))
+        spread = state.spread * jnp.sqrt(exploration)
+        index = state.means + (spread + state.inverse_counts * (3 * as_float(c) * exploration))
+        best = argmax(index)  # before every arm is pulled it may be NaN: not used then
+        return jnp.where(state.round <= num_arms, state.round - 1, best)
+
+    def update(state: UcbVState, context: None, action: Array, reward: Array) -> UcbVState:
+        counts, means, n = estimator.update(state.counts, state.means, action, reward)
+        before, after = get_at(state.means, action), get_at(means, action)
+        squares = get_at(state.squares, action) + (reward - before) * (reward - after)
+        return UcbVState(
+            round=state.round + 1,
+            counts=counts,
+            means=means,
+            squares=set_at(state.squares, action, squares),
+            spread=set_at(state.spread, action, jnp.sqrt(2 * squares) / n),
+            inverse_counts=set_at(state.inverse_counts, action, 1 / n),
+        )
+
+    def recommend(state: UcbVState) -> Array:
+        return argmax(state.counts)
+
+    return Algorithm(init=init, noise=none(), select=select, update=update, recommend=recommend, stop=never())

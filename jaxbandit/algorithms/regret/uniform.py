@@ -1,0 +1,56 @@
+"""Uniform exploration: every round a uniformly random arm; the baseline whose regret is linear.
+
+No paper. The recommendation is the arm of largest empirical mean, ties to the lowest (the counts say nothing here).
+"""
+
+import jax
+import jax.numpy as jnp
+
+from jaxbandit import checks
+from jaxbandit.base import Algorithm, never
+from jaxbandit.estimators import counts as estimator
+from jaxbandit.estimators.counts import Counts
+from jaxbandit.numerics import argmax
+from jaxbandit.types import Array, Key
+
+
+def arm_of(u: Array, num_arms: int) -> Array:
+    """Arm floor(u num_arms) of a uniform u in [0, 1): below num_arms even after rounding, as u <= 1 - eps.
+
+    One word of chance where an exact integer draw takes two; the bias of an arm is below num_arms 2^-23 in float32.
+    """
+    return jnp.floor(u * num_arms).astype(jnp.int32)
+
+
+def uniform(num_arms: int) -> Algorithm:
+    """Return the policy that ignores what it has seen.
+
+    Args:
+      num_arms: number of arms, >= 1, static.
+
+    Returns:
+      An Algorithm with actions int32[] in [0, num_arms) and rewards float[].
+
+    Raises:
+      ValueError: num_arms is not a positive integer.
+    """
+    num_arms = checks.integer("uniform", "num_arms", num_arms, 1)
+
+    def init(key: Key) -> Counts:
+        return estimator.init(num_arms)
+
+    def noise(key: Key) -> Array:
+        return jax.random.uniform(key)
+
+    def select(noise: Array, state: Counts, context: None) -> Array:
+        return arm_of(noise, num_arms)
+
+    def update(state: Counts, context: None, action: Array, reward: Array) -> Counts:
+        counts, means, _ = estimator.update(state.counts, state.means, action, reward)
+        return Counts(counts, means)
+
+    def recommend(state: Counts) -> Array:
+        # An arm never pulled has mean 0, which would beat negative means.
+        return argmax(jnp.where(state.counts > 0, state.means, -jnp.inf))
+
+    return Algorithm(init=init, noise=noise, select=select, update=update, recommend=recommend, stop=never())

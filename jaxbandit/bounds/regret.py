@@ -1,0 +1,134 @@
+"""Asymptotic lower bounds on regret: constant * log(t) (Lai and Robbins 1985; Burnetas and Katehakis 1996).
+
+A policy whose regret is o(t^a) on every instance of a class, for every a > 0, pulls a suboptimal arm about
+log(t) / K times or more, K the least divergence from the arm's law to a law of the class with a mean above
+the best arm's. The class is that of one-parameter laws for `bernoulli` and `gaussian`, of every law on [0, 1]
+for `beta` and `table`, since no policy here is told more. Concrete numbers in NumPy and float64: not traced.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import optimize, special
+
+from jaxbandit import checks
+
+_TIE = 1e-9  # a smaller gap is taken for the rounding of a tie: it could not be told in 1e18 pulls
+
+
+def bernoulli_kl(p: ArrayLike, q: ArrayLike) -> np.ndarray:
+    """Return kl(Bernoulli(p), Bernoulli(q)), broadcast: 0 where p = q, inf where q is 0 or 1 and p is not."""
+    p, q = np.asarray(p, np.float64), np.asarray(q, np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # log1p of relative differences: kl is of the order of their squares and drowns in the error of p / q.
+        ones = np.where(p > 0, -p * np.log1p((q - p) / p), 0.0)
+        zeros = np.where(p < 1, -(1 - p) * np.log1p((p - q) / (1 - p)), 0.0)
+    return np.maximum(ones + zeros, 0.0)
+
+
+def gaussian_kl(mean: ArrayLike, other: ArrayLike, sigma: ArrayLike = 1.0) -> np.ndarray:
+    """Return (mean - other)^2 / (2 sigma^2), the divergence of normal laws of standard deviation sigma."""
+    return np.square(np.asarray(mean, np.float64) - np.asarray(other, np.float64)) / (2 * np.square(sigma))
+
+
+def k_inf(rewards: Any, weights: Any, mean: float) -> float:
+    """Return the least divergence from a law on [0, 1] to any law on [0, 1] with mean at least `mean`.
+
+    By duality it is the maximum over s in [0, 1] of E log(1 - s (X - mean) / (1 - mean)), concave in s (Honda
+    and Takemura 2010). It is at least kl(E X, mean), with equality for Bernoulli laws.
+
+    Args:
+      rewards: float[n] in [0, 1], the law's atoms (for a law with a density: the nodes of a quadrature).
+      weights: float[n], their probabilities, which sum to 1.
+      mean: in [0, 1].
+    """
+    rewards = checks.array("k_inf", "rewards", rewards, low=0.0, high=1.0)
+    weights = checks.array("k_inf", "weights", weights, low=0.0, high=1.0)
+    if rewards.shape != weights.shape or abs(weights.sum() - 1) > 1e-9:
+        raise ValueError(
+            f"k_inf: weights has shape {weights.shape} and sum {weights.sum():g}, must have rewards' "
+            f"shape {rewards.shape} and sum 1"
+        )
+    checks.number("k_inf", "mean", mean, low=0.0, high=1.0)
+    return _k_inf(1 - rewards, weights, 1 - mean)
+
+
+def _k_inf(shortfalls: np.ndarray, weights: np.ndarray, shortfall: float) -> float:
+    """k_inf of 1 - X at 1 - mean: near X = 1 the difference from 1 is what keeps its digits."""
+    if weights @ shortfalls <= shortfall:
+        return 0.0
+    if shortfall == 0:
+        return np.inf
+    ratios = shortfalls / shortfall
+
+    def slope(s: float) -> float:
+        return float(weights @ ((ratios - 1) / ((1 - s) + s * ratios)))
+
+    # Just inside s = 1, where an atom at 1 makes the slope -inf and the logarithm too.
+    inside = 1 - 1e-15
+    s = inside if slope(inside) >= 0 else float(optimize.brentq(slope, 0.0, inside, xtol=1e-14))  # type: ignore
+    return float(weights @ np.log((1 - s) + s * ratios))
+
+
+def _beta_quadrature(alpha: float, beta: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return nodes 1 - x and weights for a Beta law: trapezoidal rule in t, logit x = centre + scale sinh t.
+
+    The tails fall off as exp(-shape |logit|), and a large shape's peak has the width sqrt(1/alpha + 1/beta).
+    """
+    scale = min(np.pi, np.sqrt(1 / alpha + 1 / beta))
+    reach = np.arcsinh(max(10.0, 45 / (scale * min(alpha, beta))))
+    t = np.linspace(-reach, reach, 801)
+    logit = np.log(alpha / beta) + scale * np.sinh(t)
+    log_x, log_y = -np.logaddexp(0, -logit), -np.logaddexp(0, logit)
+    log_density = alpha * log_x + beta * log_y - special.betaln(alpha, beta)
+    weights = np.exp(log_density) * np.cosh(t)
+    return np.exp(log_y), weights / weights.sum()
+
+
+def bernoulli_regret_constant(means: Any) -> float:
+    """Return the sum of gap / kl(mean, best mean) over suboptimal arms, means float[num_arms] in [0, 1]."""
+    means = checks.array("bernoulli_regret_constant", "means", means, low=0.0, high=1.0)
+    return _sum(means.max() - means, bernoulli_kl(means, means.max()))
+
+
+def gaussian_regret_constant(means: Any, sigma: float = 1.0) -> float:
+    """Return the sum of 2 sigma^2 / gap over suboptimal arms, means float[num_arms], sigma > 0."""
+    means = checks.array("gaussian_regret_constant", "means", means)
+    checks.number("gaussian_regret_constant", "sigma", sigma, low=0.0, open_low=True)
+    return _sum(means.max() - means, gaussian_kl(means, means.max(), sigma))
+
+
+def beta_regret_constant(alpha: Any, beta: Any) -> float:
+    """Return the sum of gap / k_inf over suboptimal arms Beta(alpha[a], beta[a]), among all laws on [0, 1].
+
+    It is at most `bernoulli_regret_constant` of the same means, the level that policies with the Bernoulli
+    divergence tend to: the difference is what there is to gain by learning more of a law than its mean.
+    """
+    alpha = checks.array("beta_regret_constant", "alpha", alpha, low=0.0, open_low=True)
+    beta = checks.array("beta_regret_constant", "beta", beta, low=0.0, open_low=True)
+    if alpha.shape != beta.shape:
+        raise ValueError(f"beta_regret_constant: beta has shape {beta.shape}, must have alpha's, {alpha.shape}")
+    means = alpha / (alpha + beta)
+    shortfall = (beta / (alpha + beta))[means.argmax()]
+    divergences = [_k_inf(*_beta_quadrature(a, b), shortfall) for a, b in zip(alpha, beta, strict=True)]
+    return _sum(means.max() - means, np.array(divergences))
+
+
+def table_regret_constant(rewards: Any) -> float:
+    """Return the sum of gap / k_inf over suboptimal columns of float[num_rows, num_arms] in [0, 1]."""
+    rewards = checks.array("table_regret_constant", "rewards", rewards, ndim=2, low=0.0, high=1.0)
+    means = rewards.mean(axis=0)
+    weights = np.full(rewards.shape[0], 1 / rewards.shape[0])
+    divergences = [_k_inf(1 - column, weights, 1 - means.max()) for column in rewards.T]
+    return _sum(means.max() - means, np.array(divergences))
+
+
+def _sum(gaps: np.ndarray, divergences: np.ndarray) -> float:
+    suboptimal = gaps > _TIE
+    return float(np.sum(gaps[suboptimal] / divergences[suboptimal]))  # 0 where told at a glance
+
+
+def regret_lower_bound(constant: float, rounds: ArrayLike) -> np.ndarray:
+    """Return constant * log(t) at each t >= 1 of rounds: asymptotic, so an early regret may be less."""
+    return constant * np.log(np.asarray(rounds, np.float64))

@@ -1,0 +1,110 @@
+"""Refusals of bad arguments: one line that says where, what, got, allowed.
+
+Only concrete values can be judged; a traced value passes, and whatever it causes shows in the run's outcome code.
+"""
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+from jax.core import Tracer
+
+
+def _is_traced(value: Any) -> bool:
+    return isinstance(value, Tracer)
+
+
+def integer(where: str, name: str, value: Any, low: int, high: int | None = None) -> int:
+    """Return `value` as an int in [low, high]; raise ValueError otherwise."""
+    allowed = f"an integer >= {low}" if high is None else f"an integer in [{low}, {high}]"
+    try:
+        if isinstance(value, bool | np.bool_):
+            raise TypeError
+        result = operator.index(value)
+    except TypeError:
+        raise ValueError(f"{where}: {name} = {value!r}, must be {allowed}") from None
+    if result < low or (high is not None and result > high):
+        raise ValueError(f"{where}: {name} = {value!r}, must be {allowed}")
+    return result
+
+
+def number(
+    where: str,
+    name: str,
+    value: Any,
+    *,
+    low: float = -math.inf,
+    high: float = math.inf,
+    open_low: bool = False,
+    open_high: bool = False,
+) -> Any:
+    """Return the scalar `value` unchanged; raise ValueError unless it is finite and between `low` and `high`."""
+    if _is_traced(value):
+        if value.ndim:
+            raise ValueError(f"{where}: {name} has shape {value.shape}, must be a scalar")
+        return value
+    left, right = ("(" if open_low or low == -math.inf else "["), (")" if open_high or high == math.inf else "]")
+    allowed = f"a number in {left}{low:g}, {high:g}{right}"
+    if isinstance(value, str | bytes | bool | type(None)) or np.ndim(value):
+        raise ValueError(f"{where}: {name} = {value!r}, must be {allowed}")
+    try:
+        x = float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{where}: {name} = {value!r}, must be {allowed}") from None
+    inside = (x > low if open_low else x >= low) and (x < high if open_high else x <= high)
+    if not (math.isfinite(x) and inside):
+        raise ValueError(f"{where}: {name} = {value!r}, must be {allowed}")
+    return value
+
+
+def array(
+    where: str,
+    name: str,
+    value: Any,
+    *,
+    ndim: int = 1,
+    min_size: int = 1,
+    low: float = -math.inf,
+    high: float = math.inf,
+    open_low: bool = False,
+) -> Any:
+    """Return `value` as an array of `ndim` axes with entries in [low, high]; raise ValueError otherwise.
+
+    A concrete value comes back as float64 NumPy, so that a closure over it can be cast to either precision.
+    """
+    if not _is_traced(value):
+        try:
+            value = np.asarray(value, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"{where}: {name} = {value!r}, must be numbers in {ndim} axes") from None
+    if value.ndim != ndim:
+        raise ValueError(f"{where}: {name} has shape {value.shape}, must have {ndim} axes")
+    if value.shape[0] < min_size:
+        raise ValueError(f"{where}: {name} has {value.shape[0]} entries, must have at least {min_size}")
+    if isinstance(value, np.ndarray):
+        good = np.isfinite(value) & (value > low if open_low else value >= low) & (value <= high)
+        if not good.all():
+            at = tuple(int(i) for i in np.argwhere(~good)[0])
+            left = "(" if open_low or low == -math.inf else "["
+            right = ")" if high == math.inf else "]"
+            place = ", ".join(map(str, at))
+            raise ValueError(
+                f"{where}: {name}[{place}] = {float(value[at])!r}, must be in {left}{low:g}, {high:g}{right}"
+            )
+    return value
+
+
+def choice(where: str, name: str, value: Any, allowed: tuple[str, ...]) -> Any:
+    """Return `value` if it is one of `allowed`; raise ValueError, with the nearest name, otherwise."""
+    if value not in allowed:
+        raise ValueError(f"{where}: {name} = {value!r}, must be one of {', '.join(allowed)}{nearest(value, allowed)}")
+    return value
+
+
+def nearest(value: Any, allowed: Any) -> str:
+    """Return '; did you mean X?' for a misspelt name, or '' when nothing is near."""
+    import difflib  # only a refusal pays for it
+
+    close = difflib.get_close_matches(str(value), [str(a) for a in allowed], n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""

@@ -1,0 +1,234 @@
+"""The engine for a fixed horizon: tiles of runs, played in compiled chunks that the host drives.
+
+Memory is [runs, checkpoints], never [runs, horizon]. A run's numbers depend on (seed, run) alone.
+"""
+
+import hashlib
+import os
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit import checks
+from jaxbandit.base import Algorithm, Environment
+from jaxbandit.engine import keys
+from jaxbandit.engine.program import Program, sharded
+from jaxbandit.engine.single import SingleRun
+from jaxbandit.engine.tiles import Code, Job
+from jaxbandit.types import Device, Key, PyTree
+
+Make = Callable[[PyTree], tuple[Algorithm, Environment]]
+
+LANE_MULTIPLE = 16  # one 512-bit vector of float32: no scalar remainder loop, whose rounding could differ
+LANES_LEAST = 64  # shorter loops may be unrolled and rounded otherwise; below, a round costs its fixed overhead anyway
+TILE_BYTES = 1 << 20  # state and noise of a tile: what a core's second-level cache holds (benchmarks/RESULTS.md)
+TILE_MOST = 2048
+KEPT_PROGRAMS = 64
+# Twice the default vector width; the compiler falls back where the CPU does not have it.
+CPU_OPTIONS = {"xla_cpu_prefer_vector_width": 512, "xla_cpu_multi_thread_eigen": False}
+
+
+class Record(NamedTuple):
+    """What a fixed-horizon simulation leaves behind, as NumPy arrays."""
+
+    checkpoints: np.ndarray  # int64[checkpoints], the last is the horizon
+    regret: np.ndarray | None  # float[runs, checkpoints], or None if per_run was False
+    mean: np.ndarray  # float64[checkpoints], over runs
+    variance: np.ndarray  # float64[checkpoints], divisor runs - 1
+    pulls: np.ndarray | None  # int32[runs, num_arms], None if per_run was False or the state has no counts
+    pulls_mean: np.ndarray | None  # float64[num_arms]
+    recommendation: np.ndarray | None  # [runs, ...]
+    outcome: np.ndarray  # int8[runs], Outcome: STOPPED at the horizon, or NONFINITE
+    compile_seconds: float
+    run_seconds: float
+    run_steps: int  # rounds played by this call, over all runs
+    devices: list[str]  # platform of each device
+
+
+def default_checkpoints(horizon: int) -> np.ndarray:
+    """About 100 rounds, spaced logarithmically from 1 to the horizon, int64."""
+    return np.unique(np.rint(np.geomspace(1, horizon, 121)).astype(np.int64))
+
+
+def simulate_cell(
+    make: Make,
+    arguments: PyTree,
+    *,
+    horizon: int,
+    num_runs: int,
+    seed: int = 0,
+    checkpoints: Sequence[int] | None = None,
+    precision: Literal["float32", "float64"] = "float32",
+    per_run: bool = True,
+    tile: int | None = None,
+    workers: int | None = None,
+    devices: Sequence[Device] | None = None,
+    implementation: str = "threefry4x32",
+    checkpoint_dir: Path | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Record:
+    """Play num_runs independent runs of make(arguments) for horizon rounds.
+
+    Args:
+      make: gives the algorithm and the environment from traced arguments; compiled once per function and shapes, so
+        that another call with other numbers does not compile again.
+      arguments: any tree of arrays, traced.
+      horizon: rounds a run, >= 1.
+      num_runs: independent runs, >= 1.
+      seed: in [0, 2^32).
+      checkpoints: rounds at which regret is recorded, increasing; the horizon is added if it is not the last. Default:
+        about 100, logarithmically spaced.
+      precision: of everything but counts; the process-wide flag is not touched.
+      per_run: keep regret, pulls and recommendation of each run; otherwise only their means, in memory that does not
+        grow with num_runs.
+      tile: runs played side by side by one worker, default from the size of the state. Changes no number.
+      workers: threads that play tiles; default one a core on a CPU, else one. Changes no number.
+      devices: devices of one kind, default all; the runs of a tile are split between them.
+      implementation: "threefry4x32" (default) or "threefry2x32".
+      checkpoint_dir: where unfinished tiles are kept; calling again with the same arguments continues from there.
+      progress: called now and then, from worker threads, with the number of run-rounds played since the last call.
+
+    Raises:
+      ValueError: an argument out of range, or checkpoint_dir belongs to another simulation.
+      KeyboardInterrupt: after the state has been saved in checkpoint_dir.
+    """
+    horizon = checks.integer("simulate", "horizon", horizon, 1, 2**31 - 2 * 64)
+    num_runs = checks.integer("simulate", "num_runs", num_runs, 1, 2**31 - 1)
+    checks.choice("simulate", "precision", precision, ("float32", "float64"))
+    marks = _checkpoints(checkpoints, horizon)
+    devices = list(jax.devices() if devices is None else devices)
+    if workers is None:
+        workers = cores() if devices[0].platform == "cpu" and len(devices) == 1 else 1
+    workers = checks.integer("simulate", "workers", workers, 1)
+    if tile is not None:
+        checks.integer("simulate", "tile", tile, 1)
+
+    with jax.enable_x64(precision == "float64"):
+        root = keys.root_key(seed, implementation)
+        arguments = jax.tree.map(jnp.asarray, arguments)
+        begun = time.perf_counter()
+        code = _compiled(make, arguments, root, marks, num_runs, tile, workers, devices, implementation)
+        compile_seconds = time.perf_counter() - begun
+        identity = _identity(code, arguments, marks, seed, num_runs)
+        job = Job(code, arguments, root, marks, num_runs, per_run, checkpoint_dir, identity, progress)
+        begun = time.perf_counter()
+        job.play(workers)
+        run_seconds = time.perf_counter() - begun
+    return Record(
+        checkpoints=marks,
+        regret=job.arrays.get("regret"),
+        mean=job.moments.mean(),
+        variance=job.moments.variance(),
+        pulls=job.arrays.get("pulls"),
+        pulls_mean=None if job.pulls_total is None else job.pulls_total / num_runs,
+        recommendation=job.arrays.get("recommendation"),
+        outcome=job.outcome,
+        compile_seconds=compile_seconds,
+        run_seconds=run_seconds,
+        run_steps=job.run_steps,
+        devices=[device.platform for device in devices],
+    )
+
+
+def cores() -> int:
+    """Cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _checkpoints(checkpoints: Sequence[int] | None, horizon: int) -> np.ndarray:
+    if checkpoints is None:
+        return default_checkpoints(horizon)
+    marks = [checks.integer("simulate", f"checkpoints[{i}]", t, 1, horizon) for i, t in enumerate(checkpoints)]
+    for i in range(1, len(marks)):
+        if marks[i] <= marks[i - 1]:
+            raise ValueError(f"simulate: checkpoints[{i}] = {marks[i]} after {marks[i - 1]}, must be increasing")
+    if not marks or marks[-1] < horizon:
+        marks.append(horizon)
+    return np.array(marks, np.int64)
+
+
+def _lanes(lane_bytes: int, num_runs: int, tile: int | None, workers: int, num_devices: int) -> int:
+    """Runs a tile: small enough for the cache, and about the same number of tiles for every worker."""
+    unit = LANE_MULTIPLE * num_devices
+    if tile is None:
+        most = min(max(TILE_BYTES // max(lane_bytes, 1), LANES_LEAST), TILE_MOST) * num_devices
+        tiles = -(-num_runs // most)
+        if num_runs >= workers * LANES_LEAST:
+            tiles = -(-tiles // workers) * workers
+        tile = -(-num_runs // tiles)
+    return -(-max(tile, LANES_LEAST * num_devices) // unit) * unit
+
+
+_programs: OrderedDict[Any, Any] = OrderedDict()  # least recently used first
+_programs_lock = threading.Lock()
+
+
+def _kept(key: Any, construct: Callable[[], Any]) -> Any:
+    with _programs_lock:
+        if key in _programs:
+            _programs.move_to_end(key)
+            return _programs[key]
+    value = construct()
+    with _programs_lock:
+        _programs[key] = value
+        while len(_programs) > KEPT_PROGRAMS:
+            _programs.popitem(last=False)
+    return value
+
+
+def _compiled(
+    make: Make,
+    arguments: PyTree,
+    root: Key,
+    marks: np.ndarray,
+    num_runs: int,
+    tile: int | None,
+    workers: int,
+    devices: Sequence[Device],
+    implementation: str,
+) -> Code:
+    leaves, structure = jax.tree.flatten(arguments)
+    shapes = tuple((leaf.shape, leaf.dtype) for leaf in leaves)
+    key = (make, structure, shapes, len(marks), implementation, jax.enable_x64.value)
+    program: Program = _kept(key, lambda: Program(SingleRun(make, arguments, implementation), len(marks)))
+    lanes = _lanes(program.lane_bytes, num_runs, tile, workers, len(devices))
+
+    def compile() -> Code:
+        chosen: Any = program
+        if len(devices) > 1 or devices[0] != jax.devices()[0]:
+            chosen = sharded(program, arguments, root, lanes, devices)
+        options = CPU_OPTIONS if devices[0].platform == "cpu" else None
+        runs = jax.ShapeDtypeStruct((lanes,), jnp.int32)
+        carry = jax.eval_shape(chosen.start, arguments, root, runs)
+
+        def ready(function: Callable, *examples: Any, donate: tuple[int, ...] = ()) -> Any:
+            lowered = jax.jit(function, donate_argnums=donate).lower(*examples)
+            return lowered.compile(compiler_options=options)
+
+        last = jax.ShapeDtypeStruct((), jnp.int32)
+        checkpoints = jax.ShapeDtypeStruct((len(marks),), jnp.int32)
+        return Code(
+            start=ready(chosen.start, arguments, root, runs),
+            advance=ready(chosen.advance, arguments, carry, last, checkpoints, donate=(1,)),
+            finish=ready(chosen.finish, arguments, carry),
+            carry=jax.tree.structure(carry),
+            lanes=lanes,
+            digest=program.run.digest(),
+        )
+
+    return _kept((*key, lanes, tuple(devices)), compile)
+
+
+def _identity(code: Code, arguments: PyTree, marks: np.ndarray, seed: int, num_runs: int) -> str:
+    """What a checkpoint must have in common with the call that continues it."""
+    digest = hashlib.sha256(f"{code.digest} {code.lanes} {seed} {num_runs} {jax.__version__}".encode())
+    for leaf in (*jax.tree.leaves(arguments), marks):
+        digest.update(np.asarray(leaf).tobytes())
+    return digest.hexdigest()

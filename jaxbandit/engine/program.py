@@ -1,0 +1,167 @@
+"""The compiled part of a fixed-horizon run: `start` makes the carry of one tile of runs, `advance` plays rounds.
+
+`advance` is three nested loops: blocks of rounds whose noise is drawn at once, segments of a block between two
+checkpoints, and rounds. Every random number has a key of its own (keys.py), so the block length changes no number.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.sharding import Mesh, PartitionSpec
+
+from jaxbandit.engine import keys
+from jaxbandit.engine.batching import RUNS, batch_last, without_splits
+from jaxbandit.engine.single import SingleRun
+from jaxbandit.types import Array, Device, Key, PyTree
+
+NOISE_ROUNDS = 64
+NOISE_BYTES = 2048  # a run: the noise of a block must stay in the cache beside the state
+AXIS = "runs"
+
+
+class Carry(NamedTuple):
+    """What a tile of B runs is between two chunks. Leaves that differ between runs have the run axis last."""
+
+    round: Array  # int32[], the round about to be played, from 1
+    row: Array  # int32[], checkpoints passed
+    words: tuple[Array, Array]  # uint32[words, B]: keys of the environment and of the algorithm
+    world: PyTree
+    state: PyTree
+    total: Array  # float[2, B]: regret so far and its rounding error (Kahan); float[2, 0] if counts give it
+    regret: Array  # float[checkpoints, B]
+
+
+class Program:
+    """The functions of a tile of runs, ready to be compiled."""
+
+    def __init__(self, run: SingleRun, num_checkpoints: int):
+        self.run, self.num_checkpoints = run, num_checkpoints
+        noise_bytes = max(run.bytes(run.noise, run.noise_varies), 1)
+        self.block_rounds = NOISE_ROUNDS
+        while self.block_rounds > 1 and self.block_rounds * noise_bytes > NOISE_BYTES:
+            self.block_rounds //= 2
+        self.lane_bytes = run.bytes(run.state, run.state_varies) + self.block_rounds * noise_bytes
+        self.varying = Carry(False, False, (True, True), run.world_varies, run.state_varies, True, True)  # pyright: ignore[reportArgumentType]
+
+    def start(self, arguments: PyTree, root: Key, runs: Array) -> Carry:
+        """The carry before round 1 of the runs numbered `runs`, int32[B]."""
+        run, lanes = self.run, runs.shape[0]
+        words = keys.run_keys(root, runs)
+        begin = batch_last(
+            run.begin,
+            (run.arguments, run.words),
+            (run.shared, (True, True)),
+            (run.world_varies, run.state_varies),
+            lanes,
+        )
+        world, state = begin(arguments, words)
+        return Carry(
+            round=jnp.int32(1),
+            row=jnp.int32(0),
+            words=words,
+            world=world,
+            state=state,
+            total=jnp.zeros((2, 0 if run.regret_from_counts else lanes)),
+            regret=jnp.zeros((self.num_checkpoints, lanes)),
+        )
+
+    def advance(self, arguments: PyTree, carry: Carry, last: Array, checkpoints: Array) -> Carry:
+        """Play up to and including round `last`; checkpoints is int32[num_checkpoints], increasing."""
+        run, lanes = self.run, carry.regret.shape[1]
+        flags = (run.shared, run.world_varies, run.state_varies)
+        play = batch_last(
+            run.play,
+            (run.arguments, run.world, run.state, run.noise),
+            (*flags, run.noise_varies),
+            (run.state_varies, True),
+            lanes,
+        )
+        draw = jax.vmap(
+            without_splits(run.draw, (run.arguments, run.words, run.round)),
+            (None, RUNS, None),
+            RUNS,
+            axis_size=lanes,
+        )
+
+        def regret_so_far(state: PyTree, total: Array) -> Array:
+            if not run.regret_from_counts:
+                return total[0]
+            count = batch_last(run.regret_of_counts, (run.arguments, run.world, run.state), flags, True, lanes)
+            return count(arguments, carry.world, state)
+
+        def block(carry: Carry) -> Carry:
+            first = carry.round
+            rounds = first + jnp.arange(self.block_rounds, dtype=jnp.int32)
+            noise = jax.vmap(lambda t: draw(arguments, carry.words, t))(rounds)
+            end_of_block = jnp.minimum(rounds[-1], last)
+
+            def one_round(t: Array, inner: tuple[PyTree, Array]) -> tuple[PyTree, Array]:
+                state, total = inner
+                now = jax.tree.map(lambda x: lax.dynamic_index_in_dim(x, t - first, 0, keepdims=False), noise)
+                state, regret = play(arguments, carry.world, state, now)
+                if run.regret_from_counts:
+                    return state, total
+                addend = regret - total[1]
+                summed = total[0] + addend
+                return state, jnp.stack([summed, (summed - total[0]) - addend])
+
+            def segment(carry: Carry) -> Carry:
+                due = checkpoints[carry.row]
+                end = jnp.minimum(due, end_of_block)
+                state, total = lax.fori_loop(carry.round, end + 1, one_round, (carry.state, carry.total))
+                now = regret_so_far(state, total)[None]
+                return carry._replace(
+                    round=end + 1,
+                    row=carry.row + (end == due).astype(jnp.int32),
+                    state=state,
+                    total=total,
+                    regret=lax.dynamic_update_slice_in_dim(carry.regret, now, carry.row, 0),
+                )
+
+            return lax.while_loop(lambda c: c.round <= end_of_block, segment, carry)
+
+        return lax.while_loop(lambda c: c.round <= last, block, carry)
+
+    def finish(self, arguments: PyTree, carry: Carry) -> dict[str, Array]:
+        """What is reported besides regret, run axis last."""
+        run, lanes = self.run, carry.regret.shape[1]
+        report = batch_last(run.report, (run.arguments, run.state), (run.shared, run.state_varies), True, lanes)
+        result = report(arguments, carry.state)
+        return {**result, "nonfinite": result["nonfinite"] | ~jnp.isfinite(carry.regret).all(0)}
+
+
+class Functions(NamedTuple):
+    """`start`, `advance` and `finish` of a Program."""
+
+    start: Callable[..., Any]
+    advance: Callable[..., Any]
+    finish: Callable[..., Any]
+
+
+def sharded(program: Program, arguments: PyTree, root: Key, lanes: int, devices: Sequence[Device]) -> Functions:
+    """The program's functions on several devices, each with its own share of the runs; nothing is exchanged.
+
+    `lanes` must be a multiple of the number of devices.
+    """
+    mesh = Mesh(np.array(devices), (AXIS,))
+    runs, whole = PartitionSpec(AXIS), PartitionSpec()
+    shapes = jax.eval_shape(program.start, arguments, root, jax.ShapeDtypeStruct((lanes,), jnp.int32))
+
+    def spec(leaf: Any, varies: bool) -> PartitionSpec:
+        return PartitionSpec(*[None] * (leaf.ndim - 1), AXIS) if varies else whole
+
+    carry = jax.tree.map(spec, shapes, program.varying)
+    report = jax.tree.map(lambda leaf: spec(leaf, True), jax.eval_shape(program.finish, arguments, shapes))
+
+    def shard(function: Callable, in_specs: tuple, out_specs: PyTree) -> Callable:
+        return jax.shard_map(function, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False)
+
+    return Functions(
+        start=shard(program.start, (whole, whole, runs), carry),
+        advance=shard(program.advance, (whole, carry, whole, whole), carry),
+        finish=shard(program.finish, (whole, carry), report),
+    )

@@ -1,0 +1,125 @@
+"""One run, traced: the functions that the engine batches, and which of their leaves differ between runs."""
+
+import hashlib
+import re
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit.base import Algorithm, Environment
+from jaxbandit.engine import batching, keys
+from jaxbandit.types import Array, PyTree
+
+
+class SingleRun:
+    """A run of make(arguments) as pure functions, with examples of what passes between them.
+
+    In `begin` and `draw`, words are the key words of the environment and of the algorithm, uint32[words] each.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[PyTree], tuple[Algorithm, Environment]],
+        arguments: PyTree,
+        implementation: str,
+    ):
+        self.make, self.implementation = make, implementation
+        self.arguments = jax.eval_shape(lambda: arguments)
+        self.words = jax.eval_shape(lambda: (jax.random.key_data(jax.random.key(0, impl=implementation)),) * 2)
+        self.round = jax.ShapeDtypeStruct((), jnp.int32)
+        self.world, self.state = jax.eval_shape(self.begin, self.arguments, self.words)
+        self.noise = jax.eval_shape(self.draw, self.arguments, self.words, self.round)
+        after, _ = jax.eval_shape(self.play, self.arguments, self.world, self.state, self.noise)
+        _same_state(self.state, after)
+
+        self.shared = batching.constant_flags(self.arguments, False)
+        self.noise_varies = batching.constant_flags(self.noise, True)
+        self.world_varies, self.state_varies = batching.varying_outputs(
+            self.begin, (self.arguments, self.words), (self.shared, (True, True))
+        )
+        grown = None
+        while grown != self.state_varies:  # a leaf is shared only if no round makes it differ
+            self.state_varies = self.state_varies if grown is None else grown
+            flags = (self.shared, self.world_varies, self.state_varies, self.noise_varies)
+            after, _ = batching.varying_outputs(self.play, (self.arguments, self.world, self.state, self.noise), flags)
+            grown = batching.either(self.state_varies, after)
+
+        self.has_counts = getattr(getattr(self.state, "counts", None), "ndim", None) == 1
+        context = jax.eval_shape(self.observe, self.arguments, self.world, self.noise)
+        self.regret_from_counts = context is None and self.has_counts
+
+    def begin(self, arguments: PyTree, words: tuple[Array, Array]) -> tuple[PyTree, PyTree]:
+        """States of the environment and of the algorithm before the first round."""
+        algorithm, environment = self.make(arguments)
+        first, second = (keys.round_key(w, jnp.uint32(0), self.implementation) for w in words)
+        return environment.init(first), algorithm.init(second)
+
+    def draw(self, arguments: PyTree, words: tuple[Array, Array], round: Array) -> tuple[PyTree, PyTree]:
+        """All the chance of one round: the environment's and the algorithm's."""
+        algorithm, environment = self.make(arguments)
+        first, second = (keys.round_key(w, round, self.implementation) for w in words)
+        return environment.noise(first), algorithm.noise(second)
+
+    def observe(self, arguments: PyTree, world: PyTree, noise: tuple[PyTree, PyTree]) -> PyTree:
+        """The round's context."""
+        return self.make(arguments)[1].observe(world, noise[0])
+
+    def play(self, arguments: PyTree, world: PyTree, state: PyTree, noise: tuple[PyTree, PyTree]) -> tuple:
+        """One round: the algorithm's next state and the regret of its action."""
+        algorithm, environment = self.make(arguments)
+        context = environment.observe(world, noise[0])
+        action = algorithm.select(noise[1], state, context)
+        reward = environment.reward(world, context, action, noise[0])
+        after = algorithm.update(state, context, action, reward)
+        return after, environment.regret(world, context, action)
+
+    def regret_of_counts(self, arguments: PyTree, world: PyTree, state: Any) -> Array:
+        """Regret so far of a run without contexts: pulls times gaps, with nothing accumulated over the rounds."""
+        environment = self.make(arguments)[1]
+        arms = jnp.arange(self.state.counts.shape[0], dtype=jnp.int32)
+        gaps = jax.vmap(lambda arm: environment.regret(world, None, arm))(arms)
+        return jnp.sum(state.counts.astype(gaps.dtype) * gaps)
+
+    def report(self, arguments: PyTree, state: Any) -> dict[str, Array]:
+        """What a run leaves behind besides its regret."""
+        leaves = [x for x in jax.tree.leaves(state) if jnp.issubdtype(x.dtype, jnp.floating)]
+        nan = jnp.stack([jnp.isnan(x).any() for x in leaves]).any() if leaves else jnp.zeros((), bool)
+        pulls = {"pulls": state.counts} if self.has_counts else {}
+        return {"nonfinite": nan, "recommendation": self.make(arguments)[0].recommend(state), **pulls}
+
+    def digest(self) -> str:
+        """Of what is played, as JAX sees it, and of the arrays closed over."""
+        digest = hashlib.sha256()
+        for function, example in (
+            (self.begin, (self.arguments, self.words)),
+            (self.draw, (self.arguments, self.words, self.round)),
+            (self.play, (self.arguments, self.world, self.state, self.noise)),
+        ):
+            closed = jax.make_jaxpr(function)(*example)
+            digest.update(re.sub("0x[0-9a-f]+", "", str(closed.jaxpr)).encode())  # addresses differ by process
+            for constant in closed.consts:
+                digest.update(np.asarray(constant).tobytes())
+        return digest.hexdigest()
+
+    def bytes(self, tree: PyTree, varies: PyTree) -> int:
+        """Size of the leaves of one run that are not shared."""
+        leaves = zip(jax.tree.leaves(tree), jax.tree.leaves(varies), strict=True)
+        return sum(leaf.size * leaf.dtype.itemsize for leaf, flag in leaves if flag)
+
+
+def _same_state(before: PyTree, after: PyTree) -> None:
+    """Refuse an update that changes the state's structure, shapes or dtypes: a compiled loop cannot carry it."""
+    if jax.tree.structure(before) != jax.tree.structure(after):
+        raise ValueError(
+            f"algorithm.update returns a state of structure {jax.tree.structure(after)}, init gives "
+            f"{jax.tree.structure(before)}: both must be the same NamedTuple"
+        )
+    for (path, old), new in zip(jax.tree_util.tree_leaves_with_path(before), jax.tree.leaves(after), strict=True):
+        if (old.shape, old.dtype) != (new.shape, new.dtype):
+            raise ValueError(
+                f"algorithm.update changes state{jax.tree_util.keystr(path)} from {old.dtype}{list(old.shape)} to "
+                f"{new.dtype}{list(new.shape)}: shapes and dtypes must not change"
+            )

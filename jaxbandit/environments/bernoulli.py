@@ -1,0 +1,48 @@
+"""Bernoulli arms: the reward of arm a is 1 with probability means[a], else 0."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxbandit import checks
+from jaxbandit.base import Environment, no_context
+from jaxbandit.numerics import as_float, get_at
+from jaxbandit.types import Array, Key
+
+
+class BernoulliState(NamedTuple):
+    """The truth of one run."""
+
+    means: Array  # float[num_arms]
+    gaps: Array  # float[num_arms], max(means) - means
+
+
+def bernoulli(means: Array) -> Environment:
+    """Return the K-armed Bernoulli bandit.
+
+    Args:
+      means: float[num_arms] in [0, 1], traced.
+
+    Returns:
+      An Environment with actions int32[] in [0, num_arms) and rewards float[] in {0, 1}.
+
+    Raises:
+      ValueError: means is empty, not a vector, or not within [0, 1].
+    """
+    means = checks.array("bernoulli", "means", means, low=0.0, high=1.0)
+
+    def init(key: Key) -> BernoulliState:
+        mu = as_float(means)
+        return BernoulliState(mu, jnp.max(mu) - mu)
+
+    def noise(key: Key) -> Array:
+        return jax.random.uniform(key)
+
+    def reward(state: BernoulliState, context: None, action: Array, noise: Array) -> Array:
+        return as_float(noise < get_at(state.means, action))
+
+    def regret(state: BernoulliState, context: None, action: Array) -> Array:
+        return get_at(state.gaps, action)
+
+    return Environment(init=init, observe=no_context(), noise=noise, reward=reward, regret=regret)

@@ -1,0 +1,76 @@
+"""Crowd workers as arms: pulling a worker poses one task, and the reward is 1 if the answer is right.
+
+Data: github.com/garfieldpigljy/CrowdLabelwithTextContent at commit 6716cff (2024-09-25), licence CC BY 4.0
+(creativecommons.org/licenses/by/4.0); cite "Hyper Questions" (CIKM 2017, doi 10.1145/3132847.3132971).
+Changed: the answers are reduced to each worker's number of right ones. Only single feedback is implemented.
+"""
+
+from typing import Literal
+
+import numpy as np
+
+from jaxbandit import checks
+from jaxbandit.base import Environment
+from jaxbandit.environments.bernoulli import bernoulli
+
+_ALIASES = {"itmanage": "it"}  # the name that the data's source uses
+
+# Set -> number of tasks, and how many of them each worker answered rightly.
+# fmt: off
+_CORRECT = {
+    "it": (25, (
+        21, 10, 16, 12, 10, 7, 18, 13, 15, 9, 17, 12, 19, 15, 20, 14, 10, 15, 11, 13, 20, 16, 17, 7, 18, 20,
+        13, 14, 7, 14, 6, 8, 8, 11, 14, 13,
+    )),
+    "medicine": (36, (
+        22, 15, 12, 10, 9, 13, 22, 12, 17, 14, 11, 17, 16, 19, 27, 12, 12, 15, 29, 15, 22, 25, 19, 20, 33,
+        23, 12, 10, 30, 13, 18, 28, 7, 21, 10, 17, 15, 12, 23, 12, 8, 7, 22, 13, 31,
+    )),
+    "chinese": (24, (
+        6, 7, 12, 13, 3, 14, 10, 7, 12, 9, 13, 2, 11, 8, 6, 10, 13, 17, 6, 10, 11, 6, 14, 8, 7, 10, 12, 12,
+        19, 12, 7, 9, 5, 6, 14, 18, 2, 10, 9, 6, 6, 5, 8, 2, 6, 7, 9, 7, 9, 4,
+    )),
+    "pokemon": (20, (
+        6, 6, 1, 5, 6, 3, 1, 20, 0, 12, 18, 3, 3, 4, 3, 3, 1, 2, 2, 4, 5, 2, 6, 3, 12, 20, 6, 6, 1, 2, 3, 4,
+        5, 3, 11, 19, 2, 2, 4, 4, 5, 6, 3, 2, 2, 2, 3, 2, 8, 14, 6, 2, 18, 2, 7,
+    )),
+    "english": (30, (
+        20, 7, 8, 9, 19, 8, 6, 15, 6, 5, 6, 10, 5, 7, 5, 6, 7, 7, 6, 5, 7, 7, 5, 7, 17, 5, 7, 14, 6, 2, 2,
+        4, 8, 12, 10, 10, 5, 5, 11, 8, 2, 4, 5, 4, 6, 4, 11, 7, 6, 7, 3, 7, 11, 8, 6, 5, 7, 21, 8, 10, 11,
+        6, 6,
+    )),
+    "science": (20, (
+        5, 10, 6, 4, 5, 5, 3, 2, 5, 6, 5, 8, 2, 7, 1, 8, 1, 6, 7, 8, 4, 5, 8, 7, 3, 2, 5, 4, 6, 14, 7, 9, 5,
+        2, 7, 8, 4, 6, 9, 9, 8, 9, 2, 8, 5, 4, 10, 10, 3, 2, 5, 7, 2, 5, 8, 6, 8, 6, 7, 7, 1, 6, 4, 6, 7, 4,
+        3, 8, 5, 4, 5, 11, 5, 3, 8, 17, 8, 5, 3, 10, 7, 8, 7, 10, 5, 10, 7, 3, 4, 9, 6, 2, 5, 3, 7, 2, 9, 9,
+        2, 7, 5, 7, 3, 3, 4, 4, 9, 8, 8, 4, 4,
+    )),
+}
+# fmt: on
+
+
+def crowd(
+    dataset: Literal["it", "medicine", "chinese", "pokemon", "english", "science"] | str,
+    *,
+    feedback: Literal["single"] = "single",
+) -> Environment:
+    """Return the Bernoulli bandit whose arms are the workers of a crowdsourcing data set.
+
+    Arm w answers rightly with probability (its right answers) / (number of tasks). Arms, tasks: it 36, 25;
+    medicine 45, 36; chinese 50, 24; pokemon 55, 20; english 63, 30; science 111, 20.
+
+    Args:
+      dataset: name of the set, upper or lower case, static; "itmanage" is "it".
+      feedback: "single": a round pulls one worker and sees that worker's reward. Static.
+
+    Returns:
+      An Environment with actions int32[] in [0, num_arms) and rewards float[] in {0, 1}.
+
+    Raises:
+      ValueError: no such data set or feedback.
+    """
+    checks.choice("crowd", "feedback", feedback, ("single",))
+    name = dataset.lower() if isinstance(dataset, str) else dataset
+    checks.choice("crowd", "dataset", name, (*_CORRECT, *_ALIASES))
+    tasks, correct = _CORRECT[_ALIASES.get(name, name)]
+    return bernoulli(np.array(correct) / tasks)

@@ -1,0 +1,230 @@
+"""The commands, one class each: fields are the arguments, the call does the work and returns the exit status.
+
+JAX is imported where it is needed and not before, so that help and listings come at once.
+"""
+
+import json as json_module
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from tyro.conf import Positional, UseAppendAction, arg
+
+from jaxbandit.experiments import source
+from jaxbandit.experiments.arguments import BadInput
+
+DONE = 0
+DEFAULT_SPEC = "crowd"
+
+
+@dataclass(frozen=True)
+class List:
+    """Algorithms, environments and embedded experiments, with one line each."""
+
+    json: bool = False
+    """Print one JSON document instead."""
+
+    def __call__(self) -> int:
+        """Print the listing."""
+        from jaxbandit.experiments.registry import ALGORITHMS, ENVIRONMENTS, PROBLEM_DATA
+
+        listing = {
+            title: [
+                {
+                    "name": entry.name,
+                    "arguments": [name for name in entry.arguments if name not in PROBLEM_DATA],
+                    "summary": entry.summary,
+                }
+                for entry in entries.values()
+            ]
+            for title, entries in (("algorithms", ALGORITHMS), ("environments", ENVIRONMENTS))
+        }
+        listing["papers"] = [{"name": name, "summary": source.about(path)} for name, path in source.embedded().items()]
+        if self.json:
+            print(json_module.dumps(listing, indent=1))
+            return DONE
+        for title, rows in listing.items():
+            print(title)
+            for row in rows:
+                head = row["name"] + (f"({', '.join(row['arguments'])})" if row.get("arguments") else "")
+                print(f"  {head:<40}  {row['summary']}")
+        return DONE
+
+
+@dataclass(frozen=True)
+class Run:
+    """Run an experiment, or resume what its directory holds; prints a table, writes DIR and a PNG in it."""
+
+    spec: Annotated[Positional[str], arg(metavar="[SPEC]")] = DEFAULT_SPEC
+    """TOML file, or the name of an embedded experiment."""
+    out: Annotated[Path | None, arg(metavar="DIR")] = None
+    """Directory of the results; default: the spec's name with -result after it."""
+    set: Annotated[UseAppendAction[tuple[str, ...]], arg(metavar="KEY=VALUE")] = ()
+    """Override, repeatable: runs=100, algorithm.NAME.c=3.0, instance.NAME.means=[0.1, 0.9]. NAME is the name in
+    the file, quoted if it holds a dot, or its number counted from 0; the value is TOML."""
+    json: bool = False
+    """Print one JSON document on stdout instead of the table."""
+
+    def __call__(self) -> int:
+        """Run the experiment."""
+        import tomli_w  # noqa: F401  (missing: said now, not after the first cell)
+
+        from jaxbandit.experiments import spec
+
+        experiment = spec.load(self.spec, self.set)
+        out = self.out or Path(f"{source.locate(self.spec).stem}-result")
+        from jaxbandit.experiments.run import run_experiment
+
+        results = run_experiment(experiment, out)
+        if self.json:
+            from jaxbandit.experiments.result import summary
+
+            about = (experiment.name, experiment.kind, experiment.seed, experiment.precision)
+            print(json_module.dumps(summary(*about, results), allow_nan=False))
+        else:
+            print(_table(results))
+        return _draw(results, out, quiet=self.json)
+
+
+@dataclass(frozen=True)
+class Reproduce:
+    """Run a paper's experiments and show our numbers beside the published ones."""
+
+    paper: Annotated[Positional[str], arg(metavar="PAPER[/FIGURE]")]
+    """PAPER or PAPER/FIGURE, one of those that `jaxbandit list` names."""
+    quick: bool = False
+    """Fewer runs: under a minute."""
+    runs: int | None = None
+    """Runs instead of the paper's."""
+    horizon: int | None = None
+    """Horizon instead of the paper's."""
+    out: Annotated[Path | None, arg(metavar="DIR")] = None
+    """Directory of the results."""
+    json: bool = False
+    """Print one JSON document on stdout instead of the tables."""
+
+    def __call__(self) -> int:
+        """Reproduce the paper."""
+        from jaxbandit.experiments.paper import reproduce
+
+        with _input():
+            found = reproduce(self.paper, quick=self.quick, runs=self.runs, horizon=self.horizon, out=self.out)
+        print(json_module.dumps(found.summary, allow_nan=False) if self.json else found.table())
+        return _paths(found.figures, quiet=self.json)
+
+
+@dataclass(frozen=True)
+class Plot:
+    """Draw the results in a directory again."""
+
+    directory: Annotated[Positional[Path], arg(metavar="DIR")]
+    """What `run` or `reproduce` wrote."""
+
+    def __call__(self) -> int:
+        """Write the figures and print their paths."""
+        from jaxbandit.experiments.plot import plot_results
+        from jaxbandit.experiments.result import load
+
+        with _input():
+            return _paths(plot_results(load(self.directory), self.directory), quiet=False)
+
+
+@dataclass(frozen=True)
+class Compare:
+    """Pair the runs of two directories with the same seeds: differences of regret, with intervals."""
+
+    first: Annotated[Positional[Path], arg(metavar="DIR")]
+    """A directory of results."""
+    second: Annotated[Positional[Path], arg(metavar="DIR")]
+    """Another."""
+    json: bool = False
+    """Print one JSON document instead of the table."""
+
+    def __call__(self) -> int:
+        """Print the comparison."""
+        from jaxbandit.experiments.compare import compare_directories
+
+        with _input():
+            report = compare_directories(self.first, self.second)
+        print(json_module.dumps(report.summary(), allow_nan=False) if self.json else report.table())
+        return DONE
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Measure nanoseconds a run-step, beside NumPy and C loops in the same process."""
+
+    quick: bool = False
+    """Fewer sizes."""
+    json: bool = False
+    """Print one JSON document instead of the table."""
+
+    def __call__(self) -> int:
+        """Run the benchmarks."""
+        from jaxbandit.experiments.bench import bench
+
+        return bench(quick=self.quick, json=self.json)
+
+
+COMMANDS = {"list": List, "run": Run, "reproduce": Reproduce, "plot": Plot, "compare": Compare, "bench": Bench}
+
+
+@contextmanager
+def _input() -> Iterator[None]:
+    """Refusals of the parts that read directories and papers are bad input."""
+    try:
+        yield
+    except (ValueError, OSError) as error:
+        if isinstance(error, BadInput) or "\n" in str(error):
+            raise
+        raise BadInput(str(error)) from None
+
+
+def _table(results: Sequence[Any]) -> str:
+    from jaxbandit.experiments.tables import align
+
+    swept = {
+        (r.algorithm, name)
+        for r in results
+        for other in results
+        for name in r.params
+        if other.algorithm == r.algorithm and other.params[name] != r.params[name]
+    }
+    rows = [("instance", "algorithm", "regret", "95 % interval", "lower bound", "seconds")]
+    for result in results:
+        values = [f"{name}={v:g}" for name, v in result.params.items() if (result.algorithm, name) in swept]
+        mean, bound = result.arrays["mean"][-1], result.lower_bound()
+        interval = result.interval() if result.runs > 1 else None
+        rows.append(
+            (
+                result.instance,
+                " ".join([result.algorithm, *values]),
+                f"{mean:.2f}",
+                f"[{interval.low[-1]:.2f}, {interval.high[-1]:.2f}]" if interval else "(one run)",
+                "" if bound is None else f"{bound[-1]:.2f}",
+                f"{sum(result.seconds.values()):.1f}",
+            )
+        )
+    rounds = int(results[0].arrays["checkpoints"][-1])
+    return f"{align(rows, right=(2, 4, 5))}\n{results[0].runs} runs, regret after {rounds} rounds"
+
+
+def _draw(results: Sequence[Any], out: Path, quiet: bool) -> int:
+    try:
+        from jaxbandit.experiments.plot import plot_results
+
+        paths = plot_results(results, out)
+    except ModuleNotFoundError as error:
+        remedy = "pip install 'jaxbandit[lab]'"
+        print(f"jaxbandit: no figure: {error.name} is not installed: {remedy}", file=sys.stderr)
+        return DONE
+    return _paths(paths, quiet)
+
+
+def _paths(paths: Sequence[Path], quiet: bool) -> int:
+    for path in paths:
+        print(path, file=sys.stderr if quiet else sys.stdout)
+    return DONE

@@ -1,0 +1,191 @@
+"""Comparison of two results: the difference of mean regret with its interval.
+
+Run r of two algorithms with one seed meets the same chance, so that the difference is taken run by run and
+its Student interval is sharp. Where the runs do not pair, Welch's interval takes its place, and the result
+says why.
+"""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jaxbandit.experiments import statistics
+from jaxbandit.experiments.arguments import BadInput
+from jaxbandit.experiments.result import Result, load
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Mean regret of a minus that of b at round `at`; below 0: a is better."""
+
+    a: str  # instance/algorithm
+    b: str
+    at: int
+    mean_a: float
+    mean_b: float
+    difference: float
+    se: float
+    low: float
+    high: float
+    confidence: float
+    paired: bool
+    runs: int  # pairs, or the smaller sample
+    reason: str  # why the runs do not pair; empty where they do
+
+    @property
+    def verdict(self) -> str:
+        """Return "lower", "higher", or "undecided" where the interval holds 0."""
+        return "lower" if self.high < 0 else "higher" if self.low > 0 else "undecided"
+
+    def summary(self) -> dict[str, Any]:
+        """Return the comparison as JSON can hold it."""
+        content = asdict(self) | {"verdict": self.verdict}
+        if self.paired:
+            del content["reason"]
+        return content
+
+
+def compare(a: Result, b: Result, *, at: int | None = None, confidence: float = statistics.CONFIDENCE) -> Comparison:
+    """Compare two results at one round.
+
+    Args:
+      a: a Result.
+      b: another; their runs pair up to the shorter one's length if seed, precision and instance agree.
+      at: a checkpoint of both; default: the last they share.
+      confidence: of the interval, in (0, 1).
+
+    Returns:
+      A Comparison, difference a - b.
+
+    Raises:
+      ValueError: no shared checkpoint, or fewer than two runs.
+    """
+    if at is None:
+        shared = np.intersect1d(a.arrays["checkpoints"], b.arrays["checkpoints"])
+        if not len(shared):
+            raise BadInput(f"compare: {_name(a)} and {_name(b)} share no checkpoint")
+        at = int(shared[-1])
+    i, j = a.at(at), b.at(at)
+    reason = why_unpaired(a, b)
+    mean_a, mean_b = float(a.arrays["mean"][i]), float(b.arrays["mean"][j])
+    runs = min(a.runs, b.runs)
+    if reason:
+        variances = float(a.arrays["variance"][i]), float(b.arrays["variance"][j])
+        interval = statistics.welch(mean_a, variances[0], a.runs, mean_b, variances[1], b.runs, confidence)
+    else:
+        x, y = (r.arrays["regret"][:runs, k].astype(np.float64) for r, k in ((a, i), (b, j)))
+        mean_a, mean_b = float(x.mean()), float(y.mean())
+        interval = statistics.student_of(x - y, confidence)
+    difference, se, low, high = (float(x) for x in interval)
+    return Comparison(
+        a=_name(a),
+        b=_name(b),
+        at=at,
+        mean_a=mean_a,
+        mean_b=mean_b,
+        difference=difference,
+        se=se,
+        low=low,
+        high=high,
+        confidence=confidence,
+        paired=not reason,
+        runs=runs,
+        reason=reason,
+    )
+
+
+def why_unpaired(a: Result, b: Result) -> str:
+    """Return why run r of `a` and run r of `b` did not meet the same chance, or '' where they did."""
+    if a.seed != b.seed:
+        return f"seeds differ: {a.seed}, {b.seed}"
+    if a.instance != b.instance or a.truth.get("means") != b.truth.get("means"):
+        return f"instances differ: {a.instance}, {b.instance}"
+    if a.precision != b.precision:
+        return f"precisions differ: {a.precision}, {b.precision}"
+    without = [_name(r) for r in (a, b) if "regret" not in r.arrays]
+    return f"no per-run data: {', '.join(without)}" if without else ""
+
+
+@dataclass(frozen=True)
+class DirectoryComparison:
+    """Comparisons of the cells that two directories share, and the cells that they do not."""
+
+    a: str
+    b: str
+    comparisons: tuple[Comparison, ...]
+    only_a: tuple[str, ...]
+    only_b: tuple[str, ...]
+
+    def table(self) -> str:
+        """Return the comparisons as text, one line each."""
+        from jaxbandit.experiments.tables import align
+
+        head = ("a", "b", "round", "regret a", "regret b", "difference a - b", "", "")
+        rows = [
+            (
+                c.a,
+                c.b,
+                str(c.at),
+                f"{c.mean_a:.2f}",
+                f"{c.mean_b:.2f}",
+                f"{c.difference:+.3f} [{c.low:+.3f}, {c.high:+.3f}]",
+                c.verdict,
+                f"{c.runs} pairs" if c.paired else f"unpaired, {c.reason}",
+            )
+            for c in self.comparisons
+        ]
+        lines = [f"a = {self.a}", f"b = {self.b}", "", align([head, *rows], right=(2, 3, 4))]
+        for name, cells in ((self.a, self.only_a), (self.b, self.only_b)):
+            if cells:
+                lines.append(f"only in {name}: {', '.join(cells)}")
+        return "\n".join(lines)
+
+    def summary(self) -> dict[str, Any]:
+        """Return the comparisons as JSON can hold them."""
+        return {
+            "schema": 1,
+            "a": self.a,
+            "b": self.b,
+            "comparisons": [c.summary() for c in self.comparisons],
+            "only_a": list(self.only_a),
+            "only_b": list(self.only_b),
+        }
+
+
+def compare_directories(
+    dir_a: str | Path, dir_b: str | Path, *, at: int | None = None, confidence: float = statistics.CONFIDENCE
+) -> DirectoryComparison:
+    """Compare two directories of results, cell by cell.
+
+    Cells of the same instance, algorithm and parameters are compared; on an instance where that finds none
+    and each directory has one algorithm, those two are.
+
+    Raises:
+      ValueError: a directory is not whole, or nothing in it can be compared.
+    """
+    sets = load(dir_a), load(dir_b)
+    pairs = [(a, b) for a in sets[0] for b in sets[1] if _cell(a) == _cell(b)]
+    matched = {a.instance for a, _ in pairs}
+    for instance in dict.fromkeys(r.instance for r in sets[0]):
+        alone = [[r for r in results if r.instance == instance] for results in sets]
+        if instance not in matched and all(len(results) == 1 for results in alone):
+            pairs.append((alone[0][0], alone[1][0]))
+    if not pairs:
+        have = [", ".join(map(_name, results)) for results in sets]
+        raise BadInput(f"compare: nothing in common; {dir_a} holds {have[0]}; {dir_b} holds {have[1]}")
+    only = [
+        tuple(_name(r) for r in results if not any(r is pair[side] for pair in pairs))
+        for side, results in enumerate(sets)
+    ]
+    comparisons = tuple(compare(a, b, at=at, confidence=confidence) for a, b in pairs)
+    return DirectoryComparison(str(dir_a), str(dir_b), comparisons, *only)
+
+
+def _name(result: Result) -> str:
+    return f"{result.instance}/{result.algorithm}"
+
+
+def _cell(result: Result) -> tuple[str, str, str]:
+    return result.instance, result.algorithm, repr(sorted(result.params.items()))

@@ -1,0 +1,220 @@
+"""Reproduction of a published experiment: run its TOML, then set our numbers and verdicts beside the paper's.
+
+A paper's TOML is an experiment with one more table, [paper]: title, figures (name -> instances), quick
+settings, [[paper.claim]] (see verdict.py), [[paper.untested]], [[paper.published]] and [[paper.cost]].
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jaxbandit.checks import nearest
+from jaxbandit.experiments import files, plot, verdict
+from jaxbandit.experiments.arguments import BadInput
+from jaxbandit.experiments.result import ResultSet, load, summary
+from jaxbandit.experiments.tables import align
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """What `reproduce` found: the directory, its figures, and the summary that `--json` prints."""
+
+    directory: Path
+    figures: tuple[Path, ...]
+    summary: dict[str, Any]
+
+    def table(self) -> str:
+        """Return regret, claims and cost as text."""
+        return report(self.summary)
+
+
+def papers() -> dict[str, str]:
+    """Return the papers that can be reproduced: name -> title and year."""
+    from jaxbandit.experiments import source
+
+    tables = {name: source.read(path).get("paper") for name, path in source.embedded().items()}
+    return {name: f"{table['title']} ({table['year']})" for name, table in tables.items() if table}
+
+
+def reproduce(
+    target: str,
+    *,
+    out: str | Path | None = None,
+    quick: bool = False,
+    runs: int | None = None,
+    horizon: int | None = None,
+    progress: bool | None = True,
+    workers: int | None = None,
+    tile: int | None = None,
+) -> Reproduction:
+    """Run a paper's experiments, or what of them `out` still lacks, and judge its claims.
+
+    Args:
+      target: "PAPER" or "PAPER/FIGURE", for instance "ucboost/a".
+      out: directory of the results; default: the target's name in the current directory.
+      quick: the paper's quick settings, fewer runs: wider intervals, more claims undecided.
+      runs: number of runs instead of the paper's (or quick's).
+      horizon: rounds a run instead of the paper's.
+      progress: as for `run_experiment`, like workers and tile.
+
+    Returns:
+      A Reproduction; `out` then also holds summary.json and a figure an instance.
+
+    Raises:
+      ValueError: no such paper or figure, or `out` holds another experiment.
+    """
+    from jaxbandit.experiments.run import run_experiment
+    from jaxbandit.experiments.spec import parse
+
+    data, paper, source = _read(target)
+    given = {"runs": runs, "horizon": horizon}
+    data |= (paper["quick"] if quick else {}) | {key: value for key, value in given.items() if value is not None}
+    marks = [entry["at"] for entry in paper.get("published", []) if entry["at"] < data["horizon"]]
+    if marks and "checkpoints" not in data:
+        from jaxbandit.engine.horizon import default_checkpoints
+
+        data["checkpoints"] = sorted({*default_checkpoints(data["horizon"]).tolist(), *marks})
+    experiment = parse(data, source)
+    directory = Path(target.replace("/", "-") if out is None else out)
+    run_experiment(experiment, directory, progress=progress, workers=workers, tile=tile)
+    results = load(directory)
+    content = assess(results, paper)
+    files.write_json(directory / "summary.json", content)
+    return Reproduction(directory, tuple(plot.plot_results(results, directory)), content)
+
+
+def assess(results: ResultSet, paper: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the summary of `results` with what `paper` says: `published`, `claims`, `untested`, `table2`."""
+    first = results[0]
+    judged = verdict.judge(
+        paper.get("claim", []),
+        results,
+        confidence=paper["confidence"],
+        timing_noise=paper["timing_noise"],
+    )
+    about = {key: paper[key] for key in ("title", "authors", "year", "url", "confidence", "timing_noise")}
+    content = summary(
+        results.name,
+        first.kind,
+        first.seed,
+        first.precision,
+        results,
+        paper=about,
+        claims=judged,
+        untested=list(paper.get("untested", [])),
+        table2=cost_table(results, paper),
+    )
+    for entry in paper.get("published", []):
+        for cell, result in zip(content["cells"], results, strict=True):
+            if (result.instance, result.algorithm) == (entry["instance"], entry["algorithm"]):
+                cell |= verdict.judge_published(entry, result) or {}
+    return files.plain(content)
+
+
+def cost_table(results: ResultSet, paper: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the time of an arm and round, ours and published, and their ratios to the reference's."""
+    published = {entry["instance"]: entry for entry in paper.get("cost", [])}
+    reference = {r.instance: r for r in results if r.algorithm == paper["reference"]}
+    rows = []
+    for result in results:
+        entry = published.get(result.instance)
+        # A cell that was taken from disk complete has no steps of its own to time.
+        if entry is None or not result.run_steps:
+            continue
+        row = {"instance": result.instance, "algorithm": result.algorithm, "source": entry["source"]}
+        row |= {"nanoseconds": verdict.nanoseconds(result), "compile_seconds": result.seconds["compile"]}
+        base = reference.get(result.instance)
+        if base is not None and base.run_steps:
+            row["ratio"] = verdict.nanoseconds(result) / verdict.nanoseconds(base)
+        theirs = entry["microseconds"]
+        if result.algorithm in theirs:
+            row["published_microseconds"] = theirs[result.algorithm]
+            row["published_ratio"] = theirs[result.algorithm] / theirs[paper["reference"]]
+        rows.append(row)
+    return rows
+
+
+def report(content: Mapping[str, Any]) -> str:
+    """Return the summary of a reproduction as text for people."""
+    paper = content["paper"]
+    parts = [f"{paper['title']} ({paper['year']})\n{paper['url']}"]
+    for instance in dict.fromkeys(cell["instance"] for cell in content["cells"]):
+        parts.append(_regret_table(instance, [c for c in content["cells"] if c["instance"] == instance]))
+    parts.append(_claims_table(content))
+    if content["table2"]:
+        parts.append(_cost_text(content["table2"]))
+    return "\n\n".join(parts)
+
+
+def _read(target: str) -> tuple[dict[str, Any], dict[str, Any], str]:
+    """Return the experiment, reduced to the figure asked for, its table [paper], and the file's name."""
+    from jaxbandit.experiments import source
+
+    name, _, figure = target.partition("/")
+    known = papers()
+    if name not in known:
+        raise BadInput(f"reproduce: paper = {name!r}, must be one of {', '.join(known)}{nearest(name, list(known))}")
+    path = source.embedded()[name]
+    data = source.read(path)
+    paper = data.pop("paper")
+    if figure:
+        figures = paper["figures"]
+        if figure not in figures:
+            raise BadInput(f"reproduce: figure = {figure!r}, must be one of {', '.join(figures)}")
+        data["instance"] = [item for item in data["instance"] if item["name"] in figures[figure]]
+    return data, paper, path.name
+
+
+def _regret_table(instance: str, cells: list[dict[str, Any]]) -> str:
+    head = ("algorithm", "regret", "95 % interval", "independent", "")
+    rows = []
+    for cell in sorted(cells, key=lambda c: -c["regret"]["mean"][-1]):
+        regret, given = cell["regret"], cell.get("published")
+        interval = f"[{regret['low'][-1]:.2f}, {regret['high'][-1]:.2f}]" if "low" in regret else ""
+        beside = f"{given['value']:g} [{given['low']:.1f}, {given['high']:.1f}]" if given else ""
+        rows.append((cell["algorithm"], f"{regret['mean'][-1]:.2f}", interval, beside, cell.get("verdict", "")))
+    first = cells[0]
+    title = f"{instance}: regret after {first['regret']['at'][-1]:,} rounds, {first['runs']:,} runs"
+    bound = first["regret"].get("lower_bound")
+    foot = f"\nlower bound, log(t) times the constant: {bound[-1]:.2f}" if bound else ""
+    shown = [row[: 5 if any(r[3] for r in rows) else 3] for row in [head, *rows]]
+    return f"{title}\n{align(shown, right=(1, 2, 3))}{foot}"
+
+
+def _claims_table(content: Mapping[str, Any]) -> str:
+    rows = [("claim", "verdict", "", "decided by")]
+    for claim in content["claims"]:
+        checks = [check for check in claim["checks"] if check["verdict"] == claim["verdict"]]
+        rows.append((claim["id"], claim["verdict"], claim["text"], _check_text(checks[0])))
+    words = ("agrees", "disagrees", "undecided")
+    counts = ", ".join(f"{sum(c['verdict'] == word for c in content['claims'])} {word}" for word in words)
+    confidence = f"all intervals on regret hold together with {100 * content['paper']['confidence']:g} %"
+    left = [f"not tested: {item['text']} ({item['source']}): {item['reason']}" for item in content["untested"]]
+    return "\n".join([f"claims: {counts} ({confidence})", align(rows), *left])
+
+
+def _check_text(check: Mapping[str, Any]) -> str:
+    if "ratio" in check:
+        return f"{check['statement']}: ratio {check['ratio']:.3g}"
+    if "low" not in check:
+        return check["statement"]
+    return f"{check['statement']}: difference [{check['low']:+.2f}, {check['high']:+.2f}]"
+
+
+def _cost_text(rows: list[dict[str, Any]]) -> str:
+    head = ("instance", "algorithm", "ns", "ratio", "published us", "ratio", "compile s")
+    lines = [
+        (
+            row["instance"],
+            row["algorithm"],
+            f"{row['nanoseconds']:.2f}",
+            f"{row['ratio']:.2f}" if "ratio" in row else "",
+            f"{row['published_microseconds']:g}" if "published_microseconds" in row else "",
+            f"{row['published_ratio']:.1f}" if "published_ratio" in row else "",
+            f"{row['compile_seconds']:.2f}",
+        )
+        for row in rows
+    ]
+    title = "Table 2: time of an arm and round, all cores together, compilation apart (ratio: to UCB1's)"
+    return f"{title}\n{align([head, *lines], right=range(2, 7))}"

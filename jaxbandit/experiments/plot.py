@@ -1,0 +1,195 @@
+"""Figures of regret: mean curves with 95 % bands and the lower bound, one figure an instance.
+
+Each curve is named at its end in its own colour, from the largest regret down, instead of in a legend to be
+matched. The colours are Okabe and Ito's, told apart under every common colour blindness; a second round of
+them is dashed. matplotlib is imported when something is drawn.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jaxbandit.experiments import statistics
+from jaxbandit.experiments.arguments import BadInput
+
+if TYPE_CHECKING:
+    from jaxbandit.experiments.result import Result
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+DASHES = ("-", (0, (3.5, 1.2)), (0, (1.2, 0.9)))
+INK, PALE = "#222222", "#dddddd"
+SIZE = (8.4, 4.8)  # inches
+LINE_HEIGHT = 0.047  # of the axes: what one label at the curves' end needs
+
+
+def plot(results: Sequence["Result"], ax: Any = None) -> Any:
+    """Draw the mean regret of several algorithms on one instance.
+
+    Args:
+      results: at least one Result, all of one instance.
+      ax: matplotlib Axes; default: those of a new figure, made with pyplot so that a notebook shows it.
+
+    Returns:
+      The Axes.
+
+    Raises:
+      ValueError: no results, or several instances.
+    """
+    instances = {r.instance for r in results}
+    if len(instances) != 1:
+        raise BadInput(f"plot: instances = {sorted(instances)}, must be one; draw them one by one")
+    ax = _axes(ax, room=0.28)
+    names = labels(results)
+    ends = []
+    for i, (result, name) in enumerate(zip(results, names, strict=True)):
+        line = _curve(ax, result, name, i)
+        ends.append((float(result.arrays["mean"][-1]), f"{name}  {_value(result)}", line))
+    bound = next((b for r in results if (b := r.lower_bound()) is not None), None)
+    _dress(ax, results[0])
+    if bound is not None:
+        rounds = results[0].arrays["checkpoints"]
+        top = max(end for end, *_ in ends)
+        (line,) = ax.plot(
+            rounds, bound, color=INK, linewidth=1.1, linestyle=(0, (6, 3)), label="lower bound", zorder=1.5
+        )
+        if bound[-1] <= 1.5 * top:  # farther up it would flatten the curves: let it leave the picture
+            ax.set_ylim(top=max(ax.get_ylim()[1], 1.05 * bound[-1]))
+            ends.append((float(bound[-1]), f"asymptotic lower bound  {bound[-1]:.1f}", line))
+    _name_ends(ax, ends)
+    return ax
+
+
+def plot_one(result: "Result", ax: Any = None) -> Any:
+    """Draw the mean regret of one result, labelled for a legend; return the Axes."""
+    new = ax is None
+    ax = _axes(ax, room=0.0)
+    _curve(ax, result, result.algorithm, len(ax.get_lines()))
+    _dress(ax, result)
+    if new:
+        ax.legend(frameon=False, loc="upper left")
+    return ax
+
+
+def plot_results(results: Sequence["Result"], directory: str | Path) -> list[Path]:
+    """Write one PNG an instance, `regret-INSTANCE.png`, into a directory; return their paths."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    directory = Path(directory)
+    directory.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for instance in dict.fromkeys(r.instance for r in results):
+        # Without pyplot: no display is asked for, no figure stays open.
+        figure = Figure(figsize=SIZE, dpi=160)
+        FigureCanvasAgg(figure)
+        plot([r for r in results if r.instance == instance], _room(figure.add_subplot(), 0.28))
+        path = directory / f"regret-{_file_name(instance)}.png"
+        figure.savefig(path, bbox_inches="tight", pad_inches=0.15)
+        paths.append(path)
+    return paths
+
+
+def labels(results: Sequence["Result"]) -> list[str]:
+    """Return a name for each result: the algorithm's, and the parameters in which its namesakes differ."""
+    names = []
+    for result in results:
+        same = [r.params for r in results if r.algorithm == result.algorithm]
+        differs = [k for k in result.params if any(p.get(k) != result.params[k] for p in same)]
+        more = ", ".join(f"{k} = {result.params[k]}" for k in differs)
+        names.append(f"{result.algorithm} ({more})" if more else result.algorithm)
+    return names
+
+
+def _axes(ax: Any, room: float) -> Any:
+    if ax is not None:
+        return ax
+    import matplotlib.pyplot as plt
+
+    return _room(plt.figure(figsize=SIZE).add_subplot(), room)
+
+
+def _room(ax: Any, room: float) -> Any:
+    """Leave a part of the figure free at the right, for names."""
+    ax.figure.subplots_adjust(left=0.08, right=0.98 - room, bottom=0.12, top=0.9)
+    return ax
+
+
+def _curve(ax: Any, result: "Result", name: str, order: int) -> Any:
+    rounds, mean = result.arrays["checkpoints"], result.arrays["mean"]
+    colour = COLOURS[order % len(COLOURS)]
+    style = DASHES[order // len(COLOURS) % len(DASHES)]
+    (line,) = ax.plot(rounds, mean, color=colour, linestyle=style, linewidth=1.6, label=name)
+    if result.runs > 1:
+        interval = result.interval(statistics.CONFIDENCE)
+        ax.fill_between(rounds, interval.low, interval.high, color=colour, alpha=0.22, linewidth=0)
+    return line
+
+
+def _dress(ax: Any, result: "Result") -> None:
+    """Set scales, words and the quiet frame."""
+    rounds = result.arrays["checkpoints"]
+    if rounds[-1] >= 100 * rounds[0]:  # regret of log t is a straight line
+        first = next((t for t in rounds if t >= 10), rounds[0])
+        ax.set_xscale("log")
+        ax.set_xlim(first, rounds[-1])
+        ax.xaxis.set_major_formatter("{x:,.0f}")
+    else:
+        ax.set_xlim(rounds[0] if len(rounds) > 1 else 0, rounds[-1])
+    ax.set_ylim(bottom=0)
+    ax.set_xlabel("round")
+    ax.set_ylabel("regret")
+    ax.set_title(
+        f"{result.instance}: mean regret of {result.runs:,} runs, bands of 95 %",
+        loc="left",
+        fontsize=11,
+        color=INK,
+    )
+    ax.grid(axis="y", color=PALE, linewidth=0.7)
+    ax.set_axisbelow(True)
+    for side in ("top", "right", "left"):
+        ax.spines[side].set_visible(False)
+    ax.tick_params(axis="y", length=0)
+
+
+def _name_ends(ax: Any, ends: Sequence[tuple[float, str, Any]]) -> None:
+    """Write each name beside its curve's end with a piece of its line, moved as little as may be."""
+    ends = sorted(ends, key=lambda end: -end[0])
+    bottom, top = ax.get_ylim()
+    ax.set_ylim(bottom, top)  # what is drawn beside the axes shall not move them
+    height = LINE_HEIGHT * (top - bottom)
+    places = spread([end[0] for end in ends], height, bottom, max(top, bottom + height * len(ends)))
+    beside = ax.get_yaxis_transform()  # across: fractions of the axes; up: regret
+    for (end, text, line), place in zip(ends, places, strict=True):
+        look = {"color": line.get_color(), "transform": beside, "clip_on": False, "solid_capstyle": "butt"}
+        ax.plot((1.004, 1.03), (end, place), linewidth=0.7, alpha=0.7, **look)
+        ax.plot((1.03, 1.075), (place, place), linewidth=1.8, linestyle=line.get_linestyle(), **look)
+        ax.text(1.085, place, text, transform=beside, va="center", fontsize=9, color=INK)
+
+
+def spread(values: Sequence[float], height: float, low: float, high: float) -> list[float]:
+    """Return places near the falling `values`, in their order, `height` apart, within [low, high]."""
+    # Least squares under an order of distances is isotonic: pool neighbours that would overlap at their mean.
+    blocks: list[list[float]] = []  # [sum, count] of value + rank * height
+    for rank, value in enumerate(values):
+        blocks.append([value + rank * height, 1.0])
+        while len(blocks) > 1 and blocks[-2][0] / blocks[-2][1] < blocks[-1][0] / blocks[-1][1]:
+            total, count = blocks.pop()
+            blocks[-1][0] += total
+            blocks[-1][1] += count
+    level = [total / count for total, count in blocks for _ in range(int(count))]
+    upper, lower = high - height / 2, low + height / 2 + (len(values) - 1) * height
+    return [float(np.clip(x, min(lower, upper), upper)) - rank * height for rank, x in enumerate(level)]
+
+
+def _value(result: "Result") -> str:
+    mean = float(result.arrays["mean"][-1])
+    if result.runs < 2:
+        return f"{mean:.1f}"
+    half = float(result.interval().high[-1]) - mean
+    return f"{mean:.1f} ± {half:.1f}" if half >= 0.05 else f"{mean:.1f}"
+
+
+def _file_name(name: str) -> str:
+    return "".join(c if c.isalnum() or c in "-_." else "-" for c in name)

@@ -1,0 +1,82 @@
+"""Intervals and multiplicity: the only file that turns samples into confidence statements.
+
+Student intervals for means (the mean of many runs is close to normal; with few runs the t quantile pays for
+the estimated variance), Clopper and Pearson (1934) for rates, Welch (1947) for two means of unequal variance.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import stats
+
+CONFIDENCE = 0.95
+
+
+class Interval(NamedTuple):
+    """An estimate, its standard error and its two-sided interval; scalars or arrays of one shape."""
+
+    value: Any
+    se: Any
+    low: Any
+    high: Any
+
+
+def student(mean: Any, variance: Any, runs: int, confidence: float = CONFIDENCE) -> Interval:
+    """Return the Student interval of a mean from the sample mean and variance (n - 1) of `runs` >= 2 runs."""
+    _check(runs, confidence)
+    mean, variance = np.asarray(mean, np.float64), np.asarray(variance, np.float64)
+    se = np.sqrt(variance / runs)
+    half = stats.t.ppf((1 + confidence) / 2, runs - 1) * se
+    return Interval(mean, se, mean - half, mean + half)
+
+
+def student_of(values: Any, confidence: float = CONFIDENCE) -> Interval:
+    """Return the Student interval of the mean of independent `values`, float[runs]."""
+    values = np.asarray(values, np.float64)
+    return student(values.mean(), values.var(ddof=1) if len(values) > 1 else 0.0, len(values), confidence)
+
+
+def welch(
+    mean_a: float,
+    variance_a: float,
+    runs_a: int,
+    mean_b: float,
+    variance_b: float,
+    runs_b: int,
+    confidence: float = CONFIDENCE,
+) -> Interval:
+    """Return Welch's interval of mean_a - mean_b for two independent samples."""
+    _check(min(runs_a, runs_b), confidence)
+    part_a, part_b = variance_a / runs_a, variance_b / runs_b
+    total = part_a + part_b
+    difference, se = mean_a - mean_b, float(np.sqrt(total))
+    if total == 0:
+        return Interval(difference, 0.0, difference, difference)
+    freedom = total**2 / (part_a**2 / (runs_a - 1) + part_b**2 / (runs_b - 1))
+    half = float(stats.t.ppf((1 + confidence) / 2, freedom)) * se
+    return Interval(difference, se, difference - half, difference + half)
+
+
+def clopper_pearson(hits: int, trials: int, confidence: float = CONFIDENCE) -> Interval:
+    """Return the exact interval of a rate; its coverage is never below `confidence`."""
+    if not 0 <= hits <= trials or trials < 1:
+        raise ValueError(
+            f"clopper_pearson: hits = {hits} of trials = {trials}, must be 0 <= hits <= trials, trials >= 1"
+        )
+    tail = (1 - confidence) / 2
+    low = float(stats.beta.ppf(tail, hits, trials - hits + 1)) if hits > 0 else 0.0
+    high = float(stats.beta.ppf(1 - tail, hits + 1, trials - hits)) if hits < trials else 1.0
+    rate = hits / trials
+    return Interval(rate, float(np.sqrt(rate * (1 - rate) / trials)), low, high)
+
+
+def bonferroni(confidence: float, statements: int) -> float:
+    """Return the level each of `statements` intervals needs so that all hold together with `confidence`."""
+    return 1 - (1 - confidence) / max(statements, 1)
+
+
+def _check(runs: int, confidence: float) -> None:
+    if runs < 2:
+        raise ValueError(f"interval: runs = {runs}, must be at least 2")
+    if not 0 < confidence < 1:
+        raise ValueError(f"interval: confidence = {confidence}, must be in (0, 1)")

@@ -1,0 +1,12 @@
+"""Names for what passes between the parts. Nothing here is checked at run time."""
+
+from typing import Any, Literal
+
+import jax
+
+Array = jax.Array
+Key = jax.Array  # a typed PRNG key, as jax.random.key returns it
+Scalar = float | jax.Array  # a traced hyperparameter: a Python number or a 0-d array
+PyTree = Any
+Device = Any  # a jax.Device
+Distance = Literal["sq", "bq", "h", "lb", "t", "kl"]

@@ -1,0 +1,21 @@
+"""Epsilon-greedy in NumPy: each arm once; then a coin, and a random arm or the best sample mean (lowest at ties)."""
+
+import numpy as np
+
+
+def play(rewards, noise, epsilon=0.1):
+    rounds, num_arms = rewards.shape
+    pulls, means = np.zeros(num_arms), np.zeros(num_arms)
+    actions = []
+    for t in range(rounds):
+        coin, place = noise[t]
+        if t < num_arms:
+            arm = t
+        elif coin < epsilon:
+            arm = int(place * num_arms)
+        else:
+            arm = int(np.argmax(means))
+        pulls[arm] += 1
+        means[arm] += (rewards[t, arm] - means[arm]) / pulls[arm]  # as a running mean: ties depend on its rounding
+        actions.append(arm)
+    return np.array(actions)

@@ -1,0 +1,29 @@
+"""Thompson sampling in NumPy and SciPy: each arm's draw is SciPy's quantile of its posterior at the noise's level."""
+
+import numpy as np
+from scipy.special import logit
+from scipy.stats import beta
+
+CLOSE = 1e-4  # draws so close on the logit scale are a tie: the library's are not exactly SciPy's
+
+
+def draw(word, a, b):
+    """Inversion at a level of 31 bits, the word's last bit says on which side of 1/2; logit of the draw."""
+    tail = ((int(word) >> 1) + 0.5) / 2**32
+    return logit(beta.ppf(tail, a, b)) if word & 1 else -logit(beta.ppf(tail, b, a))
+
+
+def play(rewards, noise, prior_alpha=1.0, prior_beta=1.0, ties=None):
+    """`ties`: actions to take where they are as good up to CLOSE."""
+    rounds, num_arms = rewards.shape
+    a, b = np.full(num_arms, float(prior_alpha)), np.full(num_arms, float(prior_beta))
+    actions = []
+    for t in range(rounds):
+        draws = [draw(noise[t, k], a[k], b[k]) for k in range(num_arms)]
+        arm = int(np.argmax(draws))
+        if ties is not None and draws[ties[t]] >= draws[arm] - CLOSE:
+            arm = int(ties[t])
+        actions.append(arm)
+        a[arm] += rewards[t, arm]
+        b[arm] += 1 - rewards[t, arm]
+    return np.array(actions)

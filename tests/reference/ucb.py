@@ -1,0 +1,60 @@
+"""UCB(d) in NumPy: the largest q in [p, 1] with d(p, q) <= delta, by bisection on d alone.
+
+`ties`: actions to take where they are as good up to rounding.
+"""
+
+import numpy as np
+
+
+def xlogy(x, y):
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(x == 0, 0.0, x * np.log(y))
+
+
+def d_kl(p, q):
+    return xlogy(p, p) - xlogy(p, q) + xlogy(1 - p, 1 - p) - xlogy(1 - p, 1 - q)
+
+
+def d_lb(p, q):
+    return xlogy(p, p) + xlogy(1 - p, 1 - p) - xlogy(1 - p, 1 - q)
+
+
+DISTANCES = {
+    "sq": lambda p, q: 2 * (p - q) ** 2,
+    "bq": lambda p, q: 2 * (p - q) ** 2 + 4 / 9 * (p - q) ** 4,
+    "h": lambda p, q: (np.sqrt(p) - np.sqrt(q)) ** 2 + (np.sqrt(1 - p) - np.sqrt(1 - q)) ** 2,
+    "lb": d_lb,
+    "t": lambda p, q: 2 * q / (p + 1) + xlogy(p, p / (p + 1)) + np.log(2 / (np.e * (1 + p))),
+    "kl": d_kl,
+}
+
+
+def solve(d, p, delta):
+    low, high = np.array(p, dtype=float), np.ones_like(p)
+    for _ in range(60):
+        middle = (low + high) / 2
+        inside = d(p, middle) <= delta
+        low, high = np.where(inside, middle, low), np.where(inside, high, middle)
+    return np.where(d(p, np.ones_like(p)) <= delta, 1.0, low)
+
+
+def play_index(index, rewards, c=0.0, ties=None):
+    """Pull every arm once, then the argmax of index(means, delta)."""
+    rounds, num_arms = rewards.shape
+    pulls, sums, actions = np.zeros(num_arms), np.zeros(num_arms), []
+    for t in range(1, rounds + 1):
+        arm = t - 1
+        if t > num_arms:
+            level = max(np.log(t) + (c * np.log(np.log(t)) if t >= 3 else 0.0), 0.0)
+            values = index(sums / pulls, level / pulls)
+            arm = int(np.argmax(values))
+            if ties is not None and values[ties[t - 1]] > values[arm] - 1e-9:
+                arm = int(ties[t - 1])
+        pulls[arm] += 1
+        sums[arm] += rewards[t - 1, arm]
+        actions.append(arm)
+    return np.array(actions)
+
+
+def play(rewards, distance="kl", c=0.0, ties=None):
+    return play_index(lambda p, delta: solve(DISTANCES[distance], p, delta), rewards, c, ties)

@@ -1,0 +1,63 @@
+"""Results made by hand for tests, through the engine's record."""
+
+from typing import Any
+
+import numpy as np
+
+from jaxbandit.engine.horizon import Record
+from jaxbandit.experiments.result import Result
+
+MEANS = [0.1, 0.5, 0.9]
+
+
+def record(rows: Any, checkpoints: Any = (1, 10, 100), **changes: Any) -> Record:
+    """Record of regret given per run, [runs, checkpoints]."""
+    regret = np.asarray(rows, np.float32)
+    runs = len(regret)
+    double = regret.astype(np.float64)
+    fields: dict[str, Any] = {
+        "checkpoints": np.asarray(checkpoints, np.int64),
+        "regret": regret,
+        "mean": double.mean(axis=0),
+        "variance": double.var(axis=0, ddof=1) if runs > 1 else np.full(regret.shape[1], np.nan),
+        "pulls": np.arange(3 * runs, dtype=np.int32).reshape(runs, 3),
+        "pulls_mean": np.arange(3 * runs).reshape(runs, 3).mean(axis=0),
+        "recommendation": np.full(runs, 2, np.int32),
+        "outcome": np.zeros(runs, np.int8),
+        "compile_seconds": 0.5,
+        "run_seconds": 0.006,
+        "run_steps": 1000,
+        "devices": ["cpu"],
+    }
+    return Record(**(fields | changes))
+
+
+def result(
+    rows: Any,
+    algorithm: str = "kl",
+    instance: str = "it",
+    checkpoints: Any = (1, 10, 100),
+    params: dict[str, Any] | None = None,
+    seed: int = 7,
+    precision: str = "float32",
+    truth: dict[str, Any] | None = None,
+    **changes: Any,
+) -> Result:
+    """Result of such a record."""
+    return Result.from_record(
+        record(rows, checkpoints, **changes),
+        instance=instance,
+        algorithm=algorithm,
+        params=params or {},
+        seed=seed,
+        precision=precision,
+        truth={"means": MEANS, "regret_constant": 2.0} if truth is None else truth,
+    )
+
+
+def noisy(mean: float, runs: int = 200, spread: float = 1.0, seed: int = 0, shared: int = 0, **more: Any) -> Result:
+    """Result of runs with final regret near `mean`; equal `shared` seeds give correlated runs."""
+    own = np.random.default_rng(seed).normal(0, spread, runs)
+    common = np.random.default_rng(shared).normal(0, 5.0, runs)
+    final = mean + own - own.mean() + common
+    return result(np.stack([0.1 * final, 0.5 * final, final], axis=1), **more)

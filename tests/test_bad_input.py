@@ -1,0 +1,234 @@
+"""Bad input is refused before anything runs: exit status 2, one line that names the file, the key and the remedy."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from jaxbandit import cli
+
+GOOD = """\
+name = "good"
+kind = "simulate"
+runs = 4
+horizon = 50
+
+[[instance]]
+name = "b"
+type = "bernoulli"
+means = [0.1, 0.9]
+
+[[algorithm]]
+name = "kl"
+type = "ucb"
+distance = "kl"
+c = 0.0
+
+[[algorithm]]
+name = "boost"
+type = "ucboost"
+"""
+
+# what is replaced in GOOD, by what, and what the line must hold: the key with its place, and the remedy
+BAD_FILES = {
+    "misspelt key": ("runs = 4", "rums = 4", "rums", "did you mean 'runs'"),
+    "unknown key": ("runs = 4", "runs = 4\ncolour = 1", "colour", "must be one of name, kind, runs"),
+    "runs of 0": ("runs = 4", "runs = 0", "runs = 0", "an integer in [1, 2147483647]"),
+    "runs not whole": ("runs = 4", "runs = 4.0", "runs = 4.0", "an integer"),
+    "runs true": ("runs = 4", "runs = true", "runs = true", "an integer"),
+    "runs missing": ("runs = 4", "", "runs: missing", "must be given"),
+    "negative horizon": ("horizon = 50", "horizon = -1", "horizon = -1", "an integer in [1, "),
+    "horizon too long": ("horizon = 50", "horizon = 3000000000", "horizon = 3000000000", "an integer in [1, "),
+    "horizon text": ("horizon = 50", 'horizon = "50"', 'horizon = "50"', "an integer"),
+    "negative seed": ("runs = 4", "runs = 4\nseed = -1", "seed = -1", "an integer in [0, "),
+    "unknown precision": ("runs = 4", 'runs = 4\nprecision = "float23"', "precision", "did you mean 'float32'"),
+    "kind missing": ('kind = "simulate"', "", "kind: missing", "must be one of simulate"),
+    "kind misspelt": ("kind = ", "knd = ", "knd: unknown key", "did you mean 'kind'"),
+    "no algorithm": (GOOD[GOOD.index("[[algorithm]]") :], "", "algorithm: missing", "must be given"),
+    "kind of another version": ("simulate", "identify", 'kind = "identify"', "not available in this version"),
+    "unknown kind": ("simulate", "simulte", 'kind = "simulte"', "did you mean 'simulate'"),
+    "max_rounds": ("runs = 4", "runs = 4\nmax_rounds = 9", "max_rounds = 9", 'only for kind = "identify"'),
+    "empty name": ('name = "good"', 'name = ""', 'name = ""', "a non-empty string"),
+    "checkpoints fall": ("runs = 4", "runs = 4\ncheckpoints = [9, 5]", "checkpoints[1] = 5", "greater than 9"),
+    "checkpoints repeat": ("runs = 4", "runs = 4\ncheckpoints = [9, 9]", "checkpoints[1] = 9", "greater than 9"),
+    "checkpoint of 0": ("runs = 4", "runs = 4\ncheckpoints = [0, 9]", "checkpoints[0] = 0", "[1, 50]"),
+    "checkpoint too late": ("runs = 4", "runs = 4\ncheckpoints = [9, 51]", "checkpoints[1] = 51", "[1, 50]"),
+    "no checkpoints": ("runs = 4", "runs = 4\ncheckpoints = []", "checkpoints = []", "increasing rounds"),
+    "no instances": ("[[instance]]", "[[instances]]", "instances: unknown key", "did you mean 'instance'"),
+    "instance not a list": ("[[instance]]", "[instance]", "instance = ", "[[instance]] tables"),
+    "no type": ('type = "bernoulli"', "", "instance[0].type: missing", "bernoulli, gaussian"),
+    "unknown type": ('"bernoulli"', '"bernouli"', "instance[0].type", "did you mean 'bernoulli'"),
+    "unknown algorithm": ('"ucboost"', '"ucbost"', "algorithm[1].type", "did you mean 'ucboost'"),
+    "type not text": ('"ucboost"', "3", "algorithm[1].type = 3", "must be one of uniform"),
+    "unknown argument": ("c = 0.0", "C = 0.0", "algorithm[0].C: unknown key", "must be one of name, type, distance, c"),
+    "argument missing": ("means = [0.1, 0.9]", "", "instance[0].means: missing", "bernoulli needs means"),
+    "argument of the instance": ("c = 0.0", "num_arms = 2", "algorithm[0].num_arms", "leave it out"),
+    "duplicate algorithm": ('"boost"', '"kl"', "algorithm[1].name", "must differ from algorithm[0].name"),
+    "mean above 1": ("0.9]", "1.5]", "instance[0].means[1] = 1.5", "[0, 1]"),
+    "mean NaN": ("0.9]", "nan]", "instance[0].means[1] = nan", "a finite number"),
+    "mean true": ("0.9]", "true]", "instance[0].means[1] = true", "a finite number"),
+    "mean text": ("0.9]", '"0.9"]', 'instance[0].means[1] = "0.9"', "a finite number"),
+    "means of one number": ("[0.1, 0.9]", "0.1", "instance[0].means = 0.1", "a list of numbers"),
+    "means empty": ("[0.1, 0.9]", "[]", "instance[0].means = []", "a list of numbers"),
+    "means of two axes": ("[0.1, 0.9]", "[[0.1], [0.9]]", "instance[0].means has shape (2, 1)", "must have 1 axes"),
+    "ragged": ("[0.1, 0.9]", "[[0.1], [0.9, 1]]", "instance[0].means[1] = [0.9, 1]", "of shape (1,)"),
+    "c infinite": ("c = 0.0", "c = inf", "algorithm[0].c = inf", "a finite number"),
+    "c true": ("c = 0.0", "c = true", "algorithm[0].c = true", "a finite number"),
+    "c out of range": ("c = 0.0", "c = -1.0", "algorithm[0].c = -1.0", "must be a number in [0"),
+    "unknown distance": ('"kl"\nc', '"kll"\nc', 'algorithm[0].distance = "kll"', "did you mean 'kl'"),
+    "distances not a list": (
+        'type = "ucboost"',
+        'type = "ucboost"\ndistances = "bq"',
+        "algorithm[1].distances",
+        "a list of",
+    ),
+    "sweep of what is static": (
+        'distance = "kl"',
+        'distance = {sweep = ["kl", "sq"]}',
+        "algorithm[0].distance",
+        "cannot be swept",
+    ),
+    "sweep of an instance": ("[0.1, 0.9]", "{sweep = [0.1]}", "instance[0].means", "a list of numbers"),
+    "sweep empty": ("c = 0.0", "c = {sweep = []}", "algorithm[0].c.sweep = []", "a list of numbers"),
+    "sweep repeats": ("c = 0.0", "c = {sweep = [1, 1.0]}", "algorithm[0].c.sweep[1]", "a value not listed before"),
+    "sweep misspelt": ("c = 0.0", "c = {sweeep = [1]}", "algorithm[0].c", "a finite number"),
+    "sweep out of range": ("c = 0.0", "c = {sweep = [0, -2]}", "algorithm[0].c = -2.0", "must be a number in [0"),
+    "cut short": ('distance = "kl"', 'distance = "k', "not valid TOML", "line"),
+    "key twice": ("runs = 4", "runs = 4\nruns = 5", "not valid TOML", "line"),
+    "csv missing": (
+        '"bernoulli"\nmeans = [0.1, 0.9]',
+        '"table"\nrewards = "no.csv"',
+        "instance[0].rewards",
+        "give a CSV",
+    ),
+}
+
+BAD_ARGUMENTS = {
+    "set an unknown key": (["--set", "rums=3"], "rums", "did you mean 'runs'"),
+    "set without a value": (["--set", "runs"], "--set runs", "must be key=value"),
+    "set what is not TOML": (["--set", "runs=[1"], "--set runs=[1", "write for instance"),
+    "set out of range": (["--set", "runs=0"], "runs = 0", "an integer in [1, "),
+    "set an unknown algorithm": (["--set", "algorithm.boots.c=1"], "no algorithm 'boots'", "did you mean 'boost'"),
+    "set a number too high": (["--set", "algorithm.2.c=1"], "no algorithm '2'", "must be one of kl, boost"),
+    "set no key of it": (["--set", "algorithm.kl=1"], "--set algorithm.kl=1", "algorithm.kl.key=value"),
+    "set no name": (["--set", "algorithm=1"], "--set algorithm=1", "algorithm.NAME.key=value"),
+    "unknown option": (["--jso"], "--jso", "perhaps you meant --json"),
+    "option without its value": (["--set"], "--set", "--help"),
+}
+
+
+def refused(capsys, argv, *words):
+    """Run the command line and check that it refuses in one line that holds the words."""
+    status = cli.main(argv)
+    captured = capsys.readouterr()
+    assert status == 2
+    assert captured.out == ""
+    assert captured.err.endswith("\n") and captured.err.count("\n") == 1, captured.err
+    for word in words:
+        assert word in captured.err
+    assert not set("╭│─") & set(captured.err)
+    assert "Traceback" not in captured.err
+
+
+@pytest.fixture(autouse=True)
+def _no_compute(monkeypatch):
+    from jaxbandit.experiments import run
+
+    def never(*args, **kwargs):
+        raise AssertionError("a simulation began")
+
+    monkeypatch.setattr(run, "simulate_cell", never)
+
+
+@pytest.mark.parametrize("case", BAD_FILES)
+def test_bad_file(case, tmp_path, capsys):
+    old, new, key, remedy = BAD_FILES[case]
+    assert GOOD.count(old) >= 1
+    file = tmp_path / "bad.toml"
+    file.write_text(GOOD.replace(old, new, 1), encoding="utf-8")
+    refused(capsys, ["run", str(file), "--out", str(tmp_path / "out")], "bad.toml", key, remedy)
+    assert os.listdir(tmp_path) == ["bad.toml"]
+
+
+@pytest.mark.parametrize("case", BAD_ARGUMENTS)
+def test_bad_argument(case, tmp_path, capsys):
+    argv, key, remedy = BAD_ARGUMENTS[case]
+    file = tmp_path / "good.toml"
+    file.write_text(GOOD, encoding="utf-8")
+    refused(capsys, ["run", str(file), "--out", str(tmp_path / "out"), *argv], key, remedy)
+    assert os.listdir(tmp_path) == ["good.toml"]
+
+
+def test_the_good_file_is_good(tmp_path):
+    file = tmp_path / "good.toml"
+    file.write_text(GOOD, encoding="utf-8")
+    with pytest.raises(AssertionError, match="a simulation began"):
+        cli.main(["run", str(file), "--out", str(tmp_path / "out")])
+
+
+@pytest.mark.parametrize(
+    "text, place, remedy",
+    [
+        ("a,b\n1,2\n3\n", "row 3 has 1 numbers", "must have 2"),
+        ("a,b\n1,2\n3,x\n", 'row 3, column 2 holds "x"', "must be a finite number"),
+        ("a,b\n1,2\n3,nan\n", "row 3, column 2", "must be a finite number"),
+        ("a,b\n", "holds no numbers", "give a CSV file of numbers"),
+        ("", "holds no numbers", "give a CSV file of numbers"),
+    ],
+)
+def test_bad_csv(text, place, remedy, tmp_path, capsys):
+    (tmp_path / "rewards.csv").write_text(text, encoding="utf-8")
+    file = tmp_path / "bad.toml"
+    table = '"table"\nrewards = "rewards.csv"'
+    file.write_text(GOOD.replace('"bernoulli"\nmeans = [0.1, 0.9]', table), encoding="utf-8")
+    words = ("bad.toml", "instance[0].rewards", "rewards.csv", place, remedy)
+    refused(capsys, ["run", str(file), "--out", str(tmp_path / "out")], *words)
+
+
+@pytest.mark.parametrize(
+    "argv, words",
+    [
+        (["run", "no.toml"], ("no.toml", "cannot be read", "give a TOML file")),
+        (["run", "croud"], ("croud", "did you mean 'crowd'")),
+        (["run", "."], ("cannot be read (Is a directory)", "give a TOML file")),
+        (["runn"], ("runn", "list, run, reproduce, plot, compare, bench")),
+        ([], ("list, run, reproduce", "--help")),
+        (["plot"], ("plot", "DIR")),
+        (["plot", "nowhere"], ("nowhere", "no results")),
+        (["compare", "nowhere", "elsewhere"], ("nowhere", "no results")),
+        (["reproduce", "ucbost"], ("ucbost", "did you mean 'ucboost'")),
+        (["reproduce", "ucboost", "--runs", "0"], ("runs = 0", "an integer in [1, ")),
+        (["reproduce", "ucboost", "--runs", "many"], ("--runs", "many")),
+    ],
+    ids=" ".join,
+)
+def test_bad_command(argv, words, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    refused(capsys, argv, *words)
+    assert os.listdir(tmp_path) == []
+
+
+def test_not_utf8(tmp_path, capsys):
+    file = tmp_path / "bad.toml"
+    file.write_bytes(GOOD.encode() + b"# \xff\n")
+    refused(capsys, ["run", str(file), "--out", str(tmp_path / "out")], "bad.toml", "not valid TOML")
+
+
+@pytest.mark.parametrize("name", ["spec.toml", "other.txt"])
+def test_directory_of_something_else(name, tmp_path, capsys):
+    file, out = tmp_path / "good.toml", tmp_path / "out"
+    file.write_text(GOOD, encoding="utf-8")
+    out.mkdir()
+    (out / name).write_text("runs = ", encoding="utf-8")
+    word = {"spec.toml": "not valid TOML", "other.txt": "give another --out"}[name]
+    refused(capsys, ["run", str(file), "--out", str(out)], str(out), word)
+    assert os.listdir(out) == [name]
+
+
+def test_out_that_is_a_file_or_cannot_be_made(tmp_path, capsys):
+    file = tmp_path / "good.toml"
+    file.write_text(GOOD, encoding="utf-8")
+    refused(capsys, ["run", str(file), "--out", str(file)], str(file), "must be a directory")
+    refused(capsys, ["run", str(file), "--out", str(file / "x")], "good.toml", "give another --out")
+    if os.geteuid() and Path("/proc/version").exists():
+        refused(capsys, ["run", str(file), "--out", "/proc/out"], "/proc/out", "give another --out")

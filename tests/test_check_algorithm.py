@@ -1,0 +1,336 @@
+"""check_algorithm passes a good toy and names the broken property of each bad one.
+
+Every bad toy is the good one with one function replaced, so that each also shows that the check can fail.
+"""
+
+import functools
+import itertools
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from jaxbandit.base import Algorithm, Environment, never, none
+from jaxbandit.experiments.check import PROPERTIES, CheckFailed, check_algorithm
+from jaxbandit.numerics import as_float
+
+
+class ToyState(NamedTuple):
+    round: jax.Array  # int32[]
+    counts: jax.Array  # int32[num_arms]
+    sums: jax.Array  # float[num_arms]
+
+
+def toy(num_arms, *, bonus=1.0):
+    """A good one: largest sum of rewards plus bonus / sqrt(pulls)."""
+
+    def init(key):
+        return ToyState(jnp.zeros((), jnp.int32), jnp.zeros(num_arms, jnp.int32), jnp.zeros(num_arms))
+
+    def select(noise, state, context):
+        best = jnp.argmax(state.sums + as_float(bonus) / jnp.sqrt(1 + as_float(state.counts)))
+        return jnp.where(state.round < num_arms, state.round, best.astype(jnp.int32))
+
+    def update(state, context, action, reward):
+        pulled = jnp.arange(num_arms, dtype=jnp.int32) == action
+        return ToyState(
+            state.round + 1,
+            state.counts + pulled.astype(jnp.int32),
+            state.sums + jnp.where(pulled, reward, 0.0),
+        )
+
+    def recommend(state):
+        return jnp.argmax(state.counts).astype(jnp.int32)
+
+    return Algorithm(init=init, noise=none(), select=select, update=update, recommend=recommend, stop=never())
+
+
+def noisy(num_arms, *, epsilon=0.1):
+    """A good one with chance: epsilon-greedy on the sums."""
+
+    def noise(key):
+        return jax.random.uniform(key, (2,))
+
+    def select(noise, state, context):
+        arm = jnp.floor(noise[1] * num_arms).astype(jnp.int32)
+        return jnp.where(noise[0] < as_float(epsilon), arm, jnp.argmax(state.sums).astype(jnp.int32))
+
+    return toy(num_arms)._replace(noise=noise, select=select)
+
+
+def changed(**functions):
+    """The good toy with functions replaced; each gets (good, num_arms, bonus) and returns the bad function."""
+
+    def broken(num_arms, *, bonus=1.0):
+        good = toy(num_arms, bonus=bonus)
+        return good._replace(**{name: f(good, num_arms, bonus) for name, f in functions.items()})
+
+    return broken
+
+
+def updated(change):
+    """The good toy whose state, after each update, goes through change(state)."""
+    return changed(update=lambda good, k, bonus: lambda *a: change(good.update(*a)))
+
+
+def indexed(index):
+    """The good toy with another index(state, bonus)."""
+
+    def select(good, k, bonus):
+        return lambda noise, state, context: jnp.argmax(index(state, bonus)).astype(jnp.int32)
+
+    return changed(select=select)
+
+
+def gap_index(state, bonus):
+    """0 / 0 when all arms have the same sum."""
+    return (state.sums - jnp.min(state.sums)) / (jnp.max(state.sums) - jnp.min(state.sums))
+
+
+def branches_on_hyperparameter(num_arms, *, bonus=1.0):
+    return toy(num_arms, bonus=0.0 if bonus < 0.5 else 1.0)
+
+
+def python_counter(good, k, bonus):
+    calls = itertools.count(1)
+    return lambda noise, state, context: (
+        jnp.asarray(next(calls) % k, jnp.int32) + 0 * good.select(noise, state, context)
+    )
+
+
+def leaking(num_arms, *, bonus=1.0):
+    good, kept = toy(num_arms), [jnp.zeros((), jnp.int32)]
+
+    def update(state, context, action, reward):
+        kept[0] = action
+        return good.update(state, context, action, reward)
+
+    return good._replace(update=update, select=lambda noise, state, context: kept[0] + 0 * state.round)
+
+
+def draws_in_select(good, k, bonus):
+    return lambda noise, state, context: jax.random.randint(
+        jax.random.fold_in(jax.random.key(0), state.round), (), 0, k
+    )
+
+
+def key_of_the_factory(num_arms, *, bonus=1.0):
+    good, key = toy(num_arms, bonus=bonus), jax.random.key(1)
+
+    def update(state, context, action, reward):
+        coin = jax.random.uniform(jax.random.fold_in(key, state.round)) < reward
+        return good.update(state, context, action, as_float(coin))
+
+    return good._replace(update=update)
+
+
+def neighbours(shift):
+    """The good toy whose action depends on its place in the batch, or on being in one."""
+
+    def select(good, k, bonus):
+        @jax.custom_batching.custom_vmap
+        def offset(count):
+            return 0 * count
+
+        @offset.def_vmap
+        def _(size, batched, count):
+            return shift(count), True
+
+        return lambda noise, state, context: (good.select(noise, state, context) + offset(state.counts[0])) % k
+
+    return changed(select=select)
+
+
+FLAGS = itertools.cycle(["float32", "bfloat16"])
+
+
+def flips_a_flag(num_arms, *, bonus=1.0):
+    jax.config.update("jax_default_matmul_precision", next(FLAGS))
+    return toy(num_arms, bonus=bonus)
+
+
+BROKEN = {
+    "counts become floats": (
+        updated(lambda s: s._replace(counts=as_float(s.counts))),
+        "types",
+        "state.counts is int32",
+    ),
+    "a field grows": (
+        updated(lambda s: s._replace(sums=jnp.append(s.sums, s.sums[0]))),
+        "types",
+        "float32[4] from upd",
+    ),
+    "weak type": (
+        updated(lambda s: s._replace(round=jnp.where(s.round < 9, 1, 2))),
+        "types",
+        "state.round is int32[] from init, weak int32[] from update",
+    ),
+    "another tree": (updated(lambda s: s._asdict()), "types", "is there only in one of init and update"),
+    "float action": (
+        changed(select=lambda good, k, bonus: lambda *a: as_float(good.select(*a))),
+        "types",
+        "select returns float32[], must be int32[]",
+    ),
+    "stop is not a bool": (changed(stop=lambda good, k, bonus: lambda s: s.round), "types", "never()"),
+    "float counts": (
+        changed(
+            init=lambda good, k, bonus: lambda key: good.init(key)._replace(counts=jnp.zeros(k)),
+            update=lambda good, k, bonus: lambda s, c, a, r: s,
+        ),
+        "types",
+        "must be int32[3]",
+    ),
+    "wrong counts": (updated(lambda s: s._replace(counts=s.counts + 1)), "counts", "is not the true pulls"),
+    "out of range": (
+        changed(select=lambda good, k, bonus: lambda noise, state, context: state.round),
+        "range",
+        "select leaves [0, 3)",
+    ),
+    "recommends nobody": (
+        changed(recommend=lambda good, k, bonus: lambda s: s.round),
+        "range",
+        "recommend returns",
+    ),
+    "branch on a hyperparameter": (branches_on_hyperparameter, "traceable", "hyperparameter bonus"),
+    "branch on the state": (
+        indexed(lambda s, bonus: s.sums if s.round < 3 else -s.sums),
+        "traceable",
+        "select: ",
+    ),
+    "float() of a hyperparameter": (
+        indexed(lambda s, bonus: s.sums + float(bonus)),
+        "traceable",
+        "make it static (int, bool, Literal)",
+    ),
+    "NaN at ties": (indexed(gap_index), "finite", "NaN at an argmax of select"),
+    "NaN in the state": (
+        updated(lambda s: s._replace(sums=jnp.log(s.sums - 1))),
+        "finite",
+        "NaN in the state",
+    ),
+    "Python counter": (changed(select=python_counter), "pure", "keep what changes in the state"),
+    "kept tracer": (leaking, "pure", "select uses a traced value kept outside the state"),
+    "draws in select": (changed(select=draws_in_select), "chance", "select draws from a key of its own"),
+    "key of the factory": (key_of_the_factory, "chance", "update draws from a key of its own"),
+    "noise without chance": (
+        changed(noise=lambda good, k, bonus: lambda key: jnp.zeros(3)),
+        "chance",
+        "use none()",
+    ),
+    "float32 fixed": (
+        changed(
+            init=lambda good, k, bonus: lambda key: good.init(key)._replace(sums=jnp.zeros(k, jnp.float32)),
+            update=lambda good, k, bonus: lambda s, c, a, r: s._replace(counts=good.update(s, c, a, r).counts),
+        ),
+        "precision",
+        "state.sums is float32",
+    ),
+    "silent promotion": (indexed(lambda s, bonus: s.sums * s.counts), "precision", "cast explicitly"),
+    "place in the batch": (
+        neighbours(lambda x: jnp.arange(x.shape[0], dtype=jnp.int32)),
+        "batch",
+        "at another place of the batch",
+    ),
+    "alone otherwise": (neighbours(lambda x: jnp.ones_like(x)), "batch", "run alone"),
+    "flips a flag": (flips_a_flag, "compiled once", "traced again"),
+    "not an algorithm": (lambda num_arms, bonus: None, "traceable", "return an Algorithm"),
+}
+
+
+@pytest.fixture
+def matmul_precision():
+    yield
+    jax.config.update("jax_default_matmul_precision", None)
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_toy_is_named(name, matmul_precision):
+    make, prop, words = BROKEN[name]
+    with pytest.raises(CheckFailed) as caught:
+        check_algorithm(make, 3, traced={"bonus": [1.0]}, rounds=20)
+    message = "\n".join([str(caught.value), *getattr(caught.value, "__notes__", [])])
+    assert f": {prop}: " in message and words in message, message
+    assert "\n" not in message and len(message) < 400, message
+
+
+def test_every_property_is_seen_to_fail():
+    assert {prop for _, prop, _ in BROKEN.values()} == set(PROPERTIES)
+
+
+def test_good_toys_pass():
+    report = check_algorithm(toy, (1, 2, 4), traced={"bonus": [1.0, 0.0, 7.0]})
+    assert report.num_arms == (1, 2, 4) and report.traced == ("bonus",) and report.properties == tuple(PROPERTIES)
+    assert str(report).startswith("toy: num_arms (1, 2, 4)")
+    assert check_algorithm(functools.partial(noisy), 3, traced={"epsilon": [0.1, 0.5]}).name == "noisy"
+
+
+def test_noise_may_be_a_key_and_a_leaf_a_python_number():
+    def keyed(num_arms):
+        good = toy(num_arms)
+        return good._replace(
+            init=lambda key: good.init(key)._replace(round=0),
+            noise=lambda key: key,
+            select=lambda noise, state, context: jax.random.randint(noise, (), 0, num_arms, jnp.int32),
+        )
+
+    check_algorithm(keyed, 2, rounds=10)
+
+
+def contextual(num_arms):
+    """Pulls the arm of largest feature."""
+    return toy(num_arms)._replace(select=lambda noise, state, context: jnp.argmax(context).astype(jnp.int32))
+
+
+def features(num_arms):
+    """A world whose context is one uniform feature an arm, and the reward that feature."""
+    return Environment(
+        init=lambda key: None,
+        observe=lambda state, noise: noise,
+        noise=lambda key: jax.random.uniform(key, (num_arms,)),
+        reward=lambda state, context, action, noise: context[action],
+        regret=lambda state, context, action: jnp.max(context) - context[action],
+    )
+
+
+def test_environment_gives_the_context():
+    check_algorithm(contextual, 3, environment=features)
+    with pytest.raises(CheckFailed, match="traceable: select"):
+        check_algorithm(contextual, 3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"num_arms": 0}, "num_arms = 0, must be an integer >= 1"),
+        ({"num_arms": []}, "num_arms is empty"),
+        ({"num_arms": 3, "rounds": 6}, "rounds = 6, must be an integer >= 7"),
+        ({"num_arms": 3, "traced": {"bonus": []}}, r"traced\['bonus'\] is empty"),
+    ],
+)
+def test_bad_arguments(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        check_algorithm(toy, **arguments)
+
+
+def test_hyperparameter_ignored_in_a_batch():
+    """The run alone uses it."""
+
+    def ignored_in_batch(num_arms, *, bonus=1.0):
+        @jax.custom_batching.custom_vmap
+        def use(value):
+            return value
+
+        @use.def_vmap
+        def _(size, batched, value):
+            return jnp.zeros_like(value), True
+
+        good = toy(num_arms)
+
+        def select(noise, state, context):
+            return jnp.argmax(state.sums + use(as_float(bonus)) * as_float(jnp.arange(num_arms))).astype(jnp.int32)
+
+        return good._replace(select=select)
+
+    with pytest.raises(CheckFailed, match="batch: actions of a run differs run alone"):
+        check_algorithm(ignored_in_batch, 3, traced={"bonus": [0.0, 5.0]})

@@ -1,0 +1,104 @@
+"""Comparison: pairing used where it holds and only there, and coverage of its interval."""
+
+import numpy as np
+import pytest
+from results_by_hand import noisy, result
+from scipy import stats
+
+from jaxbandit.experiments.compare import compare, compare_directories
+from jaxbandit.experiments.result import save_cell
+
+
+def test_paired_equals_scipy_and_is_sharper_than_welch():
+    a, b = noisy(10.0, seed=1, algorithm="a"), noisy(10.5, seed=2, algorithm="b")
+    paired = compare(a, b)
+    theirs = stats.ttest_rel(a.arrays["regret"][:, 2].astype(float), b.arrays["regret"][:, 2].astype(float))
+    np.testing.assert_allclose((paired.low, paired.high), theirs.confidence_interval(0.95), rtol=1e-9)
+    assert paired.paired
+    assert paired.verdict == "lower"
+    assert compare(b, a).verdict == "higher"
+    other = compare(a, noisy(10.5, seed=2, algorithm="b", precision="float64"))
+    assert not other.paired
+    assert other.verdict == "undecided"
+    assert other.high - other.low > 3 * (paired.high - paired.low)  # the common chance, sd 5 against 1, is not removed
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"seed": 1}, "seeds differ: 7, 1"),
+        ({"instance": "other"}, "instances differ: it, other"),
+        ({"truth": {"means": [0.2, 0.5, 0.9]}}, "instances differ"),
+        ({"precision": "float64"}, "precisions differ: float32, float64"),
+        ({"regret": None}, "no per-run data: it/b"),
+    ],
+)
+def test_unpaired_says_why(changes, reason):
+    rows = np.random.default_rng(0).normal(5, 1, (30, 3))
+    c = compare(result(rows), result(rows + 1, algorithm="b", **changes))
+    assert not c.paired
+    assert reason in c.reason
+    assert c.difference == pytest.approx(-1, abs=1e-6)
+    assert c.summary()["reason"] == c.reason
+
+
+def test_runs_pair_up_to_the_shorter():
+    rows = np.random.default_rng(0).normal(5, 1, (30, 3))
+    c = compare(result(rows), result(rows[:10] + 2, algorithm="b"))
+    assert c.paired
+    assert c.runs == 10
+    assert c.difference == pytest.approx(-2, abs=1e-6)
+    assert c.mean_a == pytest.approx(rows[:10, 2].mean(), rel=1e-6)
+    assert "reason" not in c.summary()
+
+
+def test_checkpoint_is_the_last_shared_or_the_one_asked_for():
+    rows = np.random.default_rng(0).normal(5, 1, (9, 3))
+    a, b = result(rows, checkpoints=(1, 10, 100)), result(rows, checkpoints=(1, 10, 50))
+    assert compare(a, b).at == 10
+    assert compare(a, b, at=1).at == 1
+    with pytest.raises(ValueError, match="no checkpoint at 100"):
+        compare(a, b, at=100)
+
+
+@pytest.mark.statistical
+def test_paired_interval_coverage():
+    """1,000 intervals of 90 %: misses are binomial(1000, 0.1). False alarm: 1e-4 by the exact two-sided test."""
+    rng = np.random.default_rng(3)
+    misses = 0
+    for _ in range(1000):
+        common, own = rng.normal(0, 3, 12), rng.normal(0, 1, (2, 12))
+        final = common + own + [[1], [0]]
+        a, b = (result(np.stack([x] * 3, axis=1), algorithm=name) for name, x in zip("ab", final, strict=True))
+        c = compare(a, b, confidence=0.9)
+        misses += not c.low <= 1 <= c.high
+    assert stats.binomtest(misses, 1000, 0.1).pvalue > 1e-4
+
+
+def test_directories(tmp_path):
+    for i, name in enumerate(("kl", "ucb")):
+        save_cell(tmp_path / "a", i, noisy(10 + i, seed=i, algorithm=name))
+    save_cell(tmp_path / "b", 0, noisy(10.5, seed=5, algorithm="kl"))
+    found = compare_directories(tmp_path / "a", tmp_path / "b")
+    assert [(c.a, c.b) for c in found.comparisons] == [("it/kl", "it/kl")]
+    assert found.only_a == ("it/ucb",)
+    assert found.only_b == ()
+    assert found.comparisons[0].verdict == "lower"
+    assert "lower" in found.table()
+    assert "200 pairs" in found.table()
+    assert "only in" in found.table()
+    assert found.summary()["comparisons"][0]["difference"] == pytest.approx(-0.5, abs=1e-4)
+
+
+def test_directories_of_two_single_algorithms(tmp_path):
+    save_cell(tmp_path / "a", 0, noisy(10.0, seed=0, algorithm="kl"))
+    save_cell(tmp_path / "b", 0, noisy(12.0, seed=5, algorithm="ucb"))
+    (c,) = compare_directories(tmp_path / "a", tmp_path / "b").comparisons
+    assert (c.a, c.b, c.verdict) == ("it/kl", "it/ucb", "lower")
+
+
+def test_directories_with_nothing_in_common(tmp_path):
+    save_cell(tmp_path / "a", 0, noisy(10.0, algorithm="kl"))
+    save_cell(tmp_path / "b", 0, noisy(12.0, algorithm="kl", instance="other"))
+    with pytest.raises(ValueError, match=r"nothing in common.*it/kl.*other/kl"):
+        compare_directories(tmp_path / "a", tmp_path / "b")

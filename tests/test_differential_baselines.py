@@ -1,0 +1,93 @@
+"""Equal actions, round by round, between each baseline in float64 and its NumPy reference on the same rewards.
+
+Bernoulli arms with as many pulls and successes tie, and rounding decides: where two indices agree to 1e-9 the reference
+takes our action. DMED compares with a logarithm instead (kl(0, 1/2) = log 2 ties for good), so that its Bernoulli
+rewards are moved by up to a thousandth. Constant rewards tie exactly and are compared as they are.
+"""
+
+import importlib
+import inspect
+from functools import cache
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+ROUNDS, NUM_ARMS, SEEDS = 600, 5, 4
+LAWS = ["bernoulli", "tied bernoulli", "beta", "zeros", "ones"]
+SETTINGS = {
+    "uniform": [{}],
+    "epsilon_greedy": [{}, {"epsilon": 0.0}, {"epsilon": 1.0}],
+    "ucb_v": [{}, {"zeta": 0.5, "c": 0.1}, {"zeta": 2.0, "c": 0.0}],
+    "moss": [{}, {"horizon": 600}, {"horizon": 40}],
+    "imed": [{}],
+    "dmed": [{}],
+}
+CASES = [(name, setting) for name, settings in SETTINGS.items() for setting in settings]
+
+
+def rewards_of(law, num_arms=NUM_ARMS):
+    rng = np.random.default_rng(7)
+    shape = (SEEDS, ROUNDS, num_arms)
+    if law == "beta":
+        return rng.beta(np.linspace(1, 3, num_arms), 2, shape)
+    means = {"zeros": 0.0, "ones": 1.0, "tied bernoulli": 0.5, "bernoulli": np.linspace(0.9, 0.3, num_arms)}[law]
+    return (rng.random(shape) < means).astype(float)
+
+
+@cache
+def player(name, num_arms, static):
+    """Ours: (rewards[seeds, rounds, num_arms], keys, traced) -> actions, noise; compiled once a setting's statics."""
+    factory = getattr(importlib.import_module(f"jaxbandit.algorithms.regret.{name}"), name)
+
+    def play(rewards, key, traced):
+        algorithm = factory(num_arms, **dict(static), **traced)
+
+        def body(state, step):
+            noise, row = step
+            action = algorithm.select(noise, state, None)
+            return algorithm.update(state, None, action, row[action]), action
+
+        noise = jax.vmap(algorithm.noise)(jax.random.split(key, ROUNDS))
+        _, actions = jax.lax.scan(body, algorithm.init(key), (noise, rewards))
+        return actions, noise
+
+    return jax.jit(jax.vmap(play, in_axes=(0, 0, None)))
+
+
+def ours(name, setting, rewards):
+    static = tuple((k, v) for k, v in setting.items() if isinstance(v, int))
+    traced = {k: jnp.asarray(v) for k, v in setting.items() if isinstance(v, float)}
+    keys = jax.random.split(jax.random.key(3), rewards.shape[0])
+    return jax.device_get(player(name, rewards.shape[2], static)(jnp.asarray(rewards), keys, traced))
+
+
+def check(name, setting, law, num_arms=NUM_ARMS):
+    rewards = rewards_of(law, num_arms)
+    if name == "dmed" and "bernoulli" in law:
+        rewards = 0.999 * rewards + 0.001 * np.random.default_rng(1).random(rewards.shape)
+    reference = importlib.import_module(f"reference.{name}").play
+    with jax.enable_x64(True):
+        actions, noise = ours(name, setting, rewards)
+    tolerant = "bernoulli" in law and "ties" in inspect.signature(reference).parameters
+    for seed in range(rewards.shape[0]):
+        ties = {"ties": actions[seed]} if tolerant else {}
+        chance = () if noise is None else (noise[seed],)
+        expected = reference(rewards[seed], *chance, **setting, **ties)
+        different = np.flatnonzero(actions[seed] != expected)
+        assert not different.size, f"round {different[0]}: {actions[seed][different[0]]}, not {expected[different[0]]}"
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize(("name", "setting"), CASES)
+def test_equal_actions(name, setting, law):
+    check(name, setting, law)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("num_arms", [1, 2])
+@pytest.mark.parametrize("name", SETTINGS)
+def test_equal_actions_few_arms(name, num_arms):
+    for law in LAWS:
+        check(name, {}, law, num_arms)

@@ -1,0 +1,86 @@
+"""Equal actions, round by round, between each index policy in float64 and its NumPy reference on the same rewards.
+
+Arms with as many pulls and successes tie, and rounding decides: where two indices agree to 1e-9 (empirical KL-UCB:
+1e-7, the reference's own precision) the reference takes our action, which must then be the lowest of equal arms.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from reference import kl_ucb as reference_kl_ucb
+from reference import kl_ucb_empirical as reference_empirical
+from reference import ucb as reference_ucb
+from reference import ucboost as reference_ucboost
+
+from jaxbandit.algorithms.regret.kl_ucb import kl_ucb
+from jaxbandit.algorithms.regret.kl_ucb_empirical import kl_ucb_empirical
+from jaxbandit.algorithms.regret.ucb import ucb, ucb1
+from jaxbandit.algorithms.regret.ucboost import ucboost, ucboost_eps, ucboost_lb
+
+NUM_ARMS, ROUNDS, SEEDS = 5, 400, 2
+SLOW_LAWS = ["bernoulli", "tied", "beta"]
+CASES = [
+    *[(ucb, reference_ucb.play, {"distance": d}, {"c": 0.0}) for d in ("sq", "bq", "h", "lb", "t", "kl")],
+    (ucb1, lambda rewards, **h: reference_ucb.play(rewards, "sq", **h), {}, {"c": 3.0}),
+    (ucboost, reference_ucboost.play_ucboost, {}, {"c": 0.0}),
+    (ucboost, reference_ucboost.play_ucboost, {"distances": ("sq", "t", "kl")}, {"c": 3.0}),
+    (ucboost_eps, reference_ucboost.play_ucboost_eps, {}, {"eps": 0.01, "c": 0.0}),
+    (ucboost_eps, reference_ucboost.play_ucboost_eps, {}, {"eps": 0.2, "c": 3.0}),
+    (ucboost_lb, reference_ucboost.play_ucboost_lb, {}, {"eps": 0.01, "c": 0.0}),
+    (ucboost_lb, reference_ucboost.play_ucboost_lb, {}, {"eps": 0.1, "c": 3.0}),
+    (kl_ucb, reference_kl_ucb.play, {}, {"c": 0.0}),
+    (kl_ucb, reference_kl_ucb.play, {}, {"c": 3.0}),
+    (kl_ucb_empirical, reference_empirical.play, {"num_atoms": 2}, {"c": 0.0}),
+    (kl_ucb_empirical, reference_empirical.play, {"num_atoms": 5}, {"c": 3.0}),
+]
+
+
+def rewards_of(law):
+    rng = np.random.default_rng(11)
+    if law == "beta":
+        return rng.beta(np.linspace(1, 3, NUM_ARMS), 2, (SEEDS, ROUNDS, NUM_ARMS))
+    means = {
+        "bernoulli": [0.9, 0.5, 0.5, 0.1, 0.02],
+        "edges": [0.0, 1.0, 1.0, 0.3, 0.0],
+        "tied": [0.5] * NUM_ARMS,
+    }
+    return (rng.random((SEEDS, ROUNDS, NUM_ARMS)) < means[law]).astype(float)
+
+
+def ours(factory, static, traced, rewards):
+    def play(rewards, traced):
+        algorithm = factory(NUM_ARMS, **static, **traced)
+
+        def body(state, row):
+            action = algorithm.select(None, state, None)
+            return algorithm.update(state, None, action, row[action]), action
+
+        return jax.lax.scan(body, algorithm.init(None), rewards)[1]
+
+    with jax.enable_x64(True):
+        traced = {name: jnp.asarray(value, float) for name, value in traced.items()}
+        return np.asarray(jax.jit(jax.vmap(play, (0, None)))(jnp.asarray(rewards), traced))
+
+
+@pytest.mark.parametrize("law", ["edges", *[pytest.param(x, marks=pytest.mark.slow) for x in SLOW_LAWS]])
+@pytest.mark.parametrize(
+    ("factory", "play", "static", "traced"),
+    CASES,
+    ids=["-".join([f.__name__, *map(str, s.values()), *map(str, t.values())]) for f, _, s, t in CASES],
+)
+def test_same_actions(factory, play, static, traced, law):
+    rewards = rewards_of(law)
+    if law not in SLOW_LAWS:
+        rewards = rewards[:1, :100]
+    elif factory is kl_ucb_empirical:
+        rewards = rewards[:1, :150]
+    for mine, row in zip(ours(factory, static, traced, rewards), rewards, strict=True):
+        np.testing.assert_array_equal(mine, play(row, **static, **traced, ties=mine))
+
+
+def test_exact_ties_go_to_the_lowest_arm():
+    rewards = np.zeros((1, 30, NUM_ARMS))
+    for factory, play, static, traced in CASES[:1] + CASES[5:8]:
+        mine = ours(factory, static, traced, rewards)[0]
+        np.testing.assert_array_equal(mine, play(rewards[0], **static, **traced), err_msg=factory.__name__)

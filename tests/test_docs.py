@@ -1,0 +1,151 @@
+"""The documents say what the code does: README's code runs and prints what stands below it, and no name is left out."""
+
+import contextlib
+import inspect
+import io
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import jaxbandit
+from jaxbandit import cli
+from jaxbandit.experiments.commands import COMMANDS
+from jaxbandit.experiments.registry import ALGORITHMS, ENVIRONMENTS
+from jaxbandit.experiments.spec import KEYS
+
+ROOT = Path(__file__).parent.parent
+DOCUMENTS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/design.md", "docs/cli.md"]
+TINY = """
+kind = "simulate"
+runs = 2
+horizon = 20
+[[instance]]
+type = "bernoulli"
+means = [0.1, 0.9]
+[[algorithm]]
+type = "ucb1"
+"""
+# Results of 1,000 runs on another platform or version of JAX differ, by less than their intervals.
+NUMBERS_AGREE = 0.1
+
+
+def text_of(document: str) -> str:
+    return (ROOT / document).read_text(encoding="utf-8")
+
+
+def fenced(document: str) -> list[tuple[str, str]]:
+    """Return the fenced blocks of a document, in order: (language, content)."""
+    return re.findall(r"^```(\w+)\n(.*?)^```$", text_of(document), re.MULTILINE | re.DOTALL)
+
+
+def same_words_and_numbers(got: str, shown: str) -> None:
+    number = r"-?\d+(?:\.\d*)?"
+    assert re.sub(number, "#", " ".join(got.split())) == re.sub(number, "#", " ".join(shown.split()))
+    ours, theirs = ([float(x) for x in re.findall(number, text)] for text in (got, shown))
+    assert ours == pytest.approx(theirs, rel=NUMBERS_AGREE)
+
+
+def test_readme_code_prints_what_it_shows(tmp_path, monkeypatch):
+    import matplotlib
+
+    matplotlib.use("agg")
+    monkeypatch.chdir(tmp_path)
+    blocks, names = fenced("README.md"), {}
+    assert sum(language == "python" for language, _ in blocks) >= 5
+    for (language, code), (after, shown) in zip(blocks, [*blocks[1:], ("", "")], strict=True):
+        if language == "python":
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed):
+                exec(compile(code, "README.md", "exec"), names)
+            same_words_and_numbers(printed.getvalue(), shown if after == "text" else "")
+    matplotlib.pyplot.close("all")
+    assert (tmp_path / "regret.png").stat().st_size > 10_000
+
+
+@pytest.mark.slow
+def test_the_main_job_prints_the_table_of_the_readme(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["run"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    rows = [line for line in lines if line.startswith(("instance", "it "))]
+    [shown] = [code for language, code in fenced("README.md") if language == "text" and "lower bound" in code]
+    shown_rows = [line for line in shown.splitlines() if line.startswith(("instance", "it "))]
+    without_seconds = [line.rpartition(" ")[0] for line in rows]
+    same_words_and_numbers("\n".join(without_seconds), "\n".join(shown_rows))
+    figure = lines[-1]
+    assert figure in text_of("README.md") and (tmp_path / figure).stat().st_size > 10_000
+
+
+def test_contributing_shows_kl_ucb_as_it_is():
+    source = text_of("jaxbandit/algorithms/regret/kl_ucb.py")
+    for language, code in fenced("CONTRIBUTING.md"):
+        if language == "python":
+            assert code.strip() in source
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_relative_links_lead_somewhere(document):
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)", text_of(document)):
+        assert (ROOT / document).parent.joinpath(target).exists(), target
+
+
+@pytest.mark.parametrize("document", ["README.md", "docs/cli.md"])
+def test_commands_shown_are_commands(document):
+    shown = {line for language, code in fenced(document) if language == "sh" for line in code.splitlines()}
+    commands = {match[1] for line in shown if (match := re.search(r"(?:^|/)jaxbandit (\w+)", line))}
+    assert commands and commands <= set(COMMANDS)
+
+
+@pytest.mark.parametrize("entry", [*ALGORITHMS.values(), *ENVIRONMENTS.values()], ids=lambda entry: entry.name)
+def test_every_registered_name_and_argument_is_documented(entry):
+    own = [name for name in entry.arguments if name != "num_arms"]
+    [row] = [line for line in text_of("docs/cli.md").splitlines() if line.startswith(f"| `{entry.name}` |")]
+    assert re.findall(r"`(\w+)`", row.split("|")[2]) == own
+
+
+def test_every_algorithm_is_in_the_changelog():
+    for name in (*ALGORITHMS, *ENVIRONMENTS):
+        assert f"`{name}`" in text_of("CHANGELOG.md"), name
+
+
+def test_every_command_and_key_is_documented(tmp_path, monkeypatch, capsys):
+    text = text_of("docs/cli.md")
+    for name in COMMANDS:
+        assert f"jaxbandit {name}" in text, name
+    for status in (cli.DONE, cli.BUG, cli.BAD_INPUT, cli.INTERRUPTED):
+        assert f"| {status} |" in text, status
+    monkeypatch.chdir(tmp_path)
+    Path("tiny.toml").write_text(TINY, encoding="utf-8")
+    assert cli.main(["run", "tiny.toml", "--json"]) == 0
+
+    def keys(tree):
+        for key, value in tree.items() if isinstance(tree, dict) else ():
+            yield key
+            if key != "params":
+                yield from keys(value[0] if isinstance(value, list) else value)
+
+    written = [*keys(json.loads(capsys.readouterr().out)), *KEYS, *(p.name for p in Path("tiny-result").iterdir())]
+    assert len(written) > 35
+    for name in written:
+        assert f"`{re.sub('[0-9]{3}', 'NNN', name)}`" in text, name
+
+
+@pytest.mark.parametrize("name", [name for name in jaxbandit.__all__ if name != "__version__"])
+def test_every_public_name_has_a_docstring(name):
+    document = inspect.getdoc(getattr(jaxbandit, name))
+    assert document and not document.startswith(f"{name}("), name  # Python's own for a tuple or a dataclass
+
+
+def test_one_version():
+    assert re.search(r"^version: (.*)$", text_of("CITATION.cff"), re.MULTILINE)[1] == jaxbandit.__version__
+    assert f"{jaxbandit.__version__}" in text_of("CHANGELOG.md")
+
+
+def test_ci_runs_the_readme_test_command():
+    [command] = [line for _, code in fenced("README.md") for line in code.splitlines() if "/bin/pytest" in line]
+    install, _, arguments = command.partition(".venv/bin/pytest")
+    ci = text_of(".ci/run")
+    assert re.search(r"pip install '([^']*)'", install)[1] in ci
+    assert f'"$main/bin/pytest"{arguments}\n' in ci

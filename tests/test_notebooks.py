@@ -1,0 +1,72 @@
+"""Notebooks: kept without outputs, and every cell runs, on small sizes, with neither an error nor a warning."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import jaxbandit
+
+nbformat = pytest.importorskip("nbformat")
+nbclient = pytest.importorskip("nbclient")
+
+PACKAGE = Path(jaxbandit.__file__).resolve().parent
+NOTEBOOKS = sorted((Path(__file__).resolve().parent.parent / "notebooks").glob("*.ipynb"))
+every_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+
+
+@pytest.fixture
+def execute(monkeypatch, tmp_path):
+    """Return a function that runs a notebook's cells in a kernel of its own and returns what they wrote to stderr."""
+    monkeypatch.setenv("JAXBANDIT_NOTEBOOK_QUICK", "1")
+    monkeypatch.setenv("PYTHONPATH", str(PACKAGE.parent))  # the package under test, wherever the kernel starts
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
+
+    def run(notebook):
+        client = nbclient.NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(tmp_path)}})
+        client.execute()
+        outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+        return "".join(o.text for o in outputs if o.output_type == "stream" and o.name == "stderr")
+
+    return run
+
+
+def _notebook(*sources):
+    return nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
+
+
+def test_both_notebooks_are_found():
+    assert [path.stem for path in NOTEBOOKS] == ["ucboost", "your_own_algorithm"]
+
+
+@every_notebook
+def test_kept_without_outputs_and_with_little_metadata(path):
+    notebook = nbformat.read(path, as_version=nbformat.NO_CONVERT)
+    nbformat.validate(notebook)
+    assert (notebook.nbformat, notebook.nbformat_minor) == (4, 5)
+    assert set(notebook.metadata) <= {"kernelspec", "language_info"}
+    assert notebook.metadata.language_info == {"name": "python"}  # no version: it would change from author to author
+    for cell in notebook.cells:
+        assert not cell.metadata, cell.id
+        assert not cell.get("outputs"), cell.id
+        assert cell.get("execution_count") is None, cell.id
+    identifiers = [cell.id for cell in notebook.cells]
+    assert len(set(identifiers)) == len(identifiers)
+    assert not [name for name in identifiers if re.fullmatch("[0-9a-f]{8}", name)]  # chosen, not drawn by an editor
+
+
+@pytest.mark.slow
+@every_notebook
+def test_every_cell_runs(path, execute):
+    assert execute(nbformat.read(path, as_version=4)) == ""
+
+
+def test_an_error_in_a_cell_is_an_error_here(execute):
+    with pytest.raises(nbclient.exceptions.CellExecutionError, match="ZeroDivisionError"):
+        execute(_notebook("import os; os.environ['JAXBANDIT_NOTEBOOK_QUICK']", "1 / 0"))
+
+
+def test_a_warning_in_a_cell_is_seen_and_the_package_is_the_one_under_test(execute):
+    notebook = _notebook("import jaxbandit; jaxbandit.__file__", "import warnings; warnings.warn('look here')")
+    assert "look here" in execute(notebook)
+    assert str(PACKAGE) in notebook.cells[0].outputs[0].data["text/plain"]

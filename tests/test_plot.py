@@ -1,0 +1,102 @@
+"""Figures: what is drawn, that no figure stays open, and that names at the curves' ends never overlap."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from results_by_hand import noisy, result
+
+from jaxbandit.experiments import plot
+from jaxbandit.experiments.result import ResultSet
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+
+
+@pytest.fixture
+def axes():
+    import matplotlib.pyplot as plt
+
+    figure, ax = plt.subplots()
+    yield ax
+    plt.close(figure)
+
+
+def _line(ax, label):
+    return next(line for line in ax.get_lines() if line.get_label() == label)
+
+
+def test_curves_bands_and_bound(axes):
+    results = [noisy(10.0, algorithm="kl"), noisy(30.0, algorithm="ucb")]
+    assert plot.plot(results, axes) is axes
+    for r in results:
+        np.testing.assert_array_equal(_line(axes, r.algorithm).get_ydata(), r.arrays["mean"])
+    np.testing.assert_allclose(_line(axes, "lower bound").get_ydata(), 2 * np.log([1, 10, 100]))
+    assert len(axes.collections) == 2
+    band = axes.collections[0].get_paths()[0].get_extents()
+    assert band.y1 == pytest.approx(results[0].interval().high[-1])
+    assert axes.get_xscale() == "log"
+    names = [text.get_text() for text in axes.texts]
+    assert [name.split()[0] for name in names] == ["ucb", "kl", "asymptotic"]  # from the largest regret down
+
+
+def test_short_horizon_is_linear_and_one_run_has_no_band(axes):
+    r = result([[1.0, 2.0, 3.0]], checkpoints=(10, 20, 40), truth={})
+    assert r.plot(axes) is axes
+    assert axes.get_xscale() == "linear"
+    assert not axes.collections
+
+
+def test_results_of_two_instances_are_refused(axes):
+    with pytest.raises(ValueError, match=r"instances = \['it', 'other'\]"):
+        plot.plot([noisy(1.0), noisy(1.0, instance="other")], axes)
+
+
+def test_names_of_a_sweep_tell_its_values():
+    results = [noisy(1.0, algorithm="kl", params={"c": c, "d": 1.0}) for c in (0.0, 3.0)]
+    assert plot.labels(results) == ["kl (c = 0.0)", "kl (c = 3.0)"]
+
+
+def test_files_one_an_instance_and_nothing_left_open(tmp_path):
+    import matplotlib.pyplot as plt
+
+    before = plt.get_fignums()
+    results = [noisy(10.0 + i, algorithm=f"a{i}", instance=name) for name in ("one", "two/../2") for i in range(12)]
+    paths = plot.plot_results(results, tmp_path)
+    assert [path.name for path in paths] == ["regret-one.png", "regret-two-..-2.png"]
+    assert all(path.parent == tmp_path and path.read_bytes()[:4] == b"\x89PNG" for path in paths)
+    assert plt.get_fignums() == before
+
+
+def test_twelve_curves_have_twelve_looks(axes):
+    plot.plot([noisy(10.0 + i, algorithm=f"a{i}") for i in range(12)], axes)
+    looks = {(line.get_color(), str(line._unscaled_dash_pattern)) for i in range(12) for line in [_line(axes, f"a{i}")]}
+    assert len(looks) == 12
+
+
+def test_set_plots_the_first_instance_unless_named(axes):
+    results = ResultSet("demo", (noisy(10.0, instance="x"), noisy(20.0, instance="y")))
+    results.plot(axes, instance="y")
+    assert axes.get_title(loc="left").startswith("y:")
+
+
+def test_spread_keeps_order_distance_and_bounds():
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        count = int(rng.integers(1, 14))
+        values = np.sort(rng.uniform(0, 1, count))[::-1]
+        places = np.array(plot.spread(values.tolist(), 0.05, 0.0, 1.0))
+        assert np.all(-np.diff(places) >= 0.05 - 1e-12)
+        assert places.min() >= 0.025 - 1e-12
+        assert places.max() <= 0.975 + 1e-12
+
+
+def test_spread_moves_nothing_that_has_room():
+    assert plot.spread([0.9, 0.5, 0.1], 0.05, 0.0, 1.0) == pytest.approx([0.9, 0.5, 0.1])
+    assert plot.spread([0.5, 0.5], 0.1, 0.0, 1.0) == pytest.approx([0.55, 0.45])
+
+
+def test_matplotlib_is_imported_only_when_drawing():
+    code = "import sys, jaxbandit.experiments.plot, jaxbandit.experiments.paper; assert 'matplotlib' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,72 @@
+"""The registry and the public names: plain data that agrees with what it names, and costs nothing to import."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import jaxbandit
+from jaxbandit.experiments.registry import ALGORITHMS, ENVIRONMENTS
+
+ENTRIES = [*ALGORITHMS.values(), *ENVIRONMENTS.values()]
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+def test_arguments_are_those_of_the_factory(entry):
+    parameters = entry.parameters()
+    assert tuple(parameters) == entry.arguments
+    assert set(entry.public) | set(entry.concrete) <= set(parameters)
+    assert entry.factory().__name__ == entry.name
+
+
+def test_what_an_algorithm_may_know_is_never_the_truth():
+    for entry in ENVIRONMENTS.values():
+        assert not {"means", "theta", "alpha", "beta", "rewards"} & set(entry.public)
+
+
+def test_static_and_traced_are_read_off_the_signature():
+    ucb = ALGORITHMS["ucb"].parameters()
+    assert (ucb["num_arms"].kind, ucb["distance"].kind, ucb["c"].kind) == ("integer", "choice", "scalar")
+    assert "kl" in ucb["distance"].choices and not ucb["distance"].traced and ucb["c"].traced
+    distances = ALGORITHMS["ucboost"].parameters()["distances"]
+    assert distances.kind == "choices" and "bq" in distances.choices
+    horizon = ALGORITHMS["moss"].parameters()["horizon"]
+    assert horizon.kind == "integer" and horizon.optional and not horizon.traced
+    gaussian = ENVIRONMENTS["gaussian"].parameters()
+    assert (gaussian["means"].kind, gaussian["sigma"].kind) == ("array", "scalar")
+    assert gaussian["means"].required and not gaussian["sigma"].required
+
+
+def test_every_registered_factory_is_public():
+    assert {entry.name for entry in ENTRIES} <= set(jaxbandit.__all__)
+    for entry in ENTRIES:
+        assert getattr(jaxbandit, entry.name) is entry.factory()
+
+
+def test_public_names_are_one_list():
+    tree = ast.parse(Path(jaxbandit.__file__).read_text(encoding="utf-8"))
+    for_checkers = {
+        alias.name: (node.module or "").removeprefix("jaxbandit.")
+        for block in tree.body
+        if isinstance(block, ast.If)
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert for_checkers == jaxbandit._HOME
+    assert sorted(jaxbandit.__all__) == sorted([*for_checkers, "__version__"])
+    for name in jaxbandit.__all__:
+        assert getattr(jaxbandit, name) is not None
+    with pytest.raises(AttributeError, match="no_such_name"):
+        jaxbandit.no_such_name  # noqa: B018
+
+
+def test_importing_the_package_and_its_registry_imports_no_jax():
+    code = (
+        "import sys, jaxbandit, jaxbandit.experiments.registry, jaxbandit.experiments.spec; "
+        "print({'jax', 'numpy', 'matplotlib'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"

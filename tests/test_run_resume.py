@@ -1,0 +1,254 @@
+"""Running an experiment: what is stored, what is shared, and the same bytes however it was interrupted."""
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from jaxbandit.engine import horizon as engine
+from jaxbandit.experiments import result as results_module
+from jaxbandit.experiments import run, spec
+from jaxbandit.experiments.arguments import BadInput, Unfinished
+
+TEXT = """
+name = "resume"
+kind = "simulate"
+runs = 48
+horizon = 300
+checkpoints = [10, 100, 300]
+
+[[instance]]
+type = "bernoulli"
+means = [0.4, 0.5, 0.6]
+
+[[algorithm]]
+type = "ucb1"
+
+[[algorithm]]
+name = "greedy"
+type = "epsilon_greedy"
+epsilon = {sweep = [0.1, 0.2]}
+"""
+
+
+def experiment(**changes):
+    import tomllib
+
+    return spec.parse(tomllib.loads(TEXT) | changes, "resume.toml")
+
+
+@pytest.fixture(autouse=True)
+def _small_chunks(monkeypatch):
+    monkeypatch.setattr("jaxbandit.engine.tiles.FIRST_CHUNK", 64)
+
+
+def content(results):
+    """Return the per-run arrays as bytes."""
+    return [
+        {
+            name: (array.dtype.str, array.shape, array.tobytes())
+            for name, array in result.arrays.items()
+            if name not in ("mean", "variance", "pulls_mean")
+        }
+        for result in results
+    ]
+
+
+@pytest.fixture(scope="module")
+def whole():
+    return content(run.run_experiment(experiment(), None, progress=False))
+
+
+class Stop(Exception):
+    """What a test raises in the middle of a run."""
+
+
+def stop_after(calls):
+    left = calls
+
+    def progress(steps):
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise Stop
+
+    return progress
+
+
+def test_results_are_stored_and_found_again(tmp_path, whole, monkeypatch):
+    first = run.run_experiment(experiment(), tmp_path / "out", progress=False)
+    assert content(first) == whole
+    assert [(r.algorithm, r.params) for r in first] == [
+        ("ucb1", {"c": 0.0}),
+        ("greedy", {"epsilon": 0.1}),
+        ("greedy", {"epsilon": 0.2}),
+    ]
+    assert first[0].truth["means"] == [0.4, 0.5, 0.6] and first[0].truth["regret_constant"] > 0
+    names = sorted(os.listdir(tmp_path / "out"))
+    assert names[-2:] == ["spec.toml", "summary.json"] and "checkpoint" not in names
+    assert spec.load(tmp_path / "out" / "spec.toml") == experiment()
+    monkeypatch.setattr(run, "simulate_cell", None)  # nothing is left to simulate
+    assert content(run.run_experiment(experiment(), tmp_path / "out", progress=False)) == whole
+    assert content(results_module.load(tmp_path / "out")) == whole
+
+
+def test_numbers_do_not_depend_on_tile_and_workers(whole):
+    for tile, workers in ((16, 2), (48, 1)):
+        assert content(run.run_experiment(experiment(), None, progress=False, tile=tile, workers=workers)) == whole
+    other = content(run.run_experiment(experiment(seed=1), None, progress=False))
+    assert other[0]["regret"] != whole[0]["regret"]
+
+
+def test_instances_and_sweeps_share_one_compilation(monkeypatch):
+    makes = []
+
+    def record(make, arguments, **options):
+        makes.append(make)
+        return simulate(make, arguments, **options)
+
+    simulate = run.simulate_cell
+    monkeypatch.setattr(run, "simulate_cell", record)
+    instances = [{"name": str(m), "type": "bernoulli", "means": [0.5, m]} for m in (0.1, 0.2)]
+    betas = [{"name": f"beta{a}", "type": "beta", "alpha": [a, 2], "beta": [1, 1]} for a in (1, 3)]
+    algorithms = [{"type": "ucb1", "c": {"sweep": [0, 1]}}]
+    small = {"instance": [*instances, *betas], "algorithm": algorithms, "runs": 2, "horizon": 5, "checkpoints": [5]}
+    found = run.run_experiment(experiment(**small), None, progress=False)
+    assert len(found) == 8
+    assert len({id(make) for make in makes[:4]}) == 1  # a Bernoulli instance's means are an argument
+    assert len({id(make) for make in makes[4:]}) == 2  # a Beta instance's quantiles are a table of its own
+    alone = run.run_experiment(experiment(**small | {"instance": betas[1:]}), None, progress=False)
+    assert content(alone) == content(found[6:])
+
+
+@pytest.mark.parametrize("calls", [0, 1, 2, 3, 4])
+def test_interrupted_and_run_again(calls, tmp_path, whole, monkeypatch):
+    out = tmp_path / "out"
+    with pytest.raises(Stop):
+        run.run_experiment(experiment(), out, progress=stop_after(calls), workers=1)
+    assert not (out / "summary.json").exists()
+    assert content(run.run_experiment(experiment(), out, progress=False, workers=1)) == whole
+    assert not (out / "checkpoint").exists()
+
+
+def test_an_interrupted_cell_goes_on_where_it_was(tmp_path):
+    steps = []
+
+    def progress(n):
+        steps.append(n)
+        if len(steps) == 1:
+            raise KeyboardInterrupt
+
+    one = experiment(algorithm=[{"type": "ucb1"}])
+    with pytest.raises(KeyboardInterrupt):
+        run.run_experiment(one, tmp_path / "out", progress=progress, workers=1, tile=48)
+    assert list((tmp_path / "out" / "checkpoint" / "000").iterdir())
+    run.run_experiment(one, tmp_path / "out", progress=progress, workers=1, tile=48)
+    assert len(steps) > 1 and sum(steps) == 48 * 300  # no round is played twice
+
+
+def test_another_experiment_is_refused(tmp_path):
+    out = tmp_path / "out"
+    with pytest.raises(Stop):
+        run.run_experiment(experiment(), out, progress=stop_after(0))
+    for changes, word in (
+        ({"seed": 1}, "seed is 0 there, 1 here"),
+        ({"algorithm": [{"type": "ucb1", "c": 3}]}, "algorithm is "),
+        (
+            {"instance": [{"type": "bernoulli", "means": [0.4, 0.5, 0.7]}]},
+            "instance[0].means[2] is 0.6 there, 0.7 here",
+        ),
+    ):
+        with pytest.raises(BadInput, match="another experiment") as error:
+            run.run_experiment(experiment(**changes), out)
+        assert word in str(error.value) and "give another --out" in str(error.value)
+
+
+def test_damage_is_named_and_finished_cells_are_kept(tmp_path, whole):
+    out = tmp_path / "out"
+    run.run_experiment(experiment(), out, progress=False)
+    file = out / "cell-001.npz"
+    file.write_bytes(file.read_bytes()[:-100])
+    with pytest.raises(BadInput, match=r"cell-001\.npz: damaged"):
+        run.run_experiment(experiment(), out, progress=False)
+    file.unlink()
+    (out / "cell-001.json").unlink()
+    before = (out / "cell-000.npz").stat().st_mtime_ns
+    assert content(run.run_experiment(experiment(), out, progress=False)) == whole
+    assert (out / "cell-000.npz").stat().st_mtime_ns == before
+
+
+def test_a_damaged_checkpoint_is_named(tmp_path):
+    out = tmp_path / "out"
+    with pytest.raises(Stop):
+        run.run_experiment(experiment(), out, progress=stop_after(0), workers=1)
+    [file] = list((out / "checkpoint" / "000").iterdir())[:1]
+    file.write_bytes(file.read_bytes()[:100])
+    with pytest.raises(BadInput, match=r"checkpoint/000/.*\n?") as error:
+        run.run_experiment(experiment(), out, progress=False, workers=1)
+    assert "\n" not in str(error.value) and "delete it" in str(error.value)
+
+
+def test_a_full_disk_keeps_what_is_finished(tmp_path, whole, monkeypatch):
+    out = tmp_path / "out"
+    save = run.save_cell
+
+    def full(directory, index, result):
+        if index == 1:
+            raise OSError(28, "No space left on device")
+        save(directory, index, result)
+
+    monkeypatch.setattr(run, "save_cell", full)
+    with pytest.raises(Unfinished, match=r"cannot be written \(No space left on device\)"):
+        run.run_experiment(experiment(), out, progress=False)
+    monkeypatch.setattr(run, "save_cell", save)
+    assert (out / "cell-000.json").exists()
+    assert content(run.run_experiment(experiment(), out, progress=False)) == whole
+
+
+@pytest.mark.slow
+def test_killed_at_ten_random_instants(tmp_path):
+    """kill -9, the same command again, ten times over: the bytes are those of a run left alone."""
+    file = tmp_path / "resume.toml"
+    file.write_text(TEXT.replace("300", "3000").replace("runs = 48", "runs = 64"), encoding="utf-8")
+
+    def command(out):
+        return [sys.executable, "-m", "jaxbandit", "run", str(file), "--out", str(out)]
+
+    calm, rough = tmp_path / "calm", tmp_path / "rough"
+    begun = time.monotonic()
+    subprocess.run(command(calm), check=True, capture_output=True)
+    length = time.monotonic() - begun
+    chance, killed = random.Random(0), 0
+    while killed < 10:
+        begun = time.monotonic()
+        process = subprocess.Popen(command(rough), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            assert process.wait(timeout=chance.uniform(0.2, 0.95) * length) == 0
+        except subprocess.TimeoutExpired:
+            os.kill(process.pid, signal.SIGKILL)
+            process.wait()
+            killed += 1
+            continue
+        length = min(length, time.monotonic() - begun)
+        assert_same(calm, rough)  # it finished: begin anew, so that the next kill meets a run
+        shutil.rmtree(rough)
+    subprocess.run(command(rough), check=True, capture_output=True)
+    assert_same(calm, rough)
+
+
+def assert_same(a: Path, b: Path):
+    names = sorted(path.name for path in a.glob("*.npz"))
+    assert names == sorted(path.name for path in b.glob("*.npz")) and len(names) == 3
+    assert content(results_module.load(a)) == content(results_module.load(b))
+
+
+def test_default_checkpoints_end_at_the_horizon():
+    marks = engine.default_checkpoints(300)
+    assert marks[-1] == 300 and np.all(np.diff(marks) > 0)

@@ -1,0 +1,70 @@
+"""simulate and sweep: labels, truth, compiled once, and progress."""
+
+import functools
+import sys
+
+import numpy as np
+import pytest
+
+from jaxbandit.algorithms.regret.ucb import ucb1
+from jaxbandit.environments.bernoulli import bernoulli
+from jaxbandit.experiments.compare import compare
+from jaxbandit.experiments.simulate import progress_bar, simulate, sweep
+
+MEANS = [0.1, 0.9]
+SMALL = {"horizon": 40, "num_runs": 16}
+
+
+def test_labels_truth_and_numbers():
+    r = simulate(
+        ucb1(2),
+        bernoulli(MEANS),
+        **SMALL,
+        seed=3,
+        name="mine",
+        instance="two",
+        regret_constant=1.5,
+        checkpoints=[2, 40],
+    )
+    assert (r.algorithm, r.instance, r.seed, r.runs, r.precision) == ("mine", "two", 3, 16, "float32")
+    assert r.truth == {"means": MEANS, "regret_constant": 1.5}
+    np.testing.assert_allclose(r.arrays["regret"][:, 0], 0.8, rtol=1e-6)  # each arm once
+    pulls = r.arrays["pulls"]
+    assert np.all(pulls.sum(axis=1) == 40)
+    np.testing.assert_allclose(r.arrays["regret"][:, 1], 0.8 * pulls[:, 0], rtol=1e-5)
+    np.testing.assert_allclose(r.summary()["regret"]["lower_bound"], 1.5 * np.log([2, 40]))
+
+
+def test_the_same_objects_are_compiled_once():
+    algorithm, environment = ucb1(2), bernoulli(MEANS)
+    first = simulate(algorithm, environment, **SMALL)
+    second = simulate(algorithm, environment, **SMALL, seed=1)
+    assert second.seconds["compile"] < 0.2 * first.seconds["compile"]
+    assert not np.array_equal(first.arrays["regret"], second.arrays["regret"])
+
+
+def test_sweep_equals_single_calls_and_pairs():
+    environment = bernoulli(MEANS)
+    factory = functools.partial(ucb1, 2)
+    swept = sweep(factory, environment, {"c": [0.0, 3.0]}, **SMALL, name="ucb1")
+    assert [r.params for r in swept] == [{"c": 0.0}, {"c": 3.0}]
+    assert swept[1].seconds["compile"] < 0.2 * swept[0].seconds["compile"]
+    single = simulate(ucb1(2, c=3.0), environment, **SMALL)
+    np.testing.assert_array_equal(swept[1].arrays["pulls"], single.arrays["pulls"])
+    assert compare(*swept).paired
+
+
+@pytest.mark.parametrize("values", [{}, {"c": []}, {"c": [0.0, 1.0], "d": [0.0]}])
+def test_sweep_refuses_unequal_columns(values):
+    with pytest.raises(ValueError, match="must be one length, at least 1"):
+        sweep(functools.partial(ucb1, 2), bernoulli(MEANS), values, **SMALL)
+
+
+def test_progress_only_on_a_terminal(capsys, monkeypatch):
+    with progress_bar(10, "x") as advance:
+        assert advance is None
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with progress_bar(10, "x") as advance:
+        assert advance is not None
+        advance(10)
+    assert "x:" in capsys.readouterr().err
