@@ -25,6 +25,9 @@ class Algorithm(NamedTuple):
 
     State is a NamedTuple that holds what the next round needs and nothing else. If it has a field `counts`, that
     field must be the int32[num_arms] pulls per arm: the recorder then reads it instead of counting again.
+
+    Before every round `stop` and then `select` look at the same state. The fields with a default are optional, each
+    group whole or absent.
     """
 
     init: Callable[[Key], State]
@@ -33,6 +36,17 @@ class Algorithm(NamedTuple):
     update: Callable[[State, Context, Action, Array], State]  # the last argument is the reward, float[]
     recommend: Callable[[State], Recommendation]
     stop: Callable[[State], Array]  # bool[]; `never()` for regret algorithms
+
+    # Rare heavy work: a run whose state needs a refresh plays no round until the engine has refreshed it.
+    needs_refresh: Callable[[State], Array] | None = None  # bool[]
+    refresh: Callable[[State], State] | None = None
+
+    # Blocks of pulls fixed in advance: in place of noise, select and update where the engine may step so.
+    block: Callable[[State], Array] | None = None  # int32[num_arms], pulls of each arm before it looks again, sum >= 1
+    update_block: Callable[[State, Array, Array], State] | None = None  # the same pulls; float[num_arms], reward sums
+
+    # In float32: whether a stopped run's state agrees with its integer counts. Evaluated in float64.
+    verify: Callable[[State], Array] | None = None  # bool[]; False makes the outcome PRECISION
 
 
 class Environment(NamedTuple):
@@ -48,6 +62,13 @@ class Environment(NamedTuple):
     noise: Callable[[Key], Noise]
     reward: Callable[[State, Context, Action, Noise], Array]
     regret: Callable[[State, Context, Action], Array]  # float[]: the action's gap; seen by the recorder alone
+
+    # float[] >= 0: how far a recommendation falls short of the best; it errs if this exceeds epsilon. Ties are right.
+    shortfall: Callable[[State, Recommendation], Array] | None = None
+
+    # The sum of pulls[a] rewards of every arm at once, in law exactly: noise, then float[num_arms].
+    block_noise: Callable[[Key], Noise] | None = None
+    block_reward: Callable[[State, Array, Noise], Array] | None = None
 
 
 class Outcome(enum.IntEnum):
