@@ -1,0 +1,74 @@
+"""Thresholds C of the gap indices: how many standard deviations sigma ||x|| wide a confidence bound is.
+
+Proved: det, Xu, Honda, Sugiyama (2017) equation (3); theory, Reda, Kaufmann, Delahaye-Duriez (2021) equation (2), as
+printed; lucb1, Kalyanakrishnan et al. (2012); static, Soare, Lazaric, Munos (2014) Proposition 1, for designs that look
+at no reward. Without a guarantee: heuristic, of the experiments of 2021. Differs: no pull yet counts as one pull.
+"""
+
+import math
+
+import jax.numpy as jnp
+
+from jaxbandit.numerics import as_float
+from jaxbandit.types import Array, Scalar
+
+
+def det_threshold(logdet: Array, *, delta: Scalar, sigma: Scalar, regularization: Scalar, theta_norm: Scalar) -> Array:
+    """sqrt(2 log(det(V)^(1/2) det(lambda I)^(-1/2) / delta)) + sqrt(lambda) S / sigma, float[].
+
+    Args:
+      logdet: log det(V) - log det(lambda I) >= 0, float[].
+      delta: allowed error rate, in (0, 1).
+      sigma: sub-Gaussian scale of the noise, > 0.
+      regularization: lambda > 0.
+      theta_norm: S, a bound of ||theta||, >= 0.
+    """
+    return jnp.sqrt(logdet - 2 * jnp.log(as_float(delta))) + _bias(sigma, regularization, theta_norm)
+
+
+def theory_threshold(
+    pulls: Array,
+    *,
+    dim: int,
+    feature_norm: Scalar,
+    delta: Scalar,
+    sigma: Scalar,
+    regularization: Scalar,
+    theta_norm: Scalar,
+) -> Array:
+    """sqrt(2 log(1/delta) + d log(1 + (t+1) L^2 / (lambda^2 d))) + sqrt(lambda) S / sigma, float[].
+
+    Args:
+      pulls: t, the number of pulls so far, int32[].
+      dim: d, the dimension of the features, static.
+      feature_norm: L, the largest ||x||, > 0.
+      delta, sigma, regularization, theta_norm: as in det_threshold.
+    """
+    growth = (as_float(feature_norm) / as_float(regularization)) ** 2 / dim
+    logdet = dim * jnp.log(1 + as_float(pulls + 1) * growth)
+    return jnp.sqrt(logdet - 2 * jnp.log(as_float(delta))) + _bias(sigma, regularization, theta_norm)
+
+
+def heuristic_threshold(pulls: Array, *, delta: Scalar) -> Array:
+    """sqrt(2 log((log t + 1) / delta)) at t pulls, float[]: no guarantee."""
+    return jnp.sqrt(2 * (jnp.log(_log(pulls) + 1) - jnp.log(as_float(delta))))
+
+
+def lucb1_threshold(pulls: Array, *, num_arms: int, delta: Scalar) -> Array:
+    """sqrt(2 log(5 K t^4 / (4 delta))) at t pulls of K arms, float[]: for empirical means of single arms."""
+    return jnp.sqrt(8 * _log(pulls) + 2 * (math.log(1.25 * num_arms) - jnp.log(as_float(delta))))
+
+
+def static_threshold(pulls: Array, *, num_arms: int, delta: Scalar) -> Array:
+    """2 sqrt(2 log(6 n^2 K / (delta pi^2))) at n pulls of K arms, float[]: for pulls that depend on no reward."""
+    constant = math.log(6 * num_arms / math.pi**2)
+    return 2 * jnp.sqrt(4 * _log(pulls) + 2 * (constant - jnp.log(as_float(delta))))
+
+
+def _log(pulls: Array) -> Array:
+    return jnp.log(jnp.maximum(as_float(pulls), 1.0))
+
+
+def _bias(sigma: Scalar, regularization: Scalar, theta_norm: Scalar) -> Array:
+    """What the regularisation moves an estimate by, in standard deviations."""
+    return jnp.sqrt(as_float(regularization)) * as_float(theta_norm) / as_float(sigma)
