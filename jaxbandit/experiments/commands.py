@@ -15,6 +15,7 @@ from tyro.conf import Positional, UseAppendAction, arg
 
 from jaxbandit.experiments import source
 from jaxbandit.experiments.arguments import BadInput
+from jaxbandit.experiments.report import table
 
 DONE = 0
 DEFAULT_SPEC = "crowd"
@@ -85,7 +86,7 @@ class Run:
             about = (experiment.name, experiment.kind, experiment.seed, experiment.precision)
             print(json_module.dumps(summary(*about, results), allow_nan=False))
         else:
-            print(_table(results))
+            print(table(results))
         return _draw(results, out, quiet=self.json)
 
 
@@ -134,7 +135,7 @@ class Plot:
 
 @dataclass(frozen=True)
 class Compare:
-    """Pair the runs of two directories with the same seeds: differences of regret, with intervals."""
+    """Pair the runs of two directories with the same seeds: differences of regret or of samples, with intervals."""
 
     first: Annotated[Positional[Path], arg(metavar="DIR")]
     """A directory of results."""
@@ -181,35 +182,6 @@ def _input() -> Iterator[None]:
         if isinstance(error, BadInput) or "\n" in str(error):
             raise
         raise BadInput(str(error)) from None
-
-
-def _table(results: Sequence[Any]) -> str:
-    from jaxbandit.experiments.tables import align
-
-    swept = {
-        (r.algorithm, name)
-        for r in results
-        for other in results
-        for name in r.params
-        if other.algorithm == r.algorithm and other.params[name] != r.params[name]
-    }
-    rows = [("instance", "algorithm", "regret", "95 % interval", "lower bound", "seconds")]
-    for result in results:
-        values = [f"{name}={v:g}" for name, v in result.params.items() if (result.algorithm, name) in swept]
-        mean, bound = result.arrays["mean"][-1], result.lower_bound()
-        interval = result.interval() if result.runs > 1 else None
-        rows.append(
-            (
-                result.instance,
-                " ".join([result.algorithm, *values]),
-                f"{mean:.2f}",
-                f"[{interval.low[-1]:.2f}, {interval.high[-1]:.2f}]" if interval else "(one run)",
-                "" if bound is None else f"{bound[-1]:.2f}",
-                f"{sum(result.seconds.values()):.1f}",
-            )
-        )
-    rounds = int(results[0].arrays["checkpoints"][-1])
-    return f"{align(rows, right=(2, 4, 5))}\n{results[0].runs} runs, regret after {rounds} rounds"
 
 
 def _draw(results: Sequence[Any], out: Path, quiet: bool) -> int:
