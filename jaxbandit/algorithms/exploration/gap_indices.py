@@ -1,0 +1,96 @@
+"""From gap indices to decisions: candidates J, the ambiguous arm b in J, its challenger c outside, and what stops.
+
+Reda, Kaufmann, Delahaye-Duriez (2021), Algorithm 1 and Table 1. B_ij is an upper bound of mu_i - mu_j. Everything is
+counted or reduced, nothing sorted: sorting is slow where thousands of runs step together.
+"""
+
+from typing import Literal, NamedTuple
+
+import jax.numpy as jnp
+from jax import lax
+
+from jaxbandit.numerics import argmax
+from jaxbandit.types import Array
+
+Candidates = Literal["means", "ugape"]
+Leader = Literal["lucb", "ugape"]
+Stop = Literal["lucb", "ugape"]
+
+
+class Decision(NamedTuple):
+    """What one round's indices say."""
+
+    inside: Array  # bool[num_arms], the candidates J
+    leader: Array  # int32[], b: the most doubtful candidate
+    challenger: Array  # int32[], c: the arm outside J with the largest B_cb
+    bound: Array  # float[], what the stopping rule holds against epsilon
+
+
+def first(values: Array, priority: Array | None) -> Array:
+    """Index of the largest entry, int32[]; of equal ones the lowest, or that of the highest priority."""
+    if priority is None:
+        return argmax(values)
+    return argmax(jnp.where(values == jnp.max(values), priority, -1))
+
+
+def ranks(values: Array, priority: Array | None) -> Array:
+    """How many entries go before each in descending order, int32[num_arms]; equal ones as in `first`."""
+    order = -jnp.arange(values.shape[0], dtype=jnp.int32) if priority is None else priority
+    before = (values[None] > values[:, None]) | ((values[None] == values[:, None]) & (order[None] > order[:, None]))
+    return jnp.sum(before, 1, dtype=jnp.int32)
+
+
+def largest_others(matrix: Array, m: int) -> Array:
+    """The m-th largest entry of each row j of a square matrix, its diagonal left out, float[num_arms]."""
+    num_arms = matrix.shape[0]
+    sign, place = (1, m) if 2 * m <= num_arms else (-1, num_arms - m)  # from the nearer end
+    entries = jnp.where(jnp.eye(num_arms, dtype=bool), -jnp.inf, sign * matrix)
+    value = jnp.max(entries, 1)
+    for _ in range(place - 1):
+        count = jnp.sum(entries >= value[:, None], 1, dtype=jnp.int32)
+        following = jnp.max(jnp.where(entries < value[:, None], entries, -jnp.inf), 1)
+        value = jnp.where(count >= place, value, following)
+    return sign * value
+
+
+def decide_best(means: Array, column: Array, leader: Array, priority: Array | None) -> Decision:
+    """The decision for m = 1 where J holds the largest mean: one column of indices is all that it takes.
+
+    Args:
+      means: float[num_arms].
+      column: B_ib for all i, float[num_arms].
+      leader: b = argmax of means, int32[].
+      priority: int32[num_arms], or None.
+    """
+    inside = jnp.arange(means.shape[0], dtype=jnp.int32) == leader
+    outside = jnp.where(inside, -jnp.inf, column)
+    return Decision(inside, leader, first(outside, priority), jnp.max(outside))
+
+
+def decide(
+    means: Array,
+    bounds: Array,
+    m: int,
+    candidates: Candidates,
+    leader: Leader,
+    stop: Stop,
+    priority: Array | None,
+) -> Decision:
+    """The decision from all indices.
+
+    Args:
+      means: float[num_arms].
+      bounds: float[num_arms, num_arms] with B_ij at [j, i].
+      m: number of candidates, in [1, num_arms - 1], static.
+      candidates: "means" or "ugape", static.
+      leader: "lucb" or "ugape", static.
+      stop: "lucb" or "ugape", static.
+      priority: int32[num_arms], or None for the lowest arm.
+    """
+    others = largest_others(bounds, m) if "ugape" in (candidates, leader, stop) else means
+    inside = ranks(means if candidates == "means" else -others, priority) < m
+    reached = jnp.max(jnp.where(inside[None], -jnp.inf, bounds), 1)
+    b = first(jnp.where(inside, reached if leader == "lucb" else others, -jnp.inf), priority)
+    outside = jnp.where(inside, -jnp.inf, lax.dynamic_index_in_dim(bounds, b, 0, keepdims=False))
+    bound = jnp.max(outside if stop == "lucb" else jnp.where(inside, others, -jnp.inf))
+    return Decision(inside, b, first(outside, priority), bound)
