@@ -1,0 +1,46 @@
+"""T* of linear best-arm identification with Gaussian noise, and the design that attains it, with a certificate.
+
+1 / T* = max over designs w of min over i != a* of gap_i^2 / (2 sigma^2 ||x_a* - x_i||^2_{A(w)^-1}) (Soare, Lazaric,
+Munos 2014; Jedra and Proutiere 2020, equation 5). Every delta-correct algorithm needs log(1 / (2.4 delta)) T* pulls or
+more in expectation (Kaufmann, Cappe, Garivier 2016). It is the oracle design of design.py.
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+
+from jaxbandit.numerics import argmax, as_float
+from jaxbandit.solvers.design import transductive_design
+from jaxbandit.types import Array, Scalar
+
+
+class BestArmDesign(NamedTuple):
+    """The design, the characteristic time that it attains, and a certified lower bound of the least one."""
+
+    weights: Array  # float[num_arms], on the simplex
+    time: Array  # float[], T* up to the certified gap time - bound; inf if two arms share the largest mean
+    bound: Array  # float[], certified: no design has a smaller time
+
+
+def best_arm_design(features: Array, means: Array, *, sigma: Scalar = 1.0, steps: int = 25) -> BestArmDesign:
+    """Return the design that tells the best arm apart soonest.
+
+    Args:
+      features: float[K, d], traced.
+      means: float[K], traced, x_a' theta.
+      sigma: traced, > 0, standard deviation of the noise.
+      steps: static, as in `transductive_design`.
+    """
+    best = argmax(means)
+    gaps = means[best] - means
+    others = jnp.arange(means.shape[0], dtype=jnp.int32) != best
+    apart = gaps > 0
+    directions = (features[best][None] - features) / jnp.where(apart, gaps, 1.0)[:, None]
+    design = transductive_design(features, directions, mask=others & apart, steps=steps)
+    tied = jnp.any(others & ~apart)
+    scale = 2 * as_float(sigma) ** 2
+    return BestArmDesign(
+        design.weights,
+        jnp.where(tied, jnp.inf, scale * design.value),
+        jnp.where(tied, jnp.inf, scale * design.bound),
+    )
