@@ -15,7 +15,7 @@ import pytest
 
 from jaxbandit.algorithms.regret import epsilon_greedy, kl_ucb, ucb1, ucboost
 from jaxbandit.base import Algorithm, Environment, Outcome, never, none
-from jaxbandit.engine import horizon, storage, tiles
+from jaxbandit.engine import compiled, storage, tiles
 from jaxbandit.engine.horizon import default_checkpoints, simulate_cell
 from jaxbandit.environments.bernoulli import bernoulli
 from jaxbandit.environments.gaussian import gaussian
@@ -89,9 +89,9 @@ def test_numbers_do_not_depend_on_the_noise_block_or_the_chunk(monkeypatch):
     for block, chunk in ((1, 64), (64, 64), (16, 192)):
         monkeypatch.setattr("jaxbandit.engine.program.NOISE_ROUNDS", block)
         monkeypatch.setattr(tiles, "FIRST_CHUNK", chunk)
-        horizon._programs.clear()
+        compiled._kept.clear()
         same(one, simulate_cell(make_random, MEANS, horizon=300, num_runs=20))
-    horizon._programs.clear()
+    compiled._kept.clear()
 
 
 def test_numbers_do_not_depend_on_the_number_of_devices(tmp_path):

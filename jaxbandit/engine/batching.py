@@ -16,7 +16,9 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
+from jax.core import Tracer
 from jax.extend.core import Literal
 
 from jaxbandit.types import Array, PyTree
@@ -25,6 +27,9 @@ RUNS = -1  # the batch axis comes last: a pass over one arm of all runs is conti
 
 # Up to this many entries a select over all of them is faster than one store a run (benchmarks/RESULTS.md).
 SELECT_LIMIT = 64
+ROW_LIMIT = 1024  # entries of a matrix of which one row is looked up so
+CONSTANT_LIMIT = 4096  # entries of a constant that is compared by value
+ENTRY_LIMIT = 16  # entries of a vector of which one is looked up so
 
 ELEMENTWISE = frozenset(
     (
@@ -101,7 +106,7 @@ def batch_last(
 
     def batched(*inputs: PyTree) -> PyTree:
         leaves = [jnp.asarray(x) for x in jax.tree.leaves(inputs)]
-        outputs, varies = _replay(closed.jaxpr, closed.consts, leaves, flags, lanes)
+        outputs, varies = _replay(closed.jaxpr, closed.consts, leaves, flags, lanes, {})
         assert all(w or not v for v, w in zip(varies, wanted, strict=True)), "a varying output needs its run axis"
         outputs = [_with_runs(x, lanes) if w and not v else x for x, v, w in zip(outputs, varies, wanted, strict=True)]
         return jax.tree.unflatten(structure, outputs)
@@ -124,13 +129,19 @@ def without_splits(function: Callable[..., PyTree], arguments: tuple) -> Callabl
 
     def rewritten(*inputs: PyTree) -> PyTree:
         leaves = jax.tree.leaves(inputs)
-        outputs, _ = _replay(closed.jaxpr, closed.consts, leaves, [False] * len(leaves), 0)
+        outputs, _ = _replay(closed.jaxpr, closed.consts, leaves, [False] * len(leaves), 0, {})
         return jax.tree.unflatten(jax.tree.structure(shape), outputs)
 
     return rewritten
 
 
-def _replay(jaxpr: Any, consts: Sequence, inputs: Sequence, flags: Sequence[bool], lanes: int) -> tuple[list, list]:
+def _replay(
+    jaxpr: Any, consts: Sequence, inputs: Sequence, flags: Sequence[bool], lanes: int, known: dict
+) -> tuple[list, list]:
+    """The outputs, and which of them vary. `known` holds what was computed: nothing is computed twice.
+
+    What stop and select have in common is so found here; XLA would not find it behind the barriers of argmax.
+    """
     values: dict[Any, tuple[Array, bool]] = {}
 
     def read(v: Any) -> tuple[Any, bool]:
@@ -143,21 +154,41 @@ def _replay(jaxpr: Any, consts: Sequence, inputs: Sequence, flags: Sequence[bool
         marks = tuple(read(v)[1] for v in equation.invars)
         if equation.primitive.name in INLINED:
             inner = equation.params[INLINED[equation.primitive.name]]
-            results, outs = _replay(inner.jaxpr, inner.consts, operands, marks, lanes)
+            results, outs = _replay(inner.jaxpr, inner.consts, operands, marks, lanes, known)
         elif equation.primitive.name == "random_split" and _is_one_threefry_key(operands[0]):
             parts = range(math.prod(equation.params["shape"]))
             keys = jnp.stack([jax.random.fold_in(operands[0], i) for i in parts])
             results, outs = [keys.reshape(equation.params["shape"])], [False]
+        elif (token := _token(equation, operands, marks)) in known:
+            results, outs, _ = known[token]
         elif not any(marks):
             results = equation.primitive.bind(*operands, **equation.params)
             results = results if equation.primitive.multiple_results else [results]
             outs = [False] * len(results)
+            known[token] = results, outs, operands  # the operands stay alive, and so their identity
         else:
             results = _rule(equation, operands, marks, lanes)
             outs = [True] * len(results)
+            known[token] = results, outs, operands
         values.update((v, (x, f)) for v, x, f in zip(equation.outvars, results, outs, strict=True))
     results = [read(v) for v in jaxpr.outvars]
     return [jnp.asarray(x) for x, _ in results], [f for _, f in results]
+
+
+def _token(equation: Any, operands: tuple, marks: tuple) -> Any:
+    """Equal for two operations that give the same results."""
+
+    def name(x: Any) -> Any:
+        if isinstance(x, Tracer) or np.size(x) > CONSTANT_LIMIT or jnp.issubdtype(x.dtype, jax.dtypes.extended):
+            return id(x)
+        return np.asarray(x).tobytes(), np.shape(x), x.dtype
+
+    token = (equation.primitive, tuple(map(name, operands)), marks, tuple(sorted(equation.params.items())))
+    try:
+        hash(token)
+    except TypeError:  # a parameter that cannot be compared: an operation of its own
+        return object()
+    return token
 
 
 def _rule(equation: Any, operands: tuple, marks: tuple, lanes: int) -> Sequence[Array]:
@@ -192,6 +223,8 @@ def _rule(equation: Any, operands: tuple, marks: tuple, lanes: int) -> Sequence[
         return [lax.concatenate([full(i) for i in everything], params["dimension"])]
     if name == "dynamic_slice" and _is_entry(equation.invars[0].aval, params["slice_sizes"]):
         return [_entry(operands[0], full(1), marks[0])[None]]
+    if name == "dynamic_slice" and _is_row(equation, marks) and math.prod(equation.invars[0].aval.shape) <= ROW_LIMIT:
+        return [_row(full(0), full(1))[None]]
     if name in ("scatter", "scatter-add") and _is_entry(out, (1,)) and equation.invars[2].aval.shape == ():
         vector, index, value = map(full, everything)
         return [_with_entry(vector, index[0], value, name == "scatter-add", params["mode"])]
@@ -216,6 +249,32 @@ def _is_entry(vector: Any, sizes: tuple[int, ...]) -> bool:
     return len(vector.shape) == 1 and tuple(sizes) == (1,)
 
 
+def _is_row(equation: Any, marks: tuple) -> bool:
+    """Whether a dynamic_slice is the lookup of one row of a matrix."""
+    matrix, _, column = equation.invars
+    shape = matrix.aval.shape
+    whole = isinstance(column, Literal) and int(column.val) == 0
+    return len(shape) == 2 and tuple(equation.params["slice_sizes"]) == (1, shape[1]) and whole and not marks[2]
+
+
+def _row(matrix: Array, index: Array) -> Array:
+    """matrix[index] of each run, the index clamped; matrix is [rows, columns, lanes], index int[lanes].
+
+    A sum over all rows with all but one masked: plain vector code, where a gather goes lane by lane.
+    """
+    index = jnp.clip(index, 0, matrix.shape[0] - 1)
+    hit = jnp.arange(matrix.shape[0], dtype=index.dtype)[:, None, None] == index[None, None]
+    return _only(hit, matrix)
+
+
+def _only(hit: Array, x: Array) -> Array:
+    """The one entry along axis 0 of x where hit is True: the largest of what is left, to the bit."""
+    if x.dtype == bool:
+        return (hit & x).any(0)
+    low = -jnp.inf if jnp.issubdtype(x.dtype, jnp.floating) else jnp.iinfo(x.dtype).min
+    return jnp.max(jnp.where(hit, x, jnp.asarray(low, x.dtype)), axis=0)
+
+
 def _first_extreme(vector: Array, largest: bool, dtype: Any) -> Array:
     """Argmax or argmin over the entries of [entries, lanes], the first NaN counting as extreme, as in JAX.
 
@@ -232,6 +291,9 @@ def _first_extreme(vector: Array, largest: bool, dtype: Any) -> Array:
 def _entry(vector: Array, index: Array, varies: bool) -> Array:
     """vector[index] of each run, the index clamped as dynamic_slice does; vector is [entries] or [entries, lanes]."""
     index = jnp.clip(index, 0, vector.shape[0] - 1)
+    if vector.shape[0] <= ENTRY_LIMIT:
+        hit = jnp.arange(vector.shape[0], dtype=index.dtype)[:, None] == index[None]
+        return _only(hit, vector if varies else vector[:, None])
     place = (index, _lane_numbers(index)) if varies else (index,)
     return vector.at[place].get(mode="promise_in_bounds")
 

@@ -4,10 +4,7 @@ Memory is [runs, checkpoints], never [runs, horizon]. A run's numbers depend on 
 """
 
 import hashlib
-import os
-import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -19,6 +16,7 @@ import numpy as np
 from jaxbandit import checks
 from jaxbandit.base import Algorithm, Environment
 from jaxbandit.engine import keys
+from jaxbandit.engine.compiled import LANE_MULTIPLE, LANES_LEAST, compile, cores, kept
 from jaxbandit.engine.program import Program, sharded
 from jaxbandit.engine.single import SingleRun
 from jaxbandit.engine.tiles import Code, Job
@@ -26,13 +24,8 @@ from jaxbandit.types import Device, Key, PyTree
 
 Make = Callable[[PyTree], tuple[Algorithm, Environment]]
 
-LANE_MULTIPLE = 16  # one 512-bit vector of float32: no scalar remainder loop, whose rounding could differ
-LANES_LEAST = 64  # shorter loops may be unrolled and rounded otherwise; below, a round costs its fixed overhead anyway
 TILE_BYTES = 1 << 20  # state and noise of a tile: what a core's second-level cache holds (benchmarks/RESULTS.md)
 TILE_MOST = 2048
-KEPT_PROGRAMS = 64
-# Twice the default vector width; the compiler falls back where the CPU does not have it.
-CPU_OPTIONS = {"xla_cpu_prefer_vector_width": 512, "xla_cpu_multi_thread_eigen": False}
 
 
 class Record(NamedTuple):
@@ -137,11 +130,6 @@ def simulate_cell(
     )
 
 
-def cores() -> int:
-    """Cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def _checkpoints(checkpoints: Sequence[int] | None, horizon: int) -> np.ndarray:
     if checkpoints is None:
         return default_checkpoints(horizon)
@@ -166,23 +154,6 @@ def _lanes(lane_bytes: int, num_runs: int, tile: int | None, workers: int, num_d
     return -(-max(tile, LANES_LEAST * num_devices) // unit) * unit
 
 
-_programs: OrderedDict[Any, Any] = OrderedDict()  # least recently used first
-_programs_lock = threading.Lock()
-
-
-def _kept(key: Any, construct: Callable[[], Any]) -> Any:
-    with _programs_lock:
-        if key in _programs:
-            _programs.move_to_end(key)
-            return _programs[key]
-    value = construct()
-    with _programs_lock:
-        _programs[key] = value
-        while len(_programs) > KEPT_PROGRAMS:
-            _programs.popitem(last=False)
-    return value
-
-
 def _compiled(
     make: Make,
     arguments: PyTree,
@@ -197,33 +168,28 @@ def _compiled(
     leaves, structure = jax.tree.flatten(arguments)
     shapes = tuple((leaf.shape, leaf.dtype) for leaf in leaves)
     key = (make, structure, shapes, len(marks), implementation, jax.enable_x64.value)
-    program: Program = _kept(key, lambda: Program(SingleRun(make, arguments, implementation), len(marks)))
+    program: Program = kept(key, lambda: Program(SingleRun(make, arguments, implementation), len(marks)))
     lanes = _lanes(program.lane_bytes, num_runs, tile, workers, len(devices))
 
-    def compile() -> Code:
+    def construct() -> Code:
         chosen: Any = program
         if len(devices) > 1 or devices[0] != jax.devices()[0]:
             chosen = sharded(program, arguments, root, lanes, devices)
-        options = CPU_OPTIONS if devices[0].platform == "cpu" else None
         runs = jax.ShapeDtypeStruct((lanes,), jnp.int32)
         carry = jax.eval_shape(chosen.start, arguments, root, runs)
-
-        def ready(function: Callable, *examples: Any, donate: tuple[int, ...] = ()) -> Any:
-            lowered = jax.jit(function, donate_argnums=donate).lower(*examples)
-            return lowered.compile(compiler_options=options)
 
         last = jax.ShapeDtypeStruct((), jnp.int32)
         checkpoints = jax.ShapeDtypeStruct((len(marks),), jnp.int32)
         return Code(
-            start=ready(chosen.start, arguments, root, runs),
-            advance=ready(chosen.advance, arguments, carry, last, checkpoints, donate=(1,)),
-            finish=ready(chosen.finish, arguments, carry),
+            start=compile(chosen.start, devices[0], arguments, root, runs),
+            advance=compile(chosen.advance, devices[0], arguments, carry, last, checkpoints, donate=(1,)),
+            finish=compile(chosen.finish, devices[0], arguments, carry),
             carry=jax.tree.structure(carry),
             lanes=lanes,
             digest=program.run.digest(),
         )
 
-    return _kept((*key, lanes, tuple(devices)), compile)
+    return kept((*key, lanes, tuple(devices)), construct)
 
 
 def _identity(code: Code, arguments: PyTree, marks: np.ndarray, seed: int, num_runs: int) -> str:

@@ -85,19 +85,21 @@ class SingleRun:
 
     def report(self, arguments: PyTree, state: Any) -> dict[str, Array]:
         """What a run leaves behind besides its regret."""
-        leaves = [x for x in jax.tree.leaves(state) if jnp.issubdtype(x.dtype, jnp.floating)]
-        nan = jnp.stack([jnp.isnan(x).any() for x in leaves]).any() if leaves else jnp.zeros((), bool)
         pulls = {"pulls": state.counts} if self.has_counts else {}
-        return {"nonfinite": nan, "recommendation": self.make(arguments)[0].recommend(state), **pulls}
+        return {"nonfinite": has_nan(state), "recommendation": self.make(arguments)[0].recommend(state), **pulls}
+
+    def examples(self) -> list[tuple[Callable, tuple]]:
+        """The functions on which every number of the run depends, with examples of their arguments."""
+        return [
+            (self.begin, (self.arguments, self.words)),
+            (self.draw, (self.arguments, self.words, self.round)),
+            (self.play, (self.arguments, self.world, self.state, self.noise)),
+        ]
 
     def digest(self) -> str:
         """Of what is played, as JAX sees it, and of the arrays closed over."""
         digest = hashlib.sha256()
-        for function, example in (
-            (self.begin, (self.arguments, self.words)),
-            (self.draw, (self.arguments, self.words, self.round)),
-            (self.play, (self.arguments, self.world, self.state, self.noise)),
-        ):
+        for function, example in self.examples():
             closed = jax.make_jaxpr(function)(*example)
             digest.update(re.sub("0x[0-9a-f]+", "", str(closed.jaxpr)).encode())  # addresses differ by process
             for constant in closed.consts:
@@ -108,6 +110,12 @@ class SingleRun:
         """Size of the leaves of one run that are not shared."""
         leaves = zip(jax.tree.leaves(tree), jax.tree.leaves(varies), strict=True)
         return sum(leaf.size * leaf.dtype.itemsize for leaf, flag in leaves if flag)
+
+
+def has_nan(state: PyTree) -> Array:
+    """Whether any number of the state is NaN, bool[]."""
+    leaves = [x for x in jax.tree.leaves(state) if jnp.issubdtype(x.dtype, jnp.floating)]
+    return jnp.stack([jnp.isnan(x).any() for x in leaves]).any() if leaves else jnp.zeros((), bool)
 
 
 def _same_state(before: PyTree, after: PyTree) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-# NumPy reads an array's header as a Python literal, and CPython 3.11 counts the depth of its parser once for all threads
+# NumPy reads an array's header as a Python literal, and CPython 3.11 counts its parser's depth once for all threads
 # (SystemError: AST constructor recursion depth mismatch).
 _parsing = threading.Lock()
 

@@ -15,7 +15,8 @@ from typing import Any, TextIO
 import jax
 import numpy as np
 
-from jaxbandit.engine.horizon import cores, simulate_cell
+from jaxbandit.engine.compiled import cores
+from jaxbandit.engine.horizon import simulate_cell
 from jaxbandit.experiments.registry import ALGORITHMS, ENVIRONMENTS
 from jaxbandit.experiments.yardstick import Yardstick, numpy_seconds
 

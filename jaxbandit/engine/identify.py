@@ -1,0 +1,195 @@
+"""The engine for runs that stop by their own rule: lanes that are refilled, so that none waits for the slowest run.
+
+A run's numbers depend on (seed, run) alone.
+"""
+
+import hashlib
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit import checks
+from jaxbandit.base import Algorithm, Environment
+from jaxbandit.engine import keys
+from jaxbandit.engine.compiled import LANE_MULTIPLE, LANES_LEAST, compile, cores, is_kept, kept
+from jaxbandit.engine.lanes import Lanes, LanesProgram
+from jaxbandit.engine.queues import Code, Job, Progress
+from jaxbandit.engine.stopping import StoppingRun
+from jaxbandit.types import Device, PyTree
+
+Make = Callable[[PyTree], tuple[Algorithm, Environment]]
+
+LANES_BYTES = 1 << 20  # state and noise of a queue's lanes: what a core's second-level cache holds
+LANES_MOST = {"cpu": 1024}
+LANES_MOST_ELSEWHERE = 1 << 15
+REFILLS = 8  # runs of a lane, at least, before lanes are added: the last runs leave the others idle
+MOST_ROUNDS = 2**31 - 129
+
+
+class Identified(NamedTuple):
+    """What runs that stop leave behind, as NumPy arrays. A run that is NONFINITE has zeros in all but `outcome`."""
+
+    samples: np.ndarray  # int64[runs], pulls until the run stopped or was censored
+    outcome: np.ndarray  # int8[runs], base.Outcome
+    recommendation: np.ndarray  # [runs, ...]
+    shortfall: np.ndarray | None  # float[runs], None where the environment does not judge
+    pulls: np.ndarray | None  # int32[runs, num_arms], None if the state has no counts
+    compile_seconds: float
+    run_seconds: float
+    run_steps: int  # steps that runs took in this call
+    lane_steps: int  # steps executed by all lanes, with a run or without
+    devices: list[str]  # platform of each device
+
+    @property
+    def lane_utilisation(self) -> float:
+        """Useful over executed lane-steps, in (0, 1]; nan if this call had nothing left to play."""
+        return self.run_steps / self.lane_steps if self.lane_steps else float("nan")
+
+
+def identify_cell(
+    make: Make,
+    arguments: PyTree,
+    *,
+    num_runs: int,
+    first_run: int = 0,
+    seed: int = 0,
+    max_rounds: int = 10_000_000,
+    precision: Literal["float32", "float64"] = "float64",
+    lanes: int | None = None,
+    chunk: int | None = None,
+    workers: int | None = None,
+    devices: Sequence[Device] | None = None,
+    implementation: str = "threefry4x32",
+    checkpoint_dir: Path | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Identified:
+    """Play runs first_run, ..., first_run + num_runs - 1 of make(arguments), each until its own rule stops it.
+
+    Args:
+      make: gives the algorithm and the environment from traced arguments; compiled once per function and shapes.
+      arguments: any tree of arrays, traced.
+      num_runs: independent runs, >= 1.
+      first_run: number of the first run, >= 0: a run's numbers do not depend on which call plays it.
+      seed: in [0, 2^32).
+      max_rounds: pulls after which a run is censored, in [1, 2^31 - 129]; traced.
+      precision: of everything but counts; the process-wide flag is not touched. In float32 an algorithm's `verify`
+        judges each stopped run in float64.
+      lanes: runs side by side on one worker, rounded up to at least 64; default from the size of the state.
+        Changes no number.
+      chunk: steps between two looks at the host, default about half a second. Changes no number.
+      workers: threads, each with its own queue; default one a core on a CPU, else one. Changes no number.
+      devices: default all; each has its own queue and nothing is exchanged.
+      implementation: "threefry4x32" (default) or "threefry2x32".
+      checkpoint_dir: where unfinished queues are kept; the same call continues from there.
+      progress: called now and then, from worker threads, with what happened since its last call.
+
+    Raises:
+      ValueError: an argument out of range, or checkpoint_dir belongs to other runs.
+      KeyboardInterrupt: after the state has been saved in checkpoint_dir.
+    """
+    num_runs = checks.integer("identify", "num_runs", num_runs, 1, 2**31 - 1)
+    first_run = checks.integer("identify", "first_run", first_run, 0, 2**31 - 1 - num_runs)
+    max_rounds = checks.integer("identify", "max_rounds", max_rounds, 1, MOST_ROUNDS)
+    checks.choice("identify", "precision", precision, ("float32", "float64"))
+    for name, value in (("lanes", lanes), ("chunk", chunk), ("workers", workers)):
+        if value is not None:
+            checks.integer("identify", name, value, 1, 2**31 - 1)
+    devices = list(jax.devices() if devices is None else devices)
+    if workers is None:
+        workers = cores() if devices[0].platform == "cpu" and len(devices) == 1 else 1
+    queues = [device for device in devices for _ in range(workers)]
+
+    with jax.enable_x64(precision == "float64"):
+        root = keys.root_key(seed, implementation)
+        given, arguments = arguments, jax.tree.map(jnp.asarray, arguments)
+        begun = time.perf_counter()
+        key = (make, _shapes(arguments), implementation, precision)
+        program = kept(key, lambda: LanesProgram(StoppingRun(make, arguments, implementation), precision == "float32"))
+        code = _code(program, key, arguments, root, given)
+        width = _width(program.lane_bytes, num_runs, lanes, queues)
+        for device in dict.fromkeys(queues):
+            code.advance(width, device)
+        compile_seconds = time.perf_counter() - begun
+        identity = _identity(program, arguments, seed, first_run, num_runs, max_rounds, len(queues))
+        job = Job(
+            code,
+            arguments,
+            root,
+            first_run,
+            num_runs,
+            max_rounds,
+            width,
+            chunk,
+            queues,
+            checkpoint_dir,
+            identity,
+            progress,
+        )
+        begun = time.perf_counter()
+        job.play()
+        run_seconds = time.perf_counter() - begun
+    return Identified(
+        samples=job.arrays["samples"].astype(np.int64),
+        outcome=job.arrays["outcome"],
+        recommendation=job.arrays["recommendation"],
+        shortfall=job.arrays.get("shortfall"),
+        pulls=job.arrays.get("pulls"),
+        compile_seconds=compile_seconds,
+        run_seconds=run_seconds,
+        run_steps=job.run_steps,
+        lane_steps=job.lane_steps,
+        devices=[device.platform for device in devices],
+    )
+
+
+def _identity(program: LanesProgram, arguments: PyTree, *numbers: int) -> str:
+    """What a checkpoint must have in common with the call that continues it."""
+    digest = hashlib.sha256(f"{program.run.digest()} {numbers} {jax.__version__}".encode())
+    for leaf in jax.tree.leaves(arguments):
+        digest.update(np.asarray(leaf).tobytes())
+    return digest.hexdigest()
+
+
+def _shapes(arguments: PyTree) -> Any:
+    leaves, structure = jax.tree.flatten(arguments)
+    return structure, tuple((leaf.shape, leaf.dtype) for leaf in leaves)
+
+
+def _width(lane_bytes: int, num_runs: int, lanes: int | None, queues: Sequence[Device]) -> int:
+    """Lanes of a queue: a power of two that the cache holds and that refills keep busy, unless given."""
+    if lanes is None:
+        most = LANES_MOST.get(queues[0].platform, LANES_MOST_ELSEWHERE)
+        if queues[0].platform == "cpu":
+            most = min(most, LANES_BYTES // max(lane_bytes, 1))
+        wanted = min(most, num_runs // len(queues) // REFILLS)
+        lanes = 1 << max(wanted, 1).bit_length() - 1
+    return max(-(-lanes // LANE_MULTIPLE) * LANE_MULTIPLE, LANES_LEAST)
+
+
+def _code(program: LanesProgram, key: Any, arguments: PyTree, root: Any, given: PyTree) -> Code:
+    number = jax.ShapeDtypeStruct((), jnp.int32)
+
+    def name(width: int, device: Device) -> Any:
+        return (*key, "advance", width, device)
+
+    def advance(width: int, device: Device) -> Any:
+        def construct() -> Any:
+            lanes = jax.eval_shape(lambda a, n: program.empty(a, n, width), arguments, number)
+            return compile(program.advance, device, arguments, root, lanes, number, number, number, number, donate=(2,))
+
+        return kept(name(width, device), construct)
+
+    def empty(first: int, width: int, device: Device) -> Lanes:
+        make = kept((*key, "empty", width), lambda: jax.jit(lambda a, n: program.empty(a, n, width)))
+        return make(arguments, jnp.int32(first))
+
+    def compiled(width: int, device: Device) -> bool:
+        return is_kept(name(width, device))
+
+    structure = jax.tree.structure(jax.eval_shape(lambda a, n: program.empty(a, n, 1), arguments, number))
+    return Code(empty, advance, compiled, structure, program.block_steps, None)

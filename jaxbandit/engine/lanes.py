@@ -1,0 +1,202 @@
+"""The compiled part of runs that stop: lanes, each with a run at a step of its own, refilled from a queue.
+
+`advance` is one compiled loop. An iteration hands in the lanes whose run has ended and gives them the queue's next
+runs, then plays blocks of steps until enough lanes have ended again. The noise of a block is drawn for each lane at its
+own step, so a run's numbers depend on (seed, run) alone: not on lanes, refills, chunks or compaction.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jaxbandit.base import Outcome
+from jaxbandit.engine import keys
+from jaxbandit.engine.batching import RUNS, batch_last, constant_flags, without_splits
+from jaxbandit.engine.program import NOISE_BYTES, NOISE_ROUNDS
+from jaxbandit.engine.single import has_nan
+from jaxbandit.engine.stopping import EMPTY, LIVE, StoppingRun
+from jaxbandit.types import Array, Key, PyTree
+
+REFILL_SHARE = 32  # a refill costs a few steps of all lanes: wait until this part of them has ended
+REFRESH_SHARE = 4  # a refresh is heavy work of all lanes: wait until this part of the live ones needs it
+SLOTS = 32  # hand-ins a call
+
+
+class Lanes(NamedTuple):
+    """What W lanes are between two calls. Leaves that differ between runs have the lane axis last."""
+
+    run: Array  # int32[W], the run's number
+    status: Array  # int32[W], EMPTY, LIVE, or the Outcome of a run not handed in yet
+    steps: Array  # int32[W], steps taken: pulls, or blocks of them
+    pulls: Array  # int32[W]
+    words: tuple[Array, Array]  # uint32[words, W]: keys of the environment and of the algorithm
+    world: PyTree
+    state: PyTree
+    next: Array  # int32[], the run to be started next
+
+
+class Report(NamedTuple):
+    """What one call leaves for the host."""
+
+    lanes: Lanes
+    ended: dict[str, Array]  # per hand-in and lane: [slots, ..., W]; "status" < 0 where nothing was handed in
+    slots: Array  # int32[], hand-ins
+    blocks: Array  # int32[], blocks of steps executed by all lanes
+
+
+class LanesProgram:
+    """The function of W lanes, ready to be compiled."""
+
+    def __init__(self, run: StoppingRun, with_states: bool):
+        self.run = run
+        self.with_states = with_states  # float32 with a verification: final states go to the host
+        noise_bytes = max(run.bytes(run.noise, constant_flags(run.noise, True)), 1)
+        self.block_steps = NOISE_ROUNDS
+        while self.block_steps > 1 and self.block_steps * noise_bytes > NOISE_BYTES:
+            self.block_steps //= 2
+        self.lane_bytes = run.bytes(run.state, run.state_varies) + self.block_steps * noise_bytes
+
+    def empty(self, arguments: PyTree, first: Array, width: int) -> Lanes:
+        """`width` lanes without runs; the queue starts at run `first`."""
+        run = self.run
+        words = tuple(jnp.zeros((w.shape[0], width), jnp.uint32) for w in run.words)
+        world, state = self._begin(width)(arguments, words)
+        number = jnp.zeros(width, jnp.int32)
+        return Lanes(number, number + EMPTY, number, number, words, world, state, first)  # pyright: ignore[reportArgumentType]
+
+    def advance(
+        self, arguments: PyTree, root: Key, lanes: Lanes, end: Array, limit: Array, budget: Array, floor: Array
+    ) -> Report:
+        """Play up to about `budget` blocks of steps.
+
+        Args:
+          arguments: of make.
+          root: the experiment's key.
+          lanes: what the call before has left.
+          end: int32[], the queue ends before this run.
+          limit: int32[], most pulls of a run.
+          budget: int32[], blocks after which to return.
+          floor: int32[], return when the queue is empty and no more lanes than this are live: the host may then go on
+            with fewer lanes.
+        """
+        run, width = self.run, lanes.run.shape[0]
+        step = batch_last(
+            run.step,
+            (run.arguments, run.world, run.state, run.noise, run.number, run.number, run.number),
+            (run.shared, run.world_varies, run.state_varies, run.noise_varies, True, True, False),
+            (run.state_varies, True, True, True),
+            width,
+        )
+        draw = jax.vmap(
+            without_splits(run.draw, (run.arguments, run.words, run.round)), (None, RUNS, 0), RUNS, axis_size=width
+        )
+        nan = batch_last(has_nan, (run.state,), (run.state_varies,), True, width)
+
+        def block(inner: tuple[Lanes, Array]) -> tuple[Lanes, Array]:
+            lanes, blocks = inner
+            offsets = jnp.arange(1, self.block_steps + 1, dtype=jnp.int32)
+            noise = jax.vmap(lambda t: draw(arguments, lanes.words, lanes.steps + t))(offsets)
+
+            def one(i: Array, inner: tuple) -> tuple:
+                state, status, pulls, steps = inner
+                now = jax.tree.map(lambda x: lax.dynamic_index_in_dim(x, i, 0, keepdims=False), noise)
+                state, status, pulls, played = step(arguments, lanes.world, state, now, status, pulls, limit)
+                return state, status, pulls, steps + played.astype(jnp.int32)
+
+            start = (lanes.state, lanes.status, lanes.pulls, lanes.steps)
+            state, status, pulls, steps = lax.fori_loop(0, self.block_steps, one, start)
+            status = jnp.where((status == LIVE) & nan(state), int(Outcome.NONFINITE), status)
+            return lanes._replace(state=state, status=status, pulls=pulls, steps=steps), blocks + 1
+
+        def busy(inner: tuple[Lanes, Array]) -> Array:
+            lanes, blocks = inner
+            live = jnp.sum(lanes.status == LIVE, dtype=jnp.int32)
+            ended = jnp.sum(lanes.status >= 0, dtype=jnp.int32)
+            fed = jnp.where(lanes.next < end, ended * REFILL_SHARE < width, live > floor)
+            return (live > 0) & fed & (blocks < budget) & ~self._refresh_due(arguments, lanes)
+
+        def iteration(report: Report) -> Report:
+            lanes, ended = self._hand_in(arguments, report.lanes)
+            every = jax.tree.map(
+                lambda all, now: lax.dynamic_update_slice_in_dim(all, now[None], report.slots, 0), report.ended, ended
+            )
+            lanes = self._refill(arguments, root, lanes, end)
+            lanes, blocks = lax.while_loop(busy, block, (lanes, report.blocks))
+            if run.refreshes:
+                due = self._refresh_due(arguments, lanes)
+                lanes = lax.cond(due, lambda x: self._refresh(arguments, x), lambda x: x, lanes)
+            return Report(lanes, every, report.slots + 1, blocks)
+
+        def more(report: Report) -> Array:
+            lanes = report.lanes
+            live = jnp.sum(lanes.status == LIVE, dtype=jnp.int32)
+            due = (lanes.next < end) | (lanes.status >= 0).any() | (live > floor)
+            return due & (report.blocks < budget) & (report.slots < SLOTS)
+
+        shapes = jax.eval_shape(lambda x: self._hand_in(arguments, x)[1], lanes)
+        nothing = jax.tree.map(lambda x: jnp.zeros((SLOTS, *x.shape), x.dtype), shapes)
+        nothing["status"] = nothing["status"] - 1
+        return lax.while_loop(more, iteration, Report(lanes, nothing, jnp.int32(0), jnp.int32(0)))
+
+    def _begin(self, width: int) -> Any:
+        run = self.run
+        out = (run.world_varies, run.state_varies)
+        return batch_last(run.begin, (run.arguments, run.words), (run.shared, (True, True)), out, width)
+
+    def _hand_in(self, arguments: PyTree, lanes: Lanes) -> tuple[Lanes, dict[str, Array]]:
+        """The lanes, those whose run has ended EMPTY now, and what the ended runs leave behind."""
+        run, width = self.run, lanes.run.shape[0]
+        flags = (run.shared, run.world_varies, run.state_varies)
+        verdict = batch_last(run.verdict, (run.arguments, run.world, run.state), flags, True, width)
+        ended = verdict(arguments, lanes.world, lanes.state)
+        over = lanes.status >= 0
+        status = jnp.where(over & ended.pop("nonfinite"), int(Outcome.NONFINITE), lanes.status)
+        if self.with_states:
+            ended["state"] = lanes.state
+        own = {"status": jnp.where(over, status, EMPTY), "run": lanes.run, "samples": lanes.pulls, "steps": lanes.steps}
+        return lanes._replace(status=jnp.where(over, EMPTY, lanes.status)), {**ended, **own}
+
+    def _refill(self, arguments: PyTree, root: Key, lanes: Lanes, end: Array) -> Lanes:
+        """The lanes with the queue's next runs in the EMPTY ones."""
+        run, width = self.run, lanes.run.shape[0]
+        free = lanes.status == EMPTY
+        number = lanes.next + jnp.cumsum(free, dtype=jnp.int32) - 1
+        taken = free & (number < end)
+        number = jnp.where(taken, number, lanes.run)
+        words = keys.run_keys(root, number)
+        world, state = self._begin(width)(arguments, words)
+
+        def choose(new: Array, old: Array, varies: bool) -> Array:
+            return jnp.where(taken, new, old) if varies else old
+
+        zero = jnp.zeros_like(number)
+        return Lanes(
+            run=number,
+            status=jnp.where(taken, LIVE, lanes.status),
+            steps=jnp.where(taken, zero, lanes.steps),
+            pulls=jnp.where(taken, zero, lanes.pulls),
+            words=jax.tree.map(lambda new, old: jnp.where(taken, new, old), words, lanes.words),
+            world=jax.tree.map(choose, world, lanes.world, run.world_varies),
+            state=jax.tree.map(choose, state, lanes.state, run.state_varies),
+            next=lanes.next + jnp.sum(taken, dtype=jnp.int32),
+        )
+
+    def _refresh_due(self, arguments: PyTree, lanes: Lanes) -> Array:
+        run, width = self.run, lanes.run.shape[0]
+        if not run.refreshes:
+            return jnp.zeros((), bool)
+        flags = (run.shared, run.state_varies, True)
+        waits = batch_last(run.waits, (run.arguments, run.state, run.number), flags, True, width)
+        waiting = jnp.sum(waits(arguments, lanes.state, lanes.status), dtype=jnp.int32)
+        return (waiting > 0) & (waiting * REFRESH_SHARE >= jnp.sum(lanes.status == LIVE, dtype=jnp.int32))
+
+    def _refresh(self, arguments: PyTree, lanes: Lanes) -> Lanes:
+        run, width = self.run, lanes.run.shape[0]
+        flags = (run.shared, run.state_varies, True)
+        refreshed = batch_last(
+            run.refreshed, (run.arguments, run.state, run.number), flags, (run.state_varies, True), width
+        )
+        state, status = refreshed(arguments, lanes.state, lanes.status)
+        return lanes._replace(state=state, status=status)

@@ -1,0 +1,134 @@
+"""One run that stops by its own rule, traced: what lanes.py batches."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from jaxbandit.base import Algorithm, Environment, Outcome
+from jaxbandit.engine import batching, keys
+from jaxbandit.engine.single import SingleRun
+from jaxbandit.types import Array, PyTree
+
+EMPTY = -2  # a lane without a run
+LIVE = -1  # otherwise a lane's status is the Outcome of its run
+
+
+class StoppingRun(SingleRun):
+    """A run of make(arguments) until it stops; steps are single pulls, or blocks where both parts know them."""
+
+    def __init__(
+        self,
+        make: Callable[[PyTree], tuple[Algorithm, Environment]],
+        arguments: PyTree,
+        implementation: str,
+    ):
+        self.blocks = self.refreshes = self.verifies = self.judges = False
+
+        def look(arguments: PyTree) -> None:
+            algorithm, environment = make(arguments)
+            self.blocks = algorithm.block is not None and environment.block_reward is not None
+            self.refreshes = algorithm.refresh is not None
+            self.verifies = algorithm.verify is not None
+            self.judges = environment.shortfall is not None
+
+        jax.eval_shape(look, arguments)
+        super().__init__(make, arguments, implementation)
+        # Runs are at different steps: they share only what init gives to all alike and nothing changes.
+        _, first = batching.varying_outputs(self.begin, (self.arguments, self.words), (self.shared, (True, True)))
+        self.state_varies = batching.either(first, self._changed())
+        self.number = jax.ShapeDtypeStruct((), jnp.int32)
+
+    def draw(self, arguments: PyTree, words: tuple[Array, Array], round: Array) -> tuple[PyTree, PyTree]:
+        """All the chance of one step."""
+        if not self.blocks:
+            return super().draw(arguments, words, round)
+        environment: Any = self.make(arguments)[1]
+        return environment.block_noise(keys.round_key(words[0], round, self.implementation)), None
+
+    def observe(self, arguments: PyTree, world: PyTree, noise: tuple[PyTree, PyTree]) -> PyTree:
+        """The step's context; none where arms are pulled in blocks."""
+        return None if self.blocks else super().observe(arguments, world, noise)
+
+    def play(self, arguments: PyTree, world: PyTree, state: PyTree, noise: tuple[PyTree, PyTree]) -> tuple:
+        """One step: the algorithm's next state and the number of pulls, int32[]."""
+        algorithm, environment = self.make(arguments)
+        if self.blocks:
+            block: Any = (algorithm.block, algorithm.update_block, environment.block_reward)
+            pulls = block[0](state)
+            return block[1](state, pulls, block[2](world, pulls, noise[0])), jnp.sum(pulls, dtype=jnp.int32)
+        context = environment.observe(world, noise[0])
+        action = algorithm.select(noise[1], state, context)
+        reward = environment.reward(world, context, action, noise[0])
+        return algorithm.update(state, context, action, reward), jnp.int32(1)
+
+    def step(
+        self,
+        arguments: PyTree,
+        world: PyTree,
+        state: PyTree,
+        noise: tuple[PyTree, PyTree],
+        status: Array,
+        pulls: Array,
+        limit: Array,
+    ) -> tuple[PyTree, Array, Array, Array]:
+        """State, status and pulls after a look and, if the run goes on, a step; and whether it took one, bool[]."""
+        algorithm = self.make(arguments)[0]
+        live = status == LIVE
+        if algorithm.needs_refresh is not None:
+            live &= ~algorithm.needs_refresh(state)
+        stopped = live & algorithm.stop(state)
+        after, count = self.play(arguments, world, state, noise)
+        over = (count > limit - pulls) | (count < 0)  # below 0: a block too large for int32
+        played = live & ~stopped & ~over
+        status = jnp.where(stopped, int(Outcome.STOPPED), jnp.where(live & over, int(Outcome.MAX_ROUNDS), status))
+        kept = jax.tree.map(
+            lambda old, new, varies: jnp.where(played, new, old) if varies else old, state, after, self.state_varies
+        )
+        return kept, status, jnp.where(played, pulls + count, pulls), played
+
+    def waits(self, arguments: PyTree, state: PyTree, status: Array) -> Array:
+        """Whether the run needs a refresh before it goes on."""
+        needs: Any = self.make(arguments)[0].needs_refresh
+        return (status == LIVE) & needs(state)
+
+    def refreshed(self, arguments: PyTree, state: PyTree, status: Array) -> tuple[PyTree, Array]:
+        """State and status after the refresh of a run that waits for it."""
+        refresh: Any = self.make(arguments)[0].refresh
+        due = self.waits(arguments, state, status)
+        fresh = refresh(state)
+        failed = due & self.waits(arguments, fresh, status)  # it would wait for ever
+        kept = jax.tree.map(
+            lambda old, new, varies: jnp.where(due, new, old) if varies else old, state, fresh, self.state_varies
+        )
+        return kept, jnp.where(failed, int(Outcome.NONFINITE), status)
+
+    def verdict(self, arguments: PyTree, world: PyTree, state: PyTree) -> dict[str, Array]:
+        """What a run leaves behind."""
+        result = self.report(arguments, state)
+        judge: Any = self.make(arguments)[1].shortfall
+        return {**result, "shortfall": judge(world, result["recommendation"])} if self.judges else result
+
+    def examples(self) -> list[tuple[Callable, tuple]]:
+        """As of any run, and the functions of one that stops."""
+        step = (self.arguments, self.world, self.state, self.noise, self.number, self.number, self.number)
+        more: list = [(self.step, step), (self.verdict, (self.arguments, self.world, self.state))]
+        if self.refreshes:
+            more.append((self.refreshed, (self.arguments, self.state, self.number)))
+        return super().examples() + more
+
+    def _changed(self) -> PyTree:
+        """True where a step or a refresh may give a leaf of the state another value."""
+
+        def after(state: PyTree, arguments: PyTree, world: PyTree, noise: PyTree) -> PyTree:
+            refresh = self.make(arguments)[0].refresh
+            stepped, _ = self.play(arguments, world, state, noise)
+            return (stepped,) if refresh is None else (stepped, refresh(state))
+
+        closed = jax.make_jaxpr(after)(self.state, self.arguments, self.world, self.noise)
+        structure = jax.tree.structure(self.state)
+        number = structure.num_leaves
+        inputs, outputs = closed.jaxpr.invars[:number], closed.jaxpr.outvars
+        changed = [any(v is not inputs[i] for v in outputs[i::number]) for i in range(number)]
+        return jax.tree.unflatten(structure, changed)
