@@ -7,6 +7,8 @@ import jax.numpy as jnp
 
 from jaxbandit import checks
 from jaxbandit.base import Environment, no_context
+from jaxbandit.environments.binomial import binomial
+from jaxbandit.environments.shortfall import shortfall
 from jaxbandit.numerics import as_float, get_at
 from jaxbandit.types import Array, Key
 
@@ -45,4 +47,19 @@ def bernoulli(means: Array) -> Environment:
     def regret(state: BernoulliState, context: None, action: Array) -> Array:
         return get_at(state.gaps, action)
 
-    return Environment(init=init, observe=no_context(), noise=noise, reward=reward, regret=regret)
+    def block_noise(key: Key) -> Key:
+        return key
+
+    def block_reward(state: BernoulliState, pulls: Array, noise: Key) -> Array:
+        return binomial(noise, pulls, state.means)
+
+    return Environment(
+        init=init,
+        observe=no_context(),
+        noise=noise,
+        reward=reward,
+        regret=regret,
+        shortfall=shortfall,
+        block_noise=block_noise,
+        block_reward=block_reward,
+    )

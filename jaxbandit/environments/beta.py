@@ -14,6 +14,7 @@ from scipy import special
 
 from jaxbandit import checks
 from jaxbandit.base import Environment, no_context
+from jaxbandit.environments.shortfall import shortfall
 from jaxbandit.numerics import as_float, get_at
 from jaxbandit.types import Array, Key
 
@@ -94,4 +95,4 @@ def beta(alpha: Array, beta: Array) -> Environment:
     def regret(state: BetaState, context: None, action: Array) -> Array:
         return get_at(state.gaps, action)
 
-    return Environment(init=init, observe=no_context(), noise=noise, reward=reward, regret=regret)
+    return Environment(init=init, observe=no_context(), noise=noise, reward=reward, regret=regret, shortfall=shortfall)

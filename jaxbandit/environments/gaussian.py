@@ -7,6 +7,7 @@ import jax.numpy as jnp
 
 from jaxbandit import checks
 from jaxbandit.base import Environment, no_context
+from jaxbandit.environments.shortfall import shortfall
 from jaxbandit.numerics import as_float, get_at
 from jaxbandit.types import Array, Key, Scalar
 
@@ -27,7 +28,7 @@ def gaussian(means: Array, *, sigma: Scalar = 1.0) -> Environment:
 
     Returns:
       An Environment with actions int32[] in [0, num_arms) and rewards float[] on the real line. Its noise is
-      one standard normal a round, shared by all arms.
+      one standard normal a round, shared by all arms; a block's is one an arm.
 
     Raises:
       ValueError: means is empty, not a vector or not finite, or sigma is not a finite number above 0.
@@ -48,4 +49,20 @@ def gaussian(means: Array, *, sigma: Scalar = 1.0) -> Environment:
     def regret(state: GaussianState, context: None, action: Array) -> Array:
         return get_at(state.gaps, action)
 
-    return Environment(init=init, observe=no_context(), noise=noise, reward=reward, regret=regret)
+    def block_noise(key: Key) -> Array:
+        return jax.random.normal(key, means.shape)
+
+    def block_reward(state: GaussianState, pulls: Array, noise: Array) -> Array:
+        n = as_float(pulls)
+        return n * state.means + as_float(sigma) * jnp.sqrt(n) * noise
+
+    return Environment(
+        init=init,
+        observe=no_context(),
+        noise=noise,
+        reward=reward,
+        regret=regret,
+        shortfall=shortfall,
+        block_noise=block_noise,
+        block_reward=block_reward,
+    )

@@ -1,9 +1,10 @@
 """Recorded rewards: a round draws one row of a table, with replacement; an arm's reward is its entry there.
 
-The arms of a round share the row, so that what was recorded together stays together.
+The arms of a round share the row, so that what was recorded together stays together. The means are the column means,
+whatever features say: a linear algorithm meets a misspecified model unless the features represent them exactly.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -11,8 +12,9 @@ import numpy as np
 
 from jaxbandit import checks
 from jaxbandit.base import Environment, no_context
+from jaxbandit.environments.shortfall import shortfall
 from jaxbandit.numerics import as_float, get_at
-from jaxbandit.types import Array, Key
+from jaxbandit.types import Array, Key, Scalar
 
 
 class TableState(NamedTuple):
@@ -22,34 +24,31 @@ class TableState(NamedTuple):
     gaps: Array  # float[num_arms], max(means) - means
 
 
-def table(rewards: Array, features: Array | None = None) -> Environment:
+def table(rewards: Array, features: Array | None = None, *, sigma: Scalar | None = None) -> Environment:
     """Return the K-armed bandit that replays a table of recorded rewards.
 
     Args:
       rewards: float[num_rows, num_arms], finite, traced. Row i is one record of every arm's reward.
-      features: float[num_arms, dim] or None, what is known of each arm. Only checked here: an algorithm that
-        uses features is given them by its caller.
+      features: float[num_arms, dim] or None, what is known of each arm, as it stands. It has no influence on rewards:
+        `describe_table` passes it on.
+      sigma: the sub-Gaussian scale that an algorithm is told, > 0, traced; likewise passed on. None: half the distance
+        of the largest and the least entry of rewards, which is large enough by Hoeffding's lemma.
 
     Returns:
       An Environment with actions int32[] in [0, num_arms) and rewards float[] of the table. Its noise is the
       row, int32[]: a 64-bit random integer modulo num_rows, so its law is uniform to within 2^-64 a row.
 
     Raises:
-      ValueError: rewards is empty, ragged, not finite or not of two axes, or features has not a row an arm.
+      ValueError: rewards is empty, ragged, not finite or not of two axes, features has not a row an arm, or sigma is
+        not a finite number above 0.
     """
-    rewards = checks.array("table", "rewards", rewards, ndim=2)
+    rewards, _ = _recorded(rewards, features)
     num_rows, num_arms = rewards.shape
-    if num_arms < 1:
-        raise ValueError(f"table: rewards has shape {rewards.shape}, must have a column for each arm")
-    if features is not None:
-        num_described = checks.array("table", "features", features, ndim=2).shape[0]
-        if num_described != num_arms:
-            raise ValueError(f"table: features has {num_described} rows, must have {num_arms}, one an arm")
+    if sigma is not None:
+        checks.number("table", "sigma", sigma, low=0.0, open_low=True)
 
     def init(key: Key) -> TableState:
-        # In float64 where the table is concrete: float32 sums over many rows would part arms that tie.
-        recorded = rewards if isinstance(rewards, np.ndarray) else as_float(rewards)
-        mu = as_float(recorded.mean(axis=0))
+        mu = as_float(_means(rewards))
         return TableState(mu, jnp.max(mu) - mu)
 
     def noise(key: Key) -> Array:
@@ -61,4 +60,41 @@ def table(rewards: Array, features: Array | None = None) -> Environment:
     def regret(state: TableState, context: None, action: Array) -> Array:
         return get_at(state.gaps, action)
 
-    return Environment(init=init, observe=no_context(), noise=noise, reward=reward, regret=regret)
+    return Environment(init=init, observe=no_context(), noise=noise, reward=reward, regret=regret, shortfall=shortfall)
+
+
+def describe_table(rewards: Array, features: Array | None = None, *, sigma: Scalar | None = None) -> dict[str, Any]:
+    """Return what an algorithm may know of `table`: sigma, and with features the keys of `describe_linear`.
+
+    Theta is then the least-squares fit of the means with the least norm: the truth where the features represent the
+    means (always if they are linearly independent), else the nearest linear model, for which no bound holds.
+    """
+    recorded, known = _recorded(rewards, features)
+    if sigma is None:
+        sigma = (recorded.max() - recorded.min()) / 2
+    if known is None:
+        return {"sigma": sigma}
+    means = _means(recorded)
+    if all(isinstance(given, np.ndarray) for given in (known, means)):
+        theta = np.linalg.lstsq(known, means, rcond=None)[0]
+    else:
+        theta = jnp.linalg.lstsq(as_float(known), as_float(means))[0]
+    return {"features": known, "sigma": sigma, "theta_norm": (theta * theta).sum() ** 0.5, "theta": theta}
+
+
+def _recorded(rewards: Array, features: Array | None) -> tuple[Any, Any]:
+    rewards = checks.array("table", "rewards", rewards, ndim=2)
+    num_arms = rewards.shape[1]
+    if num_arms < 1:
+        raise ValueError(f"table: rewards has shape {rewards.shape}, must have a column for each arm")
+    if features is None:
+        return rewards, None
+    known = checks.array("table", "features", features, ndim=2)
+    if known.shape[0] != num_arms:
+        raise ValueError(f"table: features has {known.shape[0]} rows, must have {num_arms}, one an arm")
+    return rewards, known
+
+
+def _means(rewards: Any) -> Any:
+    # In float64 where the table is concrete: float32 sums over many rows would part arms that tie.
+    return (rewards if isinstance(rewards, np.ndarray) else as_float(rewards)).mean(axis=0)

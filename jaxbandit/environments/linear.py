@@ -1,0 +1,131 @@
+"""Linear arms: the reward of arm a has mean features[a] @ theta, and Gaussian noise or the values -1 and 1.
+
+Sign noise is that of Xu, Honda and Sugiyama 2018 (LinGapE), Section 7.2: 1 with probability (1 + x' theta) / 2.
+"""
+
+from typing import Any, Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit import checks
+from jaxbandit.base import Environment, no_context
+from jaxbandit.environments.binomial import binomial
+from jaxbandit.environments.gaussian import gaussian
+from jaxbandit.environments.shortfall import shortfall
+from jaxbandit.numerics import as_float, get_at
+from jaxbandit.types import Array, Key, Scalar
+
+_ROUNDING = 1e-12  # by which an inner product may pass 1
+
+
+class SignState(NamedTuple):
+    """The truth of one run."""
+
+    means: Array  # float[num_arms]
+    gaps: Array  # float[num_arms], max(means) - means
+
+
+def linear(
+    features: Array, theta: Array, *, noise: Literal["gaussian", "sign"] = "gaussian", sigma: Scalar = 1.0
+) -> Environment:
+    """Return the bandit whose arms are the rows of a feature matrix.
+
+    Args:
+      features: float[num_arms, dim], finite, traced.
+      theta: float[dim], finite, traced. Hidden from algorithms.
+      noise: "gaussian", or "sign": rewards -1 and 1. Static.
+      sigma: with Gaussian noise its standard deviation, > 0, traced. With sign noise only the sub-Gaussian scale that
+        `describe_linear` passes on, >= 1: rewards in [-1, 1] are 1-sub-Gaussian by Hoeffding's lemma, which is the
+        least for all means; the LinGapE paper takes 2.
+
+    Returns:
+      An Environment with actions int32[] in [0, num_arms) and rewards float[]. Its noise is one standard normal, or one
+      uniform in [-1, 1), a round, shared by all arms; a block's is one normal an arm, or a key. Means beyond [-1, 1]
+      that sign noise meets on traced arguments are clipped, in the truth too.
+
+    Raises:
+      ValueError: features or theta is not finite or has the wrong axes, their dimensions differ, sigma is not finite or
+        too small, or |x' theta| > 1 under sign noise.
+    """
+    return from_means("linear", linear_means("linear", features, theta), noise, sigma)
+
+
+def describe_linear(
+    features: Array, theta: Array, *, noise: Literal["gaussian", "sign"] = "gaussian", sigma: Scalar = 1.0
+) -> dict[str, Any]:
+    """Return what an algorithm may know of `linear`, and theta, for bounds and the declared oracle only.
+
+    The keys are features, float[num_arms, dim], sigma, theta_norm, the Euclidean norm of theta, and theta, float[dim].
+    Concrete arguments give float64 NumPy.
+    """
+    checks.choice("linear", "noise", noise, ("gaussian", "sign"))
+    return description(features, theta, sigma)
+
+
+def description(features: Array, theta: Array, sigma: Scalar) -> dict[str, Any]:
+    """The description of any environment whose means are features @ theta."""
+    x = checks.array("linear", "features", features, ndim=2)
+    weights = checks.array("linear", "theta", theta)
+    return {"features": x, "sigma": sigma, "theta_norm": (weights * weights).sum() ** 0.5, "theta": weights}
+
+
+def linear_means(where: str, features: Array, theta: Array) -> Any:
+    """Return float[num_arms], features @ theta: in float64 NumPy where both are concrete, so that few ties are lost."""
+    x = checks.array(where, "features", features, ndim=2)
+    weights = checks.array(where, "theta", theta)
+    if x.shape[1] != weights.shape[0]:
+        raise ValueError(f"{where}: theta has {weights.shape[0]} entries, must have {x.shape[1]}, as rows of features")
+    if all(isinstance(given, np.ndarray) for given in (x, weights)):
+        return (x * weights).sum(axis=1)
+    return jnp.sum(as_float(x) * as_float(weights)[None], axis=1)
+
+
+def from_means(where: str, means: Array, noise: Literal["gaussian", "sign"], sigma: Scalar) -> Environment:
+    """Return the environment with these means and this noise."""
+    checks.choice(where, "noise", noise, ("gaussian", "sign"))
+    if noise == "gaussian":
+        checks.number(where, "sigma", sigma, low=0.0, open_low=True)
+        return gaussian(means, sigma=sigma)
+    checks.number(where, "sigma", sigma, low=1.0)
+    if isinstance(means, np.ndarray):
+        beyond = np.flatnonzero(np.abs(means) > 1 + _ROUNDING)
+        if beyond.size:
+            a = int(beyond[0])
+            raise ValueError(f"{where}: features[{a}] @ theta = {float(means[a])!r}, must be in [-1, 1] for sign noise")
+    return _signs(means)
+
+
+def _signs(means: Array) -> Environment:
+    """Rewards 1 with probability (1 + means[a]) / 2, else -1."""
+
+    def init(key: Key) -> SignState:
+        mu = jnp.clip(as_float(means), -1.0, 1.0)
+        return SignState(mu, jnp.max(mu) - mu)
+
+    def noise(key: Key) -> Array:
+        return 2 * jax.random.uniform(key) - 1
+
+    def reward(state: SignState, context: None, action: Array, noise: Array) -> Array:
+        return as_float(jnp.where(noise < get_at(state.means, action), 1, -1))
+
+    def regret(state: SignState, context: None, action: Array) -> Array:
+        return get_at(state.gaps, action)
+
+    def block_noise(key: Key) -> Key:
+        return key
+
+    def block_reward(state: SignState, pulls: Array, noise: Key) -> Array:
+        return 2 * binomial(noise, pulls, (1 + state.means) / 2) - as_float(pulls)
+
+    return Environment(
+        init=init,
+        observe=no_context(),
+        noise=noise,
+        reward=reward,
+        regret=regret,
+        shortfall=shortfall,
+        block_noise=block_noise,
+        block_reward=block_reward,
+    )

@@ -1,0 +1,201 @@
+"""The Yahoo! R6A click log as a linear instance: Xu, Honda and Sugiyama 2018 (LinGapE), Section 7.2 and appendix A.
+
+The log is under a licence of Yahoo! Webscope (R6A, files ydata-fp-td-clicks-v1_0.200905DD.gz); give the path of one.
+"""
+
+import functools
+import gzip
+import math
+import os
+import warnings
+import zlib
+from array import array
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxbandit import checks
+from jaxbandit.base import Environment
+from jaxbandit.environments.click_arms import choose, products, ridge
+from jaxbandit.environments.linear import describe_linear, linear
+from jaxbandit.types import Scalar
+
+_PLACE = {b"%d" % fid: fid - 1 for fid in range(1, 7)}  # of a feature, by its identifier; the first is the constant 1
+_LOST = ("bad_width", "bad_token", "displayed_not_in_pool")
+_HEAD, _ARTICLE = 10, 7  # tokens before the articles, and of each: its identity and six features
+
+
+class ClickLog(NamedTuple):
+    """The visits of a log that could be read, and how many rows could not.
+
+    A row of `counts` is a line: read = kept + bad_width + bad_token + displayed_not_in_pool. windows_line_ends counts
+    lines that end so; they are kept.
+    """
+
+    timestamp: np.ndarray  # int64[kept], seconds
+    displayed: np.ndarray  # int64[kept], identity of the article shown
+    click: np.ndarray  # bool[kept]
+    user: np.ndarray  # float64[kept, 6], by identifier: feature 1, the constant, comes first
+    article: np.ndarray  # float64[kept, 6], of the article shown
+    counts: dict[str, int]
+
+
+def read_click_log(path: str | os.PathLike[str]) -> ClickLog:
+    """Read a click log line by line; a name that ends in .gz is unpacked on the way.
+
+    Features go by their identifier, never by position. A line that is not of the format is left out and counted, under
+    the first of bad_width (not 10 + 7 n tokens), bad_token (a token that does not parse) and displayed_not_in_pool.
+
+    Raises:
+      ValueError: the file cannot be read to its end, or holds no line of the format.
+    """
+    if not isinstance(path, str | os.PathLike):
+        raise ValueError(f"r6a: path = {path!r}, must be the name of a click log")
+    counts: dict[str, int] = dict.fromkeys(("read", "kept", *_LOST, "windows_line_ends"), 0)
+    whole, user, article = array("q"), array("d"), array("d")
+    try:
+        with gzip.open(path) if str(path).endswith(".gz") else open(path, "rb") as lines:
+            for line in lines:
+                counts["read"] += 1
+                counts["windows_line_ends"] += line.endswith(b"\r\n")
+                tokens = line.split()
+                try:
+                    *numbers, visitor, shown = _visit(tokens)
+                    whole.extend(numbers)
+                except _Dirt as dirt:
+                    counts[str(dirt)] += 1
+                    continue
+                user.extend(visitor)
+                article.extend(shown)
+                counts["kept"] += 1
+    except (OSError, EOFError, zlib.error) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise ValueError(f"r6a: path = {str(path)!r}, must be a click log that can be read ({reason})") from None
+    if not counts["kept"]:
+        found = ", ".join(f"{name} {n}" for name, n in counts.items() if n) or "no line at all"
+        raise ValueError(f"r6a: path = {str(path)!r}, must hold visits; it holds none ({found})")
+    timestamp, displayed, click = np.frombuffer(whole, np.int64).reshape(-1, 3).T
+    visitor, shown = (np.frombuffer(values).reshape(-1, len(_PLACE)) for values in (user, article))
+    return ClickLog(timestamp, displayed, click == 1, visitor, shown, counts)
+
+
+class _Dirt(Exception):
+    """A line that is not of the format; its text is the count that it goes to."""
+
+
+def _visit(tokens: Sequence[bytes]) -> tuple[int, int, int, Sequence[float], Sequence[float]]:
+    """Timestamp, displayed article, click, and the features of the user and of that article."""
+    if len(tokens) < _HEAD or (len(tokens) - _HEAD) % _ARTICLE:
+        raise _Dirt("bad_width")
+    timestamp, displayed, click = map(_integer, tokens[:3])
+    if click > 1 or tokens[3] != b"|user":
+        raise _Dirt("bad_token")
+    user = _features(tuple(tokens[4:_HEAD]))
+    shown = None
+    for start in range(_HEAD, len(tokens), _ARTICLE):
+        if not tokens[start].startswith(b"|"):
+            raise _Dirt("bad_token")
+        features = _features(tuple(tokens[start + 1 : start + _ARTICLE]))
+        if _integer(tokens[start][1:]) == displayed:
+            shown = features
+    if shown is None:
+        raise _Dirt("displayed_not_in_pool")
+    return timestamp, displayed, click, user, shown
+
+
+def _integer(token: bytes) -> int:
+    if not token.isdigit() or len(token) > 18:
+        raise _Dirt("bad_token")
+    return int(token)
+
+
+@functools.lru_cache(maxsize=4096)  # a day's articles come back in every line
+def _features(tokens: tuple[bytes, ...]) -> tuple[float, ...]:
+    values = dict.fromkeys(range(len(_PLACE)), math.nan)
+    for token in tokens:
+        identifier, _, value = token.partition(b":")
+        try:
+            values[_PLACE[identifier]] = float(value)
+        except (KeyError, ValueError):
+            raise _Dirt("bad_token") from None
+    # One that is missing, because another came twice, is still not a number.
+    if not all(map(math.isfinite, values.values())) or b"_" in b"".join(tokens):
+        raise _Dirt("bad_token")
+    return tuple(values.values())
+
+
+def r6a(
+    path: str,
+    num_arms: int,
+    *,
+    instance_seed: int = 0,
+    min_gap: float = 0.05,
+    penalty: float = 0.01,
+    sigma: Scalar = 2.0,
+) -> Environment:
+    """Return an instance whose arms are visits of the log, and whose theta is fitted to its clicks.
+
+    An arm is the pair of a visit's user and the article shown, x all products of their features in R^36. Theta is the
+    ridge fit of clicks as 1 and -1. The best arm is the best of num_arms random visits; the others are random visits
+    min_gap below it, since the paper says only that all gaps were at least 0.05.
+
+    Args:
+      path: of the log, from the working directory; .gz is unpacked. Static. A day takes minutes, once a process.
+      num_arms: number of arms, >= 2, static.
+      instance_seed: number of the instance, >= 0, static.
+      min_gap: least gap between the best arm and another, in (0, 1), static.
+      penalty: of the ridge regression, > 0, static.
+      sigma: the sub-Gaussian scale that an algorithm is told, >= 1, traced; the paper takes 2, see `linear`.
+
+    Returns:
+      An Environment with actions int32[] in [0, num_arms) and rewards -1 and 1, float[], as `linear` with sign noise.
+
+    Raises:
+      ValueError: an argument is not in the range above, the log cannot be read, it has not num_arms visits with such a
+        gap, or an arm's |x' theta| > 1.
+    """
+    return linear(*_instance(path, num_arms, instance_seed, min_gap, penalty), noise="sign", sigma=sigma)
+
+
+def describe_r6a(
+    path: str,
+    num_arms: int,
+    *,
+    instance_seed: int = 0,
+    min_gap: float = 0.05,
+    penalty: float = 0.01,
+    sigma: Scalar = 2.0,
+) -> dict[str, Any]:
+    """Return what an algorithm may know of `r6a`, and theta; keys as in `describe_linear`."""
+    return describe_linear(*_instance(path, num_arms, instance_seed, min_gap, penalty), noise="sign", sigma=sigma)
+
+
+def _instance(path: str, num_arms: int, instance_seed: int, min_gap: float, penalty: float) -> tuple[Any, Any]:
+    num_arms = checks.integer("r6a", "num_arms", num_arms, 2)
+    seed = checks.integer("r6a", "instance_seed", instance_seed, 0)
+    checks.number("r6a", "min_gap", min_gap, low=0.0, high=1.0, open_low=True, open_high=True)
+    checks.number("r6a", "penalty", penalty, low=0.0, open_low=True)
+    log, theta, means = _fitted(path, _stamp(path), penalty)
+    arms = choose("r6a", means, num_arms, min_gap, np.random.default_rng(seed))
+    return products(log.user[arms], log.article[arms]), theta
+
+
+def _stamp(path: str) -> tuple[int, int]:
+    """What changes when the file does; what is wrong with it, reading will say."""
+    try:
+        found = os.stat(path)
+    except (OSError, TypeError, ValueError):
+        return 0, 0
+    return found.st_mtime_ns, found.st_size
+
+
+@functools.lru_cache(maxsize=1)  # the environment, its description and other instances of one log
+def _fitted(path: str, stamp: tuple[int, int], penalty: float) -> tuple[ClickLog, np.ndarray, np.ndarray]:
+    """The log, theta, and x' theta of every visit."""
+    log = read_click_log(path)
+    lost = ", ".join(f"{name} {log.counts[name]}" for name in _LOST if log.counts[name])
+    if lost:
+        warnings.warn(f"r6a: {path}: {log.counts['kept']} of {log.counts['read']} lines kept ({lost})", stacklevel=2)
+    theta = ridge(log.user, log.article, np.where(log.click, 1.0, -1.0), penalty)
+    return log, theta, (log.user @ theta.reshape(6, 6) * log.article).sum(axis=1)

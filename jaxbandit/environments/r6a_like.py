@@ -1,0 +1,61 @@
+"""Made instances of the shape of LinGapE's experiment on clicks (Xu, Honda and Sugiyama 2018, Section 7.2).
+
+Users and articles are mixtures of five segments beside a constant, as in the Yahoo! R6A log, a click's probability is
+bilinear in them, and rewards are -1 and 1. Nothing is fitted to the log: `r6a` reads the log itself.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from jaxbandit import checks
+from jaxbandit.base import Environment
+from jaxbandit.environments.click_arms import choose, products
+from jaxbandit.environments.linear import describe_linear, linear
+from jaxbandit.types import Scalar
+
+_PAIRS = 10_000  # that arms are drawn from, at least 100 an arm
+_CLICK_RATE = 0.04  # mean over pairs of segments; single ones spread like an exponential
+
+
+def r6a_like(num_arms: int, *, instance_seed: int = 0, min_gap: float = 0.05, sigma: Scalar = 2.0) -> Environment:
+    """Return the instance number `instance_seed`: the same one for all runs and seeds of an experiment.
+
+    The 36 features span 25 dimensions, since mixtures add up to the constant, as they do in the log.
+
+    Args:
+      num_arms: number of arms, >= 2, static.
+      instance_seed: number of the instance, >= 0, static.
+      min_gap: least gap between the best arm and another, in (0, 1), static.
+      sigma: the sub-Gaussian scale that an algorithm is told, >= 1, traced; the paper takes 2, see `linear`.
+
+    Returns:
+      An Environment with actions int32[] in [0, num_arms) and rewards -1 and 1, float[], as `linear` with sign noise.
+
+    Raises:
+      ValueError: an argument is not in the range above, or no num_arms arms have such a gap.
+    """
+    return linear(*_instance(num_arms, instance_seed, min_gap), noise="sign", sigma=sigma)
+
+
+def describe_r6a_like(
+    num_arms: int, *, instance_seed: int = 0, min_gap: float = 0.05, sigma: Scalar = 2.0
+) -> dict[str, Any]:
+    """Return what an algorithm may know of `r6a_like`, and theta; keys as in `describe_linear`."""
+    return describe_linear(*_instance(num_arms, instance_seed, min_gap), noise="sign", sigma=sigma)
+
+
+def _instance(num_arms: int, instance_seed: int, min_gap: float) -> tuple[Any, Any]:
+    num_arms = checks.integer("r6a_like", "num_arms", num_arms, 2)
+    seed = checks.integer("r6a_like", "instance_seed", instance_seed, 0)
+    checks.number("r6a_like", "min_gap", min_gap, low=0.0, high=1.0, open_low=True, open_high=True)
+    rng = np.random.default_rng(seed)
+    click_rates = np.minimum(rng.exponential(_CLICK_RATE, (5, 5)), 1.0)
+    # Constant 1, then the mixture: a mean is 2 (probability of a click) - 1.
+    theta = np.zeros((6, 6))
+    theta[0, 0], theta[1:, 1:] = -1.0, 2 * click_rates
+    size = max(_PAIRS, 100 * num_arms)
+    user, article = (np.insert(rng.dirichlet(np.full(5, 0.3), size), 0, 1.0, axis=1) for _ in range(2))
+    x = products(user, article)
+    arms = choose("r6a_like", x @ theta.ravel(), num_arms, min_gap, rng)
+    return x[arms], theta.ravel()

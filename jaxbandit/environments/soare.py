@@ -1,0 +1,56 @@
+"""The hard instance of Soare, Lazaric and Munos 2014: the canonical basis and one arm at a small angle to the best.
+
+As in Xu, Honda and Sugiyama 2018 (LinGapE), Section 7.1.1. To part arms 0 and dim, arm 1 must be pulled, which pays 0.
+"""
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+
+from jaxbandit import checks
+from jaxbandit.base import Environment
+from jaxbandit.environments.linear import describe_linear, linear
+from jaxbandit.numerics import as_float
+from jaxbandit.types import Scalar
+
+
+def soare(dim: int, angle: Scalar, *, sigma: Scalar = 1.0) -> Environment:
+    """Return the instance with arms e_1, ..., e_dim, cos(angle) e_1 + sin(angle) e_2, and theta = 2 e_1.
+
+    Args:
+      dim: dimension, >= 2, static; there are dim + 1 arms.
+      angle: in [0, pi / 2], in radians, traced. The two best arms are 2 (1 - cos(angle)) apart.
+      sigma: standard deviation of the Gaussian noise, > 0, traced.
+
+    Returns:
+      An Environment with actions int32[] in [0, dim] and rewards float[], as `linear`.
+
+    Raises:
+      ValueError: dim < 2, angle is not in [0, pi / 2], or sigma is not a finite number above 0.
+    """
+    return linear(*_instance(dim, angle), sigma=sigma)
+
+
+def describe_soare(dim: int, angle: Scalar, *, sigma: Scalar = 1.0) -> dict[str, Any]:
+    """Return what an algorithm may know of `soare`, and theta; keys as in `describe_linear`."""
+    return describe_linear(*_instance(dim, angle), sigma=sigma)
+
+
+def _instance(dim: int, angle: Scalar) -> tuple[Any, Any]:
+    dim = checks.integer("soare", "dim", dim, 2)
+    checks.number("soare", "angle", angle, low=0.0, high=np.pi / 2)
+    return at_angle(np.eye(dim + 1, dim), dim, 1, angle), 2 * np.eye(dim)[0]
+
+
+def at_angle(features: np.ndarray, row: int, axis: int, angle: Scalar) -> Any:
+    """Return `features` with cos(angle) e_1 + sin(angle) e_(axis + 1) in `row`, which holds zeros."""
+    cosine, sine = np.zeros_like(features), np.zeros_like(features)
+    cosine[row, 0], sine[row, axis] = 1.0, 1.0
+    if isinstance(angle, Tracer):
+        w = as_float(angle)
+        fixed, cosine, sine = (as_float(jnp.asarray(part)) for part in (features, cosine, sine))
+        return fixed + jnp.cos(w) * cosine + jnp.sin(w) * sine
+    w = float(angle)  # in float64 whatever the scope
+    return features + np.cos(w) * cosine + np.sin(w) * sine
