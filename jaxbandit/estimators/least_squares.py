@@ -1,8 +1,8 @@
 """Regularised least squares on finitely many arms, updated one reward at a time in time free of the dimension.
 
 With V = lambda I + sum_a N_a x_a x_a' it carries the means X theta_hat and the Gram matrix G = X V^-1 X' themselves:
-a pull of arm a with g = G[a] and den = 1 + g_a changes G by -g g'/den, the means by g (reward - mean_a) / den and
-log det V by log den. Written G -= h h' with h = g / sqrt(den), so that G stays symmetric to the last bit.
+a pull of arm a with gain = G[a] / den and den = 1 + G_aa changes the means by gain (reward - mean_a), G by
+-den gain gain' and log det V by log den. Written so, G stays symmetric to the last bit.
 """
 
 from typing import NamedTuple
@@ -42,15 +42,13 @@ def row(estimate: LeastSquares, arm: Array) -> Array:
 
 def update(estimate: LeastSquares, arm: Array, reward: Array) -> LeastSquares:
     """The estimate after one more reward of `arm`."""
-    g = row(estimate, arm)
     den = 1 + get_at(estimate.variances, arm)
-    # Not 1 / sqrt(den): XLA makes that a reciprocal square root, whose rounding depends on the vector's length.
-    root = jnp.sqrt(1 / den)
-    h = g * root
-    innovation = (reward - get_at(estimate.means, arm)) * root
+    # A division is stored before it is used: of a product XLA would look up the row again for each entry of G.
+    gain = row(estimate, arm) / den
+    innovation = reward - get_at(estimate.means, arm)
     return LeastSquares(
-        means=estimate.means + h * innovation,
-        variances=estimate.variances - h * h,
-        gram=estimate.gram - h[:, None] * h[None],
+        means=estimate.means + gain * innovation,
+        variances=estimate.variances - gain * gain * den,
+        gram=estimate.gram - gain[:, None] * gain[None] * den,
         logdet=estimate.logdet + jnp.log(den),
     )

@@ -20,6 +20,7 @@ from jaxbandit.base import Algorithm, none
 from jaxbandit.estimators import counts, least_squares
 from jaxbandit.estimators.least_squares import LeastSquares
 from jaxbandit.numerics import as_float, get_at, set_at
+from jaxbandit.solvers.l1 import l1_representation, l1_table
 from jaxbandit.types import Array, Key, Scalar
 
 Index = Literal["paired", "individual", "classical"]
@@ -233,8 +234,6 @@ def _weights(features: Array) -> Array:
     num_arms = features.shape[0]
     if isinstance(features, np.ndarray):
         return jnp.asarray(_weights_by_highs(features.tobytes(), features.shape), jnp.result_type(float))
-    from jaxbandit.solvers.l1 import l1_representation
-
     x = as_float(features)
     first, second = np.triu_indices(num_arms, 1)
     pairs = jnp.abs(jax.vmap(lambda target: l1_representation(x, target).weights)(x[first] - x[second]))
@@ -245,6 +244,4 @@ def _weights(features: Array) -> Array:
 @functools.cache
 def _weights_by_highs(data: bytes, shape: tuple[int, int]) -> np.ndarray:
     """The same table from concrete features: once a set of features, however often the factory is traced."""
-    from jaxbandit.solvers.l1 import l1_table
-
     return np.abs(l1_table(np.frombuffer(data).reshape(shape))).reshape(-1, shape[0])
