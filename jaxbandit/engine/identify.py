@@ -109,7 +109,7 @@ def identify_cell(
         given, arguments = arguments, jax.tree.map(jnp.asarray, arguments)
         begun = time.perf_counter()
         key = (make, _shapes(arguments), implementation, precision)
-        program = kept(key, lambda: LanesProgram(StoppingRun(make, arguments, implementation), precision == "float32"))
+        program = kept(key, lambda: LanesProgram(StoppingRun(make, arguments, implementation)))
         code = _code(program, key, arguments, root, given)
         width = _width(program.lane_bytes, num_runs, lanes, queues)
         for device in dict.fromkeys(queues):
@@ -192,4 +192,29 @@ def _code(program: LanesProgram, key: Any, arguments: PyTree, root: Any, given: 
         return is_kept(name(width, device))
 
     structure = jax.tree.structure(jax.eval_shape(lambda a, n: program.empty(a, n, 1), arguments, number))
-    return Code(empty, advance, compiled, structure, program.block_steps, None)
+    verify = _verifier(program.run, key, given) if program.run.verifies else None
+    return Code(empty, advance, compiled, structure, program.block_steps, program.run.state_varies, verify)
+
+
+def _verifier(run: StoppingRun, key: Any, given: PyTree) -> Callable[[PyTree, int], np.ndarray]:
+    """The algorithm's `verify`, in float64, on the final float32 states of many runs."""
+
+    def check(arguments: PyTree, state: PyTree) -> jax.Array:
+        algorithm: Any = run.make(arguments)[0]
+        return algorithm.verify(state)
+
+    axes = jax.tree.map(lambda varies: 0 if varies else None, run.state_varies)
+    many = kept((*key, "verify"), lambda: jax.jit(jax.vmap(check, (None, axes))))
+
+    def verify(states: PyTree, number: int) -> np.ndarray:
+        size = 1 << max(number - 1, LANES_LEAST - 1).bit_length()  # few shapes, so few compilations
+
+        def widen(x: np.ndarray, varies: bool) -> np.ndarray:
+            x = x.astype(np.float64) if np.issubdtype(x.dtype, np.floating) else x
+            return np.resize(x, (size, *x.shape[1:])) if varies else x
+
+        with jax.enable_x64(True):
+            wide = jax.tree.map(widen, states, run.state_varies)
+            return np.asarray(many(jax.tree.map(jnp.asarray, given), wide))[:number]
+
+    return verify

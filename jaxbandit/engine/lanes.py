@@ -49,9 +49,8 @@ class Report(NamedTuple):
 class LanesProgram:
     """The function of W lanes, ready to be compiled."""
 
-    def __init__(self, run: StoppingRun, with_states: bool):
+    def __init__(self, run: StoppingRun):
         self.run = run
-        self.with_states = with_states  # float32 with a verification: final states go to the host
         noise_bytes = max(run.bytes(run.noise, constant_flags(run.noise, True)), 1)
         self.block_steps = NOISE_ROUNDS
         while self.block_steps > 1 and self.block_steps * noise_bytes > NOISE_BYTES:
@@ -153,7 +152,7 @@ class LanesProgram:
         ended = verdict(arguments, lanes.world, lanes.state)
         over = lanes.status >= 0
         status = jnp.where(over & ended.pop("nonfinite"), int(Outcome.NONFINITE), lanes.status)
-        if self.with_states:
+        if run.verifies:
             ended["state"] = lanes.state
         own = {"status": jnp.where(over, status, EMPTY), "run": lanes.run, "samples": lanes.pulls, "steps": lanes.steps}
         return lanes._replace(status=jnp.where(over, EMPTY, lanes.status)), {**ended, **own}

@@ -23,6 +23,7 @@ from jaxbandit.types import Device, Key, PyTree
 
 CALL_SECONDS = 0.5  # between two looks at the host
 SAVE_SECONDS = 10.0  # between two checkpoints of a queue
+COMPILE_SECONDS = 1.0  # about what a program for fewer lanes costs
 FIRST_BLOCKS = 8
 NARROWING = 4  # compaction goes to this part of the lanes
 
@@ -42,7 +43,8 @@ class Code(NamedTuple):
     compiled: Callable[[int, Device], bool]  # whether advance would return at once
     structure: Any  # of Lanes, to read them back from a file
     block_steps: int
-    verify: Callable[[Any, int], np.ndarray] | None  # states of ended runs, lane axis last: bool[lanes]
+    varies: Any  # of the state: True where a leaf has a lane axis
+    verify: Callable[[Any, int], np.ndarray] | None  # states of so many runs, runs first: bool[runs], to be trusted
 
 
 class Job:
@@ -193,9 +195,10 @@ class Queue:
 
         ended = {name: rows(x) for name, x in report.ended.items() if name != "state"}
         outcome = ended.pop("status").astype(np.int8)
-        if self.job.code.verify is not None:
-            states = jax.tree.map(lambda x: np.asarray(x), report.ended["state"])
-            trusted = self.job.code.verify(states, slots)[slot, lane]
+        code = self.job.code
+        if code.verify is not None:
+            states = jax.tree.map(lambda x, v: rows(x) if v else np.asarray(x[0]), report.ended["state"], code.varies)
+            trusted = code.verify(states, len(slot))
             outcome[(outcome == Outcome.STOPPED) & ~trusted] = Outcome.PRECISION
         steps = int(ended.pop("steps").sum(dtype=np.int64))
         for name, values in ended.items():  # how far a run got before it broke depends on the block it was in
@@ -236,9 +239,6 @@ class Queue:
             self.job.collect({**ended, "run": run})
         structure = self.job.code.structure
         return jax.tree.unflatten(structure, [jnp.asarray(arrays[f"leaf{i}"]) for i in range(structure.num_leaves)])
-
-
-COMPILE_SECONDS = 1.0  # about what a narrower program costs
 
 
 def _steps(lanes: Lanes) -> int:

@@ -1,0 +1,403 @@
+"""The engine for runs that stop: a run's numbers depend on (seed, run) alone, whatever the lanes do around it."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxbandit.algorithms.exploration.presets import lingape, lucb
+from jaxbandit.base import Algorithm, Outcome, none
+from jaxbandit.engine import queues
+from jaxbandit.engine.identify import identify_cell
+from jaxbandit.engine.stopping import StoppingRun
+from jaxbandit.environments.gaussian import gaussian
+from jaxbandit.environments.soare import soare
+from jaxbandit.numerics import as_float, get_at, set_at
+from jaxbandit.types import Array
+
+MEANS = np.array([0.9, 0.3, 0.0])
+FEATURES = np.vstack([np.eye(3), [[np.cos(0.5), np.sin(0.5), 0.0]]])
+
+
+class RaceState(NamedTuple):
+    counts: Array  # int32[3]
+    sums: Array  # float[3]
+    fresh: Array  # int32[], rounds since the last refresh
+    table: Array  # float[3], the same for all runs, never changed
+    start: Array  # float[], drawn by init
+
+
+def race(means, *, level=6.0, refresh_every=0, broken_after=0, block=0, trust=1e9):
+    """Pulls in turn, and stops when the sums of two arms are `level` apart: enough to exercise every path."""
+
+    def init(key):
+        return RaceState(jnp.zeros(3, jnp.int32), jnp.zeros(3), jnp.int32(0), jnp.arange(3.0), jax.random.uniform(key))
+
+    def select(noise, state, context):
+        return jnp.sum(state.counts, dtype=jnp.int32) % 3
+
+    def update(state, context, action, reward):
+        counts = set_at(state.counts, action, get_at(state.counts, action) + 1)
+        sums = set_at(state.sums, action, get_at(state.sums, action) + reward)
+        if broken_after:
+            sums = jnp.where((counts.sum(dtype=jnp.int32) > broken_after) & (state.start > 0.5), jnp.nan, sums)
+        return state._replace(counts=counts, sums=sums, fresh=state.fresh + 1)
+
+    def stop(state):
+        gap = jnp.max(state.sums) - jnp.min(state.sums)
+        return (state.counts > 0).all() & (gap > as_float(level) + state.start)
+
+    def recommend(state):
+        return jnp.argmax(state.sums + 0 * state.table).astype(jnp.int32)[None]
+
+    extras = {}
+    if refresh_every:
+        extras["needs_refresh"] = lambda state: state.fresh >= refresh_every
+        extras["refresh"] = lambda state: state._replace(fresh=jnp.zeros_like(state.fresh), sums=state.sums * 0.875)
+    if block:
+        extras["block"] = lambda state: jnp.full(3, block, jnp.int32)
+        extras["update_block"] = lambda state, pulls, sums: state._replace(
+            counts=state.counts + pulls, sums=state.sums + sums
+        )
+    if trust < 1e9:
+        extras["verify"] = lambda state: jnp.max(state.sums) < trust
+    return Algorithm(init=init, noise=none(), select=select, update=update, recommend=recommend, stop=stop, **extras)
+
+
+def make_race(means):
+    return race(means), gaussian(means)
+
+
+def make_refreshed(means):
+    return race(means, refresh_every=5), gaussian(means)
+
+
+def make_blocks(means):
+    return race(means, level=20.0, block=7), gaussian(means)
+
+
+def make_lucb(means):
+    return lucb(3, delta=0.3), gaussian(2 * means)
+
+
+def make_lingape(angle):
+    return lingape(
+        jnp.stack([*jnp.eye(3), jnp.stack([jnp.cos(angle), jnp.sin(angle), 0.0 * angle])]), delta=0.1
+    ), soare(3, angle)
+
+
+MAKERS = [(make_race, MEANS), (make_refreshed, MEANS), (make_blocks, MEANS), (make_lucb, MEANS), (make_lingape, 0.7)]
+IDS = ["race", "refresh", "blocks", "lucb", "lingape"]
+
+
+def same(a, b, runs=slice(None)):
+    for name in ("samples", "outcome", "recommendation", "shortfall", "pulls"):
+        left, right = getattr(a, name)[runs], getattr(b, name)
+        assert left.dtype == right.dtype and left.tobytes() == right.tobytes(), name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("make", "arguments"), MAKERS, ids=IDS)
+def test_the_same_bytes_for_any_lanes_chunk_and_workers(make, arguments):
+    one = identify_cell(make, arguments, num_runs=300, max_rounds=2000)
+    assert 5 < one.samples.mean() < 1500 and len(np.unique(one.samples)) > 5
+    for lanes, chunk, workers in ((1, 64, 1), (37, 1, 2), (1024, 999, 2), (64, None, 3)):
+        other = identify_cell(make, arguments, num_runs=300, max_rounds=2000, lanes=lanes, chunk=chunk, workers=workers)
+        same(one, other)
+    part = identify_cell(make, arguments, first_run=123, num_runs=77, max_rounds=2000)
+    same(one, part, slice(123, 200))
+    assert identify_cell(make, arguments, num_runs=50, seed=1).samples.tobytes() != one.samples[:50].tobytes()
+
+
+@pytest.mark.parametrize(
+    ("make", "arguments"),
+    [
+        pytest.param(*case, id=name, marks=[] if name == "race" else pytest.mark.slow)
+        for case, name in zip(MAKERS, IDS, strict=True)
+    ],
+)
+def test_equals_one_run_after_the_other(make, arguments):
+    """The contract, written as the plain loop that the lanes replace."""
+    number, limit = 5, 400
+    many = identify_cell(make, arguments, num_runs=number, max_rounds=limit)
+    with jax.enable_x64(True):
+        arguments = jnp.asarray(arguments)
+        run = StoppingRun(make, arguments, "threefry4x32")
+        algorithm, environment = make(arguments)
+        begin, draw, play = jax.jit(run.begin), jax.jit(run.draw), jax.jit(run.play)
+        stop, refresh = jax.jit(algorithm.stop), algorithm.refresh
+        from jaxbandit.engine import keys
+
+        words = keys.run_keys(keys.root_key(0), jnp.arange(number, dtype=jnp.int32))
+        for r in range(number):
+            own = tuple(w[:, r] for w in words)
+            world, state = begin(arguments, own)
+            pulls, step, outcome = 0, 0, Outcome.MAX_ROUNDS
+            while True:
+                while refresh is not None and algorithm.needs_refresh(state):
+                    state = refresh(state)
+                if stop(state):
+                    outcome = Outcome.STOPPED
+                    break
+                step += 1
+                after, count = play(arguments, world, state, draw(arguments, own, jnp.int32(step)))
+                if pulls + int(count) > limit:
+                    break
+                state, pulls = after, pulls + int(count)
+            assert (many.samples[r], many.outcome[r]) == (pulls, outcome)
+            np.testing.assert_array_equal(many.pulls[r], state.counts)
+            np.testing.assert_array_equal(many.recommendation[r], algorithm.recommend(state))
+            shortfall = environment.shortfall(world, algorithm.recommend(state))
+            np.testing.assert_allclose(many.shortfall[r], shortfall, atol=1e-15)
+
+
+def test_the_same_bytes_for_more_lanes():
+    """The quick tier's share of the above."""
+    one = identify_cell(make_race, MEANS, num_runs=200)
+    same(one, identify_cell(make_race, MEANS, num_runs=200, lanes=112, chunk=1))
+
+
+@pytest.mark.slow
+def test_blocks_are_played_one_by_one_where_the_environment_cannot_sum():
+    def make(means):
+        return race(means, block=7), gaussian(means)._replace(block_reward=None, block_noise=None)
+
+    single = identify_cell(make, MEANS, num_runs=50)
+    assert (single.samples == identify_cell(make_race, MEANS, num_runs=50).samples).all()
+
+
+def test_max_rounds_censors():
+    whole = identify_cell(make_race, MEANS, num_runs=200)
+    cut = identify_cell(make_race, MEANS, num_runs=200, max_rounds=20)
+    late = whole.samples > 20
+    assert 10 < late.sum() < 190
+    assert (cut.outcome == np.where(late, Outcome.MAX_ROUNDS, Outcome.STOPPED)).all()
+    np.testing.assert_array_equal(cut.samples, np.minimum(whole.samples, 20))
+    np.testing.assert_array_equal(cut.pulls.sum(1), cut.samples)
+    blocks = identify_cell(make_blocks, MEANS, num_runs=50, max_rounds=50)
+    assert set(blocks.samples) <= {21, 42}  # a block that does not fit is not pulled
+    assert (blocks.outcome[blocks.samples < 42] == Outcome.STOPPED).all()
+
+
+@pytest.mark.slow
+def test_a_block_too_large_for_int32_censors():
+    def make(means):
+        return race(means, block=2**30, level=1e300), gaussian(means)
+
+    found = identify_cell(make, MEANS, num_runs=3)
+    assert (found.outcome == Outcome.MAX_ROUNDS).all() and (found.samples == 0).all()
+
+
+def test_nan_ends_a_run_at_once_and_leaves_zeros():
+    def make(means):
+        return race(means, level=50.0, broken_after=10), gaussian(means)
+
+    found = identify_cell(make, MEANS, num_runs=200, max_rounds=10**6)
+    bad = found.outcome == Outcome.NONFINITE
+    assert 60 < bad.sum() < 140 and (found.outcome[~bad] == Outcome.STOPPED).all()
+    for name in ("samples", "pulls", "recommendation", "shortfall"):
+        assert not getattr(found, name)[bad].any()
+    assert found.run_steps < 200 * 3000  # a NaN run does not play to max_rounds
+    same(found, identify_cell(make, MEANS, num_runs=200, max_rounds=10**6, lanes=37, chunk=1))
+
+
+def test_a_refresh_that_never_ends_is_reported():
+    def make(means):
+        algorithm = race(means, refresh_every=5)
+        return algorithm._replace(refresh=lambda state: state), gaussian(means)
+
+    assert (identify_cell(make, MEANS, num_runs=4).outcome == Outcome.NONFINITE).all()
+
+
+@pytest.mark.slow
+def test_float32_is_verified_in_float64():
+    seen = []
+
+    def make(means):
+        algorithm = race(means, trust=5.0)
+
+        def verify(state):
+            seen.append(state.sums.dtype)
+            return algorithm.verify(state)
+
+        return algorithm._replace(verify=verify), gaussian(means)
+
+    double = identify_cell(make, MEANS, num_runs=100)
+    assert (double.outcome == Outcome.STOPPED).all() and not seen
+    single = identify_cell(make, MEANS, num_runs=100, precision="float32")
+    doubted = single.outcome == Outcome.PRECISION
+    assert 0 < doubted.sum() < 100 and set(seen) == {jnp.dtype("float64")}
+    same(single, identify_cell(make, MEANS, num_runs=100, precision="float32", lanes=37, chunk=1))
+
+
+@pytest.mark.slow
+def test_lanes_without_runs_are_few():
+    """Refilled lanes waste little; lanes that wait for the slowest run would waste most of a heavy tail."""
+    found = identify_cell(make_lucb, MEANS, num_runs=4000, lanes=64, workers=1)
+    waiting = found.samples[:3968].reshape(-1, 64).max(1).sum() * 64
+    assert found.lane_utilisation > 0.85 and found.lane_steps < 0.8 * waiting
+    assert found.run_steps == found.samples.sum()
+
+
+@pytest.mark.slow
+def test_the_last_runs_go_on_with_fewer_lanes(monkeypatch):
+    monkeypatch.setattr(queues, "COMPILE_SECONDS", 0.0)
+    monkeypatch.setattr(queues, "CALL_SECONDS", 0.0)
+
+    def make(means):
+        algorithm = make_race(means)[0]
+        # One run in 50 goes on for long.
+        return algorithm._replace(stop=lambda s: algorithm.stop(s) & (s.start < 0.98)), gaussian(means)
+
+    options = {"num_runs": 512, "max_rounds": 20_000, "workers": 1}
+    wide = identify_cell(make, MEANS, lanes=512, **options)
+    plain = identify_cell(make, MEANS, lanes=64, **options)
+    same(wide, plain)
+    slow = (wide.outcome == Outcome.MAX_ROUNDS).sum()
+    assert 0 < slow < 64 and wide.lane_steps < 0.3 * 512 * 20_000
+
+
+def test_progress_adds_up():
+    told = []
+    found = identify_cell(make_race, MEANS, num_runs=300, progress=told.append)
+    assert sum(p.finished for p in told) == 300
+    assert sum(p.run_steps for p in told) == found.run_steps == found.samples.sum()
+
+
+class Interrupted(Exception):
+    pass
+
+
+@pytest.mark.parametrize("make", [make_lucb, pytest.param(make_refreshed, marks=pytest.mark.slow)])
+def test_interrupted_and_resumed(make, tmp_path):
+    whole = identify_cell(make, MEANS, num_runs=400)
+    for calls in (1, 3):
+        count = 0
+
+        def stop(progress, calls=calls):
+            nonlocal count
+            count += 1
+            if count == calls:
+                raise Interrupted
+
+        directory = tmp_path / str(calls)
+        options = {"num_runs": 400, "checkpoint_dir": directory, "chunk": 64, "lanes": 64}
+        with pytest.raises(Interrupted):
+            identify_cell(make, MEANS, progress=stop, **options)
+        assert list(directory.glob("*.npz"))
+        rest = identify_cell(make, MEANS, **options)
+        same(whole, rest)
+        assert rest.run_steps < whole.run_steps  # what was saved is not played again
+    again = identify_cell(make, MEANS, num_runs=400, checkpoint_dir=tmp_path / "1")
+    same(whole, again)
+    assert again.run_steps == 0 and np.isnan(again.lane_utilisation)
+
+
+def test_a_checkpoint_of_something_else_is_refused(tmp_path):
+    options = {"num_runs": 20, "checkpoint_dir": tmp_path, "workers": 1}
+    identify_cell(make_race, MEANS, **options)
+    for change in ({"seed": 1}, {"max_rounds": 99}, {"precision": "float32"}, {"first_run": 1}, {"num_runs": 21}):
+        with pytest.raises(ValueError, match="belongs to other runs"):
+            identify_cell(make_race, MEANS, **(options | change))
+    for make, arguments in ((make_race, MEANS + 0.01), (make_lucb, MEANS)):
+        with pytest.raises(ValueError, match="belongs to other runs"):
+            identify_cell(make, arguments, **options)
+    (file,) = tmp_path.glob("*.npz")
+    file.write_bytes(file.read_bytes()[:500])
+    with pytest.raises(ValueError, match="delete it to compute it again"):
+        identify_cell(make_race, MEANS, **options)
+
+
+def test_bad_arguments_are_one_line():
+    for name, value in (
+        ("num_runs", 0),
+        ("max_rounds", 0),
+        ("max_rounds", 2**31),
+        ("lanes", 0),
+        ("chunk", 0),
+        ("workers", 0),
+        ("seed", -1),
+        ("first_run", -1),
+        ("precision", "float16"),
+        ("implementation", "rbg"),
+    ):
+        with pytest.raises(ValueError, match=name) as error:
+            identify_cell(make_race, MEANS, **{"num_runs": 5, name: value})
+        assert "\n" not in str(error.value)
+
+
+PROGRAM = """
+    import sys
+    sys.path.insert(0, {tests!r})
+    import jax, numpy as np
+    from jaxbandit.engine import queues
+    from jaxbandit.engine.identify import identify_cell
+    from test_lanes import make_lucb, make_blocks, MEANS
+    queues.SAVE_SECONDS = 0.0
+    queues.CALL_SECONDS = 0.02
+"""
+
+
+def run_python(code, *arguments, **environment):
+    head = PROGRAM.format(tests=os.path.dirname(__file__))
+    command = [sys.executable, "-c", textwrap.dedent(head) + textwrap.dedent(code), *map(str, arguments)]
+    return subprocess.Popen(command, env={**os.environ, **environment}, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+@pytest.mark.slow
+def test_the_same_bytes_on_two_devices():
+    code = """
+        assert len(jax.devices()) == 2
+        for make in (make_lucb, make_blocks):
+            options = dict(num_runs=200, max_rounds=500)
+            found = [identify_cell(make, MEANS, devices=jax.devices()[:n], **options) for n in (1, 2)]
+            assert len(found[1].devices) == 2
+            for name in ("samples", "outcome", "recommendation", "pulls", "shortfall"):
+                assert getattr(found[0], name).tobytes() == getattr(found[1], name).tobytes(), name
+    """
+    process = run_python(code, XLA_FLAGS="--xla_force_host_platform_device_count=2")
+    _, errors = process.communicate(timeout=300)
+    assert process.returncode == 0, errors.decode()
+
+
+@pytest.mark.slow
+def test_killed_ten_times_ends_with_the_same_bytes(tmp_path):
+    """SIGKILL at random instants; each new process goes on where the last file stands."""
+    code = """
+        options = dict(num_runs=3000, workers=2, lanes=64)
+        np.savez(sys.argv[2], **{k: v for k, v in identify_cell(
+            make_lucb, MEANS, checkpoint_dir=__import__("pathlib").Path(sys.argv[1]), **options)._asdict().items()
+            if isinstance(v, np.ndarray)})
+    """
+    whole = identify_cell(make_lucb, MEANS, num_runs=3000)
+    directory, out = tmp_path / "state", tmp_path / "out.npz"
+    rng = np.random.default_rng(0)
+    killed = 0
+    for _ in range(40):
+        process = run_python(code, directory, out)
+        before = {f: f.stat().st_mtime_ns for f in directory.glob("*.npz")} if directory.exists() else {}
+        if killed < 10:
+            # Wait for the first new file, so that each life gets somewhere, then for a random while.
+            while process.poll() is None and not any(
+                f.stat().st_mtime_ns != before.get(f) for f in directory.glob("*.npz")
+            ):
+                time.sleep(0.002)
+            time.sleep(float(rng.uniform(0, 0.05)))
+            if process.poll() is None:
+                process.send_signal(signal.SIGKILL)
+                killed += 1
+        process.communicate(timeout=120)
+        if out.exists():
+            break
+    assert killed >= 3 and out.exists()
+    with np.load(out) as arrays:
+        for name in arrays.files:
+            assert arrays[name].tobytes() == getattr(whole, name).tobytes(), name
