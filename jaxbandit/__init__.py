@@ -7,6 +7,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from jaxbandit.algorithms.exploration.gifa import gifa
+    from jaxbandit.algorithms.exploration.presets import lingape, lingifa, lucb, m_lingape, ugape
     from jaxbandit.algorithms.regret.bayes_ucb import bayes_ucb
     from jaxbandit.algorithms.regret.dmed import dmed
     from jaxbandit.algorithms.regret.epsilon_greedy import epsilon_greedy
@@ -24,9 +26,16 @@ if TYPE_CHECKING:
     from jaxbandit.environments.beta import beta
     from jaxbandit.environments.crowd import crowd
     from jaxbandit.environments.gaussian import gaussian
-    from jaxbandit.environments.table import table
+    from jaxbandit.environments.linear import describe_linear, linear
+    from jaxbandit.environments.linear_random import describe_linear_random, linear_random
+    from jaxbandit.environments.r6a import describe_r6a, r6a
+    from jaxbandit.environments.r6a_like import describe_r6a_like, r6a_like
+    from jaxbandit.environments.soare import describe_soare, soare
+    from jaxbandit.environments.table import describe_table, table
+    from jaxbandit.environments.top_m_classic import describe_top_m_classic, top_m_classic
     from jaxbandit.experiments.check import check_algorithm
     from jaxbandit.experiments.compare import compare
+    from jaxbandit.experiments.identify import identify
     from jaxbandit.experiments.result import Result, load
     from jaxbandit.experiments.simulate import simulate, sweep
 
@@ -44,27 +53,47 @@ __all__ = [
     "check_algorithm",
     "compare",
     "crowd",
+    "describe_linear",
+    "describe_linear_random",
+    "describe_r6a",
+    "describe_r6a_like",
+    "describe_soare",
+    "describe_table",
+    "describe_top_m_classic",
     "dmed",
     "epsilon_greedy",
     "gaussian",
+    "gifa",
+    "identify",
     "imed",
     "kl_ucb",
     "kl_ucb_empirical",
+    "linear",
+    "linear_random",
+    "lingape",
+    "lingifa",
     "load",
+    "lucb",
+    "m_lingape",
     "moss",
     "never",
     "no_context",
     "none",
+    "r6a",
+    "r6a_like",
     "simulate",
+    "soare",
     "sweep",
     "table",
     "thompson",
+    "top_m_classic",
     "ucb",
     "ucb1",
     "ucb_v",
     "ucboost",
     "ucboost_eps",
     "ucboost_lb",
+    "ugape",
     "uniform",
 ]
 
@@ -80,27 +109,47 @@ _HOME = {
     "check_algorithm": "experiments.check",
     "compare": "experiments.compare",
     "crowd": "environments.crowd",
+    "describe_linear": "environments.linear",
+    "describe_linear_random": "environments.linear_random",
+    "describe_r6a": "environments.r6a",
+    "describe_r6a_like": "environments.r6a_like",
+    "describe_soare": "environments.soare",
+    "describe_table": "environments.table",
+    "describe_top_m_classic": "environments.top_m_classic",
     "dmed": "algorithms.regret.dmed",
     "epsilon_greedy": "algorithms.regret.epsilon_greedy",
     "gaussian": "environments.gaussian",
+    "gifa": "algorithms.exploration.gifa",
+    "identify": "experiments.identify",
     "imed": "algorithms.regret.imed",
     "kl_ucb": "algorithms.regret.kl_ucb",
     "kl_ucb_empirical": "algorithms.regret.kl_ucb_empirical",
+    "linear": "environments.linear",
+    "linear_random": "environments.linear_random",
+    "lingape": "algorithms.exploration.presets",
+    "lingifa": "algorithms.exploration.presets",
     "load": "experiments.result",
+    "lucb": "algorithms.exploration.presets",
+    "m_lingape": "algorithms.exploration.presets",
     "moss": "algorithms.regret.moss",
     "never": "base",
     "no_context": "base",
     "none": "base",
+    "r6a": "environments.r6a",
+    "r6a_like": "environments.r6a_like",
     "simulate": "experiments.simulate",
+    "soare": "environments.soare",
     "sweep": "experiments.simulate",
     "table": "environments.table",
     "thompson": "algorithms.regret.thompson",
+    "top_m_classic": "environments.top_m_classic",
     "ucb": "algorithms.regret.ucb",
     "ucb1": "algorithms.regret.ucb",
     "ucb_v": "algorithms.regret.ucb_v",
     "ucboost": "algorithms.regret.ucboost",
     "ucboost_eps": "algorithms.regret.ucboost",
     "ucboost_lb": "algorithms.regret.ucboost",
+    "ugape": "algorithms.exploration.presets",
     "uniform": "algorithms.regret.uniform",
 }
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from jaxbandit.engine.horizon import Record
-from jaxbandit.experiments.result import Result
+from jaxbandit.experiments.result_regret import RegretResult
 
 MEANS = [0.1, 0.5, 0.9]
 
@@ -42,9 +42,9 @@ def result(
     precision: str = "float32",
     truth: dict[str, Any] | None = None,
     **changes: Any,
-) -> Result:
+) -> RegretResult:
     """Result of such a record."""
-    return Result.from_record(
+    return RegretResult.from_record(
         record(rows, checkpoints, **changes),
         instance=instance,
         algorithm=algorithm,
@@ -55,7 +55,9 @@ def result(
     )
 
 
-def noisy(mean: float, runs: int = 200, spread: float = 1.0, seed: int = 0, shared: int = 0, **more: Any) -> Result:
+def noisy(
+    mean: float, runs: int = 200, spread: float = 1.0, seed: int = 0, shared: int = 0, **more: Any
+) -> RegretResult:
     """Result of runs with final regret near `mean`; equal `shared` seeds give correlated runs."""
     own = np.random.default_rng(seed).normal(0, spread, runs)
     common = np.random.default_rng(shared).normal(0, 5.0, runs)

@@ -45,7 +45,7 @@ BAD_FILES = {
     "kind missing": ('kind = "simulate"', "", "kind: missing", "must be one of simulate"),
     "kind misspelt": ("kind = ", "knd = ", "knd: unknown key", "did you mean 'kind'"),
     "no algorithm": (GOOD[GOOD.index("[[algorithm]]") :], "", "algorithm: missing", "must be given"),
-    "kind of another version": ("simulate", "identify", 'kind = "identify"', "not available in this version"),
+    "horizon of another kind": ("simulate", "identify", "horizon = 50", 'only for kind = "simulate"'),
     "unknown kind": ("simulate", "simulte", 'kind = "simulte"', "did you mean 'simulate'"),
     "max_rounds": ("runs = 4", "runs = 4\nmax_rounds = 9", "max_rounds = 9", 'only for kind = "identify"'),
     "empty name": ('name = "good"', 'name = ""', 'name = ""', "a non-empty string"),

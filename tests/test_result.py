@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from results_by_hand import record, result
 
-from jaxbandit.experiments.result import Result, ResultSet, load, load_cell, save_cell, write_summary
+from jaxbandit.experiments.result import ResultSet, load, load_cell, save_cell, write_summary
+from jaxbandit.experiments.result_regret import RegretResult
 
 REGRET = [[0.5, 2.0, 4.0], [1.5, 3.0, 8.0], [1.0, 4.0, 6.0]]
 
@@ -191,7 +192,7 @@ def test_dataframe():
 
 
 def test_from_record_without_per_run_data():
-    r = Result.from_record(
+    r = RegretResult.from_record(
         record(REGRET, regret=None, pulls=None, recommendation=None),
         instance="it",
         algorithm="kl",

@@ -161,6 +161,11 @@ def hashable(value: Any) -> Any:
     return tuple((k, hashable(v)) for k, v in value.items()) if isinstance(value, dict) else value
 
 
+def constant(value: Any) -> Any:
+    """Return a computed number or array as a converted one: nested tuples."""
+    return hashable(value.tolist()) if hasattr(value, "tolist") else value
+
+
 def plain(value: Any) -> Any:
     """Return a converted value as TOML and JSON write it."""
     if isinstance(value, Sweep):

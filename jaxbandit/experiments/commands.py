@@ -32,17 +32,16 @@ class List:
         """Print the listing."""
         from jaxbandit.experiments.registry import ALGORITHMS, ENVIRONMENTS, PROBLEM_DATA
 
-        listing = {
-            title: [
+        listing: dict[str, list[dict[str, Any]]] = {}
+        for title, entries, hidden in (("algorithms", ALGORITHMS, PROBLEM_DATA), ("environments", ENVIRONMENTS, ())):
+            listing[title] = [
                 {
                     "name": entry.name,
-                    "arguments": [name for name in entry.arguments if name not in PROBLEM_DATA],
+                    "arguments": [name for name in entry.arguments if name not in hidden],
                     "summary": entry.summary,
                 }
                 for entry in entries.values()
             ]
-            for title, entries in (("algorithms", ALGORITHMS), ("environments", ENVIRONMENTS))
-        }
         listing["papers"] = [{"name": name, "summary": source.about(path)} for name, path in source.embedded().items()]
         if self.json:
             print(json_module.dumps(listing, indent=1))
@@ -78,7 +77,10 @@ class Run:
         experiment = spec.load(self.spec, self.set)
         out = self.out or Path(f"{source.locate(self.spec).stem}-result")
         from jaxbandit.experiments.run import run_experiment
+        from jaxbandit.experiments.truth import warnings_of
 
+        for line in warnings_of(experiment):
+            print(f"jaxbandit: warning: {line}", file=sys.stderr)
         results = run_experiment(experiment, out)
         if self.json:
             from jaxbandit.experiments.result import summary
@@ -118,6 +120,52 @@ class Reproduce:
 
 
 @dataclass(frozen=True)
+class Audit:
+    """Say whether stopping rules keep their delta: as many runs as it takes, in batches that DIR keeps."""
+
+    spec: Annotated[Positional[str], arg(metavar="[SPEC]")] = "audit"
+    """TOML file of kind "identify", or the name of an embedded one; its runs are the length of the first batches."""
+    out: Annotated[Path | None, arg(metavar="DIR")] = None
+    """Directory of the batches; default: the spec's name with -audit after it."""
+    set: Annotated[UseAppendAction[tuple[str, ...]], arg(metavar="KEY=VALUE")] = ()
+    """Override, repeatable, as for run."""
+    confidence: float = 0.999
+    """Of all verdicts of the table together, whenever they are reached."""
+    resolution: float = 2.0
+    """How conservative a rule is, is known once the bounds of that factor are within this ratio."""
+    factor: float = 20.0
+    """A rule conservative by this factor or more is conservative enough."""
+    runs: int = 1_000_000
+    """Most runs of a cell."""
+    seconds: float | None = None
+    """Most seconds of a cell, looked at after each batch."""
+    json: bool = False
+    """Print one JSON document on stdout instead of the table."""
+
+    def __call__(self) -> int:
+        """Audit the experiment."""
+        import tomli_w  # noqa: F401  (missing: said now, not after the first batch)
+
+        from jaxbandit.experiments import spec
+        from jaxbandit.experiments.audit import Limits
+
+        seconds = float("inf") if self.seconds is None else self.seconds
+        limits = Limits(self.confidence, self.resolution, self.factor, self.runs, seconds)
+        limits.check()
+        experiment = spec.load(self.spec, self.set)
+        out = self.out or Path(f"{source.locate(self.spec).stem}-audit")
+        from jaxbandit.experiments import audit_run
+        from jaxbandit.experiments.truth import warnings_of
+
+        for line in warnings_of(experiment):
+            print(f"jaxbandit: warning: {line}", file=sys.stderr)
+        results = audit_run.audit_experiment(experiment, out, limits)
+        document = audit_run.document(experiment, results)
+        print(json_module.dumps(document, allow_nan=False) if self.json else audit_run.table(results))
+        return DONE
+
+
+@dataclass(frozen=True)
 class Plot:
     """Draw the results in a directory again."""
 
@@ -126,11 +174,11 @@ class Plot:
 
     def __call__(self) -> int:
         """Write the figures and print their paths."""
-        from jaxbandit.experiments.plot import plot_results
+        from jaxbandit.experiments.figures import write_figures
         from jaxbandit.experiments.result import load
 
         with _input():
-            return _paths(plot_results(load(self.directory), self.directory), quiet=False)
+            return _paths(write_figures(load(self.directory), self.directory), quiet=False)
 
 
 @dataclass(frozen=True)
@@ -170,7 +218,15 @@ class Bench:
         return bench(quick=self.quick, json=self.json)
 
 
-COMMANDS = {"list": List, "run": Run, "reproduce": Reproduce, "plot": Plot, "compare": Compare, "bench": Bench}
+COMMANDS = {
+    "list": List,
+    "run": Run,
+    "reproduce": Reproduce,
+    "audit": Audit,
+    "plot": Plot,
+    "compare": Compare,
+    "bench": Bench,
+}
 
 
 @contextmanager
@@ -186,9 +242,9 @@ def _input() -> Iterator[None]:
 
 def _draw(results: Sequence[Any], out: Path, quiet: bool) -> int:
     try:
-        from jaxbandit.experiments.plot import plot_results
+        from jaxbandit.experiments.figures import write_figures
 
-        paths = plot_results(results, out)
+        paths = write_figures(results, out)
     except ModuleNotFoundError as error:
         remedy = "pip install 'jaxbandit[lab]'"
         print(f"jaxbandit: no figure: {error.name} is not installed: {remedy}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Comparison of two results: the difference of mean regret with its interval.
+"""Comparison of two results: the difference of mean regret, or of mean samples, with its interval.
 
 Run r of two algorithms with one seed meets the same chance, so that the difference is taken run by run and
 its Student interval is sharp. Where the runs do not pair, Welch's interval takes its place, and the result
@@ -7,22 +7,25 @@ says why.
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from jaxbandit.experiments import statistics
 from jaxbandit.experiments.arguments import BadInput
 from jaxbandit.experiments.result import Result, load
+from jaxbandit.experiments.result_regret import RegretResult
+from jaxbandit.experiments.result_stopping import StoppingResult
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Mean regret of a minus that of b at round `at`; below 0: a is better."""
+    """Mean regret of a minus that of b at round `at`, or mean samples until they stop; below 0: a is better."""
 
     a: str  # instance/algorithm
     b: str
-    at: int
+    quantity: str  # "regret", "samples", or "restricted samples" where runs of a or b are censored
+    at: int | None  # of regret the round, of restricted samples the n of min(samples, n)
     mean_a: float
     mean_b: float
     difference: float
@@ -42,46 +45,46 @@ class Comparison:
     def summary(self) -> dict[str, Any]:
         """Return the comparison as JSON can hold it."""
         content = asdict(self) | {"verdict": self.verdict}
-        if self.paired:
-            del content["reason"]
-        return content
+        return {k: v for k, v in content.items() if v is not None and (k != "reason" or not self.paired)}
 
 
 def compare(a: Result, b: Result, *, at: int | None = None, confidence: float = statistics.CONFIDENCE) -> Comparison:
-    """Compare two results at one round.
+    """Compare two results: their regret at one round, or the samples that they took.
+
+    Where a run is censored, min(samples, n) is compared, n being the least max_rounds that a run reached.
 
     Args:
       a: a Result.
-      b: another; their runs pair up to the shorter one's length if seed, precision and instance agree.
-      at: a checkpoint of both; default: the last they share.
+      b: another of its kind; their runs pair up to the shorter one's length if seed, precision and instance agree.
+      at: a checkpoint of both, of regret only; default: the last they share.
       confidence: of the interval, in (0, 1).
 
     Returns:
       A Comparison, difference a - b.
 
     Raises:
-      ValueError: no shared checkpoint, or fewer than two runs.
+      ValueError: not of one kind, no shared checkpoint, or fewer than two runs.
     """
-    if at is None:
-        shared = np.intersect1d(a.arrays["checkpoints"], b.arrays["checkpoints"])
-        if not len(shared):
-            raise BadInput(f"compare: {_name(a)} and {_name(b)} share no checkpoint")
-        at = int(shared[-1])
-    i, j = a.at(at), b.at(at)
-    reason = why_unpaired(a, b)
-    mean_a, mean_b = float(a.arrays["mean"][i]), float(b.arrays["mean"][j])
-    runs = min(a.runs, b.runs)
-    if reason:
-        variances = float(a.arrays["variance"][i]), float(b.arrays["variance"][j])
-        interval = statistics.welch(mean_a, variances[0], a.runs, mean_b, variances[1], b.runs, confidence)
+    if isinstance(a, RegretResult) and isinstance(b, RegretResult):
+        quantity, at, x, y = _regret(a, b, at)
+    elif isinstance(a, StoppingResult) and isinstance(b, StoppingResult):
+        quantity, at, x, y = _samples(a, b, at)
     else:
-        x, y = (r.arrays["regret"][:runs, k].astype(np.float64) for r, k in ((a, i), (b, j)))
-        mean_a, mean_b = float(x.mean()), float(y.mean())
-        interval = statistics.student_of(x - y, confidence)
+        raise BadInput(f"compare: {_name(a)} is of kind {a.kind}, {_name(b)} of kind {b.kind}; must be of one kind")
+    reason = why_unpaired(a, b)
+    runs = min(x.runs, y.runs)
+    mean_a, mean_b = x.mean, y.mean
+    if reason or x.values is None or y.values is None:
+        interval = statistics.welch(mean_a, x.variance, x.runs, mean_b, y.variance, y.runs, confidence)
+    else:
+        first, second = x.values[:runs], y.values[:runs]
+        mean_a, mean_b = float(first.mean()), float(second.mean())
+        interval = statistics.student_of(first - second, confidence)
     difference, se, low, high = (float(x) for x in interval)
     return Comparison(
         a=_name(a),
         b=_name(b),
+        quantity=quantity,
         at=at,
         mean_a=mean_a,
         mean_b=mean_b,
@@ -96,6 +99,43 @@ def compare(a: Result, b: Result, *, at: int | None = None, confidence: float = 
     )
 
 
+class _Sample(NamedTuple):
+    """What is compared of one result."""
+
+    mean: float
+    variance: float
+    runs: int
+    values: np.ndarray | None  # float64[runs]
+
+
+def _regret(a: RegretResult, b: RegretResult, at: int | None) -> tuple[str, int, _Sample, _Sample]:
+    if at is None:
+        shared = np.intersect1d(a.arrays["checkpoints"], b.arrays["checkpoints"])
+        if not len(shared):
+            raise BadInput(f"compare: {_name(a)} and {_name(b)} share no checkpoint")
+        at = int(shared[-1])
+
+    def sample(result: RegretResult) -> _Sample:
+        k, rows = result.at(at), result.arrays.get("regret")
+        mean, variance = float(result.arrays["mean"][k]), float(result.arrays["variance"][k])
+        return _Sample(mean, variance, result.runs, None if rows is None else rows[:, k].astype(np.float64))
+
+    return "regret", at, sample(a), sample(b)
+
+
+def _samples(a: StoppingResult, b: StoppingResult, at: int | None) -> tuple[str, int | None, _Sample, _Sample]:
+    if at is not None:
+        raise BadInput(f"compare: at = {at}, only for regret; {_name(a)} holds samples")
+    limit = min((r.max_rounds for r in (a, b) if r.censored), default=None)
+
+    def sample(result: StoppingResult) -> _Sample:
+        values = result.samples() if limit is None else np.minimum(result.samples(), limit)
+        variance = float(values.var(ddof=1)) if len(values) > 1 else 0.0
+        return _Sample(float(values.mean()) if len(values) else 0.0, variance, len(values), values)
+
+    return "samples" if limit is None else "restricted samples", limit, sample(a), sample(b)
+
+
 def why_unpaired(a: Result, b: Result) -> str:
     """Return why run r of `a` and run r of `b` did not meet the same chance, or '' where they did."""
     if a.seed != b.seed:
@@ -104,7 +144,10 @@ def why_unpaired(a: Result, b: Result) -> str:
         return f"instances differ: {a.instance}, {b.instance}"
     if a.precision != b.precision:
         return f"precisions differ: {a.precision}, {b.precision}"
-    without = [_name(r) for r in (a, b) if "regret" not in r.arrays]
+    lost = [_name(r) for r in (a, b) if isinstance(r, StoppingResult) and len(r.samples()) < r.runs]
+    if lost:
+        return f"runs without a stopping time are left out: {', '.join(lost)}"
+    without = [_name(r) for r in (a, b) if isinstance(r, RegretResult) and "regret" not in r.arrays]
     return f"no per-run data: {', '.join(without)}" if without else ""
 
 
@@ -122,12 +165,13 @@ class DirectoryComparison:
         """Return the comparisons as text, one line each."""
         from jaxbandit.experiments.tables import align
 
-        head = ("a", "b", "round", "regret a", "regret b", "difference a - b", "", "")
+        what, place = ("regret", "round") if self.comparisons[0].quantity == "regret" else ("samples", "at most")
+        head = ("a", "b", place, f"{what} a", f"{what} b", "difference a - b", "", "")
         rows = [
             (
                 c.a,
                 c.b,
-                str(c.at),
+                "" if c.at is None else str(c.at),
                 f"{c.mean_a:.2f}",
                 f"{c.mean_b:.2f}",
                 f"{c.difference:+.3f} [{c.low:+.3f}, {c.high:+.3f}]",

@@ -3,6 +3,8 @@
 import json
 from typing import TYPE_CHECKING, Any
 
+from jaxbandit.base import Outcome
+
 if TYPE_CHECKING:
     from jaxbandit.experiments.result import Result
 
@@ -13,6 +15,8 @@ AXES = {
     "pulls": ("run", "arm"),
     "pulls_mean": ("arm",),
     "outcome": ("run",),
+    "samples": ("run",),
+    "shortfall": ("run",),
 }
 
 
@@ -27,14 +31,35 @@ def to_xarray(result: "Result") -> Any:
     }
     about = {name: getattr(result, name) for name in ("instance", "algorithm", "kind", "seed", "precision", "runs")}
     about["params"] = json.dumps(result.params, sort_keys=True)
-    return xarray.Dataset(variables, coords={"checkpoint": result.arrays["checkpoints"]}, attrs=about)
+    coordinates = {"checkpoint": result.arrays["checkpoints"]} if "checkpoints" in result.arrays else {}
+    return xarray.Dataset(variables, coords=coordinates, attrs=about)
 
 
-def to_dataframe(result: "Result") -> Any:
+def regret(result: "Result") -> Any:
     """Return the regret of a result as a frame, one row a checkpoint."""
     import pandas
 
-    regret = dict(result.summary()["regret"])
-    rounds = regret.pop("at")
+    content = dict(result.summary()["regret"])
+    rounds = content.pop("at")
     labels = {"instance": result.instance, "algorithm": result.algorithm}
-    return pandas.DataFrame({**labels, "round": rounds, **regret})
+    return pandas.DataFrame({**labels, "round": rounds, **content})
+
+
+def stopping(result: "Result") -> Any:
+    """Return the runs of a result as a frame, one row each; a recommendation of m arms has m columns."""
+    import pandas
+
+    arrays = result.arrays
+    arms = arrays["recommendation"].reshape(result.runs, -1).T
+    places = ["recommendation"] if len(arms) == 1 else [f"recommendation_{i}" for i in range(len(arms))]
+    columns = {
+        "instance": result.instance,
+        "algorithm": result.algorithm,
+        **{name: value for name, value in result.params.items() if not isinstance(value, list)},
+        "run": range(result.runs),
+        "samples": arrays["samples"],
+        "outcome": [Outcome(code).name.lower() for code in arrays["outcome"]],
+        **dict(zip(places, arms, strict=True)),
+        **({"shortfall": arrays["shortfall"]} if "shortfall" in arrays else {}),
+    }
+    return pandas.DataFrame(columns)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from jaxbandit.checks import nearest
-from jaxbandit.experiments import files, plot, verdict
+from jaxbandit.experiments import figures, files, verdict
 from jaxbandit.experiments.arguments import BadInput
 from jaxbandit.experiments.result import ResultSet, load, summary
 from jaxbandit.experiments.tables import align
@@ -81,7 +81,7 @@ def reproduce(
     results = load(directory)
     content = assess(results, paper)
     files.write_json(directory / "summary.json", content)
-    return Reproduction(directory, tuple(plot.plot_results(results, directory)), content)
+    return Reproduction(directory, tuple(figures.write_figures(results, directory)), content)
 
 
 def assess(results: ResultSet, paper: Mapping[str, Any]) -> dict[str, Any]:
@@ -159,10 +159,10 @@ def _read(target: str) -> tuple[dict[str, Any], dict[str, Any], str]:
     data = source.read(path)
     paper = data.pop("paper")
     if figure:
-        figures = paper["figures"]
-        if figure not in figures:
-            raise BadInput(f"reproduce: figure = {figure!r}, must be one of {', '.join(figures)}")
-        data["instance"] = [item for item in data["instance"] if item["name"] in figures[figure]]
+        known_figures = paper["figures"]
+        if figure not in known_figures:
+            raise BadInput(f"reproduce: figure = {figure!r}, must be one of {', '.join(known_figures)}")
+        data["instance"] = [item for item in data["instance"] if item["name"] in known_figures[figure]]
     return data, paper, path.name
 
 

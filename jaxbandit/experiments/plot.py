@@ -1,8 +1,7 @@
 """Figures of regret: mean curves with 95 % bands and the lower bound, one figure an instance.
 
 Each curve is named at its end in its own colour, from the largest regret down, instead of in a legend to be
-matched. The colours are Okabe and Ito's, told apart under every common colour blindness; a second round of
-them is dashed. matplotlib is imported when something is drawn.
+matched. matplotlib is imported when something is drawn.
 """
 
 from collections.abc import Sequence
@@ -13,18 +12,15 @@ import numpy as np
 
 from jaxbandit.experiments import statistics
 from jaxbandit.experiments.arguments import BadInput
+from jaxbandit.experiments.style import INK, SIZE, canvas, file_name, labels, look, new_axes, quiet
 
 if TYPE_CHECKING:
-    from jaxbandit.experiments.result import Result
+    from jaxbandit.experiments.result_regret import RegretResult
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-DASHES = ("-", (0, (3.5, 1.2)), (0, (1.2, 0.9)))
-INK, PALE = "#222222", "#dddddd"
-SIZE = (8.4, 4.8)  # inches
 LINE_HEIGHT = 0.047  # of the axes: what one label at the curves' end needs
 
 
-def plot(results: Sequence["Result"], ax: Any = None) -> Any:
+def plot(results: Sequence["RegretResult"], ax: Any = None) -> Any:
     """Draw the mean regret of several algorithms on one instance.
 
     Args:
@@ -40,7 +36,7 @@ def plot(results: Sequence["Result"], ax: Any = None) -> Any:
     instances = {r.instance for r in results}
     if len(instances) != 1:
         raise BadInput(f"plot: instances = {sorted(instances)}, must be one; draw them one by one")
-    ax = _axes(ax, room=0.28)
+    ax = ax or _room(new_axes(SIZE), 0.28)
     names = labels(results)
     ends = []
     for i, (result, name) in enumerate(zip(results, names, strict=True)):
@@ -61,10 +57,10 @@ def plot(results: Sequence["Result"], ax: Any = None) -> Any:
     return ax
 
 
-def plot_one(result: "Result", ax: Any = None) -> Any:
+def plot_one(result: "RegretResult", ax: Any = None) -> Any:
     """Draw the mean regret of one result, labelled for a legend; return the Axes."""
     new = ax is None
-    ax = _axes(ax, room=0.0)
+    ax = ax or _room(new_axes(SIZE), 0.0)
     _curve(ax, result, result.algorithm, len(ax.get_lines()))
     _dress(ax, result)
     if new:
@@ -72,42 +68,17 @@ def plot_one(result: "Result", ax: Any = None) -> Any:
     return ax
 
 
-def plot_results(results: Sequence["Result"], directory: str | Path) -> list[Path]:
+def plot_results(results: Sequence["RegretResult"], directory: str | Path) -> list[Path]:
     """Write one PNG an instance, `regret-INSTANCE.png`, into a directory; return their paths."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
     paths = []
     for instance in dict.fromkeys(r.instance for r in results):
-        # Without pyplot: no display is asked for, no figure stays open.
-        figure = Figure(figsize=SIZE, dpi=160)
-        FigureCanvasAgg(figure)
+        figure = canvas(SIZE)
         plot([r for r in results if r.instance == instance], _room(figure.add_subplot(), 0.28))
-        path = directory / f"regret-{_file_name(instance)}.png"
-        figure.savefig(path, bbox_inches="tight", pad_inches=0.15)
-        paths.append(path)
+        paths.append(directory / f"regret-{file_name(instance)}.png")
+        figure.savefig(paths[-1], bbox_inches="tight", pad_inches=0.15)
     return paths
-
-
-def labels(results: Sequence["Result"]) -> list[str]:
-    """Return a name for each result: the algorithm's, and the parameters in which its namesakes differ."""
-    names = []
-    for result in results:
-        same = [r.params for r in results if r.algorithm == result.algorithm]
-        differs = [k for k in result.params if any(p.get(k) != result.params[k] for p in same)]
-        more = ", ".join(f"{k} = {result.params[k]}" for k in differs)
-        names.append(f"{result.algorithm} ({more})" if more else result.algorithm)
-    return names
-
-
-def _axes(ax: Any, room: float) -> Any:
-    if ax is not None:
-        return ax
-    import matplotlib.pyplot as plt
-
-    return _room(plt.figure(figsize=SIZE).add_subplot(), room)
 
 
 def _room(ax: Any, room: float) -> Any:
@@ -116,10 +87,9 @@ def _room(ax: Any, room: float) -> Any:
     return ax
 
 
-def _curve(ax: Any, result: "Result", name: str, order: int) -> Any:
+def _curve(ax: Any, result: "RegretResult", name: str, order: int) -> Any:
     rounds, mean = result.arrays["checkpoints"], result.arrays["mean"]
-    colour = COLOURS[order % len(COLOURS)]
-    style = DASHES[order // len(COLOURS) % len(DASHES)]
+    colour, style = look(order)
     (line,) = ax.plot(rounds, mean, color=colour, linestyle=style, linewidth=1.6, label=name)
     if result.runs > 1:
         interval = result.interval(statistics.CONFIDENCE)
@@ -127,7 +97,7 @@ def _curve(ax: Any, result: "Result", name: str, order: int) -> Any:
     return line
 
 
-def _dress(ax: Any, result: "Result") -> None:
+def _dress(ax: Any, result: "RegretResult") -> None:
     """Set scales, words and the quiet frame."""
     rounds = result.arrays["checkpoints"]
     if rounds[-1] >= 100 * rounds[0]:  # regret of log t is a straight line
@@ -140,17 +110,7 @@ def _dress(ax: Any, result: "Result") -> None:
     ax.set_ylim(bottom=0)
     ax.set_xlabel("round")
     ax.set_ylabel("regret")
-    ax.set_title(
-        f"{result.instance}: mean regret of {result.runs:,} runs, bands of 95 %",
-        loc="left",
-        fontsize=11,
-        color=INK,
-    )
-    ax.grid(axis="y", color=PALE, linewidth=0.7)
-    ax.set_axisbelow(True)
-    for side in ("top", "right", "left"):
-        ax.spines[side].set_visible(False)
-    ax.tick_params(axis="y", length=0)
+    quiet(ax, f"{result.instance}: mean regret of {result.runs:,} runs, bands of 95 %")
 
 
 def _name_ends(ax: Any, ends: Sequence[tuple[float, str, Any]]) -> None:
@@ -183,13 +143,9 @@ def spread(values: Sequence[float], height: float, low: float, high: float) -> l
     return [float(np.clip(x, min(lower, upper), upper)) - rank * height for rank, x in enumerate(level)]
 
 
-def _value(result: "Result") -> str:
+def _value(result: "RegretResult") -> str:
     mean = float(result.arrays["mean"][-1])
     if result.runs < 2:
         return f"{mean:.1f}"
     half = float(result.interval().high[-1]) - mean
     return f"{mean:.1f} ± {half:.1f}" if half >= 0.05 else f"{mean:.1f}"
-
-
-def _file_name(name: str) -> str:
-    return "".join(c if c.isalnum() or c in "-_." else "-" for c in name)

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 Kind = Literal["array", "scalar", "integer", "boolean", "choice", "choices", "static"]
-PROBLEM_DATA = ("num_arms",)  # what only the instance can fill: never written under [[algorithm]]
+PROBLEM_DATA = ("num_arms", "theta")  # what only the instance can fill: never written under [[algorithm]]
+KNOWABLE = ("num_arms", "features", "sigma", "theta_norm", "m")  # what an algorithm may know of an instance
 
 
 @dataclass(frozen=True)
@@ -42,8 +43,13 @@ class Entry:
     summary: str
     arguments: tuple[str, ...] = ()
     attribute: str = ""  # default: the name
+    kind: str = "simulate"  # algorithms: the kind of experiment that they are for
+    truth: tuple[str, ...] = ()  # algorithms: the truth that a declared oracle is given
     public: tuple[str, ...] = ()  # environments: arguments that an algorithm may know
+    described: bool = False  # environments: `describe_NAME` beside the factory says what is known of an instance
+    gaussian: bool = False  # environments: Gaussian noise of one sigma, unless `noise` says otherwise
     concrete: tuple[str, ...] = ()  # arrays that the factory computes with in NumPy: one compilation a value
+    concrete_rule: str = ""  # algorithms: only with this `rule`
     regret_constant: str | None = None  # environments: function of jaxbandit.bounds.regret, fed by name
 
     def factory(self) -> Callable[..., Any]:
@@ -53,6 +59,16 @@ class Entry:
     def parameters(self) -> dict[str, Parameter]:
         """Return the factory's arguments by name, in order; imports it."""
         return _parameters(self.factory())
+
+    def description(self) -> Callable[..., dict[str, Any]] | None:
+        """Import and return what tells of an instance from the factory's arguments; None where nothing does."""
+        return getattr(importlib.import_module(self.module), f"describe_{self.name}") if self.described else None
+
+    def traced(self, given: Mapping[str, Any]) -> set[str]:
+        """Return which of the arguments given can change without a new compilation."""
+        still = self.concrete if not self.concrete_rule or given.get("rule") == self.concrete_rule else ()
+        parameters = self.parameters()
+        return {k for k, v in given.items() if parameters[k].traced and v is not None and k not in still}
 
 
 @functools.cache
@@ -97,6 +113,11 @@ def _algorithm(name: str, summary: str, *arguments: str, file: str = "") -> Entr
     return Entry(name, f"jaxbandit.algorithms.regret.{file or name}", summary, ("num_arms", *arguments))
 
 
+def _exploration(name: str, summary: str, *arguments: str, file: str = "", **more: Any) -> Entry:
+    module = f"jaxbandit.algorithms.exploration.{file or name}"
+    return Entry(name, module, summary, arguments, kind="identify", **more)
+
+
 def _environment(name: str, summary: str, *arguments: str, **more: Any) -> Entry:
     return Entry(name, f"jaxbandit.environments.{name}", summary, arguments, **more)
 
@@ -104,6 +125,9 @@ def _environment(name: str, summary: str, *arguments: str, **more: Any) -> Entry
 def _named(*entries: Entry) -> Mapping[str, Entry]:
     return types.MappingProxyType({entry.name: entry for entry in entries})
 
+
+# The least representations of all pairs are exact where the features are concrete.
+_OPTIMIZED: dict[str, Any] = {"concrete": ("features",), "concrete_rule": "optimized"}
 
 ALGORITHMS: Mapping[str, Entry] = _named(
     _algorithm("uniform", "a uniformly random arm each round"),
@@ -121,6 +145,46 @@ ALGORITHMS: Mapping[str, Entry] = _named(
     _algorithm("bayes_ucb", "posterior quantile 1 - 1/t, Kaufmann et al. 2012", "prior_alpha", "prior_beta"),
     _algorithm("imed", "indexed minimum empirical divergence, Honda and Takemura 2015"),
     _algorithm("dmed", "deterministic minimum empirical divergence, Honda and Takemura 2010"),
+    _exploration(
+        "gifa",
+        "the gap-index family with every part open, Reda et al. 2021",
+        *("features", "candidates", "index", "leader", "rule", "stop", "threshold", "initial_pulls"),
+        *("m", "delta", "epsilon", "sigma", "regularization", "theta_norm", "ties"),
+        **_OPTIMIZED,
+    ),
+    _exploration(
+        "lucb",
+        "the m best arms without features, Kalyanakrishnan et al. 2012",
+        *("num_arms", "m", "rule", "threshold", "delta", "epsilon", "sigma", "ties"),
+        file="presets",
+    ),
+    _exploration(
+        "ugape",
+        "the m best arms without features, Gabillon et al. 2012",
+        *("num_arms", "m", "threshold", "delta", "epsilon", "sigma", "ties"),
+        file="presets",
+    ),
+    _exploration(
+        "lingape",
+        "the best arm of linear means, Xu et al. 2017",
+        *("features", "rule", "threshold", "delta", "epsilon", "sigma", "regularization", "theta_norm", "ties"),
+        file="presets",
+        **_OPTIMIZED,
+    ),
+    _exploration(
+        "m_lingape",
+        "the m best arms of linear means, Reda et al. 2021",
+        *("features", "m", "rule", "threshold", "delta", "epsilon", "sigma", "regularization", "theta_norm", "ties"),
+        file="presets",
+        **_OPTIMIZED,
+    ),
+    _exploration(
+        "lingifa",
+        "the m best arms of linear means by one index an arm, Reda et al. 2021",
+        *("features", "m", "rule", "index", "stop", "threshold"),
+        *("delta", "epsilon", "sigma", "regularization", "theta_norm", "ties"),
+        file="presets",
+    ),
 )
 
 ENVIRONMENTS: Mapping[str, Entry] = _named(
@@ -131,6 +195,7 @@ ENVIRONMENTS: Mapping[str, Entry] = _named(
         "means",
         "sigma",
         public=("sigma",),
+        gaussian=True,
         regret_constant="gaussian_regret_constant",
     ),
     _environment("beta", "Beta rewards", "alpha", "beta", concrete=("alpha", "beta")),
@@ -144,9 +209,48 @@ ENVIRONMENTS: Mapping[str, Entry] = _named(
     _environment(
         "table",
         "recorded rewards, rows drawn with replacement",
-        "rewards",
-        "features",
-        public=("features",),
+        *("rewards", "features", "sigma"),
+        described=True,
         concrete=("rewards", "features"),
+    ),
+    _environment(
+        "linear",
+        "means linear in features, Gaussian noise or signs",
+        *("features", "theta", "noise", "sigma"),
+        described=True,
+        gaussian=True,
+    ),
+    _environment(
+        "soare",
+        "the best arm beside one at a small angle to it",
+        *("dim", "angle", "sigma"),
+        described=True,
+        gaussian=True,
+    ),
+    _environment(
+        "top_m_classic",
+        "the m best arms beside one at a small angle",
+        *("num_arms", "m", "angle", "sigma"),
+        described=True,
+        gaussian=True,
+    ),
+    _environment(
+        "linear_random",
+        "random features of norm 1",
+        *("num_arms", "dim", "instance_seed", "normalization", "sigma"),
+        described=True,
+        gaussian=True,
+    ),
+    _environment(
+        "r6a_like",
+        "made clicks of the shape of the R6A log",
+        *("num_arms", "instance_seed", "min_gap", "sigma"),
+        described=True,
+    ),
+    _environment(
+        "r6a",
+        "arms fitted to a Yahoo! R6A click log",
+        *("path", "num_arms", "instance_seed", "min_gap", "penalty", "sigma"),
+        described=True,
     ),
 )

@@ -8,7 +8,7 @@ from jaxbandit.experiments.tables import align
 
 def table(results: Sequence[Any]) -> str:
     """Return the results of one experiment as text for people."""
-    return _regret(results)
+    return _regret(results) if results[0].kind == "simulate" else _stopping(results)
 
 
 def names(results: Sequence[Any]) -> list[tuple[str, str]]:
@@ -42,3 +42,41 @@ def _regret(results: Sequence[Any]) -> str:
         )
     rounds = int(results[0].arrays["checkpoints"][-1])
     return f"{align(rows, right=(2, 4, 5))}\n{results[0].runs} runs, regret after {rounds} rounds"
+
+
+def _stopping(results: Sequence[Any]) -> str:
+    head = ("instance", "algorithm", "samples", "95 % interval", "sd", "median")
+    rows: list[tuple[str, ...]] = [(*head, "error", "95 % interval", "delta", "runs", "in use", "seconds")]
+    for name, result in zip(names(results), results, strict=True):
+        content = result.content()
+        samples, error = content.get("samples", {}), content.get("error", {})
+        mean = samples.get("mean", samples.get("restricted_mean"))
+        sd = samples.get("sd", samples.get("restricted_sd"))
+        outcomes = {name: count for name, count in content["outcomes"].items() if count}
+        rows.append(
+            (
+                *name,
+                "" if mean is None else "> " * (result.censored > 0) + number(mean),
+                f"[{number(samples['low'])}, {number(samples['high'])}]" if "low" in samples else "",
+                "" if sd is None or result.censored else number(sd),
+                number(samples["q50"]) if "q50" in samples else "",
+                f"{error['rate']:.4f}" if error else "",
+                f"[{error['low']:.4f}, {error['high']:.4f}]" if error else "",
+                f"{error['delta']:g}" if "delta" in error else "",
+                ", ".join(f"{count} {name}" for name, count in outcomes.items()),
+                f"{100 * content['lane_utilisation']:.0f} %" if "lane_utilisation" in content else "",
+                f"{sum(result.seconds.values()):.1f}",
+            )
+        )
+    lines = [align(rows, right=(2, 4, 5, 6, 8, 10, 11))]
+    lines.append("samples: mean over runs; error: share of the stopped runs that fall short by more than epsilon")
+    limits = sorted({r.max_rounds for r in results if r.censored})
+    if limits:
+        most = ", ".join(f"{limit:,}" for limit in limits)
+        lines.append(f"> and its interval: mean of min(samples, {most}), where runs reached max_rounds")
+    return "\n".join(lines)
+
+
+def number(value: float) -> str:
+    """Return a number of samples as text: whole from a thousand on, with commas."""
+    return f"{value:,.0f}" if value >= 1000 or value == int(value) else f"{value:.1f}"

@@ -5,41 +5,39 @@ A cell is two files: `cell-000.npz`, plain arrays under plain names that NumPy a
 that is not finished.
 """
 
+import dataclasses
 import hashlib
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from jaxbandit.base import Outcome
-from jaxbandit.bounds.regret import regret_lower_bound
 from jaxbandit.engine import storage
-from jaxbandit.experiments import frames, statistics
+from jaxbandit.experiments import frames
 from jaxbandit.experiments.arguments import BadInput
 from jaxbandit.experiments.files import plain, read_json, write_json
 
 SCHEMA = 1
-_FIELDS = ("instance", "algorithm", "params", "kind", "seed", "precision", "runs")
-_MANIFEST = (*_FIELDS, "seconds", "run_steps", "devices", "versions", "truth")
 
 
 @dataclass(frozen=True, eq=False)
 class Result:
     """One cell: arrays by name, what they were made from, what they cost.
 
-    `arrays` holds checkpoints int64[C], mean and variance float64[C] of the regret over runs, and, where
-    per-run data was kept, regret [runs, C], pulls int32[runs, K], recommendation [runs, ...] and outcome
-    int8[runs].
+    Of a fixed horizon it is a RegretResult, of stopping rules a StoppingResult: they say what is in `arrays`.
     """
+
+    kind: ClassVar[str]
+    array_names: ClassVar[tuple[str, ...]]
 
     instance: str
     algorithm: str
     params: dict[str, Any]
-    kind: str
     seed: int
     precision: str
     runs: int
@@ -61,22 +59,10 @@ class Result:
         seed: int,
         precision: str,
         truth: dict[str, Any],
-    ) -> "Result":
+        **more: Any,
+    ) -> Self:
         """Return the result that a record of the engine and its labels make."""
-        arrays = {
-            name: np.asarray(value)
-            for name in (
-                "checkpoints",
-                "mean",
-                "variance",
-                "regret",
-                "pulls",
-                "pulls_mean",
-                "recommendation",
-                "outcome",
-            )
-            if (value := getattr(record, name)) is not None
-        }
+        arrays = {name: np.asarray(value) for name in cls.array_names if (value := getattr(record, name)) is not None}
         for array in arrays.values():
             if array.flags.writeable:
                 array.setflags(write=False)
@@ -84,7 +70,6 @@ class Result:
             instance=instance,
             algorithm=algorithm,
             params=plain(params),
-            kind="simulate",
             seed=int(seed),
             precision=precision,
             runs=len(arrays["outcome"]),
@@ -94,45 +79,22 @@ class Result:
             devices=[str(device) for device in record.devices],
             versions=versions(),
             truth=plain(truth),
+            **more,
         )
 
-    def interval(self, confidence: float = statistics.CONFIDENCE) -> statistics.Interval:
-        """Return the mean regret at the checkpoints with its Student interval; needs at least two runs."""
-        return statistics.student(self.arrays["mean"], self.arrays["variance"], self.runs, confidence)
+    def outcomes(self) -> dict[str, int]:
+        """Return how many runs ended in which way."""
+        count = np.bincount(self.arrays["outcome"], minlength=len(Outcome))
+        return {outcome.name.lower(): int(count[outcome]) for outcome in Outcome}
 
-    def lower_bound(self) -> np.ndarray | None:
-        """Return log(t) times the instance's regret constant at the checkpoints; None where none is known."""
-        constant = self.truth.get("regret_constant")
-        return None if constant is None else regret_lower_bound(constant, self.arrays["checkpoints"])
-
-    def at(self, checkpoint: int) -> int:
-        """Return the position of a checkpoint; ValueError where there is none."""
-        where = np.flatnonzero(self.arrays["checkpoints"] == checkpoint)
-        if not len(where):
-            last = int(self.arrays["checkpoints"][-1])
-            raise BadInput(f"{self.instance}/{self.algorithm}: no checkpoint at {checkpoint}, the last is {last}")
-        return int(where[0])
+    def content(self) -> dict[str, Any]:
+        """Return what the cell says beside its labels and costs."""
+        raise NotImplementedError
 
     def summary(self) -> dict[str, Any]:
         """Return the cell as `--json` prints it; keys that do not apply are absent."""
-        cell: dict[str, Any] = {name: getattr(self, name) for name in ("instance", "algorithm", "params", "runs")}
-        # A non-finite run shows in `outcomes`; JSON has no NaN, so its checkpoints are left out.
-        keep = np.isfinite(self.arrays["mean"])
-        regret = {"at": self.arrays["checkpoints"][keep], "mean": self.arrays["mean"][keep]}
-        if self.runs > 1:
-            interval = self.interval()
-            regret |= {"se": interval.se[keep], "low": interval.low[keep], "high": interval.high[keep]}
-        bound = self.lower_bound()
-        if bound is not None:
-            regret["lower_bound"] = bound[keep]
-        cell["regret"] = regret
-        pulls = self.arrays["pulls"].mean(axis=0) if "pulls" in self.arrays else self.arrays.get("pulls_mean")
-        if pulls is not None:
-            cell["pulls"] = {"mean": pulls}
-        count = np.bincount(self.arrays["outcome"], minlength=len(Outcome))
-        if count[Outcome.NONFINITE] or count[Outcome.PRECISION]:
-            cell["outcomes"] = {outcome.name.lower(): count[outcome] for outcome in Outcome}
-        return plain(cell | {"seconds": self.seconds, "run_steps": self.run_steps})
+        labels = {name: getattr(self, name) for name in ("instance", "algorithm", "params", "runs")}
+        return plain(labels | self.content() | {"seconds": self.seconds, "run_steps": self.run_steps})
 
     def save(self, directory: str | Path) -> None:
         """Write this one result as a directory that `load` reads."""
@@ -145,14 +107,17 @@ class Result:
         return frames.to_xarray(self)
 
     def to_dataframe(self) -> Any:
-        """Return a pandas frame, a row a checkpoint: labels, round, mean, se, low, high, lower_bound."""
-        return frames.to_dataframe(self)
+        """Return a pandas frame: a row a checkpoint of regret, or a row a run that stopped."""
+        raise NotImplementedError
 
-    def plot(self, ax: Any = None) -> Any:
-        """Draw the mean regret with its band on `ax` (or a new figure); return the matplotlib Axes."""
-        from jaxbandit.experiments.plot import plot_one
+    def plot(self, ax: Any = None, *, what: str | None = None) -> Any:
+        """Draw the result on `ax` (or a new figure), labelled for a legend; return the matplotlib Axes.
 
-        return plot_one(self, ax)
+        `what`: "regret"; of runs that stop "stopping" (default), "samples", "error" or "pulls".
+        """
+        from jaxbandit.experiments.figures import draw
+
+        return draw([self], ax, what, alone=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,12 +154,15 @@ class ResultSet(Sequence[Result]):
 
         return pandas.concat([result.to_dataframe() for result in self.results], ignore_index=True)
 
-    def plot(self, ax: Any = None, *, instance: str | None = None) -> Any:
-        """Draw every algorithm on one instance (the first unless named); return the matplotlib Axes."""
-        from jaxbandit.experiments.plot import plot
+    def plot(self, ax: Any = None, *, instance: str | None = None, what: str | None = None) -> Any:
+        """Draw every algorithm on one instance (the first unless named); return the matplotlib Axes.
+
+        `what` as for `Result.plot`.
+        """
+        from jaxbandit.experiments.figures import draw
 
         instance = self.results[0].instance if instance is None else instance
-        return plot([r for r in self.results if r.instance == instance], ax)
+        return draw([r for r in self.results if r.instance == instance], ax, what)
 
 
 def versions() -> dict[str, str]:
@@ -236,9 +204,10 @@ def save_cell(directory: str | Path, index: int, result: Result) -> None:
     buffer = io.BytesIO()
     np.savez(buffer, allow_pickle=False, **result.arrays)
     data = buffer.getvalue()
-    about = {name: getattr(result, name) for name in _MANIFEST}
+    about = {name: getattr(result, name) for name in _labels(type(result))}
     storage.write_bytes(npz, data)
-    write_json(manifest, {"schema": SCHEMA, **about, "sha256": hashlib.sha256(data).hexdigest()})
+    digest = hashlib.sha256(data).hexdigest()
+    write_json(manifest, {"schema": SCHEMA, "kind": result.kind, **about, "sha256": digest})
 
 
 def load_cell(directory: str | Path, index: int) -> Result | None:
@@ -247,11 +216,15 @@ def load_cell(directory: str | Path, index: int) -> Result | None:
     if not manifest.exists():
         return None
     about = read_json(manifest)
-    missing = [name for name in (*_MANIFEST, "schema", "sha256") if name not in about]
+    kinds = _kinds()
+    cls = kinds.get(str(about.get("kind")), Result)
+    missing = [name for name in ("schema", "kind", *_labels(cls), "sha256") if name not in about]
     if missing:
         raise BadInput(f"{manifest}: damaged, {missing[0]!r} is missing; delete it and run again")
     if about["schema"] != SCHEMA:
         raise BadInput(f"{manifest}: schema = {about['schema']!r}, must be {SCHEMA}")
+    if about["kind"] not in kinds:
+        raise BadInput(f"{manifest}: kind = {about['kind']!r}, must be one of {', '.join(kinds)}")
     try:
         data = npz.read_bytes()
     except OSError as error:
@@ -262,7 +235,7 @@ def load_cell(directory: str | Path, index: int) -> Result | None:
         frozen = {name: arrays[name] for name in arrays.files}
     for array in frozen.values():
         array.setflags(write=False)
-    return Result(arrays=frozen, **{name: about[name] for name in _MANIFEST})
+    return cls(arrays=frozen, **{name: about[name] for name in _labels(cls)})
 
 
 def load(directory: str | Path) -> ResultSet:
@@ -286,6 +259,18 @@ def load(directory: str | Path) -> ResultSet:
         results.append(result)
     spec = directory / "spec.toml"
     return ResultSet(name, tuple(results), spec.read_text(encoding="utf-8") if spec.exists() else "")
+
+
+def _kinds() -> dict[str, type[Result]]:
+    from jaxbandit.experiments.result_regret import RegretResult  # they import this file
+    from jaxbandit.experiments.result_stopping import StoppingResult
+
+    return {cls.kind: cls for cls in (RegretResult, StoppingResult)}
+
+
+def _labels(cls: type[Result]) -> list[str]:
+    """Names of what the manifest holds of a result: all but the arrays."""
+    return [item.name for item in dataclasses.fields(cls) if item.name != "arrays"]
 
 
 def _paths(directory: str | Path, index: int) -> tuple[Path, Path]:

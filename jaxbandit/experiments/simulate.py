@@ -12,9 +12,11 @@ import numpy as np
 
 from jaxbandit.base import Algorithm, Environment
 from jaxbandit.experiments.arguments import BadInput
-from jaxbandit.experiments.result import Result
+from jaxbandit.experiments.result_regret import RegretResult
+from jaxbandit.types import PyTree
 
 Precision = Literal["float32", "float64"]
+Make = Callable[[PyTree], tuple[Algorithm, Environment]]
 
 
 def simulate(
@@ -35,7 +37,7 @@ def simulate(
     devices: Sequence[Any] | None = None,
     checkpoint_dir: str | Path | None = None,
     progress: bool | None = None,
-) -> Result:
+) -> RegretResult:
     """Run `num_runs` independent runs of `horizon` rounds and return their regret.
 
     Args:
@@ -64,7 +66,7 @@ def simulate(
       ValueError: an argument out of range, named in one line.
     """
     return _run(
-        _fixed(algorithm, environment),
+        fixed(algorithm, environment),
         {},
         environment,
         {},
@@ -86,19 +88,21 @@ def simulate(
 
 
 def sweep(
-    factory: Callable[..., Algorithm],
-    environment: Environment,
+    factory: Callable[..., Any],
+    environment: Environment | None,
     values: Mapping[str, Sequence[float]],
     **options: Any,
-) -> list[Result]:
-    """Simulate `factory(**hyperparameters)` at each of several values, in one compilation.
+) -> list[Any]:
+    """Run `factory(**hyperparameters)` at each of several values, in one compilation.
 
     Args:
       factory: takes the swept hyperparameters by keyword, all of them traced: `functools.partial(kl_ucb, 9)`.
-      environment: as for `simulate`.
+      environment: as for `simulate`; or None, and the factory returns the pair (algorithm, environment), so
+        that an instance can be swept too.
       values: hyperparameter -> values. Several of them are read side by side, value i of each making result
         i; for every combination, give the columns of the product.
-      **options: as for `simulate`; `checkpoint_dir` holds one folder a value.
+      **options: as for `simulate` if `horizon` is one of them, else as for `identify`, which takes a swept
+        epsilon or delta for what the algorithm was told; `checkpoint_dir` holds one folder a value.
 
     Returns:
       One Result a value, its `params` saying which.
@@ -109,20 +113,24 @@ def sweep(
     lengths = {name: len(column) for name, column in values.items()}
     if len(set(lengths.values())) != 1 or 0 in lengths.values():
         raise BadInput(f"sweep: values have lengths {lengths}, must be one length, at least 1")
+    from jaxbandit.experiments.identify import run_identify  # it imports this file
+
+    run, precision = (_run, "float32") if "horizon" in options else (run_identify, "float64")
     make = _swept(factory, environment)
-    number = np.float64 if options.get("precision") == "float64" else np.float32
+    number = np.float64 if options.get("precision", precision) == "float64" else np.float32
     base = options.pop("checkpoint_dir", None)
     results = []
     for i in range(next(iter(lengths.values()))):
         params = {name: float(column[i]) for name, column in values.items()}
         folder = None if base is None else Path(base) / f"{i:03d}"
         arguments = {name: number(value) for name, value in params.items()}
-        results.append(_run(make, arguments, environment, params, checkpoint_dir=folder, **options))
+        world = environment or factory(**params)[1]
+        results.append(run(make, arguments, world, params, checkpoint_dir=folder, **options))
     return results
 
 
 def _run(
-    make: Callable[[Any], tuple[Algorithm, Environment]],
+    make: Make,
     arguments: dict[str, Any],
     environment: Environment,
     params: dict[str, float],
@@ -137,7 +145,7 @@ def _run(
     checkpoint_dir: str | Path | None = None,
     progress: bool | None = None,
     **options: Any,
-) -> Result:
+) -> RegretResult:
     from jaxbandit.engine.horizon import simulate_cell
 
     with progress_bar(horizon * num_runs, name, progress) as advance:
@@ -153,10 +161,10 @@ def _run(
             **options,
         )
     truth: dict[str, Any] = {} if regret_constant is None else {"regret_constant": regret_constant}
-    means = _means(environment)
+    means = means_of(environment)
     if means is not None:
         truth["means"] = means
-    return Result.from_record(
+    return RegretResult.from_record(
         record, instance=instance, algorithm=name, params=params, seed=seed, precision=precision, truth=truth
     )
 
@@ -183,8 +191,8 @@ def progress_bar(total: int, label: str, show: bool | None = None) -> Iterator[C
         yield advance
 
 
-def _means(environment: Environment) -> list[float] | None:
-    """What the environment says its arms pay on average, where its state has a field `means` of one axis."""
+def means_of(environment: Environment) -> list[float] | None:
+    """Return what the environment says its arms pay, where its state has a field `means` of one axis."""
     import jax
 
     with jax.enable_x64(True):  # 0.1 shall read 0.1
@@ -194,12 +202,13 @@ def _means(environment: Environment) -> list[float] | None:
 
 # The engine compiles once per `make` object: an equal pair must find the same one again.
 @functools.lru_cache(maxsize=32)
-def _fixed(algorithm: Algorithm, environment: Environment) -> Callable[[Any], tuple[Algorithm, Environment]]:
+def fixed(algorithm: Algorithm, environment: Environment) -> Make:
+    """Return the `make` of two objects that take no traced arguments."""
     return lambda arguments: (algorithm, environment)
 
 
 @functools.lru_cache(maxsize=32)
-def _swept(
-    factory: Callable[..., Algorithm], environment: Environment
-) -> Callable[[Any], tuple[Algorithm, Environment]]:
+def _swept(factory: Callable[..., Any], environment: Environment | None) -> Make:
+    if environment is None:
+        return lambda arguments: factory(**arguments)
     return lambda arguments: (factory(**arguments), environment)

@@ -13,14 +13,15 @@ from typing import Any
 
 from jaxbandit.experiments import arguments, source
 from jaxbandit.experiments.arguments import nearest, refuse, wrong
-from jaxbandit.experiments.registry import ALGORITHMS, ENVIRONMENTS, PROBLEM_DATA, Entry
+from jaxbandit.experiments.registry import ALGORITHMS, ENVIRONMENTS, KNOWABLE, PROBLEM_DATA, Entry
 
-KEYS = ("name", "kind", "runs", "seed", "horizon", "checkpoints", "precision", "instance", "algorithm")
+OWN = {"simulate": ("horizon", "checkpoints"), "identify": ("max_rounds",)}  # kind -> its own keys
+KINDS = tuple(OWN)
+KEYS = ("name", "kind", "runs", "seed", *OWN["simulate"], *OWN["identify"], "precision", "instance", "algorithm")
 PUBLISHED = "paper"  # a table that says what a paper found: not part of the experiment
-LATER = ("max_rounds",)  # of kind = "identify"
-KINDS = ("simulate",)
-PRECISIONS = ("float32", "float64")
+PRECISIONS = {"simulate": ("float32", "float64"), "identify": ("float64", "float32")}  # the default first
 MOST_ROUNDS = 2**31 - 129  # int32 counts, and a block of rounds to spare
+MAX_ROUNDS = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -30,17 +31,21 @@ class InstanceSpec:
     name: str
     type: str
     arguments: Mapping[str, Any]
-    num_arms: int = field(compare=False)
+    known: Mapping[str, Any] = field(compare=False)  # what follows from the arguments, truth included
 
     @property
     def entry(self) -> Entry:
         """The registered environment."""
         return ENVIRONMENTS[self.type]
 
+    @property
+    def num_arms(self) -> int:
+        """Number of arms."""
+        return self.known["num_arms"]
+
     def public(self) -> dict[str, Any]:
         """Return what an algorithm may know of this instance."""
-        known = {k: v for k, v in self.arguments.items() if k in self.entry.public}
-        return known | {"num_arms": self.num_arms}
+        return {k: v for k, v in self.known.items() if k in KNOWABLE}
 
 
 @dataclass(frozen=True)
@@ -76,11 +81,12 @@ class Experiment:
     kind: str
     runs: int
     seed: int
-    horizon: int
-    checkpoints: tuple[int, ...]
     precision: str
     instances: tuple[InstanceSpec, ...]
     algorithms: tuple[AlgorithmSpec, ...]
+    horizon: int = 0  # simulate
+    checkpoints: tuple[int, ...] = ()
+    max_rounds: int = 0  # identify
 
     def cells(self) -> Iterator[Cell]:
         """Yield the cells, instance by instance, an algorithm's sweep in its order."""
@@ -92,9 +98,11 @@ class Experiment:
                     index += 1
 
     def _filled(self, instance: InstanceSpec, algorithm: AlgorithmSpec) -> dict[str, Any]:
-        known = instance.public() | {"horizon": self.horizon}
-        wanted = algorithm.entry.parameters()
-        return {k: v for k, v in known.items() if k in wanted and k not in algorithm.arguments}
+        oracle = {name: instance.known[name] for name in algorithm.entry.truth if name in instance.known}
+        known = instance.public() | oracle | ({"horizon": self.horizon} if self.horizon else {})
+        wanted = {k: p for k, p in algorithm.entry.parameters().items() if k not in algorithm.arguments}
+        default = {k: p.default for k, p in wanted.items() if k in KNOWABLE and not p.required}
+        return default | {k: v for k, v in known.items() if k in wanted}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the experiment as plain data, in the order of its TOML."""
@@ -103,9 +111,7 @@ class Experiment:
             return {"name": item.name, "type": item.type} | {k: arguments.plain(v) for k, v in item.arguments.items()}
 
         return {
-            **{key: getattr(self, key) for key in KEYS[:5]},
-            "checkpoints": list(self.checkpoints),
-            "precision": self.precision,
+            **{key: arguments.plain(getattr(self, key)) for key in (*KEYS[:4], *OWN[self.kind], "precision")},
             "instance": [table(item) for item in self.instances],
             "algorithm": [table(item) for item in self.algorithms],
         }
@@ -137,17 +143,21 @@ def load(spec: str | Path, overrides: Sequence[str] = ()) -> Experiment:
 def parse(data: Mapping[str, Any], origin: str, base: Path = Path()) -> Experiment:
     """Return the experiment of plain data; `origin` names it in refusals, `base` starts relative paths."""
     at = f"{origin}: "
-    if data.get("kind") == "identify":
-        refuse(f"{at}kind", ' = "identify": not available in this version, must be "simulate"')
-    for key in LATER:
-        if key in data:
-            refuse(f"{at}{key}", f' = {arguments.show(data[key])}: only for kind = "identify"; leave it out')
     arguments.known(at, {key: None for key in data if key != PUBLISHED}, KEYS)
     kind = arguments.choice(f"{at}kind", _required(at, data, "kind", KINDS), KINDS)
+    for other in KINDS:
+        for key in OWN[other]:
+            if key in data and other != kind:
+                refuse(f"{at}{key}", f' = {arguments.show(data[key])}: only for kind = "{other}"; leave it out')
     runs = arguments.integer(f"{at}runs", _required(at, data, "runs"), 1, 2**31 - 1)
-    horizon = arguments.integer(f"{at}horizon", _required(at, data, "horizon"), 1, MOST_ROUNDS)
+    own: dict[str, Any]
+    if kind == "simulate":
+        horizon = arguments.integer(f"{at}horizon", _required(at, data, "horizon"), 1, MOST_ROUNDS)
+        own = {"horizon": horizon, "checkpoints": _checkpoints(f"{at}checkpoints", data.get("checkpoints"), horizon)}
+    else:
+        own = {"max_rounds": arguments.integer(f"{at}max_rounds", data.get("max_rounds", MAX_ROUNDS), 1, MOST_ROUNDS)}
     instances = tuple(_instance(where, table, base) for where, table in _tables(at, data, "instance"))
-    algorithms = tuple(_algorithm(where, table) for where, table in _tables(at, data, "algorithm"))
+    algorithms = tuple(_algorithm(where, table, base, kind) for where, table in _tables(at, data, "algorithm"))
     for key, items in (("instance", instances), ("algorithm", algorithms)):
         names = [item.name for item in items]
         for i, name in enumerate(names):
@@ -161,15 +171,15 @@ def parse(data: Mapping[str, Any], origin: str, base: Path = Path()) -> Experime
         kind=kind,
         runs=runs,
         seed=arguments.integer(f"{at}seed", data.get("seed", 0), 0, 2**32 - 1),
-        horizon=horizon,
-        checkpoints=_checkpoints(f"{at}checkpoints", data.get("checkpoints"), horizon),
-        precision=arguments.choice(f"{at}precision", data.get("precision", PRECISIONS[0]), PRECISIONS),
+        precision=arguments.choice(f"{at}precision", data.get("precision", PRECISIONS[kind][0]), PRECISIONS[kind]),
         instances=instances,
         algorithms=algorithms,
+        **own,
     )
     for cell in experiment.cells():  # the factories judge the rest: ranges, and what depends on the instance
         at_algorithm = f"{at}algorithm[{algorithms.index(cell.algorithm)}]"
-        _complete(at_algorithm, cell.algorithm.entry, cell.arguments)
+        _complete(at_algorithm, cell.algorithm.entry, cell.arguments, cell.instance)
+        _one_row_an_arm(at_algorithm, cell)
         build(at_algorithm, cell.algorithm.entry, cell.arguments)
     return experiment
 
@@ -211,7 +221,9 @@ def _typed(where: str, table: Mapping[str, Any], entries: Mapping[str, Entry]) -
         refuse(f"{where}.type", f": missing, must be one of {', '.join(entries)}")
     type_ = table["type"]
     if not isinstance(type_, str) or type_ not in entries:
-        wrong(f"{where}.type", type_, f"one of {', '.join(entries)}{nearest(type_, entries)}")
+        other = ALGORITHMS.get(type_) if isinstance(type_, str) else None
+        what = f"one of {', '.join(entries)}{nearest(type_, entries)}"
+        wrong(f"{where}.type", type_, f'{what}; it is for kind = "{other.kind}"' if other else what)
     return arguments.text(f"{where}.name", table.get("name", type_)), entries[type_]
 
 
@@ -222,6 +234,8 @@ def _arguments(where: str, table: Mapping[str, Any], entry: Entry, base: Path, s
         at = f"{where}.{name}"
         value = table.get(name, parameter.default)
         if name not in table:
+            if sweeps and name in KNOWABLE:  # an algorithm's: the instance may know it
+                continue
             if parameter.required or value is None or not isinstance(value, bool | int | float | str | tuple):
                 continue
             value = list(value) if isinstance(value, tuple) else value
@@ -232,10 +246,20 @@ def _arguments(where: str, table: Mapping[str, Any], entry: Entry, base: Path, s
     return result
 
 
-def _complete(where: str, entry: Entry, given: Mapping[str, Any]) -> None:
+def _complete(where: str, entry: Entry, given: Mapping[str, Any], instance: InstanceSpec | None = None) -> None:
     for name, parameter in entry.parameters().items():
         if parameter.required and name not in given:
-            refuse(f"{where}.{name}", f": missing, {entry.name} needs {', '.join(entry.arguments)}")
+            wanted = f"{entry.name} needs {', '.join(entry.arguments)}"
+            if instance and name in (*KNOWABLE, *entry.truth):
+                wanted += f", and instance {instance.name} ({instance.type}) does not give it"
+            refuse(f"{where}.{name}", f": missing, {wanted}")
+
+
+def _one_row_an_arm(where: str, cell: Cell) -> None:
+    features = cell.params.get("features")
+    if features is not None and len(features) != cell.instance.num_arms:
+        wanted = f"must have {cell.instance.num_arms}, one an arm of instance {cell.instance.name}"
+        refuse(f"{where}.features", f" has {len(features)} rows, {wanted}")
 
 
 def _instance(where: str, table: Mapping[str, Any], base: Path) -> InstanceSpec:
@@ -247,15 +271,19 @@ def _instance(where: str, table: Mapping[str, Any], base: Path) -> InstanceSpec:
     _complete(where, entry, given)
     environment = build(where, entry, given)
     num_arms = jax.eval_shape(environment.init, jax.random.key(0)).means.shape[-1]
-    return InstanceSpec(name, entry.name, given, num_arms)
+    known = {k: v for k, v in given.items() if k in entry.public} | {"num_arms": num_arms}
+    if describe := entry.description():
+        with jax.enable_x64(True):
+            known |= {k: arguments.constant(v) for k, v in describe(**given).items()}
+    return InstanceSpec(name, entry.name, given, known)
 
 
-def _algorithm(where: str, table: Mapping[str, Any]) -> AlgorithmSpec:
-    name, entry = _typed(where, table, ALGORITHMS)
+def _algorithm(where: str, table: Mapping[str, Any], base: Path, kind: str) -> AlgorithmSpec:
+    name, entry = _typed(where, table, {k: v for k, v in ALGORITHMS.items() if v.kind == kind})
     for key in PROBLEM_DATA:
         if key in table:
             got = arguments.show(table[key])
             refuse(f"{where}.{key}", f" = {got}, cannot be set: the instance gives it; leave it out")
     own = tuple(a for a in entry.arguments if a not in PROBLEM_DATA)
     arguments.known(f"{where}.", table, ("name", "type", *own))
-    return AlgorithmSpec(name, entry.name, _arguments(where, table, entry, Path(), sweeps=True))
+    return AlgorithmSpec(name, entry.name, _arguments(where, table, entry, base, sweeps=True))

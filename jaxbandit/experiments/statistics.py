@@ -57,17 +57,18 @@ def welch(
     return Interval(difference, se, difference - half, difference + half)
 
 
-def clopper_pearson(hits: int, trials: int, confidence: float = CONFIDENCE) -> Interval:
-    """Return the exact interval of a rate; its coverage is never below `confidence`."""
-    if not 0 <= hits <= trials or trials < 1:
+def clopper_pearson(hits: Any, trials: int, confidence: float = CONFIDENCE) -> Interval:
+    """Return the exact interval of a rate, or of each of several; its coverage is never below `confidence`."""
+    if trials < 1 or not np.all((np.asarray(hits) >= 0) & (np.asarray(hits) <= trials)):
         raise ValueError(
             f"clopper_pearson: hits = {hits} of trials = {trials}, must be 0 <= hits <= trials, trials >= 1"
         )
-    tail = (1 - confidence) / 2
-    low = float(stats.beta.ppf(tail, hits, trials - hits + 1)) if hits > 0 else 0.0
-    high = float(stats.beta.ppf(1 - tail, hits + 1, trials - hits)) if hits < trials else 1.0
-    rate = hits / trials
-    return Interval(rate, float(np.sqrt(rate * (1 - rate) / trials)), low, high)
+    tail, k = (1 - confidence) / 2, np.asarray(hits, np.float64)
+    low = np.where(k > 0, stats.beta.ppf(tail, np.maximum(k, 1), trials - k + 1), 0.0)
+    high = np.where(k < trials, stats.beta.ppf(1 - tail, k + 1, np.maximum(trials - k, 1)), 1.0)
+    rate = k / trials
+    se = np.sqrt(rate * (1 - rate) / trials)
+    return Interval(rate, se, low, high) if k.ndim else Interval(*map(float, (rate, se, low, high)))
 
 
 def bonferroni(confidence: float, statements: int) -> float:

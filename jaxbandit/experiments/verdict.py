@@ -152,7 +152,7 @@ def side(low: float, high: float, sign: int) -> str:
     return "agrees" if low > 0 else "disagrees" if high < 0 else "undecided"
 
 
-def judge_published(entry: Mapping[str, Any], result: Result) -> dict[str, Any] | None:
+def judge_published(entry: Mapping[str, Any], result: Any) -> dict[str, Any] | None:
     """Return a published number beside ours, or None where we have no checkpoint at its round.
 
     Its interval is value +- t s / sqrt(runs), runs the published number of runs and s our standard deviation

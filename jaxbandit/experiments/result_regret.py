@@ -1,0 +1,74 @@
+"""What runs of a fixed horizon leave: regret at checkpoints."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from jaxbandit.bounds.regret import regret_lower_bound
+from jaxbandit.experiments import frames, statistics
+from jaxbandit.experiments.arguments import BadInput
+from jaxbandit.experiments.result import Result
+
+
+@dataclass(frozen=True, eq=False)
+class RegretResult(Result):
+    """One cell of a fixed horizon.
+
+    `arrays` holds checkpoints int64[C], mean and variance float64[C] of the regret over runs, and, where
+    per-run data was kept, regret [runs, C], pulls int32[runs, K], recommendation [runs, ...] and outcome
+    int8[runs].
+    """
+
+    kind = "simulate"
+    array_names = (
+        "checkpoints",
+        "mean",
+        "variance",
+        "regret",
+        "pulls",
+        "pulls_mean",
+        "recommendation",
+        "outcome",
+    )
+
+    def interval(self, confidence: float = statistics.CONFIDENCE) -> statistics.Interval:
+        """Return the mean regret at the checkpoints with its Student interval; needs at least two runs."""
+        return statistics.student(self.arrays["mean"], self.arrays["variance"], self.runs, confidence)
+
+    def lower_bound(self) -> np.ndarray | None:
+        """Return log(t) times the instance's regret constant at the checkpoints; None where none is known."""
+        constant = self.truth.get("regret_constant")
+        return None if constant is None else regret_lower_bound(constant, self.arrays["checkpoints"])
+
+    def at(self, checkpoint: int) -> int:
+        """Return the position of a checkpoint; ValueError where there is none."""
+        where = np.flatnonzero(self.arrays["checkpoints"] == checkpoint)
+        if not len(where):
+            last = int(self.arrays["checkpoints"][-1])
+            raise BadInput(f"{self.instance}/{self.algorithm}: no checkpoint at {checkpoint}, the last is {last}")
+        return int(where[0])
+
+    def content(self) -> dict[str, Any]:
+        """Return `regret`, `pulls` and, where a run went wrong, `outcomes`."""
+        # A non-finite run shows in `outcomes`; JSON has no NaN, so its checkpoints are left out.
+        keep = np.isfinite(self.arrays["mean"])
+        regret = {"at": self.arrays["checkpoints"][keep], "mean": self.arrays["mean"][keep]}
+        if self.runs > 1:
+            interval = self.interval()
+            regret |= {"se": interval.se[keep], "low": interval.low[keep], "high": interval.high[keep]}
+        bound = self.lower_bound()
+        if bound is not None:
+            regret["lower_bound"] = bound[keep]
+        content: dict[str, Any] = {"regret": regret}
+        pulls = self.arrays["pulls"].mean(axis=0) if "pulls" in self.arrays else self.arrays.get("pulls_mean")
+        if pulls is not None:
+            content["pulls"] = {"mean": pulls}
+        outcomes = self.outcomes()
+        if outcomes["nonfinite"] or outcomes["precision"]:
+            content["outcomes"] = outcomes
+        return content
+
+    def to_dataframe(self) -> Any:
+        """Return a pandas frame, a row a checkpoint: labels, round, mean, se, low, high, lower_bound."""
+        return frames.regret(self)

@@ -1,0 +1,82 @@
+"""What all figures share: colours, names of curves, the quiet frame, files.
+
+The colours are Okabe and Ito's, told apart under every common colour blindness; a second round of them is dashed.
+matplotlib is imported when something is drawn.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+LOG_FROM = 8.0  # largest over smallest value, beyond which an axis is logarithmic
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+DASHES = ("-", (0, (3.5, 1.2)), (0, (1.2, 0.9)))
+INK, GREY, PALE = "#222222", "#777777", "#dddddd"
+SIZE = (8.4, 4.8)  # inches
+
+
+def look(order: int) -> tuple[str, Any]:
+    """Return colour and line style of curve number `order`."""
+    return COLOURS[order % len(COLOURS)], DASHES[order // len(COLOURS) % len(DASHES)]
+
+
+def labels(results: Sequence[Any]) -> list[str]:
+    """Return a name for each result: the algorithm's, and the parameters in which its namesakes differ."""
+    names = []
+    for result in results:
+        same = [r.params for r in results if r.algorithm == result.algorithm]
+        differs = [k for k in result.params if any(p.get(k) != result.params[k] for p in same)]
+        more = ", ".join(f"{k} = {result.params[k]}" for k in differs)
+        names.append(f"{result.algorithm} ({more})" if more else result.algorithm)
+    return names
+
+
+def new_axes(size: tuple[float, float]) -> Any:
+    """Return the Axes of a new figure, made with pyplot so that a notebook shows it."""
+    import matplotlib.pyplot as plt
+
+    return plt.figure(figsize=size).add_subplot()
+
+
+def canvas(size: tuple[float, float]) -> Any:
+    """Return an empty figure for a file: without pyplot no display is asked for and no figure stays open."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=size, dpi=160)
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def quiet(ax: Any, title: str, *, along: str = "y") -> None:
+    """Set the title and the frame: a grid across the values of axis `along`, and no box."""
+    ax.set_title(title, loc="left", fontsize=11, color=INK)
+    ax.grid(axis=along, color=PALE, linewidth=0.7)
+    ax.set_axisbelow(True)
+    for side in ("top", "right", "left" if along == "y" else "bottom"):
+        ax.spines[side].set_visible(False)
+    ax.tick_params(axis=along, length=0)
+
+
+def scale(axis: Any, values: Any) -> bool:
+    """Make an axis logarithmic where the values are positive and far apart, ticks in plain numbers; return if so."""
+    low, high = float(min(values)), float(max(values))
+    if not (low > 0 and high >= LOG_FROM * low):
+        axis.set_major_formatter("{x:,.0f}" if high >= 10 else "{x:g}")
+        return False
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    axis.axes.set(**{f"{axis.axis_name}scale": "log"})
+    axis.set_major_locator(LogLocator(subs=(1.0,) if high > 500 * low else (1.0, 2.0, 5.0)))
+    axis.set_major_formatter("{x:,.0f}" if low >= 1 else "{x:g}")
+    axis.set_minor_formatter(NullFormatter())
+    return True
+
+
+def legend(ax: Any) -> None:
+    """Name the curves at the right of the axes."""
+    ax.legend(frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0)
+
+
+def file_name(name: str) -> str:
+    """Return a name fit for a file."""
+    return "".join(c if c.isalnum() or c in "-_." else "-" for c in name)

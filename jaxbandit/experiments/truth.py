@@ -1,0 +1,78 @@
+"""What is true of an instance, for tables, figures and scoring; and what is amiss with an algorithm told otherwise."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from jaxbandit.experiments.simulate import means_of
+from jaxbandit.experiments.spec import Cell, Experiment, InstanceSpec
+
+TIE = 1e-12  # of the largest mean: two means so near are equal, as the environments judge
+
+
+def truth_of(instance: InstanceSpec, kind: str) -> dict[str, Any]:
+    """Return the arms' means and what theory says of the instance.
+
+    For a fixed horizon that is the constant of the lower bound on regret. For runs that stop it is T* of the best arm,
+    and the instance's own numbers are there too, so that a figure can be drawn against one.
+    """
+    means = means_of(instance.entry.factory()(**instance.arguments))
+    truth: dict[str, Any] = {"means": means}
+    if kind == "identify":
+        truth["arguments"] = {k: v for k, v in instance.arguments.items() if isinstance(v, int | float)}
+        time = characteristic_time(instance, means)
+        return truth | ({} if time is None else {"characteristic_time": time})
+    if instance.entry.regret_constant:
+        from jaxbandit.bounds import regret
+
+        more = {k: v for k, v in instance.arguments.items() if k == "sigma"}
+        constant = getattr(regret, instance.entry.regret_constant)
+        truth["regret_constant"] = float(constant(np.asarray(means), **more))
+    return truth
+
+
+def characteristic_time(instance: InstanceSpec, means: Any) -> float | None:
+    """Return T* of the best arm, certified from below; None where two arms are best or the noise is not Gaussian."""
+    import jax
+
+    from jaxbandit.solvers.best_arm import best_arm_design
+
+    known = instance.known
+    if not instance.entry.gaussian or instance.arguments.get("noise", "gaussian") != "gaussian" or len(means) < 2:
+        return None
+    features = known.get("features", np.eye(len(means)))
+    with jax.enable_x64(True):
+        time = float(jax.jit(best_arm_design)(np.asarray(features), np.asarray(means), sigma=known["sigma"]).bound)
+    return time if np.isfinite(time) else None
+
+
+def cautions(cell: Cell, means: Sequence[float]) -> list[str]:
+    """Return, a line each, why an algorithm that stops may break its promise on this instance, or never stop."""
+    told, known = cell.arguments, cell.instance.known
+    where = f"{cell.instance.name}/{cell.algorithm.name}: "
+    lines = []
+    for name, what in (("theta_norm", "the norm of theta"), ("sigma", "the noise")):
+        if name in told and name in known and told[name] < known[name] * (1 - TIE):
+            lines.append(
+                f"{where}{name} = {told[name]:g}, {what} is {known[name]:g} there: delta is promised only for "
+                f"{name} >= {known[name]:g}"
+            )
+    if "epsilon" in told and told["epsilon"] == 0:
+        m = told.get("m", 1)
+        ordered = np.sort(means)[::-1]
+        if ordered[m - 1] - ordered[m] <= TIE * np.abs(ordered).max():
+            lines.append(
+                f"{where}epsilon = 0, and the arms of rank {m} and {m + 1} tie at {ordered[m]:g}: nothing tells them "
+                "apart, so that no sound rule stops; give epsilon > 0, or a max_rounds that you can wait for"
+            )
+    return lines
+
+
+def warnings_of(experiment: Experiment) -> list[str]:
+    """Return the cautions of all cells of an experiment, each line once."""
+    if experiment.kind != "identify":
+        return []
+    means = {i.name: means_of(i.entry.factory()(**i.arguments)) or [] for i in experiment.instances}
+    lines = [line for cell in experiment.cells() for line in cautions(cell, means[cell.instance.name])]
+    return list(dict.fromkeys(lines))
