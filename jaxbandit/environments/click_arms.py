@@ -28,12 +28,16 @@ def ridge(user: np.ndarray, article: np.ndarray, reward: np.ndarray, penalty: fl
 def choose(where: str, means: np.ndarray, num_arms: int, min_gap: float, rng: np.random.Generator) -> np.ndarray:
     """Return the places of num_arms random entries of `means` of which one, anywhere, is best by min_gap.
 
-    The best is the best of num_arms entries drawn at random; the others are drawn from those min_gap below it.
+    The best is the best of num_arms random entries, among those that lie min_gap above enough others; the other arms
+    are random ones of these others.
     """
     order = rng.permutation(len(means))
-    best = order[np.argmax(means[order[:num_arms]])]
+    num_below = np.searchsorted(np.sort(means), means - min_gap, side="right")
+    most = int(num_below.max(initial=0))
+    if most < num_arms - 1:
+        found = f"of {len(means)} pairs none is {min_gap:g} above more than {most}"
+        raise ValueError(f"{where}: num_arms = {num_arms}, must be at most {most + 1}: {found}")
+    eligible = order[num_below[order] >= num_arms - 1][:num_arms]
+    best = eligible[np.argmax(means[eligible])]
     below = order[means[order] <= means[best] - min_gap]
-    if len(below) < num_arms - 1:
-        found = f"of {len(means)} pairs {len(below)} lie min_gap = {min_gap:g} below the best arm"
-        raise ValueError(f"{where}: num_arms = {num_arms}, must be at most {len(below) + 1}: {found}")
     return np.insert(below[: num_arms - 1], rng.integers(num_arms), best)

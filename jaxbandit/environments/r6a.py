@@ -137,8 +137,9 @@ def r6a(
     """Return an instance whose arms are visits of the log, and whose theta is fitted to its clicks.
 
     An arm is the pair of a visit's user and the article shown, x all products of their features in R^36. Theta is the
-    ridge fit of clicks as 1 and -1. The best arm is the best of num_arms random visits; the others are random visits
-    min_gap below it, since the paper says only that all gaps were at least 0.05.
+    ridge fit of clicks as 1 and -1. The best arm is the best of num_arms random visits that enough others lie min_gap
+    below; the other arms are random ones of these, since the paper says only that all gaps were at least 0.05. Visits
+    with |x' theta| > 1, of which the paper's day has none, are not drawn.
 
     Args:
       path: of the log, from the working directory; .gz is unpacked. Static. A day takes minutes, once a process.
@@ -153,7 +154,7 @@ def r6a(
 
     Raises:
       ValueError: an argument is not in the range above, the log cannot be read, it has not num_arms visits with such a
-        gap, or an arm's |x' theta| > 1.
+        gap.
     """
     return linear(*_instance(path, num_arms, instance_seed, min_gap, penalty), noise="sign", sigma=sigma)
 
@@ -177,7 +178,8 @@ def _instance(path: str, num_arms: int, instance_seed: int, min_gap: float, pena
     checks.number("r6a", "min_gap", min_gap, low=0.0, high=1.0, open_low=True, open_high=True)
     checks.number("r6a", "penalty", penalty, low=0.0, open_low=True)
     log, theta, means = _fitted(path, _stamp(path), penalty)
-    arms = choose("r6a", means, num_arms, min_gap, np.random.default_rng(seed))
+    valid = np.flatnonzero(np.abs(means) <= 1)  # sign noise has no other means
+    arms = valid[choose("r6a", means[valid], num_arms, min_gap, np.random.default_rng(seed))]
     return products(log.user[arms], log.article[arms]), theta
 
 
