@@ -4,6 +4,26 @@ A factory shadows the submodule of the same name here: for what else a module ho
 """
 
 from jaxbandit.algorithms.exploration.gifa import gifa
+from jaxbandit.algorithms.exploration.lazy_track_and_stop import lazy_track_and_stop
+from jaxbandit.algorithms.exploration.lin_game import lin_game
 from jaxbandit.algorithms.exploration.presets import lingape, lingifa, lucb, m_lingape, ugape
+from jaxbandit.algorithms.exploration.rage import rage
+from jaxbandit.algorithms.exploration.static_designs import g_static, xy_static
+from jaxbandit.algorithms.exploration.xy_adaptive import xy_adaptive
+from jaxbandit.algorithms.exploration.xy_oracle import xy_oracle
 
-__all__ = ["gifa", "lingape", "lingifa", "lucb", "m_lingape", "ugape"]
+__all__ = [
+    "g_static",
+    "gifa",
+    "lazy_track_and_stop",
+    "lin_game",
+    "lingape",
+    "lingifa",
+    "lucb",
+    "m_lingape",
+    "rage",
+    "ugape",
+    "xy_adaptive",
+    "xy_oracle",
+    "xy_static",
+]

@@ -1,0 +1,164 @@
+"""Lazy Track-and-Stop for linear bandits: Jedra and Proutiere (2020), Section 4, finite set of arms.
+
+The pulls track the sum of designs that are optimal at the estimates of rounds 2^k, with forced exploration while
+lambda_min(V) is small; it stops by the generalised likelihood ratio. Estimates are ordinary least squares. Differs: the
+basis arms A_0, free in the paper, are those of largest volume, greedily; sigma divides the rewards.
+"""
+
+from typing import Literal, NamedTuple
+
+import jax.numpy as jnp
+
+from jaxbandit import checks
+from jaxbandit.algorithms.exploration import thresholds
+from jaxbandit.algorithms.exploration.static_designs import spanning_features
+from jaxbandit.base import Algorithm, none
+from jaxbandit.estimators import counts as one_pull
+from jaxbandit.estimators import ordinary_least_squares as least_squares
+from jaxbandit.numerics import argmax, as_float, get_at
+from jaxbandit.solvers.best_arm import best_arm_design
+from jaxbandit.types import Array, Key, Scalar
+
+
+class LazyTrackAndStopState(NamedTuple):
+    """Statistics, the design being tracked, and the basis of forced exploration."""
+
+    pulls: Array  # int32[], of all arms together
+    counts: Array  # int32[num_arms]
+    means: Array  # float[num_arms], mean reward of each arm, 0 where never pulled
+    targets: Array  # float[num_arms], sum of the designs of the rounds so far
+    weights: Array  # float[num_arms], the design, on the simplex
+    solved: Array  # int32[], pulls at which the design was solved last
+    forced: Array  # int32[], pulls of forced exploration so far
+    basis: Array  # int32[dim], A_0
+    floor: Array  # float[], the smallest eigenvalue of sum_{a in A_0} x_a x_a'
+
+
+def lazy_track_and_stop(
+    features: Array,
+    *,
+    delta: Scalar = 0.05,
+    sigma: Scalar = 1.0,
+    slack: Scalar = 0.1,
+    threshold: Literal["det", "heuristic"] = "det",
+) -> Algorithm:
+    """Return Lazy Track-and-Stop, asymptotically optimal with few solutions of the optimal allocation.
+
+    It stops when the smallest gap_i^2 / (2 sigma^2 ||x_best - x_i||^2 in V^-1) reaches beta, V = sum_a N_a x_a x_a'.
+    The basis is pulled first, so V >= c I with c = lambda_min(sum_{A_0} x_a x_a'). Hence V^-1 <= (1 + u) (V + u c I)^-1,
+    and the self-normalised bound proves beta = (1 + u) log(det(V / (u c) + I)^(1/2) / delta), free of ||theta||.
+
+    Args:
+      features: float[num_arms, dim], finite, spanning all dimensions, traced; num_arms >= 2.
+      delta: allowed error rate, in (0, 1), traced.
+      sigma: sub-Gaussian scale of the rewards' noise, > 0, traced.
+      slack: u > 0, traced: what the threshold loses as a factor against what it loses in the determinant.
+      threshold: "det", the proved beta above; or "heuristic", log((log t + 1) / delta), without a guarantee; static.
+
+    Returns:
+      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1]. It asks for a
+      refresh at every 2^k-th pull.
+
+    Raises:
+      ValueError: an argument is out of range, or the features do not span all dimensions.
+
+    Source: Jedra, Proutiere (2020), Optimal best-arm identification in linear bandits, NeurIPS.
+    """
+    where = "lazy_track_and_stop"
+    features = spanning_features(where, features)
+    checks.number(where, "delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
+    checks.number(where, "sigma", sigma, low=0.0, open_low=True)
+    checks.number(where, "slack", slack, low=0.0, open_low=True)
+    checks.choice(where, "threshold", threshold, ("det", "heuristic"))
+    num_arms, dim = features.shape
+
+    def design_matrix(counts: Array) -> Array:
+        return least_squares.design_matrix(as_float(features), as_float(counts))
+
+    def init(key: Key) -> LazyTrackAndStopState:
+        basis = _basis(as_float(features))
+        counts, zero = jnp.zeros(num_arms, jnp.int32), jnp.zeros((), jnp.int32)
+        once = counts.at[basis].add(1)
+        return LazyTrackAndStopState(
+            pulls=zero,
+            counts=counts,
+            means=jnp.zeros(num_arms),
+            targets=jnp.zeros(num_arms),
+            weights=as_float(once) / dim,
+            solved=zero,
+            forced=zero,
+            basis=basis,
+            floor=jnp.linalg.eigvalsh(design_matrix(once))[0],
+        )
+
+    def needs_refresh(state: LazyTrackAndStopState) -> Array:
+        power_of_two = (state.pulls & (state.pulls - 1)) == 0
+        return power_of_two & (state.pulls >= dim) & (state.solved < state.pulls)
+
+    def refresh(state: LazyTrackAndStopState) -> LazyTrackAndStopState:
+        x = as_float(features)
+        means = least_squares.fit(x, state.counts, state.means).means
+        return state._replace(weights=best_arm_design(x, means, sigma=sigma).weights, solved=state.pulls)
+
+    def explores(state: LazyTrackAndStopState) -> Array:
+        """Whether lambda_min(V) < c sqrt(t / d), bool[]; up to roundings, as both are equal after the first d pulls."""
+        least = state.floor * jnp.sqrt(as_float(state.pulls) / dim)
+        least = least * (1 - jnp.sqrt(jnp.finfo(least.dtype).eps))
+        above = least_squares.pivots(design_matrix(state.counts) - least * jnp.eye(dim)) > 0
+        return (state.pulls < dim) | ~jnp.all(above)
+
+    def select(noise: None, state: LazyTrackAndStopState, context: None) -> Array:
+        targets = state.targets + state.weights
+        behind = argmax(jnp.where(targets > 0, targets - as_float(state.counts), -jnp.inf))
+        return jnp.where(explores(state), get_at(state.basis, state.forced % dim), behind)
+
+    def update(state: LazyTrackAndStopState, context: None, action: Array, reward: Array) -> LazyTrackAndStopState:
+        counts, means, _ = one_pull.update(state.counts, state.means, action, reward)
+        return state._replace(
+            pulls=state.pulls + 1,
+            counts=counts,
+            means=means,
+            targets=state.targets + state.weights,
+            forced=state.forced + explores(state).astype(jnp.int32),
+        )
+
+    def recommend(state: LazyTrackAndStopState) -> Array:
+        return argmax(least_squares.fit(as_float(features), state.counts, state.means).means)[None]
+
+    def level(state: LazyTrackAndStopState) -> Array:
+        """sqrt(2 beta): how many standard deviations a gap must have."""
+        if threshold == "heuristic":
+            return thresholds.heuristic_threshold(state.pulls, delta=delta)
+        u = as_float(slack)
+        pivots = least_squares.pivots(design_matrix(state.counts) / (u * state.floor) + jnp.eye(dim))
+        return jnp.sqrt((1 + u) * (jnp.sum(jnp.log(pivots)) - 2 * jnp.log(as_float(delta))))
+
+    def stop(state: LazyTrackAndStopState) -> Array:
+        x = as_float(features)
+        fit = least_squares.fit(x, state.counts, state.means)
+        best = argmax(fit.means)
+        squares = least_squares.squared_norms(least_squares.differences(x, best), fit.inverse)
+        widths = level(state) * as_float(sigma) * jnp.sqrt(squares)
+        return (state.pulls >= dim) & jnp.all(jnp.max(fit.means) - fit.means >= widths)
+
+    return Algorithm(
+        init=init,
+        noise=none(),
+        select=select,
+        update=update,
+        recommend=recommend,
+        stop=stop,
+        needs_refresh=needs_refresh,
+        refresh=refresh,
+    )
+
+
+def _basis(features: Array) -> Array:
+    """Arms of linearly independent features, int32[dim]: each the farthest from the span of those before it."""
+    rest, chosen = features, []
+    for _ in range(features.shape[1]):
+        arm = argmax(jnp.sum(rest * rest, 1))
+        unit = rest[arm] / jnp.sqrt(jnp.sum(rest[arm] ** 2))
+        rest = rest - jnp.sum(rest * unit[None], 1)[:, None] * unit[None]
+        chosen.append(arm)
+    return jnp.stack(chosen)

@@ -1,0 +1,167 @@
+"""LinGame: Degenne, Menard, Shang, Valko (2020), Algorithm 2, for the best arm; one AdaHedge learner an answer.
+
+Each round the learner of the empirical best arm plays weights, nature answers with the closest parameter of another
+best arm, the learner gains optimistically, and the pulls track the sum of the weights. Differs: optimism and start are
+those of the authors' experiments, see lin_game; sigma, 1 there, divides the rewards: gains and statistic by sigma^2.
+"""
+
+from typing import Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jaxbandit import checks
+from jaxbandit.algorithms.exploration import thresholds
+from jaxbandit.base import Algorithm, none
+from jaxbandit.estimators import least_squares
+from jaxbandit.estimators import ordinary_least_squares as designs
+from jaxbandit.estimators.least_squares import LeastSquares
+from jaxbandit.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.types import Array, Key, Scalar
+
+# The cumulative mixability gap of AdaHedge starts here, as in the authors' code: a finite learning rate.
+FIRST_GAP = 0.01
+
+
+class LinGameState(NamedTuple):
+    """Estimates, the learners and what is tracked."""
+
+    pulls: Array  # int32[], of all arms together
+    counts: Array  # int32[num_arms]
+    estimate: LeastSquares
+    gains: Array  # float[num_arms, num_arms], row i: cumulative gains of the learner for answer i
+    mix_gaps: Array  # float[num_arms], cumulative mixability gap of each learner
+    targets: Array  # float[num_arms], sum of the weights played
+
+
+class Turn(NamedTuple):
+    """What one round's game comes to."""
+
+    best: Array  # int32[], the empirical best arm
+    weights: Array  # float[num_arms], of its learner
+    gains: Array  # float[num_arms], fed to the learner
+    mix_gap: Array  # float[] >= 0, of this round
+
+
+def lin_game(
+    features: Array,
+    *,
+    delta: Scalar = 0.05,
+    sigma: Scalar = 1.0,
+    regularization: Scalar = 1.0,
+    theta_norm: Scalar = 1.0,
+    threshold: Literal["theory", "heuristic"] = "theory",
+) -> Algorithm:
+    """Return LinGame, asymptotically optimal, which plays a game instead of solving for the best allocation.
+
+    It stops when the smallest gap_i^2 / (2 sigma^2 ||x_best - x_i||^2 in V^-1) reaches beta. As in the authors' code,
+    and not in the paper: every arm is pulled once first, optimism is log t instead of beta(t, 1/t^3), gains are at most
+    log t, and nature's best response is found in V_w + (lambda / t) I, which is never singular.
+
+    Args:
+      features: float[num_arms, dim], finite, traced; num_arms >= 2. They need not span all dimensions.
+      delta: allowed error rate, in (0, 1), traced.
+      sigma: sub-Gaussian scale of the rewards' noise, > 0, traced.
+      regularization: lambda > 0, traced; eta in the paper.
+      theta_norm: S >= 0, a bound of ||theta||, traced; "theory" needs it. M in the paper.
+      threshold: "theory", the proved (sqrt(log(1/delta) + d/2 log(1 + t L^2 / (lambda d))) + sqrt(lambda/2) S/sigma)^2,
+        L the largest ||x||; or "heuristic", log((log t + 1) / delta), without a guarantee; static.
+
+    Returns:
+      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1].
+
+    Raises:
+      ValueError: an argument is out of range.
+
+    Source: Degenne, Menard, Shang, Valko (2020), Gamification of pure exploration for linear bandits, ICML; de Rooij,
+      van Erven, Grunwald, Koolen (2014), Follow the leader if you can, hedge if you must, JMLR 15.
+    """
+    features = checks.array("lin_game", "features", features, ndim=2, min_size=2)
+    checks.number("lin_game", "delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
+    checks.number("lin_game", "sigma", sigma, low=0.0, open_low=True)
+    checks.number("lin_game", "regularization", regularization, low=0.0, open_low=True)
+    checks.number("lin_game", "theta_norm", theta_norm, low=0.0)
+    checks.choice("lin_game", "threshold", threshold, ("theory", "heuristic"))
+    num_arms, dim = features.shape
+
+    def init(key: Key) -> LinGameState:
+        return LinGameState(
+            pulls=jnp.zeros((), jnp.int32),
+            counts=jnp.zeros(num_arms, jnp.int32),
+            estimate=least_squares.init(features, regularization),
+            gains=jnp.zeros((num_arms, num_arms)),
+            mix_gaps=jnp.full(num_arms, FIRST_GAP),
+            targets=jnp.ones(num_arms),  # of the first pulls
+        )
+
+    def turn(state: LinGameState) -> Turn:
+        best = argmax(state.estimate.means)
+        rate = jnp.log(num_arms) / get_at(state.mix_gaps, best)
+        gains = lax.dynamic_index_in_dim(state.gains, best, 0, keepdims=False)
+        weights = jax.nn.softmax(rate * gains)
+
+        x, t = as_float(features), as_float(jnp.maximum(state.pulls, 1))
+        ridge = as_float(regularization) / t * jnp.eye(dim)
+        inverse = designs.inverse(designs.design_matrix(x, weights) + ridge)
+        differences = designs.differences(x, best)
+        distances, gaps = designs.squared_norms(differences, inverse), _gaps(state.estimate, best)
+        other = distances > 0
+        size = jnp.where(other, distances, 1.0)
+        nearest = argmax(-jnp.where(other, gaps * gaps / size, jnp.inf))
+        # The closest parameter where x_nearest is as good moves theta_hat by gap / ||y||^2 V_w^-1 y.
+        direction = lax.dynamic_index_in_dim(differences, nearest, 0)
+        moved = jnp.sum(x[:, :, None] * (inverse * direction.reshape(1, dim))[None], (1, 2))
+        moved = moved * (get_at(gaps, nearest) / get_at(size, nearest)) / as_float(sigma)
+        optimism = jnp.log(t)
+        deviation = jnp.sqrt(2 * optimism * state.estimate.variances)
+        new = jnp.minimum((jnp.abs(moved) + deviation) ** 2 / 2, optimism)
+
+        played = jnp.sum(weights * new)
+        mixed = jnp.log(jnp.sum(weights * jnp.exp(rate * (new - jnp.max(new))))) / rate + jnp.max(new)
+        return Turn(best, weights, new, jnp.maximum(mixed - played, 0.0))
+
+    def starting(state: LinGameState) -> Array:
+        return state.pulls < num_arms
+
+    def select(noise: None, state: LinGameState, context: None) -> Array:
+        behind = argmax(state.targets + turn(state).weights - as_float(state.counts))
+        return jnp.where(starting(state), state.pulls, behind)
+
+    def update(state: LinGameState, context: None, action: Array, reward: Array) -> LinGameState:
+        played, game = turn(state), ~starting(state)
+        chosen = (jnp.arange(num_arms, dtype=jnp.int32) == played.best) & game
+        return LinGameState(
+            pulls=state.pulls + 1,
+            counts=set_at(state.counts, action, get_at(state.counts, action) + 1),
+            estimate=least_squares.update(state.estimate, action, reward),
+            gains=state.gains + jnp.where(chosen[:, None], played.gains[None], 0.0),
+            mix_gaps=state.mix_gaps + jnp.where(chosen, played.mix_gap, 0.0),
+            targets=state.targets + jnp.where(game, played.weights, 0.0),
+        )
+
+    def recommend(state: LinGameState) -> Array:
+        return argmax(state.estimate.means)[None]
+
+    def level(state: LinGameState) -> Array:
+        """sqrt(2 beta): how many standard deviations a gap must have."""
+        if threshold == "heuristic":
+            return thresholds.heuristic_threshold(state.pulls, delta=delta)
+        norm = jnp.max(jnp.sum(as_float(features) ** 2, 1))
+        logdet = dim * jnp.log(1 + as_float(state.pulls) * norm / (as_float(regularization) * dim))
+        bias = jnp.sqrt(as_float(regularization)) * as_float(theta_norm) / as_float(sigma)
+        return jnp.sqrt(logdet - 2 * jnp.log(as_float(delta))) + bias
+
+    def stop(state: LinGameState) -> Array:
+        estimate = state.estimate
+        best = argmax(estimate.means)
+        squares = estimate.variances + get_at(estimate.variances, best) - 2 * least_squares.row(estimate, best)
+        widths = level(state) * as_float(sigma) * jnp.sqrt(jnp.maximum(squares, 0.0))
+        other = jnp.arange(num_arms, dtype=jnp.int32) != best
+        return ~starting(state) & jnp.all((_gaps(estimate, best) >= widths) | ~other)
+
+    return Algorithm(init=init, noise=none(), select=select, update=update, recommend=recommend, stop=stop)
+
+
+def _gaps(estimate: LeastSquares, best: Array) -> Array:
+    return get_at(estimate.means, best) - estimate.means

@@ -1,0 +1,123 @@
+"""The frame of XY-adaptive and RAGE: phases, each with a design for the arms still active and with fresh estimates.
+
+Within a phase the pulls are fixed, and are asked for as one block. At its end the engine's refresh drops arms and
+solves the next design. Arms that repeat an earlier arm are never active: no sample tells them apart.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit.algorithms.exploration import tracking
+from jaxbandit.base import Algorithm, none
+from jaxbandit.estimators import counts as one_pull
+from jaxbandit.estimators import ordinary_least_squares as least_squares
+from jaxbandit.numerics import as_float
+from jaxbandit.types import Array, Key
+
+LONGEST = 2**31 - 256  # pulls of a phase that int32 holds; the engine ends a run before so long a block
+
+
+class PhasedState(NamedTuple):
+    """The phase: its design and what it has observed."""
+
+    counts: Array  # int32[num_arms], pulls in all phases
+    phase: Array  # int32[], from 1
+    active: Array  # bool[num_arms], arms not yet ruled out; the run is over when one is left
+    leader: Array  # int32[], the empirical best arm at the end of the last phase
+    precision: Array  # float[], the largest ||y||^2 in A^-1 over active differences y at the end of the last phase
+    weights: Array  # float[num_arms], the design, on the simplex
+    length: Array  # int32[], pulls of the phase
+    phase_counts: Array  # int32[num_arms], pulls in the phase so far
+    means: Array  # float[num_arms], mean rewards in the phase, 0 where never pulled
+
+
+Plan = Callable[[Array, Array, Array], tuple[Array, Array]]
+Eliminate = Callable[[PhasedState], tuple[Array, Array, Array]]
+
+
+def phased_design(features: Array, precision: float, plan: Plan, eliminate: Eliminate) -> Algorithm:
+    """Return the algorithm of these parts.
+
+    Args:
+      features: float[num_arms, dim].
+      precision: what the state's field holds in the first phase.
+      plan: of active, phase and precision, gives weights and length >= 1 of a phase, after which its estimate exists.
+      eliminate: of a state at the end of its phase, gives the arms active next, the leader and the precision.
+    """
+    num_arms = features.shape[0]
+
+    def begin(counts: Array, phase: Array, active: Array, leader: Array, precision: Array) -> PhasedState:
+        weights, length = plan(active, phase, precision)
+        nothing = jnp.zeros(num_arms, jnp.int32), jnp.zeros(num_arms)
+        return PhasedState(counts, phase, active, leader, precision, weights, length, *nothing)
+
+    def init(key: Key) -> PhasedState:
+        one, zero = jnp.ones((), jnp.int32), jnp.zeros((), jnp.int32)
+        return begin(jnp.zeros(num_arms, jnp.int32), one, ~repeats(features), zero, as_float(precision))
+
+    def needs_refresh(state: PhasedState) -> Array:
+        return jnp.sum(state.phase_counts, dtype=jnp.int32) >= state.length
+
+    def refresh(state: PhasedState) -> PhasedState:
+        active, leader, precision = eliminate(state)
+        return begin(state.counts, state.phase + 1, active, leader, precision)
+
+    def select(noise: None, state: PhasedState, context: None) -> Array:
+        return tracking.next_arm(state.weights, state.phase_counts)
+
+    def update(state: PhasedState, context: None, action: Array, reward: Array) -> PhasedState:
+        phase_counts, means, _ = one_pull.update(state.phase_counts, state.means, action, reward)
+        pulled = phase_counts - state.phase_counts
+        return state._replace(counts=state.counts + pulled, phase_counts=phase_counts, means=means)
+
+    def block(state: PhasedState) -> Array:
+        return tracking.followed(state.weights, state.phase_counts, state.length) - state.phase_counts
+
+    def update_block(state: PhasedState, pulls: Array, sums: Array) -> PhasedState:
+        phase_counts, means = least_squares.with_pulls(state.phase_counts, state.means, pulls, sums)
+        return state._replace(counts=state.counts + pulls, phase_counts=phase_counts, means=means)
+
+    def recommend(state: PhasedState) -> Array:
+        return state.leader[None]
+
+    def stop(state: PhasedState) -> Array:
+        return jnp.sum(state.active, dtype=jnp.int32) <= 1
+
+    return Algorithm(
+        init=init,
+        noise=none(),
+        select=select,
+        update=update,
+        recommend=recommend,
+        stop=stop,
+        needs_refresh=needs_refresh,
+        refresh=refresh,
+        block=block,
+        update_block=update_block,
+    )
+
+
+def same_features(features: Array) -> Array:
+    """Which pairs of arms have equal features, bool[num_arms, num_arms]."""
+    x = as_float(features)
+    return jnp.all(x[:, None] == x[None], -1)
+
+
+def repeats(features: Array) -> Array:
+    """Which arms have the features of an earlier arm, bool[num_arms]."""
+    earlier = np.tri(features.shape[0], k=-1, dtype=bool)
+    return jnp.any(same_features(features) & earlier, 1)
+
+
+def active_pairs(active: Array) -> Array:
+    """Which rows of `pair_differences` are between two active arms, bool[pairs]."""
+    first, second = np.triu_indices(active.shape[0], 1)
+    return active[first] & active[second]
+
+
+def whole(length: Array) -> Array:
+    """The number of pulls, float[] >= 0, rounded up to int32[]."""
+    return jnp.minimum(jnp.ceil(length), LONGEST).astype(jnp.int32)

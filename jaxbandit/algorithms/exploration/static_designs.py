@@ -1,0 +1,140 @@
+"""XY-static and G-static allocation: Soare, Lazaric, Munos (2014), Section 3, equations (11) and (12).
+
+The design is solved once and the pulls track it; they look at no reward, and the estimate is ordinary least squares.
+Differs: the optimal design is the continuous one (greedy pulls of the arm that most lowers the largest variance stand
+still once several directions tie at it); the stopping rule is looked at on a geometric grid of n.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit import checks
+from jaxbandit.algorithms.exploration import thresholds, tracking
+from jaxbandit.base import Algorithm, none
+from jaxbandit.estimators import counts as one_pull
+from jaxbandit.estimators import ordinary_least_squares as least_squares
+from jaxbandit.numerics import argmax, as_float
+from jaxbandit.solvers.design import g_design, pair_differences, transductive_design
+from jaxbandit.types import Array, Key, Scalar
+
+
+class StaticDesignState(NamedTuple):
+    """What the estimate is computed from, and where to stop next."""
+
+    counts: Array  # int32[num_arms]
+    means: Array  # float[num_arms], mean reward of each arm, 0 where never pulled
+    look: Array  # int32[], the number of pulls at which the stopping rule is looked at next
+    weights: Array  # float[num_arms], the design, on the simplex
+
+
+def xy_static(features: Array, *, delta: Scalar = 0.05, sigma: Scalar = 1.0, grid: Scalar = 1.001) -> Algorithm:
+    """Return XY-static allocation: the design that best estimates all differences of two arms.
+
+    Args:
+      features: float[num_arms, dim], finite, spanning all dimensions, traced; num_arms >= 2.
+      delta: allowed error rate, in (0, 1), traced.
+      sigma: sub-Gaussian scale of the rewards' noise, > 0, traced.
+      grid: ratio of two pull counts at which the stopping rule is looked at, >= 1, traced; 1 is every pull.
+
+    Returns:
+      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1]. It asks for
+      its pulls in blocks, from one look to the next.
+
+    Raises:
+      ValueError: an argument is out of range, or the features do not span all dimensions.
+
+    Source: Soare, Lazaric, Munos (2014), Best-arm identification in linear bandits, NeurIPS.
+    """
+
+    def solve(x: Array) -> Array:
+        return transductive_design(x, pair_differences(x)).weights
+
+    return _static_design("xy_static", features, solve, delta, sigma, grid)
+
+
+def g_static(features: Array, *, delta: Scalar = 0.05, sigma: Scalar = 1.0, grid: Scalar = 1.001) -> Algorithm:
+    """Return G-static allocation: the design that best estimates all arms.
+
+    Args, Returns, Raises, Source: as of xy_static.
+    """
+    return _static_design("g_static", features, lambda x: g_design(x).weights, delta, sigma, grid)
+
+
+def _static_design(
+    where: str, features: Array, solve: Callable[[Array], Array], delta: Scalar, sigma: Scalar, grid: Scalar
+) -> Algorithm:
+    features = spanning_features(where, features)
+    checks.number(where, "delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
+    checks.number(where, "sigma", sigma, low=0.0, open_low=True)
+    checks.number(where, "grid", grid, low=1.0)
+    num_arms = features.shape[0]
+
+    def init(key: Key) -> StaticDesignState:
+        weights = solve(as_float(features))
+        return StaticDesignState(jnp.zeros(num_arms, jnp.int32), jnp.zeros(num_arms), first_look(weights), weights)
+
+    def select(noise: None, state: StaticDesignState, context: None) -> Array:
+        return tracking.next_arm(state.weights, state.counts)
+
+    def update(state: StaticDesignState, context: None, action: Array, reward: Array) -> StaticDesignState:
+        counts, means, _ = one_pull.update(state.counts, state.means, action, reward)
+        return StaticDesignState(counts, means, next_look(state, grid), state.weights)
+
+    def block(state: StaticDesignState) -> Array:
+        return tracking.followed(state.weights, state.counts, next_look(state, grid)) - state.counts
+
+    def update_block(state: StaticDesignState, pulls: Array, sums: Array) -> StaticDesignState:
+        counts, means = least_squares.with_pulls(state.counts, state.means, pulls, sums)
+        return StaticDesignState(counts, means, next_look(state, grid), state.weights)
+
+    def recommend(state: StaticDesignState) -> Array:
+        return argmax(least_squares.fit(as_float(features), state.counts, state.means).means)[None]
+
+    def stop(state: StaticDesignState) -> Array:
+        # "Some x beats every x'": such an x has no estimated gap below 0, so it is an empirical best. Another empirical
+        # best b has gap 0 to x, so its width to x is 0 and b is a duplicate of x, which beats every x' as x does.
+        # Hence the first empirical best decides.
+        x = as_float(features)
+        fit = least_squares.fit(x, state.counts, state.means)
+        best = argmax(fit.means)
+        squares = least_squares.squared_norms(least_squares.differences(x, best), fit.inverse)
+        pulls = jnp.sum(state.counts, dtype=jnp.int32)
+        level = as_float(sigma) * thresholds.static_threshold(pulls, num_arms=num_arms, delta=delta)
+        beaten = jnp.max(fit.means) - fit.means >= level * jnp.sqrt(squares)
+        return (pulls >= state.look) & jnp.all(beaten)
+
+    return Algorithm(
+        init=init,
+        noise=none(),
+        select=select,
+        update=update,
+        recommend=recommend,
+        stop=stop,
+        block=block,
+        update_block=update_block,
+    )
+
+
+def spanning_features(where: str, features: Array) -> Array:
+    """Return `features` checked: at least two arms, and if concrete of full rank, as least squares needs."""
+    features = checks.array(where, "features", features, ndim=2, min_size=2)
+    if isinstance(features, np.ndarray):
+        rank, dim = np.linalg.matrix_rank(features), features.shape[1]
+        if rank < dim:
+            raise ValueError(f"{where}: features span {rank} of {dim} dimensions, must span all for least squares")
+    return features
+
+
+def first_look(weights: Array) -> Array:
+    """The pulls after which each arm of the design has been pulled once, int32[]: before, no estimate exists."""
+    return jnp.sum(weights > 0, dtype=jnp.int32)
+
+
+def next_look(state: Any, grid: Scalar) -> Array:
+    """The next point of the grid, int32[], for a state with `counts` and `look`."""
+    pulls = jnp.sum(state.counts, dtype=jnp.int32)
+    further = jnp.ceil(as_float(pulls) * as_float(grid)).astype(jnp.int32)
+    return jnp.where(pulls >= state.look, jnp.maximum(further, pulls + 1), state.look)

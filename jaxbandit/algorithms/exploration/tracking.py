@@ -1,0 +1,44 @@
+"""Pulls that follow a design: always the arm that is furthest behind, argmin N_a / w_a over w_a > 0.
+
+This is Adams' divisor method, to which the efficient rounding of Pukelsheim and Rieder (1992) comes down: at n pulls
+no other numbers have a larger min_a N_a / w_a, and N_a >= (n - p) w_a for p arms of positive weight. Unlike rounding
+afresh, it never takes a pull back. Ties go to the lowest arm.
+"""
+
+import jax.numpy as jnp
+from jax import lax
+
+from jaxbandit.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.types import Array
+
+UNROLLED = 16  # arms up to which the last pulls of a block are plain code and not a loop
+
+
+def next_arm(weights: Array, counts: Array) -> Array:
+    """The arm to pull next, int32[]."""
+    used = weights > 0
+    return argmax(jnp.where(used, -as_float(counts) / jnp.where(used, weights, 1.0), -jnp.inf))
+
+
+def followed(weights: Array, counts: Array, total: Array) -> Array:
+    """The counts, int32[num_arms], after pulling `next_arm` again and again until there are `total` pulls.
+
+    Args:
+      weights: float[num_arms], on the simplex.
+      counts: int32[num_arms], pulls so far, all of them of `next_arm`.
+      total: int32[] > sum of counts. In float32 the result may stay below it, never at sum of counts.
+    """
+    num_arms = counts.shape[0]
+    used = weights > 0
+    # next_arm pulls in order of k / w_a, the pulls k of the arm so far. Up to the level n - p every arm gets
+    # ceil(level w_a): fewer than n together, and at least n - p, so that at most p pulls are left.
+    level = as_float(total - jnp.sum(used, dtype=jnp.int32))
+    level = level * (1 - 4 * jnp.finfo(level.dtype).eps)  # below what is exact: no arm may get ahead by rounding
+    reached = jnp.where(used, jnp.ceil(level * weights).astype(jnp.int32), 0)
+
+    def pull(_: int, counts: Array) -> Array:
+        arm = next_arm(weights, counts)
+        missing = jnp.sum(counts, dtype=jnp.int32) < total
+        return set_at(counts, arm, get_at(counts, arm) + missing.astype(jnp.int32))
+
+    return lax.fori_loop(0, num_arms + 1, pull, jnp.maximum(counts, reached), unroll=num_arms <= UNROLLED)

@@ -1,0 +1,82 @@
+"""Ordinary least squares from integer pull counts and mean rewards: computed afresh, so that nothing drifts.
+
+V = sum_a N_a x_a x_a' must have full rank, or the results are NaN or inf. Small matrices are inverted by sweeps written
+as elementwise operations: a library call a run would cost more than the arithmetic.
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxbandit.numerics import as_float
+from jaxbandit.types import Array
+
+
+class Fit(NamedTuple):
+    """Estimates of num_arms arms, and what their variances need."""
+
+    means: Array  # float[num_arms], x_a' theta_hat
+    inverse: Array  # float[dim, dim], V^-1
+
+
+def fit(features: Array, counts: Array, means: Array) -> Fit:
+    """Least squares of the mean rewards `means` of `counts` pulls.
+
+    Args:
+      features: float[num_arms, dim].
+      counts: int32[num_arms] >= 0, pulls.
+      means: float[num_arms], mean reward of each arm, anything finite where it was never pulled.
+    """
+    pulls = as_float(counts)
+    inverse_matrix = inverse(design_matrix(features, pulls))
+    target = jnp.sum((pulls * means)[:, None] * features, 0)
+    theta = jnp.sum(inverse_matrix * target[None], 1)
+    return Fit(jnp.sum(features * theta[None], 1), inverse_matrix)
+
+
+def with_pulls(counts: Array, means: Array, pulls: Array, sums: Array) -> tuple[Array, Array]:
+    """Counts and mean rewards after `pulls`, int32[num_arms], more pulls whose rewards sum to `sums`."""
+    after = counts + pulls
+    change = (sums - as_float(pulls) * means) / as_float(jnp.maximum(after, 1))
+    return after, means + change
+
+
+def design_matrix(features: Array, weights: Array) -> Array:
+    """sum_a w_a x_a x_a', float[dim, dim], exactly symmetric."""
+    return jnp.sum(weights[:, None, None] * (features[:, :, None] * features[:, None]), 0)
+
+
+def squared_norms(rows: Array, inverse_matrix: Array) -> Array:
+    """y' V^-1 y of each row y, float[rows]; exactly 0 for a zero row."""
+    products = jnp.sum(rows[:, :, None] * inverse_matrix[None], 1)
+    return jnp.maximum(jnp.sum(products * rows, 1), 0.0)
+
+
+def differences(features: Array, arm: Array) -> Array:
+    """x_arm - x_i for all arms i, float[num_arms, dim]; exactly 0 between duplicates."""
+    return lax.dynamic_index_in_dim(features, arm, 0) - features
+
+
+def inverse(matrix: Array) -> Array:
+    """Inverse of a symmetric positive definite matrix, float[dim, dim], exactly symmetric."""
+    for k, here in enumerate(np.eye(matrix.shape[0], dtype=bool)):
+        row = lax.index_in_dim(matrix, k, keepdims=False)
+        factor = 1 / lax.index_in_dim(row, k, keepdims=False)
+        scaled = row * factor
+        swept = matrix - (row[:, None] * row[None]) * factor
+        swept = jnp.where(here[:, None], scaled[None], jnp.where(here[None], scaled[:, None], swept))
+        matrix = jnp.where(np.outer(here, here), -factor, swept)
+    return -matrix
+
+
+def pivots(matrix: Array) -> Array:
+    """Pivots of a symmetric matrix without exchanges, float[dim]; it is positive definite iff all are above 0."""
+    found = []
+    for k in range(matrix.shape[0]):
+        row = lax.index_in_dim(matrix, k, keepdims=False)
+        pivot = lax.index_in_dim(row, k, keepdims=False)
+        matrix = matrix - (row[:, None] * row[None]) / jnp.where(pivot == 0, 1.0, pivot)
+        found.append(pivot)
+    return jnp.stack(found)
