@@ -22,6 +22,7 @@ from jaxbandit.experiments.identify import runs_bar, stopping_result
 from jaxbandit.experiments.registry import Entry
 from jaxbandit.experiments.result import Result, save_cell, write_summary
 from jaxbandit.experiments.result_regret import RegretResult
+from jaxbandit.experiments.result_stopping import StoppingResult
 from jaxbandit.experiments.simulate import Make, progress_bar
 from jaxbandit.experiments.spec import Cell, Experiment
 from jaxbandit.experiments.truth import cautions, truth_of
@@ -106,7 +107,8 @@ def _simulate(experiment: Experiment, cell: Cell, truth: dict[str, Any], options
     return RegretResult.from_record(record, **_labels(experiment, cell), truth=truth)
 
 
-def _identify(experiment: Experiment, cell: Cell, truth: dict[str, Any], options: dict[str, Any]) -> Result:
+def play_stopping(experiment: Experiment, cell: Cell, truth: dict[str, Any], options: dict[str, Any]) -> StoppingResult:
+    """Play one cell's runs until each stops; `options` go to the engine as they are."""
     record = identify_cell(
         *_program(cell),
         num_runs=experiment.runs,
@@ -125,7 +127,7 @@ def _identify(experiment: Experiment, cell: Cell, truth: dict[str, Any], options
     )
 
 
-_PLAY = {"simulate": _simulate, "identify": _identify}
+_PLAY = {"simulate": _simulate, "identify": play_stopping}
 
 
 def _labels(experiment: Experiment, cell: Cell) -> dict[str, Any]:
