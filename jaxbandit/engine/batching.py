@@ -27,7 +27,7 @@ RUNS = -1  # the batch axis comes last: a pass over one arm of all runs is conti
 
 # Up to this many entries a select over all of them is faster than one store a run (benchmarks/RESULTS.md).
 SELECT_LIMIT = 64
-ROW_LIMIT = 1024  # entries of a matrix of which one row is looked up so
+ROW_LIMIT = 64  # entries of a matrix of which one row is looked up so (benchmarks/RESULTS.md)
 CONSTANT_LIMIT = 4096  # entries of a constant that is compared by value
 ENTRY_LIMIT = 16  # entries of a vector of which one is looked up so
 

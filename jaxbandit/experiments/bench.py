@@ -17,6 +17,8 @@ import numpy as np
 
 from jaxbandit.engine.compiled import cores
 from jaxbandit.engine.horizon import simulate_cell
+from jaxbandit.experiments.bench_stopping import bench_stopping
+from jaxbandit.experiments.bench_stopping import table as stopping_table
 from jaxbandit.experiments.registry import ALGORITHMS, ENVIRONMENTS
 from jaxbandit.experiments.yardstick import Yardstick, numpy_seconds
 
@@ -44,7 +46,8 @@ def bench(*, quick: bool = False, json: bool = False, only: str | None = None, o
     for num_arms in (9,) if quick else (9, 100, 1000):
         for runs in (10_000,) if quick else (1, 100, 10_000):
             rows += _block(num_arms, runs, 3.0 if (num_arms, runs) == (9, 10_000) else 0.8, only)
-    result = {"machine": machine(), "rows": rows}
+    stopping = bench_stopping(quick) if only is None else []
+    result = {"machine": machine(), "rows": rows, "stopping": stopping}
     if json:
         json_module.dump(result, stream)
         stream.write("\n")
@@ -71,7 +74,7 @@ def machine() -> dict[str, Any]:
 
 
 def _algorithms(only: str | None) -> dict[str, tuple[str, dict[str, Any]]]:
-    entries = {name: (name, {}) for name in ALGORITHMS if name not in SKIPPED}
+    entries = {name: (name, {}) for name, e in ALGORITHMS.items() if name not in SKIPPED and e.kind == "simulate"}
     chosen = {"ucb1": entries.pop("ucb1"), **VARIANTS, **entries}
     return {name: entry for name, entry in chosen.items() if only is None or only in name or name == "ucb1"}
 
@@ -153,4 +156,4 @@ def table(result: dict[str, Any]) -> str:
             f"{row['algorithm']:18s}{row['ns_per_run_step']:12.2f}{row['ns_per_arm_round']:14.3f}"
             f"{row['times_ucb1']:8.2f}{row['compile_seconds']:11.2f}"
         )
-    return "\n".join(lines)
+    return "\n".join([*lines, "", stopping_table(result["stopping"])] if result["stopping"] else lines)
