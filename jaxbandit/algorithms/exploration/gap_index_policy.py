@@ -47,7 +47,7 @@ class GapIndexState(NamedTuple):
     estimate: Any  # ArmMeans or LeastSquares
     weights: Any  # float[num_arms^2, num_arms], row i num_arms + j is |w*| of x_i - x_j; optimized rule
     pending: Any  # int32[], the arm still to pull for the last pair, -1 if none; rule "both"
-    priority: Array | None  # int32[num_arms], who goes first among tied arms; random ties
+    priority: Array | None  # int32[num_arms] >= 0, the largest goes first of tied arms; random ties
 
 
 def gap_index_policy(
@@ -85,14 +85,13 @@ def gap_index_policy(
             estimate = ArmMeans(jnp.zeros(num_arms), jnp.full(num_arms, jnp.inf))
         else:
             estimate = least_squares.init(features, regularization)
-        arms = jnp.arange(num_arms, dtype=jnp.int32)
         return GapIndexState(
             pulls=jnp.zeros((), jnp.int32),
             counts=jnp.zeros(num_arms, jnp.int32),
             estimate=estimate,
             weights=_weights(features) if rule == "optimized" else None,
             pending=jnp.full((), -1, jnp.int32) if rule == "both" else None,
-            priority=jax.random.permutation(key, arms) if ties == "random" else None,
+            priority=(jax.random.bits(key, (num_arms,)) >> 1).astype(jnp.int32) if ties == "random" else None,
         )
 
     def width(state: GapIndexState) -> Array:
