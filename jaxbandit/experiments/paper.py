@@ -1,16 +1,18 @@
 """Reproduction of a published experiment: run its TOML, then set our numbers and verdicts beside the paper's.
 
 A paper's TOML is an experiment with one more table, [paper]: title, figures (name -> instances), quick
-settings, [[paper.claim]] (see verdict.py), [[paper.untested]], [[paper.published]] and [[paper.cost]].
+settings, [[paper.claim]] (see verdict.py), [[paper.untested]], [[paper.published]] and [[paper.cost]]. Where
+runs stop by themselves, the figures are experiments of their own: see paper_stopping.py and published.py.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from jaxbandit.checks import nearest
-from jaxbandit.experiments import figures, files, verdict
+from jaxbandit.engine import storage
+from jaxbandit.experiments import figures, files, paper_figures, paper_stopping, verdict
 from jaxbandit.experiments.arguments import BadInput
 from jaxbandit.experiments.result import ResultSet, load, summary
 from jaxbandit.experiments.tables import align
@@ -55,11 +57,12 @@ def reproduce(
       out: directory of the results; default: the target's name in the current directory.
       quick: the paper's quick settings, fewer runs: wider intervals, more claims undecided.
       runs: number of runs instead of the paper's (or quick's).
-      horizon: rounds a run instead of the paper's.
+      horizon: rounds a run instead of the paper's; of a fixed horizon only.
       progress: as for `run_experiment`, like workers and tile.
 
     Returns:
-      A Reproduction; `out` then also holds summary.json and a figure an instance.
+      A Reproduction; `out` then also holds summary.json, figures and, of runs that stop, tables.txt and a
+      directory of results for each figure that is run.
 
     Raises:
       ValueError: no such paper or figure, or `out` holds another experiment.
@@ -68,6 +71,14 @@ def reproduce(
     from jaxbandit.experiments.spec import parse
 
     data, paper, source = _read(target)
+    directory = Path(target.replace("/", "-") if out is None else out)
+    options = {"progress": progress, "workers": workers}
+    if data["kind"] == "identify":
+        if horizon is not None:
+            raise BadInput(f"reproduce: horizon = {horizon}: only for a fixed horizon; leave it out")
+        figure = target.partition("/")[2]
+        run, shown = paper_stopping.experiments(paper_stopping.figures_of(paper), figure, quick=quick, runs=runs)
+        return _reproduce_stopping(data, paper, source, directory, run, shown, options)
     given = {"runs": runs, "horizon": horizon}
     data |= (paper["quick"] if quick else {}) | {key: value for key, value in given.items() if value is not None}
     marks = [entry["at"] for entry in paper.get("published", []) if entry["at"] < data["horizon"]]
@@ -76,12 +87,35 @@ def reproduce(
 
         data["checkpoints"] = sorted({*default_checkpoints(data["horizon"]).tolist(), *marks})
     experiment = parse(data, source)
-    directory = Path(target.replace("/", "-") if out is None else out)
-    run_experiment(experiment, directory, progress=progress, workers=workers, tile=tile)
+    run_experiment(experiment, directory, tile=tile, **options)
     results = load(directory)
     content = assess(results, paper)
     files.write_json(directory / "summary.json", content)
     return Reproduction(directory, tuple(figures.write_figures(results, directory)), content)
+
+
+def _reproduce_stopping(
+    data: dict[str, Any],
+    paper: dict[str, Any],
+    source: str,
+    directory: Path,
+    run: Sequence[paper_stopping.Figure],
+    shown: Sequence[paper_stopping.Figure],
+    options: Mapping[str, Any],
+) -> Reproduction:
+    from jaxbandit.experiments.run import run_experiment
+    from jaxbandit.experiments.spec import parse
+
+    parts = [parse(paper_stopping.experiment(data, figure), source) for figure in run]
+    for figure, part in zip(run, parts, strict=True):
+        run_experiment(part, directory / figure.name, **options)
+    loaded = [load(directory / figure.name) for figure in run]
+    results = ResultSet(data["name"], tuple(result for part in loaded for result in part))
+    content = paper_stopping.assess(results, paper, shown)
+    files.write_json(directory / "summary.json", content)
+    found = Reproduction(directory, tuple(paper_figures.write(shown, results, content, directory)), content)
+    storage.write_bytes(directory / "tables.txt", f"{found.table()}\n".encode())
+    return found
 
 
 def assess(results: ResultSet, paper: Mapping[str, Any]) -> dict[str, Any]:
@@ -139,6 +173,9 @@ def report(content: Mapping[str, Any]) -> str:
     """Return the summary of a reproduction as text for people."""
     paper = content["paper"]
     parts = [f"{paper['title']} ({paper['year']})\n{paper['url']}"]
+    if content["kind"] == "identify":
+        tables = [paper_stopping.table(content, figure) for figure in content["figures"]]
+        return "\n\n".join([*parts, *tables, _claims_table(content)])
     for instance in dict.fromkeys(cell["instance"] for cell in content["cells"]):
         parts.append(_regret_table(instance, [c for c in content["cells"] if c["instance"] == instance]))
     parts.append(_claims_table(content))
@@ -158,7 +195,7 @@ def _read(target: str) -> tuple[dict[str, Any], dict[str, Any], str]:
     path = source.embedded()[name]
     data = source.read(path)
     paper = data.pop("paper")
-    if figure:
+    if figure and data["kind"] == "simulate":
         known_figures = paper["figures"]
         if figure not in known_figures:
             raise BadInput(f"reproduce: figure = {figure!r}, must be one of {', '.join(known_figures)}")
@@ -189,7 +226,8 @@ def _claims_table(content: Mapping[str, Any]) -> str:
         rows.append((claim["id"], claim["verdict"], claim["text"], _check_text(checks[0])))
     words = ("agrees", "disagrees", "undecided")
     counts = ", ".join(f"{sum(c['verdict'] == word for c in content['claims'])} {word}" for word in words)
-    confidence = f"all intervals on regret hold together with {100 * content['paper']['confidence']:g} %"
+    what = "published numbers and claims" if content["kind"] == "identify" else "regret"
+    confidence = f"all intervals on {what} hold together with {100 * content['paper']['confidence']:g} %"
     left = [f"not tested: {item['text']} ({item['source']}): {item['reason']}" for item in content["untested"]]
     return "\n".join([f"claims: {counts} ({confidence})", align(rows), *left])
 
@@ -197,9 +235,14 @@ def _claims_table(content: Mapping[str, Any]) -> str:
 def _check_text(check: Mapping[str, Any]) -> str:
     if "ratio" in check:
         return f"{check['statement']}: ratio {check['ratio']:.3g}"
-    if "low" not in check:
+    if not {"low", "high"} & check.keys():
         return check["statement"]
-    return f"{check['statement']}: difference [{check['low']:+.2f}, {check['high']:+.2f}]"
+    ends = [_signed(check[name]) if name in check else "?" for name in ("low", "high")]
+    return f"{check['statement']}: difference [{', '.join(ends)}]"
+
+
+def _signed(value: float) -> str:
+    return f"{value:+,.0f}" if abs(value) >= 1000 else f"{value:+.2f}" if abs(value) >= 1 else f"{value:+.3g}"
 
 
 def _cost_text(rows: list[dict[str, Any]]) -> str:

@@ -1,36 +1,33 @@
 """Published claims and numbers against ours: "agrees", "disagrees" or "undecided", decided by intervals
 alone.
 
-A claim is data (a table of a paper's TOML). It becomes checks `left < right` or `left > right` on mean
-regret, each linear in the cells' regret, so that run-by-run differences give it a Student interval. All
-intervals together hold with the family's confidence (Bonferroni), hence so do all verdicts: a check agrees if
-its interval lies on the claimed side of 0, disagrees if on the other; a claim agrees if all its checks do and
-disagrees if one does. Equality is two such checks, left > (1 - margin) right and left < (1 + margin) right:
-an equivalence test against a stated margin.
+A claim is data (a table of a paper's TOML). It becomes checks `left < right` or `left > right` on means over
+runs (regret, samples, pulls), each linear in the runs, so that run-by-run differences give it a Student
+interval; error rates have Clopper and Pearson's. All intervals together hold with the family's confidence
+(Bonferroni), hence so do all verdicts: a check agrees if its interval lies on the claimed side of 0,
+disagrees if on the other; a claim agrees if all its checks do and disagrees if one does. Equality is two such
+checks, left > (1 - margin) right and left < (1 + margin) right: an equivalence test against a stated margin.
 """
 
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from jaxbandit.experiments import statistics
+from jaxbandit.experiments import measures, statistics
 from jaxbandit.experiments.arguments import BadInput
+from jaxbandit.experiments.measures import Quantity
 from jaxbandit.experiments.result import Result, ResultSet
 
-RELATIONS = ("below", "above", "between", "equal", "decreasing")
-QUANTITIES = ("regret", "time", "guarantee")
+RELATIONS = ("below", "above", "between", "equal", "decreasing", "increasing")
+QUANTITIES = {  # the default first
+    "simulate": ("regret", "time", "guarantee"),
+    "identify": ("samples", "pulls", "share", "error"),
+}
+WITH_INTERVAL = (*measures.MEANS, "error")
 TOO_WIDE = 0.05  # an interval of ours wider than this fraction of a published number cannot confirm it
-
-
-class Quantity(NamedTuple):
-    """Something a claim compares: an algorithm on an instance, or the gap between two."""
-
-    instance: str
-    algorithm: str
-    minus: str = ""  # the second of a gap
 
 
 @dataclass(frozen=True)
@@ -40,50 +37,63 @@ class Check:
     left: Quantity
     sign: int
     factor: float
-    right: Quantity
+    right: Quantity | float
 
     def __str__(self) -> str:
+        sign = "<" if self.sign < 0 else ">"
+        if not isinstance(self.right, Quantity):
+            return f"{self.left} {sign} {self.factor * self.right:,.6g} in {self.left.instance}"
         scale = "" if self.factor == 1 else f"{self.factor:g} "
         here, there = self.left.instance, self.right.instance
         place = "" if here == there else f" in {here}"
-        end = f" in {there}"
-        return f"{_text(self.left)}{place} {'<' if self.sign < 0 else '>'} {scale}{_text(self.right)}{end}"
+        return f"{self.left}{place} {sign} {scale}{self.right} in {there}"
 
 
 def checks_of(claim: Mapping[str, Any]) -> list[Check]:
     """Return the checks that a claim's table stands for.
 
-    Keys: `instance`, one or several; `algorithm`, one or several, each of which must satisfy it, or `gap`,
-      two whose
-    difference is meant; `relation`; `against`, one or several (all of them; for "between" the lower and the
-    upper) or `against_instance`, the same quantity elsewhere; `factor` (below or above factor times it,
-    default 1); `within` (below or above, but by less than this fraction); `margin` ("equal": the fraction
-    that passes for none).
+    Keys: `instance`, one or several; `algorithm`, one or several, each of which must satisfy it, or `gap` or
+      `ratio`, two whose
+    difference or ratio is meant; `relation`; `against`, one or several (all of them; for "between" the lower and
+    the upper), or `value`, a number, or `against_instance`, the same quantity elsewhere; `factor` (below or above
+    factor times it, default 1); `within` (below or above, but by less than this fraction); `margin` ("equal":
+    the fraction that passes for none). "decreasing" and "increasing" go along the instances if there are several
+    and one algorithm, gap or ratio, else along the algorithms.
     """
     relation, where = claim["relation"], claim["id"]
     if relation not in RELATIONS:
         raise BadInput(f"claim {where}: relation = {relation!r}, must be one of {', '.join(RELATIONS)}")
     if relation == "equal" and not 0 < claim.get("margin", 0) < 1:
         raise BadInput(f"claim {where}: margin = {claim.get('margin')!r}, must be a number in (0, 1)")
+    rows = [_lefts(claim, instance) for instance in _list(claim["instance"])]
+    if relation in ("decreasing", "increasing"):
+        sign = +1 if relation == "decreasing" else -1
+        lines = list(zip(*rows, strict=True)) if len(rows) > 1 and len(rows[0]) == 1 else rows
+        return [Check(a, sign, 1.0, b) for line in lines for a, b in itertools.pairwise(line)]
     checks = []
-    for instance in _list(claim["instance"]):
-        if "gap" in claim:
-            lefts = [Quantity(instance, *claim["gap"])]
+    for left in itertools.chain.from_iterable(rows):
+        rights: list[Quantity | float]
+        if "value" in claim:
+            rights = [float(v) for v in _list(claim["value"])]
+        elif "against" in claim:
+            rights = [Quantity(left.instance, name) for name in _list(claim["against"])]
         else:
-            lefts = [Quantity(instance, name) for name in _list(claim["algorithm"])]
-        if relation == "decreasing":
-            checks += [Check(a, +1, 1.0, b) for a, b in itertools.pairwise(lefts)]
-            continue
-        for left in lefts:
-            if "against" in claim:
-                rights = [Quantity(instance, name) for name in _list(claim["against"])]
-            else:
-                rights = [left._replace(instance=claim["against_instance"])]
-            checks += _compared(claim, left, rights)
+            rights = [left._replace(instance=claim["against_instance"])]
+        checks += _compared(claim, left, rights)
     return checks
 
 
-def _compared(claim: Mapping[str, Any], left: Quantity, rights: list[Quantity]) -> list[Check]:
+def _lefts(claim: Mapping[str, Any], instance: str) -> list[Quantity]:
+    if "gap" in claim:
+        first, second = claim["gap"]
+        return [Quantity(instance, first, minus=second)]
+    if "ratio" in claim:
+        first, second = claim["ratio"]
+        return [Quantity(instance, first, over=second)]
+    return [Quantity(instance, name) for name in _list(claim["algorithm"])]
+
+
+def _compared(claim: Mapping[str, Any], left: Quantity, rights: Sequence[Quantity | float]) -> list[Check]:
     relation = claim["relation"]
     if relation == "between":
         low, high = rights
@@ -104,38 +114,49 @@ def judge(
     *,
     confidence: float = statistics.CONFIDENCE,
     timing_noise: float = 1.5,
+    others: int = 0,
 ) -> list[dict[str, Any]]:
     """Return the claims with their checks and verdicts.
 
     Args:
-      claims: tables as `checks_of` reads them, with `id`, `text` and `source`; `quantity` is "regret"
-        (default, at the last checkpoint or `at`), "time" (per arm and round) or "guarantee" (the constant of
-        log t in the regret bound of the distance that `algorithm` then names). A claim on instances that
-        `results` lacks is left out.
+      claims: tables as `checks_of` reads them, with `id`, `text` and `source`. `quantity` is "regret" (default
+        of a fixed horizon; at the last checkpoint or `at`), "time" (per arm and round) or "guarantee" (the
+        constant of log t in the regret bound of the distance that `algorithm` then names); or, of runs that
+        stop, "samples" (default), "pulls" or "share" of the arm `arm`, or "error", the rate, against a `value`.
+        A claim on cells that `results` lacks is left out.
       results: what we measured.
-      confidence: with which all intervals on regret hold together.
+      confidence: with which all intervals hold together.
       timing_noise: two times whose ratio is within this factor of the claimed one are not told apart.
+      others: number of intervals beside these that shall hold together with them.
 
     Returns:
       One table a claim: what it says, `checks` with difference and interval, and `verdict`.
     """
-    have = {r.instance for r in results}
-    claims = [c for c in claims if {*_list(c["instance"]), c.get("against_instance")} <= have | {None}]
-    family = sum(len(checks_of(c)) for c in claims if c.get("quantity", "regret") == "regret")
-    level = statistics.bonferroni(confidence, family)
+    known = QUANTITIES[results[0].kind]
+    claims = [{"quantity": known[0]} | dict(claim) for claim in claims]
+    for claim in claims:
+        if claim["quantity"] not in known:
+            raise BadInput(f"claim {claim['id']}: quantity = {claim['quantity']!r}, must be one of {', '.join(known)}")
+    claims = [claim for claim in claims if _measured(claim, results)]
+    level = statistics.bonferroni(confidence, intervals(claims) + others)
     judged = []
     for claim in claims:
-        quantity = claim.get("quantity", "regret")
-        if quantity == "regret":
-            checks = [_judge_regret(check, results, claim.get("at"), level) for check in checks_of(claim)]
-        elif quantity in QUANTITIES:
-            measure = _time if quantity == "time" else _guarantee
-            noise = timing_noise if quantity == "time" else 1.0
-            checks = [_judge_ratio(check, measure, results, noise) for check in checks_of(claim)]
-        else:
-            raise BadInput(f"claim {claim['id']}: quantity = {quantity!r}, must be one of {', '.join(QUANTITIES)}")
+        checks = [_judge(check, claim, results, level, timing_noise) for check in checks_of(claim)]
         judged.append({**claim, "checks": checks, "verdict": together([c["verdict"] for c in checks])})
     return judged
+
+
+def intervals(claims: Sequence[Mapping[str, Any]]) -> int:
+    """Return how many intervals the claims need."""
+    return sum(len(checks_of(claim)) for claim in claims if claim["quantity"] in WITH_INTERVAL)
+
+
+def _measured(claim: Mapping[str, Any], results: ResultSet) -> bool:
+    sides = [q for check in checks_of(claim) for q in (check.left, check.right) if isinstance(q, Quantity)]
+    if claim["quantity"] == "guarantee":  # of distances, which are no cells
+        return {q.instance for q in sides} <= {r.instance for r in results}
+    cells = {(q.instance, name) for q in sides for name in (q.algorithm, q.minus, q.over) if name}
+    return cells <= {(r.instance, r.algorithm) for r in results}
 
 
 def together(verdicts: Sequence[str]) -> str:
@@ -172,26 +193,33 @@ def judge_published(entry: Mapping[str, Any], result: Any) -> dict[str, Any] | N
     return {"published": published | {"low": theirs.low, "high": theirs.high}, "verdict": verdict}
 
 
-def _judge_regret(check: Check, results: ResultSet, at: int | None, level: float) -> dict[str, Any]:
-    left, right = (_regret(q, results, at) for q in (check.left, check.right))
-    runs = min(len(left), len(right))
+def _judge(
+    check: Check, claim: Mapping[str, Any], results: ResultSet, level: float, timing_noise: float
+) -> dict[str, Any]:
+    quantity, left, right = claim["quantity"], check.left, check.right
+    if quantity in measures.MEANS:
+        place = {"at": claim.get("at"), "arm": claim.get("arm")}
+        ours = measures.sample(quantity, left, results, **place)
+        other = measures.sample(quantity, right, results, **place) if isinstance(right, Quantity) else right
+        return _decided(check, measures.difference(ours, check.factor, other, level), level)
+    if isinstance(right, Quantity) == (quantity == "error") or left.minus or left.over:
+        raise BadInput(f"claim {claim['id']}: {check}: an error rate is compared with `value`, time and guarantee not")
+    if quantity == "error":
+        rate = results[left.instance, left.algorithm].error(level)
+        bound = check.factor * float(right)  # pyright: ignore[reportArgumentType]
+        shifted = rate and statistics.Interval(rate.value - bound, rate.se, rate.low - bound, rate.high - bound)
+        return _decided(check, shifted, level)
+    measure, noise = (_time, timing_noise) if quantity == "time" else (_guarantee, 1.0)
+    return _judge_ratio(check, measure, results, noise)
+
+
+def _decided(check: Check, interval: statistics.Interval | None, level: float) -> dict[str, Any]:
     table: dict[str, Any] = {"statement": str(check)}
-    if runs < 2:
+    if interval is None:
         return table | {"verdict": "undecided"}
-    # Run r of every cell has the chance of (seed, r), so that these differences are independent over r.
-    interval = statistics.student_of(left[:runs] - check.factor * right[:runs], level)
-    numbers = {"difference": interval.value, "low": interval.low, "high": interval.high, "confidence": level}
+    ends = {name: value for name in ("low", "high") if np.isfinite(value := getattr(interval, name))}
+    numbers = {"difference": interval.value, **ends, "confidence": level}
     return table | numbers | {"verdict": side(interval.low, interval.high, check.sign)}
-
-
-def _regret(quantity: Quantity, results: ResultSet, at: int | None) -> np.ndarray:
-    """Regret per run, float64[runs]."""
-    result = results[quantity.instance, quantity.algorithm]
-    column = -1 if at is None else result.at(at)
-    regret = result.arrays["regret"][:, column].astype(np.float64)
-    if not quantity.minus:
-        return regret
-    return regret - _regret(Quantity(quantity.instance, quantity.minus), results, at)
 
 
 def _judge_ratio(check: Check, measure: Any, results: ResultSet, noise: float) -> dict[str, Any]:
@@ -227,10 +255,6 @@ def _guarantee(quantity: Quantity, results: ResultSet) -> float:
         distance = np.asarray(DISTANCES[quantity.algorithm](jax.numpy.asarray(mu), jax.numpy.asarray(best)))
     worse = mu < mu.max()
     return float(np.sum((best - mu)[worse] / distance[worse]))
-
-
-def _text(quantity: Quantity) -> str:
-    return f"({quantity.algorithm} - {quantity.minus})" if quantity.minus else quantity.algorithm
 
 
 def _list(value: Any) -> list[Any]:

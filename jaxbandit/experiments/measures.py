@@ -1,0 +1,97 @@
+"""What a claim measures of cells, run by run: regret, samples, pulls of an arm, and differences or ratios of them."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxbandit.experiments import statistics
+from jaxbandit.experiments.arguments import BadInput
+from jaxbandit.experiments.result_stopping import StoppingResult
+
+MEANS = ("regret", "samples", "pulls", "share")  # quantities that are means over runs
+
+
+class Quantity(NamedTuple):
+    """Something a claim compares: an algorithm on an instance, or the gap between two, or the ratio of two."""
+
+    instance: str
+    algorithm: str
+    minus: str = ""  # the second of a gap
+    over: str = ""  # the second of a ratio
+
+    def __str__(self) -> str:
+        if self.minus:
+            return f"({self.algorithm} - {self.minus})"
+        return f"({self.algorithm} / {self.over})" if self.over else self.algorithm
+
+
+class Sample(NamedTuple):
+    """A value a run. Where runs are censored, the true mean is only known to lie `above` or `below` theirs."""
+
+    values: np.ndarray  # float64[runs]
+    above: bool = False
+    below: bool = False
+
+
+def sample(what: str, quantity: Quantity, results: Any, *, at: int | None = None, arm: int | None = None) -> Sample:
+    """Return what a cell, a gap or a ratio measures in each run.
+
+    Args:
+      what: one of MEANS: regret at round `at`, samples, pulls of arm `arm`, or its share of the run's samples.
+      quantity: the cell or the two cells. A ratio is of two means, so that its values are the ratio and each run's
+        part in its error (the delta method): their mean is the ratio, and their spread gives its standard error.
+      results: a ResultSet.
+      at: a checkpoint; default: the last.
+      arm: an arm, from 0.
+    """
+    first = _one(what, results[quantity.instance, quantity.algorithm], at, arm)
+    if not (quantity.minus or quantity.over):
+        return first
+    second = _one(what, results[quantity.instance, quantity.minus or quantity.over], at, arm)
+    runs = min(len(first.values), len(second.values))
+    a, b = first.values[:runs], second.values[:runs]
+    above, below = first.above or second.below, first.below or second.above
+    if quantity.minus:
+        return Sample(a - b, above, below)
+    ratio = a.mean() / b.mean()
+    return Sample(ratio + (a - ratio * b) / b.mean(), above, below)
+
+
+def difference(left: Sample, factor: float, right: Sample | float, confidence: float) -> statistics.Interval | None:
+    """Return the interval of mean(left) - factor mean(right), factor > 0; None with fewer than two pairs of runs.
+
+    Run r of every cell has the chance of (seed, r), so that these differences are independent over r.
+    """
+    if not isinstance(right, Sample):
+        right = Sample(np.full(len(left.values), float(right)))
+    runs = min(len(left.values), len(right.values))
+    if runs < 2:
+        return None
+    interval = statistics.student_of(left.values[:runs] - factor * right.values[:runs], confidence)
+    if left.below or right.above:
+        interval = interval._replace(low=-np.inf)
+    if left.above or right.below:
+        interval = interval._replace(high=np.inf)
+    return interval
+
+
+def _one(what: str, result: Any, at: int | None, arm: int | None) -> Sample:
+    if what == "regret":
+        column = -1 if at is None else result.at(at)
+        return Sample(result.arrays["regret"][:, column].astype(np.float64))
+    return stopping(what, result, arm)
+
+
+def stopping(what: str, result: StoppingResult, arm: int | None = None) -> Sample:
+    """Return samples, or pulls or share of an arm, of a cell whose runs stop. Runs without a stopping time spoil it."""
+    samples = result.samples()
+    if len(samples) < result.runs:
+        return Sample(np.zeros(0))
+    if what == "samples":
+        return Sample(samples, above=result.censored > 0)
+    if arm is None or not 0 <= arm < result.arrays["pulls"].shape[1]:
+        raise BadInput(f"{what} of {result.instance}/{result.algorithm}: arm = {arm}, must be one of its arms, from 0")
+    pulls = result.arrays["pulls"][:, arm].astype(np.float64)
+    if what == "share":  # of a censored run nothing is known of the share that it would have had
+        return Sample(pulls / result.arrays["samples"], above=result.censored > 0, below=result.censored > 0)
+    return Sample(pulls, above=result.censored > 0)

@@ -1,0 +1,174 @@
+"""Reproduction of papers whose experiments stop by themselves: one experiment a figure, published numbers beside ours.
+
+In such a paper's TOML [paper.figures.NAME] is a table (see Figure): its instances, algorithms and runs are an
+experiment of their own, in the directory of its name. A figure or table `within` another shows some of that one's
+cells.
+"""
+
+import dataclasses
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from jaxbandit.experiments import files, published, statistics, verdict
+from jaxbandit.experiments.arguments import BadInput
+from jaxbandit.experiments.report import number
+from jaxbandit.experiments.result import ResultSet, summary
+from jaxbandit.experiments.result_stopping import StoppingResult
+from jaxbandit.experiments.tables import align
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure or a table of a paper, as its TOML has it."""
+
+    name: str
+    title: str
+    instances: Sequence[str]
+    algorithms: Sequence[str]
+    runs: int = 0  # each; 0: those of the figure that it is within
+    quick: int = 0
+    within: str = ""
+    draw: Literal["sweep", "pulls", "each"] = "each"  # mean samples along the instances; pulls; what `run` draws
+    axis: str = ""  # of a sweep: its label, and the instances' places on it
+    at: Sequence[float] = ()
+
+
+def figures_of(paper: Mapping[str, Any]) -> dict[str, Figure]:
+    """Return the figures of the table [paper] by name; BadInput where two run one cell."""
+    figures = {name: Figure(name=name, **table) for name, table in paper["figures"].items()}
+    owners: dict[tuple[str, str], str] = {}
+    for figure in figures.values():
+        for cell in itertools.product(figure.instances, figure.algorithms):
+            if not figure.within and owners.setdefault(cell, figure.name) != figure.name:
+                raise BadInput(f"figures.{figure.name}: {'/'.join(cell)} is one of figures.{owners[cell]}; use within")
+    return figures
+
+
+def experiments(
+    figures: Mapping[str, Figure], target: str = "", *, quick: bool = False, runs: int | None = None
+) -> tuple[list[Figure], list[Figure]]:
+    """Return the figures to run, with their `runs` settled, and those to show.
+
+    Args:
+      figures: of the paper.
+      target: one of them alone; default: all. One that is within another is then run by itself.
+      quick: their quick runs.
+      runs: instead of either.
+    """
+    if target and target not in figures:
+        raise BadInput(f"reproduce: figure = {target!r}, must be one of {', '.join(figures)}")
+    shown = [f for f in figures.values() if not target or target in (f.name, f.within)]
+    run = [f for f in shown if f.name == target or not (target or f.within)]
+
+    def settled(figure: Figure) -> Figure:
+        source = figures[figure.within] if figure.within else figure
+        return dataclasses.replace(figure, runs=runs or (source.quick if quick else source.runs))
+
+    return [settled(f) for f in run], shown
+
+
+def experiment(data: Mapping[str, Any], figure: Figure) -> dict[str, Any]:
+    """Return the experiment of a figure: of the paper's one its cells and its runs."""
+    name = f"{data['name']}-{figure.name}"
+    part = {key: value for key, value in data.items() if key != "quick"} | {"name": name, "runs": figure.runs}
+    for key, wanted in (("instance", figure.instances), ("algorithm", figure.algorithms)):
+        tables = {table["name"]: table for table in data[key]}
+        part[key] = [tables[name] for name in wanted]
+    return part
+
+
+def cells(figure: Figure, results: ResultSet) -> list[StoppingResult]:
+    """Return the results that a figure shows, in its order."""
+    return [results[i, a] for i in figure.instances for a in figure.algorithms]
+
+
+def assess(results: ResultSet, paper: Mapping[str, Any], shown: Sequence[Figure]) -> dict[str, Any]:
+    """Return the summary of `results` with what `paper` says: `published`, `claims`, `untested`, `figures`."""
+    claims, confidence = paper.get("claim", []), paper["confidence"]
+    theirs = published.numbers(paper.get("published", []), results)
+    judged = verdict.judge(claims, results, confidence=confidence, others=len(theirs))
+    checks = verdict.intervals(judged)
+    level = statistics.bonferroni(confidence, checks + len(theirs))
+    beside = [published.judge(n, results[n["instance"], n["algorithm"]], level) for n in theirs]
+    first = results[0]
+    content = summary(
+        results.name,
+        first.kind,
+        first.seed,
+        first.precision,
+        results,
+        paper={key: paper[key] for key in ("title", "authors", "year", "url", "confidence")},
+        figures=[dataclasses.asdict(figure) for figure in shown],
+        published=beside,
+        claims=judged,
+        untested=list(paper.get("untested", [])),
+    )
+    totals = {(e["instance"], e["algorithm"]): e for e in beside if e["quantity"] == "samples"}
+    for cell, result in zip(content["cells"], results, strict=True):
+        if "pulls" in cell and result.runs > 1:
+            pulls = result.arrays["pulls"].astype(np.float64)
+            interval = statistics.student(pulls.mean(axis=0), pulls.var(axis=0, ddof=1), result.runs)
+            cell["pulls"] |= {"low": interval.low, "high": interval.high}
+        if (entry := totals.get((result.instance, result.algorithm))) is not None:
+            kept = {k: v for k, v in entry.items() if k not in ("instance", "algorithm", "verdict")}
+            cell |= {"published": kept, "verdict": entry["verdict"]}
+    return files.plain(content)
+
+
+def table(content: Mapping[str, Any], figure: Mapping[str, Any]) -> str:
+    """Return a figure of a summary as text."""
+    rows = [c for c in content["cells"] if c["instance"] in figure["instances"]]
+    rows = [c for c in rows if c["algorithm"] in figure["algorithms"]]
+    beside = {(e["instance"], e["algorithm"], e["quantity"], e.get("arm")): e for e in content["published"]}
+    lines = _pulls_table(rows, beside) if figure["draw"] == "pulls" else _samples_table(rows, beside)
+    counts = " or ".join(f"{runs:,}" for runs in sorted({row["runs"] for row in rows}))
+    return f"{figure['title']}; {counts} runs\n{lines}"
+
+
+def _samples_table(rows: Sequence[Mapping[str, Any]], beside: Mapping[Any, Mapping[str, Any]]) -> str:
+    lines = [("instance", "algorithm", "mean samples", "95 % interval", "error", "95 % interval", "", "published", "")]
+    for row in rows:
+        samples, error = row.get("samples", {}), row.get("error", {})
+        mean = samples.get("mean", samples.get("restricted_mean"))
+        censored = row["outcomes"].get("max_rounds", 0)
+        lines.append(
+            (
+                row["instance"],
+                row["algorithm"],
+                "" if mean is None else "> " * (censored > 0) + number(mean),
+                f"[{number(samples['low'])}, {number(samples['high'])}]" if "low" in samples else "",
+                f"{error['rate']:.4f}" if error else "",
+                f"[{error['low']:.4f}, {error['high']:.4f}]" if error else "",
+                f"{censored:,} censored" if censored else "",
+                *_theirs(beside.get((row["instance"], row["algorithm"], "samples", None))),
+            )
+        )
+    return _aligned(lines)
+
+
+def _pulls_table(rows: Sequence[Mapping[str, Any]], beside: Mapping[Any, Mapping[str, Any]]) -> str:
+    lines = [("instance", "algorithm", "arm", "mean pulls", "95 % interval", "share", "published", "")]
+    for row in rows:
+        pulls = row["pulls"]
+        means = pulls.get("mean", pulls.get("restricted_mean"))
+        for arm, mean in enumerate(means):
+            interval = f"[{number(pulls['low'][arm])}, {number(pulls['high'][arm])}]" if "low" in pulls else ""
+            entry = beside.get((row["instance"], row["algorithm"], "pulls", arm))
+            share = f"{100 * mean / sum(means):.2f} %"
+            lines.append((row["instance"], row["algorithm"], str(arm), number(mean), interval, share, *_theirs(entry)))
+    return _aligned(lines)
+
+
+def _theirs(entry: Mapping[str, Any] | None) -> tuple[str, str]:
+    return ("", "") if entry is None else (number(entry["value"]), entry["verdict"])
+
+
+def _aligned(lines: Sequence[tuple[str, ...]]) -> str:
+    """Align the columns that hold something, numbers to the right."""
+    kept = [column for column in zip(*lines, strict=True) if any(column[1:])]
+    right = [i for i, column in enumerate(kept) if column[0] not in ("instance", "algorithm", "")]
+    return align(list(zip(*kept, strict=True)), right)
