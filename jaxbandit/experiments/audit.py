@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from jaxbandit.experiments.arguments import wrong
 from jaxbandit.experiments.sequential import confidence_sequence
+from jaxbandit.experiments.statistics import bonferroni
 
 VIOLATES = "violates"
 CONSISTENT = "consistent with delta"
@@ -96,7 +97,7 @@ def judge(errors: int, unjudged: int, runs: int, delta: float, limits: Limits, c
       limits: the confidence, and when a factor is known well enough.
       cells: cells of the table whose statements shall hold together (Bonferroni).
     """
-    level = 1 - (1 - limits.confidence) / cells
+    level = bonferroni(limits.confidence, cells)
     right = confidence_sequence(errors, runs, level)
     false = confidence_sequence(errors + unjudged, runs, level)
     low, high = right.low, false.high

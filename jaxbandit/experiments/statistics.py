@@ -1,4 +1,4 @@
-"""Intervals and multiplicity: the only file that turns samples into confidence statements.
+"""Intervals and multiplicity: what turns samples of a fixed size into confidence statements.
 
 Student intervals for means (the mean of many runs is close to normal; with few runs the t quantile pays for
 the estimated variance), Clopper and Pearson (1934) for rates, Welch (1947) for two means of unequal variance.
