@@ -1,8 +1,12 @@
 """Least l1 norm: w* = argmin ||w||_1 subject to sum_a w_a x_a = y (Xu, Honda, Sugiyama 2017, equation 11).
 
 Two ways: HiGHS for concrete features, once for all pairs of arms, and for traced ones a primal-dual interior point
-method (Mehrotra 1992) with a fixed number of steps. ||w*||_1^2 is the least of y' A(p)^-1 y over designs p, attained at
-p = |w*| / ||w*||_1 (Elfving 1952). The dual is: maximise y'u subject to |x_a' u| <= 1 for every arm.
+method (Mehrotra 1992) with a fixed number of steps. The dual is: maximise y'u subject to |x_a'u| <= 1 for every arm.
+||w*||_1^2 is the least of y' A(p)^-1 y over designs p, attained at p = |w*| / ||w*||_1 (Elfving 1952).
+Differs from Mehrotra: the start is feasible, and a ridge keeps the normal matrix positive. At an optimum with fewer
+than d positive weights (x_i - x_j = 1 x_i - 1 x_j is the common one) its least eigenvalue is of the order of the
+squared duality gap beside the largest, lost in rounding; what the ridge stops are moves of u within the dual's optimal
+face, where no move is needed. The last iterate says which weights are 0; the others solve the equations exactly.
 """
 
 from typing import Any, NamedTuple
@@ -10,15 +14,18 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.linalg import solve_triangular
+from jax.lax import linalg
 from scipy.optimize import linprog
 
 from jaxbandit import checks
+from jaxbandit.solvers.span import coordinates, span
 from jaxbandit.types import Array
+
+_RIDGE = 10  # times the unit of rounding and the largest diagonal entry
 
 
 class Representation(NamedTuple):
-    """y as a combination of features, and how good it is."""
+    """A vector as a combination of features, and how good it is."""
 
     weights: Array  # float[K], exactly 0 off the support
     value: Array  # float[], their l1 norm
@@ -26,92 +33,147 @@ class Representation(NamedTuple):
 
 
 def l1_table(features: Any) -> np.ndarray:
-    """Return float64[K, K, K], table[i, j] = w* for y = x_i - x_j, of concrete features float[K, d]."""
+    """Return float64[K, K, K], table[i, j] = w* for x_i - x_j, so that table[j, i] = -table[i, j].
+
+    Args:
+      features: float[K, d], concrete. They need not span R^d: a difference of features is always in their span.
+
+    Raises:
+      ValueError: features that are not finite numbers in two axes.
+    """
     features = checks.array("l1_table", "features", features, ndim=2)
     num_arms = features.shape[0]
-    table = np.zeros((num_arms, num_arms, num_arms))
-    if np.linalg.matrix_rank(features) == num_arms:  # one representation each
-        identity = np.eye(num_arms)
-        return identity[:, None] - identity[None]
-    both = np.hstack([features.T, -features.T])
-    for i in range(num_arms):
-        for j in range(i + 1, num_arms):
-            solved = linprog(np.ones(2 * num_arms), A_eq=both, b_eq=features[i] - features[j], method="highs")
-            if solved.status != 0:
-                raise ValueError(f"l1_table: HiGHS: {solved.message}")
-            table[i, j] = solved.x[:num_arms] - solved.x[num_arms:]
+    table = np.eye(num_arms)[:, None] - np.eye(num_arms)[None]
+    if np.linalg.matrix_rank(features) < num_arms:
+        for i, j in np.argwhere(np.triu(~_simple(features), 1)):
+            table[i, j] = _solve(features, features[i] - features[j])
             table[j, i] = -table[i, j]
     return table
 
 
-def l1_representation(features: Array, target: Array, *, steps: int = 20) -> Representation:
+def _simple(features: np.ndarray) -> np.ndarray:
+    """bool[K, K]: a dual point proves that x_i - x_j has the one optimal representation 1 x_i - 1 x_j.
+
+    The point is the shortest u with x_i'u = 1 and x_j'u = -1; every other |x_a'u| must be below 1.
+    """
+    gram = features @ features.T
+    norm = np.diagonal(gram)
+    determinant = norm[:, None] * norm - gram**2
+    independent = determinant > 1e-9 * norm[:, None] * norm
+    scale = np.where(independent, determinant, 1.0)
+    first, second = (norm[None] + gram) / scale, -(norm[:, None] + gram) / scale  # u = first x_i + second x_j
+    reach = np.abs(first[..., None] * gram[:, None] + second[..., None] * gram[None])
+    arms = np.arange(len(features))
+    own = (arms == arms[:, None, None]) | (arms == arms[None, :, None])
+    return independent & np.all(own | (reach < 1 - 1e-9), -1)
+
+
+def _solve(features: np.ndarray, target: np.ndarray) -> np.ndarray:
+    size = np.sqrt(target @ target)  # HiGHS has absolute tolerances
+    if size == 0:
+        return np.zeros(len(features))
+    both = np.hstack([features.T, -features.T])
+    solved = linprog(np.ones(both.shape[1]), A_eq=both, b_eq=target / size, method="highs-ds")
+    if solved.status:
+        raise ValueError(f"l1_table: {' '.join(solved.message.split())}")
+    weights = solved.x[: len(features)] - solved.x[len(features) :]
+    support = np.abs(weights) > 1e-9 * np.abs(weights).sum()
+    exact = np.zeros(len(features))
+    exact[support] = np.linalg.lstsq(features[support].T, target, rcond=None)[0]
+    return exact
+
+
+class _Iterate(NamedTuple):
+    """Weights up - down, and a dual point u with |x_a'u| < 1."""
+
+    up: Array  # float[K] > 0
+    down: Array  # float[K] > 0
+    dual: Array  # float[r]
+
+
+def l1_representation(features: Array, target: Array, *, steps: int = 12) -> Representation:
     """Return the representation of `target` by the features with the least l1 norm.
 
+    Where several are optimal: one in the middle of them, so that equal arms have equal weights.
+
     Args:
-      features: float[K, d], traced, spanning R^d.
-      target: float[d], traced.
-      steps: static.
+      features: float[K, d], traced. They need not span R^d. Vmapped over targets alone, one decomposition serves all.
+      target: float[d], traced. Outside the span of the features: value and bound are inf.
+      steps: static, >= 1. 10 reached a relative gap of 1e-14 on all random features tried.
+
+    Returns:
+      Representation; value - bound is the duality gap.
     """
-    num_arms = features.shape[0]
-    unit = jnp.finfo(features.dtype).eps
-    size = jnp.sqrt(jnp.sum(target**2))
-    target = target / jnp.where(size > 0, size, 1.0)
+    basis = span(features)
+    x = basis.rows
+    y, inside = (a[0] for a in coordinates(basis, target[None]))
+    size = jnp.sqrt(jnp.sum(y**2))
+    y = y / jnp.where(size > 0, size, 1.0)
+    unit = jnp.finfo(x.dtype).eps
+    ridge = jnp.where(basis.kept, _RIDGE * unit, 1.0)
 
-    def normal(scaling: Array):
-        matrix = (features.T * scaling[None]) @ features
-        matrix += unit * jnp.trace(matrix) / features.shape[1] * jnp.eye(features.shape[1], dtype=features.dtype)
-        factor = jnp.linalg.cholesky(matrix)
+    def factorise(scaling: Array) -> Array:
+        normal = (x.T * scaling[None]) @ x
+        normal += jnp.diag(ridge * jnp.max(jnp.diagonal(normal)))
+        return linalg.cholesky(normal, symmetrize_input=False)
 
-        def solve(right_side: Array) -> Array:
-            half = solve_triangular(factor, right_side, lower=True)
-            return solve_triangular(factor.T, half, lower=False)
+    def solve(factor: Array, right_side: Array) -> Array:
+        half = linalg.triangular_solve(factor, right_side[:, None], left_side=True, lower=True)
+        return linalg.triangular_solve(factor, half, left_side=True, lower=True, transpose_a=True)[:, 0]
 
-        return solve
+    def step(_: int, it: _Iterate) -> _Iterate:
+        reach = x @ it.dual
+        low, high = 1 - reach, 1 + reach
+        ratio_up, ratio_down = it.up / low, it.down / high
+        factor = factorise(ratio_up + ratio_down)
+        duality = (it.up @ low + it.down @ high) / (2 * x.shape[0])
 
-    def ratio(value: Array, change: Array) -> Array:
-        return jnp.min(jnp.where(change < 0, -value / jnp.where(change < 0, change, -1.0), jnp.inf))
+        def direction(centre_up: Array, centre_down: Array) -> tuple[Array, Array, Array, Array]:
+            """Newton's step to up * low = centre_up, down * high = centre_down and x'(up - down) = y."""
+            fixed_up, fixed_down = centre_up / low, centre_down / high
+            change = solve(factor, y - (fixed_up - fixed_down) @ x)
+            moved = x @ change
+            return fixed_up - it.up + ratio_up * moved, fixed_down - it.down - ratio_down * moved, change, moved
 
-    def step(_: int, carry):
-        up, down, u = carry
-        reach = features @ u
-        slack_up, slack_down = 1 - reach, 1 + reach
-        scaling = up / slack_up + down / slack_down
-        solve = normal(scaling)
-        residual = target - features.T @ (up - down)
-        duality = (up @ slack_up + down @ slack_down) / (2 * num_arms)
+        def lengths(up: Array, down: Array, moved: Array) -> tuple[Array, Array]:
+            primal = jnp.minimum(_room(it.up, up), _room(it.down, down))
+            return primal, jnp.minimum(_room(low, -moved), _room(high, moved))
 
-        def direction(centre_up: Array, centre_down: Array):
-            """With up * slack_up to become centre_up, both to first order."""
-            fixed_up, fixed_down = centre_up / slack_up - up, centre_down / slack_down - down
-            du = solve(residual - features.T @ (fixed_up - fixed_down))
-            moved = features @ du
-            return fixed_up + up / slack_up * moved, fixed_down - down / slack_down * moved, du, moved
+        nothing = jnp.zeros_like(reach)
+        up, down, _, moved = direction(nothing, nothing)
+        primal, dual = (jnp.minimum(length, 1.0) for length in lengths(up, down, moved))
+        after = (it.up + primal * up) @ (low - dual * moved) + (it.down + primal * down) @ (high + dual * moved)
+        centre = jnp.clip((after / (2 * x.shape[0] * duality)) ** 3, 1e-6, 1.0) * duality
+        up, down, change, moved = direction(centre + up * moved, centre - down * moved)
+        primal, dual = (jnp.minimum(0.995 * length, 1.0) for length in lengths(up, down, moved))
+        new = _Iterate(it.up + primal * up, it.down + primal * down, it.dual + dual * change)
+        going = (duality > 4 * unit) & jnp.isfinite(primal + dual + jnp.sum(change))
+        return jax.tree.map(lambda before, now: jnp.where(going, now, before), it, new)
 
-        def lengths(d_up: Array, d_down: Array, moved: Array):
-            primal = jnp.minimum(ratio(up, d_up), ratio(down, d_down))
-            return primal, jnp.minimum(ratio(slack_up, -moved), ratio(slack_down, moved))
-
-        zero = jnp.zeros_like(up)
-        d_up, d_down, du, moved = direction(zero, zero)
-        primal, dual = (jnp.minimum(a, 1.0) for a in lengths(d_up, d_down, moved))
-        after = (up + primal * d_up) @ (slack_up - dual * moved) + (down + primal * d_down) @ (
-            slack_down + dual * moved
-        )
-        centre = jnp.maximum((after / (2 * num_arms * duality)) ** 3 * duality, unit**2)
-        d_up, d_down, du, moved = direction(centre + d_up * moved, centre - d_down * moved)
-        primal, dual = (jnp.minimum(0.99 * a, 1.0) for a in lengths(d_up, d_down, moved))
-        new = (up + primal * d_up, down + primal * d_down, u + dual * du)
-        going = (duality > 4 * unit) & jnp.isfinite(primal + dual) & jnp.all(jnp.isfinite(new[2]))
-        return tuple(jnp.where(going, b, a) for a, b in zip(carry, new, strict=True))
-
-    least = features @ normal(jnp.ones_like(features[:, 0]))(target)
+    least = x @ y
     shift = jnp.max(jnp.abs(least)) / 2 + unit
-    up, down = jnp.maximum(least, 0.0) + shift, jnp.maximum(-least, 0.0) + shift
-    up, down, u = jax.lax.fori_loop(0, steps, step, (up, down, jnp.zeros_like(target)))
-    weights = up - down
-    weights = weights + features @ normal(jnp.abs(weights))(target - features.T @ weights) * jnp.abs(weights)
-    slack = 1 - jnp.abs(features @ u)
-    weights = jnp.where(jnp.abs(weights) > slack, weights, 0.0) * size
-    dual = size * (target @ u) / jnp.maximum(jnp.max(jnp.abs(features @ u)), 1.0)
+    it = _Iterate(jnp.maximum(least, 0.0) + shift, jnp.maximum(-least, 0.0) + shift, jnp.zeros_like(y))
+    it = jax.lax.fori_loop(0, steps, step, it)
+
+    inner = it.up - it.down
+    inner = inner + x @ (y - inner @ x)
+    weights = jnp.where(jnp.abs(inner) > 1 - jnp.abs(x @ it.dual), inner, 0.0)  # one of the two tends to 0
+    share, sign = jnp.abs(weights), jnp.sign(weights)
+    factor, dual = factorise(share), it.dual
+    for _ in range(3):  # on the support: x'w = y and x_a'u = sign w_a
+        weights = weights + share * (x @ solve(factor, y - weights @ x))
+        dual = dual + solve(factor, (share * (sign - x @ dual)) @ x)
+    exact = jnp.max(jnp.abs(weights @ x - y)) <= 1e3 * unit
+    weights = jnp.where(exact, weights, inner) * size
     value = jnp.sum(jnp.abs(weights))
-    return Representation(weights, value, jnp.minimum(dual, value))
+    bounds = [jnp.sum(y * u) / jnp.maximum(jnp.max(jnp.abs(x @ u)), 1.0) for u in (it.dual, dual)]
+    bound = size * jnp.where(bounds[1] > bounds[0], bounds[1], bounds[0])
+    return Representation(
+        weights, jnp.where(inside, value, jnp.inf), jnp.where(inside, jnp.minimum(bound, value), jnp.inf)
+    )
+
+
+def _room(value: Array, change: Array) -> Array:
+    """The longest step that keeps value + step * change non-negative."""
+    falls = change < 0
+    return jnp.min(jnp.where(falls, value / jnp.where(falls, -change, 1.0), jnp.inf))
