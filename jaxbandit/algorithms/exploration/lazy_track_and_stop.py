@@ -45,8 +45,8 @@ def lazy_track_and_stop(
     """Return Lazy Track-and-Stop, asymptotically optimal with few solutions of the optimal allocation.
 
     It stops when the smallest gap_i^2 / (2 sigma^2 ||x_best - x_i||^2 in V^-1) reaches beta, V = sum_a N_a x_a x_a'.
-    The basis is pulled first, so V >= c I with c = lambda_min(sum_{A_0} x_a x_a'). Hence V^-1 <= (1 + u) (V + u c I)^-1,
-    and the self-normalised bound proves beta = (1 + u) log(det(V / (u c) + I)^(1/2) / delta), free of ||theta||.
+    The basis is pulled first, so V >= c I, c = lambda_min(sum_{A_0} x_a x_a'), hence V^-1 <= (1 + u) (V + u c I)^-1;
+    then the self-normalised bound proves beta = (1 + u) log(det(V / (u c) + I)^(1/2) / delta), free of ||theta||.
 
     Args:
       features: float[num_arms, dim], finite, spanning all dimensions, traced; num_arms >= 2.
@@ -150,6 +150,7 @@ def lazy_track_and_stop(
         stop=stop,
         needs_refresh=needs_refresh,
         refresh=refresh,
+        verify=stop,  # it factorises the counts afresh
     )
 
 

@@ -115,6 +115,7 @@ def _static_design(
         stop=stop,
         block=block,
         update_block=update_block,
+        verify=stop,  # it factorises the counts afresh
     )
 
 

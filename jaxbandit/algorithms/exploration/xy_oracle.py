@@ -105,4 +105,5 @@ def xy_oracle(
         stop=stop,
         block=block,
         update_block=update_block,
+        verify=stop,  # it factorises the counts afresh
     )
