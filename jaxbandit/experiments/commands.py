@@ -104,6 +104,8 @@ class Reproduce:
     """Runs instead of the paper's."""
     horizon: int | None = None
     """Horizon instead of the paper's."""
+    data: Annotated[Path | None, arg(metavar="DIR")] = None
+    """Directory of the recorded data that a figure needs; without it such a figure is left out, and said so."""
     out: Annotated[Path | None, arg(metavar="DIR")] = None
     """Directory of the results."""
     json: bool = False
@@ -114,7 +116,8 @@ class Reproduce:
         from jaxbandit.experiments.paper import reproduce
 
         with _input():
-            found = reproduce(self.paper, quick=self.quick, runs=self.runs, horizon=self.horizon, out=self.out)
+            given = {"runs": self.runs, "horizon": self.horizon, "data_directory": self.data, "out": self.out}
+            found = reproduce(self.paper, quick=self.quick, **given)
         print(json_module.dumps(found.summary, allow_nan=False) if self.json else found.table())
         return _paths(found.figures, quiet=self.json)
 

@@ -2,7 +2,8 @@
 
 A paper's TOML is an experiment with one more table, [paper]: title, figures (name -> instances), quick
 settings, [[paper.claim]] (see verdict.py), [[paper.untested]], [[paper.published]] and [[paper.cost]]. Where
-runs stop by themselves, the figures are experiments of their own: see paper_stopping.py and published.py.
+runs stop by themselves, the figures are experiments of their own: see paper_stopping.py and published.py; they may
+have instances of their own (paper_data.py), and tables in which nothing is pulled stand beside them (complexity.py).
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,9 +13,9 @@ from typing import Any
 
 from jaxbandit.checks import nearest
 from jaxbandit.engine import storage
-from jaxbandit.experiments import figures, files, paper_figures, paper_stopping, verdict
+from jaxbandit.experiments import complexity, figures, files, paper_data, paper_figures, paper_stopping, verdict
 from jaxbandit.experiments.arguments import BadInput
-from jaxbandit.experiments.result import ResultSet, load, summary
+from jaxbandit.experiments.result import SCHEMA, ResultSet, load, summary, versions
 from jaxbandit.experiments.tables import align
 
 
@@ -46,6 +47,7 @@ def reproduce(
     quick: bool = False,
     runs: int | None = None,
     horizon: int | None = None,
+    data_directory: str | Path | None = None,
     progress: bool | None = True,
     workers: int | None = None,
     tile: int | None = None,
@@ -58,6 +60,7 @@ def reproduce(
       quick: the paper's quick settings, fewer runs: wider intervals, more claims undecided.
       runs: number of runs instead of the paper's (or quick's).
       horizon: rounds a run instead of the paper's; of a fixed horizon only.
+      data_directory: where recorded data lie that a figure needs; without it such a figure is left out, and said so.
       progress: as for `run_experiment`, like workers and tile.
 
     Returns:
@@ -77,8 +80,15 @@ def reproduce(
         if horizon is not None:
             raise BadInput(f"reproduce: horizon = {horizon}: only for a fixed horizon; leave it out")
         figure = target.partition("/")[2]
-        run, shown = paper_stopping.experiments(paper_stopping.figures_of(paper), figure, quick=quick, runs=runs)
-        return _reproduce_stopping(data, paper, source, directory, run, shown, options)
+        missing = paper_data.add_instances(data, paper, None if data_directory is None else Path(data_directory))
+        known, skipped = paper_data.split(paper_stopping.figures_of(paper), missing, figure)
+        tables = complexity.evaluate(paper, directory, target=figure, quick=quick, runs=runs, workers=workers)
+        if tables and figure:
+            run, shown = [], []
+        else:
+            run, shown = paper_stopping.experiments(known, figure, quick=quick, runs=runs)
+        more = {"complexity": tables, "skipped": skipped}
+        return _reproduce_stopping(data, paper, source, directory, run, shown, more, options)
     given = {"runs": runs, "horizon": horizon}
     data |= (paper["quick"] if quick else {}) | {key: value for key, value in given.items() if value is not None}
     marks = [entry["at"] for entry in paper.get("published", []) if entry["at"] < data["horizon"]]
@@ -101,21 +111,33 @@ def _reproduce_stopping(
     directory: Path,
     run: Sequence[paper_stopping.Figure],
     shown: Sequence[paper_stopping.Figure],
+    more: Mapping[str, Any],
     options: Mapping[str, Any],
 ) -> Reproduction:
     from jaxbandit.experiments.run import run_experiment
     from jaxbandit.experiments.spec import parse
 
-    parts = [parse(paper_stopping.experiment(data, figure), source) for figure in run]
+    parts = [parse(paper_data.tell(paper_stopping.experiment(data, figure)), source) for figure in run]
     for figure, part in zip(run, parts, strict=True):
         run_experiment(part, directory / figure.name, **options)
     loaded = [load(directory / figure.name) for figure in run]
     results = ResultSet(data["name"], tuple(result for part in loaded for result in part))
-    content = paper_stopping.assess(results, paper, shown)
+    content = paper_stopping.assess(results, paper, shown) if run else _without_cells(data, paper)
+    content["claims"] += complexity.judge(paper.get("share", []), more["complexity"])
+    content |= {key: value for key, value in more.items() if value}
     files.write_json(directory / "summary.json", content)
     found = Reproduction(directory, tuple(paper_figures.write(shown, results, content, directory)), content)
     storage.write_bytes(directory / "tables.txt", f"{found.table()}\n".encode())
     return found
+
+
+def _without_cells(data: Mapping[str, Any], paper: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the summary of a reproduction in which nothing is pulled."""
+    about = {key: paper[key] for key in ("title", "authors", "year", "url", "confidence")}
+    head = {"schema": SCHEMA} | {key: data[key] for key in ("name", "kind", "seed")}
+    head |= {key: value for key, value in versions().items() if key in ("jaxbandit", "jax")}
+    empty = {"cells": [], "figures": [], "published": [], "claims": [], "untested": []}
+    return files.plain({**head, "devices": [], "precision": "float64", "paper": about, **empty})
 
 
 def assess(results: ResultSet, paper: Mapping[str, Any]) -> dict[str, Any]:
@@ -175,7 +197,8 @@ def report(content: Mapping[str, Any]) -> str:
     parts = [f"{paper['title']} ({paper['year']})\n{paper['url']}"]
     if content["kind"] == "identify":
         tables = [paper_stopping.table(content, figure) for figure in content["figures"]]
-        return "\n\n".join([*parts, *tables, _claims_table(content)])
+        tables += [complexity.text(table) for table in content.get("complexity", [])]
+        return "\n\n".join([*parts, *tables, *content.get("skipped", []), _claims_table(content)])
     for instance in dict.fromkeys(cell["instance"] for cell in content["cells"]):
         parts.append(_regret_table(instance, [c for c in content["cells"] if c["instance"] == instance]))
     parts.append(_claims_table(content))

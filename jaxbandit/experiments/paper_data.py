@@ -1,0 +1,85 @@
+"""Instances of a paper that only its figures have: of recorded data, from a directory that the user names, or with m.
+
+[[paper.instance]] is an [[instance]] with more keys: `files`, argument -> CSV file in that directory, `without`, the
+columns of them that are left out, and `source`, where they come from; and `m`, which its figures' algorithms are told
+where the environment itself does not know it. Without the directory, figures of recorded data are left out.
+"""
+
+import csv
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jaxbandit.experiments import arguments
+from jaxbandit.experiments.arguments import BadInput, refuse
+from jaxbandit.experiments.paper_stopping import Figure
+from jaxbandit.experiments.registry import ENVIRONMENTS
+
+OWN = ("files", "without", "source")
+
+
+def add_instances(data: dict[str, Any], paper: Mapping[str, Any], directory: Path | None) -> dict[str, str]:
+    """Add a paper's own instances to its experiment; return those that `directory` is needed for: name -> why."""
+    missing = {}
+    for table in paper.get("instance", []):
+        instance = {key: value for key, value in table.items() if key not in OWN}
+        files = table.get("files", {})
+        if files and directory is None:
+            missing[table["name"]] = f"needs --data DIR with {', '.join(files.values())} ({table['source']})"
+            continue
+        for argument, file in files.items():
+            where = f"--data {directory}: {argument}"
+            numbers = read_columns(where, Path(directory or ".") / file, table.get("without", []))
+            instance[argument] = _in_span(numbers) if argument == "features" else numbers.tolist()
+        data["instance"] = [*data["instance"], instance]
+    return missing
+
+
+def read_columns(where: str, path: Path, without: list[str]) -> np.ndarray:
+    """Return the numbers of a CSV file as `arguments.read_csv`, without the columns of the names given."""
+    numbers = np.array(arguments.read_csv(where, path))
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        head = [name.strip() for name in next(csv.reader(file))]
+    offset = len(head) - numbers.shape[1]  # a first column of labels
+    left_out = [head.index(name) - offset for name in without if name in head]
+    return np.delete(numbers, left_out, axis=1)
+
+
+def _in_span(features: np.ndarray) -> list[list[float]]:
+    """Return features in an orthonormal basis of their span: no inner product changes, hence no algorithm of a ridge.
+
+    The optimized rule wants features that span their space, and 10 drugs do not span that of 71 genes.
+    """
+    _, values, basis = np.linalg.svd(features, full_matrices=False)
+    return (features @ basis[values > 1e-10 * values[0]].T).tolist()
+
+
+def split(
+    figures: Mapping[str, Figure], missing: Mapping[str, str], target: str
+) -> tuple[dict[str, Figure], list[str]]:
+    """Return the figures whose instances are all there, and a line for each of the others; BadInput for the target."""
+    kept, lines = {}, []
+    for name, figure in figures.items():
+        reasons = [missing[instance] for instance in figure.instances if instance in missing]
+        if not reasons:
+            kept[name] = figure
+        elif name == target:
+            raise BadInput(f"reproduce: figure {name}: {reasons[0]}")
+        elif not target:
+            lines.append(f"{figure.title}: not run, {reasons[0]}")
+    return kept, lines
+
+
+def tell(experiment: dict[str, Any]) -> dict[str, Any]:
+    """Return the experiment of a figure with the m of its instances as an argument of its algorithms."""
+    told, instances = set(), []
+    for table in experiment["instance"]:
+        unknown = "m" in table and "m" not in ENVIRONMENTS[table["type"]].arguments
+        told |= {table["m"]} if unknown else set()
+        instances.append({key: value for key, value in table.items() if key != "m" or not unknown})
+    if len(told) > 1:
+        refuse(experiment["name"], f": m = {sorted(told)}, must be one for all instances of a figure")
+    more = {"m": told.pop()} if told else {}
+    return experiment | {"instance": instances, "algorithm": [table | more for table in experiment["algorithm"]]}
