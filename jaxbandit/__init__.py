@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jaxbandit.algorithms.exploration.gifa import gifa
+    from jaxbandit.algorithms.exploration.lazy_track_and_stop import lazy_track_and_stop
+    from jaxbandit.algorithms.exploration.lin_game import lin_game
     from jaxbandit.algorithms.exploration.presets import lingape, lingifa, lucb, m_lingape, ugape
+    from jaxbandit.algorithms.exploration.rage import rage
+    from jaxbandit.algorithms.exploration.static_designs import g_static, xy_static
+    from jaxbandit.algorithms.exploration.xy_adaptive import xy_adaptive
+    from jaxbandit.algorithms.exploration.xy_oracle import xy_oracle
     from jaxbandit.algorithms.regret.bayes_ucb import bayes_ucb
     from jaxbandit.algorithms.regret.dmed import dmed
     from jaxbandit.algorithms.regret.epsilon_greedy import epsilon_greedy
@@ -62,12 +68,15 @@ __all__ = [
     "describe_top_m_classic",
     "dmed",
     "epsilon_greedy",
+    "g_static",
     "gaussian",
     "gifa",
     "identify",
     "imed",
     "kl_ucb",
     "kl_ucb_empirical",
+    "lazy_track_and_stop",
+    "lin_game",
     "linear",
     "linear_random",
     "lingape",
@@ -81,6 +90,7 @@ __all__ = [
     "none",
     "r6a",
     "r6a_like",
+    "rage",
     "simulate",
     "soare",
     "sweep",
@@ -95,6 +105,9 @@ __all__ = [
     "ucboost_lb",
     "ugape",
     "uniform",
+    "xy_adaptive",
+    "xy_oracle",
+    "xy_static",
 ]
 
 # Where each name lives; a test holds this equal to the imports above.
@@ -118,12 +131,15 @@ _HOME = {
     "describe_top_m_classic": "environments.top_m_classic",
     "dmed": "algorithms.regret.dmed",
     "epsilon_greedy": "algorithms.regret.epsilon_greedy",
+    "g_static": "algorithms.exploration.static_designs",
     "gaussian": "environments.gaussian",
     "gifa": "algorithms.exploration.gifa",
     "identify": "experiments.identify",
     "imed": "algorithms.regret.imed",
     "kl_ucb": "algorithms.regret.kl_ucb",
     "kl_ucb_empirical": "algorithms.regret.kl_ucb_empirical",
+    "lazy_track_and_stop": "algorithms.exploration.lazy_track_and_stop",
+    "lin_game": "algorithms.exploration.lin_game",
     "linear": "environments.linear",
     "linear_random": "environments.linear_random",
     "lingape": "algorithms.exploration.presets",
@@ -137,6 +153,7 @@ _HOME = {
     "none": "base",
     "r6a": "environments.r6a",
     "r6a_like": "environments.r6a_like",
+    "rage": "algorithms.exploration.rage",
     "simulate": "experiments.simulate",
     "soare": "environments.soare",
     "sweep": "experiments.simulate",
@@ -151,6 +168,9 @@ _HOME = {
     "ucboost_lb": "algorithms.regret.ucboost",
     "ugape": "algorithms.exploration.presets",
     "uniform": "algorithms.regret.uniform",
+    "xy_adaptive": "algorithms.exploration.xy_adaptive",
+    "xy_oracle": "algorithms.exploration.xy_oracle",
+    "xy_static": "algorithms.exploration.static_designs",
 }
 
 

@@ -5,7 +5,10 @@ from typing import Any
 import numpy as np
 
 from jaxbandit.engine.horizon import Record
+from jaxbandit.engine.identify import Identified
+from jaxbandit.experiments.identify import stopping_result
 from jaxbandit.experiments.result_regret import RegretResult
+from jaxbandit.experiments.result_stopping import StoppingResult
 
 MEANS = [0.1, 0.5, 0.9]
 
@@ -63,3 +66,36 @@ def noisy(
     common = np.random.default_rng(shared).normal(0, 5.0, runs)
     final = mean + own - own.mean() + common
     return result(np.stack([0.1 * final, 0.5 * final, final], axis=1), **more)
+
+
+def stopping(
+    samples: Any,
+    outcome: Any = None,
+    shortfall: Any = None,
+    algorithm: str = "kl",
+    instance: str = "it",
+    params: dict[str, Any] | None = None,
+    max_rounds: int = 1000,
+    m: int = 1,
+    **changes: Any,
+) -> StoppingResult:
+    """Result of runs that stopped after `samples` pulls, two thirds of them of arm 0; arm 0 is recommended."""
+    runs = len(samples)
+    n = np.asarray(samples, np.int64)
+    found = Identified(
+        samples=n,
+        outcome=np.zeros(runs, np.int8) if outcome is None else np.asarray(outcome, np.int8),
+        recommendation=np.tile(np.arange(m, dtype=np.int32), (runs, 1)),
+        shortfall=np.zeros(runs) if shortfall is None else np.asarray(shortfall, np.float64),
+        pulls=np.stack([2 * n // 3, n - 2 * n // 3], axis=1).astype(np.int32),
+        compile_seconds=0.5,
+        run_seconds=0.006,
+        run_steps=int(n.sum()),
+        lane_steps=2 * int(n.sum()),
+        devices=["cpu"],
+    )
+    labels = {"seed": 7, "precision": "float64", "truth": {"means": MEANS}, "warnings": ()} | changes
+    params = {"delta": 0.05, "epsilon": 0.1} if params is None else params
+    return stopping_result(
+        found, params, instance=instance, algorithm=algorithm, params=params, max_rounds=max_rounds, **labels
+    )

@@ -142,6 +142,39 @@ def neighbours(shift):
     return changed(select=select)
 
 
+def stopping(change=lambda algorithm: algorithm, wanted=lambda state: jnp.full(3, 2, jnp.int32)):
+    """A good toy of 3 arms that stops after 24 pulls, in blocks of 2 pulls an arm, then through change(algorithm).
+
+    The field sums is renewed by a refresh every 6 pulls.
+    """
+
+    def make(num_arms, *, bonus=1.0):
+        good = toy(num_arms, bonus=bonus)
+
+        def update_block(state, pulls, sums):
+            return ToyState(state.round + jnp.sum(pulls, dtype=jnp.int32), state.counts + pulls, state.sums + sums)
+
+        def select(noise, state, context):
+            return (state.round % 6) // 2
+
+        def recommend(state):
+            return jnp.argsort(state.counts, stable=True, descending=True)[:2].astype(jnp.int32)
+
+        algorithm = good._replace(
+            select=select,
+            recommend=recommend,
+            stop=lambda state: state.round >= 24,
+            needs_refresh=lambda state: (state.round % 6 == 0) & (jnp.sum(jnp.abs(state.sums)) > 0),
+            refresh=lambda state: state._replace(sums=jnp.zeros_like(state.sums)),
+            block=wanted,
+            update_block=update_block,
+            verify=lambda state: jnp.sum(state.counts, dtype=jnp.int32) == state.round,
+        )
+        return change(algorithm)
+
+    return make
+
+
 FLAGS = itertools.cycle(["float32", "bfloat16"])
 
 
@@ -234,6 +267,46 @@ BROKEN = {
     ),
     "alone otherwise": (neighbours(lambda x: jnp.ones_like(x)), "batch", "run alone"),
     "flips a flag": (flips_a_flag, "compiled once", "traced again"),
+    "stops at once": (stopping(lambda a: a._replace(stop=lambda s: s.round >= 0)), "stop", "before any pull"),
+    "refresh does nothing": (stopping(lambda a: a._replace(refresh=lambda s: s)), "refresh", "must clear it"),
+    "refresh alone": (stopping(lambda a: a._replace(needs_refresh=None)), "types", "refresh comes alone"),
+    "refresh changes a type": (
+        stopping(lambda a: a._replace(refresh=lambda s: s._replace(counts=as_float(s.counts)))),
+        "types",
+        "from update, float32[3] from refresh",
+    ),
+    "verify is not a bool": (
+        stopping(lambda a: a._replace(verify=lambda s: s.round)),
+        "types",
+        "verify returns int32[]",
+    ),
+    "recommends an arm twice": (
+        stopping(lambda a: a._replace(recommend=lambda s: jnp.zeros(2, jnp.int32))),
+        "range",
+        "each arm at most once",
+    ),
+    "recommends floats": (
+        stopping(lambda a: a._replace(recommend=lambda s: s.sums)),
+        "types",
+        "must be int32[m]",
+    ),
+    "a block of floats": (stopping(wanted=lambda s: jnp.full(3, 2.0)), "types", "block returns weak float32[3], must be int32[3]"),
+    "an empty block": (stopping(wanted=lambda s: jnp.zeros(3, jnp.int32)), "blocks", "1 in all"),
+    "a block forgets": (
+        stopping(lambda a: a._replace(update_block=lambda s, n, r: s._replace(counts=s.counts + n, round=s.round + 24))),
+        "blocks",
+        "stop is True after update_block, False after the same pulls",
+    ),
+    "other pulls one by one": (
+        stopping(lambda a: a._replace(select=lambda noise, s, c: s.round % 2)),
+        "blocks",
+        "counts is [2 2 2] after update_block, [3 3 0]",
+    ),
+    "stops inside a block": (
+        stopping(lambda a: a._replace(stop=lambda s: s.round % 6 == 5)),
+        "blocks",
+        "stop is True inside it",
+    ),
     "not an algorithm": (lambda num_arms, bonus: None, "traceable", "return an Algorithm"),
 }
 
@@ -263,6 +336,10 @@ def test_good_toys_pass():
     assert report.num_arms == (1, 2, 4) and report.traced == ("bonus",) and report.properties == tuple(PROPERTIES)
     assert str(report).startswith("toy: num_arms (1, 2, 4)")
     assert check_algorithm(functools.partial(noisy), 3, traced={"epsilon": [0.1, 0.5]}).name == "noisy"
+
+
+def test_a_good_toy_that_stops_passes():
+    assert check_algorithm(stopping(), 3, traced={"bonus": [1.0]}, rounds=20).name == "make"
 
 
 def test_noise_may_be_a_key_and_a_leaf_a_python_number():

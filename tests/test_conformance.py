@@ -2,22 +2,39 @@
 
 import functools
 
+import numpy as np
 import pytest
 
 from jaxbandit.experiments.check import check_algorithm
 from jaxbandit.experiments.registry import ALGORITHMS
 
 # A row a traced hyperparameter: values to try, the first as the base. A new name without a row fails its algorithm.
+# Of different lengths, and with different weights in designs: where arms tie, the last bit may decide, which
+# the layout of the batch may change.
+FEATURES = np.array([[1.0, 0.1], [-0.5, 0.9], [-0.4, -1.0], [0.7, 0.5], [0.3, -0.2]])
 VALUES = {
+    "alpha": [0.1, 0.5],
     "c": [0.0, 3.0],
+    "delta": [0.05, 0.5],
     "eps": [0.01, 0.3],
     "epsilon": [0.1, 0.0, 1.0],
+    "features": [FEATURES, FEATURES[::-1]],
+    "grid": [1.001, 1.5],
     "prior_alpha": [1.0, 0.5],
     "prior_beta": [1.0, 2.5],
+    "regularization": [1.0, 0.01],
+    "rounding": [0.1, 0.3],
+    "sigma": [0.2, 1.0],
+    "slack": [0.1, 0.5],
+    "theta": [np.array([1.0, 0.2])],
+    "theta_norm": [1.0, 2.0],
     "zeta": [1.2, 0.5],
 }
 # Settings of static arguments beside the defaults.
 STATIC = [
+    ("gifa", {"index": "individual", "leader": "ugape", "stop": "ugape", "threshold": "det", "ties": "random"}),
+    ("gifa", {"index": "classical", "rule": "both", "threshold": "lucb1", "m": 2}),
+    ("gifa", {"candidates": "ugape", "initial_pulls": False, "m": 2}),
     *[("ucb", {"distance": d}) for d in ("sq", "bq", "h", "lb", "t")],
     ("ucboost", {"distances": ("sq",)}),
     ("ucboost", {"distances": ("bq", "h", "lb", "t")}),
@@ -27,17 +44,23 @@ STATIC = [
 
 def check(name, num_arms, **static):
     entry = ALGORITHMS[name]
+    factory = functools.partial(entry.factory(), **static)
     traced = {p.name: VALUES[p.name] for p in entry.parameters().values() if p.traced}
-    check_algorithm(functools.partial(entry.factory(), **static), num_arms, traced=traced)
+    make = factory if "features" not in traced else lambda k, *, features, **hyper: factory(features[:k], **hyper)
+    check_algorithm(make, num_arms, traced=traced)
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
+REGRET = [name for name, entry in ALGORITHMS.items() if entry.kind == "simulate"]
+QUICK = (*REGRET, "lingape")  # of those that stop, one in the quick tier: they are compiled for longer
+
+
+@pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in ALGORITHMS])
 def test_conforms(name):
     check(name, 3)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("name", REGRET)
 def test_conforms_with_few_arms_and_with_many(name):
     # Above batching.SELECT_LIMIT the engine writes the pulled arm by a scatter.
     check(name, (1, 2))

@@ -1,6 +1,6 @@
 """check_algorithm: what the engine takes for granted of an algorithm, checked on anybody's.
 
-Everything here looks at the six functions of the contract and at short plays; nothing looks at regret.
+Everything here looks at the functions of the contract and at short plays; nothing looks at regret.
 """
 
 import functools
@@ -11,19 +11,22 @@ import jax
 
 from jaxbandit import checks
 from jaxbandit.base import Algorithm, Environment
-from jaxbandit.experiments import check_play, check_trace
-from jaxbandit.experiments.check_trace import Case, CheckFailed
+from jaxbandit.experiments import check_blocks, check_play, check_trace
+from jaxbandit.experiments.check_case import Case, CheckFailed
 
 __all__ = ["PROPERTIES", "CheckFailed", "Report", "check_algorithm"]
 
 PROPERTIES = {
-    "traceable": "init, noise, select, update, recommend and stop trace, with every listed hyperparameter traced",
-    "types": "the state keeps its tree, shapes and dtypes; select returns int32[], stop bool[], counts are int32",
+    "traceable": "the functions trace, with every listed hyperparameter traced",
+    "types": "the state keeps its tree, shapes and dtypes; actions int32[], stop bool[], counts and m arms int32",
     "precision": "floats are float32, and float64 inside enable_x64, without silent promotion",
     "chance": "every key comes from the run's: by noise, or by init through the state; noise draws or is none()",
     "pure": "nothing on the Python side is remembered: tracing again gives the same program",
-    "range": "actions and recommendations are in [0, num_arms)",
+    "range": "actions and recommendations are in [0, num_arms), and m recommended arms are different ones",
     "finite": "no NaN in the state, and none reaches an argmax once num_arms rounds are over",
+    "stop": "stop is False before the first pull",
+    "refresh": "refresh clears its need",
+    "blocks": "a block of pulls leaves the counts, stop and recommendation that its pulls one by one leave",
     "counts": "the field counts, if there is one, holds the true pulls",
     "batch": "a run's decisions are the same alone, in a batch and at another place of it, for every hyperparameter",
     "compiled once": "other numbers of the same shapes do not trace again",
@@ -93,6 +96,8 @@ def check_algorithm(
                     check_trace.check_types(case)
                     programs = check_trace.check_programs(case)
                     check_play.check_plays(case, alone=not x64 and k == lone)
+                    if x64:  # the precision of those that stop
+                        check_blocks.check_blocks(case)
                     check_trace.check_same(case, programs)
     except CheckFailed as error:
         raise CheckFailed(str(error)) from error.__cause__  # afresh: JAX has hung notes on the one that crossed it

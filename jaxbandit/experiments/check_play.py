@@ -9,7 +9,7 @@ import numpy as np
 from jax.extend import core
 
 from jaxbandit.base import Algorithm
-from jaxbandit.experiments.check_trace import Case, as_arrays, explained, is_float
+from jaxbandit.experiments.check_case import Case, as_arrays, explained, is_float, settled, waits
 from jaxbandit.numerics import as_float
 from jaxbandit.types import Array, Key, PyTree
 
@@ -25,13 +25,15 @@ LANES = 64  # the least tile of the engine
 
 
 class _Play(NamedTuple):
-    """One run: what it did, and in how many rounds each thing that must not be was seen."""
+    """One run: what it did until it stopped, and in how many rounds each thing that must not be was seen."""
 
     actions: Array  # int32[rounds]
     outside: Array  # int32[], actions out of range
     nan_state: Array  # int32[], rounds with a NaN in the state
     nan_index: Array  # int32[], rounds after the first num_arms with a NaN at an argmax of select
     miscounted: Array  # int32[], rounds where state.counts is not the true pulls
+    unrefreshed: Array  # int32[], rounds where a refresh left its need
+    stopped_first: Array  # bool[], whether it stopped before any pull
     state: PyTree
     recommendation: PyTree
     stop: Array
@@ -98,27 +100,31 @@ def _play(case: Case, hyper: dict[str, Any], keys: Key, rewards: Array) -> _Play
     world_state = world.init(world_keys[0]) if world else None
 
     def body(carry: PyTree, step: PyTree) -> tuple[PyTree, PyTree]:
-        state, pulls = carry
+        before, pulls = carry
         t, own, worldly = step
+        state = settled(algorithm, before)
+        unrefreshed, live = waits(algorithm, state), ~algorithm.stop(state)
         context = world.observe(world_state, worldly) if world else None
         action, nan_index = select(own, state, context)
         safe = jnp.clip(action, 0, case.num_arms - 1)
         reward = world.reward(world_state, context, safe, worldly) if world else rewards[t, safe]
-        state = algorithm.update(state, context, safe, as_float(reward))
-        pulls = pulls + (jnp.arange(case.num_arms, dtype=jnp.int32) == safe).astype(jnp.int32)
-        miscounted = jnp.any(getattr(state, "counts", pulls) != pulls)
-        seen = jnp.stack([action != safe, _has_nan(state), nan_index & (t >= case.num_arms), miscounted])
-        return (state, pulls), (action, seen)
+        after = algorithm.update(state, context, safe, as_float(reward))
+        pulled = pulls + (jnp.arange(case.num_arms, dtype=jnp.int32) == safe).astype(jnp.int32)
+        miscounted = jnp.any(getattr(after, "counts", pulled) != pulled)
+        seen = [action != safe, _has_nan(after), nan_index & (t >= case.num_arms), miscounted, unrefreshed]
+        # As in the engine: what would come after its stop does not count.
+        kept = jax.tree.map(lambda new, old: jnp.where(live, new, old), (after, pulled), (state, pulls))
+        return kept, (jnp.where(live, action, -1), jnp.stack(seen) & live, live)
 
     start = algorithm.init(own_keys[0]), jnp.zeros(case.num_arms, jnp.int32)
     own = jax.vmap(algorithm.noise)(own_keys[1:])
     worldly = jax.vmap(world.noise)(world_keys[1:]) if world else None
     steps = jnp.arange(case.rounds, dtype=jnp.int32), own, worldly
-    (state, _), (actions, seen) = jax.lax.scan(body, start, steps)
-    totals = jnp.sum(seen.astype(jnp.int32), axis=0, dtype=jnp.int32)
-    outside, nan_state, nan_index, miscounted = totals
+    (state, _), (actions, seen, lives) = jax.lax.scan(body, start, steps)
+    outside, nan_state, nan_index, miscounted, unrefreshed = jnp.sum(seen.astype(jnp.int32), axis=0, dtype=jnp.int32)
     recommendation, stop = algorithm.recommend(state), algorithm.stop(state)
-    return _Play(actions, outside, nan_state, nan_index, miscounted, state, recommendation, stop)
+    counted = outside, nan_state, nan_index, miscounted, unrefreshed
+    return _Play(actions, *counted, ~lives[0], state, recommendation, stop)
 
 
 def check_plays(case: Case, *, alone: bool) -> None:
@@ -171,20 +177,26 @@ def _check_run(case: Case, run: _Play, where: str) -> None:
         )
     if run.miscounted:
         case.fail("counts", f"state.counts is not the true pulls in {run.miscounted} of {n} rounds ({where})")
+    if run.unrefreshed:
+        case.fail("refresh", f"refresh leaves its need in {run.unrefreshed} of {n} rounds ({where}); it must clear it")
+    if run.stopped_first:
+        case.fail("stop", f"stop is True before any pull ({where}); it must be False while initial pulls are missing")
     for leaf in jax.tree.leaves(run.recommendation):
         if not np.all(np.isfinite(leaf)):
             case.fail("finite", f"recommend returns {leaf} ({where})")
         if np.issubdtype(leaf.dtype, np.integer) and not np.all((leaf >= 0) & (leaf < case.num_arms)):
             case.fail("range", f"recommend returns {leaf}, must be in [0, {case.num_arms}) ({where})")
+        if leaf.ndim == 1 and len(set(leaf.tolist())) < len(leaf):
+            case.fail("range", f"recommend returns {leaf}, must name each arm at most once ({where})")
 
 
 def _check_equal(case: Case, batch: _Play, other: _Play, how: str) -> None:
-    """Integers and booleans bit for bit; floats up to the rounding of another vector width."""
+    """Integers and booleans bit for bit; floats up to the rounding of another vector width, as solvers amplify it."""
     paths = jax.tree_util.tree_leaves_with_path(batch)
     for (path, a), b in zip(paths, jax.tree.leaves(other), strict=True):
         if jnp.issubdtype(a.dtype, jax.dtypes.prng_key):
             continue
-        tolerance = 100 * float(jnp.finfo(a.dtype).eps) if is_float(a) else 0.0
+        tolerance = float(jnp.finfo(a.dtype).eps) ** 0.5 if is_float(a) else 0.0
         if not np.allclose(a, b, rtol=tolerance, atol=tolerance, equal_nan=True):
             name = jax.tree_util.keystr(path).lstrip(".")
             case.fail("batch", f"{name} of a run differs {how}; compute from its own state and noise alone")

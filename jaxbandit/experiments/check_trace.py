@@ -1,9 +1,8 @@
 """The part of check_algorithm that needs no numbers: types, precision, where chance is drawn, purity."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any, NamedTuple, NoReturn
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -11,40 +10,24 @@ import numpy as np
 from jax.core import Tracer
 from jax.extend import core
 
-from jaxbandit.base import Algorithm, Environment
+from jaxbandit.base import Algorithm
+from jaxbandit.experiments.check_case import (
+    Case,
+    CheckFailed,
+    as_arrays,
+    check_floats,
+    check_kept,
+    describe,
+    explained,
+    flag,
+    leaves,
+    make_key,
+)
 from jaxbandit.types import Array, Key, PyTree
 
 
-class CheckFailed(AssertionError):
-    """A property does not hold; one line: algorithm (case): property: what was seen; what to do."""
-
-
-class Case(NamedTuple):
-    """One factory at one number of arms in one precision."""
-
-    name: str
-    make: Callable[..., Algorithm]
-    num_arms: int
-    hyper: list[dict[str, Any]]  # settings of the traced hyperparameters, the base first
-    environment: Callable[[int], Environment] | None
-    rounds: int
-
-    @property
-    def dtype(self) -> np.dtype:
-        """Default float of the current scope."""
-        return np.dtype(jnp.result_type(float))
-
-    def line(self, prop: str, message: str) -> str:
-        """The one line of a failure."""
-        return f"{self.name} (num_arms = {self.num_arms}, {self.dtype}): {prop}: {message}"
-
-    def fail(self, prop: str, message: str) -> NoReturn:
-        """Raise CheckFailed."""
-        raise CheckFailed(self.line(prop, message))
-
-
 class _Round(NamedTuple):
-    """What the six functions return in one round."""
+    """What the functions return in one round; those that an algorithm lacks return None."""
 
     state: PyTree
     noise: PyTree
@@ -52,35 +35,7 @@ class _Round(NamedTuple):
     after: PyTree
     recommendation: PyTree
     stop: Array
-
-
-@contextmanager
-def explained(case: Case, what: str) -> Iterator[None]:
-    """Turn whatever tracing raises into one line."""
-    try:
-        yield
-    except CheckFailed:
-        raise
-    except Exception as error:
-        line = (str(error).strip() or type(error).__name__).splitlines()[0].removesuffix(".")
-        prop = "traceable"
-        if isinstance(error, jax.errors.ConcretizationTypeError | jax.errors.TracerArrayConversionError):
-            remedy = "Python asks for the value of something traced (if, float(), range()): use jnp.where and jnp"
-            if what.startswith("hyperparameter"):
-                remedy += ", or make it static (int, bool, Literal) and leave it out of traced"
-        elif isinstance(error, jax.errors.UnexpectedTracerError):
-            remedy = "a traced value was kept outside the state: put it in the state"
-        elif "dtype promotion" in line:
-            prop, line = "precision", line.split(" have no available")[0]
-            remedy = "not mixed silently: cast explicitly, floats with jaxbandit.numerics.as_float"
-        else:
-            remedy = f"{type(error).__name__} while tracing"
-        raise CheckFailed(case.line(prop, f"{what}: {line}; {remedy}")) from error
-
-
-def make_key(seed: int = 0) -> Key:
-    """A key of the engine's implementation."""
-    return jax.random.key(seed, impl="threefry4x32")
+    pulls: Array | None
 
 
 def _context(case: Case, key: Key) -> PyTree:
@@ -98,49 +53,57 @@ def _one_round(case: Case, algorithm: Algorithm, key: Key) -> _Round:
     if counts is not None and (counts.shape, counts.dtype) != ((case.num_arms,), np.int32):
         case.fail(
             "types",
-            f"state.counts is {_describe(counts)}, must be int32[{case.num_arms}] or have another name",
+            f"state.counts is {describe(counts)}, must be int32[{case.num_arms}] or have another name",
         )
     with explained(case, "noise"):
         noise = algorithm.noise(key)
-    _check_floats(case, _leaves(state, "state") | _leaves(noise, "noise"))
+    check_floats(case, leaves(state, "state") | leaves(noise, "noise"))
     with explained(case, "the environment"):
         context = _context(case, key)
     with explained(case, "select"):
         action = jnp.asarray(algorithm.select(noise, state, context))
     if (action.shape, action.dtype) != ((), np.int32):
-        case.fail("types", f"select returns {_describe(action)}, must be int32[]; add .astype(jnp.int32)")
+        case.fail("types", f"select returns {describe(action)}, must be int32[]; add .astype(jnp.int32)")
     with explained(case, "update"):
         after = algorithm.update(state, context, action, jnp.zeros((), case.dtype))
-    _check_kept(case, _leaves(state, "state"), _leaves(after, "state"), "init", "update")
+    check_kept(case, leaves(state, "state"), leaves(after, "state"), "init", "update")
     with explained(case, "recommend"):
         recommendation = algorithm.recommend(after)
-    _check_floats(case, _leaves(recommendation, "recommendation"))
-    with explained(case, "stop"):
-        stop = jnp.asarray(algorithm.stop(after))
-    if (stop.shape, stop.dtype) != ((), np.bool_):
-        case.fail("types", f"stop returns {_describe(stop)}, must be bool[]; never() if it does not stop")
-    return _Round(state, noise, action, after, recommendation, stop)
+    check_floats(case, leaves(recommendation, "recommendation"))
+    arms = getattr(recommendation, "shape", ())
+    if len(arms) == 1 and (recommendation.dtype != np.int32 or not 1 <= arms[0] <= case.num_arms):
+        case.fail("types", f"recommend returns {describe(recommendation)}, must be int32[m], m arms")
+    stop = flag(case, "stop", algorithm.stop, after, "never() if it does not stop")
+    return _Round(state, noise, action, after, recommendation, stop, _optional(case, algorithm, after))
 
 
-def as_arrays(case: Case, hyper: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """Values of the hyperparameters in the current precision."""
-    return {name: np.asarray(value, case.dtype) for name, value in hyper.items()}
+PAIRS = (("needs_refresh", "refresh"), ("block", "update_block"))  # optional: both or none
 
 
-def _describe(leaf: Any) -> str:
-    shape = ",".join(map(str, leaf.shape))
-    return f"{'weak ' if leaf.weak_type else ''}{leaf.dtype}[{shape}]"
-
-
-def _leaves(tree: PyTree, root: str) -> dict[str, Any]:
-    paths = jax.tree_util.tree_leaves_with_path(tree)
-    # A Python number is a legal leaf.
-    return {root + jax.tree_util.keystr(p): leaf if hasattr(leaf, "dtype") else jnp.asarray(leaf) for p, leaf in paths}
-
-
-def is_float(leaf: Any) -> bool:
-    """Whether the leaf can hold a NaN."""
-    return jnp.issubdtype(leaf.dtype, jnp.floating)
+def _optional(case: Case, algorithm: Algorithm, state: PyTree) -> Array | None:
+    """Judge the optional functions on a state; returns the pulls that a block wants, or None."""
+    kept = leaves(state, "state")
+    for pair in PAIRS:
+        given = [name for name in pair if getattr(algorithm, name) is not None]
+        if len(given) == 1:
+            case.fail("types", f"{given[0]} comes alone; {pair[0]} and {pair[1]} are given both or not at all")
+    if algorithm.verify is not None:
+        flag(case, "verify", algorithm.verify, state, "one verdict a run")
+    if algorithm.needs_refresh is not None and algorithm.refresh is not None:
+        flag(case, "needs_refresh", algorithm.needs_refresh, state, "one answer a run")
+        with explained(case, "refresh"):
+            fresh = algorithm.refresh(state)
+        check_kept(case, kept, leaves(fresh, "state"), "update", "refresh")
+    if algorithm.block is None or algorithm.update_block is None:
+        return None
+    with explained(case, "block"):
+        pulls = jnp.asarray(algorithm.block(state))
+    if (pulls.shape, pulls.dtype) != ((case.num_arms,), np.int32):
+        case.fail("types", f"block returns {describe(pulls)}, must be int32[{case.num_arms}], pulls of each arm")
+    with explained(case, "update_block"):
+        after = algorithm.update_block(state, pulls, jnp.zeros(case.num_arms, case.dtype))
+    check_kept(case, kept, leaves(after, "state"), "update", "update_block")
+    return pulls
 
 
 def check_types(case: Case) -> None:
@@ -153,30 +116,14 @@ def check_types(case: Case) -> None:
             case.fail("traceable", f"the factory returned {type(algorithm).__name__}; return an Algorithm")
         return _one_round(case, algorithm, make_key())
 
-    before = _leaves(jax.eval_shape(lambda: first({})).state, "state")
+    before = leaves(jax.eval_shape(lambda: first({})).state, "state")
     for name, value in as_arrays(case, case.hyper[0]).items():
         with explained(case, f"hyperparameter {name}"):
             try:
                 traced = jax.eval_shape(lambda v, name=name: first({name: v}), value)
             except CheckFailed as error:
                 raise (error.__cause__ or error) from None
-        _check_kept(case, before, _leaves(traced.state, "state"), f"init with {name} = a number", f"{name} traced")
-
-
-def _check_floats(case: Case, leaves: dict[str, Any]) -> None:
-    for path, leaf in leaves.items():
-        if is_float(leaf) and leaf.dtype != case.dtype:
-            case.fail("precision", f"{path} is {leaf.dtype}; do not fix the dtype, use jaxbandit.numerics.as_float")
-
-
-def _check_kept(case: Case, before: dict[str, Any], after: dict[str, Any], first: str, second: str) -> None:
-    if before.keys() != after.keys():
-        odd = sorted(before.keys() ^ after.keys())[0]
-        case.fail("types", f"{odd} is there only in one of {first} and {second}; return the same tree from both")
-    for path, leaf in before.items():
-        if _describe(leaf) != _describe(after[path]):
-            was, now = _describe(leaf), _describe(after[path])
-            case.fail("types", f"{path} is {was} from {first}, {now} from {second}; cast so that both are the same")
+        check_kept(case, before, leaves(traced.state, "state"), f"init with {name} = a number", f"{name} traced")
 
 
 def _inner(equation: core.JaxprEqn) -> Iterator[core.Jaxpr]:
@@ -227,10 +174,15 @@ def _trace(case: Case, algorithm: Algorithm) -> dict[str, core.ClosedJaxpr]:
         "update": (out.state, context, out.action, reward),
         "recommend": (out.state,),
         "stop": (out.state,),
+        "needs_refresh": (out.state,),
+        "refresh": (out.state,),
+        "block": (out.state,),
+        "update_block": (out.state, out.pulls, jax.ShapeDtypeStruct((case.num_arms,), case.dtype)),
+        "verify": (out.state,),
     }
     # A fresh function each time: JAX would answer from its cache and never call the algorithm's again.
-    functions = algorithm._asdict()
-    return {name: jax.make_jaxpr(lambda *a, f=functions[name]: f(*a))(*some) for name, some in arguments.items()}
+    functions = {name: f for name, f in algorithm._asdict().items() if f is not None}
+    return {name: jax.make_jaxpr(lambda *a, f=f: f(*a))(*arguments[name]) for name, f in functions.items()}
 
 
 def _text(case: Case, name: str, program: core.ClosedJaxpr) -> str:

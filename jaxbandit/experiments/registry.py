@@ -185,6 +185,42 @@ ALGORITHMS: Mapping[str, Entry] = _named(
         *("delta", "epsilon", "sigma", "regularization", "theta_norm", "ties"),
         file="presets",
     ),
+    _exploration(
+        "xy_static",
+        "the design fixed for all differences of arms, Soare et al. 2014",
+        *("features", "delta", "sigma", "grid"),
+        file="static_designs",
+    ),
+    _exploration(
+        "g_static",
+        "the design fixed for all arms, Soare et al. 2014",
+        *("features", "delta", "sigma", "grid"),
+        file="static_designs",
+    ),
+    _exploration(
+        "xy_adaptive",
+        "designs for the arms left, phase by phase, Soare et al. 2014",
+        *("features", "delta", "sigma", "alpha", "retest"),
+    ),
+    _exploration(
+        "xy_oracle",
+        "the design of one who knows theta, Soare et al. 2014",
+        *("features", "theta", "delta", "sigma", "grid"),
+        truth=("theta",),
+    ),
+    _exploration(
+        "rage", "designs for the arms left, halving gaps, Fiez et al. 2019", "features", "delta", "sigma", "rounding"
+    ),
+    _exploration(
+        "lin_game",
+        "a learner of arms against nature, Degenne et al. 2020",
+        *("features", "delta", "sigma", "regularization", "theta_norm", "threshold"),
+    ),
+    _exploration(
+        "lazy_track_and_stop",
+        "tracks the optimal design at rare estimates, Jedra and Proutiere 2020",
+        *("features", "delta", "sigma", "slack", "threshold"),
+    ),
 )
 
 ENVIRONMENTS: Mapping[str, Entry] = _named(

@@ -58,7 +58,7 @@ def cautions(cell: Cell, means: Sequence[float]) -> list[str]:
                 f"{where}{name} = {told[name]:g}, {what} is {known[name]:g} there: delta is promised only for "
                 f"{name} >= {known[name]:g}"
             )
-    if "epsilon" in told and told["epsilon"] == 0:
+    if told.get("epsilon", 0.0) == 0:
         m = told.get("m", 1)
         ordered = np.sort(means)[::-1]
         if ordered[m - 1] - ordered[m] <= TIE * np.abs(ordered).max():

@@ -91,7 +91,7 @@ def lin_game(
             counts=jnp.zeros(num_arms, jnp.int32),
             estimate=least_squares.init(features, regularization),
             gains=jnp.zeros((num_arms, num_arms)),
-            mix_gaps=jnp.full(num_arms, FIRST_GAP),
+            mix_gaps=jnp.full(num_arms, as_float(FIRST_GAP)),
             targets=jnp.ones(num_arms),  # of the first pulls
         )
 

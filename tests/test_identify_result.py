@@ -1,0 +1,176 @@
+"""Results of runs that stop: their summary against the fixed JSON, censoring, errors, files, frames, comparison."""
+
+import json
+
+import numpy as np
+import pytest
+from results_by_hand import noisy, stopping
+from scipy import stats
+
+from jaxbandit.base import Outcome
+from jaxbandit.experiments.compare import compare, compare_directories
+from jaxbandit.experiments.result import load, load_cell, save_cell
+
+LATE = Outcome.MAX_ROUNDS
+
+
+def test_summary_has_the_fixed_keys_and_right_numbers():
+    cell = stopping([30, 10, 40, 20], shortfall=[0, 0.2, 0, 0]).summary()
+    assert list(cell) == [
+        *("instance", "algorithm", "params", "runs", "samples", "error", "outcomes", "pulls"),
+        *("lane_utilisation", "seconds", "run_steps"),
+    ]
+    samples = cell["samples"]
+    assert (samples["mean"], samples["max"]) == (25, 40)
+    sd = np.sqrt(500 / 3)
+    np.testing.assert_allclose([samples["sd"], samples["se"]], [sd, sd / 2], rtol=1e-12)
+    half = 3.182446305284263 * sd / 2  # t(0.975, 3)
+    np.testing.assert_allclose([samples["low"], samples["high"]], [25 - half, 25 + half], rtol=1e-12)
+    assert [samples[q] for q in ("q05", "q25", "q50", "q75", "q95")] == [10, 10, 20, 30, 40]
+    theirs = stats.binomtest(1, 4).proportion_ci(0.95, method="exact")
+    assert cell["error"]["rate"] == 0.25 and cell["error"]["delta"] == 0.05
+    np.testing.assert_allclose([cell["error"]["low"], cell["error"]["high"]], theirs, rtol=1e-9)
+    assert cell["outcomes"] == {"stopped": 4, "max_rounds": 0, "nonfinite": 0, "precision": 0}
+    assert cell["pulls"] == {"mean": [(20 + 6 + 26 + 13) / 4, (10 + 4 + 14 + 7) / 4]}
+    assert cell["lane_utilisation"] == 0.5
+    json.dumps(cell, allow_nan=False)
+
+
+def test_censored_runs_are_never_averaged_in_silently():
+    r = stopping([30, 990, 40, 20], outcome=[0, LATE, 0, 0], max_rounds=1000)
+    samples = r.summary()["samples"]
+    # A run that pulls in blocks is censored before max_rounds, and known to take longer.
+    assert samples["restricted_mean"] == (30 + 1000 + 40 + 20) / 4 and samples["max_rounds"] == 1000
+    assert not {"mean", "sd", "max", "q95"} & set(samples)
+    assert [samples[q] for q in ("q25", "q50", "q75")] == [20, 30, 40]
+    assert "mean" not in r.summary()["pulls"]
+    with pytest.raises(ValueError, match="1 of 4 runs reached max_rounds = 1000") as error:
+        r.interval()
+    assert "\n" not in str(error.value)
+    alone = stopping([1000], outcome=[LATE]).summary()
+    assert alone["samples"] == {"restricted_mean": 1000, "max_rounds": 1000} and "error" not in alone
+
+
+def product_limit(times, observed, level):
+    """Kaplan and Meier (1958): the least time at which the product of 1 - events / at risk is at most 1 - level."""
+    alive = 1.0
+    for t in np.unique(times[observed]):
+        alive *= 1 - np.sum(observed & (times == t)) / np.sum(times >= t)
+        if alive <= 1 - level + 1e-12:
+            return t
+    return None
+
+
+def test_quantiles_are_those_of_kaplan_and_meier():
+    rng = np.random.default_rng(0)
+    seen = 0
+    for runs in (1, 7, 20, 100):
+        times = np.minimum(rng.geometric(0.01, runs), 120)
+        observed = times < 120
+        r = stopping(times, outcome=np.where(observed, 0, LATE), max_rounds=120)
+        for level in (0.05, 0.25, 0.5, 0.75, 0.95, 1.0):
+            assert r.quantile(level) == product_limit(times, observed, level)
+            seen += r.quantile(level) is None
+    assert seen
+
+
+def test_runs_without_a_stopping_time_are_left_out_and_shown():
+    r = stopping([30, 0, 50, 7], outcome=[0, Outcome.NONFINITE, 0, Outcome.PRECISION], shortfall=[0, 9, 0, 9])
+    cell = r.summary()
+    assert cell["samples"]["mean"] == 40 and cell["samples"]["max"] == 50
+    assert cell["error"]["rate"] == 0.0
+    assert cell["outcomes"] == {"stopped": 2, "max_rounds": 0, "nonfinite": 1, "precision": 1}
+    nothing = stopping([0, 0], outcome=[Outcome.NONFINITE] * 2).summary()
+    assert not {"samples", "error", "pulls"} & set(nothing)
+
+
+def test_only_runs_that_stopped_can_err():
+    r = stopping([1000, 50], outcome=[LATE, 0], shortfall=[9, 0])
+    assert r.errors().tolist() == [False]
+    assert r.summary()["error"]["rate"] == 0.0
+
+
+def test_errors_are_shortfalls_beyond_epsilon_up_to_rounding():
+    short = 0.9 - 0.8  # 0.1 in float64, one unit in the last place off
+    assert short != 0.1
+    r = stopping([5, 5, 5], shortfall=[short, 0.1 + 1e-9, 0.0])
+    assert r.errors().tolist() == [False, True, False]
+    single = stopping([5, 5], shortfall=[0.1 + 1e-7, 0.1 + 1e-4], precision="float32")
+    assert single.errors().tolist() == [False, True]
+
+
+def test_lower_bound_is_for_one_best_arm_without_tolerance():
+    truth = {"means": [1.0, 0.5], "characteristic_time": 8.0}
+    exact = {"delta": 0.05, "epsilon": 0.0}
+    r = stopping([90, 80], params=exact, truth=truth)
+    assert r.summary()["samples"]["lower_bound"] == pytest.approx(8 * np.log(1 / 0.12))
+    assert stopping([90], params=exact | {"delta": 0.6}, truth=truth).lower_bound() == 0.0
+    assert stopping([90], params=exact | {"epsilon": 0.1}, truth=truth).lower_bound() is None
+    assert stopping([90], params=exact, truth=truth, m=2).lower_bound() is None
+    assert stopping([90], params={"epsilon": 0.0}, truth=truth).lower_bound() is None
+
+
+def test_round_trip_is_bytewise(tmp_path):
+    first = stopping([30, 990], outcome=[0, LATE], warnings=["it/kl: sigma is too small"])
+    save_cell(tmp_path / "a", 0, first)
+    again = load_cell(tmp_path / "a", 0)
+    save_cell(tmp_path / "b", 0, again)
+    for name in ("cell-000.npz", "cell-000.json"):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+    assert again.summary() == first.summary() and again.summary()["warnings"] == ["it/kl: sigma is too small"]
+    with np.load(tmp_path / "a" / "cell-000.npz", allow_pickle=False) as arrays:
+        assert set(arrays.files) == {"samples", "outcome", "recommendation", "shortfall", "pulls"}
+    first.save(tmp_path / "c")
+    assert load(tmp_path / "c").summary()["kind"] == "identify"
+    path = tmp_path / "a" / "cell-000.json"
+    path.write_text(path.read_text().replace('"identify"', '"audit"'))
+    with pytest.raises(ValueError, match="kind = 'audit', must be one of simulate, identify"):
+        load_cell(tmp_path / "a", 0)
+
+
+def test_frames():
+    r = stopping([30, 1000], outcome=[0, LATE], m=2)
+    data = r.to_xarray()
+    assert data["samples"].dims == ("run",) and data["pulls"].dims == ("run", "arm")
+    assert data["recommendation"].dims == ("run", "recommendation_0")
+    frame = r.to_dataframe()
+    assert list(frame.columns) == [
+        *("instance", "algorithm", "delta", "epsilon", "run", "samples", "outcome"),
+        *("recommendation_0", "recommendation_1", "shortfall"),
+    ]
+    assert list(frame["outcome"]) == ["stopped", "max_rounds"] and list(frame["samples"]) == [30, 1000]
+    assert "recommendation" in stopping([30]).to_dataframe()
+
+
+def test_compare_pairs_the_samples_run_by_run():
+    rng = np.random.default_rng(0)
+    common = rng.integers(100, 900, 50)
+    a, b = stopping(common, algorithm="a"), stopping(common + rng.integers(1, 9, 50), algorithm="b")
+    c = compare(a, b)
+    theirs = stats.ttest_rel(a.samples(), b.samples())
+    np.testing.assert_allclose((c.low, c.high), theirs.confidence_interval(0.95), rtol=1e-9)
+    assert (c.quantity, c.at, c.paired, c.verdict) == ("samples", None, True, "lower")
+    assert "at" not in c.summary() and "reason" not in c.summary()
+    assert not compare(a, stopping(common, algorithm="b", seed=1)).paired
+    with pytest.raises(ValueError, match="at = 5, only for regret"):
+        compare(a, b, at=5)
+    with pytest.raises(ValueError, match="of kind identify, it/kl of kind simulate"):
+        compare(a, noisy(10.0))
+
+
+def test_compare_restricts_both_where_one_is_censored():
+    a = stopping([100, 300, 500], outcome=[0, 0, LATE], max_rounds=500, algorithm="a")
+    b = stopping([200, 700, 900], max_rounds=1000, algorithm="b")
+    c = compare(a, b)
+    assert (c.quantity, c.at) == ("restricted samples", 500)
+    assert c.difference == pytest.approx(((100 - 200) + (300 - 500) + (500 - 500)) / 3)
+    lost = compare(a, stopping([200, 700, 900], outcome=[0, 0, Outcome.NONFINITE], algorithm="b"))
+    assert not lost.paired and lost.reason == "runs without a stopping time are left out: it/b"
+
+
+def test_directories(tmp_path):
+    save_cell(tmp_path / "a", 0, stopping([100, 200, 300]))
+    save_cell(tmp_path / "b", 0, stopping([150, 260, 340]))
+    found = compare_directories(tmp_path / "a", tmp_path / "b")
+    assert found.comparisons[0].difference == -50
+    assert "samples a" in found.table() and "3 pairs" in found.table()
