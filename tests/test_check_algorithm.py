@@ -290,10 +290,16 @@ BROKEN = {
         "types",
         "must be int32[m]",
     ),
-    "a block of floats": (stopping(wanted=lambda s: jnp.full(3, 2.0)), "types", "block returns weak float32[3], must be int32[3]"),
+    "a block of floats": (
+        stopping(wanted=lambda s: jnp.full(3, 2.0)),
+        "types",
+        "block returns weak float32[3], must be int32[3]",
+    ),
     "an empty block": (stopping(wanted=lambda s: jnp.zeros(3, jnp.int32)), "blocks", "1 in all"),
     "a block forgets": (
-        stopping(lambda a: a._replace(update_block=lambda s, n, r: s._replace(counts=s.counts + n, round=s.round + 24))),
+        stopping(
+            lambda a: a._replace(update_block=lambda s, n, r: s._replace(counts=s.counts + n, round=s.round + 24))
+        ),
         "blocks",
         "stop is True after update_block, False after the same pulls",
     ),
