@@ -111,7 +111,7 @@ def lin_game(
         nearest = argmax(-jnp.where(other, gaps * gaps / size, jnp.inf))
         # The closest parameter where x_nearest is as good moves theta_hat by gap / ||y||^2 V_w^-1 y.
         direction = lax.dynamic_index_in_dim(differences, nearest, 0)
-        moved = jnp.sum(x[:, :, None] * (inverse * direction.reshape(1, dim))[None], (1, 2))
+        moved = designs.product(x, designs.product(inverse, direction.reshape(dim, 1)))[:, 0]
         moved = moved * (get_at(gaps, nearest) / get_at(size, nearest)) / as_float(sigma)
         optimism = jnp.log(t)
         deviation = jnp.sqrt(2 * optimism * state.estimate.variances)
