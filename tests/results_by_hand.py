@@ -94,7 +94,7 @@ def stopping(
         lane_steps=2 * int(n.sum()),
         devices=["cpu"],
     )
-    labels = {"seed": 7, "precision": "float64", "truth": {"means": MEANS}, "warnings": ()} | changes
+    labels = {"seed": 7, "precision": "float64", "truth": {"means": [0.9, 0.5]}, "warnings": ()} | changes
     params = {"delta": 0.05, "epsilon": 0.1} if params is None else params
     return stopping_result(
         found, params, instance=instance, algorithm=algorithm, params=params, max_rounds=max_rounds, **labels

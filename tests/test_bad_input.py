@@ -103,6 +103,70 @@ BAD_FILES = {
     ),
 }
 
+STOPPING = """\
+name = "stopping"
+kind = "identify"
+runs = 4
+max_rounds = 50
+
+[[instance]]
+name = "l"
+type = "linear"
+features = [[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]
+theta = [0.5, 1.0]
+
+[[algorithm]]
+name = "top"
+type = "m_lingape"
+m = 2
+rule = "optimized"
+delta = 0.05
+epsilon = 0.1
+"""
+
+# the same, of STOPPING
+BAD_STOPPING = {
+    "horizon": ("max_rounds = 50", "horizon = 50", "horizon = 50", 'only for kind = "simulate"'),
+    "checkpoints": ("max_rounds = 50", "checkpoints = [5]", "checkpoints = [5]", 'only for kind = "simulate"'),
+    "max_rounds of 0": ("max_rounds = 50", "max_rounds = 0", "max_rounds = 0", "an integer in [1, 2147483519]"),
+    "max_rounds too long": ("= 50", "= 3000000000", "max_rounds = 3000000000", "an integer in [1, 2147483519]"),
+    "max_rounds misspelt": ("max_rounds", "max_round", "max_round: unknown key", "did you mean 'max_rounds'"),
+    "an algorithm that never stops": ('"m_lingape"', '"ucb1"', 'type = "ucb1"', 'it is for kind = "simulate"'),
+    "m = K": ("m = 2", "m = 3", "algorithm[0].m = 3", "an integer in [1, 2]"),
+    "m of 0": ("m = 2", "m = 0", "algorithm[0].m = 0", "an integer in [1, 2]"),
+    "delta of 2": ("delta = 0.05", "delta = 2", "algorithm[0].delta = 2.0", "a number in (0, 1)"),
+    "delta of 0": ("delta = 0.05", "delta = 0", "algorithm[0].delta = 0.0", "a number in (0, 1)"),
+    "a swept delta": ("= 0.05", "= {sweep = [0.1, 1]}", "algorithm[0].delta = 1.0", "a number in (0, 1)"),
+    "negative epsilon": ("epsilon = 0.1", "epsilon = -0.1", "algorithm[0].epsilon = -0.1", "a number in [0"),
+    "no noise": ("epsilon = 0.1", "sigma = 0", "algorithm[0].sigma = 0.0", "a number in (0"),
+    "misspelt rule": ('"optimized"', '"optimised"', 'algorithm[0].rule = "optimised"', "did you mean 'optimized'"),
+    "misspelt algorithm": ('"m_lingape"', '"m_lingap"', 'type = "m_lingap"', "did you mean 'm_lingape'"),
+    "the truth under an algorithm": ("m = 2", "theta = [0.5, 1]", "algorithm[0].theta = [0.5, 1]", "leave it out"),
+    "NaN features": ("[0.0, 1.0],", "[0.0, nan],", "instance[0].features[1][1] = nan", "a finite number"),
+    "ragged features": ("[0.0, 1.0],", "[0.0],", "instance[0].features[1] = [0.0]", "of shape (2,)"),
+    "features of one axis": ("[[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]", "[1.0, 0.0]", "features has shape (2,)", "2 axes"),
+    "features that do not span": ("[0.0, 1.0],", "[2.0, 0.0],", "features span 1 of 2", "rule = 'optimized'"),
+    "theta of another dimension": ("theta = [0.5, 1.0]", "theta = [0.5]", "theta has 1 entries", "must have 2"),
+    "features given for other arms": (
+        "m = 2",
+        "features = [[1], [2]]",
+        "features has 2 rows",
+        "one an arm of instance l",
+    ),
+    "no features": (
+        'type = "linear"\nfeatures = [[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]\ntheta = [0.5, 1.0]',
+        'type = "gaussian"\nmeans = [1, 2, 3]',
+        "algorithm[0].features: missing",
+        "instance l (gaussian) does not give it",
+    ),
+    "an oracle without truth": (
+        'type = "m_lingape"\nm = 2\nrule = "optimized"\ndelta = 0.05\nepsilon = 0.1\n',
+        'type = "xy_oracle"\n\n[[instance]]\ntype = "gaussian"\nmeans = [1, 2]\n',
+        "missing, xy_oracle needs features, theta",
+        "instance gaussian (gaussian) does not give it",
+    ),
+}
+
 BAD_ARGUMENTS = {
     "set an unknown key": (["--set", "rums=3"], "rums", "did you mean 'runs'"),
     "set without a value": (["--set", "runs"], "--set runs", "must be key=value"),
@@ -138,14 +202,16 @@ def _no_compute(monkeypatch):
         raise AssertionError("a simulation began")
 
     monkeypatch.setattr(run, "simulate_cell", never)
+    monkeypatch.setattr(run, "identify_cell", never)
 
 
-@pytest.mark.parametrize("case", BAD_FILES)
+@pytest.mark.parametrize("case", [*BAD_FILES, *(f"stopping: {name}" for name in BAD_STOPPING)])
 def test_bad_file(case, tmp_path, capsys):
-    old, new, key, remedy = BAD_FILES[case]
-    assert GOOD.count(old) >= 1
+    good = STOPPING if case not in BAD_FILES else GOOD
+    old, new, key, remedy = BAD_FILES.get(case) or BAD_STOPPING[case.removeprefix("stopping: ")]
+    assert good.count(old) >= 1
     file = tmp_path / "bad.toml"
-    file.write_text(GOOD.replace(old, new, 1), encoding="utf-8")
+    file.write_text(good.replace(old, new, 1), encoding="utf-8")
     refused(capsys, ["run", str(file), "--out", str(tmp_path / "out")], "bad.toml", key, remedy)
     assert os.listdir(tmp_path) == ["bad.toml"]
 
@@ -159,9 +225,10 @@ def test_bad_argument(case, tmp_path, capsys):
     assert os.listdir(tmp_path) == ["good.toml"]
 
 
-def test_the_good_file_is_good(tmp_path):
+@pytest.mark.parametrize("good", [GOOD, STOPPING], ids=["simulate", "identify"])
+def test_the_good_file_is_good(good, tmp_path):
     file = tmp_path / "good.toml"
-    file.write_text(GOOD, encoding="utf-8")
+    file.write_text(good, encoding="utf-8")  # the second has an arm twice, which is allowed
     with pytest.raises(AssertionError, match="a simulation began"):
         cli.main(["run", str(file), "--out", str(tmp_path / "out")])
 
@@ -191,7 +258,7 @@ def test_bad_csv(text, place, remedy, tmp_path, capsys):
         (["run", "no.toml"], ("no.toml", "cannot be read", "give a TOML file")),
         (["run", "croud"], ("croud", "did you mean 'crowd'")),
         (["run", "."], ("cannot be read (Is a directory)", "give a TOML file")),
-        (["runn"], ("runn", "list, run, reproduce, plot, compare, bench")),
+        (["runn"], ("runn", "list, run, reproduce, audit, plot, compare, bench")),
         ([], ("list, run, reproduce", "--help")),
         (["plot"], ("plot", "DIR")),
         (["plot", "nowhere"], ("nowhere", "no results")),

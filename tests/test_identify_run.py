@@ -1,0 +1,271 @@
+"""Experiments of runs that stop: what is filled, shared, stored and warned of; identify and sweep; the command line."""
+
+import functools
+import json
+import os
+import sys
+import time
+import tomllib
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from results_by_hand import stopping
+
+from jaxbandit import cli
+from jaxbandit.algorithms.exploration.presets import lingape, lucb
+from jaxbandit.engine.identify import Identified
+from jaxbandit.environments.gaussian import gaussian
+from jaxbandit.environments.soare import describe_soare, soare
+from jaxbandit.experiments import result as results_module
+from jaxbandit.experiments import run, spec
+from jaxbandit.experiments.identify import identify, runs_bar
+from jaxbandit.experiments.simulate import sweep
+from jaxbandit.experiments.truth import truth_of, warnings_of
+
+TEXT = """
+name = "stop"
+kind = "identify"
+runs = 70
+max_rounds = 100
+
+[[instance]]
+name = "easy"
+type = "gaussian"
+means = [1.0, 0.0]
+sigma = 0.5
+
+[[algorithm]]
+type = "lucb"
+threshold = "heuristic"
+delta = {sweep = [0.05, 0.2]}
+"""
+SOARE = [{"name": f"{w}", "type": "soare", "dim": 2, "angle": w} for w in (0.2, 0.4)]
+
+
+def experiment(**changes):
+    return spec.parse(tomllib.loads(TEXT) | changes, "stop.toml")
+
+
+def content(results):
+    return [{name: (a.dtype.str, a.shape, a.tobytes()) for name, a in r.arrays.items()} for r in results]
+
+
+@pytest.fixture(scope="module")
+def whole():
+    return run.run_experiment(experiment(), None, progress=False)
+
+
+def found():
+    costs = {"compile_seconds": 0.0, "run_seconds": 0.0, "run_steps": 9, "lane_steps": 9, "devices": ["cpu"]}
+    return Identified(**stopping([5, 7]).arrays, **costs)
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """Calls of the engine, which then finds runs of 5 and 7 pulls."""
+    made = []
+
+    def identify_cell(make, arguments, **options):
+        made.append(SimpleNamespace(make=make, arguments=arguments, options=options))
+        return Identified(
+            **stopping([5, 7]).arrays, compile_seconds=0, run_seconds=0, run_steps=9, lane_steps=9, devices=[]
+        )
+
+    monkeypatch.setattr(run, "identify_cell", identify_cell)
+    return made
+
+
+def test_resolved_and_written_back():
+    one = experiment()
+    assert (one.precision, one.max_rounds, experiment(max_rounds=7).max_rounds) == ("float64", 100, 7)
+    assert spec.parse({k: v for k, v in one.to_dict().items() if k != "max_rounds"}, "x").max_rounds == 10_000_000
+    assert "horizon" not in one.to_dict() and "checkpoints" not in one.to_dict()
+    assert spec.parse(tomllib.loads(one.to_toml()), "x.toml") == one
+    assert experiment(max_rounds=7).digest != one.digest
+
+
+def test_what_an_instance_knows_fills_what_is_not_given():
+    top_m = {"name": "top", "type": "top_m_classic", "num_arms": 4, "m": 2, "angle": 0.5}
+    algorithms = [
+        {"type": "m_lingape"},
+        {"name": "told", "type": "m_lingape", "m": 1, "sigma": 2.0, "theta_norm": 3.0},
+        {"type": "lucb"},
+    ]
+    cells = list(experiment(instance=[top_m], algorithm=algorithms).cells())
+    filled, told, without_features = (cell.arguments for cell in cells)
+    assert (filled["m"], filled["sigma"], filled["theta_norm"], filled["delta"]) == (2, 0.5, 1.0, 0.05)
+    np.testing.assert_allclose(filled["features"][2], [np.cos(0.5), 0, np.sin(0.5)], rtol=1e-15)
+    assert (told["m"], told["sigma"], told["theta_norm"]) == (1, 2.0, 3.0)
+    assert (without_features["num_arms"], without_features["m"]) == (4, 2) and "features" not in without_features
+    assert "theta" not in filled and "sigma" not in cells[0].params
+    [oracle] = experiment(instance=SOARE[:1], algorithm=[{"type": "xy_oracle"}]).cells()
+    assert oracle.arguments["theta"] == (2.0, 0.0)
+    # What nobody knows is the default.
+    bernoulli = {"type": "bernoulli", "means": [0.1, 0.9]}
+    [cell] = experiment(instance=[bernoulli], algorithm=[{"type": "lucb"}]).cells()
+    assert (cell.arguments["sigma"], cell.arguments["m"]) == (1.0, 1)
+
+
+def test_angles_deltas_and_instances_share_one_program(calls):
+    algorithms = [{"type": "lingape", "delta": {"sweep": [0.05, 0.2]}}]
+    run.run_experiment(experiment(instance=SOARE, algorithm=algorithms), None)
+    assert len(calls) == 4 and len({id(call.make) for call in calls}) == 1
+    for call, angle in zip(calls, (0.2, 0.2, 0.4, 0.4), strict=True):
+        assert call.arguments["environment"]["angle"] == angle
+        np.testing.assert_allclose(
+            call.arguments["algorithm"]["features"][2], [np.cos(angle), np.sin(angle)], rtol=1e-15
+        )
+    assert [float(call.arguments["algorithm"]["delta"]) for call in calls] == [0.05, 0.2] * 2
+    assert calls[0].options["max_rounds"] == 100 and calls[0].options["precision"] == "float64"
+    calls.clear()
+    run.run_experiment(experiment(instance=SOARE, algorithm=[{"type": "lingape", "rule": "optimized"}]), None)
+    assert len({id(call.make) for call in calls}) == 2  # its table of representations is exact for concrete features
+    assert "features" not in calls[0].arguments["algorithm"]
+
+
+def test_results_are_stored_and_found_again(tmp_path, whole, monkeypatch):
+    first = run.run_experiment(experiment(), tmp_path / "out", progress=False)
+    assert content(first) == content(whole)
+    assert [(r.params["delta"], r.guarantee["delta"]) for r in first] == [(0.05, 0.05), (0.2, 0.2)]
+    assert first[0].truth["means"] == [1.0, 0.0] and first[0].truth["arguments"] == {"sigma": 0.5}
+    # Two Gaussian arms: T* is 8 sigma^2 / gap^2, reached by equal pulls.
+    assert first[0].truth["characteristic_time"] == pytest.approx(2.0, rel=1e-6)
+    assert spec.load(tmp_path / "out" / "spec.toml") == experiment()
+    monkeypatch.setattr(run, "identify_cell", None)  # nothing is left to play
+    assert content(run.run_experiment(experiment(), tmp_path / "out", progress=False)) == content(whole)
+    assert content(results_module.load(tmp_path / "out")) == content(whole)
+
+
+def test_numbers_do_not_depend_on_lanes_chunks_and_workers(whole):
+    other = run.run_experiment(experiment(), None, progress=False, lanes=1, chunk=1, workers=1)
+    assert content(other) == content(whole)
+
+
+def test_an_interrupted_cell_goes_on(tmp_path, whole):
+    seen = []
+
+    def progress(report):
+        seen.append(report)
+        if len(seen) == 1:
+            raise KeyboardInterrupt
+
+    options = {"progress": progress, "workers": 1, "chunk": 1}
+    with pytest.raises(KeyboardInterrupt):
+        run.run_experiment(experiment(), tmp_path / "out", **options)
+    assert list((tmp_path / "out" / "checkpoint" / "000").iterdir())
+    assert content(run.run_experiment(experiment(), tmp_path / "out", **options)) == content(whole)
+    assert sum(report.finished for report in seen) == 2 * 70
+    assert not (tmp_path / "out" / "checkpoint").exists()
+
+
+@pytest.mark.slow
+def test_identify_and_sweep_equal_the_experiment(whole):
+    world = gaussian([1.0, 0.0], sigma=0.5)
+    options = {"num_runs": 70, "max_rounds": 100}
+    algorithm = functools.partial(lucb, 2, threshold="heuristic", sigma=0.5)
+    alone = identify(algorithm(), world, **options, delta=0.05, name="lucb", instance="easy", progress=False)
+    np.testing.assert_array_equal(alone.arrays["samples"], whole[0].arrays["samples"])
+    assert (alone.algorithm, alone.instance, alone.guarantee) == ("lucb", "easy", {"epsilon": 0.0, "delta": 0.05})
+    assert alone.truth == {"means": [1.0, 0.0]}
+    swept = sweep(algorithm, world, {"delta": [0.05, 0.2]}, **options)
+    assert [r.params for r in swept] == [{"delta": 0.05}, {"delta": 0.2}]
+    assert [r.guarantee["delta"] for r in swept] == [0.05, 0.2]
+    for ours, theirs in zip(swept, whole, strict=True):
+        np.testing.assert_array_equal(ours.arrays["samples"], theirs.arrays["samples"])
+    assert swept[1].seconds["compile"] < 0.2 * swept[0].seconds["compile"]
+
+
+def test_an_instance_can_be_swept(monkeypatch):
+    from jaxbandit.engine import identify as engine
+
+    makes = []
+
+    def identify_cell(make, arguments, **options):
+        makes.append((make, arguments))
+        return Identified(
+            **stopping([5, 7]).arrays, compile_seconds=0, run_seconds=0, run_steps=9, lane_steps=9, devices=[]
+        )
+
+    monkeypatch.setattr(engine, "identify_cell", identify_cell)
+
+    def both(angle, delta):
+        return lingape(describe_soare(2, angle)["features"], delta=delta), soare(2, angle)
+
+    results = sweep(both, None, {"angle": [0.1, 0.2], "delta": [0.05, 0.05]}, num_runs=2)
+    assert makes[0][0] is makes[1][0]
+    assert [r.params["angle"] for r in results] == [0.1, 0.2]
+    assert [r.truth["means"][2] for r in results] == pytest.approx([2 * np.cos(0.1), 2 * np.cos(0.2)])
+
+
+def test_what_is_told_wrongly_is_warned_of(tmp_path, calls):
+    algorithms = [{"type": "lingape", "theta_norm": 1.5, "sigma": 0.5}, {"type": "lucb", "epsilon": 0.1}]
+    misled = experiment(instance=SOARE[:1], algorithm=algorithms)
+    norm, sigma = warnings_of(misled)
+    assert "0.2/lingape: theta_norm = 1.5" in norm and "is 2 there" in norm and "sigma = 0.5" in sigma
+    results = run.run_experiment(misled, tmp_path / "out", progress=False)
+    assert [r.warnings for r in results] == [[norm, sigma], []]
+    assert results[0].summary()["warnings"] == [norm, sigma]
+    tied = {"name": "tied", "type": "gaussian", "means": [1, 0.5, 1]}
+    algorithms = [
+        {"type": "lucb"},
+        {"name": "two", "type": "lucb", "m": 2},
+        {"name": "e", "type": "lucb", "epsilon": 0.1},
+    ]
+    [line] = warnings_of(experiment(instance=[tied], algorithm=algorithms))
+    assert line.startswith("tied/lucb: epsilon = 0, and the arms of rank 1 and 2 tie at 1")
+    assert "\n" not in line
+
+
+def test_no_bound_without_gaussian_noise():
+    features = [[1, 0], [0, 1], [0.5, 0.5]]
+    for noise, known in (("gaussian", True), ("sign", False)):
+        instance = {"type": "linear", "features": features, "theta": [0.8, 0.1], "noise": noise}
+        [item] = experiment(instance=[instance], algorithm=[{"type": "lucb"}]).instances
+        assert ("characteristic_time" in truth_of(item, "identify")) == known
+
+
+def test_progress_only_on_a_terminal(capsys, monkeypatch):
+    with runs_bar(10, "x") as advance:
+        assert advance is None
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with runs_bar(10, "best arm") as advance:
+        advance(SimpleNamespace(finished=4, run_steps=123_000))
+        time.sleep(0.2)  # tqdm redraws ten times a second
+        advance(SimpleNamespace(finished=6, run_steps=0))
+    err = capsys.readouterr().err
+    assert "best arm:" in err and "10/10" in err and "123k run-steps" in err
+
+
+@pytest.mark.slow
+def test_command_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "stop.toml").write_text(TEXT, encoding="utf-8")
+    assert cli.main(["run", "stop.toml"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    lines = captured.out.splitlines()
+    assert lines[0].split()[:3] == ["instance", "algorithm", "samples"]
+    assert [line.split()[:3] for line in lines[2:4]] == [["easy", "lucb", "delta=0.05"], ["easy", "lucb", "delta=0.2"]]
+    assert {"samples-easy.png", "stopping-easy.png", "pulls-easy.png", "sweep-easy-delta.png"} <= set(
+        os.listdir("stop-result")
+    )
+    assert cli.main(["run", "stop.toml", "--out", "json", "--json", "--set", "max_rounds=12"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["kind"], document["precision"], document["schema"]) == ("identify", "float64", 1)
+    cell = document["cells"][0]
+    assert {"samples", "error", "outcomes", "pulls", "lane_utilisation", "seconds", "run_steps"} <= set(cell)
+    assert cell["outcomes"]["stopped"] + cell["outcomes"]["max_rounds"] == 70 and cell["outcomes"]["max_rounds"] > 0
+    assert cell["samples"]["max_rounds"] == 12 and cell["samples"]["restricted_mean"] < 12
+    with open("json/summary.json", encoding="utf-8") as file:
+        assert json.load(file) == document
+    assert cli.main(["run", "stop.toml", "--out", "json", "--set", "max_rounds=12"]) == 0
+    assert "mean of min(samples, 12)" in capsys.readouterr().out
+    assert cli.main(["plot", "stop-result"]) == 0
+    assert cli.main(["compare", "stop-result", "json", "--json"]) == 0
+    comparisons = json.loads(capsys.readouterr().out.splitlines()[-1])["comparisons"]
+    assert [c["quantity"] for c in comparisons] == ["restricted samples"] * 2 and comparisons[0]["difference"] == 0.0
+    wrong = ["--set", "algorithm.lucb.sigma=0.1", "--set", "runs=2", "--out", "wrong"]
+    assert cli.main(["run", "stop.toml", *wrong]) == 0
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1 and err.startswith("jaxbandit: warning: easy/lucb: sigma = 0.1")
