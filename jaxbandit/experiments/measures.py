@@ -18,11 +18,13 @@ class Quantity(NamedTuple):
     algorithm: str
     minus: str = ""  # the second of a gap
     over: str = ""  # the second of a ratio
+    arm: int | None = None  # of pulls and shares, from 0
 
     def __str__(self) -> str:
+        place = "" if self.arm is None else f" arm {self.arm}"
         if self.minus:
-            return f"({self.algorithm} - {self.minus})"
-        return f"({self.algorithm} / {self.over})" if self.over else self.algorithm
+            return f"({self.algorithm} - {self.minus}){place}"
+        return f"({self.algorithm} / {self.over}){place}" if self.over else f"{self.algorithm}{place}"
 
 
 class Sample(NamedTuple):
@@ -33,21 +35,20 @@ class Sample(NamedTuple):
     below: bool = False
 
 
-def sample(what: str, quantity: Quantity, results: Any, *, at: int | None = None, arm: int | None = None) -> Sample:
+def sample(what: str, quantity: Quantity, results: Any, *, at: int | None = None) -> Sample:
     """Return what a cell, a gap or a ratio measures in each run.
 
     Args:
-      what: one of MEANS: regret at round `at`, samples, pulls of arm `arm`, or its share of the run's samples.
+      what: one of MEANS: regret at round `at`, samples, pulls of an arm, or its share of the run's samples.
       quantity: the cell or the two cells. A ratio is of two means, so that its values are the ratio and each run's
         part in its error (the delta method): their mean is the ratio, and their spread gives its standard error.
       results: a ResultSet.
       at: a checkpoint; default: the last.
-      arm: an arm, from 0.
     """
-    first = _one(what, results[quantity.instance, quantity.algorithm], at, arm)
+    first = _one(what, results[quantity.instance, quantity.algorithm], at, quantity.arm)
     if not (quantity.minus or quantity.over):
         return first
-    second = _one(what, results[quantity.instance, quantity.minus or quantity.over], at, arm)
+    second = _one(what, results[quantity.instance, quantity.minus or quantity.over], at, quantity.arm)
     runs = min(len(first.values), len(second.values))
     a, b = first.values[:runs], second.values[:runs]
     above, below = first.above or second.below, first.below or second.above

@@ -15,6 +15,7 @@ import numpy as np
 
 from jaxbandit.experiments import files, published, statistics, verdict
 from jaxbandit.experiments.arguments import BadInput
+from jaxbandit.experiments.registry import ENVIRONMENTS
 from jaxbandit.experiments.report import number
 from jaxbandit.experiments.result import ResultSet, summary
 from jaxbandit.experiments.result_stopping import StoppingResult
@@ -30,11 +31,18 @@ class Figure:
     instances: Sequence[str]
     algorithms: Sequence[str]
     runs: int = 0  # each; 0: those of the figure that it is within
-    quick: int = 0
+    quick: int | Mapping[str, Any] = 0  # in a hurry: runs; or a table of runs, instances and algorithms
     within: str = ""
     draw: Literal["sweep", "pulls", "each"] = "each"  # mean samples along the instances; pulls; what `run` draws
     axis: str = ""  # of a sweep: its label, and the instances' places on it
     at: Sequence[float] = ()
+    span: bool = False  # features are written in an orthonormal basis of their span, as least squares needs them
+
+    def hurried(self) -> "Figure":
+        """Return the figure with its quick settings."""
+        at = dict(zip(self.instances, self.at, strict=True)) if self.at else {}
+        changed = dataclasses.replace(self, **(self.quick if isinstance(self.quick, Mapping) else {"runs": self.quick}))
+        return dataclasses.replace(changed, at=[at[name] for name in changed.instances] if at else ())
 
 
 def figures_of(paper: Mapping[str, Any]) -> dict[str, Figure]:
@@ -53,32 +61,57 @@ def experiments(
 ) -> tuple[list[Figure], list[Figure]]:
     """Return the figures to run, with their `runs` settled, and those to show.
 
+    Of a figure within another only the algorithms are run that this one lacks.
+
     Args:
       figures: of the paper.
-      target: one of them alone; default: all. One that is within another is then run by itself.
-      quick: their quick runs.
-      runs: instead of either.
+      target: one of them alone; default: all. One that is within another is then run whole.
+      quick: with their quick settings.
+      runs: instead of theirs.
     """
     if target and target not in figures:
         raise BadInput(f"reproduce: figure = {target!r}, must be one of {', '.join(figures)}")
-    shown = [f for f in figures.values() if not target or target in (f.name, f.within)]
-    run = [f for f in shown if f.name == target or not (target or f.within)]
-
-    def settled(figure: Figure) -> Figure:
-        source = figures[figure.within] if figure.within else figure
-        return dataclasses.replace(figure, runs=runs or (source.quick if quick else source.runs))
-
-    return [settled(f) for f in run], shown
+    settled = {name: figure.hurried() if quick else figure for name, figure in figures.items()}
+    shown = [f for f in settled.values() if not target or target in (f.name, f.within)]
+    run = []
+    for figure in shown:
+        source = settled[figure.within] if figure.within else figure
+        known = source.algorithms if figure.within and figure.name != target else ()
+        left = [name for name in figure.algorithms if name not in known]
+        if left:
+            run.append(dataclasses.replace(figure, algorithms=left, runs=runs or figure.runs or source.runs))
+    return run, shown
 
 
 def experiment(data: Mapping[str, Any], figure: Figure) -> dict[str, Any]:
     """Return the experiment of a figure: of the paper's one its cells and its runs."""
     name = f"{data['name']}-{figure.name}"
-    part = {key: value for key, value in data.items() if key != "quick"} | {"name": name, "runs": figure.runs}
+    part = dict(data) | {"name": name, "runs": figure.runs}
     for key, wanted in (("instance", figure.instances), ("algorithm", figure.algorithms)):
         tables = {table["name"]: table for table in data[key]}
         part[key] = [tables[name] for name in wanted]
+    if figure.span:
+        part["instance"] = [_in_span(table) for table in part["instance"]]
     return part
+
+
+def _in_span(instance: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the instance as a linear one, where nothing has changed but the basis: all inner products are the same."""
+    entry = ENVIRONMENTS[instance["type"]]
+    description = entry.description()
+    if description is None:
+        raise BadInput(f"reproduce: span: instance {instance['name']} has no features")
+    known = description(**{key: value for key, value in instance.items() if key not in ("name", "type")})
+    features, theta = np.asarray(known["features"]), np.asarray(known["theta"])
+    basis = np.linalg.svd(features)[2][: np.linalg.matrix_rank(features)]
+    return {
+        "name": instance["name"],
+        "type": "linear",
+        "features": (features @ basis.T).tolist(),
+        "theta": (basis @ theta).tolist(),
+        "noise": "gaussian" if entry.gaussian else "sign",
+        "sigma": float(known["sigma"]),
+    }
 
 
 def cells(figure: Figure, results: ResultSet) -> list[StoppingResult]:

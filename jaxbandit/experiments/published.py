@@ -1,9 +1,10 @@
 """A published number of runs that stop beside ours: "agrees", "disagrees" or "undecided", by an interval alone.
 
-The interval is where the published number would lie, with the stated confidence, if it came from runs like ours: for
-a mean of n runs from both samples' spread, for one run from ours alone, by ranks, whatever the law. The numbers
-disagree if it lies outside by more than `margin`. They agree if it lies inside and the interval is narrow enough to
-mean something: half its width at most `wide` of the number. An entry of its own `margin` or `wide` says why.
+The interval is where the published number would lie, with the stated confidence, if it came from runs like ours:
+Student's prediction interval, for a mean of many runs as for the example of a single one (roughly, where single runs
+are skewed), and Welch's where the published spread is printed. The numbers disagree if it lies outside by more than
+`margin`. They agree if it lies inside and the interval is narrow enough to mean something: half its width at most
+`wide` of the number. An entry with a `margin` or `wide` of its own says why.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -64,21 +65,12 @@ def _mean(number: Mapping[str, Any], result: StoppingResult, confidence: float) 
     values, runs = sample.values, number["runs"]
     if len(values) < 2 or sample.above or sample.below:
         return None
-    if runs == 1:
-        return _further(values, confidence)
-    mean, variance = float(values.mean()), float(values.var(ddof=1))
-    theirs = number["sd"] ** 2 if "sd" in number else variance
-    spread = statistics.welch(mean, variance, len(values), 0.0, theirs, runs, confidence)
+    mean, variance, count = float(values.mean()), float(values.var(ddof=1)), len(values)
+    if "sd" in number:
+        spread = statistics.welch(mean, variance, count, 0.0, number["sd"] ** 2, runs, confidence)
+    else:  # a mean of `runs` runs differs from ours by a variance of 1 / count + 1 / runs times that of a run
+        spread = statistics.student(mean, variance * (1 + count / runs), count, confidence)
     return float(spread.low), float(spread.high)
-
-
-def _further(values: np.ndarray, confidence: float) -> tuple[float, float] | None:
-    """Where one further run lies: it is as likely to have any rank among them. None with too few runs to say."""
-    rank = int((len(values) + 1) * (1 - confidence) / 2)
-    if rank < 1:
-        return None
-    ordered = np.sort(values)
-    return float(ordered[rank - 1]), float(ordered[-rank])
 
 
 def _rate(number: Mapping[str, Any], result: StoppingResult, confidence: float) -> tuple[float, float] | None:

@@ -76,7 +76,7 @@ def checks_of(claim: Mapping[str, Any]) -> list[Check]:
         if "value" in claim:
             rights = [float(v) for v in _list(claim["value"])]
         elif "against" in claim:
-            rights = [Quantity(left.instance, name) for name in _list(claim["against"])]
+            rights = [Quantity(left.instance, name, arm=left.arm) for name in _list(claim["against"])]
         else:
             rights = [left._replace(instance=claim["against_instance"])]
         checks += _compared(claim, left, rights)
@@ -90,7 +90,8 @@ def _lefts(claim: Mapping[str, Any], instance: str) -> list[Quantity]:
     if "ratio" in claim:
         first, second = claim["ratio"]
         return [Quantity(instance, first, over=second)]
-    return [Quantity(instance, name) for name in _list(claim["algorithm"])]
+    arms = _list(claim.get("arm"))
+    return [Quantity(instance, name, arm=arm) for name in _list(claim["algorithm"]) for arm in arms]
 
 
 def _compared(claim: Mapping[str, Any], left: Quantity, rights: Sequence[Quantity | float]) -> list[Check]:
@@ -122,7 +123,7 @@ def judge(
       claims: tables as `checks_of` reads them, with `id`, `text` and `source`. `quantity` is "regret" (default
         of a fixed horizon; at the last checkpoint or `at`), "time" (per arm and round) or "guarantee" (the
         constant of log t in the regret bound of the distance that `algorithm` then names); or, of runs that
-        stop, "samples" (default), "pulls" or "share" of the arm `arm`, or "error", the rate, against a `value`.
+        stop, "samples" (default), "pulls" or "share" of `arm`, one or several, or "error", the rate, against a `value`.
         A claim on cells that `results` lacks is left out.
       results: what we measured.
       confidence: with which all intervals hold together.
@@ -198,9 +199,9 @@ def _judge(
 ) -> dict[str, Any]:
     quantity, left, right = claim["quantity"], check.left, check.right
     if quantity in measures.MEANS:
-        place = {"at": claim.get("at"), "arm": claim.get("arm")}
-        ours = measures.sample(quantity, left, results, **place)
-        other = measures.sample(quantity, right, results, **place) if isinstance(right, Quantity) else right
+        at = claim.get("at")
+        ours = measures.sample(quantity, left, results, at=at)
+        other = measures.sample(quantity, right, results, at=at) if isinstance(right, Quantity) else right
         return _decided(check, measures.difference(ours, check.factor, other, level), level)
     if isinstance(right, Quantity) == (quantity == "error") or left.minus or left.over:
         raise BadInput(f"claim {claim['id']}: {check}: an error rate is compared with `value`, time and guarantee not")
