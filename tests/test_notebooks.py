@@ -12,6 +12,7 @@ nbclient = pytest.importorskip("nbclient")
 
 PACKAGE = Path(jaxbandit.__file__).resolve().parent
 NOTEBOOKS = sorted((Path(__file__).resolve().parent.parent / "notebooks").glob("*.ipynb"))
+EPILEPSY = Path(__file__).resolve().parents[2] / "shared" / "data" / "epilepsy"
 every_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
 
@@ -19,6 +20,7 @@ every_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: pat
 def execute(monkeypatch, tmp_path):
     """Return a function that runs a notebook's cells in a kernel of its own and returns what they wrote to stderr."""
     monkeypatch.setenv("JAXBANDIT_NOTEBOOK_QUICK", "1")
+    monkeypatch.delenv("JAXBANDIT_EPILEPSY", raising=False)
     monkeypatch.setenv("PYTHONPATH", str(PACKAGE.parent))  # the package under test, wherever the kernel starts
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
 
@@ -35,8 +37,9 @@ def _notebook(*sources):
     return nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
 
 
-def test_both_notebooks_are_found():
-    assert [path.stem for path in NOTEBOOKS] == ["ucboost", "your_own_algorithm"]
+def test_all_notebooks_are_found():
+    names = ["lingape", "top_m", "ucboost", "what_a_threshold_costs", "your_own_algorithm"]
+    assert [path.stem for path in NOTEBOOKS] == names
 
 
 @every_notebook
@@ -59,6 +62,19 @@ def test_kept_without_outputs_and_with_little_metadata(path):
 @every_notebook
 def test_every_cell_runs(path, execute):
     assert execute(nbformat.read(path, as_version=4)) == ""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not EPILEPSY.exists(), reason="needs github.com/clreda/linear-top-m's data in ../shared/data")
+def test_top_m_reads_the_real_drugs(execute, monkeypatch):
+    monkeypatch.setenv("JAXBANDIT_EPILEPSY", str(EPILEPSY))
+    (path,) = (path for path in NOTEBOOKS if path.stem == "top_m")
+    notebook = nbformat.read(path, as_version=4)
+    # The cells that read and draw the data, before those that play.
+    notebook.cells = notebook.cells[: 1 + [cell.id for cell in notebook.cells].index("top-03")]
+    notebook.cells.append(nbformat.v4.new_code_cell("print(drugs[:2], genes.shape, rewards.shape)"))
+    assert execute(notebook) == ""
+    assert notebook.cells[-1].outputs[0].text == "['Hydroxyzine', 'Acetazolamide'] (10, 71) (18, 10)\n"
 
 
 def test_an_error_in_a_cell_is_an_error_here(execute):
