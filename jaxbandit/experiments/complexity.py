@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from jaxbandit.experiments import files, statistics, verdict
+from jaxbandit.experiments.registry import ENVIRONMENTS
 from jaxbandit.experiments.tables import align
 
 GAP = 1e-6  # relative duality gap of w*, above which HiGHS solves the instance again
@@ -40,11 +41,9 @@ def ratios(
 
 
 def _features(num_arms: int, dim: int, normalization: Any, start: int, size: int) -> np.ndarray:
-    from jaxbandit.environments.linear_random import describe_linear_random
-
+    describe: Any = ENVIRONMENTS["linear_random"].description()
     known = [
-        describe_linear_random(num_arms, dim, instance_seed=seed, normalization=normalization)
-        for seed in range(start, start + size)
+        describe(num_arms, dim, instance_seed=seed, normalization=normalization) for seed in range(start, start + size)
     ]
     return np.stack([instance["features"] for instance in known])
 
