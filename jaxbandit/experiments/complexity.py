@@ -5,10 +5,8 @@ than UGapE, Table 5 gives both on one instance. Differs: the instances are not d
 """
 
 import functools
-import os
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -23,21 +21,17 @@ WIDE = 0.05  # two rates whose intervals are wider together cannot confirm each 
 CHUNK = 6000  # pairs of arms solved at once: a few hundred megabytes
 
 
-def ratios(
-    num_arms: int, dim: int, m: int, *, normalization: str, first: int, count: int, workers: int | None = None
-) -> np.ndarray:
+def ratios(num_arms: int, dim: int, m: int, *, normalization: str, first: int, count: int) -> np.ndarray:
     """Return H(m-LinGapE, optimized) / H(UGapE) for sigma = 1, float64[count], of `linear_random` from number `first`.
 
     The ratio for another sigma is sigma^2 times it.
     """
     size = max(1, min(count, CHUNK // (num_arms * (num_arms - 1) // 2)))
-    starts = range(first, first + count, size)
-
-    def chunk(start: int) -> np.ndarray:
-        return _ratios(_features(num_arms, dim, normalization, start, size), m)
-
-    with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
-        return np.concatenate(list(pool.map(chunk, starts)))[:count]
+    # One chunk after the other: two threads in XLA's batched linear algebra wait for each other for ever (jax 0.10).
+    chunks = [
+        _ratios(_features(num_arms, dim, normalization, start, size), m) for start in range(first, first + count, size)
+    ]
+    return np.concatenate(chunks)[:count]
 
 
 def _features(num_arms: int, dim: int, normalization: Any, start: int, size: int) -> np.ndarray:
@@ -93,7 +87,7 @@ def _ratio(features: Any, m: int, table: Any) -> Any:
     return constants.m_lingape_2 / constants.ugape
 
 
-def shares(table: Mapping[str, Any], *, instances: int, confidence: float, workers: int | None = None) -> list[Any]:
+def shares(table: Mapping[str, Any], *, instances: int, confidence: float) -> list[dict[str, Any]]:
     """Return a row for each column of Table 4 and each variant: ours, the published share, the verdict.
 
     Args:
@@ -101,7 +95,6 @@ def shares(table: Mapping[str, Any], *, instances: int, confidence: float, worke
         `variants` with name, normalization, sigma and, where it is not all of them, `columns`, from 0.
       instances: number of random instances a column.
       confidence: with which all intervals hold together.
-      workers: threads; changes no number.
     """
     wanted = [(v, i) for v in table["variants"] for i in v.get("columns", range(len(table["columns"])))]
     level = statistics.bonferroni(confidence, 2 * len(wanted))
@@ -111,7 +104,7 @@ def shares(table: Mapping[str, Any], *, instances: int, confidence: float, worke
         column, key = table["columns"][i], (i, variant["normalization"])
         if key not in solved:
             shape = (column["num_arms"], column["dim"], column["m"])
-            more = {"normalization": key[1], "first": i * table["most"], "count": instances, "workers": workers}
+            more = {"normalization": key[1], "first": i * table["most"], "count": instances}
             solved[key] = ratios(*shape, **more)
         hits = int(np.sum(solved[key] * variant["sigma"] ** 2 <= 1))
         ours = statistics.clopper_pearson(hits, instances, level)
@@ -227,7 +220,6 @@ def evaluate(
     target: str = "",
     quick: bool = False,
     runs: int | None = None,
-    workers: int | None = None,
 ) -> list[dict[str, Any]]:
     """Return the tables of complexity constants of a paper, or the one that is `target`, as JSON holds them.
 
@@ -237,7 +229,6 @@ def evaluate(
       target: name of a table, or of a figure (then no table is wanted); default: all tables.
       quick: few instances.
       runs: number of instances instead.
-      workers: threads.
     """
     instances = {table["name"]: table for table in paper.get("instance", [])}
     found = []
@@ -252,7 +243,7 @@ def evaluate(
         if stored.get("request") != request:
             start = time.perf_counter()
             if table["kind"] == "shares":
-                more = {"instances": request["instances"], "confidence": paper["confidence"], "workers": workers}
+                more = {"instances": request["instances"], "confidence": paper["confidence"]}
                 rows = shares(table, **more)
             else:
                 rows = values(table, instances)

@@ -82,7 +82,8 @@ def reproduce(
         figure = target.partition("/")[2]
         missing = paper_data.add_instances(data, paper, None if data_directory is None else Path(data_directory))
         known, skipped = paper_data.split(paper_stopping.figures_of(paper), missing, figure)
-        tables = complexity.evaluate(paper, directory, target=figure, quick=quick, runs=runs, workers=workers)
+        paper["published"] = paper_data.one_each(paper.get("published", []))
+        tables = complexity.evaluate(paper, directory, target=figure, quick=quick, runs=runs)
         if tables and figure:
             run, shown = [], []
         else:

@@ -6,7 +6,7 @@ where the environment itself does not know it. Without the directory, figures of
 """
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -83,3 +83,16 @@ def tell(experiment: dict[str, Any]) -> dict[str, Any]:
         refuse(experiment["name"], f": m = {sorted(told)}, must be one for all instances of a figure")
     more = {"m": told.pop()} if told else {}
     return experiment | {"instance": instances, "algorithm": [table | more for table in experiment["algorithm"]]}
+
+
+def one_each(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return published numbers, one an entry: where `algorithm` is a list, every list beside it has one for each."""
+    found: list[dict[str, Any]] = []
+    for entry in entries:
+        if isinstance(entry["algorithm"], str):
+            found.append(dict(entry))
+            continue
+        lists = {key: value for key, value in entry.items() if isinstance(value, list)}
+        for row in zip(*lists.values(), strict=True):
+            found.append(dict(entry) | dict(zip(lists, row, strict=True)))
+    return found
