@@ -115,6 +115,11 @@ def test_sweeps_of_parameters_and_of_instances_are_found():
     assert [value for value, _ in sweep.curves["kl"]] == [0.1, 0.2]
     other = stopping(SPREAD, instance="other", params=EXACT, truth={"arguments": {"sigma": 1.0}})
     assert plot_sweep.sweeps([*instances, other]) == []
+    two = [{"angle": 0.1, "sigma": 1.0}, {"angle": 0.2, "sigma": 1.0}, {"angle": 0.3, "sigma": 2.0}]
+    both = [
+        stopping(SPREAD, instance=f"{i}", params=EXACT, truth={"arguments": numbers}) for i, numbers in enumerate(two)
+    ]
+    assert plot_sweep.sweeps(both) == []
     assert plot_sweep.sweeps([stopping(SPREAD)]) == []
 
 

@@ -1,6 +1,7 @@
 """Results of runs that stop: their summary against the fixed JSON, censoring, errors, files, frames, comparison."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -77,7 +78,7 @@ def test_quantiles_are_those_of_kaplan_and_meier():
 def test_runs_without_a_stopping_time_are_left_out_and_shown():
     r = stopping([30, 0, 50, 7], outcome=[0, Outcome.NONFINITE, 0, Outcome.PRECISION], shortfall=[0, 9, 0, 9])
     cell = r.summary()
-    assert cell["samples"]["mean"] == 40 and cell["samples"]["max"] == 50
+    assert cell["samples"]["mean"] == 40 and cell["samples"]["max"] == cell["samples"]["q95"] == 50
     assert cell["error"]["rate"] == 0.0
     assert cell["outcomes"] == {"stopped": 2, "max_rounds": 0, "nonfinite": 1, "precision": 1}
     nothing = stopping([0, 0], outcome=[Outcome.NONFINITE] * 2).summary()
@@ -126,6 +127,16 @@ def test_round_trip_is_bytewise(tmp_path):
     path.write_text(path.read_text().replace('"identify"', '"audit"'))
     with pytest.raises(ValueError, match="kind = 'audit', must be one of simulate, identify"):
         load_cell(tmp_path / "a", 0)
+
+
+def test_every_key_is_documented():
+    text = (Path(__file__).parent.parent / "docs" / "cli.md").read_text(encoding="utf-8")
+    truth = {"characteristic_time": 1.0}
+    whole = stopping([30, 40], params={"delta": 0.1}, truth=truth, warnings=["w"]).summary()
+    censored = stopping([30, 1000], outcome=[0, LATE]).summary()
+    for cell in (whole, censored):
+        for key in (*cell, *cell["samples"], *cell["error"], *cell["outcomes"], *cell["pulls"]):
+            assert f"`{key}`" in text, key
 
 
 def test_frames():

@@ -195,6 +195,7 @@ def test_an_instance_can_be_swept(monkeypatch):
     results = sweep(both, None, {"angle": [0.1, 0.2], "delta": [0.05, 0.05]}, num_runs=2)
     assert makes[0][0] is makes[1][0]
     assert [r.params["angle"] for r in results] == [0.1, 0.2]
+    assert [r.guarantee["delta"] for r in results] == [0.05, 0.05]
     assert [r.truth["means"][2] for r in results] == pytest.approx([2 * np.cos(0.1), 2 * np.cos(0.2)])
 
 
@@ -217,12 +218,18 @@ def test_what_is_told_wrongly_is_warned_of(tmp_path, calls):
     assert "\n" not in line
 
 
+def test_the_bound_is_only_computed_where_it_holds(calls):
+    algorithms = [{"type": "lucb", "epsilon": 0.1}, {"name": "two", "type": "lucb", "m": 2}, {"type": "ugape"}]
+    results = run.run_experiment(experiment(instance=SOARE[:1], algorithm=algorithms), None)
+    assert ["characteristic_time" in r.truth for r in results] == [False, False, True]
+
+
 def test_no_bound_without_gaussian_noise():
     features = [[1, 0], [0, 1], [0.5, 0.5]]
     for noise, known in (("gaussian", True), ("sign", False)):
         instance = {"type": "linear", "features": features, "theta": [0.8, 0.1], "noise": noise}
         [item] = experiment(instance=[instance], algorithm=[{"type": "lucb"}]).instances
-        assert ("characteristic_time" in truth_of(item, "identify")) == known
+        assert ("characteristic_time" in truth_of(item, "identify", best_arm=True)) == known
 
 
 def test_progress_only_on_a_terminal(capsys, monkeypatch):

@@ -95,7 +95,8 @@ def plot_samples(results: Sequence["StoppingResult"], ax: Any = None) -> Any:
         marks = [result.quantile(level) for level in (0.05, 0.25, 0.5, 0.75, 0.95)]
         low, left, middle, right, high = (result.max_rounds if mark is None else mark for mark in marks)
         ax.plot([low, high], [i, i], color=colour, linewidth=1.3, zorder=2)
-        ax.barh(i, right - left, 0.44, left, color=colour, alpha=0.35, edgecolor=colour, linewidth=1.3, zorder=2)
+        edge = "none" if marks[3] is None else colour  # where the quartile is censored the box stays open
+        ax.barh(i, right - left, 0.44, left, color=colour, alpha=0.35, edgecolor=edge, linewidth=1.3, zorder=2)
         if marks[2] is not None:
             ax.plot([middle, middle], [i - 0.22, i + 0.22], color=INK, linewidth=1.8, zorder=3)
         mean = mean_of(result)

@@ -25,7 +25,7 @@ from jaxbandit.experiments.result_regret import RegretResult
 from jaxbandit.experiments.result_stopping import StoppingResult
 from jaxbandit.experiments.simulate import Make, progress_bar
 from jaxbandit.experiments.spec import Cell, Experiment
-from jaxbandit.experiments.truth import cautions, truth_of
+from jaxbandit.experiments.truth import cautions, seeks_best_arm, truth_of
 from jaxbandit.types import PyTree
 
 
@@ -66,15 +66,16 @@ def run_experiment(
     else:
         directory.claim(out, experiment)
         done = directory.finished(out, cells)
-    truths: dict[str, dict[str, Any]] = {}
+    truths: dict[tuple[str, bool], dict[str, Any]] = {}
     with _bar(experiment, len(cells) - len(done), progress) as advance, directory.disk(out):
         for cell in cells:
             if cell.index in done:
                 continue
             checkpoint = None if out is None else out / "checkpoint" / f"{cell.index:03d}"
-            if cell.instance.name not in truths:
-                truths[cell.instance.name] = truth_of(cell.instance, experiment.kind)
-            truth = truths[cell.instance.name]
+            key = cell.instance.name, seeks_best_arm(cell)
+            if key not in truths:
+                truths[key] = truth_of(cell.instance, experiment.kind, best_arm=key[1])
+            truth = truths[key]
             options = {"workers": workers, "checkpoint_dir": checkpoint, "progress": advance}
             options |= {"tile": tile} if experiment.kind == "simulate" else {"lanes": lanes, "chunk": chunk}
             try:

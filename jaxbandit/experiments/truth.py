@@ -11,17 +11,17 @@ from jaxbandit.experiments.spec import Cell, Experiment, InstanceSpec
 TIE = 1e-12  # of the largest mean: two means so near are equal, as the environments judge
 
 
-def truth_of(instance: InstanceSpec, kind: str) -> dict[str, Any]:
+def truth_of(instance: InstanceSpec, kind: str, *, best_arm: bool = False) -> dict[str, Any]:
     """Return the arms' means and what theory says of the instance.
 
-    For a fixed horizon that is the constant of the lower bound on regret. For runs that stop it is T* of the best arm,
+    For a fixed horizon that is the constant of the lower bound on regret. For runs that stop it is T* if `best_arm`,
     and the instance's own numbers are there too, so that a figure can be drawn against one.
     """
     means = means_of(instance.entry.factory()(**instance.arguments))
     truth: dict[str, Any] = {"means": means}
     if kind == "identify":
         truth["arguments"] = {k: v for k, v in instance.arguments.items() if isinstance(v, int | float)}
-        time = characteristic_time(instance, means)
+        time = characteristic_time(instance, means) if best_arm else None
         return truth | ({} if time is None else {"characteristic_time": time})
     if instance.entry.regret_constant:
         from jaxbandit.bounds import regret
@@ -30,6 +30,12 @@ def truth_of(instance: InstanceSpec, kind: str) -> dict[str, Any]:
         constant = getattr(regret, instance.entry.regret_constant)
         truth["regret_constant"] = float(constant(np.asarray(means), **more))
     return truth
+
+
+def seeks_best_arm(cell: Cell) -> bool:
+    """Whether a cell's algorithm promises the one best arm, so that T* bounds its samples."""
+    told = cell.arguments
+    return cell.algorithm.entry.kind == "identify" and told.get("m", 1) == 1 and told.get("epsilon", 0.0) == 0
 
 
 def characteristic_time(instance: InstanceSpec, means: Any) -> float | None:
