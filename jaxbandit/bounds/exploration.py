@@ -1,51 +1,61 @@
-"""What theory says of linear pure exploration: complexity constants, T*, and sample bounds.
+"""What theory says of linear pure exploration: complexity constants, a lower and an upper bound on samples.
 
-Xu, Honda, Sugiyama (2017), equations 13 to 15 and Theorems 2 and 3; Soare, Lazaric, Munos (2014); Reda, Kaufmann,
-Delahaye-Duriez (2021), Table 2; the lower bound log(1 / (2.4 delta)) T* of Kaufmann, Cappe, Garivier (2016).
-Differs: rho is (sum_a |w*_a|)^2. The paper's equation 15 prints the sum, but calls it the optimal value of (21), uses
-its square in Lemma 1 and says that it is 4 on the canonical basis.
+Xu, Honda, Sugiyama (2017), equations 13 to 15, Theorems 2 and 3; Soare, Lazaric, Munos (2014); Reda, Kaufmann,
+Delahaye-Duriez (2021), Table 2; log(1 / (2.4 delta)) T* of Kaufmann, Cappe, Garivier (2016).
+Differs: rho is (sum_a |w*_a|)^2. Equation 15 prints the sum alone, but rho is defined as the least value of (21), which
+is the square; Lemma 1 needs the square, and the paper's example on the canonical basis, rho = 4, has it.
+
+Every function takes either concrete numbers, and then computes in float64 whatever the scope, with w* by HiGHS, and
+returns NumPy; or traced ones, of one instance: vmap over instances, in the scope's precision, w* by interior points.
 """
 
-from typing import NamedTuple
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
 
+from jaxbandit import checks
 from jaxbandit.numerics import as_float
 from jaxbandit.solvers.best_arm import best_arm_design
-from jaxbandit.solvers.l1 import l1_representation
+from jaxbandit.solvers.design import pair_differences
+from jaxbandit.solvers.l1 import l1_representation, l1_table
 from jaxbandit.types import Array, Scalar
 
 
 class Constants(NamedTuple):
-    """H of Reda et al. (2021), Table 2: an algorithm stops within about H C^2 pulls, C its threshold."""
+    """H of Reda et al. (2021), Table 2: an algorithm with threshold C stops once t > 1 + H C(t)^2, up to K pulls."""
 
     lucb: Array  # float[]
     ugape: Array  # float[]
-    m_lingape_1: Array  # float[], largest variance, or both arms pulled
-    m_lingape_2: Array  # float[], optimized rule
+    m_lingape_1: Array  # float[], the arm of largest variance pulled, or both
+    m_lingape_2: Array  # float[], the optimized rule
 
 
 class LinearComplexity(NamedTuple):
-    """Complexities of best-arm identification, H_oracle <= H_design <= H'_oracle and H_0 <= 72 H'_oracle."""
+    """Complexities of best-arm identification: oracle <= design <= oracle_sum, and lingape <= 72 oracle_sum at 0."""
 
     lingape: Array  # float[], H_epsilon, equation 13
-    oracle: Array  # float[], H_oracle = max_i rho_i / gap_i^2
-    oracle_sum: Array  # float[], H'_oracle = sum_i rho_i / gap_i^2
-    design: Array  # float[], least over designs of max_i ||x* - x_i||^2 / gap_i^2 (Soare et al.) = T* / (2 sigma^2)
+    oracle: Array  # float[], H_oracle = max over i of rho_i / gap_i^2
+    oracle_sum: Array  # float[], H'_oracle, the sum over i of the same
+    design: (
+        Array  # float[], min over designs of max over i of ||x* - x_i||^2 / gap_i^2 (Soare et al.): T* / (2 sigma^2)
+    )
 
 
 def top_m_gaps(means: Array, m: int) -> Array:
-    """Return float[K]: mu_k - mu_(m+1) for the m best arms, mu_(m) - mu_k for the others; 0 for a tie there."""
+    """Return float[K]: mu_k - mu_(m+1) for the m best arms, mu_(m) - mu_k for the others, all >= 0."""
     ordered = jnp.sort(means)[::-1]
     return jnp.maximum(means - ordered[m], ordered[m - 1] - means)
 
 
-def representations(features: Array, *, steps: int = 20) -> Array:
-    """Return float[K, K, K], w* of x_i - x_j for all i, j."""
-    first, second = jnp.triu_indices(features.shape[0], 1)
-    solve = jax.vmap(lambda target: l1_representation(features, target, steps=steps).weights)
-    weights = solve(features[first] - features[second])
+def representations(features: Array) -> Array:
+    """Return float[K, K, K], w* of x_i - x_j for every pair, of traced features float[K, d]."""
+    first, second = np.triu_indices(features.shape[0], 1)
+    weights = jax.vmap(lambda target: l1_representation(features, target).weights)(pair_differences(features))
     table = jnp.zeros((features.shape[0],) * 3, weights.dtype)
     return table.at[first, second].set(weights).at[second, first].set(-weights)
 
@@ -58,52 +68,204 @@ def complexity_constants(
     epsilon: Scalar = 0.0,
     sigma: Scalar = 1.0,
     table: Array | None = None,
-    steps: int = 20,
 ) -> Constants:
-    """Return the constants of Table 2 as printed: sigma^2 in those of m-LinGapE only.
+    """Return the constants of Table 2 as printed: with sigma^2 in m-LinGapE's alone, the others are for sigma = 1.
+
+    That of m-LinGapE with the optimized rule has |w*_a| where the proof, with rho as above, gives |w*_a| ||w*||_1.
 
     Args:
-      features: float[K, d], traced.
-      means: float[K], traced.
+      features: float[K, d].
+      means: float[K], x_a' theta.
       m: static, in [1, K - 1].
-      epsilon: traced, >= 0.
-      sigma: traced, > 0.
-      table: float[K, K, K], traced, w* of all pairs; solved for if None.
-      steps: static, of the solver.
+      epsilon: >= 0.
+      sigma: > 0, the noise.
+      table: float[K, K, K], w* of x_i - x_j; solved for if None. A tie at the m-th place with epsilon = 0: inf.
+
+    Raises:
+      ValueError: concrete arguments out of range.
     """
-    epsilon, sigma = as_float(epsilon), as_float(sigma)
-    gaps = top_m_gaps(means, m)
-    table = representations(features, steps=steps) if table is None else table
+    where = "complexity_constants"
+    features, means = _instance(where, features, means)
+    checks.integer(where, "m", m, 1, features.shape[0] - 1)
+    checks.number(where, "epsilon", epsilon, low=0.0)
+    checks.number(where, "sigma", sigma, low=0.0, open_low=True)
+    return _evaluate(_constants, features, means, _table(features, table), epsilon, sigma, m=m)
+
+
+def linear_complexity(
+    features: Array, means: Array, *, epsilon: Scalar = 0.0, table: Array | None = None
+) -> LinearComplexity:
+    """Return the complexities of best-arm identification; the oracles' are those of epsilon = 0.
+
+    oracle <= design, since each direction may have a design of its own; design <= oracle_sum, since the designs of all
+    directions, mixed in proportion to rho_i / gap_i^2, leave none with more than the sum.
+
+    Args:
+      features: float[K, d].
+      means: float[K], x_a' theta. A tie for the best makes the oracles' inf.
+      epsilon: >= 0, in H_epsilon.
+      table: float[K, K, K], w* of x_i - x_j; solved for if None.
+
+    Raises:
+      ValueError: concrete arguments out of range.
+    """
+    features, means = _instance("linear_complexity", features, means)
+    checks.number("linear_complexity", "epsilon", epsilon, low=0.0)
+    return _evaluate(_linear_complexity, features, means, _table(features, table), epsilon)
+
+
+def sample_lower_bound(features: Array, means: Array, *, delta: Scalar, sigma: Scalar = 1.0) -> Array:
+    """Return log(1 / (2.4 delta)) T*: no algorithm correct with probability 1 - delta needs fewer pulls on average.
+
+    T* is taken from its certified lower end, so that the bound holds whatever the solver's gap.
+
+    Args:
+      features: float[K, d].
+      means: float[K], x_a' theta.
+      delta: in (0, 1); 0 from 1 / 2.4 on.
+      sigma: > 0, standard deviation of Gaussian noise.
+    """
+    where = "sample_lower_bound"
+    features, means = _instance(where, features, means)
+    _open_unit(where, delta)
+    checks.number(where, "sigma", sigma, low=0.0, open_low=True)
+    return _evaluate(_lower_bound, features, means, delta, sigma)
+
+
+def lingape_sample_bound(
+    features: Array,
+    means: Array,
+    *,
+    delta: Scalar,
+    epsilon: Scalar = 0.0,
+    sigma: Scalar = 1.0,
+    regularization: Scalar = 1.0,
+    theta_norm: Scalar = 1.0,
+    table: Array | None = None,
+) -> Array:
+    """Return the pulls within which LinGapE, optimized rule, stops with probability 1 - delta.
+
+    The largest n with n <= H_epsilon C_n^2 + K (equation 32), C_n the threshold (3) at the largest determinant that n
+    pulls can give (Proposition 3). Tighter than Theorem 2 (16), which bounds that n in closed form. Differs: 1 / delta
+    in C_n, as in (3) and as implemented, where Lemma 5 counts pairs with K^2 / delta; the ellipsoid of Abbasi-Yadkori
+    et al. (2011), Theorem 2, holds in all directions at once.
+
+    Args:
+      features: float[K, d].
+      means: float[K], x_a' theta.
+      delta: in (0, 1).
+      epsilon: >= 0.
+      sigma: > 0, R.
+      regularization: > 0, lambda.
+      theta_norm: >= 0, S.
+      table: float[K, K, K], w* of x_i - x_j; solved for if None.
+    """
+    where = "lingape_sample_bound"
+    features, means = _instance(where, features, means)
+    _open_unit(where, delta)
+    checks.number(where, "epsilon", epsilon, low=0.0)
+    checks.number(where, "sigma", sigma, low=0.0, open_low=True)
+    checks.number(where, "regularization", regularization, low=0.0, open_low=True)
+    checks.number(where, "theta_norm", theta_norm, low=0.0)
+    table = _table(features, table)
+    return _evaluate(_sample_bound, features, means, table, epsilon, delta, sigma, regularization, theta_norm)
+
+
+def _instance(where: str, features: Any, means: Any) -> tuple[Any, Any]:
+    features = checks.array(where, "features", features, ndim=2, min_size=2)
+    means = checks.array(where, "means", means)
+    if means.shape[0] != features.shape[0]:
+        raise ValueError(
+            f"{where}: means has {means.shape[0]} entries, must have one for each of {features.shape[0]} arms"
+        )
+    return features, means
+
+
+def _open_unit(where: str, delta: Any) -> None:
+    checks.number(where, "delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
+
+
+def _table(features: Any, table: Any) -> Any:
+    if table is not None:
+        return table
+    return representations(as_float(features)) if isinstance(features, Tracer) else l1_table(features)
+
+
+def _evaluate(function: Callable, *arguments: Any, **static: Any) -> Any:
+    if any(isinstance(a, Tracer) for a in arguments):
+        return function(*map(as_float, arguments), **static)
+    with jax.enable_x64(True):
+        return jax.tree.map(np.asarray, function(*map(as_float, arguments), **static))
+
+
+def _harder(gaps: Array, epsilon: Array) -> Array:
+    """float[K, K], max(epsilon, (epsilon + gap_i) / 3, (epsilon + gap_j) / 3)."""
     third = jnp.maximum(epsilon, (epsilon + gaps) / 3)
-    pairs = jnp.maximum(third[:, None], third[None])
-    shares = jnp.max(jnp.abs(table) / (pairs**2)[..., None], (0, 1))
+    return jnp.maximum(third[:, None], third[None])
+
+
+@functools.partial(jax.jit, static_argnames="m")
+def _constants(features: Array, means: Array, table: Array, epsilon: Array, sigma: Array, *, m: int) -> Constants:
+    gaps = top_m_gaps(means, m)
+    harder = _harder(gaps, epsilon)
+    shares = jnp.max(jnp.abs(table) / (harder**2)[..., None], (0, 1), where=(table != 0), initial=0.0)
     return Constants(
         2 * jnp.sum(jnp.maximum(epsilon / 2, gaps) ** -2),
         2 * jnp.sum(jnp.maximum(epsilon, (epsilon + gaps) / 2) ** -2),
-        4 * sigma**2 * jnp.sum(third**-2),
+        4 * sigma**2 * jnp.sum(jnp.diagonal(harder) ** -2),
         sigma**2 * jnp.sum(shares),
     )
 
 
-def linear_complexity(
-    features: Array, means: Array, *, epsilon: Scalar = 0.0, table: Array | None = None, steps: int = 25
-) -> LinearComplexity:
-    """Return the complexities of best-arm identification; those of the oracle are for epsilon = 0."""
-    epsilon = as_float(epsilon)
-    gaps = top_m_gaps(means, 1)
-    table = representations(features) if table is None else table
-    sizes = jnp.abs(table)
-    roots = jnp.sum(sizes, -1)
-    third = jnp.maximum(epsilon, (epsilon + gaps) / 3)
-    pairs = jnp.maximum(third[:, None], third[None])
-    shares = jnp.max(sizes * (roots / pairs**2)[..., None], (0, 1))
+def _lingape(means: Array, table: Array, epsilon: Array) -> Array:
+    size = jnp.abs(table)
+    pulls = (
+        size * (jnp.sum(size, -1) / _harder(top_m_gaps(means, 1), epsilon) ** 2)[..., None]
+    )  # p*_k rho = |w_k| ||w||
+    return jnp.sum(jnp.max(pulls, (0, 1), where=(table != 0), initial=0.0))
+
+
+@jax.jit
+def _linear_complexity(features: Array, means: Array, table: Array, epsilon: Array) -> LinearComplexity:
     best = jnp.argmax(means)
-    ratios = jnp.where(jnp.arange(means.shape[0]) == best, 0.0, roots[best] ** 2 / gaps**2)
-    design = best_arm_design(features, means, steps=steps).time / 2
-    return LinearComplexity(jnp.sum(shares), jnp.max(ratios), jnp.sum(ratios), design)
+    others = jnp.arange(means.shape[0], dtype=best.dtype) != best
+    gaps = jnp.where(others, means[best] - means, 1.0)
+    ratios = jnp.where(others, (jnp.sum(jnp.abs(table[best]), -1) / gaps) ** 2, 0.0)
+    design = best_arm_design(features, means).time / 2
+    return LinearComplexity(_lingape(means, table, epsilon), jnp.max(ratios), jnp.sum(ratios), design)
 
 
-def sample_lower_bound(features: Array, means: Array, *, delta: Scalar, sigma: Scalar = 1.0, steps: int = 25) -> Array:
-    """Return log(1 / (2.4 delta)) T*: no delta-correct algorithm needs fewer pulls in expectation."""
-    design = best_arm_design(features, means, sigma=sigma, steps=steps)
-    return jnp.maximum(jnp.log(1 / (2.4 * as_float(delta))), 0.0) * design.bound
+@jax.jit
+def _lower_bound(features: Array, means: Array, delta: Array, sigma: Array) -> Array:
+    return jnp.maximum(-jnp.log(2.4 * delta), 0.0) * best_arm_design(features, means, sigma=sigma).bound
+
+
+@jax.jit
+def _sample_bound(
+    features: Array,
+    means: Array,
+    table: Array,
+    epsilon: Array,
+    delta: Array,
+    sigma: Array,
+    regularization: Array,
+    theta_norm: Array,
+) -> Array:
+    complexity = _lingape(means, table, epsilon)
+    num_arms, dim = features.shape
+    growth = jnp.max(jnp.sum(features**2, -1)) / (regularization * dim)
+
+    def holds(log_n: Array) -> Array:
+        """The right side less the left, over n: concave and positive at 0, so that it changes sign once."""
+        n = jnp.exp(log_n)
+        radius = sigma * jnp.sqrt(-2 * jnp.log(delta) + dim * jnp.log1p(n * growth))
+        return complexity * (radius + jnp.sqrt(regularization) * theta_norm) ** 2 + num_arms >= n
+
+    def halve(_: int, bracket: tuple[Array, Array]) -> tuple[Array, Array]:
+        low, high = bracket
+        middle = (low + high) / 2
+        return jnp.where(holds(middle), middle, low), jnp.where(holds(middle), high, middle)
+
+    top = 0.9 * jnp.log(jnp.finfo(means.dtype).max)
+    bracket = jax.lax.fori_loop(0, 80, halve, (jnp.zeros_like(top), top))
+    return jnp.where(holds(top), jnp.inf, jnp.exp(bracket[1]))

@@ -140,7 +140,7 @@ def l1_representation(features: Array, target: Array, *, steps: int = 12) -> Rep
             return primal, jnp.minimum(_room(low, -moved), _room(high, moved))
 
         nothing = jnp.zeros_like(reach)
-        up, down, _, moved = direction(nothing, nothing)
+        up, down, change, moved = direction(nothing, nothing)
         primal, dual = (jnp.minimum(length, 1.0) for length in lengths(up, down, moved))
         after = (it.up + primal * up) @ (low - dual * moved) + (it.down + primal * down) @ (high + dual * moved)
         centre = jnp.clip((after / (2 * x.shape[0] * duality)) ** 3, 1e-6, 1.0) * duality

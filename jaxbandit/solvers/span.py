@@ -1,4 +1,4 @@
-"""Coordinates of the span of some features in which they have the identity as Gram matrix: X = rows diag(singular) right.
+"""Coordinates of the span of features in which their Gram matrix is the identity: X = rows diag(singular) right.
 
 Designs and representations do not depend on the basis in which features are written; in this one nothing depends on
 their conditioning, and features that do not span R^d cost nothing but zero columns.
