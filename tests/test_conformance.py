@@ -32,9 +32,8 @@ VALUES = {
 }
 # Settings of static arguments beside the defaults.
 STATIC = [
-    ("gifa", {"index": "individual", "leader": "ugape", "stop": "ugape", "threshold": "det", "ties": "random"}),
     ("gifa", {"index": "classical", "rule": "both", "threshold": "lucb1", "m": 2}),
-    ("gifa", {"candidates": "ugape", "initial_pulls": False, "m": 2}),
+    ("gifa", {"candidates": "ugape", "leader": "ugape", "stop": "ugape", "ties": "random", "m": 2}),
     *[("ucb", {"distance": d}) for d in ("sq", "bq", "h", "lb", "t")],
     ("ucboost", {"distances": ("sq",)}),
     ("ucboost", {"distances": ("bq", "h", "lb", "t")}),

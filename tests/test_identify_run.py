@@ -73,6 +73,7 @@ def calls(monkeypatch):
         )
 
     monkeypatch.setattr(run, "identify_cell", identify_cell)
+    monkeypatch.setattr("jaxbandit.experiments.truth.characteristic_time", lambda *_: 1.0)  # a compilation a shape
     return made
 
 
