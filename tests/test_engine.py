@@ -16,6 +16,7 @@ import pytest
 from jaxbandit.algorithms.regret import epsilon_greedy, kl_ucb, ucb1, ucboost
 from jaxbandit.base import Algorithm, Environment, Outcome, never, none
 from jaxbandit.engine import compiled, storage, tiles
+from jaxbandit.engine import horizon as horizon_engine
 from jaxbandit.engine.horizon import default_checkpoints, simulate_cell
 from jaxbandit.environments.bernoulli import bernoulli
 from jaxbandit.environments.gaussian import gaussian
@@ -265,7 +266,7 @@ def test_without_per_run_arrays_the_means_are_the_same_bytes():
 
 def test_other_numbers_do_not_compile_again(monkeypatch):
     simulate_cell(make, MEANS, horizon=100, num_runs=20)
-    monkeypatch.setattr(horizon, "SingleRun", None)  # tracing again would call it
+    monkeypatch.setattr(horizon_engine, "SingleRun", None)  # tracing again would call it
     simulate_cell(make, MEANS + 0.1, horizon=100, num_runs=20, seed=3)
 
 

@@ -117,8 +117,8 @@ def bench_stopping(quick: bool) -> list[dict[str, Any]]:
                 begun = time.perf_counter()
                 samples = np.asarray(loop())
                 beside.append((time.perf_counter() - begun) / steps * 1e9)
-                # The other layout rounds otherwise, and arms that tie by symmetry part at the last bit: equal on average.
-            assert abs(samples.mean() / found.samples.mean() - 1) < 0.05, "the loop beside must do the same work"
+                # The other layout rounds otherwise, and arms that tie by symmetry part at the last bit.
+                assert abs(samples.mean() / found.samples.mean() - 1) < 0.05, "the loop beside must do the same work"
         row: dict[str, Any] = {
             "case": case.name,
             "runs": case.runs,
