@@ -25,12 +25,12 @@ def classic():
 
 
 def normalised():
-    features = np.random.default_rng(3).normal(size=(10, 4))
+    features = np.random.default_rng(11).normal(size=(10, 3))
     return features / np.linalg.norm(features, axis=1)[:, None]
 
 
 # features, theta / |theta| = e_1, noise such that a run stops after some hundred rounds, arms to find
-INSTANCES = {"soare": (soare(), 0.4, 1), "classic": (classic(), 0.25, 2), "normalised": (normalised(), 0.5, 3)}
+INSTANCES = {"soare": (soare(), 0.4, 1), "classic": (classic(), 0.25, 2), "normalised": (normalised(), 0.42, 3)}
 LINGAPE = {
     "candidates": "means",
     "index": "paired",
@@ -119,7 +119,7 @@ def test_same_pulls_and_same_stopping_round(instance, factory, own, options):
     expected, best = reference.play(
         rewards[: end + 1], features, weights, ties=actions, m=m, **{**traced, **prior}, **options
     )
-    assert 100 < end < ROUNDS, end  # else the instance shows little
+    assert 50 < end < ROUNDS, end  # else the instance shows little
     assert len(expected) == end
     np.testing.assert_array_equal(actions[:end], expected)
     assert tuple(sorted(recommended[end])) == best

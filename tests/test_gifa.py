@@ -10,7 +10,9 @@ import pytest
 from jaxbandit.algorithms.exploration import gifa, lingape, lingifa, lucb, m_lingape, ugape
 from jaxbandit.algorithms.exploration.gap_indices import decide, largest_others
 from jaxbandit.engine.identify import identify_cell
+from jaxbandit.environments.soare import soare
 from jaxbandit.environments.top_m_classic import describe_top_m_classic, top_m_classic
+from jaxbandit.estimators import least_squares, square_root_least_squares
 
 RANDOM = np.random.default_rng(8).normal(size=(5, 3))
 CLASSIC = describe_top_m_classic(4, 2, np.pi / 6)["features"]
@@ -123,7 +125,7 @@ OPTIONS = {"threshold": "heuristic", "sigma": 0.5, "regularization": 0.25, "thet
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("factory", "rule"),
-    [(m_lingape, "optimized"), (partial(gifa, candidates="ugape", leader="ugape", stop="ugape"), "greedy")],
+    [(m_lingape, "greedy"), (partial(gifa, candidates="ugape", leader="ugape", stop="ugape"), "greedy")],
 )
 def test_permuted_arms_are_pulled_in_the_permuted_order(factory, rule):
     order = np.array([3, 1, 4, 0, 2])
@@ -230,3 +232,74 @@ def test_sample_sizes_of_an_independent_program(name):
     ours = cell.samples.mean()
     assert abs(ours - mean) < 3 * np.hypot(error, cell.samples.std() / np.sqrt(1000))
     assert (cell.outcome == 0).all()
+
+
+@pytest.mark.slow
+def test_float32_keeps_the_digits_that_the_gram_form_loses():
+    """The pulls and rewards of a float64 run at angle 0.03, in float32: width and gap of the pair that decides.
+
+    Against a fresh float64 factorisation: 1e-3 of the width and 0.1 of a standard deviation of the gap are allowed,
+    a hundredth of what stopping at six deviations would notice (measured up to 2e-4 and 0.05). In the Gram form the
+    width is wrong by a factor.
+    """
+    features = np.vstack([np.eye(5), [np.cos(0.03), np.sin(0.03), 0, 0, 0]])
+    rewards = np.float32(rewards_of(2 * features, 30_000, 1.0))
+    _, (actions, _, _) = play(partial(lingape, features, theta_norm=2.0, delta=1e-9), rewards.astype(float))
+    taken = rewards[np.arange(len(actions)), actions]
+    counts, sums = np.bincount(actions, minlength=6), np.bincount(actions, taken.astype(float), 6)
+    y, V = features[5] - features[0], np.eye(5) + features.T @ (counts[:, None] * features)
+    width, gap = y @ np.linalg.solve(V, y), y @ np.linalg.solve(V, features.T @ sums)
+
+    def replay(form):
+        def body(estimate, step):
+            return form.update(estimate, *step), None
+
+        run = jax.jit(lambda a, r: jax.lax.scan(body, form.init(features, 1.0), (a, r))[0])
+        estimate = run(jnp.asarray(actions, jnp.int32), jnp.asarray(taken))
+        means = form.means(estimate)
+        return form.distances(estimate, jnp.int32(0))[5] / width, (means[5] - means[0] - gap) / np.sqrt(width)
+
+    ratio, error = replay(square_root_least_squares)
+    assert abs(ratio - 1) < 1e-3 and abs(error) < 0.1
+    assert abs(replay(least_squares)[0] - 1) > 0.5
+
+
+@pytest.mark.slow
+@pytest.mark.statistical
+def test_float32_samples_as_many_as_float64_and_trusts_its_runs():
+    """Soare d = 5, angle 0.1: 6,117 rounds on average in float64 (1,000 runs of a scalar program, error 54).
+
+    Within three standard errors of both: false alarm 0.3 %. The Gram form takes 8,600 and more.
+    """
+    features = np.vstack([np.eye(5), [np.cos(0.1), np.sin(0.1), 0, 0, 0]])
+    make = partial(lingape, features, theta_norm=2.0)
+    cell = identify_cell(lambda _: (make(), soare(5, 0.1)), (), num_runs=400, seed=1, precision="float32")
+    assert (cell.outcome == 0).all()  # a run that is not trusted would be PRECISION
+    error = np.hypot(54, cell.samples.std() / 20)
+    assert abs(cell.samples.mean() - 6117) < 3 * error < 400
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [partial(m_lingape, RANDOM, m=2, threshold="heuristic"), partial(lucb, 5, m=2)])
+def test_a_float32_run_is_trusted_unless_its_estimate_leaves_its_rewards_and_pulls(make):
+    rewards = rewards_of(RANDOM, 4000).astype(np.float32)
+
+    def run(rewards):
+        algorithm = make(sigma=0.5)
+
+        def body(state, row):
+            action = algorithm.select(None, state, None)
+            after = algorithm.update(state, None, action, row[action])
+            return jax.tree.map(partial(jnp.where, algorithm.stop(state)), state, after), None
+
+        return jax.lax.scan(body, algorithm.init(jax.random.key(0)), rewards)[0]
+
+    state = jax.device_get(jax.jit(run)(jnp.asarray(rewards)))
+    assert state.sums is not None and state.pulls < 4000
+    with jax.enable_x64(True):
+        wide = jax.tree.map(lambda x: jnp.asarray(x, float) if x.dtype == np.float32 else jnp.asarray(x), state)
+        verify = jax.jit(make(sigma=0.5).verify)
+        assert verify(wide)
+        for factor in (0.9, 1.1):  # the rewards say something else than the estimate, or the pulls do
+            assert not verify(wide._replace(sums=factor * wide.sums))
+        assert not verify(wide._replace(counts=2 * wide.counts))

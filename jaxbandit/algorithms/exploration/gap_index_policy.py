@@ -5,7 +5,7 @@ tell b from c. Differs: the optimized rule pulls argmin N_a / |w_a| over w_a != 
 12), where 2021 prints arg max and w_a > 0; ties go to the lowest arm unless asked otherwise.
 """
 
-import functools
+from types import ModuleType
 from typing import Any, Literal, NamedTuple
 
 import jax
@@ -16,11 +16,13 @@ from jax import lax
 from jaxbandit import checks
 from jaxbandit.algorithms.exploration import gap_indices, thresholds
 from jaxbandit.algorithms.exploration.gap_indices import Candidates, Decision, Leader, Stop
+from jaxbandit.algorithms.exploration.representations import pair_weights
 from jaxbandit.base import Algorithm, none
-from jaxbandit.estimators import counts, least_squares
+from jaxbandit.estimators import arm_means, least_squares, square_root_least_squares
+from jaxbandit.estimators.arm_means import ArmMeans
 from jaxbandit.estimators.least_squares import LeastSquares
+from jaxbandit.estimators.square_root_least_squares import SquareRootLeastSquares
 from jaxbandit.numerics import as_float, get_at, set_at
-from jaxbandit.solvers.l1 import l1_representation, l1_table
 from jaxbandit.types import Array, Key, Scalar
 
 Index = Literal["paired", "individual", "classical"]
@@ -30,13 +32,16 @@ Ties = Literal["lowest", "random"]
 
 # Below this share of the largest, a weight of w* counts as zero: solvers leave roundings there.
 NO_WEIGHT = 1e-6
+# A float32 run is trusted if its last bound is that of its counts and rewards up to this share of the bound's width.
+TRUSTED = 0.02
+# From more than MANY_ARMS dim arms on, num_arms dim operations a round are fewer than num_arms^2.
+MANY_ARMS = 3
 
-
-class ArmMeans(NamedTuple):
-    """What the classical index knows."""
-
-    means: Array  # float[num_arms], 0 where never pulled
-    variances: Array  # float[num_arms], 1 / counts, inf where never pulled
+FORMS: dict[type, ModuleType] = {
+    ArmMeans: arm_means,
+    LeastSquares: least_squares,
+    SquareRootLeastSquares: square_root_least_squares,
+}
 
 
 class GapIndexState(NamedTuple):
@@ -44,10 +49,11 @@ class GapIndexState(NamedTuple):
 
     pulls: Array  # int32[], of all arms together
     counts: Array  # int32[num_arms]
-    estimate: Any  # ArmMeans or LeastSquares
+    estimate: Any  # one of FORMS
+    sums: Any  # float[2, num_arms], rewards of each arm, and what the sum has gained by rounding; float32
     weights: Any  # float[num_arms^2, num_arms], row i num_arms + j is |w*| of x_i - x_j; optimized rule
     pending: Any  # int32[], the arm still to pull for the last pair, -1 if none; rule "both"
-    priority: Array | None  # int32[num_arms] >= 0, the largest goes first of tied arms; random ties
+    priority: Any  # int32[num_arms] >= 0, the largest goes first of tied arms; random ties
 
 
 def gap_index_policy(
@@ -81,15 +87,17 @@ def gap_index_policy(
     checks.number(where, "theta_norm", theta_norm, low=0.0)
 
     def init(key: Key) -> GapIndexState:
+        rough = jnp.result_type(float) == jnp.float32
         if index == "classical":
-            estimate = ArmMeans(jnp.zeros(num_arms), jnp.full(num_arms, jnp.inf))
+            form = arm_means
         else:
-            estimate = least_squares.init(features, regularization)
+            form = square_root_least_squares if rough or num_arms > MANY_ARMS * dim else least_squares
         return GapIndexState(
             pulls=jnp.zeros((), jnp.int32),
             counts=jnp.zeros(num_arms, jnp.int32),
-            estimate=estimate,
-            weights=_weights(features) if rule == "optimized" else None,
+            estimate=form.init(features, regularization),
+            sums=jnp.zeros((2, num_arms)) if rough else None,
+            weights=pair_weights(features) if rule == "optimized" else None,
             pending=jnp.full((), -1, jnp.int32) if rule == "both" else None,
             priority=(jax.random.bits(key, (num_arms,)) >> 1).astype(jnp.int32) if ties == "random" else None,
         )
@@ -98,7 +106,7 @@ def gap_index_policy(
         """C sigma: the width of a bound over the root of its variance."""
         noise = {"delta": delta, "sigma": sigma, "regularization": regularization, "theta_norm": theta_norm}
         if threshold == "det":
-            level = thresholds.det_threshold(state.estimate.logdet, **noise)
+            level = thresholds.det_threshold(_form(state).logdet(state.estimate), **noise)
         elif threshold == "theory":
             norm = jnp.sqrt(jnp.max(jnp.sum(as_float(features) ** 2, 1)))
             level = thresholds.theory_threshold(state.pulls, dim=dim, feature_norm=norm, **noise)
@@ -108,48 +116,46 @@ def gap_index_policy(
             level = thresholds.lucb1_threshold(state.pulls, num_arms=num_arms, delta=delta)
         return level * as_float(sigma)
 
-    def column(state: GapIndexState, arm: Array) -> Array:
-        """B_{i, arm} for all i, float[num_arms]."""
-        estimate, scale = state.estimate, width(state)
-        gaps = estimate.means - get_at(estimate.means, arm)
+    def widths(state: GapIndexState, arm: Array) -> Array:
+        """B_{i, arm} - (mu_hat_i - mu_hat_arm) for all i, float[num_arms]."""
         if index == "paired":
-            squares = _pair_variances(estimate, arm)
-            return gaps + scale * jnp.sqrt(squares)
-        deviations = jnp.sqrt(estimate.variances)
-        return gaps + scale * (deviations + get_at(deviations, arm))
+            return width(state) * jnp.sqrt(_form(state).distances(state.estimate, arm))
+        deviations = jnp.sqrt(_form(state).variances(state.estimate))
+        return width(state) * (deviations + get_at(deviations, arm))
 
-    def matrix(state: GapIndexState) -> Array:
+    def bounds(state: GapIndexState) -> Array:
         """B_ij at [j, i], float[num_arms, num_arms]."""
-        estimate, scale = state.estimate, width(state)
-        gaps = estimate.means[None] - estimate.means[:, None]
+        means = _form(state).means(state.estimate)
         if index == "paired":
-            squares = estimate.variances[None] + estimate.variances[:, None] - 2 * estimate.gram
-            return gaps + scale * jnp.sqrt(jnp.maximum(squares, 0.0))
-        deviations = jnp.sqrt(estimate.variances)
-        return gaps + scale * (deviations[None] + deviations[:, None])
+            spread = jnp.sqrt(_form(state).all_distances(state.estimate))
+        else:
+            deviations = jnp.sqrt(_form(state).variances(state.estimate))
+            spread = deviations[None] + deviations[:, None]
+        return means[None] - means[:, None] + width(state) * spread
 
     def decide(state: GapIndexState) -> Decision:
-        means, priority = state.estimate.means, state.priority
+        means, priority = _form(state).means(state.estimate), state.priority
         if m == 1 and candidates == "means":
             best = gap_indices.first(means, priority)
-            return gap_indices.decide_best(means, column(state, best), best, priority)
-        return gap_indices.decide(means, matrix(state), m, candidates, leader, stop, priority)
+            column = means - get_at(means, best) + widths(state, best)
+            return gap_indices.decide_best(means, column, best, priority)
+        return gap_indices.decide(means, bounds(state), m, candidates, leader, stop, priority)
 
     def informative(state: GapIndexState, b: Array, c: Array) -> Array:
         """The arm that the rule pulls to tell b from c, int32[]."""
         if rule == "both":
             return jnp.where(state.pending >= 0, state.pending, b)
+        form, estimate = _form(state), state.estimate
         if rule == "largest_variance":
             arms = jnp.arange(num_arms, dtype=jnp.int32)
-            either = (arms == b) | (arms == c)
-            return gap_indices.first(jnp.where(either, state.estimate.variances, -1.0), state.priority)
-        if rule == "optimized":
+            scores = jnp.where((arms == b) | (arms == c), form.variances(estimate), -1.0)
+        elif rule == "optimized":
             weights = lax.dynamic_index_in_dim(state.weights, b * num_arms + c, 0, keepdims=False)
             used = weights > NO_WEIGHT * jnp.max(weights)
             scores = -jnp.where(used, as_float(state.counts) / jnp.where(used, weights, 1.0), jnp.inf)
         else:
-            influence = least_squares.row(state.estimate, b) - least_squares.row(state.estimate, c)
-            scores = influence * influence / (1 + state.estimate.variances)
+            influence = form.row(estimate, b) - form.row(estimate, c)
+            scores = influence * influence / (1 + form.variances(estimate))
         return gap_indices.first(scores, state.priority)
 
     def starting(state: GapIndexState) -> Array:
@@ -160,24 +166,29 @@ def gap_index_policy(
         return jnp.where(starting(state), state.pulls, informative(state, decision.leader, decision.challenger))
 
     def update(state: GapIndexState, context: None, action: Array, reward: Array) -> GapIndexState:
-        if isinstance(state.estimate, LeastSquares):
-            pulled = set_at(state.counts, action, get_at(state.counts, action) + 1)
-            estimate = least_squares.update(state.estimate, action, reward)
-        else:
-            pulled, means, n = counts.update(state.counts, state.estimate.means, action, reward)
-            estimate = ArmMeans(means, set_at(state.estimate.variances, action, 1 / n))
+        n = get_at(state.counts, action) + 1
+        more = (n,) if index == "classical" else ()
+        estimate = _form(state).update(state.estimate, action, reward, *more)
+        sums = None if state.sums is None else _added(state.sums, action, reward)
         pending = state.pending
         if pending is not None:
             fresh = (pending < 0) & ~starting(state)
             pending = jnp.where(fresh, decide(state).challenger, -1)
-        return state._replace(pulls=state.pulls + 1, counts=pulled, estimate=estimate, pending=pending)
+        return state._replace(
+            pulls=state.pulls + 1,
+            counts=set_at(state.counts, action, n),
+            estimate=estimate,
+            sums=sums,
+            pending=pending,
+        )
 
     def recommend(state: GapIndexState) -> Array:
+        decision = decide(state)
         if m == 1 and candidates == "means":
-            return decide(state).leader[None]
+            return decision.leader[None]
         arms, places = jnp.arange(num_arms, dtype=jnp.int32), jnp.arange(m, dtype=jnp.int32)
-        inside = decide(state).inside
-        order = gap_indices.ranks(jnp.where(inside, state.estimate.means, -jnp.inf), state.priority)
+        means = _form(state).means(state.estimate)
+        order = gap_indices.ranks(jnp.where(decision.inside, means, -jnp.inf), state.priority)
         return jnp.sum(jnp.where(order[None] == places[:, None], arms[None], 0), 1, dtype=jnp.int32)
 
     def stops(state: GapIndexState) -> Array:
@@ -186,13 +197,37 @@ def gap_index_policy(
             ready &= state.pending < 0
         return ready & (decide(state).bound <= as_float(epsilon))
 
-    return Algorithm(init=init, noise=none(), select=select, update=update, recommend=recommend, stop=stops)
+    def verify(state: GapIndexState) -> Array:
+        if state.sums is None:
+            return jnp.ones((), bool)
+        fit = (arm_means if index == "classical" else least_squares).fit
+        exact = state._replace(estimate=fit(features, regularization, state.counts, state.sums[0] - state.sums[1]))
+        decision, bound = decide(exact), decide(state).bound
+        spread = TRUSTED * get_at(widths(exact, decision.leader), decision.challenger)
+        return (jnp.abs(bound - decision.bound) <= spread) & (decision.bound <= as_float(epsilon) + spread)
+
+    return Algorithm(
+        init=init,
+        noise=none(),
+        select=select,
+        update=update,
+        recommend=recommend,
+        stop=stops,
+        verify=verify,
+    )
 
 
-def _pair_variances(estimate: LeastSquares, arm: Array) -> Array:
-    """||x_i - x_arm||^2 in V^-1 for all i, float[num_arms]; never negative."""
-    both = estimate.variances + get_at(estimate.variances, arm)
-    return jnp.maximum(both - 2 * least_squares.row(estimate, arm), 0.0)
+def _form(state: GapIndexState) -> ModuleType:
+    """The functions of the state's estimate."""
+    return FORMS[type(state.estimate)]
+
+
+def _added(sums: Array, arm: Array, reward: Array) -> Array:
+    """Sums, and what they have gained by rounding, after one more reward: Kahan's compensation."""
+    total = get_at(sums[0], arm)
+    addend = reward - get_at(sums[1], arm)
+    after = total + addend
+    return jnp.stack([set_at(sums[0], arm, after), set_at(sums[1], arm, (after - total) - addend)])
 
 
 def _check_parts(
@@ -226,21 +261,3 @@ def _check_parts(
             raise ValueError(
                 f"{where}: features span {rank} of {features.shape[1]} dimensions, must span all for rule = 'optimized'"
             )
-
-
-def _weights(features: Array) -> Array:
-    """|w*| of x_i - x_j in row i num_arms + j, float[num_arms^2, num_arms]: the least ||w||_1 that represents it."""
-    num_arms = features.shape[0]
-    if isinstance(features, np.ndarray):
-        return jnp.asarray(_weights_by_highs(features.tobytes(), features.shape), jnp.result_type(float))
-    x = as_float(features)
-    first, second = np.triu_indices(num_arms, 1)
-    pairs = jnp.abs(jax.vmap(lambda target: l1_representation(x, target).weights)(x[first] - x[second]))
-    table = jnp.zeros((num_arms, num_arms, num_arms), pairs.dtype)
-    return table.at[first, second].set(pairs).at[second, first].set(pairs).reshape(-1, num_arms)
-
-
-@functools.cache
-def _weights_by_highs(data: bytes, shape: tuple[int, int]) -> np.ndarray:
-    """The same table from concrete features: once a set of features, however often the factory is traced."""
-    return np.abs(l1_table(np.frombuffer(data).reshape(shape))).reshape(-1, shape[0])
