@@ -225,6 +225,7 @@ def test_the_bound_is_only_computed_where_it_holds(calls):
     assert ["characteristic_time" in r.truth for r in results] == [False, False, True]
 
 
+@pytest.mark.slow
 def test_no_bound_without_gaussian_noise():
     features = [[1, 0], [0, 1], [0.5, 0.5]]
     for noise, known in (("gaussian", True), ("sign", False)):
