@@ -1,4 +1,4 @@
-"""Lazy Track-and-Stop for linear bandits: Jedra and Proutiere (2020), Section 4, finite set of arms.
+"""Lazy Track-and-Stop for linear bandits: Jedra and Proutiere (2020), finite set of arms.
 
 The pulls track the sum of designs that are optimal at the estimates of rounds 2^k, with forced exploration while
 lambda_min(V) is small; it stops by the generalised likelihood ratio. Estimates are ordinary least squares. Differs: the

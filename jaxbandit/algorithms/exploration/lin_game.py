@@ -1,4 +1,4 @@
-"""LinGame: Degenne, Menard, Shang, Valko (2020), Algorithm 2, for the best arm; one AdaHedge learner an answer.
+"""LinGame: Degenne, Menard, Shang, Valko (2020), for the best arm; one AdaHedge learner an answer.
 
 Each round the learner of the empirical best arm plays weights, nature answers with the closest parameter of another
 best arm, the learner gains optimistically, and the pulls track the sum of the weights. Differs: optimism and start are

@@ -1,4 +1,4 @@
-"""XY-static and G-static allocation: Soare, Lazaric, Munos (2014), Section 3, equations (11) and (12).
+"""XY-static and G-static allocation: Soare, Lazaric, Munos (2014); Xu, Honda, Sugiyama (2018), (2) and (5).
 
 The design is solved once and the pulls track it; they look at no reward, and the estimate is ordinary least squares.
 Differs: the optimal design is the continuous one (greedy pulls of the arm that most lowers the largest variance stand

@@ -1,8 +1,8 @@
-"""XY-adaptive allocation: Soare, Lazaric, Munos (2014), Section 4 and Figure 2.
+"""XY-adaptive allocation: Soare, Lazaric, Munos (2014), their XY-adaptive algorithm; Xu, Honda, Sugiyama (2018), (6).
 
 A phase pulls for the differences of the arms not yet discarded until the largest ||y||^2 in A^-1 is below alpha times
-that of the last phase; then all arms are tested afresh on the pulls of that phase alone. Where Figure 2 is ambiguous or
-biased, see xy_adaptive; differs: the design is the continuous optimal one, tracked, and not greedy pulls.
+that of the last phase; then all arms are tested afresh on the pulls of that phase alone. For what is ambiguous in print
+see xy_adaptive; differs: the design is the continuous optimal one, tracked, and not greedy pulls.
 """
 
 import jax.numpy as jnp
@@ -33,9 +33,9 @@ def xy_adaptive(
 ) -> Algorithm:
     """Return XY-adaptive allocation, whose phases are static designs.
 
-    How Figure 2 is read. (1) Its test rho_j / t >= alpha rho_{j-1} / n_{j-1} is for rho_j = t max_y ||y||^2 in A_t^-1
-    (the figure forgets the factor t, and would divide twice): a phase ends once max_y ||y||^2 <= alpha times that of
-    the last phase; before the first it is rho_0 / n_0 = 1 / (d (d + 1) + 1) as printed (LinGapE's authors take 1).
+    How the printed algorithm is read. (1) Its test rho_j / t >= alpha rho_{j-1} / n_{j-1} is for rho_j = t max_y ||y||^2
+    in A_t^-1 (as printed, without the factor t, it would divide twice): a phase ends once max_y ||y||^2 <= alpha times
+    that of the last; before the first it is rho_0 / n_0 = 1 / (d (d + 1) + 1) as printed (LinGapE's authors take 1).
     (2) Instead of A_0 = I, which biases least squares, a phase begins with one pull of each arm, as in LinGapE's
     authors' code; A is then regular, and arms without weight are still tested. (3) n in the threshold
     2 sigma ||y|| sqrt(2 log(6 n^2 K^2 / (delta pi^2))) counts the pulls of the phase. (4) `retest`: an arm dropped

@@ -1,4 +1,4 @@
-"""XY-oracle allocation: Soare, Lazaric, Munos (2014), Section 2, equations (6) and (7): it knows the parameter.
+"""XY-oracle allocation: Soare, Lazaric, Munos (2014); Xu, Honda, Sugiyama (2018), (18): it knows the parameter.
 
 It pulls for the differences from the best arm over their gaps, and stops when confidence intervals of the observed
 width would prove the best arm; rewards are not looked at. Differs: looks on a geometric grid of n, as xy_static.
