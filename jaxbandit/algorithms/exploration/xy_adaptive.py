@@ -33,7 +33,7 @@ def xy_adaptive(
 ) -> Algorithm:
     """Return XY-adaptive allocation, whose phases are static designs.
 
-    How the printed algorithm is read. (1) Its test rho_j / t >= alpha rho_{j-1} / n_{j-1} is for rho_j = t max_y ||y||^2
+    How the print is read. (1) Its test rho_j / t >= alpha rho_{j-1} / n_{j-1} is for rho_j = t max_y ||y||^2
     in A_t^-1 (as printed, without the factor t, it would divide twice): a phase ends once max_y ||y||^2 <= alpha times
     that of the last; before the first it is rho_0 / n_0 = 1 / (d (d + 1) + 1) as printed (LinGapE's authors take 1).
     (2) Instead of A_0 = I, which biases least squares, a phase begins with one pull of each arm, as in LinGapE's
