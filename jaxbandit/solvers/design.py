@@ -152,23 +152,21 @@ def transductive_design(features: Array, directions: Array, *, mask: Array | Non
         return move(direction(jnp.maximum(centring * now, floor)), 0.99), found
 
     uniform = jnp.full(num_arms, 1 / num_arms, x.dtype)
-    start = largest(products(uniform)[2])
+    _, cross, variance = products(uniform)
+    start = largest(variance)
     found = _Found(Design(uniform, start, jnp.zeros_like(start)), jnp.zeros_like(uniform))
-    weights = 2 * jnp.where(start > 0, start, 1.0) * uniform
-    _, cross, variance = products(weights)
-    inverse, gradient = invert(variance, cross)
+    scale = 2 * jnp.where(start > 0, start, 1.0)  # h is 2 or more
+    inverse, gradient = invert(variance / scale, cross / scale)
     multipliers = jnp.where(counts, 1 / (inverse - 1), 0.0)
     top = jnp.max(multipliers @ gradient)
     multipliers = multipliers / jnp.where(top > 0, 2 * top, 1.0)
-    it = _Iterate(weights, multipliers, inverse - 1, 1 - multipliers @ gradient)
-    it, found = jax.lax.fori_loop(0, steps, step, (it, found))
-    _, cross, variance = products(it.weights)
-    found = certify(found, it.weights, it.multipliers * invert(variance, cross)[0] ** 2, cross, variance)
+    it = _Iterate(scale * uniform, multipliers, inverse - 1, 1 - multipliers @ gradient)
+    _, found = jax.lax.fori_loop(0, steps + 1, step, (it, found))  # the last one certifies; its move is not used
 
     best = found.design
     sparse = jnp.where(best.weights > found.idle, best.weights, 0.0)  # one of the two tends to 0
     sparse = sparse / jnp.sum(sparse)
-    value = largest(products(sparse)[2])
+    value = largest(_singular_variance((x.T * sparse[None]) @ x, y))
     keep = value <= best.value + jnp.maximum(best.value - best.bound, 1e3 * unit * best.value)
     value = jnp.where(keep, value, best.value)
     reachable = ~jnp.any(counts & ~inside)
@@ -177,6 +175,20 @@ def transductive_design(features: Array, directions: Array, *, mask: Array | Non
         jnp.where(reachable, value, jnp.inf),
         jnp.where(reachable, jnp.minimum(best.bound, value), jnp.inf),
     )
+
+
+def _singular_variance(matrix: Array, directions: Array) -> Array:
+    """y' A^+ y for the rows y, inf where A does not reach y: a ridge, and refinement that undoes it."""
+    unit = jnp.finfo(matrix.dtype).eps
+    identity = jnp.eye(matrix.shape[0], dtype=matrix.dtype)
+    root = solve_triangular(jnp.linalg.cholesky(matrix + 64 * unit * identity), identity, lower=True)
+    inverse = root.T @ root
+    solved, rest = jnp.zeros_like(directions), directions
+    for _ in range(3):
+        solved = solved + rest @ inverse
+        rest = directions - solved @ matrix
+    reached = jnp.sum(rest**2, -1) <= unit * jnp.sum(directions**2, -1)
+    return jnp.where(reached, jnp.sum(solved * directions, -1), jnp.inf)
 
 
 def _room(value: Array, change: Array) -> Array:
