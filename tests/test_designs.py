@@ -75,7 +75,7 @@ def test_xy_static_of_table_1():
     assert blocks < 11_000  # a thousand single pulls, then steps of a thousandth
 
 
-@pytest.mark.parametrize("num_arms", [3, 20])
+@pytest.mark.parametrize("num_arms", [3, pytest.param(20, marks=pytest.mark.slow)])
 def test_following_a_design_is_pulling_the_next_arm_again_and_again(num_arms):
     rng = np.random.default_rng(0)
     weights = rng.dirichlet(np.full(num_arms, 0.5), 8)

@@ -161,7 +161,8 @@ def phases_agree(player, play, features, streams, options):
     assert player.blocks_agree(streams, options, actions, arm) == len(history)
 
 
-@pytest.mark.parametrize("retest", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("retest", [True, False])
 def test_xy_adaptive(retest):
     play = functools.partial(reference_phased.play_xy_adaptive, retest=retest)
     options = {"delta": 0.1, "sigma": 0.2, "alpha": 0.4}
@@ -207,10 +208,8 @@ def test_lazy_track_and_stop(instance, threshold):
         assert forced > features.shape[1]  # more than the first pulls
 
 
-@pytest.mark.parametrize(
-    "factory",
-    [xy_static, rage, *[pytest.param(f, marks=pytest.mark.slow) for f in (xy_adaptive, lin_game, lazy_track_and_stop)]],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("factory", [xy_static, xy_adaptive, rage, lin_game, lazy_track_and_stop])
 def test_duplicates_of_the_best_arm_do_not_keep_a_run_from_stopping(factory):
     features = np.array([[0, 1], [1.0, 0], [1, 0], [0, 1]])
     streams = np.repeat(features @ [[2.0], [0.0]], ROUNDS, 1)
