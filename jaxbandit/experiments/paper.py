@@ -247,7 +247,8 @@ def _claims_table(content: Mapping[str, Any]) -> str:
     rows = [("claim", "verdict", "", "decided by")]
     for claim in content["claims"]:
         checks = [check for check in claim["checks"] if check["verdict"] == claim["verdict"]]
-        rows.append((claim["id"], claim["verdict"], claim["text"], _check_text(checks[0])))
+        text = f"{claim['text']} (in part)" if claim.get("in_part") else claim["text"]
+        rows.append((claim["id"], claim["verdict"], text, _check_text(checks[0])))
     words = ("agrees", "disagrees", "undecided")
     counts = ", ".join(f"{sum(c['verdict'] == word for c in content['claims'])} {word}" for word in words)
     what = "published numbers and claims" if content["kind"] == "identify" else "regret"

@@ -38,6 +38,8 @@ def _sweep(figure: Figure, results: ResultSet, published: Sequence[Mapping[str, 
     places = dict(zip(figure.instances, figure.at, strict=True))
     curves = {name: [(places[i], results[i, name]) for i in figure.instances] for name in figure.algorithms}
     plot_sweep.plot_sweep(plot_sweep.Sweep(figure.name, "", figure.axis, curves, of_instances=True), ax)
+    ax.set_xticks(list(places.values()), [f"{value:g}" for value in places.values()], minor=False)
+    ax.set_xticks([], minor=True)
     theirs = [e for e in published if e["quantity"] == "samples" and e["instance"] in places]
     theirs = [e for e in theirs if e["algorithm"] in figure.algorithms]
     if theirs:

@@ -33,7 +33,7 @@ class Figure:
     runs: int = 0  # each; 0: those of the figure that it is within
     quick: int | Mapping[str, Any] = 0  # in a hurry: runs; or a table of runs, instances and algorithms
     within: str = ""
-    draw: Literal["sweep", "pulls", "each"] = "each"  # mean samples along the instances; pulls; what `run` draws
+    draw: Literal["sweep", "pulls", "boxes", "each"] = "each"  # samples along the instances; what `run` draws
     axis: str = ""  # of a sweep: its label, and the instances' places on it
     at: Sequence[float] = ()
     span: bool = False  # features are written in an orthonormal basis of their span, as least squares needs them
@@ -121,7 +121,7 @@ def cells(figure: Figure, results: ResultSet) -> list[StoppingResult]:
 
 def assess(results: ResultSet, paper: Mapping[str, Any], shown: Sequence[Figure]) -> dict[str, Any]:
     """Return the summary of `results` with what `paper` says: `published`, `claims`, `untested`, `figures`."""
-    claims, confidence = paper.get("claim", []), paper["confidence"]
+    claims, confidence = [narrowed(claim, results) for claim in paper.get("claim", [])], paper["confidence"]
     theirs = published.numbers(paper.get("published", []), results)
     judged = verdict.judge(claims, results, confidence=confidence, others=len(theirs))
     checks = verdict.intervals(judged)
@@ -134,7 +134,7 @@ def assess(results: ResultSet, paper: Mapping[str, Any], shown: Sequence[Figure]
         first.seed,
         first.precision,
         results,
-        paper={key: paper[key] for key in ("title", "authors", "year", "url", "confidence")},
+        paper={key: paper[key] for key in ("title", "authors", "year", "url", "confidence", "notes") if key in paper},
         figures=[dataclasses.asdict(figure) for figure in shown],
         published=beside,
         claims=judged,
@@ -152,6 +152,14 @@ def assess(results: ResultSet, paper: Mapping[str, Any], shown: Sequence[Figure]
     return files.plain(content)
 
 
+def narrowed(claim: Mapping[str, Any], results: ResultSet) -> dict[str, Any]:
+    """Return a claim on several instances or algorithms as one on those that were run; `in_part` where that is less."""
+    held = {"instance": {r.instance for r in results}, "algorithm": {r.algorithm for r in results}}
+    held["against"] = held["algorithm"]
+    left = {k: kept for k in held if isinstance(claim.get(k), list) and (kept := [v for v in claim[k] if v in held[k]])}
+    return dict(claim) | left | ({"in_part": True} if any(len(left[k]) < len(claim[k]) for k in left) else {})
+
+
 def table(content: Mapping[str, Any], figure: Mapping[str, Any]) -> str:
     """Return a figure of a summary as text."""
     rows = [c for c in content["cells"] if c["instance"] in figure["instances"]]
@@ -163,21 +171,23 @@ def table(content: Mapping[str, Any], figure: Mapping[str, Any]) -> str:
 
 
 def _samples_table(rows: Sequence[Mapping[str, Any]], beside: Mapping[Any, Mapping[str, Any]]) -> str:
-    lines = [("instance", "algorithm", "mean samples", "95 % interval", "error", "95 % interval", "", "published", "")]
+    head = ("instance", "algorithm", "mean samples", "95 % interval", "error", "95 % interval", "")
+    lines: list[tuple[str, ...]] = [(*head, "published", "", "published error", "")]
     for row in rows:
+        key = (row["instance"], row["algorithm"])
         samples, error = row.get("samples", {}), row.get("error", {})
         mean = samples.get("mean", samples.get("restricted_mean"))
         censored = row["outcomes"].get("max_rounds", 0)
         lines.append(
             (
-                row["instance"],
-                row["algorithm"],
+                *key,
                 "" if mean is None else "> " * (censored > 0) + number(mean),
                 f"[{number(samples['low'])}, {number(samples['high'])}]" if "low" in samples else "",
                 f"{error['rate']:.4f}" if error else "",
                 f"[{error['low']:.4f}, {error['high']:.4f}]" if error else "",
                 f"{censored:,} censored" if censored else "",
-                *_theirs(beside.get((row["instance"], row["algorithm"], "samples", None))),
+                *_theirs(beside.get((*key, "samples", None))),
+                *_theirs(beside.get((*key, "error", None))),
             )
         )
     return _aligned(lines)
@@ -197,7 +207,10 @@ def _pulls_table(rows: Sequence[Mapping[str, Any]], beside: Mapping[Any, Mapping
 
 
 def _theirs(entry: Mapping[str, Any] | None) -> tuple[str, str]:
-    return ("", "") if entry is None else (number(entry["value"]), entry["verdict"])
+    if entry is None:
+        return "", ""
+    value = f"{entry['value']:.4f}" if entry["quantity"] == "error" else number(entry["value"])
+    return value, entry["verdict"] + (f" ({entry['note']})" if entry.get("note") else "")
 
 
 def _aligned(lines: Sequence[tuple[str, ...]]) -> str:

@@ -3,8 +3,8 @@
 The interval is where the published number would lie, with the stated confidence, if it came from runs like ours:
 Student's prediction interval, for a mean of many runs as for the example of a single one (roughly, where single runs
 are skewed), and Welch's where the published spread is printed. The numbers disagree if it lies outside by more than
-`margin`. They agree if it lies inside and the interval is narrow enough to mean something: half its width at most
-`wide` of the number. An entry with a `margin` or `wide` of its own says why.
+the fraction `margin`. They agree if it lies inside and the interval is narrow enough to mean something: half its width
+at most the fraction `wide` of the number. An entry with a `margin` or `wide` of its own says why.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ from jaxbandit.experiments.result import ResultSet
 from jaxbandit.experiments.result_stopping import StoppingResult
 
 WIDE = 0.05
-SHOWN = ("quantity", "arm", "value", "sd", "runs", "margin", "wide", "source", "note")
+SHOWN = ("quantity", "arm", "value", "sd", "runs", "margin", "wide", "reason", "source", "note")
 
 
 def numbers(entries: Sequence[Mapping[str, Any]], results: ResultSet) -> list[dict[str, Any]]:
@@ -55,6 +55,8 @@ def judge(number: Mapping[str, Any], result: StoppingResult, confidence: float) 
     low, high = found
     value, scale = number["value"], 1.0 if number["quantity"] == "error" else abs(number["value"])
     slack, wide = number.get("margin", 0.0) * scale, number.get("wide", WIDE) * scale
+    if "margin" in number and "arm" in number:
+        slack += 1  # a fraction of a few pulls is less than rounding
     outside = value < low - slack or value > high + slack
     verdict = "disagrees" if outside else "agrees" if (high - low) / 2 <= wide else "undecided"
     return table | {"low": low, "high": high, "confidence": confidence, "verdict": verdict}

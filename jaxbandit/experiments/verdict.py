@@ -124,7 +124,7 @@ def judge(
         of a fixed horizon; at the last checkpoint or `at`), "time" (per arm and round) or "guarantee" (the
         constant of log t in the regret bound of the distance that `algorithm` then names); or, of runs that
         stop, "samples" (default), "pulls" or "share" of `arm`, one or several, or "error", the rate, against a `value`.
-        A claim on cells that `results` lacks is left out.
+        A claim on cells that `results` lacks, or that compares nothing, is left out.
       results: what we measured.
       confidence: with which all intervals hold together.
       timing_noise: two times whose ratio is within this factor of the claimed one are not told apart.
@@ -157,7 +157,7 @@ def _measured(claim: Mapping[str, Any], results: ResultSet) -> bool:
     if claim["quantity"] == "guarantee":  # of distances, which are no cells
         return {q.instance for q in sides} <= {r.instance for r in results}
     cells = {(q.instance, name) for q in sides for name in (q.algorithm, q.minus, q.over) if name}
-    return cells <= {(r.instance, r.algorithm) for r in results}
+    return bool(cells) and cells <= {(r.instance, r.algorithm) for r in results}
 
 
 def together(verdicts: Sequence[str]) -> str:
