@@ -94,12 +94,12 @@ class _Iterate(NamedTuple):
 def l1_representation(features: Array, target: Array, *, steps: int = 12) -> Representation:
     """Return the representation of `target` by the features with the least l1 norm.
 
-    Where several are optimal: one in the middle of them, so that equal arms have equal weights.
+    Where several are optimal: one between them, which has every arm that one of them has; HiGHS returns a vertex.
 
     Args:
       features: float[K, d], traced. They need not span R^d. Vmapped over targets alone, one decomposition serves all.
       target: float[d], traced. Outside the span of the features: value and bound are inf.
-      steps: static, >= 1. 10 reached a relative gap of 1e-14 on all random features tried.
+      steps: static, >= 1. 12 leave a relative gap below 1e-12 in float64 and 1e-2 in float32, on normalised features.
 
     Returns:
       Representation; value - bound is the duality gap.
