@@ -242,8 +242,9 @@ def test_float32_keeps_the_digits_that_the_gram_form_loses():
     a hundredth of what stopping at six deviations would notice (measured up to 2e-4 and 0.05). In the Gram form the
     width is wrong by a factor.
     """
-    features = np.vstack([np.eye(5), [np.cos(0.03), np.sin(0.03), 0, 0, 0]])
-    rewards = np.float32(rewards_of(2 * features, 30_000, 1.0))
+    straight = np.vstack([np.eye(5), [np.cos(0.03), np.sin(0.03), 0, 0, 0]])
+    features = straight @ np.linalg.qr(np.random.default_rng(3).normal(size=(5, 5)))[0]  # or axes would help
+    rewards = np.float32(rewards_of(2 * straight, 30_000, 1.0))
     _, (actions, _, _) = play(partial(lingape, features, theta_norm=2.0, delta=1e-9), rewards.astype(float))
     taken = rewards[np.arange(len(actions)), actions]
     counts, sums = np.bincount(actions, minlength=6), np.bincount(actions, taken.astype(float), 6)
