@@ -124,7 +124,7 @@ def _verdict(ours: statistics.Interval, theirs: statistics.Interval) -> str:
 
 
 def values(table: Mapping[str, Any], instances: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return a row for each printed number of Table 5: ours agrees if it is the same to the digits printed.
+    """Return a row for each printed number of Table 5: ours agrees if it is the same to the digits printed, cut or not.
 
     Args:
       table: `sigma`, and `numbers` with instance, quantity ("m_lingape_2", "ugape" or "gap"), value and digits.
@@ -146,7 +146,7 @@ def values(table: Mapping[str, Any], instances: Mapping[str, Mapping[str, Any]])
             constants = complexity_constants(features, features[:, 0], **more)
             ours = constants._asdict() | {"gap": top_m_gaps(features[:, 0], m).min()}
         value = float(ours[entry["quantity"]])
-        same = abs(value - entry["value"]) <= 0.5000001 * 10.0 ** -entry["digits"]
+        same = abs(value - entry["value"]) < 10.0 ** -entry["digits"]
         row = {"instance": entry["instance"], "m": m, "quantity": entry["quantity"], "value": value}
         rows.append(row | {"published": {"value": entry["value"]}, "verdict": "agrees" if same else "disagrees"})
     return rows
@@ -213,38 +213,46 @@ def _percent(rate: float) -> str:
     return f"{100 * rate:.1f} %"
 
 
-def evaluate(
-    paper: Mapping[str, Any],
-    directory: Path,
-    *,
-    target: str = "",
-    quick: bool = False,
-    runs: int | None = None,
-) -> list[dict[str, Any]]:
-    """Return the tables of complexity constants of a paper, or the one that is `target`, as JSON holds them.
+def wanted(paper: Mapping[str, Any], target: str, *, quick: bool, runs: int | None) -> tuple[dict[str, int], list[str]]:
+    """Return the tables of constants to compute, with the number of instances, and a line for each left out.
 
     Args:
-      paper: the table [paper]; [paper.complexity.NAME] is a table of constants (see `shares`, `values`).
-      directory: where each is kept; one that is found there with the same request is not computed again.
-      target: name of a table, or of a figure (then no table is wanted); default: all tables.
-      quick: few instances.
+      paper: the table [paper]; [paper.complexity.NAME] is a table of constants, with `instances` where it has any.
+      target: name of a table, which then has `alone` instances; or of a figure (then no table is wanted); default: all.
+      quick: `quick` instances, absent being none; of the target `instances`.
       runs: number of instances instead.
     """
-    instances = {table["name"]: table for table in paper.get("instance", [])}
-    found = []
+    sizes, lines = {}, []
     for name, table in paper.get("complexity", {}).items():
         if target not in ("", name):
             continue
-        request: dict[str, Any] = {"name": name} | table
-        if table["kind"] == "shares":
-            request["instances"] = runs or (table["quick"] if quick else table["alone" if target else "instances"])
+        if "instances" not in table:
+            sizes[name] = 0
+            continue
+        size = {(False, ""): "instances", (False, name): "alone", (True, ""): "quick", (True, name): "instances"}
+        if number := runs or table.get(size[quick, target], 0):
+            sizes[name] = number
+        else:
+            lines.append(f"{table['title']}: not run, not with --quick")
+    return sizes, lines
+
+
+def evaluate(paper: Mapping[str, Any], directory: Path, sizes: Mapping[str, int]) -> list[dict[str, Any]]:
+    """Return the tables of constants named in `sizes`, as JSON holds them.
+
+    Each is kept in `directory`; one that is found there with the same request is not computed again.
+    """
+    instances = {table["name"]: table for table in paper.get("instance", [])}
+    found = []
+    for name, size in sizes.items():
+        table = paper["complexity"][name]
+        request = files.plain({"name": name, "size": size, "confidence": paper["confidence"]} | table)
         path = directory / f"{name}.json"
         stored = files.read_json(path) if path.exists() else {}
         if stored.get("request") != request:
             start = time.perf_counter()
             if table["kind"] == "shares":
-                more = {"instances": request["instances"], "confidence": paper["confidence"]}
-                rows = shares(table, **more)
+                rows = shares(table, instances=size, confidence=paper["confidence"])
             else:
                 rows = values(table, instances)
             about = {key: table[key] for key in ("kind", "title", "source")}

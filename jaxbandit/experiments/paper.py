@@ -13,7 +13,16 @@ from typing import Any
 
 from jaxbandit.checks import nearest
 from jaxbandit.engine import storage
-from jaxbandit.experiments import complexity, figures, files, paper_data, paper_figures, paper_stopping, verdict
+from jaxbandit.experiments import (
+    complexity,
+    figures,
+    files,
+    nearness,
+    paper_data,
+    paper_figures,
+    paper_stopping,
+    verdict,
+)
 from jaxbandit.experiments.arguments import BadInput
 from jaxbandit.experiments.result import SCHEMA, ResultSet, load, summary, versions
 from jaxbandit.experiments.tables import align
@@ -81,15 +90,16 @@ def reproduce(
             raise BadInput(f"reproduce: horizon = {horizon}: only for a fixed horizon; leave it out")
         figure = target.partition("/")[2]
         missing = paper_data.add_instances(data, paper, None if data_directory is None else Path(data_directory))
-        known, skipped = paper_data.split(paper_stopping.figures_of(paper), missing, figure)
         paper["published"] = paper_data.one_each(paper.get("published", []))
-        tables = complexity.evaluate(paper, directory, target=figure, quick=quick, runs=runs)
-        if tables and figure:
+        rare = quick and runs is None
+        known, skipped = paper_data.split(paper_stopping.figures_of(paper), missing, figure, quick=rare)
+        sizes, lines = complexity.wanted(paper, figure, quick=quick, runs=runs)
+        if figure in sizes:
             run, shown = [], []
         else:
             run, shown = paper_stopping.experiments(known, figure, quick=quick, runs=runs)
-        more = {"complexity": tables, "skipped": skipped}
-        return _reproduce_stopping(data, paper, source, directory, run, shown, more, options)
+        extra = {"complexity": complexity.evaluate(paper, directory, sizes), "skipped": [*skipped, *lines]}
+        return _reproduce_stopping(data, paper, source, directory, run, shown, extra, options)
     given = {"runs": runs, "horizon": horizon}
     data |= (paper["quick"] if quick else {}) | {key: value for key, value in given.items() if value is not None}
     marks = [entry["at"] for entry in paper.get("published", []) if entry["at"] < data["horizon"]]
@@ -112,20 +122,21 @@ def _reproduce_stopping(
     directory: Path,
     run: Sequence[paper_stopping.Figure],
     shown: Sequence[paper_stopping.Figure],
-    more: Mapping[str, Any],
+    extra: Mapping[str, Any],
     options: Mapping[str, Any],
 ) -> Reproduction:
-    from jaxbandit.experiments.run import run_experiment
     from jaxbandit.experiments.spec import parse
+    from jaxbandit.experiments.together import run_experiments
 
     parts = [parse(paper_data.tell(paper_stopping.experiment(data, figure)), source) for figure in run]
-    for figure, part in zip(run, parts, strict=True):
-        run_experiment(part, directory / figure.name, **options)
+    places = [directory / figure.name for figure in run]
+    run_experiments(list(zip(parts, places, strict=True)), at_once=paper.get("at_once", 1), **options)
     loaded = [load(directory / figure.name) for figure in run]
     results = ResultSet(data["name"], tuple(result for part in loaded for result in part))
     content = paper_stopping.assess(results, paper, shown) if run else _without_cells(data, paper)
-    content["claims"] += complexity.judge(paper.get("share", []), more["complexity"])
-    content |= {key: value for key, value in more.items() if value}
+    near = nearness.judge(paper.get("near", []), paper.get("published", []), results)
+    content["claims"] += near + complexity.judge(paper.get("share", []), extra["complexity"])
+    content |= {key: value for key, value in extra.items() if value}
     files.write_json(directory / "summary.json", content)
     found = Reproduction(directory, tuple(paper_figures.write(shown, results, content, directory)), content)
     storage.write_bytes(directory / "tables.txt", f"{found.table()}\n".encode())
@@ -199,7 +210,9 @@ def report(content: Mapping[str, Any]) -> str:
     if content["kind"] == "identify":
         tables = [paper_stopping.table(content, figure) for figure in content["figures"]]
         tables += [complexity.text(table) for table in content.get("complexity", [])]
-        return "\n\n".join([*parts, *tables, *content.get("skipped", []), _claims_table(content)])
+        notes = [f"({name}) {text}" for name, text in paper.get("notes", {}).items()]
+        apart = ["\n".join(lines) for lines in (notes, content.get("skipped", [])) if lines]
+        return "\n\n".join([*parts, *tables, *apart, _claims_table(content)])
     for instance in dict.fromkeys(cell["instance"] for cell in content["cells"]):
         parts.append(_regret_table(instance, [c for c in content["cells"] if c["instance"] == instance]))
     parts.append(_claims_table(content))

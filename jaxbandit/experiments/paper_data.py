@@ -57,12 +57,17 @@ def _in_span(features: np.ndarray) -> list[list[float]]:
 
 
 def split(
-    figures: Mapping[str, Figure], missing: Mapping[str, str], target: str
+    figures: Mapping[str, Figure], missing: Mapping[str, str], target: str, *, quick: bool = False
 ) -> tuple[dict[str, Figure], list[str]]:
-    """Return the figures whose instances are all there, and a line for each of the others; BadInput for the target."""
+    """Return the figures that can be run, and a line for each other one; BadInput where that is the target.
+
+    With `quick`, those without `quick` runs cannot.
+    """
     kept, lines = {}, []
     for name, figure in figures.items():
+        source = figures[figure.within] if figure.within else figure
         reasons = [missing[instance] for instance in figure.instances if instance in missing]
+        reasons += ["not with --quick"] if quick and not source.quick else []
         if not reasons:
             kept[name] = figure
         elif name == target:

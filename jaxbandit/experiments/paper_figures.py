@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.experiments import figures, plot_stopping, plot_sweep
+from jaxbandit.experiments import figures, paper_boxes, plot_stopping, plot_sweep
 from jaxbandit.experiments.paper_stopping import Figure, cells
 from jaxbandit.experiments.result import ResultSet
 from jaxbandit.experiments.style import INK, SIZE, canvas, file_name, legend
@@ -21,6 +21,9 @@ def write(shown: Sequence[Figure], results: ResultSet, content: Mapping[str, Any
     """Write the figures of a paper into a directory; return their paths."""
     paths = []
     for figure in shown:
+        if figure.draw == "boxes":
+            paths.append(paper_boxes.write(figure, results, content, directory))
+            continue
         if figure.draw == "each":
             paths += figures.write_figures(cells(figure, results), directory / figure.name)
             continue
