@@ -90,6 +90,8 @@ def experiment(data: Mapping[str, Any], figure: Figure) -> dict[str, Any]:
     for key, wanted in (("instance", figure.instances), ("algorithm", figure.algorithms)):
         tables = {table["name"]: table for table in data[key]}
         part[key] = [tables[name] for name in wanted]
+    if figure.max_rounds:
+        part["max_rounds"] = figure.max_rounds
     if figure.span:
         part["instance"] = [_in_span(table) for table in part["instance"]]
     return part
