@@ -32,8 +32,10 @@ class Figure:
     algorithms: Sequence[str]
     runs: int = 0  # each; 0: those of the figure that it is within
     quick: int | Mapping[str, Any] = 0  # in a hurry: runs; or a table of runs, instances and algorithms
+    max_rounds: int = 0  # of a run; 0: the paper's
     within: str = ""
-    draw: Literal["sweep", "pulls", "boxes", "each"] = "each"  # samples along the instances; what `run` draws
+    # Samples along the instances; pulls; box plots; what `run` draws; a figure that only runs the cells of others.
+    draw: Literal["sweep", "pulls", "boxes", "each", "none"] = "each"
     axis: str = ""  # of a sweep: its label, and the instances' places on it
     at: Sequence[float] = ()
     span: bool = False  # features are written in an orthonormal basis of their span, as least squares needs them
@@ -80,7 +82,7 @@ def experiments(
         left = [name for name in figure.algorithms if name not in known]
         if left:
             run.append(dataclasses.replace(figure, algorithms=left, runs=runs or figure.runs or source.runs))
-    return run, shown
+    return run, [figure for figure in shown if figure.draw != "none"]
 
 
 def experiment(data: Mapping[str, Any], figure: Figure) -> dict[str, Any]:
