@@ -61,13 +61,14 @@ def split(
 ) -> tuple[dict[str, Figure], list[str]]:
     """Return the figures that can be run, and a line for each other one; BadInput where that is the target.
 
-    With `quick`, those without `quick` runs cannot.
+    With `quick`, those without `quick` settings cannot, and those within another that then lacks some of their cells.
     """
     kept, lines = {}, []
     for name, figure in figures.items():
         source = figures[figure.within] if figure.within else figure
         reasons = [missing[instance] for instance in figure.instances if instance in missing]
-        reasons += ["not with --quick"] if quick and not source.quick else []
+        lacking = figure.within and not figure.quick and set(figure.algorithms) - set(source.hurried().algorithms)
+        reasons += ["not with --quick"] if quick and (not source.quick or lacking) else []
         if not reasons:
             kept[name] = figure
         elif name == target:
