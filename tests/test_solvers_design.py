@@ -181,10 +181,12 @@ def test_features_that_do_not_span():
     assert_optimal(x, y, found)
     flat = design(low, pair_differences(low))
     assert np.isclose(found.value, flat.value, rtol=1e-7)
-    y[7] = rng.normal(size=5)
-    beyond = design(x, y)
-    assert beyond.value == beyond.bound == np.inf and np.all(np.isfinite(beyond.weights))
-    assert np.isclose(design(x, y, np.arange(10) != 7).value, design(x, y * (np.arange(10) != 7)[:, None]).value)
+    normal = np.linalg.svd(x)[2][-1]
+    for outside in (rng.normal(size=5), normal, y[7] + 1e-3 * normal):
+        y[7] = outside
+        beyond = design(x, y)
+        assert beyond.value == beyond.bound == np.inf and np.all(np.isfinite(beyond.weights))
+        assert np.isclose(design(x, y, np.arange(10) != 7).value, design(x, y * (np.arange(10) != 7)[:, None]).value)
 
 
 def test_equal_arms_share():
@@ -219,7 +221,7 @@ def rounded(weights, total):
 def test_rounding():
     rng = np.random.default_rng(9)
     cases = []
-    for num_positive, total in itertools.product((1, 2, 5, 8), (8, 9, 23, 1000, 2_742_457)):
+    for num_positive, total, _ in itertools.product((1, 2, 5, 8), (8, 9, 23, 1000, 2_742_457), range(10)):
         weights = np.zeros(8)
         weights[rng.permutation(8)[:num_positive]] = rng.dirichlet(np.full(num_positive, 0.5))
         cases.append((weights, total))
@@ -256,7 +258,8 @@ def test_g_and_d_designs_of_kiefer_and_wolfowitz():
     rng = np.random.default_rng(3)
     x = random_features(rng, 8, 4) * rng.uniform(0.5, 2, size=(8, 1))
     with jax.enable_x64(True):
-        g, d = jax.tree.map(np.asarray, jax.jit(lambda x: (g_design(x), d_design(x)))(jnp.asarray(x)))
+        all_three = jax.jit(lambda x: (g_design(x), d_design(x), d_design(x, steps=3)))
+        g, d, rough = jax.tree.map(np.asarray, all_three(x))
     assert_optimal(x, x, g)
     assert np.isclose(g.value, 4, rtol=1e-7) and np.isclose(g.bound, 4, rtol=1e-7)
     spent = variances(x, g.weights, x)
@@ -266,6 +269,7 @@ def test_g_and_d_designs_of_kiefer_and_wolfowitz():
     assert d.bound <= d.value <= d.bound + 4 * GAP
     other = np.linalg.slogdet((x.T * multiplicative(x)) @ x)[1]
     assert log_det >= other - 1e-9 and -d.bound >= other - 1e-9
+    assert -rough.value < other - 1e-6 and -rough.bound >= other - 1e-9
 
 
 @pytest.mark.slow
@@ -282,6 +286,22 @@ def test_gap_on_random_features(num_arms, dim, runs, directions):
     for features, weights, value, bound in zip(x, *found, strict=True):
         assert bound <= value <= bound * (1 + GAP)
         assert np.isclose(variances(features, weights, directions(features)).max(), value, rtol=1e-7)
+
+
+@pytest.mark.slow
+def test_bounds_hold_before_convergence():
+    rng = np.random.default_rng(10)
+    early = jax.jit(lambda x, y: transductive_design(x, y, steps=8))
+    gaps = []
+    for _ in range(30):
+        x = random_features(rng, ARMS, DIM)
+        y = pair_differences(x)
+        best = design(x, y).value
+        with jax.enable_x64(True):
+            found = jax.tree.map(np.asarray, early(x, y))
+        assert found.bound <= best * (1 + GAP) and best <= found.value * (1 + GAP)
+        gaps.append(1 - found.bound / best)
+    assert min(gaps) < 1e-4 < max(gaps)  # neither loose throughout nor all at the end already
 
 
 @pytest.mark.slow

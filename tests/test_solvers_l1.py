@@ -174,6 +174,20 @@ def test_random_instances(num_arms, dim, instances):
 
 
 @pytest.mark.slow
+def test_bounds_hold_before_convergence():
+    rng = np.random.default_rng(5)
+    early = jax.jit(jax.vmap(lambda x, y: l1_representation(x, y, steps=4), (None, 0)))
+    x = random_features(rng, ARMS, DIM)
+    y = rng.normal(size=(TARGETS, DIM))
+    least = represent(x, y)[1]
+    with jax.enable_x64(True):
+        weights, value, bound = map(np.asarray, early(x, y))
+    np.testing.assert_allclose(weights @ x, y, atol=1e-11)
+    assert np.all(bound <= least * (1 + 1e-12)) and np.all(least <= value * (1 + 1e-12))
+    assert np.any(value > least * (1 + 1e-6)) and np.any(bound < least * (1 - 1e-6))
+
+
+@pytest.mark.slow
 def test_float32():
     rng = np.random.default_rng(4)
     x = random_features(rng, ARMS, DIM)

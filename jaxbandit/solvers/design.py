@@ -178,17 +178,15 @@ def transductive_design(features: Array, directions: Array, *, mask: Array | Non
 
 
 def _singular_variance(matrix: Array, directions: Array) -> Array:
-    """y' A^+ y for the rows y, inf where A does not reach y: a ridge, and refinement that undoes it."""
-    unit = jnp.finfo(matrix.dtype).eps
+    """y' A^+ y for the rows y, huge where A does not reach y: a ridge, and refinement that undoes it."""
     identity = jnp.eye(matrix.shape[0], dtype=matrix.dtype)
-    root = solve_triangular(jnp.linalg.cholesky(matrix + 64 * unit * identity), identity, lower=True)
+    ridge = 64 * jnp.finfo(matrix.dtype).eps * identity
+    root = solve_triangular(jnp.linalg.cholesky(matrix + ridge), identity, lower=True)
     inverse = root.T @ root
-    solved, rest = jnp.zeros_like(directions), directions
-    for _ in range(3):
-        solved = solved + rest @ inverse
-        rest = directions - solved @ matrix
-    reached = jnp.sum(rest**2, -1) <= unit * jnp.sum(directions**2, -1)
-    return jnp.where(reached, jnp.sum(solved * directions, -1), jnp.inf)
+    solved = directions @ inverse
+    for _ in range(2):
+        solved = solved + (directions - solved @ matrix) @ inverse
+    return jnp.sum(solved * directions, -1)
 
 
 def _room(value: Array, change: Array) -> Array:

@@ -1,0 +1,323 @@
+"""The Top-m paper's TOML; recorded data from a directory; tables of constants; nearness; experiments at once."""
+
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from results_by_hand import stopping
+from scipy import stats
+
+from jaxbandit.experiments import (
+    complexity,
+    nearness,
+    paper,
+    paper_boxes,
+    paper_data,
+    paper_stopping,
+    source,
+    spec,
+    together,
+)
+from jaxbandit.experiments.arguments import BadInput
+from jaxbandit.experiments.result import ResultSet
+
+ABOUT = source.read(source.embedded()["topm"])
+PAPER = ABOUT["paper"]
+EPILEPSY = Path(__file__).parents[2] / "shared" / "data" / "epilepsy"
+
+
+def _made(directory, label="anti_epileptic"):
+    """Files of the form of the epilepsy data: 3 samples of 10 drugs; a drug, its label and 4 genes a row."""
+    numbers = np.random.default_rng(3).normal(size=(10, 4))
+    drugs = [f"drug{i}" for i in range(10)]
+    rows = [[f"{0.1 * i + 0.01 * j}" for i in range(10)] for j in range(3)]
+    (directory / "rewards.csv").write_text("\n".join(",".join(row) for row in [drugs, *rows]))
+    head = ["drug", label, "A", "B", "C", "D"]
+    rows = [[drug, "1" if i < 5 else "-1", *map(repr, map(float, numbers[i]))] for i, drug in enumerate(drugs)]
+    (directory / "features.csv").write_text("\n".join(",".join(row) for row in [head, *rows]))
+    return numbers
+
+
+def test_every_figure_is_an_experiment_and_everything_said_is_of_its_cells(tmp_path):
+    _made(tmp_path)
+    data = dict(ABOUT)
+    assert not paper_data.add_instances(data, PAPER, tmp_path)
+    run, shown = paper_stopping.experiments(paper_stopping.figures_of(PAPER), quick=False)
+    assert {"1a", "1b", "1c", "2", "3-m3", "3-m8"} <= {figure.name for figure in shown}
+    told, cells = {}, set()
+    for figure in run:
+        part = paper_data.tell(paper_stopping.experiment(data, figure))
+        experiment = spec.parse({k: v for k, v in part.items() if k != "paper"}, figure.name)
+        cells |= {(c.instance.name, c.algorithm.name) for c in experiment.cells()}
+        told |= {c.instance.name: c.arguments["m"] for c in experiment.cells() if "m" in c.arguments}
+    assert told == {"pi/3": 2, "pi/6": 2, "0.1": 1, "epilepsy": 5, "random, m = 3": 3, "random, m = 8": 8}
+    for entry in paper_data.one_each(PAPER["published"]):
+        assert (entry["instance"], entry["algorithm"]) in cells, entry
+    for claim in PAPER["claim"]:
+        for instance in np.atleast_1d(claim["instance"]):
+            names = claim.get("ratio") or [*np.atleast_1d(claim["algorithm"]), *np.atleast_1d(claim.get("against", []))]
+            assert {(instance, name) for name in names} <= cells, claim["id"]
+    sources = {entry["source"] for entry in PAPER["published"]}
+    assert {claim["published"] for claim in PAPER["near"]} <= sources
+
+
+def test_recorded_data_leave_their_label_and_keep_inner_products(tmp_path):
+    numbers = _made(tmp_path)
+    data = {"instance": []}
+    paper_data.add_instances(data, PAPER, tmp_path)
+    (epilepsy,) = [table for table in data["instance"] if table["name"] == "epilepsy"]
+    features = np.array(epilepsy["features"])
+    assert features.shape == (10, 4)
+    np.testing.assert_allclose(features @ features.T, numbers @ numbers.T, atol=1e-12)  # a few roundings of sums of 4
+    np.testing.assert_allclose(np.array(epilepsy["rewards"])[2, 3], 0.32)
+    assert not paper_data.OWN & epilepsy.keys()
+
+
+def test_fewer_arms_than_dimensions_come_in_a_basis_of_their_span(tmp_path):
+    wide = np.random.default_rng(5).normal(size=(3, 7))
+    rows = [",".join(map(repr, map(float, row))) for row in wide]
+    (tmp_path / "f.csv").write_text("\n".join([",".join("abcdefg"), *rows]))
+    table = {"name": "x", "type": "table", "files": {"features": "f.csv"}, "source": "s"}
+    data = {"instance": []}
+    paper_data.add_instances(data, {"instance": [table]}, tmp_path)
+    features = np.array(data["instance"][0]["features"])
+    assert features.shape == (3, 3)
+    np.testing.assert_allclose(features @ features.T, wide @ wide.T, atol=1e-12)
+
+
+def test_without_the_data_its_figures_are_left_out_and_said_so(tmp_path):
+    data = dict(ABOUT)
+    missing = paper_data.add_instances(data, PAPER, None)
+    assert set(missing) == {"epilepsy"}
+    figures = paper_stopping.figures_of(PAPER)
+    kept, lines = paper_data.split(figures, missing, "")
+    assert not {"1c", "drugs", "stored-drugs"} & kept.keys()
+    assert len(lines) == 3
+    assert all("needs --data DIR with rewards.csv, features.csv" in line for line in lines)
+    with pytest.raises(BadInput, match="figure 1c: needs --data DIR"):
+        paper_data.split(figures, missing, "1c")
+    with pytest.raises(BadInput, match=r"cannot be read \(No such file or directory\)"):
+        paper_data.add_instances(data, PAPER, tmp_path)
+
+
+def test_quick_leaves_out_what_it_has_no_settings_for():
+    figures = paper_stopping.figures_of(PAPER)
+    kept, lines = paper_data.split(figures, {}, "", quick=True)
+    assert {"1a", "1b", "1c", "2"} <= kept.keys()
+    assert not {"3-m3", "stored", "heuristic-hard"} & kept.keys()
+    assert len(kept) + len(lines) == len(figures)
+    sizes, lines = complexity.wanted(PAPER, "", quick=True, runs=None)
+    assert sizes == {"table5": 0}
+    assert lines == [f"{PAPER['complexity']['table4']['title']}: not run, not with --quick"]
+
+
+def test_sizes_of_tables():
+    def sizes(target="", **more):
+        return complexity.wanted(PAPER, target, **{"quick": False, "runs": None} | more)[0]
+
+    table = PAPER["complexity"]["table4"]
+    assert sizes()["table4"] == table["instances"]
+    assert sizes("table4") == {"table4": table["alone"]} == {"table4": 1000}
+    assert sizes("table4", quick=True) == {"table4": table["instances"]}
+    assert sizes(runs=7)["table4"] == 7
+    assert sizes("1a") == {}
+
+
+def test_instances_of_one_figure_tell_one_m():
+    linear = {"type": "linear", "features": [[1.0]], "theta": [1.0]}
+    part = {"name": "x", "instance": [linear | {"m": 1}, linear | {"m": 2}], "algorithm": [{"name": "a"}]}
+    with pytest.raises(BadInput, match=r"x: m = \[1, 2\], must be one"):
+        paper_data.tell(part)
+    told = paper_data.tell(part | {"instance": [linear | {"m": 2}]})
+    assert told["algorithm"] == [{"name": "a", "m": 2}]
+    assert told["instance"] == [linear]
+    classic = {"type": "top_m_classic", "m": 2}  # knows its m
+    assert paper_data.tell(part | {"instance": [classic]})["instance"] == [classic]
+
+
+def test_one_entry_each():
+    entry = {"algorithm": ["a", "b"], "value": [1, 2], "runs": 5}
+    assert paper_data.one_each([entry, {"algorithm": "c", "value": 3}]) == [
+        {"algorithm": "a", "value": 1, "runs": 5},
+        {"algorithm": "b", "value": 2, "runs": 5},
+        {"algorithm": "c", "value": 3},
+    ]
+    with pytest.raises(ValueError, match="shorter"):
+        paper_data.one_each([{"algorithm": ["a", "b"], "value": [1]}])
+
+
+NUMBER = {"instance": "it", "algorithm": "a", "value": 1000, "sd": 50.0, "runs": 100, "source": "them"}
+
+
+@pytest.mark.parametrize(("value", "apart", "expected"), [(1010, 1.41, "agrees"), (1030, 4.24, "disagrees")])
+def test_nearness_counts_standard_errors_of_both(value, apart, expected):
+    samples = np.where(np.arange(100) % 2, 1050, 950)  # sd 50.25 beside their 50: a standard error of 7.09
+    claim = {"id": "n", "published": "them", "errors": 3}
+    (judged,) = nearness.judge(
+        [claim], [NUMBER | {"value": value}], ResultSet("x", (stopping(samples, None, None, "a"),))
+    )
+    assert judged["verdict"] == expected
+    assert judged["checks"][0]["apart"] == pytest.approx(apart, abs=0.01)
+    assert "in_part" not in judged
+
+
+def test_nearness_of_other_sources_and_cells():
+    results = ResultSet("x", (stopping([900, 1100], [0, 1], None, "a"),))
+    claim = {"id": "n", "published": "them", "errors": 3}
+    assert nearness.judge([claim], [NUMBER | {"source": "others"}], results) == []
+    (judged,) = nearness.judge([claim], [NUMBER, NUMBER | {"algorithm": "absent"}], results)
+    assert judged["in_part"]
+    assert "950 (1 censored) against 1,000" in judged["checks"][0]["statement"]  # at max_rounds = 1000
+
+
+def test_independent_features_have_nine_eighths():
+    """Then w* of x_i - x_j is e_i - e_j, and every arm's largest share is that of its pair with the nearest gap."""
+    ratios = complexity.ratios(4, 5, 2, normalization="arm", first=3, count=3)
+    np.testing.assert_allclose(ratios, 9 / 8, rtol=1e-12)  # gaps of 1e-3 and more: few roundings
+
+
+@pytest.mark.slow
+def test_ratios_are_those_of_highs_and_of_the_instance_number():
+    from jaxbandit.solvers.l1 import l1_table
+
+    ratios = complexity.ratios(6, 3, 2, normalization="spectral", first=10, count=5)
+    features = complexity._features(6, 3, "spectral", 12, 1)[0]
+    gaps = np.sort(features[:, 0])[::-1]
+    gaps = np.where(features[:, 0] > gaps[2], features[:, 0] - gaps[2], gaps[1] - features[:, 0])
+    weights = np.abs(l1_table(features)) / (np.maximum(gaps[:, None], gaps[None]) ** 2 / 9)[..., None]
+    expected = weights.max((0, 1)).sum() / (8 * (gaps**-2).sum())
+    assert ratios[2] == pytest.approx(expected, rel=1e-7)  # certificates of 1e-6 are of the l1 norm, weights far better
+    again = complexity.ratios(6, 3, 2, normalization="spectral", first=12, count=1)
+    assert again[0] == pytest.approx(ratios[2], rel=1e-9)  # another width of the program
+
+
+def _shares(monkeypatch, share, hits=291, instances=1000):
+    drawn = np.where(np.arange(instances) < share * instances, 0.9, 1.1)
+    monkeypatch.setattr(complexity, "ratios", lambda *shape, **more: drawn)
+    column = {"num_arms": 10, "dim": 5, "m": 4, "variance": 0.25, "hits": hits}
+    variants = [{"name": "code", "normalization": "spectral", "sigma": 1.0}]
+    variants += [{"name": "half", "normalization": "spectral", "sigma": 0.5, "columns": [0]}]
+    table = {"columns": [column], "variants": variants, "trials": 1000, "most": 10**6}
+    return complexity.shares(table, instances=instances, confidence=0.95)
+
+
+@pytest.mark.parametrize(
+    ("share", "instances", "expected"),
+    [(0.3, 1000, "agrees"), (0.1, 1000, "disagrees"), (0.5, 1000, "disagrees"), (0.3, 20, "undecided")],
+)
+def test_verdicts_on_shares(monkeypatch, share, instances, expected):
+    first, second = _shares(monkeypatch, share, instances=instances)
+    assert first["verdict"] == expected
+    assert first["rate"] == share
+    assert second["rate"] == 1.0  # sigma^2 = 1/4 of either ratio is below 1
+    interval = stats.binomtest(291, 1000).proportion_ci(1 - 0.05 / 4, "exact")  # two rows, two intervals each
+    assert first["published"]["low"] == pytest.approx(interval.low, rel=1e-9)
+
+
+def test_claims_on_shares(monkeypatch):
+    tables = [{"name": "t", "rows": _shares(monkeypatch, 0.3)}]
+    claim = {"id": "s", "table": "t", "value": 0.5, "variant": "code"}
+    verdicts = [complexity.judge([claim | {"variant": name}], tables)[0]["verdict"] for name in ("code", "half")]
+    assert verdicts == ["agrees", "disagrees"]
+    assert complexity.judge([claim | {"table": "other"}], tables) == []
+    near = complexity.judge([claim | {"value": 0.31}], tables)
+    assert near[0]["verdict"] == "undecided"
+
+
+@pytest.mark.slow
+def test_table_5_is_the_papers():
+    instances = {table["name"]: table for table in PAPER["instance"]}
+    rows = complexity.values(PAPER["complexity"]["table5"], instances)
+    assert [row["verdict"] for row in rows] == ["agrees"] * 6
+    wrong = PAPER["complexity"]["table5"] | {"sigma": 0.5}
+    assert complexity.values(wrong, instances)[0]["verdict"] == "disagrees"
+
+
+def test_table_is_kept_and_not_computed_again(monkeypatch, tmp_path):
+    calls = []
+    monkeypatch.setattr(complexity, "values", lambda *given: calls.append(given) or [{"instance": "x"}])
+    about = {"confidence": 0.95, "complexity": {"t": {"kind": "values", "title": "T", "source": "S", "sigma": 1.0}}}
+    for _ in range(2):
+        (found,) = complexity.evaluate(about, tmp_path, {"t": 0})
+    assert len(calls) == 1
+    assert found["rows"] == [{"instance": "x"}]
+    about["complexity"]["t"]["sigma"] = 2.0
+    complexity.evaluate(about, tmp_path, {"t": 0})
+    assert len(calls) == 2
+
+
+def test_boxes_mark_published_numbers_below_their_rows(tmp_path):
+    results = ResultSet("x", tuple(stopping(np.arange(50, 90), None, None, name) for name in ("a", "b")))
+    figure = paper_stopping.Figure("f", "Title", ["it"], ["a", "b"], draw="boxes")
+    published = [NUMBER | {"quantity": "samples", "algorithm": "b", "value": 70}]
+    published += [NUMBER | {"quantity": "error", "value": 0.02}, NUMBER | {"quantity": "samples", "algorithm": "no"}]
+    path = paper_boxes.write(figure, results, {"published": published}, tmp_path)
+    assert path.read_bytes().startswith(b"\x89PNG")
+    from matplotlib.figure import Figure
+
+    ax = Figure().add_subplot()
+    assert paper_boxes._mark(ax, list(results), {"published": published}, "samples")
+    (line,) = ax.get_lines()
+    assert (list(line.get_xdata()), list(line.get_ydata())) == ([70], [1 + paper_boxes.BELOW])
+
+
+class _Parts:
+    """Experiments that only report progress, until they are told to stop."""
+
+    runs = 1
+
+    def __init__(self, fails=False):
+        self.fails = fails
+
+    def cells(self):
+        return [None]
+
+
+def test_when_one_experiment_fails_the_others_end(monkeypatch, tmp_path):
+    started, ended = threading.Event(), []
+
+    def run(part, directory, *, progress, **options):
+        if part.fails:
+            started.wait(10)
+            raise OSError("disk")
+        started.set()
+        try:
+            while True:
+                progress(None)
+        except KeyboardInterrupt:
+            ended.append(directory)
+            raise
+
+    monkeypatch.setattr(together, "run_experiment", run)
+    parts = [(_Parts(), tmp_path / "a"), (_Parts(fails=True), tmp_path / "b")]
+    with pytest.raises(OSError, match="disk"):
+        together.run_experiments(parts, at_once=2, progress=False)
+    assert ended == [tmp_path / "a"]
+
+
+@pytest.mark.slow
+def test_small_reproduction(tmp_path):
+    found = paper.reproduce("topm/heuristic-hard", runs=100, out=tmp_path, progress=False)
+    summary = found.summary
+    assert [cell["runs"] for cell in summary["cells"]] == [100, 100]
+    near = {claim["id"]: claim for claim in summary["claims"]}["9.2"]
+    assert near["in_part"]
+    # Both means within 4 standard errors of an independent code's (100 runs each): a false alarm in 8,000 seeds.
+    assert all(check["apart"] < 4 for check in near["checks"])
+    assert (tmp_path / "heuristic-hard.png").exists()
+    assert "0.1 with the threshold heuristic" in found.table()
+    assert all(entry["verdict"] != "disagrees" for entry in summary["published"])
+
+
+@pytest.mark.slow
+def test_real_data():
+    if not EPILEPSY.exists():
+        pytest.skip("needs the recorded rewards of github.com/clreda/linear-top-m in ../shared/data/epilepsy")
+    data = {"instance": []}
+    paper_data.add_instances(data, PAPER, EPILEPSY)
+    (epilepsy,) = [table for table in data["instance"] if table["name"] == "epilepsy"]
+    assert np.shape(epilepsy["features"]) == (10, 10)
+    np.testing.assert_allclose(np.linalg.norm(epilepsy["features"], axis=1), 1.0, atol=1e-9)  # as the file has them
+    means = np.mean(epilepsy["rewards"], axis=0)
+    assert set(np.argsort(means)[5:]) == set(range(5))  # the anti-epileptic drugs come first
