@@ -1,9 +1,14 @@
 """Small numerical helpers that trace to few operations and stay finite at the edges of their domain."""
 
+import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandit.types import Array, Scalar
+from jaxbandit.types import Array, Key, Scalar
+
+_ROOT_HALF = 0x3FE6A09E667F3BCD  # the bits of sqrt(1/2) in float64
+_LOG_2_HIGH = float.fromhex("0x1.62e42fee00000p-1")  # its product with an exponent is exact
+_LOG_2_LOW = float.fromhex("0x1.a39ef35793c76p-33")
 
 
 def as_float(x: Scalar | Array) -> Array:
@@ -24,6 +29,26 @@ def set_at(x: Array, index: Array, value: Array) -> Array:
 def argmax(x: Array) -> Array:
     """Lowest index of the largest entry of a vector, int32[] in every scope (jnp.argmax gives int64 under x64)."""
     return lax.argmax(x, 0, jnp.int32)
+
+
+def log(x: Array) -> Array:
+    """Natural logarithm, to about one unit of rounding; subnormal numbers excepted.
+
+    For float64, XLA's CPU compiler calls the C library number by number, at four times the cost of this.
+    """
+    if x.dtype != jnp.float64:
+        return jnp.log(x)
+    bits = lax.bitcast_convert_type(x, jnp.int64)
+    exponent = lax.shift_right_arithmetic(bits - _ROOT_HALF, jnp.int64(52))
+    f = lax.bitcast_convert_type(bits - lax.shift_left(exponent, jnp.int64(52)), jnp.float64) - 1  # from 0.707 to 1.414
+    r = f / (2 + f)  # log(1 + f) = 2 artanh r and f - 2r = f r
+    square = r * r
+    tail = jnp.zeros_like(r)
+    for k in range(23, 1, -2):
+        tail = (tail + 1 / k) * square
+    whole = exponent.astype(jnp.float64)
+    value = whole * _LOG_2_HIGH + (f - (r * (f - 2 * tail) - whole * _LOG_2_LOW))
+    return jnp.where((x > 0) & (x < jnp.inf), value, jnp.where(x == 0, -jnp.inf, jnp.where(x < 0, jnp.nan, x)))
 
 
 def exploration_level(round: Array, c: Scalar = 0.0) -> Array:
@@ -60,3 +85,26 @@ def x_minus_log1p(x: Array) -> Array:
     for k in range(23, 1, -2):
         tail = tail * square + 1 / k
     return jnp.where(near, r * (y - 2 * square * tail), jnp.maximum(x - jnp.log1p(x), 0.0))
+
+
+def standard_normal(key: Key) -> Array:
+    """One standard normal from one word, float[]: 33 bits fine, within 6.4, at a third of jax.random.normal's cost."""
+    return normal_of_words(jax.random.bits(key, (), jnp.uint32))
+
+
+def normal_of_words(words: Array) -> Array:
+    """Return standard normals by inversion of the distribution function: tail probabilities from 2^-33 to 1/2."""
+    twice_tail = (as_float(lax.bitcast_convert_type(words, jnp.int32)) + 0.5) * 2.0**-31
+    normal = normal_quantile(jnp.abs(twice_tail) / 2)
+    return jnp.where(twice_tail < 0, -normal, normal)
+
+
+def normal_quantile(tail: Array) -> Array:
+    """Return z with P(Z > z) = tail for tail in [1e-10, 0.55], to 1e-9; jax.lax.erf_inv costs six times as much here.
+
+    A rational approximation in t = sqrt(-2 log tail), fitted by least squares.
+    """
+    t = jnp.sqrt(-2 * log(tail))
+    top = t * (t * (t * (t * (t * 0.3478509 + 4.27473606) + 9.47484443) - 3.18381105) - 14.17495612) - 3.36409839
+    low = t * (t * (t * (t * 0.34773562 + 4.28590542) + 11.02450426) + 7.85436847) + 1
+    return top / low

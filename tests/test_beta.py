@@ -107,10 +107,3 @@ def test_quantile_agrees_with_scipy(x64):
         for t in (2, 3, 5, 10, 30, 100, 1e3, 1e4, 1e5, 1e6, 1e7):
             got = np.asarray(quantile(jnp.asarray(1 / t, float), jnp.asarray(a, float), jnp.asarray(b, float)))
             np.testing.assert_allclose(got, stats.beta.isf(1 / t, a, b), rtol=0, atol=1e-6, err_msg=str(t))
-
-
-def test_normal_quantile():
-    tail = np.geomspace(1e-9, 0.5, 4000)
-    with jax.enable_x64(True):
-        got = np.asarray(solver.normal_quantile(jnp.asarray(tail)))
-    np.testing.assert_allclose(got, stats.norm.isf(tail), rtol=0, atol=5e-8)

@@ -27,9 +27,8 @@ RUNS = -1  # the batch axis comes last: a pass over one arm of all runs is conti
 
 # Up to this many entries a select over all of them is faster than one store a run (benchmarks/RESULTS.md).
 SELECT_LIMIT = 64
-ROW_LIMIT = 64  # entries of a matrix of which one row is looked up so (benchmarks/RESULTS.md)
 CONSTANT_LIMIT = 4096  # entries of a constant that is compared by value
-ENTRY_LIMIT = 16  # entries of a vector of which one is looked up so
+LOOKUP_LIMIT = 16  # entries of a vector, or rows of a matrix, of which one is looked up so
 
 ELEMENTWISE = frozenset(
     (
@@ -223,7 +222,7 @@ def _rule(equation: Any, operands: tuple, marks: tuple, lanes: int) -> Sequence[
         return [lax.concatenate([full(i) for i in everything], params["dimension"])]
     if name == "dynamic_slice" and _is_entry(equation.invars[0].aval, params["slice_sizes"]):
         return [_entry(operands[0], full(1), marks[0])[None]]
-    if name == "dynamic_slice" and _is_row(equation, marks) and math.prod(equation.invars[0].aval.shape) <= ROW_LIMIT:
+    if name == "dynamic_slice" and _is_row(equation, marks) and equation.invars[0].aval.shape[0] <= LOOKUP_LIMIT:
         return [_row(full(0), full(1))[None]]
     if name in ("scatter", "scatter-add") and _is_entry(out, (1,)) and equation.invars[2].aval.shape == ():
         vector, index, value = map(full, everything)
@@ -260,11 +259,12 @@ def _is_row(equation: Any, marks: tuple) -> bool:
 def _row(matrix: Array, index: Array) -> Array:
     """matrix[index] of each run, the index clamped; matrix is [rows, columns, lanes], index int[lanes].
 
-    A sum over all rows with all but one masked: plain vector code, where a gather goes lane by lane.
+    A chain of selects is fused into what reads the row; a gather goes lane by lane.
     """
-    index = jnp.clip(index, 0, matrix.shape[0] - 1)
-    hit = jnp.arange(matrix.shape[0], dtype=index.dtype)[:, None, None] == index[None, None]
-    return _only(hit, matrix)
+    row = matrix[-1]
+    for k in range(matrix.shape[0] - 2, -1, -1):
+        row = jnp.where((index <= k)[None], matrix[k], row)
+    return row
 
 
 def _only(hit: Array, x: Array) -> Array:
@@ -291,7 +291,7 @@ def _first_extreme(vector: Array, largest: bool, dtype: Any) -> Array:
 def _entry(vector: Array, index: Array, varies: bool) -> Array:
     """vector[index] of each run, the index clamped as dynamic_slice does; vector is [entries] or [entries, lanes]."""
     index = jnp.clip(index, 0, vector.shape[0] - 1)
-    if vector.shape[0] <= ENTRY_LIMIT:
+    if vector.shape[0] <= LOOKUP_LIMIT:
         hit = jnp.arange(vector.shape[0], dtype=index.dtype)[:, None] == index[None]
         return _only(hit, vector if varies else vector[:, None])
     place = (index, _lane_numbers(index)) if varies else (index,)

@@ -5,10 +5,11 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax.extend.core import Literal
 
 from jaxbandit.base import Algorithm, Environment, Outcome
 from jaxbandit.engine import batching, keys
-from jaxbandit.engine.single import SingleRun
+from jaxbandit.engine.single import SingleRun, has_nan
 from jaxbandit.types import Array, PyTree
 
 EMPTY = -2  # a lane without a run
@@ -39,6 +40,7 @@ class StoppingRun(SingleRun):
         # Runs are at different steps: they share only what init gives to all alike and nothing changes.
         _, first = batching.varying_outputs(self.begin, (self.arguments, self.words), (self.shared, (True, True)))
         self.state_varies = batching.either(first, self._changed())
+        self.frozen = self._frozen()
         self.number = jax.ShapeDtypeStruct((), jnp.int32)
 
     def draw(self, arguments: PyTree, words: tuple[Array, Array], round: Array) -> tuple[PyTree, PyTree]:
@@ -84,9 +86,13 @@ class StoppingRun(SingleRun):
         over = (count > limit - pulls) | (count < 0)  # below 0: a block too large for int32
         played = live & ~stopped & ~over
         status = jnp.where(stopped, int(Outcome.STOPPED), jnp.where(live & over, int(Outcome.MAX_ROUNDS), status))
-        kept = jax.tree.map(
-            lambda old, new, varies: jnp.where(played, new, old) if varies else old, state, after, self.state_varies
-        )
+
+        def next_value(old: Array, new: Array, varies: bool, frozen: bool) -> Array:
+            if not varies:
+                return old
+            return jnp.where(played, new, old) if frozen else new
+
+        kept = jax.tree.map(next_value, state, after, self.state_varies, self.frozen)
         return kept, status, jnp.where(played, pulls + count, pulls), played
 
     def waits(self, arguments: PyTree, state: PyTree, status: Array) -> Array:
@@ -107,7 +113,8 @@ class StoppingRun(SingleRun):
 
     def verdict(self, arguments: PyTree, world: PyTree, state: PyTree) -> dict[str, Array]:
         """What a run leaves behind."""
-        result = self.report(arguments, state)
+        leaves = zip(jax.tree.leaves(state), jax.tree.leaves(self.frozen), strict=True)
+        result = {**self.report(arguments, state), "nonfinite": has_nan([leaf for leaf, frozen in leaves if frozen])}
         judge: Any = self.make(arguments)[1].shortfall
         return {**result, "shortfall": judge(world, result["recommendation"])} if self.judges else result
 
@@ -118,6 +125,28 @@ class StoppingRun(SingleRun):
         if self.refreshes:
             more.append((self.refreshed, (self.arguments, self.state, self.number)))
         return super().examples() + more
+
+    def _frozen(self) -> PyTree:
+        """True where a leaf must keep its value once its run has ended: the verdict reads it.
+
+        The others go on changing until their lane is refilled: masking their updates would cost more than the updates.
+        """
+        if self.refreshes or self.verifies:  # a run may wait and then go on, or all of its state is looked at
+            return batching.constant_flags(self.state, True)
+
+        def read(state: PyTree, arguments: PyTree, world: PyTree) -> PyTree:
+            result = self.report(arguments, state)
+            judge = self.make(arguments)[1].shortfall
+            del result["nonfinite"]
+            return result, None if judge is None else judge(world, result["recommendation"])
+
+        jaxpr = jax.make_jaxpr(read)(self.state, self.arguments, self.world).jaxpr
+        needed = {v for v in jaxpr.outvars if not isinstance(v, Literal)}
+        for equation in reversed(jaxpr.eqns):
+            if not needed.isdisjoint(equation.outvars):
+                needed.update(v for v in equation.invars if not isinstance(v, Literal))
+        structure = jax.tree.structure(self.state)
+        return jax.tree.unflatten(structure, [v in needed for v in jaxpr.invars[: structure.num_leaves]])
 
     def _changed(self) -> PyTree:
         """True where a step or a refresh may give a leaf of the state another value."""

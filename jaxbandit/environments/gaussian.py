@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxbandit import checks
 from jaxbandit.base import Environment, no_context
 from jaxbandit.environments.shortfall import shortfall
-from jaxbandit.numerics import as_float, get_at
+from jaxbandit.numerics import as_float, get_at, standard_normal
 from jaxbandit.types import Array, Key, Scalar
 
 
@@ -41,7 +41,7 @@ def gaussian(means: Array, *, sigma: Scalar = 1.0) -> Environment:
         return GaussianState(mu, jnp.max(mu) - mu)
 
     def noise(key: Key) -> Array:
-        return jax.random.normal(key)
+        return standard_normal(key)
 
     def reward(state: GaussianState, context: None, action: Array, noise: Array) -> Array:
         return get_at(state.means, action) + as_float(sigma) * noise

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.scipy.linalg import solve_triangular
 
-from jaxbandit.numerics import as_float, get_at
+from jaxbandit.numerics import as_float, get_at, log
 from jaxbandit.types import Array, Scalar
 
 
@@ -89,5 +89,5 @@ def update(estimate: LeastSquares, arm: Array, reward: Array) -> LeastSquares:
         means=estimate.means + gain * innovation,
         variances=estimate.variances - gain * gain * den,
         gram=estimate.gram - gain[:, None] * gain[None] * den,
-        logdet=estimate.logdet + jnp.log(den),
+        logdet=estimate.logdet + log(den),
     )

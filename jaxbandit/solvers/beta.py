@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandit.numerics import as_float
+from jaxbandit.numerics import normal_of_words
 from jaxbandit.solvers.beta_table import DEGREE, TABLE
 from jaxbandit.types import Array, Key
 
@@ -153,20 +153,3 @@ def log1p(x: Array) -> Array:
     square = r * r
     tail = 1 / 3 + square * (1 / 5 + square * (1 / 7 + square * (1 / 9 + square / 11)))
     return jnp.where(jnp.abs(x) < 0.25, 2 * r + 2 * r * square * tail, jnp.log(1 + x))
-
-
-def normal_of_words(words: Array) -> Array:
-    """Return standard normals by inversion of the distribution function: tail probabilities from 2^-33 to 1/2."""
-    normal = normal_quantile((as_float(words >> 1) + 0.5) * 2.0**-32)
-    return jnp.where((words & 1) == 1, -normal, normal)
-
-
-def normal_quantile(tail: Array) -> Array:
-    """Return z with P(Z > z) = tail for tail in [1e-10, 0.55], to 1e-9; jax.lax.erf_inv costs six times as much here.
-
-    A rational approximation in t = sqrt(-2 log tail), fitted by least squares.
-    """
-    t = jnp.sqrt(-2 * jnp.log(tail))
-    top = t * (t * (t * (t * (t * 0.3478509 + 4.27473606) + 9.47484443) - 3.18381105) - 14.17495612) - 3.36409839
-    low = t * (t * (t * (t * 0.34773562 + 4.28590542) + 11.02450426) + 7.85436847) + 1
-    return top / low

@@ -12,7 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxbandit.solvers.beta import BetaShape, beta_shape, logit_and_ratio, logit_at, normal_quantile
+from jaxbandit.numerics import normal_quantile
+from jaxbandit.solvers.beta import BetaShape, beta_shape, logit_and_ratio, logit_at
 from jaxbandit.types import Array
 
 NODES = 4

@@ -1,0 +1,59 @@
+"""Logarithm, normal quantile and normals from words, against NumPy and SciPy."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+
+from jaxbandit.numerics import log, normal_of_words, normal_quantile, standard_normal
+
+
+def test_log_is_right_to_one_unit_of_rounding():
+    rng = np.random.default_rng(0)
+    near = 1 + rng.choice([-1, 1], 50_000) * 10 ** rng.uniform(-16, -0.3, 50_000)
+    x = np.concatenate([np.exp(rng.uniform(-700, 700, 50_000)), near, 2.0 ** np.arange(-1000, 1000), [1.0]])
+    with jax.enable_x64(True):
+        got = np.asarray(jax.jit(log)(x))
+    exact = np.log(x.astype(np.longdouble))
+    np.testing.assert_array_less(np.abs(got - exact).astype(float), np.spacing(np.abs(exact.astype(float))) + 5e-324)
+
+
+@pytest.mark.parametrize("x64", [False, True])
+def test_log_at_the_edges(x64):
+    with jax.enable_x64(x64):
+        x = jnp.asarray([0.0, 1.0, np.inf, -1.0, -np.inf, np.nan], float)
+        np.testing.assert_array_equal(log(x), [-np.inf, 0.0, np.inf, np.nan, np.nan, np.nan])
+
+
+def test_normal_quantile():
+    tail = np.geomspace(1e-10, 0.5, 4000)
+    with jax.enable_x64(True):
+        got = np.asarray(normal_quantile(jnp.asarray(tail)))
+    np.testing.assert_allclose(got, stats.norm.isf(tail), rtol=0, atol=5e-8)
+
+
+@pytest.mark.parametrize(("x64", "atol"), [(False, 3e-6), (True, 5e-8)])  # of float32 with its rounding at |z| = 6
+def test_words_give_the_normal_law(x64, atol):
+    count = 2**16
+    words = ((np.arange(count) * 2 + 1) * 2**15).astype(np.uint32)  # the middles of equal parts of all words
+    centred = words.astype(np.int32) + 0.5
+    expected = np.sign(centred) * stats.norm.isf(np.abs(centred) / 2**32)
+    edges = np.array([0, 2**31 - 1, 2**31, 2**32 - 1], np.uint32)
+    with jax.enable_x64(x64):
+        z = np.asarray(normal_of_words(jnp.asarray(words)))
+        first, middle, opposite, last = np.asarray(normal_of_words(jnp.asarray(edges)))
+    # A float32 tail probability near one half has lost up to 2^-25, 1.5e-7 in z: far below atol.
+    np.testing.assert_allclose(z, expected, rtol=0, atol=atol)
+    np.testing.assert_allclose(np.sort(z), stats.norm.ppf((np.arange(count) + 0.5) / count), rtol=0, atol=1e-5)
+    np.testing.assert_allclose([first, last], np.array([1, -1]) * stats.norm.isf(2.0**-33), rtol=1e-6)
+    assert abs(middle) < 1e-6 and abs(opposite) < 1e-6
+
+
+def test_standard_normal_is_of_the_scopes_type_and_of_the_key():
+    key = jax.random.key(3, impl="threefry4x32")
+    word = jax.random.bits(key, (), jnp.uint32)
+    for x64 in (False, True):
+        with jax.enable_x64(x64):
+            z = standard_normal(key)
+            assert z.dtype == jnp.result_type(float) and z == normal_of_words(word)
