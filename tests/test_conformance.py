@@ -50,6 +50,7 @@ def check(name, num_arms, **static):
 
 
 REGRET = [name for name, entry in ALGORITHMS.items() if entry.kind == "simulate"]
+MANY_ARMS = ("ucb1", "dmed", "kl_ucb_empirical", "thompson")  # states of each kind: vectors, a tick, rows of atoms, laws
 QUICK = (*REGRET, "lingape")  # of those that stop, one in the quick tier: they are compiled for longer
 
 
@@ -63,7 +64,8 @@ def test_conforms(name):
 def test_conforms_with_few_arms_and_with_many(name):
     # Above batching.SELECT_LIMIT the engine writes the pulled arm by a scatter.
     check(name, (1, 2))
-    check_algorithm(ALGORITHMS[name].factory(), 80, rounds=200)
+    if name in MANY_ARMS:
+        check_algorithm(ALGORITHMS[name].factory(), 80, rounds=200)
 
 
 @pytest.mark.slow
