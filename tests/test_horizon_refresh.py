@@ -1,4 +1,4 @@
-"""Refreshes within a fixed horizon: each before the round that asks for it, whatever runs beside, and the same bytes."""
+"""Refreshes within a fixed horizon: each before the round that asks for it, whatever runs beside; the same bytes."""
 
 import subprocess
 import sys

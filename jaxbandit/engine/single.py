@@ -95,7 +95,7 @@ class SingleRun:
         return live & needs(state)
 
     def refreshed(self, arguments: PyTree, state: PyTree, live: Array) -> tuple[PyTree, Array]:
-        """The state after the refresh of a live run that needs it, and whether it needs one still: it would for ever."""
+        """A live run's state after the refresh that it needs, and whether it needs one still: it would for ever."""
         due = self.waits(arguments, state, live)
         fresh = self._refresh(arguments, state)
         kept = jax.tree.map(
@@ -169,7 +169,7 @@ def has_nan(state: PyTree) -> Array:
 
 
 def _same_state(name: str, before: PyTree, after: PyTree) -> None:
-    """Refuse an update or refresh that changes the state's structure, shapes or dtypes: a compiled loop cannot carry it."""
+    """Refuse an update or refresh that changes the state's structure, shapes or dtypes: no compiled loop carries it."""
     if jax.tree.structure(before) != jax.tree.structure(after):
         raise ValueError(
             f"algorithm.{name} returns a state of structure {jax.tree.structure(after)}, init gives "
