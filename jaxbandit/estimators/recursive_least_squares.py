@@ -1,9 +1,9 @@
 """Least squares by a square root F of the inverse, G^+ = F F', updated in dim^2 operations; unregularised or not.
 
 Without regularisation G^+ is the pseudo-inverse of G = sum x x' while the rows seen do not span R^dim (Greville's
-recursion, in its square root), with it F F' = (lambda I + G)^-1. Nothing is factorised. Drift over 10^6 rounds against a
-fresh factorisation, dim 2 and 5, condition of G up to 7e5: in float64 5e-11 of a variance, 5e-11 of a standard deviation
-of a mean; in float32, where sums are compensated, 8e-6 and 4e-5 (without compensation no digit is right).
+recursion, in its square root), with it F F' = (lambda I + G)^-1. Nothing is factorised. Drift over 10^6 rounds against
+a fresh factorisation, dim 2 and 5, condition of G up to 7e5: in float64 5e-11 of a variance and 5e-11 standard
+deviations of a mean; in float32, where sums are compensated, 8e-6 and 4e-5. Plain sums of float32 lose every digit.
 """
 
 from collections.abc import Iterable
