@@ -3,10 +3,9 @@
 Vectors over all arms of all contexts are flat, as in action_sets.py. Arms with equal features share their pulls.
 """
 
-from typing import Any
-
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from jaxbandit.algorithms.regret import action_sets
 from jaxbandit.algorithms.regret.action_sets import TIE, ActionSets, Pulls
@@ -26,14 +25,17 @@ def rows_of(sets: ActionSets) -> Array:
 
 def in_set(sets: ActionSets, context: Array | None, flat: Array) -> Array:
     """The entries of a flat vector that belong to the round's set, [num_arms]."""
-    return (
-        flat if sets.features.shape[0] == 1 else action_sets.of_context(flat.reshape(sets.features.shape[:2]), context)
-    )
+    table = flat.reshape(sets.features.shape[:2])
+    if context is None or table.shape[0] == 1:
+        return table[0]
+    return lax.dynamic_index_in_dim(table, context, 0, keepdims=False)
 
 
-def real_in_set(sets: ActionSets, context: Array | None) -> Any:
-    """Which arms of the round's set are not padding, bool[num_arms], or True."""
-    return True if sets.mask is None else in_set(sets, context, jnp.asarray(sets.mask).reshape(-1))
+def real_in_set(sets: ActionSets, context: Array | None) -> Array:
+    """Which arms of the round's set are not padding, bool[num_arms]."""
+    if sets.mask is None:
+        return jnp.ones(sets.features.shape[1], bool)
+    return in_set(sets, context, jnp.asarray(sets.mask))
 
 
 def init_pulls(sets: ActionSets) -> Pulls | None:
@@ -77,3 +79,11 @@ def is_due(estimate: RecursiveLeastSquares, round: Array, solved: Array, logdet:
 def lag(pulls: Array, target: Array) -> Array:
     """Pulls over their target; inf where the target is 0."""
     return jnp.where(target > 0, pulls / jnp.where(target > 0, target, 1.0), jnp.inf)
+
+
+def with_start(
+    sets: ActionSets, estimate: RecursiveLeastSquares, pulls: Pulls, context: Array | None, scores: Array
+) -> Array:
+    """Scores of the round's arms, replaced by those of the start until the arms pulled span R^dim."""
+    several = sets.features.shape[0] > 1
+    return action_sets.with_start(sets, estimate, pulls if several else None, context, scores)

@@ -68,7 +68,7 @@ def oam(
       horizon: n, rounds of a run, >= dim and >= 2, static.
       epsilon: share of the exploration rounds below which every arm is forced, >= 0, traced. 0 still forces the first
         pull of each arm.
-      schedule: "constant": epsilon; "paper": 1 / max(1, log log t) in its place, for which optimality is proved. Static.
+      schedule: "constant": epsilon; "paper": 1 / max(1, log log t) in its place, of the proof of optimality. Static.
       exploit_if: "all" arms of the set must pass the test (the algorithm's box and its proof), or "any" (the prose).
         Static.
       force: whether there is forced exploration, static.
@@ -137,8 +137,11 @@ def oam(
         known = norms * f_n <= jnp.maximum(least, gap) ** 2 * (1 + TIE)
         exploit = jnp.all(known | ~real) if exploit_if == "all" else jnp.any(known & real)
 
-        pulls = matching.in_set(sets, context, state.counts if state.pulls is None else state.pulls.pulls)
-        n, explored = as_float(pulls), as_float(jnp.sum(state.kinds[FORCED:], dtype=jnp.int32))
+        pulls = Pulls(state.counts, state.counts) if state.pulls is None else state.pulls
+        n, explored = (
+            as_float(matching.in_set(sets, context, pulls.pulls)),
+            as_float(jnp.sum(state.kinds[FORCED:], dtype=jnp.int32)),
+        )
         target = jnp.minimum(matching.in_set(sets, context, state.targets), f_n / least**2)
         wasted = jnp.all((n >= target * (1 - TIE)) | ~real)
         optimism = means + jnp.sqrt(level(2 * jnp.log(explored + 1)) * norms)
@@ -150,7 +153,7 @@ def oam(
             scores, kind = jnp.where(forced, -few, scores), jnp.where(forced, FORCED, UNWASTED)
         scores = jnp.where(exploit, means, jnp.where(wasted, optimism, scores))
         kind = jnp.where(exploit, EXPLOIT, jnp.where(wasted, WASTED, kind))
-        scores = action_sets.with_start(sets, state.estimate, Pulls(pulls, state.counts), context, scores)
+        scores = matching.with_start(sets, state.estimate, pulls, context, scores)
         kind = jnp.where(state.estimate.rank < sets.dim, START, kind).astype(jnp.int32)
         return action_sets.best_of_set(sets, context, scores), kind
 

@@ -1,0 +1,160 @@
+"""Optimal sampling for structured bandits, OSSB: Combes, Magureanu and Proutiere (2017), Algorithm 1, on linear arms.
+
+Differs: it starts with arms that span R^dim; the allocation is solved again only when det G has grown by a factor, or
+every round at zeta = 0; several action sets are allowed, its tests then look at the round's set. The best arms have
+allocation 0: exploitation pulls them. "arm_means" is the paper's estimator, "least_squares" uses the structure.
+"""
+
+from typing import Literal, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit import checks
+from jaxbandit.algorithms.regret import action_sets
+from jaxbandit.algorithms.regret import allocation_matching as matching
+from jaxbandit.algorithms.regret.action_sets import TIE, Pulls
+from jaxbandit.base import Algorithm, never, none
+from jaxbandit.estimators import recursive_least_squares as least_squares
+from jaxbandit.estimators.recursive_least_squares import RecursiveLeastSquares
+from jaxbandit.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.types import Array, Key, Scalar
+
+KINDS = ("start", "exploit", "estimate", "explore")
+START, EXPLOIT, ESTIMATE, EXPLORE = range(len(KINDS))
+
+
+class OssbState(NamedTuple):
+    """Statistics, and the allocation last solved. N is num_contexts * num_arms, context-major."""
+
+    round: Array  # int32[], the round about to be played, from 1
+    estimate: RecursiveLeastSquares
+    counts: Array  # int32[N]
+    pulls: Pulls | None  # pulls per feature vector, where arms share one
+    sums: Array | None  # float[N], rewards per feature vector, of the estimator "arm_means"
+    kinds: Array  # int32[4], rounds by kind, as in KINDS
+    targets: Array  # float[N], the allocation a unit of log t
+    solved: Array  # int32[], round in which it was solved last, 0 for never
+    logdet: Array  # float[], log det G then
+
+
+def ossb(
+    features: Array,
+    *,
+    mask: np.ndarray | None = None,
+    epsilon: Scalar = 0.0,
+    gamma: Scalar = 0.0,
+    estimator: Literal["least_squares", "arm_means"] = "least_squares",
+    zeta: Scalar = 0.1,
+) -> Algorithm:
+    """Return OSSB, which pulls every arm (1 + gamma) log t times its share of the allocation of the lower bound.
+
+    It exploits where all arms of the round's set have those pulls. Else it pulls the least pulled arm, if that has at
+    most epsilon times the pulls of the exploration rounds so far ("estimate"), or the arm that lags most ("explore").
+
+    Args:
+      features: float[num_contexts, num_arms, dim], or float[num_arms, dim] for one set; finite, spanning all
+        dimensions together, traced.
+      mask: bool of the first axes of features, False where a row only pads a shorter set; static.
+      epsilon: >= 0, traced. 0 still estimates every arm once.
+      gamma: >= 0, traced.
+      estimator: the means: "least_squares", or "arm_means", each arm by itself, 0 before its first pull. Static.
+      zeta: the allocation is solved again when det G has grown by the factor 1 + zeta, >= 0, traced; 0: every round.
+
+    Returns:
+      An Algorithm with actions int32[] in [0, num_arms), rewards float[] of noise N(0, 1), contexts int32[], or none
+      where there is one set. It recommends the arm pulled most, num_arms m + a for arm a of context m. Its state counts
+      rounds by kind, as in KINDS, and asks for a refresh to solve the allocation.
+
+    Raises:
+      ValueError: an argument is out of range, the mask leaves a set empty, every set has one arm, or the arms do not
+        span R^dim.
+
+    Source: Combes, Magureanu, Proutiere (2017), Minimal exploration in structured stochastic bandits, NeurIPS.
+    """
+    sets = action_sets.action_sets("ossb", features, mask, spanning=True)
+    checks.number("ossb", "epsilon", epsilon, low=0.0)
+    checks.number("ossb", "gamma", gamma, low=0.0)
+    checks.choice("ossb", "estimator", estimator, ("least_squares", "arm_means"))
+    checks.number("ossb", "zeta", zeta, low=0.0)
+
+    def init(key: Key) -> OssbState:
+        zero = jnp.zeros((), jnp.int32)
+        return OssbState(
+            round=zero + 1,
+            estimate=least_squares.init(sets.dim),
+            counts=jnp.zeros(sets.size, jnp.int32),
+            pulls=matching.init_pulls(sets),
+            sums=jnp.zeros(sets.size) if estimator == "arm_means" else None,
+            kinds=jnp.zeros(len(KINDS), jnp.int32),
+            targets=jnp.zeros(sets.size),
+            solved=zero,
+            logdet=jnp.zeros(()),
+        )
+
+    def all_pulls(state: OssbState) -> Pulls:
+        return Pulls(state.counts, state.counts) if state.pulls is None else state.pulls
+
+    def all_means(state: OssbState) -> Array:
+        if state.sums is None:
+            return least_squares.means(state.estimate, matching.rows_of(sets))
+        return state.sums / as_float(jnp.maximum(all_pulls(state).pulls, 1))
+
+    def needs_refresh(state: OssbState) -> Array:
+        return matching.is_due(state.estimate, state.round, state.solved, state.logdet, zeta)
+
+    def refresh(state: OssbState) -> OssbState:
+        found = matching.targets(sets, matching.gaps(sets, all_means(state)), as_float(2.0))
+        return state._replace(targets=found, solved=state.round, logdet=state.estimate.logdet)
+
+    def decide(state: OssbState, context: Array | None) -> tuple[Array, Array]:
+        """Action and kind of the round."""
+        real, pulls = matching.real_in_set(sets, context), all_pulls(state)
+        means, n, share = (
+            as_float(matching.in_set(sets, context, x)) for x in (all_means(state), pulls.pulls, state.targets)
+        )
+        target = share * ((1 + as_float(gamma)) * jnp.log(as_float(state.round)))
+        exploit = jnp.all((n >= target * (1 - TIE)) | ~real)
+        explored = jnp.sum(state.kinds[ESTIMATE:], dtype=jnp.int32) + 1  # this one too, if it is one
+        few = jnp.where(real, n, jnp.inf)
+        estimates = jnp.min(few) <= as_float(epsilon) * as_float(explored)
+        scores = jnp.where(estimates, -few, -matching.lag(n, target))
+        scores = matching.with_start(sets, state.estimate, pulls, context, jnp.where(exploit, means, scores))
+        kind = jnp.where(exploit, EXPLOIT, jnp.where(estimates, ESTIMATE, EXPLORE))
+        kind = jnp.where(state.estimate.rank < sets.dim, START, kind).astype(jnp.int32)
+        return action_sets.best_of_set(sets, context, scores), kind
+
+    def select(noise: None, state: OssbState, context: Array | None) -> Array:
+        return decide(state, context)[0]
+
+    def update(state: OssbState, context: Array | None, action: Array, reward: Array) -> OssbState:
+        kind = decide(state, context)[1]
+        index = action_sets.flat_index(sets, context, action)
+        pulls, sums = state.pulls, state.sums
+        if sums is not None:
+            if pulls is None:
+                sums = set_at(sums, index, get_at(sums, index) + reward)
+            else:
+                sums = sums + jnp.where(pulls.owners == get_at(pulls.owners, index), reward, 0.0)
+        return state._replace(
+            round=state.round + 1,
+            estimate=least_squares.update(state.estimate, action_sets.row(sets, context, action), as_float(reward)),
+            counts=set_at(state.counts, index, get_at(state.counts, index) + 1),
+            pulls=action_sets.count_pull(pulls, index),
+            sums=sums,
+            kinds=set_at(state.kinds, kind, get_at(state.kinds, kind) + 1),
+        )
+
+    def recommend(state: OssbState) -> Array:
+        return argmax(state.counts)
+
+    return Algorithm(
+        init=init,
+        noise=none(),
+        select=select,
+        update=update,
+        recommend=recommend,
+        stop=never(),
+        needs_refresh=needs_refresh,
+        refresh=refresh,
+    )
