@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
+from jax import lax
 
 from jaxbandit.estimators.ordinary_least_squares import product
 from jaxbandit.numerics import as_float
@@ -57,7 +58,9 @@ def residuals(estimate: RecursiveLeastSquares, rows: Array) -> Array:
 
     That is up to a distance of tolerance() ||x||.
     """
-    return _beyond(_norms(product(rows, estimate.outside)), _norms(rows))
+    # Stored: XLA would compute the lengths again for each of their uses, a multiple of a round's cost.
+    lengths = lax.optimization_barrier(_norms(product(rows, estimate.outside)))
+    return _beyond(lengths, _norms(rows))
 
 
 def tolerance() -> float:

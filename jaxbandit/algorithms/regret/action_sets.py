@@ -37,11 +37,12 @@ class ActionSets(NamedTuple):
         return self.features.shape[2]
 
 
-class Pulls(NamedTuple):
-    """Pulls per feature vector, shared between contexts that have it."""
+class Start(NamedTuple):
+    """What the start needs: the order for one set, else pulls per feature vector, shared between contexts."""
 
-    owners: Array  # int32[size], lowest flat index with an equal vector
-    pulls: Array  # int32[size], of the arm's vector, whatever arm was pulled
+    order: Any  # int32[dim], arms of the first rounds
+    owners: Any  # int32[size], lowest flat index with an equal vector
+    pulls: Any  # int32[size], of the arm's vector, whichever of its owners was pulled
 
 
 def action_sets(where: str, features: Array, mask: np.ndarray | None, *, spanning: bool) -> ActionSets:
@@ -90,39 +91,56 @@ def best_of_set(sets: ActionSets, context: Array | None, scores: Array) -> Array
     return jnp.min(jnp.where(scores >= largest - TIE * jnp.abs(largest), arms, scores.shape[0] - 1))
 
 
-def init_pulls(sets: ActionSets) -> Pulls | None:
-    """No pulls yet; None for a single set, whose start never looks at them."""
+def init_start(sets: ActionSets) -> Start:
+    """No pulls yet."""
     if _single(sets):
-        return None
+        return Start(_spanning_order(sets), None, None)
     rows = as_float(sets.features).reshape(sets.size, sets.dim)
     owners = jnp.argmax(jnp.all(rows[:, None] == rows[None], axis=2), axis=1).astype(jnp.int32)
-    return Pulls(owners, jnp.zeros(sets.size, jnp.int32))
+    return Start(None, owners, jnp.zeros(sets.size, jnp.int32))
 
 
-def count_pull(pulls: Pulls | None, index: Array) -> Pulls | None:
-    """Pulls after one more of the arm with this flat index."""
-    if pulls is None:
-        return None
-    same = pulls.owners == get_at(pulls.owners, index)
-    return pulls._replace(pulls=pulls.pulls + same.astype(jnp.int32))
+def count_start(start: Start, index: Array) -> Start:
+    """After one more pull of the arm with this flat index."""
+    if start.pulls is None:
+        return start
+    same = start.owners == get_at(start.owners, index)
+    return start._replace(pulls=start.pulls + same.astype(jnp.int32))
 
 
 def with_start(
     sets: ActionSets,
+    start: Start,
+    round: Array,
     estimate: RecursiveLeastSquares,
-    pulls: Pulls | None,
     context: Array | None,
     scores: Array,
 ) -> Array:
-    """Scores of the round's arms, float[num_arms], replaced by those of the start until the arms pulled span R^dim."""
-    outside = recursive_least_squares.residuals(estimate, round_rows(sets, context)) > 0
-    real = _real(sets, context)
+    """Scores of the round's arms, float[num_arms], replaced by those of the start until the arms pulled span R^dim.
+
+    round is int32[] from 1, estimate that of the pulls so far.
+    """
+    arms = jnp.arange(scores.shape[0], dtype=jnp.int32)
+    if start.pulls is None:
+        first = get_at(start.order, jnp.minimum(round, sets.dim) - 1)
+        return jnp.where(round <= sets.dim, as_float(arms == first), scores)
+    outside, real = recursive_least_squares.residuals(estimate, round_rows(sets, context)) > 0, _real(sets, context)
     outside = outside if real is None else outside & real
-    start = as_float(outside)
-    if pulls is not None:
-        of_set = _of_context(pulls.pulls.reshape(sets.features.shape[:2]), context)
-        start = jnp.where(jnp.any(outside), start, -as_float(of_set))
-    return jnp.where(estimate.rank < sets.dim, start, scores)
+    of_set = _of_context(start.pulls.reshape(sets.features.shape[:2]), context)
+    begin = jnp.where(jnp.any(outside), as_float(outside), -as_float(of_set))
+    return jnp.where(estimate.rank < sets.dim, begin, scores)
+
+
+def _spanning_order(sets: ActionSets) -> Array:
+    """Arms in the order in which one set's start pulls them, int32[dim]: no reward and no chance changes it."""
+    rows, real = round_rows(sets, None), _real(sets, None)
+
+    def pull(estimate: RecursiveLeastSquares, _: None) -> tuple[RecursiveLeastSquares, Array]:
+        outside = recursive_least_squares.residuals(estimate, rows) > 0
+        arm = jnp.argmax(outside if real is None else outside & real).astype(jnp.int32)
+        return recursive_least_squares.update(estimate, get_at(rows, arm), jnp.zeros(())), arm
+
+    return lax.scan(pull, recursive_least_squares.init(sets.dim), length=sets.dim)[1]
 
 
 def _single(sets: ActionSets) -> bool:

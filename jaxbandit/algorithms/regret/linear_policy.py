@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 
 from jaxbandit.algorithms.regret import action_sets
-from jaxbandit.algorithms.regret.action_sets import ActionSets, Pulls
+from jaxbandit.algorithms.regret.action_sets import ActionSets, Start
 from jaxbandit.base import Algorithm, never, none
 from jaxbandit.estimators import recursive_least_squares as estimator
 from jaxbandit.estimators.recursive_least_squares import RecursiveLeastSquares
@@ -20,7 +20,7 @@ class LinearState(NamedTuple):
     round: Array  # int32[], the round about to be played, from 1
     counts: Array  # int32[num_contexts * num_arms], pulls of each arm of each context
     estimate: RecursiveLeastSquares
-    pulls: Pulls | None  # pulls per feature vector, which the start of several contexts looks at
+    start: Start | None  # None where it is regularised
 
 
 def linear_policy(
@@ -39,17 +39,16 @@ def linear_policy(
       regularization: lambda > 0, or None for ordinary least squares.
       noise: what a round draws; None: nothing.
     """
-    starts = regularization is None
 
     def init(key: Key) -> LinearState:
         counts = jnp.zeros(sets.size, jnp.int32)
-        pulls = action_sets.init_pulls(sets) if starts else None
-        return LinearState(jnp.ones((), jnp.int32), counts, estimator.init(sets.dim, regularization), pulls)
+        start = action_sets.init_start(sets) if regularization is None else None
+        return LinearState(jnp.ones((), jnp.int32), counts, estimator.init(sets.dim, regularization), start)
 
     def select(noise: Any, state: LinearState, context: Array | None) -> Array:
         scores = score(noise, state, action_sets.round_rows(sets, context))
-        if starts:
-            scores = action_sets.with_start(sets, state.estimate, state.pulls, context, scores)
+        if state.start is not None:
+            scores = action_sets.with_start(sets, state.start, state.round, state.estimate, context, scores)
         return action_sets.best_of_set(sets, context, scores)
 
     def update(state: LinearState, context: Array | None, action: Array, reward: Array) -> LinearState:
@@ -58,12 +57,10 @@ def linear_policy(
             round=state.round + 1,
             counts=set_at(state.counts, index, get_at(state.counts, index) + 1),
             estimate=estimator.update(state.estimate, action_sets.row(sets, context, action), as_float(reward)),
-            pulls=action_sets.count_pull(state.pulls, index),
+            start=None if state.start is None else action_sets.count_start(state.start, index),
         )
 
     def recommend(state: LinearState) -> Array:
         return argmax(state.counts)
 
-    return Algorithm(
-        init=init, noise=noise or none(), select=select, update=update, recommend=recommend, stop=never()
-    )
+    return Algorithm(init=init, noise=noise or none(), select=select, update=update, recommend=recommend, stop=never())
