@@ -3,12 +3,13 @@
 Vectors over all arms of all contexts are flat, as in action_sets.py. Arms with equal features share their pulls.
 """
 
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxbandit.algorithms.regret import action_sets
-from jaxbandit.algorithms.regret.action_sets import TIE, ActionSets, Pulls
+from jaxbandit.algorithms.regret.action_sets import TIE, ActionSets, Start
 from jaxbandit.estimators.recursive_least_squares import RecursiveLeastSquares
 from jaxbandit.numerics import as_float
 from jaxbandit.solvers.allocation import allocation
@@ -38,15 +39,21 @@ def real_in_set(sets: ActionSets, context: Array | None) -> Array:
     return in_set(sets, context, jnp.asarray(sets.mask))
 
 
-def init_pulls(sets: ActionSets) -> Pulls | None:
-    """No pulls yet; None where no two arms have equal features, so that the counts of the arms are enough."""
-    if isinstance(sets.features, np.ndarray):
-        rows = sets.features.reshape(sets.size, -1)
-        if len(np.unique(rows, axis=0)) == sets.size:
-            return None
-    rows = rows_of(sets)
+def init_shared(sets: ActionSets) -> Start | None:
+    """Pulls per feature vector of one set; None if counts or, of several sets, the start tell them already."""
+    rows = sets.features.reshape(sets.size, sets.dim)
+    distinct = isinstance(rows, np.ndarray) and len(np.unique(rows, axis=0)) == sets.size
+    if sets.features.shape[0] > 1 or distinct:
+        return None
     owners = jnp.argmax(jnp.all(rows[:, None] == rows[None], axis=2), axis=1).astype(jnp.int32)
-    return Pulls(owners, jnp.zeros(sets.size, jnp.int32))
+    return Start(None, owners, jnp.zeros(sets.size, jnp.int32))
+
+
+def vector_pulls(state: Any) -> Start:
+    """Pulls per feature vector, flat, of a state with counts, start and shared; owners is None where none is shared."""
+    if state.shared is not None:
+        return state.shared
+    return state.start if state.start.pulls is not None else Start(None, None, state.counts)
 
 
 def gaps(sets: ActionSets, means: Array) -> Array:
@@ -79,11 +86,3 @@ def is_due(estimate: RecursiveLeastSquares, round: Array, solved: Array, logdet:
 def lag(pulls: Array, target: Array) -> Array:
     """Pulls over their target; inf where the target is 0."""
     return jnp.where(target > 0, pulls / jnp.where(target > 0, target, 1.0), jnp.inf)
-
-
-def with_start(
-    sets: ActionSets, estimate: RecursiveLeastSquares, pulls: Pulls, context: Array | None, scores: Array
-) -> Array:
-    """Scores of the round's arms, replaced by those of the start until the arms pulled span R^dim."""
-    several = sets.features.shape[0] > 1
-    return action_sets.with_start(sets, estimate, pulls if several else None, context, scores)

@@ -14,7 +14,7 @@ import numpy as np
 from jaxbandit import checks
 from jaxbandit.algorithms.regret import action_sets
 from jaxbandit.algorithms.regret import allocation_matching as matching
-from jaxbandit.algorithms.regret.action_sets import TIE, ActionSets, Pulls
+from jaxbandit.algorithms.regret.action_sets import TIE, ActionSets, Start
 from jaxbandit.algorithms.regret.linear_level import checked_horizon, linear_level
 from jaxbandit.base import Algorithm, never, none
 from jaxbandit.estimators import recursive_least_squares as estimator
@@ -33,7 +33,8 @@ class OamState(NamedTuple):
     round: Array  # int32[], the round about to be played, from 1
     estimate: RecursiveLeastSquares
     counts: Array  # int32[N]
-    pulls: Pulls | None  # pulls per feature vector, where arms share one
+    start: Start
+    shared: Start | None  # pulls per feature vector, where arms of one set may share one
     kinds: Array  # int32[5], rounds by kind, as in KINDS
     spanners: Array | None  # bool[N], arms of forced exploration; None: all
     targets: Array  # float[N], T; inf for the best arms
@@ -103,7 +104,8 @@ def oam(
             round=zero + 1,
             estimate=estimator.init(sets.dim),
             counts=jnp.zeros(sets.size, jnp.int32),
-            pulls=matching.init_pulls(sets),
+            start=action_sets.init_start(sets),
+            shared=matching.init_shared(sets),
             kinds=jnp.zeros(len(KINDS), jnp.int32),
             spanners=_spanners(sets) if force and spanner else None,
             targets=jnp.zeros(sets.size),
@@ -137,9 +139,8 @@ def oam(
         known = norms * f_n <= jnp.maximum(least, gap) ** 2 * (1 + TIE)
         exploit = jnp.all(known | ~real) if exploit_if == "all" else jnp.any(known & real)
 
-        pulls = Pulls(state.counts, state.counts) if state.pulls is None else state.pulls
         n, explored = (
-            as_float(matching.in_set(sets, context, pulls.pulls)),
+            as_float(matching.in_set(sets, context, matching.vector_pulls(state).pulls)),
             as_float(jnp.sum(state.kinds[FORCED:], dtype=jnp.int32)),
         )
         target = jnp.minimum(matching.in_set(sets, context, state.targets), f_n / least**2)
@@ -153,7 +154,7 @@ def oam(
             scores, kind = jnp.where(forced, -few, scores), jnp.where(forced, FORCED, UNWASTED)
         scores = jnp.where(exploit, means, jnp.where(wasted, optimism, scores))
         kind = jnp.where(exploit, EXPLOIT, jnp.where(wasted, WASTED, kind))
-        scores = matching.with_start(sets, state.estimate, pulls, context, scores)
+        scores = action_sets.with_start(sets, state.start, state.round, state.estimate, context, scores)
         kind = jnp.where(state.estimate.rank < sets.dim, START, kind).astype(jnp.int32)
         return action_sets.best_of_set(sets, context, scores), kind
 
@@ -167,7 +168,8 @@ def oam(
             round=state.round + 1,
             estimate=estimator.update(state.estimate, action_sets.row(sets, context, action), as_float(reward)),
             counts=set_at(state.counts, index, get_at(state.counts, index) + 1),
-            pulls=action_sets.count_pull(state.pulls, index),
+            start=action_sets.count_start(state.start, index),
+            shared=None if state.shared is None else action_sets.count_start(state.shared, index),
             kinds=set_at(state.kinds, kind, get_at(state.kinds, kind) + 1),
         )
 

@@ -13,7 +13,7 @@ import numpy as np
 from jaxbandit import checks
 from jaxbandit.algorithms.regret import action_sets
 from jaxbandit.algorithms.regret import allocation_matching as matching
-from jaxbandit.algorithms.regret.action_sets import TIE, Pulls
+from jaxbandit.algorithms.regret.action_sets import TIE, Start
 from jaxbandit.base import Algorithm, never, none
 from jaxbandit.estimators import recursive_least_squares as least_squares
 from jaxbandit.estimators.recursive_least_squares import RecursiveLeastSquares
@@ -30,7 +30,8 @@ class OssbState(NamedTuple):
     round: Array  # int32[], the round about to be played, from 1
     estimate: RecursiveLeastSquares
     counts: Array  # int32[N]
-    pulls: Pulls | None  # pulls per feature vector, where arms share one
+    start: Start
+    shared: Start | None  # pulls per feature vector, where arms of one set may share one
     sums: Array | None  # float[N], rewards per feature vector, of the estimator "arm_means"
     kinds: Array  # int32[4], rounds by kind, as in KINDS
     targets: Array  # float[N], the allocation a unit of log t
@@ -84,7 +85,8 @@ def ossb(
             round=zero + 1,
             estimate=least_squares.init(sets.dim),
             counts=jnp.zeros(sets.size, jnp.int32),
-            pulls=matching.init_pulls(sets),
+            start=action_sets.init_start(sets),
+            shared=matching.init_shared(sets),
             sums=jnp.zeros(sets.size) if estimator == "arm_means" else None,
             kinds=jnp.zeros(len(KINDS), jnp.int32),
             targets=jnp.zeros(sets.size),
@@ -92,13 +94,10 @@ def ossb(
             logdet=jnp.zeros(()),
         )
 
-    def all_pulls(state: OssbState) -> Pulls:
-        return Pulls(state.counts, state.counts) if state.pulls is None else state.pulls
-
     def all_means(state: OssbState) -> Array:
         if state.sums is None:
             return least_squares.means(state.estimate, matching.rows_of(sets))
-        return state.sums / as_float(jnp.maximum(all_pulls(state).pulls, 1))
+        return state.sums / as_float(jnp.maximum(matching.vector_pulls(state).pulls, 1))
 
     def needs_refresh(state: OssbState) -> Array:
         return matching.is_due(state.estimate, state.round, state.solved, state.logdet, zeta)
@@ -109,7 +108,7 @@ def ossb(
 
     def decide(state: OssbState, context: Array | None) -> tuple[Array, Array]:
         """Action and kind of the round."""
-        real, pulls = matching.real_in_set(sets, context), all_pulls(state)
+        real, pulls = matching.real_in_set(sets, context), matching.vector_pulls(state)
         means, n, share = (
             as_float(matching.in_set(sets, context, x)) for x in (all_means(state), pulls.pulls, state.targets)
         )
@@ -119,7 +118,9 @@ def ossb(
         few = jnp.where(real, n, jnp.inf)
         estimates = jnp.min(few) <= as_float(epsilon) * as_float(explored)
         scores = jnp.where(estimates, -few, -matching.lag(n, target))
-        scores = matching.with_start(sets, state.estimate, pulls, context, jnp.where(exploit, means, scores))
+        scores = action_sets.with_start(
+            sets, state.start, state.round, state.estimate, context, jnp.where(exploit, means, scores)
+        )
         kind = jnp.where(exploit, EXPLOIT, jnp.where(estimates, ESTIMATE, EXPLORE))
         kind = jnp.where(state.estimate.rank < sets.dim, START, kind).astype(jnp.int32)
         return action_sets.best_of_set(sets, context, scores), kind
@@ -130,17 +131,18 @@ def ossb(
     def update(state: OssbState, context: Array | None, action: Array, reward: Array) -> OssbState:
         kind = decide(state, context)[1]
         index = action_sets.flat_index(sets, context, action)
-        pulls, sums = state.pulls, state.sums
+        owners, sums = matching.vector_pulls(state).owners, state.sums
         if sums is not None:
-            if pulls is None:
+            if owners is None:
                 sums = set_at(sums, index, get_at(sums, index) + reward)
             else:
-                sums = sums + jnp.where(pulls.owners == get_at(pulls.owners, index), reward, 0.0)
+                sums = sums + jnp.where(owners == get_at(owners, index), reward, 0.0)
         return state._replace(
             round=state.round + 1,
             estimate=least_squares.update(state.estimate, action_sets.row(sets, context, action), as_float(reward)),
             counts=set_at(state.counts, index, get_at(state.counts, index) + 1),
-            pulls=action_sets.count_pull(pulls, index),
+            start=action_sets.count_start(state.start, index),
+            shared=None if state.shared is None else action_sets.count_start(state.shared, index),
             sums=sums,
             kinds=set_at(state.kinds, kind, get_at(state.kinds, kind) + 1),
         )
