@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from jaxbandit.algorithms.regret.lin_ts import lin_ts
     from jaxbandit.algorithms.regret.lin_ucb import lin_ucb
     from jaxbandit.algorithms.regret.moss import moss
+    from jaxbandit.algorithms.regret.oam import oam
+    from jaxbandit.algorithms.regret.ossb import ossb
     from jaxbandit.algorithms.regret.thompson import thompson
     from jaxbandit.algorithms.regret.ucb import ucb, ucb1
     from jaxbandit.algorithms.regret.ucb_v import ucb_v
@@ -100,6 +102,8 @@ __all__ = [
     "lucb",
     "m_lingape",
     "moss",
+    "oam",
+    "ossb",
     "never",
     "no_context",
     "none",
@@ -170,6 +174,8 @@ _HOME = {
     "lucb": "algorithms.exploration.presets",
     "m_lingape": "algorithms.exploration.presets",
     "moss": "algorithms.regret.moss",
+    "oam": "algorithms.regret.oam",
+    "ossb": "algorithms.regret.ossb",
     "never": "base",
     "no_context": "base",
     "none": "base",

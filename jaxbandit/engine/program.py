@@ -105,7 +105,7 @@ class Program:
             noise = jax.vmap(lambda t: draw(arguments, carry.words, t))(rounds)
             end_of_block = jnp.minimum(rounds[-1], last)
 
-            def one_round(t: Array, inner: tuple[PyTree, Array | None, Array]) -> tuple:
+            def one_round(t: Array, inner: tuple[PyTree, Any, Array]) -> tuple:
                 state, stuck, total = inner
                 if refreshed is not None:
                     state, stuck = refreshed(state, stuck, t)
@@ -147,11 +147,11 @@ class Program:
         waits = batch_last(run.waits, example, flags, True, lanes)
         refresh = batch_last(run.refreshed, example, flags, (run.state_varies, True), PACK)
 
-        def go_on(inner: tuple[PyTree, Array]) -> Array:
+        def go_on(inner: tuple[PyTree, Array, Array]) -> Array:
             state, stuck, t = inner
             return waits(arguments, state, ~stuck).any() & ((t - 1) % every == 0)
 
-        def some(inner: tuple[PyTree, Array]) -> tuple:
+        def some(inner: tuple[PyTree, Array, Array]) -> tuple:
             state, stuck, t = inner
             asks = waits(arguments, state, ~stuck)
             (place,) = jnp.nonzero(asks, size=PACK, fill_value=lanes)

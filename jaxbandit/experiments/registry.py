@@ -160,6 +160,16 @@ ALGORITHMS: Mapping[str, Entry] = _named(
         *("horizon", "variant", "delta", "sigma"),
     ),
     _linear("greedy", "the arm that least squares say is best"),
+    _linear(
+        "oam",
+        "optimal allocation matching, Hao et al. 2020",
+        *("horizon", "epsilon", "schedule", "exploit_if", "force", "spanner", "c", "zeta", "sigma"),
+    ),
+    _linear(
+        "ossb",
+        "the lower bound's allocation tracked, Combes et al. 2017",
+        *("epsilon", "gamma", "estimator", "zeta", "sigma"),
+    ),
     _exploration(
         "gifa",
         "the gap-index family with every part open, Reda et al. 2021",

@@ -13,6 +13,8 @@ from jaxbandit.algorithms.regret.kl_ucb_empirical import kl_ucb_empirical
 from jaxbandit.algorithms.regret.lin_ts import lin_ts
 from jaxbandit.algorithms.regret.lin_ucb import lin_ucb
 from jaxbandit.algorithms.regret.moss import moss
+from jaxbandit.algorithms.regret.oam import oam
+from jaxbandit.algorithms.regret.ossb import ossb
 from jaxbandit.algorithms.regret.thompson import thompson
 from jaxbandit.algorithms.regret.ucb import ucb, ucb1
 from jaxbandit.algorithms.regret.ucb_v import ucb_v
@@ -30,6 +32,8 @@ __all__ = [
     "lin_ts",
     "lin_ucb",
     "moss",
+    "oam",
+    "ossb",
     "thompson",
     "ucb",
     "ucb1",

@@ -9,9 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxbandit.algorithms.regret import action_sets
 from jaxbandit.algorithms.regret.action_sets import TIE, ActionSets, Start
-from jaxbandit.estimators.recursive_least_squares import RecursiveLeastSquares
-from jaxbandit.numerics import as_float
+from jaxbandit.estimators import recursive_least_squares as estimator
+from jaxbandit.numerics import as_float, get_at, set_at
 from jaxbandit.solvers.allocation import allocation
 from jaxbandit.types import Array, Scalar
 
@@ -39,7 +40,58 @@ def real_in_set(sets: ActionSets, context: Array | None) -> Array:
     return in_set(sets, context, jnp.asarray(sets.mask))
 
 
-def init_shared(sets: ActionSets) -> Start | None:
+def init_fields(sets: ActionSets, num_kinds: int) -> dict[str, Any]:
+    """What the states of both algorithms begin with."""
+    zero = jnp.zeros((), jnp.int32)
+    return {
+        "round": zero + 1,
+        "estimate": estimator.init(sets.dim),
+        "counts": jnp.zeros(sets.size, jnp.int32),
+        "start": action_sets.init_start(sets),
+        "shared": _init_shared(sets),
+        "kinds": jnp.zeros(num_kinds, jnp.int32),
+        "targets": jnp.zeros(sets.size),
+        "solved": zero,
+        "logdet": jnp.zeros(()),
+    }
+
+
+def updated(sets: ActionSets, state: Any, context: Array | None, action: Array, reward: Array, kind: Array) -> Any:
+    """The state after a round of this kind."""
+    index = action_sets.flat_index(sets, context, action)
+    return state._replace(
+        round=state.round + 1,
+        estimate=estimator.update(state.estimate, action_sets.row(sets, context, action), as_float(reward)),
+        counts=set_at(state.counts, index, get_at(state.counts, index) + 1),
+        start=action_sets.count_start(state.start, index),
+        shared=None if state.shared is None else action_sets.count_start(state.shared, index),
+        kinds=set_at(state.kinds, kind, get_at(state.kinds, kind) + 1),
+    )
+
+
+def is_due(state: Any, zeta: Scalar) -> Array:
+    """Whether the allocation must be solved before this round: det G has grown by 1 + zeta since, or never was it.
+
+    Up to TIE: at integer counts the determinant often is exactly 1 + zeta times what it was.
+    """
+    full = state.estimate.rank == state.estimate.theta.shape[0]
+    grown = state.estimate.logdet >= state.logdet + jnp.log1p(as_float(zeta)) - TIE
+    return full & (state.solved < state.round) & ((state.solved == 0) | grown)
+
+
+def solved(state: Any, targets: Array) -> Any:
+    """The state with the targets of its round."""
+    return state._replace(targets=targets, solved=state.round, logdet=state.estimate.logdet)
+
+
+def vector_pulls(state: Any) -> Start:
+    """Pulls per feature vector, flat; owners is None where no two arms share theirs."""
+    if state.shared is not None:
+        return state.shared
+    return state.start if state.start.pulls is not None else Start(None, None, state.counts)
+
+
+def _init_shared(sets: ActionSets) -> Start | None:
     """Pulls per feature vector of one set; None if counts or, of several sets, the start tell them already."""
     rows = sets.features.reshape(sets.size, sets.dim)
     distinct = isinstance(rows, np.ndarray) and len(np.unique(rows, axis=0)) == sets.size
@@ -47,13 +99,6 @@ def init_shared(sets: ActionSets) -> Start | None:
         return None
     owners = jnp.argmax(jnp.all(rows[:, None] == rows[None], axis=2), axis=1).astype(jnp.int32)
     return Start(None, owners, jnp.zeros(sets.size, jnp.int32))
-
-
-def vector_pulls(state: Any) -> Start:
-    """Pulls per feature vector, flat, of a state with counts, start and shared; owners is None where none is shared."""
-    if state.shared is not None:
-        return state.shared
-    return state.start if state.start.pulls is not None else Start(None, None, state.counts)
 
 
 def gaps(sets: ActionSets, means: Array) -> Array:
@@ -71,16 +116,6 @@ def targets(sets: ActionSets, gaps: Array, level: Array) -> Array:
     found = allocation(rows_of(sets), gaps, level, mask=mask)
     pulls = jnp.where(gaps > 0, found.pulls, 0.0)
     return jnp.where(pulls * gaps > SHARE_LEAST * found.cost, pulls, 0.0)
-
-
-def is_due(estimate: RecursiveLeastSquares, round: Array, solved: Array, logdet: Array, zeta: Scalar) -> Array:
-    """Whether the allocation, last solved in round `solved` (0: never) at `logdet`, must be solved before this round.
-
-    Up to TIE: at integer counts the determinant often is exactly 1 + zeta times what it was.
-    """
-    dim = estimate.theta.shape[0]
-    grown = estimate.logdet >= logdet + jnp.log1p(as_float(zeta)) - TIE
-    return (estimate.rank == dim) & (solved < round) & ((solved == 0) | grown)
 
 
 def lag(pulls: Array, target: Array) -> Array:

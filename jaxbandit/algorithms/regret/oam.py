@@ -19,7 +19,7 @@ from jaxbandit.algorithms.regret.linear_level import checked_horizon, linear_lev
 from jaxbandit.base import Algorithm, never, none
 from jaxbandit.estimators import recursive_least_squares as estimator
 from jaxbandit.estimators.recursive_least_squares import RecursiveLeastSquares
-from jaxbandit.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.numerics import argmax, as_float
 from jaxbandit.solvers.spanner import barycentric_spanner
 from jaxbandit.types import Array, Key, Scalar
 
@@ -54,6 +54,7 @@ def oam(
     spanner: bool = False,
     c: Scalar = 1.0,
     zeta: Scalar = 0.1,
+    sigma: Scalar = 1.0,
 ) -> Algorithm:
     """Return OAM, which matches its pulls to the allocation of the lower bound and so is asymptotically optimal.
 
@@ -76,10 +77,12 @@ def oam(
       spanner: force only the arms of a barycentric spanner of each set (Remark 4.2), static.
       c: weight of the second term of f_n, >= 0, traced.
       zeta: T is solved again when det G has grown by the factor 1 + zeta, >= 0, traced; 0: every round.
+      sigma: standard deviation of the noise, > 0, traced; f_n is multiplied by its square.
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms), rewards float[] of noise N(0, 1), contexts int32[], or None
-      where there is one set. Its state counts rounds by kind, as in KINDS, and asks for a refresh to solve T.
+      An Algorithm with actions int32[] in [0, num_arms), rewards float[], contexts int32[], or none where there is
+      one set. It recommends the arm pulled most, num_arms m + a for arm a of context m. Its state counts rounds by
+      kind, as in KINDS, and asks for a refresh to solve T.
 
     Raises:
       ValueError: an argument is out of range, or the features of all sets together do not span all dimensions.
@@ -94,36 +97,26 @@ def oam(
     checks.number(where, "epsilon", epsilon, low=0.0, high=0.0 if schedule == "paper" else math.inf)
     checks.number(where, "c", c, low=0.0)
     checks.number(where, "zeta", zeta, low=0.0)
+    checks.number(where, "sigma", sigma, low=0.0, open_low=True)
 
     def level(log_inverse_delta: Scalar) -> Array:
-        return linear_level(horizon, sets.dim, c, log_inverse_delta)
+        return as_float(sigma) ** 2 * linear_level(horizon, sets.dim, c, log_inverse_delta)
 
     def init(key: Key) -> OamState:
-        zero = jnp.zeros((), jnp.int32)
-        return OamState(
-            round=zero + 1,
-            estimate=estimator.init(sets.dim),
-            counts=jnp.zeros(sets.size, jnp.int32),
-            start=action_sets.init_start(sets),
-            shared=matching.init_shared(sets),
-            kinds=jnp.zeros(len(KINDS), jnp.int32),
-            spanners=_spanners(sets) if force and spanner else None,
-            targets=jnp.zeros(sets.size),
-            solved=zero,
-            logdet=jnp.zeros(()),
-        )
+        spanners = _spanners(sets) if force and spanner else None
+        return OamState(**matching.init_fields(sets, len(KINDS)), spanners=spanners)
 
     def gaps(state: OamState) -> Array:
         return matching.gaps(sets, estimator.means(state.estimate, matching.rows_of(sets)))
 
     def needs_refresh(state: OamState) -> Array:
-        return matching.is_due(state.estimate, state.round, state.solved, state.logdet, zeta)
+        return matching.is_due(state, zeta)
 
     def refresh(state: OamState) -> OamState:
         every = gaps(state)
         # What costs nothing is pulled without end: its target is the cap alone.
         found = jnp.where(every > 0, matching.targets(sets, every, level(math.log(horizon))), jnp.inf)
-        return state._replace(targets=found, solved=state.round, logdet=state.estimate.logdet)
+        return matching.solved(state, found)
 
     def forced_below(state: OamState, explored: Array) -> Array:
         """epsilon_t times the exploration rounds before this one."""
@@ -139,10 +132,8 @@ def oam(
         known = norms * f_n <= jnp.maximum(least, gap) ** 2 * (1 + TIE)
         exploit = jnp.all(known | ~real) if exploit_if == "all" else jnp.any(known & real)
 
-        n, explored = (
-            as_float(matching.in_set(sets, context, matching.vector_pulls(state).pulls)),
-            as_float(jnp.sum(state.kinds[FORCED:], dtype=jnp.int32)),
-        )
+        n = as_float(matching.in_set(sets, context, matching.vector_pulls(state).pulls))
+        explored = as_float(jnp.sum(state.kinds[FORCED:], dtype=jnp.int32))
         target = jnp.minimum(matching.in_set(sets, context, state.targets), f_n / least**2)
         wasted = jnp.all((n >= target * (1 - TIE)) | ~real)
         optimism = means + jnp.sqrt(level(2 * jnp.log(explored + 1)) * norms)
@@ -162,16 +153,7 @@ def oam(
         return decide(state, context)[0]
 
     def update(state: OamState, context: Array | None, action: Array, reward: Array) -> OamState:
-        kind = decide(state, context)[1]
-        index = action_sets.flat_index(sets, context, action)
-        return state._replace(
-            round=state.round + 1,
-            estimate=estimator.update(state.estimate, action_sets.row(sets, context, action), as_float(reward)),
-            counts=set_at(state.counts, index, get_at(state.counts, index) + 1),
-            start=action_sets.count_start(state.start, index),
-            shared=None if state.shared is None else action_sets.count_start(state.shared, index),
-            kinds=set_at(state.kinds, kind, get_at(state.kinds, kind) + 1),
-        )
+        return matching.updated(sets, state, context, action, reward, decide(state, context)[1])
 
     def recommend(state: OamState) -> Array:
         return argmax(state.counts)

@@ -47,6 +47,7 @@ def ossb(
     gamma: Scalar = 0.0,
     estimator: Literal["least_squares", "arm_means"] = "least_squares",
     zeta: Scalar = 0.1,
+    sigma: Scalar = 1.0,
 ) -> Algorithm:
     """Return OSSB, which pulls every arm (1 + gamma) log t times its share of the allocation of the lower bound.
 
@@ -61,9 +62,10 @@ def ossb(
       gamma: >= 0, traced.
       estimator: the means: "least_squares", or "arm_means", each arm by itself, 0 before its first pull. Static.
       zeta: the allocation is solved again when det G has grown by the factor 1 + zeta, >= 0, traced; 0: every round.
+      sigma: standard deviation of the noise, > 0, traced.
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms), rewards float[] of noise N(0, 1), contexts int32[], or none
+      An Algorithm with actions int32[] in [0, num_arms), rewards float[], contexts int32[], or none
       where there is one set. It recommends the arm pulled most, num_arms m + a for arm a of context m. Its state counts
       rounds by kind, as in KINDS, and asks for a refresh to solve the allocation.
 
@@ -78,21 +80,11 @@ def ossb(
     checks.number("ossb", "gamma", gamma, low=0.0)
     checks.choice("ossb", "estimator", estimator, ("least_squares", "arm_means"))
     checks.number("ossb", "zeta", zeta, low=0.0)
+    checks.number("ossb", "sigma", sigma, low=0.0, open_low=True)
 
     def init(key: Key) -> OssbState:
-        zero = jnp.zeros((), jnp.int32)
-        return OssbState(
-            round=zero + 1,
-            estimate=least_squares.init(sets.dim),
-            counts=jnp.zeros(sets.size, jnp.int32),
-            start=action_sets.init_start(sets),
-            shared=matching.init_shared(sets),
-            sums=jnp.zeros(sets.size) if estimator == "arm_means" else None,
-            kinds=jnp.zeros(len(KINDS), jnp.int32),
-            targets=jnp.zeros(sets.size),
-            solved=zero,
-            logdet=jnp.zeros(()),
-        )
+        sums = jnp.zeros(sets.size) if estimator == "arm_means" else None
+        return OssbState(**matching.init_fields(sets, len(KINDS)), sums=sums)
 
     def all_means(state: OssbState) -> Array:
         if state.sums is None:
@@ -100,11 +92,11 @@ def ossb(
         return state.sums / as_float(jnp.maximum(matching.vector_pulls(state).pulls, 1))
 
     def needs_refresh(state: OssbState) -> Array:
-        return matching.is_due(state.estimate, state.round, state.solved, state.logdet, zeta)
+        return matching.is_due(state, zeta)
 
     def refresh(state: OssbState) -> OssbState:
-        found = matching.targets(sets, matching.gaps(sets, all_means(state)), as_float(2.0))
-        return state._replace(targets=found, solved=state.round, logdet=state.estimate.logdet)
+        found = matching.targets(sets, matching.gaps(sets, all_means(state)), 2 * as_float(sigma) ** 2)
+        return matching.solved(state, found)
 
     def decide(state: OssbState, context: Array | None) -> tuple[Array, Array]:
         """Action and kind of the round."""
@@ -129,23 +121,13 @@ def ossb(
         return decide(state, context)[0]
 
     def update(state: OssbState, context: Array | None, action: Array, reward: Array) -> OssbState:
-        kind = decide(state, context)[1]
-        index = action_sets.flat_index(sets, context, action)
-        owners, sums = matching.vector_pulls(state).owners, state.sums
-        if sums is not None:
-            if owners is None:
-                sums = set_at(sums, index, get_at(sums, index) + reward)
-            else:
-                sums = sums + jnp.where(owners == get_at(owners, index), reward, 0.0)
-        return state._replace(
-            round=state.round + 1,
-            estimate=least_squares.update(state.estimate, action_sets.row(sets, context, action), as_float(reward)),
-            counts=set_at(state.counts, index, get_at(state.counts, index) + 1),
-            start=action_sets.count_start(state.start, index),
-            shared=None if state.shared is None else action_sets.count_start(state.shared, index),
-            sums=sums,
-            kinds=set_at(state.kinds, kind, get_at(state.kinds, kind) + 1),
-        )
+        after = matching.updated(sets, state, context, action, reward, decide(state, context)[1])
+        if state.sums is None:
+            return after
+        owners, index = matching.vector_pulls(state).owners, action_sets.flat_index(sets, context, action)
+        if owners is None:
+            return after._replace(sums=set_at(state.sums, index, get_at(state.sums, index) + reward))
+        return after._replace(sums=state.sums + jnp.where(owners == get_at(owners, index), reward, 0.0))
 
     def recommend(state: OssbState) -> Array:
         return argmax(state.counts)
