@@ -6,7 +6,6 @@ Vectors over all arms of all contexts are flat, as in action_sets.py. Arms with 
 from typing import Any
 
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
 
 from jaxbandit.algorithms.regret import action_sets
@@ -23,6 +22,22 @@ SHARE_LEAST = 1e-8  # an arm with a smaller share of the cost is not part of the
 def rows_of(sets: ActionSets) -> Array:
     """Features of all arms, float[size, dim]."""
     return as_float(sets.features).reshape(sets.size, sets.dim)
+
+
+def tie() -> float:
+    """What counts as equal, relatively: 1e-9, or in float32 some roundings.
+
+    T of the runner-up equals the cap of the targets exactly where two dimensions meet one best arm.
+    """
+    return max(TIE, 16 * float(jnp.finfo(jnp.result_type(float)).eps))
+
+
+def best_arm(real: Array, scores: Array) -> Array:
+    """Lowest arm, of those that are real, whose score is the largest up to tie(), int32[]."""
+    scores = lax.optimization_barrier(jnp.where(real, scores, -jnp.inf))  # stored once, not computed by each pass
+    largest = jnp.max(scores)
+    arms = jnp.arange(scores.shape[0], dtype=jnp.int32)
+    return jnp.min(jnp.where(scores >= largest - tie() * jnp.abs(largest), arms, scores.shape[0] - 1))
 
 
 def in_set(sets: ActionSets, context: Array | None, flat: Array) -> Array:
@@ -72,10 +87,10 @@ def updated(sets: ActionSets, state: Any, context: Array | None, action: Array, 
 def is_due(state: Any, zeta: Scalar) -> Array:
     """Whether the allocation must be solved before this round: det G has grown by 1 + zeta since, or never was it.
 
-    Up to TIE: at integer counts the determinant often is exactly 1 + zeta times what it was.
+    Up to tie(): at integer counts the determinant often is exactly 1 + zeta times what it was.
     """
     full = state.estimate.rank == state.estimate.theta.shape[0]
-    grown = state.estimate.logdet >= state.logdet + jnp.log1p(as_float(zeta)) - TIE
+    grown = state.estimate.logdet >= state.logdet + jnp.log1p(as_float(zeta)) - tie()
     return full & (state.solved < state.round) & ((state.solved == 0) | grown)
 
 
@@ -85,18 +100,15 @@ def solved(state: Any, targets: Array) -> Any:
 
 
 def vector_pulls(state: Any) -> Start:
-    """Pulls per feature vector, flat; owners is None where no two arms share theirs."""
-    if state.shared is not None:
-        return state.shared
-    return state.start if state.start.pulls is not None else Start(None, None, state.counts)
+    """Pulls per feature vector, flat, and its owners."""
+    return state.start if state.shared is None else state.shared
 
 
 def _init_shared(sets: ActionSets) -> Start | None:
-    """Pulls per feature vector of one set; None if counts or, of several sets, the start tell them already."""
-    rows = sets.features.reshape(sets.size, sets.dim)
-    distinct = isinstance(rows, np.ndarray) and len(np.unique(rows, axis=0)) == sets.size
-    if sets.features.shape[0] > 1 or distinct:
+    """Pulls per feature vector of one set; the start of several counts them already."""
+    if sets.features.shape[0] > 1:
         return None
+    rows = rows_of(sets)
     owners = jnp.argmax(jnp.all(rows[:, None] == rows[None], axis=2), axis=1).astype(jnp.int32)
     return Start(None, owners, jnp.zeros(sets.size, jnp.int32))
 

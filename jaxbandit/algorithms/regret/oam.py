@@ -14,7 +14,7 @@ import numpy as np
 from jaxbandit import checks
 from jaxbandit.algorithms.regret import action_sets
 from jaxbandit.algorithms.regret import allocation_matching as matching
-from jaxbandit.algorithms.regret.action_sets import TIE, ActionSets, Start
+from jaxbandit.algorithms.regret.action_sets import ActionSets, Start
 from jaxbandit.algorithms.regret.linear_level import checked_horizon, linear_level
 from jaxbandit.base import Algorithm, never, none
 from jaxbandit.estimators import recursive_least_squares as estimator
@@ -34,7 +34,7 @@ class OamState(NamedTuple):
     estimate: RecursiveLeastSquares
     counts: Array  # int32[N]
     start: Start
-    shared: Start | None  # pulls per feature vector, where arms of one set may share one
+    shared: Start | None  # pulls per feature vector of one set; of several, start has them
     kinds: Array  # int32[5], rounds by kind, as in KINDS
     spanners: Array | None  # bool[N], arms of forced exploration; None: all
     targets: Array  # float[N], T; inf for the best arms
@@ -129,13 +129,13 @@ def oam(
         rows, real, every = action_sets.round_rows(sets, context), matching.real_in_set(sets, context), gaps(state)
         means, norms = estimator.means(state.estimate, rows), estimator.variances(state.estimate, rows)
         gap, least, f_n = matching.in_set(sets, context, every), least_gap(every), level(math.log(horizon))
-        known = norms * f_n <= jnp.maximum(least, gap) ** 2 * (1 + TIE)
+        known = norms * f_n <= jnp.maximum(least, gap) ** 2 * (1 + matching.tie())
         exploit = jnp.all(known | ~real) if exploit_if == "all" else jnp.any(known & real)
 
         n = as_float(matching.in_set(sets, context, matching.vector_pulls(state).pulls))
         explored = as_float(jnp.sum(state.kinds[FORCED:], dtype=jnp.int32))
         target = jnp.minimum(matching.in_set(sets, context, state.targets), f_n / least**2)
-        wasted = jnp.all((n >= target * (1 - TIE)) | ~real)
+        wasted = jnp.all((n >= target * (1 - matching.tie())) | ~real)
         optimism = means + jnp.sqrt(level(2 * jnp.log(explored + 1)) * norms)
         scores, kind = -matching.lag(n, target), jnp.asarray(UNWASTED, jnp.int32)
         if force:
@@ -147,7 +147,7 @@ def oam(
         kind = jnp.where(exploit, EXPLOIT, jnp.where(wasted, WASTED, kind))
         scores = action_sets.with_start(sets, state.start, state.round, state.estimate, context, scores)
         kind = jnp.where(state.estimate.rank < sets.dim, START, kind).astype(jnp.int32)
-        return action_sets.best_of_set(sets, context, scores), kind
+        return matching.best_arm(real, scores), kind
 
     def select(noise: None, state: OamState, context: Array | None) -> Array:
         return decide(state, context)[0]

@@ -13,11 +13,11 @@ import numpy as np
 from jaxbandit import checks
 from jaxbandit.algorithms.regret import action_sets
 from jaxbandit.algorithms.regret import allocation_matching as matching
-from jaxbandit.algorithms.regret.action_sets import TIE, Start
+from jaxbandit.algorithms.regret.action_sets import Start
 from jaxbandit.base import Algorithm, never, none
 from jaxbandit.estimators import recursive_least_squares as least_squares
 from jaxbandit.estimators.recursive_least_squares import RecursiveLeastSquares
-from jaxbandit.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.numerics import argmax, as_float, get_at
 from jaxbandit.types import Array, Key, Scalar
 
 KINDS = ("start", "exploit", "estimate", "explore")
@@ -31,7 +31,7 @@ class OssbState(NamedTuple):
     estimate: RecursiveLeastSquares
     counts: Array  # int32[N]
     start: Start
-    shared: Start | None  # pulls per feature vector, where arms of one set may share one
+    shared: Start | None  # pulls per feature vector of one set; of several, start has them
     sums: Array | None  # float[N], rewards per feature vector, of the estimator "arm_means"
     kinds: Array  # int32[4], rounds by kind, as in KINDS
     targets: Array  # float[N], the allocation a unit of log t
@@ -105,7 +105,7 @@ def ossb(
             as_float(matching.in_set(sets, context, x)) for x in (all_means(state), pulls.pulls, state.targets)
         )
         target = share * ((1 + as_float(gamma)) * jnp.log(as_float(state.round)))
-        exploit = jnp.all((n >= target * (1 - TIE)) | ~real)
+        exploit = jnp.all((n >= target * (1 - matching.tie())) | ~real)
         explored = jnp.sum(state.kinds[ESTIMATE:], dtype=jnp.int32) + 1  # this one too, if it is one
         few = jnp.where(real, n, jnp.inf)
         estimates = jnp.min(few) <= as_float(epsilon) * as_float(explored)
@@ -115,7 +115,7 @@ def ossb(
         )
         kind = jnp.where(exploit, EXPLOIT, jnp.where(estimates, ESTIMATE, EXPLORE))
         kind = jnp.where(state.estimate.rank < sets.dim, START, kind).astype(jnp.int32)
-        return action_sets.best_of_set(sets, context, scores), kind
+        return matching.best_arm(real, scores), kind
 
     def select(noise: None, state: OssbState, context: Array | None) -> Array:
         return decide(state, context)[0]
@@ -125,8 +125,6 @@ def ossb(
         if state.sums is None:
             return after
         owners, index = matching.vector_pulls(state).owners, action_sets.flat_index(sets, context, action)
-        if owners is None:
-            return after._replace(sums=set_at(state.sums, index, get_at(state.sums, index) + reward))
         return after._replace(sums=state.sums + jnp.where(owners == get_at(owners, index), reward, 0.0))
 
     def recommend(state: OssbState) -> Array:
