@@ -84,6 +84,7 @@ def play(
     force=True,
     c=1.0,
     zeta=0.1,
+    sigma=1.0,
     forceable=None,
 ):
     """Arms and kinds of the rounds.
@@ -94,7 +95,7 @@ def play(
     dim, log_n = features.shape[2], np.log(horizon)
 
     def level(log_inverse_delta):
-        return 2 * (1 + 1 / log_n) * log_inverse_delta + c * dim * np.log(dim * log_n)
+        return sigma**2 * (2 * (1 + 1 / log_n) * log_inverse_delta + c * dim * np.log(dim * log_n))
 
     f_n, seen, explored, solved, record = level(log_n), Pulls(features), 0, None, []
     for t, m in enumerate(contexts, 1):

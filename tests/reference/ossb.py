@@ -6,10 +6,13 @@ With what the library decides: the start of OAM, the lazy allocation, several ac
 import numpy as np
 from reference.oam import START, TIE, Pulls, allocate, gaps_of, lowest
 
+LEAST = "least_squares"
 EXPLOIT, ESTIMATE, EXPLORE = 1, 2, 3
 
 
-def play(features, sets, contexts, rewards, larger, *, epsilon=0.0, gamma=0.0, estimator="least_squares", zeta=0.1):
+def play(
+    features, sets, contexts, rewards, larger, *, epsilon=0.0, gamma=0.0, estimator="least_squares", zeta=0.1, sigma=1.0
+):
     """Arms and kinds of the rounds; arguments as those of oam.play."""
     seen, sums, explored, solved, record = Pulls(features), {}, 0, None, []
     for t, m in enumerate(contexts, 1):
@@ -17,14 +20,14 @@ def play(features, sets, contexts, rewards, larger, *, epsilon=0.0, gamma=0.0, e
         if len(seen.rows) < features.shape[2]:
             arm, kind = seen.start(rows, arms), START
         else:
-            if estimator == "least_squares":
+            if estimator == LEAST:
                 means = features @ np.linalg.solve(seen.gram, seen.target)
             else:
                 own = lambda x: sums.get(tuple(x), 0.0) / max(seen.of(x), 1)  # noqa: E731
                 means = np.array([[own(x) for x in table] for table in features])
             logdet = np.linalg.slogdet(seen.gram)[1]
             if solved is None or logdet >= solved + np.log1p(zeta) - TIE:
-                solved, c = logdet, allocate(features, gaps_of(means, sets), 2.0, larger)
+                solved, c = logdet, allocate(features, gaps_of(means, sets), 2 * sigma**2, larger)
             n = {a: seen.of(rows[a]) for a in arms}
             need = {a: c[m, a] * (1 + gamma) * np.log(t) for a in arms}
             if all(n[a] >= need[a] * (1 - TIE) for a in arms):
