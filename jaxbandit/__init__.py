@@ -37,6 +37,10 @@ if TYPE_CHECKING:
     from jaxbandit.environments.gaussian import gaussian
     from jaxbandit.environments.linear import describe_linear, linear
     from jaxbandit.environments.linear_contextual import describe_linear_contextual, linear_contextual
+    from jaxbandit.environments.linear_contextual_classes import (
+        describe_linear_contextual_classes,
+        linear_contextual_classes,
+    )
     from jaxbandit.environments.linear_contextual_random import (
         describe_linear_contextual_random,
         linear_contextual_random,
@@ -69,6 +73,7 @@ __all__ = [
     "crowd",
     "describe_linear",
     "describe_linear_contextual",
+    "describe_linear_contextual_classes",
     "describe_linear_contextual_random",
     "describe_linear_random",
     "describe_r6a",
@@ -92,6 +97,7 @@ __all__ = [
     "lin_ucb",
     "linear",
     "linear_contextual",
+    "linear_contextual_classes",
     "linear_contextual_random",
     "linear_random",
     "lingape",
@@ -139,6 +145,7 @@ _HOME = {
     "crowd": "environments.crowd",
     "describe_linear": "environments.linear",
     "describe_linear_contextual": "environments.linear_contextual",
+    "describe_linear_contextual_classes": "environments.linear_contextual_classes",
     "describe_linear_contextual_random": "environments.linear_contextual_random",
     "describe_linear_random": "environments.linear_random",
     "describe_r6a": "environments.r6a",
@@ -162,6 +169,7 @@ _HOME = {
     "lin_ucb": "algorithms.regret.lin_ucb",
     "linear": "environments.linear",
     "linear_contextual": "environments.linear_contextual",
+    "linear_contextual_classes": "environments.linear_contextual_classes",
     "linear_contextual_random": "environments.linear_contextual_random",
     "linear_random": "environments.linear_random",
     "lingape": "algorithms.exploration.presets",
