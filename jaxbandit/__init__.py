@@ -39,6 +39,10 @@ if TYPE_CHECKING:
     from jaxbandit.environments.gaussian import gaussian
     from jaxbandit.environments.linear import describe_linear, linear
     from jaxbandit.environments.linear_contextual import describe_linear_contextual, linear_contextual
+    from jaxbandit.environments.linear_contextual_classes import (
+        describe_linear_contextual_classes,
+        linear_contextual_classes,
+    )
     from jaxbandit.environments.linear_contextual_random import (
         describe_linear_contextual_random,
         linear_contextual_random,
@@ -71,6 +75,7 @@ __all__ = [
     "crowd",
     "describe_linear",
     "describe_linear_contextual",
+    "describe_linear_contextual_classes",
     "describe_linear_contextual_random",
     "describe_linear_random",
     "describe_r6a",
@@ -94,6 +99,7 @@ __all__ = [
     "lin_ucb",
     "linear",
     "linear_contextual",
+    "linear_contextual_classes",
     "linear_contextual_random",
     "linear_random",
     "lingape",
@@ -143,6 +149,7 @@ _HOME = {
     "crowd": "environments.crowd",
     "describe_linear": "environments.linear",
     "describe_linear_contextual": "environments.linear_contextual",
+    "describe_linear_contextual_classes": "environments.linear_contextual_classes",
     "describe_linear_contextual_random": "environments.linear_contextual_random",
     "describe_linear_random": "environments.linear_random",
     "describe_r6a": "environments.r6a",
@@ -166,6 +173,7 @@ _HOME = {
     "lin_ucb": "algorithms.regret.lin_ucb",
     "linear": "environments.linear",
     "linear_contextual": "environments.linear_contextual",
+    "linear_contextual_classes": "environments.linear_contextual_classes",
     "linear_contextual_random": "environments.linear_contextual_random",
     "linear_random": "environments.linear_random",
     "lingape": "algorithms.exploration.presets",

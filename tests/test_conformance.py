@@ -30,6 +30,8 @@ VALUES = {
     "theta_norm": [1.0, 2.0],
     "zeta": [1.2, 0.5],
 }
+# Static arguments without a default.
+REQUIRED = {"lin_ucb": {"horizon": 60}, "lin_ts": {"horizon": 60}}
 # Settings of static arguments beside the defaults.
 STATIC = [
     ("gifa", {"index": "classical", "rule": "both", "threshold": "lucb1", "m": 2}),
@@ -38,15 +40,22 @@ STATIC = [
     ("ucboost", {"distances": ("sq",)}),
     ("ucboost", {"distances": ("bq", "h", "lb", "t")}),
     ("moss", {"horizon": 30}),
+    ("lin_ucb", {"variant": "oful"}),
+    ("lin_ts", {"variant": "theory"}),
 ]
 
 
+def factory_of(name, **static):
+    """Of a number of arms and traced hyperparameters; features are cut to that many rows."""
+    factory = functools.partial(ALGORITHMS[name].factory(), **REQUIRED.get(name, {}), **static)
+    if "features" not in ALGORITHMS[name].arguments:
+        return factory
+    return lambda k, *, features, **hyper: factory(features[:k], **hyper)
+
+
 def check(name, num_arms, **static):
-    entry = ALGORITHMS[name]
-    factory = functools.partial(entry.factory(), **static)
-    traced = {p.name: VALUES[p.name] for p in entry.parameters().values() if p.traced}
-    make = factory if "features" not in traced else lambda k, *, features, **hyper: factory(features[:k], **hyper)
-    check_algorithm(make, num_arms, traced=traced)
+    traced = {p.name: VALUES[p.name] for p in ALGORITHMS[name].parameters().values() if p.traced}
+    check_algorithm(factory_of(name, **static), num_arms, traced=traced)
 
 
 REGRET = [name for name, entry in ALGORITHMS.items() if entry.kind == "simulate"]
@@ -62,8 +71,13 @@ def test_conforms(name):
 @pytest.mark.parametrize("name", REGRET)
 def test_conforms_with_few_arms_and_with_many(name):
     # Above batching.SELECT_LIMIT the engine writes the pulled arm by a scatter.
-    check(name, (1, 2))
-    check_algorithm(ALGORITHMS[name].factory(), 80, rounds=200)
+    if "features" not in ALGORITHMS[name].arguments:
+        check(name, (1, 2))
+        check_algorithm(factory_of(name), 80, rounds=200)
+        return
+    angles = np.linspace(0, 3, 80)  # one arm alone does not span, and leaves no choice
+    features = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    check_algorithm(factory_of(name), (2, 80), rounds=200, traced={"features": [features]})
 
 
 @pytest.mark.slow

@@ -296,6 +296,13 @@ ENVIRONMENTS: Mapping[str, Entry] = _named(
         gaussian=True,
     ),
     _environment(
+        "linear_contextual_classes",
+        "contexts are rows of scikit-learn's data, arms their classes",
+        *("dataset", "num_contexts", "num_components", "instance_seed", "sigma"),
+        described=True,
+        gaussian=True,
+    ),
+    _environment(
         "soare",
         "the best arm beside one at a small angle to it",
         *("dim", "angle", "sigma"),
