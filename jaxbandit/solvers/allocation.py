@@ -27,7 +27,7 @@ from jaxbandit.solvers.design import transductive_design
 from jaxbandit.types import Array, Scalar
 
 BEST = 1e-12  # a gap up to this is that of a best arm
-_LARGE = 33  # arms
+_LARGE = 25  # arms
 _TIE = 1e-9  # relative, in float64: structural ties in dimension 1 are real, and go to the lowest index
 
 
@@ -209,7 +209,8 @@ def _design(features: Array, ratios: Array, counts: Array, steps: int) -> tuple[
         stiffness, inertia = it.multipliers / it.slack, it.reduced / it.weights
         bend = it.multipliers * (1 - 2 * variance * it.slack) / it.slack
         hessian = 2 * gram * jnp.sum(features[:, :, None] * half[:, None], 0) + _diagonal(inertia)
-        hessian = hessian + jnp.sum((bend[:, None] * gradient)[:, :, None] * gradient[:, None], 0)
+        bent = bend[:, None] * gradient
+        hessian = hessian + jnp.stack([jnp.sum(bent[:, a][:, None] * gradient, 0) for a in range(num_arms)])
         # Each change is affine in the target of the products: one part for 0, one a unit of it.
         push = jnp.stack([-it.multipliers * (inverse - 1) / it.slack, live / it.slack])
         lift = jnp.stack([scores - 1, 1 / it.weights])
@@ -290,8 +291,10 @@ def _solve(matrix: Array, right: Array) -> Array:
     unit = jnp.finfo(matrix.dtype).eps
     size = matrix.shape[0]
     rows = jnp.concatenate([matrix * (1 + 10 * unit * jnp.eye(size, dtype=matrix.dtype))[:, :, None], right], 1)
+    rows = lax.optimization_barrier(rows)
+    least = [unit * rows[j, j][None] for j in range(size)]
     for j in range(size):
-        row = rows[j, 1:] / jnp.maximum(rows[j, :1], unit * matrix[j, j][None])
+        row = rows[j, 1:] / jnp.maximum(rows[j, :1], least[j])
         rest = rows[:, 1:] - rows[:, :1] * row[None]
         rows = lax.optimization_barrier(jnp.concatenate([rest[:j], row[None], rest[j + 1 :]]))
     return rows
