@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import erfinv
 
 from jaxbandit import checks
 from jaxbandit.base import Environment
@@ -127,9 +126,7 @@ def from_means(
     def noise(key: Key) -> Any:
         if num_contexts == 1:
             return jax.random.normal(key)
-        drawn = jax.random.uniform(key, (2,))  # one Threefry block for both
-        least = jnp.finfo(drawn.dtype).epsneg - 1
-        return drawn[0], jnp.sqrt(as_float(2.0)) * erfinv(jnp.maximum(2 * drawn[1] - 1, least))
+        return jax.random.uniform(jax.random.fold_in(key, 0)), jax.random.normal(jax.random.fold_in(key, 1))
 
     def observe(state: LinearContextualState, noise: Any) -> Array:
         if num_contexts == 1:
