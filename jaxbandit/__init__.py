@@ -18,10 +18,15 @@ if TYPE_CHECKING:
     from jaxbandit.algorithms.regret.bayes_ucb import bayes_ucb
     from jaxbandit.algorithms.regret.dmed import dmed
     from jaxbandit.algorithms.regret.epsilon_greedy import epsilon_greedy
+    from jaxbandit.algorithms.regret.greedy import greedy
     from jaxbandit.algorithms.regret.imed import imed
     from jaxbandit.algorithms.regret.kl_ucb import kl_ucb
     from jaxbandit.algorithms.regret.kl_ucb_empirical import kl_ucb_empirical
+    from jaxbandit.algorithms.regret.lin_ts import lin_ts
+    from jaxbandit.algorithms.regret.lin_ucb import lin_ucb
     from jaxbandit.algorithms.regret.moss import moss
+    from jaxbandit.algorithms.regret.oam import oam
+    from jaxbandit.algorithms.regret.ossb import ossb
     from jaxbandit.algorithms.regret.thompson import thompson
     from jaxbandit.algorithms.regret.ucb import ucb, ucb1
     from jaxbandit.algorithms.regret.ucb_v import ucb_v
@@ -33,6 +38,15 @@ if TYPE_CHECKING:
     from jaxbandit.environments.crowd import crowd
     from jaxbandit.environments.gaussian import gaussian
     from jaxbandit.environments.linear import describe_linear, linear
+    from jaxbandit.environments.linear_contextual import describe_linear_contextual, linear_contextual
+    from jaxbandit.environments.linear_contextual_classes import (
+        describe_linear_contextual_classes,
+        linear_contextual_classes,
+    )
+    from jaxbandit.environments.linear_contextual_random import (
+        describe_linear_contextual_random,
+        linear_contextual_random,
+    )
     from jaxbandit.environments.linear_random import describe_linear_random, linear_random
     from jaxbandit.environments.r6a import describe_r6a, r6a
     from jaxbandit.environments.r6a_like import describe_r6a_like, r6a_like
@@ -60,6 +74,9 @@ __all__ = [
     "compare",
     "crowd",
     "describe_linear",
+    "describe_linear_contextual",
+    "describe_linear_contextual_classes",
+    "describe_linear_contextual_random",
     "describe_linear_random",
     "describe_r6a",
     "describe_r6a_like",
@@ -71,13 +88,19 @@ __all__ = [
     "g_static",
     "gaussian",
     "gifa",
+    "greedy",
     "identify",
     "imed",
     "kl_ucb",
     "kl_ucb_empirical",
     "lazy_track_and_stop",
     "lin_game",
+    "lin_ts",
+    "lin_ucb",
     "linear",
+    "linear_contextual",
+    "linear_contextual_classes",
+    "linear_contextual_random",
     "linear_random",
     "lingape",
     "lingifa",
@@ -88,6 +111,8 @@ __all__ = [
     "never",
     "no_context",
     "none",
+    "oam",
+    "ossb",
     "r6a",
     "r6a_like",
     "rage",
@@ -123,6 +148,9 @@ _HOME = {
     "compare": "experiments.compare",
     "crowd": "environments.crowd",
     "describe_linear": "environments.linear",
+    "describe_linear_contextual": "environments.linear_contextual",
+    "describe_linear_contextual_classes": "environments.linear_contextual_classes",
+    "describe_linear_contextual_random": "environments.linear_contextual_random",
     "describe_linear_random": "environments.linear_random",
     "describe_r6a": "environments.r6a",
     "describe_r6a_like": "environments.r6a_like",
@@ -134,13 +162,19 @@ _HOME = {
     "g_static": "algorithms.exploration.static_designs",
     "gaussian": "environments.gaussian",
     "gifa": "algorithms.exploration.gifa",
+    "greedy": "algorithms.regret.greedy",
     "identify": "experiments.identify",
     "imed": "algorithms.regret.imed",
     "kl_ucb": "algorithms.regret.kl_ucb",
     "kl_ucb_empirical": "algorithms.regret.kl_ucb_empirical",
     "lazy_track_and_stop": "algorithms.exploration.lazy_track_and_stop",
     "lin_game": "algorithms.exploration.lin_game",
+    "lin_ts": "algorithms.regret.lin_ts",
+    "lin_ucb": "algorithms.regret.lin_ucb",
     "linear": "environments.linear",
+    "linear_contextual": "environments.linear_contextual",
+    "linear_contextual_classes": "environments.linear_contextual_classes",
+    "linear_contextual_random": "environments.linear_contextual_random",
     "linear_random": "environments.linear_random",
     "lingape": "algorithms.exploration.presets",
     "lingifa": "algorithms.exploration.presets",
@@ -148,6 +182,8 @@ _HOME = {
     "lucb": "algorithms.exploration.presets",
     "m_lingape": "algorithms.exploration.presets",
     "moss": "algorithms.regret.moss",
+    "oam": "algorithms.regret.oam",
+    "ossb": "algorithms.regret.ossb",
     "never": "base",
     "no_context": "base",
     "none": "base",

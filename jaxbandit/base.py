@@ -24,7 +24,8 @@ class Algorithm(NamedTuple):
     """A bandit algorithm: pure functions of one run.
 
     State is a NamedTuple that holds what the next round needs and nothing else. If it has a field `counts`, that
-    field must be the int32[num_arms] pulls per arm: the recorder then reads it instead of counting again.
+    field must be the int32[num_arms] pulls per arm: the recorder then reads it instead of counting again. A field
+    `kinds`, int32[num_kinds], counts rounds by kind, such as exploration and exploitation: results show it like pulls.
 
     Before every round `stop` and then `select` look at the same state. The fields with a default are optional, each
     group whole or absent.
@@ -37,7 +38,8 @@ class Algorithm(NamedTuple):
     recommend: Callable[[State], Recommendation]
     stop: Callable[[State], Array]  # bool[]; `never()` for regret algorithms
 
-    # Rare heavy work: a run whose state needs a refresh plays no round until the engine has refreshed it.
+    # Rare heavy work: a run whose state needs a refresh plays no round until the engine has refreshed it, and then
+    # needs none in that round. Within a fixed horizon, `refresh_late` lets it play on a few rounds with the old state.
     needs_refresh: Callable[[State], Array] | None = None  # bool[]
     refresh: Callable[[State], State] | None = None
 

@@ -108,3 +108,27 @@ def nearest(value: Any, allowed: Any) -> str:
 
     close = difflib.get_close_matches(str(value), [str(a) for a in allowed], n=1)
     return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def action_sets(where: str, name: str, value: Any, mask: Any) -> tuple[Any, np.ndarray | None]:
+    """Return action sets and the mask of their real arms, None if all are; raise ValueError if they leave no choice.
+
+    Args:
+      where: who refuses.
+      name: of the action sets in refusals.
+      value: float[contexts, arms, dim], or float[arms, dim] for one set.
+      mask: bool of the first axes of value, concrete; False where a row only pads a shorter set. None: no padding.
+    """
+    value = array(where, name, value, ndim=3 if np.ndim(value) == 3 else 2)
+    arms = np.full(value.shape[:-2], value.shape[-2])
+    if mask is not None:
+        mask = np.asarray(mask)
+        if mask.dtype != bool or mask.shape != value.shape[:-1]:
+            got = f"{mask.dtype}{list(mask.shape)}"
+            raise ValueError(f"{where}: mask is {got}, must be bool{list(value.shape[:-1])}, one an arm of {name}")
+        arms = mask.sum(axis=-1)
+        if not arms.all():
+            raise ValueError(f"{where}: mask[{int(np.argmin(arms))}] is all False, must leave an arm in every set")
+    if arms.max(initial=0) < 2:
+        raise ValueError(f"{where}: {name} has one arm a set, must have at least 2 in one of them")
+    return value, None if mask is None or mask.all() else mask

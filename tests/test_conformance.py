@@ -19,6 +19,7 @@ VALUES = {
     "eps": [0.01, 0.3],
     "epsilon": [0.1, 0.0, 1.0],
     "features": [FEATURES, FEATURES[::-1]],
+    "gamma": [0.0, 0.5],
     "grid": [1.001, 1.5],
     "prior_alpha": [1.0, 0.5],
     "prior_beta": [1.0, 2.5],
@@ -30,6 +31,8 @@ VALUES = {
     "theta_norm": [1.0, 2.0],
     "zeta": [1.2, 0.5],
 }
+# Static arguments without a default.
+REQUIRED = {"lin_ucb": {"horizon": 60}, "lin_ts": {"horizon": 60}, "oam": {"horizon": 60}}
 # Settings of static arguments beside the defaults.
 STATIC = [
     ("gifa", {"index": "classical", "rule": "both", "threshold": "lucb1", "m": 2}),
@@ -38,20 +41,30 @@ STATIC = [
     ("ucboost", {"distances": ("sq",)}),
     ("ucboost", {"distances": ("bq", "h", "lb", "t")}),
     ("moss", {"horizon": 30}),
+    ("lin_ucb", {"variant": "oful"}),
+    ("lin_ts", {"variant": "theory"}),
+    ("oam", {"exploit_if": "any", "spanner": True}),
 ]
 
 
+def factory_of(name, **static):
+    """Of a number of arms and traced hyperparameters; features are cut to that many rows."""
+    factory = functools.partial(ALGORITHMS[name].factory(), **REQUIRED.get(name, {}), **static)
+    if "features" not in ALGORITHMS[name].arguments:
+        return factory
+    return lambda k, *, features, **hyper: factory(features[:k], **hyper)
+
+
 def check(name, num_arms, **static):
-    entry = ALGORITHMS[name]
-    factory = functools.partial(entry.factory(), **static)
-    traced = {p.name: VALUES[p.name] for p in entry.parameters().values() if p.traced}
-    make = factory if "features" not in traced else lambda k, *, features, **hyper: factory(features[:k], **hyper)
-    check_algorithm(make, num_arms, traced=traced)
+    traced = {p.name: VALUES[p.name] for p in ALGORITHMS[name].parameters().values() if p.traced}
+    check_algorithm(factory_of(name, **static), num_arms, traced=traced)
 
 
 REGRET = [name for name, entry in ALGORITHMS.items() if entry.kind == "simulate"]
-MANY_ARMS = ("ucb1", "dmed", "kl_ucb_empirical", "thompson")  # states of each kind: vectors, a tick, rows of atoms, laws
-QUICK = (*REGRET, "lingape")  # of those that stop, one in the quick tier: they are compiled for longer
+# States of each kind: vectors, a tick, rows of atoms, laws, a matrix.
+MANY_ARMS = ("ucb1", "dmed", "kl_ucb_empirical", "thompson", "lin_ucb")
+SOLVERS = ("oam", "ossb")  # of an allocation: long to compile
+QUICK = (*(name for name in REGRET if name not in SOLVERS), "lingape")  # one that stops: they are compiled for longer
 
 
 @pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in ALGORITHMS])
@@ -60,12 +73,18 @@ def test_conforms(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", REGRET)
+@pytest.mark.parametrize("name", [name for name in REGRET if name not in SOLVERS])
 def test_conforms_with_few_arms_and_with_many(name):
     # Above batching.SELECT_LIMIT the engine writes the pulled arm by a scatter.
+    many = name in MANY_ARMS
+    if "features" in ALGORITHMS[name].arguments:
+        angles = np.linspace(0, 3, 80)  # one arm alone does not span, and leaves no choice
+        features = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+        check_algorithm(factory_of(name), (2, 80) if many else 2, rounds=200, traced={"features": [features]})
+        return
     check(name, (1, 2))
-    if name in MANY_ARMS:
-        check_algorithm(ALGORITHMS[name].factory(), 80, rounds=200)
+    if many:
+        check_algorithm(factory_of(name), 80, rounds=200)
 
 
 @pytest.mark.slow

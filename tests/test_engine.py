@@ -59,11 +59,17 @@ def test_numbers_do_not_depend_on_the_tile_or_the_workers(maker):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, entry in ALGORITHMS.items() if entry.kind == "simulate"])
 def test_every_algorithm_gives_the_same_bytes_in_any_tile(name):
-    factory = ALGORITHMS[name].factory()
-    arguments = {"distance": "kl"} if name == "ucb" else {}
+    factory, known = ALGORITHMS[name].factory(), ALGORITHMS[name].parameters()
+    arguments = {
+        "ucb": {"distance": "kl"},
+        "lin_ucb": {"horizon": 200},
+        "lin_ts": {"horizon": 200},
+        "oam": {"horizon": 200},
+    }
+    features = np.array([[1.0, 0.0], [0.9, 0.5], [0.0, 1.0], [-0.5, 0.5]])
 
     def maker(means):
-        return factory(4, **arguments), bernoulli(means)
+        return factory(4 if "num_arms" in known else features, **arguments.get(name, {})), bernoulli(means)
 
     means = np.array([0.3, 0.5, 0.5, 0.52])
     one = simulate_cell(maker, means, horizon=200, num_runs=256)

@@ -187,15 +187,16 @@ class LanesProgram:
         if not run.refreshes:
             return jnp.zeros((), bool)
         flags = (run.shared, run.state_varies, True)
-        waits = batch_last(run.waits, (run.arguments, run.state, run.number), flags, True, width)
-        waiting = jnp.sum(waits(arguments, lanes.state, lanes.status), dtype=jnp.int32)
-        return (waiting > 0) & (waiting * REFRESH_SHARE >= jnp.sum(lanes.status == LIVE, dtype=jnp.int32))
+        waits = batch_last(run.waits, (run.arguments, run.state, run.flag), flags, True, width)
+        live = lanes.status == LIVE
+        waiting = jnp.sum(waits(arguments, lanes.state, live), dtype=jnp.int32)
+        return (waiting > 0) & (waiting * REFRESH_SHARE >= jnp.sum(live, dtype=jnp.int32))
 
     def _refresh(self, arguments: PyTree, lanes: Lanes) -> Lanes:
         run, width = self.run, lanes.run.shape[0]
         flags = (run.shared, run.state_varies, True)
         refreshed = batch_last(
-            run.refreshed, (run.arguments, run.state, run.number), flags, (run.state_varies, True), width
+            run.refreshed, (run.arguments, run.state, run.flag), flags, (run.state_varies, True), width
         )
-        state, status = refreshed(arguments, lanes.state, lanes.status)
-        return lanes._replace(state=state, status=status)
+        state, stuck = refreshed(arguments, lanes.state, lanes.status == LIVE)
+        return lanes._replace(state=state, status=jnp.where(stuck, int(Outcome.NONFINITE), lanes.status))

@@ -20,6 +20,7 @@ from jaxbandit.types import Array, Device, Key, PyTree
 
 NOISE_ROUNDS = 64
 NOISE_BYTES = 2048  # a run: the noise of a block must stay in the cache beside the state
+PACK = 32  # runs refreshed together: whole vectors, and the same number in every tile, so that no rounding differs
 AXIS = "runs"
 
 
@@ -31,6 +32,7 @@ class Carry(NamedTuple):
     words: tuple[Array, Array]  # uint32[words, B]: keys of the environment and of the algorithm
     world: PyTree
     state: PyTree
+    stuck: Array | None  # bool[B], a refresh left its need: not refreshed again. None if there is no refresh
     total: Array  # float[2, B]: regret so far and its rounding error (Kahan); float[2, 0] if counts give it
     regret: Array  # float[checkpoints, B]
 
@@ -38,14 +40,15 @@ class Carry(NamedTuple):
 class Program:
     """The functions of a tile of runs, ready to be compiled."""
 
-    def __init__(self, run: SingleRun, num_checkpoints: int):
-        self.run, self.num_checkpoints = run, num_checkpoints
+    def __init__(self, run: SingleRun, num_checkpoints: int, refresh_late: int = 0):
+        self.run, self.num_checkpoints, self.refresh_late = run, num_checkpoints, refresh_late
         noise_bytes = max(run.bytes(run.noise, run.noise_varies), 1)
         self.block_rounds = NOISE_ROUNDS
         while self.block_rounds > 1 and self.block_rounds * noise_bytes > NOISE_BYTES:
             self.block_rounds //= 2
         self.lane_bytes = run.bytes(run.state, run.state_varies) + self.block_rounds * noise_bytes
-        self.varying = Carry(False, False, (True, True), run.world_varies, run.state_varies, True, True)  # pyright: ignore[reportArgumentType]
+        stuck: Any = True if run.refreshes else None
+        self.varying = Carry(False, False, (True, True), run.world_varies, run.state_varies, stuck, True, True)  # pyright: ignore[reportArgumentType]
 
     def start(self, arguments: PyTree, root: Key, runs: Array) -> Carry:
         """The carry before round 1 of the runs numbered `runs`, int32[B]."""
@@ -65,6 +68,7 @@ class Program:
             words=words,
             world=world,
             state=state,
+            stuck=jnp.zeros(lanes, bool) if run.refreshes else None,
             total=jnp.zeros((2, 0 if run.regret_from_counts else lanes)),
             regret=jnp.zeros((self.num_checkpoints, lanes)),
         )
@@ -87,6 +91,8 @@ class Program:
             axis_size=lanes,
         )
 
+        refreshed = self._refreshed(arguments, lanes) if run.refreshes else None
+
         def regret_so_far(state: PyTree, total: Array) -> Array:
             if not run.regret_from_counts:
                 return total[0]
@@ -99,25 +105,29 @@ class Program:
             noise = jax.vmap(lambda t: draw(arguments, carry.words, t))(rounds)
             end_of_block = jnp.minimum(rounds[-1], last)
 
-            def one_round(t: Array, inner: tuple[PyTree, Array]) -> tuple[PyTree, Array]:
-                state, total = inner
+            def one_round(t: Array, inner: tuple[PyTree, Any, Array]) -> tuple:
+                state, stuck, total = inner
+                if refreshed is not None:
+                    state, stuck = refreshed(state, stuck, t)
                 now = jax.tree.map(lambda x: lax.dynamic_index_in_dim(x, t - first, 0, keepdims=False), noise)
                 state, regret = play(arguments, carry.world, state, now)
                 if run.regret_from_counts:
-                    return state, total
+                    return state, stuck, total
                 addend = regret - total[1]
                 summed = total[0] + addend
-                return state, jnp.stack([summed, (summed - total[0]) - addend])
+                return state, stuck, jnp.stack([summed, (summed - total[0]) - addend])
 
             def segment(carry: Carry) -> Carry:
                 due = checkpoints[carry.row]
                 end = jnp.minimum(due, end_of_block)
-                state, total = lax.fori_loop(carry.round, end + 1, one_round, (carry.state, carry.total))
+                inner = (carry.state, carry.stuck, carry.total)
+                state, stuck, total = lax.fori_loop(carry.round, end + 1, one_round, inner)
                 now = regret_so_far(state, total)[None]
                 return carry._replace(
                     round=end + 1,
                     row=carry.row + (end == due).astype(jnp.int32),
                     state=state,
+                    stuck=stuck,
                     total=total,
                     regret=lax.dynamic_update_slice_in_dim(carry.regret, now, carry.row, 0),
                 )
@@ -126,12 +136,45 @@ class Program:
 
         return lax.while_loop(lambda c: c.round <= last, block, carry)
 
+    def _refreshed(self, arguments: PyTree, lanes: int) -> Callable[[PyTree, Array, Array], tuple[PyTree, Array]]:
+        """State and `stuck` of all runs when those that ask before round t have been refreshed, PACK at a time.
+
+        A batched cond would refresh every run whenever one asks. A loop that finds nobody asking costs the looking.
+        """
+        run, every = self.run, self.refresh_late + 1
+        example = (run.arguments, run.state, run.flag)
+        flags = (run.shared, run.state_varies, True)
+        waits = batch_last(run.waits, example, flags, True, lanes)
+        refresh = batch_last(run.refreshed, example, flags, (run.state_varies, True), PACK)
+
+        def go_on(inner: tuple[PyTree, Array, Array]) -> Array:
+            state, stuck, t = inner
+            return waits(arguments, state, ~stuck).any() & ((t - 1) % every == 0)
+
+        def some(inner: tuple[PyTree, Array, Array]) -> tuple:
+            state, stuck, t = inner
+            asks = waits(arguments, state, ~stuck)
+            (place,) = jnp.nonzero(asks, size=PACK, fill_value=lanes)
+
+            def packed(x: Array, varies: bool) -> Array:
+                return jnp.take(x, place, axis=RUNS, mode="clip") if varies else x
+
+            def unpacked(old: Array, new: Array, changed: bool) -> Array:
+                return old.at[..., place].set(new, mode="drop", unique_indices=True) if changed else old
+
+            fresh, failed = refresh(arguments, jax.tree.map(packed, state, run.state_varies), place < lanes)
+            state = jax.tree.map(unpacked, state, fresh, run.refresh_changes)
+            return state, stuck.at[place].set(failed, mode="drop", unique_indices=True), t
+
+        return lambda state, stuck, t: lax.while_loop(go_on, some, (state, stuck, t))[:2]
+
     def finish(self, arguments: PyTree, carry: Carry) -> dict[str, Array]:
         """What is reported besides regret, run axis last."""
         run, lanes = self.run, carry.regret.shape[1]
         report = batch_last(run.report, (run.arguments, run.state), (run.shared, run.state_varies), True, lanes)
         result = report(arguments, carry.state)
-        return {**result, "nonfinite": result["nonfinite"] | ~jnp.isfinite(carry.regret).all(0)}
+        failed = result["nonfinite"] | ~jnp.isfinite(carry.regret).all(0)
+        return {**result, "nonfinite": failed if carry.stuck is None else failed | carry.stuck}
 
 
 class Functions(NamedTuple):

@@ -13,6 +13,9 @@ from jaxbandit.base import Algorithm, Environment
 from jaxbandit.engine import batching, keys
 from jaxbandit.types import Array, PyTree
 
+# Vectors of the state that are reported of every run, under these names.
+REPORTED = {"counts": "pulls", "kinds": "kinds"}
+
 
 class SingleRun:
     """A run of make(arguments) as pure functions, with examples of what passes between them.
@@ -33,13 +36,21 @@ class SingleRun:
         self.world, self.state = jax.eval_shape(self.begin, self.arguments, self.words)
         self.noise = jax.eval_shape(self.draw, self.arguments, self.words, self.round)
         after, _ = jax.eval_shape(self.play, self.arguments, self.world, self.state, self.noise)
-        _same_state(self.state, after)
+        _same_state("update", self.state, after)
+        self.flag = jax.ShapeDtypeStruct((), bool)
+        self.refreshes = False
+        jax.eval_shape(self._look, self.arguments)
+        if self.refreshes:
+            _same_state("refresh", self.state, jax.eval_shape(self._refresh, self.arguments, self.state))
 
         self.shared = batching.constant_flags(self.arguments, False)
         self.noise_varies = batching.constant_flags(self.noise, True)
         self.world_varies, self.state_varies = batching.varying_outputs(
             self.begin, (self.arguments, self.words), (self.shared, (True, True))
         )
+        # Runs are refreshed at rounds of their own: what a refresh changes differs between them.
+        self.refresh_changes = self._refresh_changes()
+        self.state_varies = batching.either(self.state_varies, self.refresh_changes)
         grown = None
         while grown != self.state_varies:  # a leaf is shared only if no round makes it differ
             self.state_varies = self.state_varies if grown is None else grown
@@ -47,7 +58,9 @@ class SingleRun:
             after, _ = batching.varying_outputs(self.play, (self.arguments, self.world, self.state, self.noise), flags)
             grown = batching.either(self.state_varies, after)
 
-        self.has_counts = getattr(getattr(self.state, "counts", None), "ndim", None) == 1
+        vectors = [name for name in REPORTED if getattr(getattr(self.state, name, None), "ndim", None) == 1]
+        self.reported = {name: REPORTED[name] for name in vectors}
+        self.has_counts = "counts" in self.reported
         context = jax.eval_shape(self.observe, self.arguments, self.world, self.noise)
         self.regret_from_counts = context is None and self.has_counts
 
@@ -76,6 +89,20 @@ class SingleRun:
         after = algorithm.update(state, context, action, reward)
         return after, environment.regret(world, context, action)
 
+    def waits(self, arguments: PyTree, state: PyTree, live: Array) -> Array:
+        """Whether a live run needs a refresh before it goes on."""
+        needs: Any = self.make(arguments)[0].needs_refresh
+        return live & needs(state)
+
+    def refreshed(self, arguments: PyTree, state: PyTree, live: Array) -> tuple[PyTree, Array]:
+        """A live run's state after the refresh that it needs, and whether it needs one still: it would for ever."""
+        due = self.waits(arguments, state, live)
+        fresh = self._refresh(arguments, state)
+        kept = jax.tree.map(
+            lambda old, new, varies: jnp.where(due, new, old) if varies else old, state, fresh, self.refresh_changes
+        )
+        return kept, due & self.waits(arguments, fresh, live)
+
     def regret_of_counts(self, arguments: PyTree, world: PyTree, state: Any) -> Array:
         """Regret so far of a run without contexts: pulls times gaps, with nothing accumulated over the rounds."""
         environment = self.make(arguments)[1]
@@ -85,16 +112,31 @@ class SingleRun:
 
     def report(self, arguments: PyTree, state: Any) -> dict[str, Array]:
         """What a run leaves behind besides its regret."""
-        pulls = {"pulls": state.counts} if self.has_counts else {}
-        return {"nonfinite": has_nan(state), "recommendation": self.make(arguments)[0].recommend(state), **pulls}
+        counted = {shown: getattr(state, name) for name, shown in self.reported.items()}
+        return {"nonfinite": has_nan(state), "recommendation": self.make(arguments)[0].recommend(state), **counted}
 
     def examples(self) -> list[tuple[Callable, tuple]]:
         """The functions on which every number of the run depends, with examples of their arguments."""
+        more: list = [(self.refreshed, (self.arguments, self.state, self.flag))] if self.refreshes else []
         return [
             (self.begin, (self.arguments, self.words)),
             (self.draw, (self.arguments, self.words, self.round)),
             (self.play, (self.arguments, self.world, self.state, self.noise)),
+            *more,
         ]
+
+    def _look(self, arguments: PyTree) -> None:
+        self.refreshes = self.make(arguments)[0].refresh is not None
+
+    def _refresh(self, arguments: PyTree, state: PyTree) -> PyTree:
+        refresh: Any = self.make(arguments)[0].refresh
+        return refresh(state)
+
+    def _refresh_changes(self) -> PyTree:
+        """True where a refresh may give a leaf of the state another value."""
+        if not self.refreshes:
+            return batching.constant_flags(self.state, False)
+        return changed(lambda state, arguments: self._refresh(arguments, state), self.state, self.arguments)
 
     def digest(self) -> str:
         """Of what is played, as JAX sees it, and of the arrays closed over."""
@@ -112,22 +154,30 @@ class SingleRun:
         return sum(leaf.size * leaf.dtype.itemsize for leaf, flag in leaves if flag)
 
 
+def changed(function: Callable[..., PyTree], state: PyTree, *arguments: PyTree) -> PyTree:
+    """A tree of bools like `state`: False where function(state, *arguments), like it, gives the same leaf back."""
+    closed = jax.make_jaxpr(function)(state, *arguments)
+    structure = jax.tree.structure(state)
+    before, after = closed.jaxpr.invars[: structure.num_leaves], closed.jaxpr.outvars
+    return jax.tree.unflatten(structure, [new is not old for old, new in zip(before, after, strict=True)])
+
+
 def has_nan(state: PyTree) -> Array:
     """Whether any number of the state is NaN, bool[]."""
     leaves = [x for x in jax.tree.leaves(state) if jnp.issubdtype(x.dtype, jnp.floating)]
     return jnp.stack([jnp.isnan(x).any() for x in leaves]).any() if leaves else jnp.zeros((), bool)
 
 
-def _same_state(before: PyTree, after: PyTree) -> None:
-    """Refuse an update that changes the state's structure, shapes or dtypes: a compiled loop cannot carry it."""
+def _same_state(name: str, before: PyTree, after: PyTree) -> None:
+    """Refuse an update or refresh that changes the state's structure, shapes or dtypes: no compiled loop carries it."""
     if jax.tree.structure(before) != jax.tree.structure(after):
         raise ValueError(
-            f"algorithm.update returns a state of structure {jax.tree.structure(after)}, init gives "
+            f"algorithm.{name} returns a state of structure {jax.tree.structure(after)}, init gives "
             f"{jax.tree.structure(before)}: both must be the same NamedTuple"
         )
     for (path, old), new in zip(jax.tree_util.tree_leaves_with_path(before), jax.tree.leaves(after), strict=True):
         if (old.shape, old.dtype) != (new.shape, new.dtype):
             raise ValueError(
-                f"algorithm.update changes state{jax.tree_util.keystr(path)} from {old.dtype}{list(old.shape)} to "
+                f"algorithm.{name} changes state{jax.tree_util.keystr(path)} from {old.dtype}{list(old.shape)} to "
                 f"{new.dtype}{list(new.shape)}: shapes and dtypes must not change"
             )

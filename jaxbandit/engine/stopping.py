@@ -9,7 +9,7 @@ from jax.extend.core import Literal
 
 from jaxbandit.base import Algorithm, Environment, Outcome
 from jaxbandit.engine import batching, keys
-from jaxbandit.engine.single import SingleRun, has_nan
+from jaxbandit.engine.single import SingleRun, changed, has_nan
 from jaxbandit.types import Array, PyTree
 
 EMPTY = -2  # a lane without a run
@@ -25,12 +25,11 @@ class StoppingRun(SingleRun):
         arguments: PyTree,
         implementation: str,
     ):
-        self.blocks = self.refreshes = self.verifies = self.judges = False
+        self.blocks = self.verifies = self.judges = False
 
         def look(arguments: PyTree) -> None:
             algorithm, environment = make(arguments)
             self.blocks = algorithm.block is not None and environment.block_reward is not None
-            self.refreshes = algorithm.refresh is not None
             # In float32 the final states go to the host, to be verified in float64.
             self.verifies = algorithm.verify is not None and jnp.result_type(float) == jnp.float32
             self.judges = environment.shortfall is not None
@@ -95,22 +94,6 @@ class StoppingRun(SingleRun):
         kept = jax.tree.map(next_value, state, after, self.state_varies, self.frozen)
         return kept, status, jnp.where(played, pulls + count, pulls), played
 
-    def waits(self, arguments: PyTree, state: PyTree, status: Array) -> Array:
-        """Whether the run needs a refresh before it goes on."""
-        needs: Any = self.make(arguments)[0].needs_refresh
-        return (status == LIVE) & needs(state)
-
-    def refreshed(self, arguments: PyTree, state: PyTree, status: Array) -> tuple[PyTree, Array]:
-        """State and status after the refresh of a run that waits for it."""
-        refresh: Any = self.make(arguments)[0].refresh
-        due = self.waits(arguments, state, status)
-        fresh = refresh(state)
-        failed = due & self.waits(arguments, fresh, status)  # it would wait for ever
-        kept = jax.tree.map(
-            lambda old, new, varies: jnp.where(due, new, old) if varies else old, state, fresh, self.state_varies
-        )
-        return kept, jnp.where(failed, int(Outcome.NONFINITE), status)
-
     def verdict(self, arguments: PyTree, world: PyTree, state: PyTree) -> dict[str, Array]:
         """What a run leaves behind."""
         leaves = zip(jax.tree.leaves(state), jax.tree.leaves(self.frozen), strict=True)
@@ -121,10 +104,11 @@ class StoppingRun(SingleRun):
     def examples(self) -> list[tuple[Callable, tuple]]:
         """As of any run, and the functions of one that stops."""
         step = (self.arguments, self.world, self.state, self.noise, self.number, self.number, self.number)
-        more: list = [(self.step, step), (self.verdict, (self.arguments, self.world, self.state))]
-        if self.refreshes:
-            more.append((self.refreshed, (self.arguments, self.state, self.number)))
-        return super().examples() + more
+        return [
+            *super().examples(),
+            (self.step, step),
+            (self.verdict, (self.arguments, self.world, self.state)),
+        ]
 
     def _frozen(self) -> PyTree:
         """True where a leaf must keep its value once its run has ended: the verdict reads it.
@@ -151,14 +135,8 @@ class StoppingRun(SingleRun):
     def _changed(self) -> PyTree:
         """True where a step or a refresh may give a leaf of the state another value."""
 
-        def after(state: PyTree, arguments: PyTree, world: PyTree, noise: PyTree) -> PyTree:
-            refresh = self.make(arguments)[0].refresh
-            stepped, _ = self.play(arguments, world, state, noise)
-            return (stepped,) if refresh is None else (stepped, refresh(state))
+        def stepped(state: PyTree, arguments: PyTree, world: PyTree, noise: PyTree) -> PyTree:
+            return self.play(arguments, world, state, noise)[0]
 
-        closed = jax.make_jaxpr(after)(self.state, self.arguments, self.world, self.noise)
-        structure = jax.tree.structure(self.state)
-        number = structure.num_leaves
-        inputs, outputs = closed.jaxpr.invars[:number], closed.jaxpr.outvars
-        changed = [any(v is not inputs[i] for v in outputs[i::number]) for i in range(number)]
-        return jax.tree.unflatten(structure, changed)
+        by_step = changed(stepped, self.state, self.arguments, self.world, self.noise)
+        return batching.either(by_step, self.refresh_changes)

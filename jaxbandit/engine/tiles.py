@@ -18,6 +18,7 @@ from jaxbandit.base import Outcome
 from jaxbandit.engine import storage
 from jaxbandit.engine.moments import Moments
 from jaxbandit.engine.program import NOISE_ROUNDS
+from jaxbandit.engine.single import REPORTED
 from jaxbandit.types import Key, PyTree
 
 CHUNK_SECONDS = 1.0  # between two looks at the host
@@ -56,7 +57,7 @@ class Job:
         self.per_run, self.directory, self.identity, self.progress = per_run, directory, identity, progress
         self.moments = Moments(len(checkpoints))
         self.arrays: dict[str, np.ndarray] = {}
-        self.pulls_total: np.ndarray | None = None
+        self._totals: dict[str, np.ndarray] = {}
         self.outcome = np.full(num_runs, Outcome.STOPPED, np.int8)
         self.run_steps = 0
         self._interrupted = threading.Event()
@@ -80,6 +81,10 @@ class Job:
                 pool.shutdown(wait=True, cancel_futures=True)
         for future in done:
             future.result()
+
+    def mean(self, name: str) -> np.ndarray | None:
+        """Mean over runs of pulls or kinds, float64; None where the state has none."""
+        return self._totals[name] / self.num_runs if name in self._totals else None
 
     def _play_tile(self, tile: int) -> None:
         first = tile * self.code.lanes
@@ -128,9 +133,8 @@ class Job:
         with self._lock:
             self.moments.add(regret)
             self.outcome[first : first + valid][bad] = Outcome.NONFINITE
-            if "pulls" in report:
-                total = report["pulls"].sum(1, dtype=np.int64)
-                self.pulls_total = total if self.pulls_total is None else self.pulls_total + total
+            for name in report.keys() & set(REPORTED.values()):
+                self._totals[name] = self._totals.get(name, 0) + report[name].sum(1, dtype=np.int64)
             if self.per_run:
                 for name, values in {"regret": regret, **report}.items():
                     rows = np.moveaxis(values, -1, 0)

@@ -14,6 +14,8 @@ AXES = {
     "regret": ("run", "checkpoint"),
     "pulls": ("run", "arm"),
     "pulls_mean": ("arm",),
+    "kinds": ("run", "kind"),
+    "kinds_mean": ("kind",),
     "outcome": ("run",),
     "samples": ("run",),
     "shortfall": ("run",),

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 Kind = Literal["array", "scalar", "integer", "boolean", "choice", "choices", "static"]
 PROBLEM_DATA = ("num_arms", "theta")  # what only the instance can fill: never written under [[algorithm]]
-KNOWABLE = ("num_arms", "features", "sigma", "theta_norm", "m")  # what an algorithm may know of an instance
+KNOWABLE = ("num_arms", "features", "mask", "sigma", "theta_norm", "m")  # what an algorithm may know of an instance
 
 
 @dataclass(frozen=True)
@@ -113,6 +113,10 @@ def _algorithm(name: str, summary: str, *arguments: str, file: str = "") -> Entr
     return Entry(name, f"jaxbandit.algorithms.regret.{file or name}", summary, ("num_arms", *arguments))
 
 
+def _linear(name: str, summary: str, *arguments: str) -> Entry:
+    return Entry(name, f"jaxbandit.algorithms.regret.{name}", summary, ("features", "mask", *arguments))
+
+
 def _exploration(name: str, summary: str, *arguments: str, file: str = "", **more: Any) -> Entry:
     module = f"jaxbandit.algorithms.exploration.{file or name}"
     return Entry(name, module, summary, arguments, kind="identify", **more)
@@ -145,6 +149,27 @@ ALGORITHMS: Mapping[str, Entry] = _named(
     _algorithm("bayes_ucb", "posterior quantile 1 - 1/t, Kaufmann et al. 2012", "prior_alpha", "prior_beta"),
     _algorithm("imed", "indexed minimum empirical divergence, Honda and Takemura 2015"),
     _algorithm("dmed", "deterministic minimum empirical divergence, Honda and Takemura 2010"),
+    _linear(
+        "lin_ucb",
+        "optimism on known action sets, radius of OAM's paper or of OFUL",
+        *("horizon", "variant", "c", "delta", "sigma", "theta_norm", "regularization"),
+    ),
+    _linear(
+        "lin_ts",
+        "linear Thompson sampling, the posterior or with the proved radius",
+        *("horizon", "variant", "delta", "sigma"),
+    ),
+    _linear("greedy", "the arm that least squares say is best"),
+    _linear(
+        "oam",
+        "optimal allocation matching, Hao et al. 2020",
+        *("horizon", "epsilon", "schedule", "exploit_if", "force", "spanner", "c", "zeta", "sigma"),
+    ),
+    _linear(
+        "ossb",
+        "the lower bound's allocation tracked, Combes et al. 2017",
+        *("epsilon", "gamma", "estimator", "zeta", "sigma"),
+    ),
     _exploration(
         "gifa",
         "the gap-index family with every part open, Reda et al. 2021",
@@ -253,6 +278,27 @@ ENVIRONMENTS: Mapping[str, Entry] = _named(
         "linear",
         "means linear in features, Gaussian noise or signs",
         *("features", "theta", "noise", "sigma"),
+        described=True,
+        gaussian=True,
+    ),
+    _environment(
+        "linear_contextual",
+        "an action set of linear means for each context",
+        *("action_sets", "probabilities", "theta", "mask", "sigma"),
+        described=True,
+        gaussian=True,
+    ),
+    _environment(
+        "linear_contextual_random",
+        "the same, theta drawn on the sphere in each run",
+        *("action_sets", "probabilities", "mask", "sigma"),
+        described=True,
+        gaussian=True,
+    ),
+    _environment(
+        "linear_contextual_classes",
+        "contexts are rows of scikit-learn's data, arms their classes",
+        *("dataset", "num_contexts", "num_components", "instance_seed", "sigma"),
         described=True,
         gaussian=True,
     ),

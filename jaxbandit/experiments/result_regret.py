@@ -17,7 +17,7 @@ class RegretResult(Result):
 
     `arrays` holds checkpoints int64[C], mean and variance float64[C] of the regret over runs, and, where
     per-run data was kept, regret [runs, C], pulls int32[runs, K], recommendation [runs, ...] and outcome
-    int8[runs].
+    int8[runs]. Of an algorithm that tells its rounds by kind, kinds int32[runs, num_kinds] and kinds_mean.
     """
 
     kind = "simulate"
@@ -28,6 +28,8 @@ class RegretResult(Result):
         "regret",
         "pulls",
         "pulls_mean",
+        "kinds",
+        "kinds_mean",
         "recommendation",
         "outcome",
     )
@@ -50,7 +52,7 @@ class RegretResult(Result):
         return int(where[0])
 
     def content(self) -> dict[str, Any]:
-        """Return `regret`, `pulls` and, where a run went wrong, `outcomes`."""
+        """Return `regret`, `pulls`, `kinds` and, where a run went wrong, `outcomes`."""
         # A non-finite run shows in `outcomes`; JSON has no NaN, so its checkpoints are left out.
         keep = np.isfinite(self.arrays["mean"])
         regret = {"at": self.arrays["checkpoints"][keep], "mean": self.arrays["mean"][keep]}
@@ -61,9 +63,10 @@ class RegretResult(Result):
         if bound is not None:
             regret["lower_bound"] = bound[keep]
         content: dict[str, Any] = {"regret": regret}
-        pulls = self.arrays["pulls"].mean(axis=0) if "pulls" in self.arrays else self.arrays.get("pulls_mean")
-        if pulls is not None:
-            content["pulls"] = {"mean": pulls}
+        for name in ("pulls", "kinds"):
+            mean = self.arrays[name].mean(axis=0) if name in self.arrays else self.arrays.get(f"{name}_mean")
+            if mean is not None:
+                content[name] = {"mean": mean}
         outcomes = self.outcomes()
         if outcomes["nonfinite"] or outcomes["precision"]:
             content["outcomes"] = outcomes

@@ -1,4 +1,4 @@
-"""K-armed algorithms for regret, one factory a name.
+"""Algorithms for regret, one factory a name.
 
 A factory shadows the submodule of the same name here: for what else a module holds, import from its full path.
 """
@@ -6,10 +6,15 @@ A factory shadows the submodule of the same name here: for what else a module ho
 from jaxbandit.algorithms.regret.bayes_ucb import bayes_ucb
 from jaxbandit.algorithms.regret.dmed import dmed
 from jaxbandit.algorithms.regret.epsilon_greedy import epsilon_greedy
+from jaxbandit.algorithms.regret.greedy import greedy
 from jaxbandit.algorithms.regret.imed import imed
 from jaxbandit.algorithms.regret.kl_ucb import kl_ucb
 from jaxbandit.algorithms.regret.kl_ucb_empirical import kl_ucb_empirical
+from jaxbandit.algorithms.regret.lin_ts import lin_ts
+from jaxbandit.algorithms.regret.lin_ucb import lin_ucb
 from jaxbandit.algorithms.regret.moss import moss
+from jaxbandit.algorithms.regret.oam import oam
+from jaxbandit.algorithms.regret.ossb import ossb
 from jaxbandit.algorithms.regret.thompson import thompson
 from jaxbandit.algorithms.regret.ucb import ucb, ucb1
 from jaxbandit.algorithms.regret.ucb_v import ucb_v
@@ -20,10 +25,15 @@ __all__ = [
     "bayes_ucb",
     "dmed",
     "epsilon_greedy",
+    "greedy",
     "imed",
     "kl_ucb",
     "kl_ucb_empirical",
+    "lin_ts",
+    "lin_ucb",
     "moss",
+    "oam",
+    "ossb",
     "thompson",
     "ucb",
     "ucb1",

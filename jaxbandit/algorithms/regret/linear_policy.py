@@ -1,0 +1,66 @@
+"""The frame that linear policies share: least squares of theta, and the best score of the round's action set."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+
+from jaxbandit.algorithms.regret import action_sets
+from jaxbandit.algorithms.regret.action_sets import ActionSets, Start
+from jaxbandit.base import Algorithm, never, none
+from jaxbandit.estimators import recursive_least_squares as estimator
+from jaxbandit.estimators.recursive_least_squares import RecursiveLeastSquares
+from jaxbandit.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.types import Array, Key, Scalar
+
+
+class LinearState(NamedTuple):
+    """Pulls and the estimate of theta."""
+
+    round: Array  # int32[], the round about to be played, from 1
+    counts: Array  # int32[num_contexts * num_arms], pulls of each arm of each context
+    estimate: RecursiveLeastSquares
+    start: Start | None  # None where it is regularised
+
+
+def linear_policy(
+    sets: ActionSets,
+    score: Callable[[Any, LinearState, Array], Array],
+    *,
+    regularization: Scalar | None,
+    noise: Callable[[Key], Any] | None = None,
+) -> Algorithm:
+    """Return the policy that pulls the round's arm of the best score, after the start if nothing is regularised.
+
+    Args:
+      sets: the action sets.
+      score: of a round's noise, the state and the features of the round's arms, float[num_arms, dim], their scores,
+        float[num_arms]; anything finite before the arms pulled span R^dim, if nothing is regularised.
+      regularization: lambda > 0, or None for ordinary least squares.
+      noise: what a round draws; None: nothing.
+    """
+
+    def init(key: Key) -> LinearState:
+        counts = jnp.zeros(sets.size, jnp.int32)
+        start = action_sets.init_start(sets) if regularization is None else None
+        return LinearState(jnp.ones((), jnp.int32), counts, estimator.init(sets.dim, regularization), start)
+
+    def select(noise: Any, state: LinearState, context: Array | None) -> Array:
+        scores = score(noise, state, action_sets.round_rows(sets, context))
+        if state.start is not None:
+            scores = action_sets.with_start(sets, state.start, state.round, state.estimate, context, scores)
+        return action_sets.best_of_set(sets, context, scores)
+
+    def update(state: LinearState, context: Array | None, action: Array, reward: Array) -> LinearState:
+        index = action_sets.flat_index(sets, context, action)
+        return LinearState(
+            round=state.round + 1,
+            counts=set_at(state.counts, index, get_at(state.counts, index) + 1),
+            estimate=estimator.update(state.estimate, action_sets.row(sets, context, action), as_float(reward)),
+            start=None if state.start is None else action_sets.count_start(state.start, index),
+        )
+
+    def recommend(state: LinearState) -> Array:
+        return argmax(state.counts)
+
+    return Algorithm(init=init, noise=noise or none(), select=select, update=update, recommend=recommend, stop=never())

@@ -1,0 +1,142 @@
+"""Optimal sampling for structured bandits, OSSB: Combes, Magureanu and Proutiere (2017), Algorithm 1, on linear arms.
+
+Differs: it starts with arms that span R^dim; the allocation is solved again only when det G has grown by a factor, or
+every round at zeta = 0; several action sets are allowed, its tests then look at the round's set. The best arms have
+allocation 0: exploitation pulls them. "arm_means" is the paper's estimator, "least_squares" uses the structure.
+"""
+
+from typing import Literal, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit import checks
+from jaxbandit.algorithms.regret import action_sets
+from jaxbandit.algorithms.regret import allocation_matching as matching
+from jaxbandit.algorithms.regret.action_sets import Start
+from jaxbandit.base import Algorithm, never, none
+from jaxbandit.estimators import recursive_least_squares as least_squares
+from jaxbandit.estimators.recursive_least_squares import RecursiveLeastSquares
+from jaxbandit.numerics import argmax, as_float, get_at
+from jaxbandit.types import Array, Key, Scalar
+
+KINDS = ("start", "exploit", "estimate", "explore")
+START, EXPLOIT, ESTIMATE, EXPLORE = range(len(KINDS))
+
+
+class OssbState(NamedTuple):
+    """Statistics, and the allocation last solved. N is num_contexts * num_arms, context-major."""
+
+    round: Array  # int32[], the round about to be played, from 1
+    estimate: RecursiveLeastSquares
+    counts: Array  # int32[N]
+    start: Start
+    shared: Start | None  # pulls per feature vector of one set; of several, start has them
+    sums: Array | None  # float[N], rewards per feature vector, of the estimator "arm_means"
+    kinds: Array  # int32[4], rounds by kind, as in KINDS
+    targets: Array  # float[N], the allocation a unit of log t
+    solved: Array  # int32[], round in which it was solved last, 0 for never
+    logdet: Array  # float[], log det G then
+
+
+def ossb(
+    features: Array,
+    *,
+    mask: np.ndarray | None = None,
+    epsilon: Scalar = 0.0,
+    gamma: Scalar = 0.0,
+    estimator: Literal["least_squares", "arm_means"] = "least_squares",
+    zeta: Scalar = 0.1,
+    sigma: Scalar = 1.0,
+) -> Algorithm:
+    """Return OSSB, which pulls every arm (1 + gamma) log t times its share of the allocation of the lower bound.
+
+    It exploits where all arms of the round's set have those pulls. Else it pulls the least pulled arm, if that has at
+    most epsilon times the pulls of the exploration rounds so far ("estimate"), or the arm that lags most ("explore").
+
+    Args:
+      features: float[num_contexts, num_arms, dim], or float[num_arms, dim] for one set; finite, spanning all
+        dimensions together, traced.
+      mask: bool of the first axes of features, False where a row only pads a shorter set; static.
+      epsilon: >= 0, traced. 0 still estimates every arm once.
+      gamma: >= 0, traced.
+      estimator: the means: "least_squares", or "arm_means", each arm by itself, 0 before its first pull. Static.
+      zeta: the allocation is solved again when det G has grown by the factor 1 + zeta, >= 0, traced; 0: every round.
+      sigma: standard deviation of the noise, > 0, traced.
+
+    Returns:
+      An Algorithm with actions int32[] in [0, num_arms), rewards float[], contexts int32[], or none
+      where there is one set. It recommends the arm pulled most, num_arms m + a for arm a of context m. Its state counts
+      rounds by kind, as in KINDS, and asks for a refresh to solve the allocation.
+
+    Raises:
+      ValueError: an argument is out of range, the mask leaves a set empty, every set has one arm, or the arms do not
+        span R^dim.
+
+    Source: Combes, Magureanu, Proutiere (2017), Minimal exploration in structured stochastic bandits, NeurIPS.
+    """
+    sets = action_sets.action_sets("ossb", features, mask, spanning=True)
+    checks.number("ossb", "epsilon", epsilon, low=0.0)
+    checks.number("ossb", "gamma", gamma, low=0.0)
+    checks.choice("ossb", "estimator", estimator, ("least_squares", "arm_means"))
+    checks.number("ossb", "zeta", zeta, low=0.0)
+    checks.number("ossb", "sigma", sigma, low=0.0, open_low=True)
+
+    def init(key: Key) -> OssbState:
+        sums = jnp.zeros(sets.size) if estimator == "arm_means" else None
+        return OssbState(**matching.init_fields(sets, len(KINDS)), sums=sums)
+
+    def all_means(state: OssbState) -> Array:
+        if state.sums is None:
+            return least_squares.means(state.estimate, matching.rows_of(sets))
+        return state.sums / as_float(jnp.maximum(matching.vector_pulls(state).pulls, 1))
+
+    def needs_refresh(state: OssbState) -> Array:
+        return matching.is_due(state, zeta)
+
+    def refresh(state: OssbState) -> OssbState:
+        found = matching.targets(sets, matching.gaps(sets, all_means(state)), 2 * as_float(sigma) ** 2)
+        return matching.solved(state, found)
+
+    def decide(state: OssbState, context: Array | None) -> tuple[Array, Array]:
+        """Action and kind of the round."""
+        real, pulls = matching.real_in_set(sets, context), matching.vector_pulls(state)
+        means, n, share = (
+            as_float(matching.in_set(sets, context, x)) for x in (all_means(state), pulls.pulls, state.targets)
+        )
+        target = share * ((1 + as_float(gamma)) * jnp.log(as_float(state.round)))
+        exploit = jnp.all((n >= target * (1 - matching.tie())) | ~real)
+        explored = jnp.sum(state.kinds[ESTIMATE:], dtype=jnp.int32) + 1  # this one too, if it is one
+        few = jnp.where(real, n, jnp.inf)
+        estimates = jnp.min(few) <= as_float(epsilon) * as_float(explored)
+        scores = jnp.where(estimates, -few, -matching.lag(n, target))
+        scores = action_sets.with_start(
+            sets, state.start, state.round, state.estimate, context, jnp.where(exploit, means, scores)
+        )
+        kind = jnp.where(exploit, EXPLOIT, jnp.where(estimates, ESTIMATE, EXPLORE))
+        kind = jnp.where(state.estimate.rank < sets.dim, START, kind).astype(jnp.int32)
+        return matching.best_arm(real, scores), kind
+
+    def select(noise: None, state: OssbState, context: Array | None) -> Array:
+        return decide(state, context)[0]
+
+    def update(state: OssbState, context: Array | None, action: Array, reward: Array) -> OssbState:
+        after = matching.updated(sets, state, context, action, reward, decide(state, context)[1])
+        if state.sums is None:
+            return after
+        owners, index = matching.vector_pulls(state).owners, action_sets.flat_index(sets, context, action)
+        return after._replace(sums=state.sums + jnp.where(owners == get_at(owners, index), reward, 0.0))
+
+    def recommend(state: OssbState) -> Array:
+        return argmax(state.counts)
+
+    return Algorithm(
+        init=init,
+        noise=none(),
+        select=select,
+        update=update,
+        recommend=recommend,
+        stop=never(),
+        needs_refresh=needs_refresh,
+        refresh=refresh,
+    )

@@ -1,0 +1,87 @@
+"""Lower bounds on regret in linear (contextual) bandits: C log t for each instance, d sqrt(n) for the worst.
+
+Hao, Lattimore, Szepesvari (2019), equations 3.5 and 3.6; Lattimore, Szepesvari (2017): with noise N(0, 1), a policy whose
+regret is o(t^a) on every instance, for every a > 0, has regret C log t or more asymptotically. C is the cost of the
+allocation problem of solvers/allocation.py with f = 2 and the true gaps. Differs: nothing. Contexts' probabilities do
+not enter. The minimax rate is that of Dani, Hayes, Kakade (2008), without its constant.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+from numpy.typing import ArrayLike
+
+from jaxbandit import checks
+from jaxbandit.numerics import as_float
+from jaxbandit.solvers.allocation import allocation
+from jaxbandit.types import Array
+
+_TIE = 1e-9  # a smaller gap is taken for the rounding of a tie, as in regret.py
+
+
+class RegretConstant(NamedTuple):
+    """C, and how good it is: value - bound is the duality gap."""
+
+    value: Array  # float[]
+    bound: Array  # float[], certified: the least cost is not smaller
+
+
+def linear_regret_constant(action_sets: Any, theta: Any, *, mask: Any = None) -> RegretConstant:
+    """Return C: regret over log t is asymptotically C or more. 0 where the optimal arms span: less than log t is enough.
+
+    `regret_lower_bound` of regret.py draws it.
+
+    Concrete numbers are computed in float64 whatever the scope, and come back as NumPy; traced ones in the scope's
+    precision, of one instance.
+
+    Args:
+      action_sets: float[K, d], the features of one set, or float[M, K, d], one set a context. Copies of a feature in
+        several contexts are different arms.
+      theta: float[d].
+      mask: bool[K] or bool[M, K], False for padding; at least one True a context.
+
+    Raises:
+      ValueError: concrete arguments out of range, or shapes that do not fit.
+    """
+    where = "linear_regret_constant"
+    ndim = 3 if np.ndim(action_sets) == 3 else 2
+    action_sets = checks.array(where, "action_sets", action_sets, ndim=ndim)
+    theta = checks.array(where, "theta", theta)
+    if action_sets.shape[-1] != theta.shape[0]:
+        raise ValueError(
+            f"{where}: theta has {theta.shape[0]} entries, must have one for each of {action_sets.shape[-1]} dimensions"
+        )
+    mask = np.ones(action_sets.shape[:-1], bool) if mask is None else mask
+    if np.shape(mask) != action_sets.shape[:-1]:
+        raise ValueError(f"{where}: mask has shape {np.shape(mask)}, must have {action_sets.shape[:-1]}")
+    if not isinstance(mask, Tracer) and not np.all(np.any(mask, -1)):
+        raise ValueError(f"{where}: mask leaves a context without an arm, must leave one or more")
+    if any(isinstance(a, Tracer) for a in (action_sets, theta, mask)):
+        return _constant(as_float(action_sets), as_float(theta), jnp.asarray(mask, bool))
+    with jax.enable_x64(True):
+        found = _constant(as_float(action_sets), as_float(theta), jnp.asarray(mask, bool))
+        return RegretConstant(*map(np.asarray, found))
+
+
+@jax.jit
+def _constant(action_sets: Array, theta: Array, mask: Array) -> RegretConstant:
+    means = jnp.sum(action_sets * theta.reshape(*(1,) * (action_sets.ndim - 1), -1), -1)
+    best = jnp.max(jnp.where(mask, means, -jnp.inf), -1, keepdims=True)
+    gaps = best - means
+    gaps = jnp.where(gaps > _TIE, gaps, 0.0)
+    found = allocation(action_sets.reshape(-1, theta.shape[0]), gaps.ravel(), 2.0, mask=mask.ravel())
+    return RegretConstant(found.cost, found.bound)
+
+
+def minimax_linear_regret(dim: int, horizon: ArrayLike) -> np.ndarray:
+    """Return d sqrt(n), the order of the least regret on the worst instance of dimension d, without its constant.
+
+    Args:
+      dim: d >= 1.
+      horizon: n >= 0, one or several.
+    """
+    checks.integer("minimax_linear_regret", "dim", dim, 1)
+    return dim * np.sqrt(np.asarray(horizon, np.float64))

@@ -1,0 +1,150 @@
+"""Linear contextual bandit: each round a context, an action set of its own, means x' theta and Gaussian noise.
+
+The problem of Hao, Lattimore and Szepesvari 2020 (OAM), Section 2: contexts are drawn from a distribution that
+algorithms do not know, their action sets are known. `linear` is the case of one context.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit import checks
+from jaxbandit.base import Environment
+from jaxbandit.environments.linear import description
+from jaxbandit.numerics import as_float, get_at, standard_normal
+from jaxbandit.types import Array, Key, Scalar
+
+_SUM = 1e-9  # by which probabilities may miss 1: what decimals cost
+
+
+class LinearContextualState(NamedTuple):
+    """The truth of one run."""
+
+    means: Array  # float[num_contexts, num_arms], -inf for padding
+    gaps: Array  # float[num_contexts, num_arms], best mean of the context - means, 0 for padding
+
+
+def linear_contextual(
+    action_sets: Array,
+    probabilities: Array,
+    theta: Array,
+    *,
+    mask: np.ndarray | None = None,
+    sigma: Scalar = 1.0,
+) -> Environment:
+    """Return the bandit that draws one of several action sets each round.
+
+    Args:
+      action_sets: float[num_contexts, num_arms, dim], finite, traced; row a of set m is arm a of context m.
+      probabilities: float[num_contexts] of the contexts, >= 0, of sum 1, traced. Hidden from algorithms.
+      theta: float[dim], finite, traced. Hidden from algorithms.
+      mask: bool[num_contexts, num_arms], False where a row only pads a shorter set; None: none does. Static.
+      sigma: standard deviation of the rewards, > 0, traced.
+
+    Returns:
+      An Environment with contexts int32[] in [0, num_contexts), actions int32[] in [0, num_arms) and rewards float[].
+      Its noise is a uniform for the context and a standard normal shared by all arms; with one context the normal
+      alone, that of `linear`. The regret of a padded action is NaN, so that a run that takes one ends as NONFINITE.
+
+    Raises:
+      ValueError: an argument is not finite or has the wrong axes, probabilities are negative or do not sum to 1, the
+        mask leaves a set empty, or every set has one arm.
+
+    Source: Hao, Lattimore and Szepesvari (2020), Adaptive exploration in linear contextual bandit, AISTATS.
+    """
+    where = "linear_contextual"
+    action_sets, mask = checked(where, action_sets, probabilities, mask, sigma)
+    theta = checks.array(where, "theta", theta)
+    if theta.shape[0] != action_sets.shape[2]:
+        wanted = f"must have {action_sets.shape[2]}, as rows of action_sets"
+        raise ValueError(f"{where}: theta has {theta.shape[0]} entries, {wanted}")
+    # In float64 NumPy where all is concrete, so that few ties are lost.
+    concrete = isinstance(action_sets, np.ndarray) and isinstance(theta, np.ndarray)
+    products = (action_sets * theta).sum(axis=2) if concrete else None
+
+    def means(key: Key) -> Array:
+        if products is not None:
+            return as_float(products)
+        return jnp.sum(as_float(action_sets) * as_float(theta)[None, None], axis=2)
+
+    return from_means(means, probabilities, mask, sigma)
+
+
+def describe_linear_contextual(
+    action_sets: Array,
+    probabilities: Array,
+    theta: Array,
+    *,
+    mask: np.ndarray | None = None,
+    sigma: Scalar = 1.0,
+) -> dict[str, Any]:
+    """Return what an algorithm may know of `linear_contextual`, and the truth, for bounds only.
+
+    An algorithm may know features, the action sets, mask if it is given, sigma and theta_norm, the Euclidean norm of
+    theta; the truth is theta and probabilities. Concrete arguments give float64 NumPy.
+    """
+    x = checks.array("linear_contextual", "action_sets", action_sets, ndim=3)
+    known = description(x[0], theta, sigma) | {"features": x, "probabilities": probabilities}
+    return known if mask is None else known | {"mask": np.asarray(mask)}
+
+
+def checked(
+    where: str, action_sets: Array, probabilities: Array, mask: np.ndarray | None, sigma: Scalar
+) -> tuple[Any, np.ndarray | None]:
+    """Return the action sets and the mask, None where nothing is padded; refuse what is no contextual problem."""
+    sets = checks.array(where, "action_sets", action_sets, ndim=3)
+    sets, mask = checks.action_sets(where, "action_sets", sets, mask)
+    weights = checks.array(where, "probabilities", probabilities, low=0.0)
+    if weights.shape[0] != sets.shape[0]:
+        raise ValueError(f"{where}: probabilities has {weights.shape[0]} entries, must have {sets.shape[0]}, one a set")
+    if isinstance(weights, np.ndarray) and abs(weights.sum() - 1) > _SUM:
+        raise ValueError(f"{where}: probabilities sum to {float(weights.sum())!r}, must sum to 1")
+    checks.number(where, "sigma", sigma, low=0.0, open_low=True)
+    return sets, mask
+
+
+def from_means(
+    means: Callable[[Key], Array], probabilities: Array, mask: np.ndarray | None, sigma: Scalar
+) -> Environment:
+    """Return the environment whose means, float[num_contexts, num_arms], are drawn by `means` in each run.
+
+    Other arguments as they leave `checked`.
+    """
+    weights = checks.array("linear_contextual", "probabilities", probabilities)
+    num_contexts = weights.shape[0]
+
+    def init(key: Key) -> LinearContextualState:
+        mu = means(key)
+        if mask is None:
+            return LinearContextualState(mu, jnp.max(mu, 1, keepdims=True) - mu)
+        mu = jnp.where(mask, mu, -jnp.inf)
+        return LinearContextualState(mu, jnp.where(mask, jnp.max(mu, 1, keepdims=True) - mu, 0.0))
+
+    def noise(key: Key) -> Any:
+        if num_contexts == 1:
+            return standard_normal(key)
+        return jax.random.uniform(jax.random.fold_in(key, 0)), standard_normal(jax.random.fold_in(key, 1))
+
+    def observe(state: LinearContextualState, noise: Any) -> Array:
+        if num_contexts == 1:
+            return jnp.zeros((), jnp.int32)
+        cumulative = weights.cumsum()
+        # A last context of probability 0 is never drawn, whatever the sum has been rounded to.
+        passed = as_float(noise[0]) >= as_float((cumulative / cumulative[-1])[:-1])
+        return jnp.sum(passed.astype(jnp.int32), dtype=jnp.int32)
+
+    def at(table: Array, context: Array, action: Array) -> Array:
+        return get_at(table.reshape(-1), context * table.shape[1] + action)
+
+    def reward(state: LinearContextualState, context: Array, action: Array, noise: Any) -> Array:
+        normal = noise if num_contexts == 1 else noise[1]
+        return at(state.means, context, action) + as_float(sigma) * normal
+
+    def regret(state: LinearContextualState, context: Array, action: Array) -> Array:
+        gap = at(state.gaps, context, action)
+        return gap if mask is None else jnp.where(at(state.means, context, action) == -jnp.inf, jnp.nan, gap)
+
+    return Environment(init=init, observe=observe, noise=noise, reward=reward, regret=regret)

@@ -1,0 +1,100 @@
+"""Linear contextual bandits made of data sets with classes (scikit-learn): a context is a row, its arms the classes.
+
+Rows are what the data say; theta is fitted to them, so that the model of `linear_contextual` holds exactly: the mean of
+an arm is the ridge regression of its class's indicator, and the noise is normal. It is not a replay of the labels.
+"""
+
+import functools
+from typing import Any, Literal
+
+import numpy as np
+
+from jaxbandit import checks
+from jaxbandit.base import Environment
+from jaxbandit.environments.linear_contextual import describe_linear_contextual, linear_contextual
+from jaxbandit.types import Scalar
+
+Dataset = Literal["digits", "wine", "breast_cancer"]
+_PENALTY = 1.0  # of the ridge regression, on standardised columns
+
+
+def linear_contextual_classes(
+    dataset: Dataset,
+    *,
+    num_contexts: int = 50,
+    num_components: int = 3,
+    instance_seed: int = 0,
+    sigma: Scalar = 0.5,
+) -> Environment:
+    """Return the instance number `instance_seed`: the same one for all runs and seeds of an experiment.
+
+    A row is z = (1, its first principal components), of all rows standardised: columns before, components after. The
+    contexts are num_contexts rows drawn without replacement, each with the same probability. With C classes and
+    z in R^p, arm a has the features x in R^(C p) that hold z in block a and 0 elsewhere. Block a of theta is the ridge
+    fit, penalty 1, on all rows of 1 for class a and 0 for another: the mean estimates a probability of being right.
+
+    Args:
+      dataset: "digits" (10 classes, 1797 rows), "wine" (3, 178) or "breast_cancer" (2, 569), static; scikit-learn must
+        be installed, which has them.
+      num_contexts: number of contexts, > num_components, at most the number of rows, static.
+      num_components: p - 1, >= 1, at most the number of columns that vary (61, 13 and 30), static.
+      instance_seed: number of the instance, >= 0, static.
+      sigma: standard deviation of the rewards, > 0, traced; 0.5 is the most that a reward of 0 or 1 has.
+
+    Returns:
+      An Environment as `linear_contextual`, an action for each class.
+
+    Raises:
+      ValueError: an argument is not in the range above, or scikit-learn is not installed.
+    """
+    return linear_contextual(*_instance(dataset, num_contexts, num_components, instance_seed), sigma=sigma)
+
+
+def describe_linear_contextual_classes(
+    dataset: Dataset,
+    *,
+    num_contexts: int = 50,
+    num_components: int = 3,
+    instance_seed: int = 0,
+    sigma: Scalar = 0.5,
+) -> dict[str, Any]:
+    """Return what an algorithm may know of `linear_contextual_classes`; keys as in `describe_linear_contextual`."""
+    return describe_linear_contextual(*_instance(dataset, num_contexts, num_components, instance_seed), sigma=sigma)
+
+
+def _instance(dataset: Dataset, num_contexts: int, num_components: int, instance_seed: int) -> tuple[Any, Any, Any]:
+    """Action sets, probabilities and theta."""
+    where = "linear_contextual_classes"
+    checks.choice(where, "dataset", dataset, ("digits", "wine", "breast_cancer"))
+    columns, labels = _load(dataset)
+    most = min(columns.shape)
+    num_components = checks.integer(where, "num_components", num_components, 1, most)
+    num_contexts = checks.integer(where, "num_contexts", num_contexts, num_components + 1, len(columns))
+    seed = checks.integer(where, "instance_seed", instance_seed, 0)
+
+    left, _, right = np.linalg.svd(columns, full_matrices=False)
+    # A singular vector has no sign of its own: the largest entry of its loadings is made positive.
+    signs = np.sign(right[np.arange(most), np.abs(right).argmax(axis=1)])
+    scores = (left * signs)[:, :num_components] * np.sqrt(len(columns))
+    rows = np.concatenate([np.ones((len(columns), 1)), scores], axis=1)
+    indicators = (labels[:, None] == np.unique(labels)).astype(float)
+    theta = np.linalg.solve(rows.T @ rows + _PENALTY * np.eye(rows.shape[1]), rows.T @ indicators)
+
+    drawn = rows[np.random.default_rng(seed).choice(len(rows), num_contexts, replace=False)]
+    blocks = np.eye(indicators.shape[1])[None, :, :, None] * drawn[:, None, None]
+    action_sets = blocks.reshape(num_contexts, indicators.shape[1], -1)
+    return action_sets, np.full(num_contexts, 1 / num_contexts), theta.T.ravel()
+
+
+@functools.cache
+def _load(dataset: str) -> tuple[np.ndarray, np.ndarray]:
+    """Standardised columns, those that do not vary left out, and labels."""
+    try:
+        from sklearn import datasets
+    except ImportError as error:
+        wanted = f"comes with scikit-learn ({error}): pip install scikit-learn"
+        raise ValueError(f"linear_contextual_classes: dataset = {dataset!r} {wanted}") from None
+    found = getattr(datasets, f"load_{dataset}")()
+    spread = found.data.std(axis=0)
+    varies = spread > 0
+    return (found.data - found.data.mean(axis=0))[:, varies] / spread[varies], found.target
