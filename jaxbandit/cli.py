@@ -11,9 +11,6 @@ import sys
 from collections.abc import Callable, Sequence
 
 DONE, BUG, BAD_INPUT, INTERRUPTED = 0, 1, 2, 3
-# Loops of the engine become one function each instead of a list of kernels that are called one by one: a fifth to a
-# half of a round's time where arms are few (benchmarks/RESULTS.md). It changes no number. XLA reads it at its start.
-XLA_FLAGS = "--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=100000000"
 EXTRAS = ("tyro", "tqdm", "matplotlib", "tomli_w", "xarray", "pandas", "h5netcdf")
 
 
@@ -21,9 +18,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command of `argv` (default: the process's) and return the exit status."""
     from jaxbandit.experiments.arguments import BadInput, Unfinished
 
-    given = os.environ.get("XLA_FLAGS", "")
-    if "jax" not in sys.modules and "xla_backend_extra_options" not in given:
-        os.environ["XLA_FLAGS"] = f"{given} {XLA_FLAGS}".strip()
     try:
         command = _parse(sys.argv[1:] if argv is None else list(argv))
         return command if isinstance(command, int) else command()

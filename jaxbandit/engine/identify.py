@@ -25,7 +25,7 @@ from jaxbandit.types import Device, PyTree
 Make = Callable[[PyTree], tuple[Algorithm, Environment]]
 
 LANES_BYTES = 1 << 20  # state and noise of a queue's lanes: what a core's second-level cache holds
-LANES_MOST = {"cpu": 1024}
+LANES_MOST = {"cpu": 256}  # more are less busy in the end, and no faster
 LANES_MOST_ELSEWHERE = 1 << 15
 REFILLS = 8  # runs of a lane, at least, before lanes are added: the last runs leave the others idle
 MOST_ROUNDS = 2**31 - 129

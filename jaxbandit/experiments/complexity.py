@@ -18,7 +18,7 @@ from jaxbandit.experiments.tables import align
 
 GAP = 1e-6  # relative duality gap of w*, above which HiGHS solves the instance again
 WIDE = 0.05  # two rates whose intervals are wider together cannot confirm each other
-CHUNK = 6000  # pairs of arms solved at once: a few hundred megabytes
+CHUNK = 1_000_000  # pairs of arms times dim^3 solved at once: at twice as much the solver waits for ever (see ratios)
 
 
 def ratios(num_arms: int, dim: int, m: int, *, normalization: str, first: int, count: int) -> np.ndarray:
@@ -26,8 +26,9 @@ def ratios(num_arms: int, dim: int, m: int, *, normalization: str, first: int, c
 
     The ratio for another sigma is sigma^2 times it.
     """
-    size = max(1, min(count, CHUNK // (num_arms * (num_arms - 1) // 2)))
-    # One chunk after the other: two threads in XLA's batched linear algebra wait for each other for ever (jax 0.10).
+    # Small chunks, one after the other: XLA splits large batches of linear algebra over its threads, which then wait for
+    # each other for ever (jax 0.10, two cores), even where it is told to use none.
+    size = max(1, min(count, CHUNK // (num_arms * (num_arms - 1) // 2 * dim**3)))
     chunks = [
         _ratios(_features(num_arms, dim, normalization, start, size), m) for start in range(first, first + count, size)
     ]
