@@ -47,7 +47,7 @@ def bench_allocation(quick: bool) -> list[dict[str, Any]]:
 def table(rows: list[dict[str, Any]]) -> str:
     """The rows as text."""
     lines = [
-        f"{'allocation':18s}{'batch':>8s}{'us/problem':>12s}{'gap':>10s}{'compile s':>11s}{'cvxpy us':>10s}{'faster':>9s}"
+        f"{'allocation':18s}{'batch':>8s}{'us each':>12s}{'gap':>10s}{'compile s':>11s}{'cvxpy us':>10s}{'faster':>9s}"
     ]
     for row in rows:
         lines.append(
