@@ -63,7 +63,7 @@ def linear_regret_constant(action_sets: Any, theta: Any, *, mask: Any = None) ->
         return _constant(as_float(action_sets), as_float(theta), jnp.asarray(mask, bool))
     with jax.enable_x64(True):
         found = _constant(as_float(action_sets), as_float(theta), jnp.asarray(mask, bool))
-        return RegretConstant(*map(np.asarray, found))
+        return jax.tree.map(np.asarray, found)
 
 
 @jax.jit
