@@ -1,9 +1,9 @@
 """Lower bounds on regret in linear (contextual) bandits: C log t for each instance, d sqrt(n) for the worst.
 
 Hao, Lattimore, Szepesvari (2019), equations 3.5 and 3.6; Lattimore, Szepesvari (2017): with noise N(0, 1), a policy
-whose regret is o(t^a) on every instance, for every a > 0, has regret C log t or more asymptotically. C is the cost of the
-allocation problem of solvers/allocation.py with f = 2 and the true gaps. Differs: nothing. Contexts' probabilities do
-not enter. The minimax rate is that of Dani, Hayes, Kakade (2008), without its constant.
+whose regret is o(t^a) on every instance, for every a > 0, has regret C log t or more asymptotically. C is the cost of
+the allocation problem of solvers/allocation.py with f = 2 and the true gaps. Contexts' probabilities do not
+enter. The minimax rate is that of Dani, Hayes, Kakade (2008), without its constant.
 """
 
 from typing import Any, NamedTuple

@@ -11,8 +11,8 @@ design of least value, the largest v' A(p)^-1 v. That is `transductive_design` o
 one described there, and so is the certificate.
 
 Why not that function: this one works on many problems side by side, the last axis, where vmap of a factorisation goes
-through LAPACK problem by problem, and directions parallel to the features need one product where that one needs three.
-benchmarks/RESULTS.md has both. From _LARGE arms on the work per arm outweighs that, and it is that function.
+through LAPACK problem by problem, and directions parallel to the features need one product where that one needs three. From
+_LARGE arms on the work per arm outweighs that, and it is that function.
 """
 
 from typing import NamedTuple
@@ -28,6 +28,7 @@ from jaxbandit.types import Array, Scalar
 
 BEST = 1e-12  # a gap up to this is that of a best arm
 _LARGE = 25  # arms
+_CHUNK = 128  # problems at a time
 _TIE = 1e-9  # relative, in float64: structural ties in dimension 1 are real, and go to the lowest index
 
 
@@ -83,7 +84,7 @@ def _over(axes: int, steps: int):
     def solve(*problem: Array) -> Allocation:
         lanes = problem[2].shape
         flat = [x.reshape(*x.shape[: x.ndim - axes], -1) for x in problem]
-        return jax.tree.map(lambda x: x.reshape(*x.shape[:-1], *lanes), _allocate(*flat, steps=steps))
+        return jax.tree.map(lambda x: x.reshape(*x.shape[:-1], *lanes), _in_chunks(*flat, steps=steps))
 
     @solve.def_vmap
     def _(size: int, batched: list[bool], *problem: Array) -> tuple[Allocation, Allocation]:
@@ -95,6 +96,20 @@ def _over(axes: int, steps: int):
         return found, jax.tree.map(lambda _: True, found)
 
     return solve
+
+
+def _in_chunks(*problem: Array, steps: int) -> Allocation:
+    """`_allocate`, a part of the lanes after the other: what it stores then fits the cache."""
+    size = problem[2].shape[0]
+    if size <= _CHUNK:
+        return _allocate(*problem, steps=steps)
+    count = -(-size // _CHUNK)
+    parts = []
+    for x in problem:
+        x = jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, count * _CHUNK - size)], mode="edge")
+        parts.append(jnp.moveaxis(x.reshape(*x.shape[:-1], count, _CHUNK), -2, 0))
+    found = lax.map(lambda part: _allocate(*part, steps=steps), tuple(parts))
+    return jax.tree.map(lambda x: jnp.moveaxis(x, 0, -2).reshape(*x.shape[1:-1], -1)[..., :size], found)
 
 
 def _allocate(features: Array, gaps: Array, level: Array, mask: Array, *, steps: int) -> Allocation:
