@@ -11,8 +11,8 @@ design of least value, the largest v' A(p)^-1 v. That is `transductive_design` o
 one described there, and so is the certificate.
 
 Why not that function: this one works on many problems side by side, the last axis, where vmap of a factorisation goes
-through LAPACK problem by problem, and directions parallel to the features need one product where that one needs three. From
-_LARGE arms on the work per arm outweighs that, and it is that function.
+through LAPACK problem by problem, and directions parallel to the features need one product where that one needs three.
+From _LARGE arms on the work per arm outweighs that, and it is that function.
 """
 
 from typing import NamedTuple
