@@ -28,7 +28,7 @@ def test_optimal_arms_that_span():
 
 @pytest.mark.parametrize(("u", "constant"), [(0.1, 20), (0.2, 10), (0.01, 50)])
 def test_section_5_1(u, constant):
-    # In dimension 1 by hand: the least of gap_y / z_y^2 over y, times 2 max z^2 / gap^2; u = 0.01: 0.01 / 0.05^2 * 25 ...
+    # In dimension 1 by hand: the least of gap_y / z_y^2 over y, times 2 max z^2 / gap^2.
     gaps, rest = np.array([1, u]), np.array([1, 5 * u])
     assert np.isclose(2 * np.max((rest / gaps) ** 2) * np.min(gaps / rest**2), constant, rtol=1e-12)
     for value in linear_regret_constant(section_5_1(u), np.array([1.0, 0])):

@@ -1,9 +1,9 @@
 """Lower bounds on regret in linear (contextual) bandits: C log t for each instance, d sqrt(n) for the worst.
 
-Hao, Lattimore, Szepesvari (2019), equations 3.5 and 3.6; Lattimore, Szepesvari (2017): with noise N(0, 1), a policy whose
-regret is o(t^a) on every instance, for every a > 0, has regret C log t or more asymptotically. C is the cost of the
-allocation problem of solvers/allocation.py with f = 2 and the true gaps. Differs: nothing. Contexts' probabilities do
-not enter. The minimax rate is that of Dani, Hayes, Kakade (2008), without its constant.
+Hao, Lattimore, Szepesvari (2019), equations 3.5 and 3.6; Lattimore, Szepesvari (2017): with noise N(0, 1), a policy
+whose regret is o(t^a) on every instance, for every a > 0, has regret C log t or more asymptotically. C is the cost of
+the allocation problem of solvers/allocation.py with f = 2 and the true gaps. Contexts' probabilities do not
+enter. The minimax rate is that of Dani, Hayes, Kakade (2008), without its constant.
 """
 
 from typing import Any, NamedTuple
@@ -30,7 +30,7 @@ class RegretConstant(NamedTuple):
 
 
 def linear_regret_constant(action_sets: Any, theta: Any, *, mask: Any = None) -> RegretConstant:
-    """Return C: regret over log t is asymptotically C or more. 0 where the optimal arms span: less than log t is enough.
+    """Return C: regret over log t is asymptotically C or more. 0 where the optimal arms span: less is enough.
 
     `regret_lower_bound` of regret.py draws it.
 
@@ -63,7 +63,7 @@ def linear_regret_constant(action_sets: Any, theta: Any, *, mask: Any = None) ->
         return _constant(as_float(action_sets), as_float(theta), jnp.asarray(mask, bool))
     with jax.enable_x64(True):
         found = _constant(as_float(action_sets), as_float(theta), jnp.asarray(mask, bool))
-        return RegretConstant(*map(np.asarray, found))
+        return jax.tree.map(np.asarray, found)
 
 
 @jax.jit

@@ -5,6 +5,7 @@ an arm is the ridge regression of its class's indicator, and the noise is normal
 """
 
 import functools
+import importlib
 from typing import Any, Literal
 
 import numpy as np
@@ -90,7 +91,7 @@ def _instance(dataset: Dataset, num_contexts: int, num_components: int, instance
 def _load(dataset: str) -> tuple[np.ndarray, np.ndarray]:
     """Standardised columns, those that do not vary left out, and labels."""
     try:
-        from sklearn import datasets
+        datasets = importlib.import_module("sklearn.datasets")
     except ImportError as error:
         wanted = f"comes with scikit-learn ({error}): pip install scikit-learn"
         raise ValueError(f"linear_contextual_classes: dataset = {dataset!r} {wanted}") from None

@@ -12,7 +12,7 @@ one described there, and so is the certificate.
 
 Why not that function: this one works on many problems side by side, the last axis, where vmap of a factorisation goes
 through LAPACK problem by problem, and directions parallel to the features need one product where that one needs three.
-benchmarks/RESULTS.md has both. From _LARGE arms on the work per arm outweighs that, and it is that function.
+From _LARGE arms on the work per arm outweighs that, and it is that function.
 """
 
 from typing import NamedTuple
@@ -28,6 +28,7 @@ from jaxbandit.types import Array, Scalar
 
 BEST = 1e-12  # a gap up to this is that of a best arm
 _LARGE = 25  # arms
+_CHUNK = 128  # problems at a time
 _TIE = 1e-9  # relative, in float64: structural ties in dimension 1 are real, and go to the lowest index
 
 
@@ -63,7 +64,8 @@ def allocation(
       gaps: float[N], traced, >= 0. An arm with a gap of 1e-12 or less is best; one at least should be.
       level: traced, > 0, f: the constraint is ||x||^2 <= gap^2 / f.
       mask: bool[N], traced, False for padding.
-      steps: static, >= 1. 22 leave a relative gap below 1e-7 in float64, about 1e-3 in float32.
+      steps: static, >= 1. 22 leave a relative gap below 1e-7 in float64, about 1e-3 in float32. More where lengths and
+        gaps both spread over six orders of magnitude: there the bound tells (4e-3 was seen).
 
     Returns:
       Allocation. Pulls that the optimum does not need are exactly 0. Where it is not unique: in dimension 1 the lowest
@@ -82,7 +84,7 @@ def _over(axes: int, steps: int):
     def solve(*problem: Array) -> Allocation:
         lanes = problem[2].shape
         flat = [x.reshape(*x.shape[: x.ndim - axes], -1) for x in problem]
-        return jax.tree.map(lambda x: x.reshape(*x.shape[:-1], *lanes), _allocate(*flat, steps=steps))
+        return jax.tree.map(lambda x: x.reshape(*x.shape[:-1], *lanes), _in_chunks(*flat, steps=steps))
 
     @solve.def_vmap
     def _(size: int, batched: list[bool], *problem: Array) -> tuple[Allocation, Allocation]:
@@ -94,6 +96,20 @@ def _over(axes: int, steps: int):
         return found, jax.tree.map(lambda _: True, found)
 
     return solve
+
+
+def _in_chunks(*problem: Array, steps: int) -> Allocation:
+    """`_allocate`, a part of the lanes after the other: what it stores then fits the cache."""
+    size = problem[2].shape[0]
+    if size <= _CHUNK:
+        return _allocate(*problem, steps=steps)
+    count = -(-size // _CHUNK)
+    parts = []
+    for x in problem:
+        x = jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, count * _CHUNK - size)], mode="edge")
+        parts.append(jnp.moveaxis(x.reshape(*x.shape[:-1], count, _CHUNK), -2, 0))
+    found = lax.map(lambda part: _allocate(*part, steps=steps), tuple(parts))
+    return jax.tree.map(lambda x: jnp.moveaxis(x, 0, -2).reshape(*x.shape[1:-1], -1)[..., :size], found)
 
 
 def _allocate(features: Array, gaps: Array, level: Array, mask: Array, *, steps: int) -> Allocation:
@@ -152,7 +168,11 @@ def _line(scaled: Array, ratios: Array, counts: Array) -> tuple[Array, Array, Ar
     chosen = _first(counts & (squares >= (most * (1 - slack))[None]))
     hardest = jnp.max(ratios * squares, 0)
     one = jnp.sum(jnp.where(chosen, squares, 0.0), 0)
-    return chosen.astype(squares.dtype), hardest / jnp.where(one > 0, one, 1.0), hardest / jnp.where(most > 0, most, 1.0)
+    return (
+        chosen.astype(squares.dtype),
+        hardest / jnp.where(one > 0, one, 1.0),
+        hardest / jnp.where(most > 0, most, 1.0),
+    )
 
 
 def _design(features: Array, ratios: Array, counts: Array, steps: int) -> tuple[Array, Array, Array]:
@@ -162,9 +182,13 @@ def _design(features: Array, ratios: Array, counts: Array, steps: int) -> tuple[
         directions = features * jnp.sqrt(ratios)[None]
 
         def one(x: Array, y: Array, mask: Array) -> tuple[Array, Array, Array]:
-            return transductive_design(x.T, y.T, mask=mask, steps=steps)
+            found = transductive_design(x.T, y.T, mask=mask, steps=steps)
+            weights = jnp.where(mask, found.weights, 0.0)  # of arms that are 0 here, and help nobody
+            total = jnp.sum(weights)
+            value = found.value * total
+            return weights / total, value, jnp.minimum(found.bound, value)
 
-        return tuple(jax.vmap(one, -1, -1)(features, directions, counts))
+        return jax.vmap(one, -1, -1)(features, directions, counts)
 
     axes = jnp.any(features != 0, 1)
     outside = _diagonal(jnp.where(axes, 0.0, 1.0).astype(features.dtype))
