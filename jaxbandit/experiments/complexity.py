@@ -26,8 +26,8 @@ def ratios(num_arms: int, dim: int, m: int, *, normalization: str, first: int, c
 
     The ratio for another sigma is sigma^2 times it.
     """
-    # Small chunks, one after the other: XLA splits large batches of linear algebra over its threads, which then wait for
-    # each other for ever (jax 0.10, two cores), even where it is told to use none.
+    # Small chunks, one after the other: XLA splits large batches of linear algebra over its threads, which then wait
+    # for each other for ever (jax 0.10, two cores), even where it is told to use none.
     size = max(1, min(count, CHUNK // (num_arms * (num_arms - 1) // 2 * dim**3)))
     chunks = [
         _ratios(_features(num_arms, dim, normalization, start, size), m) for start in range(first, first + count, size)
