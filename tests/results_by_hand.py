@@ -25,6 +25,8 @@ def record(rows: Any, checkpoints: Any = (1, 10, 100), **changes: Any) -> Record
         "variance": double.var(axis=0, ddof=1) if runs > 1 else np.full(regret.shape[1], np.nan),
         "pulls": np.arange(3 * runs, dtype=np.int32).reshape(runs, 3),
         "pulls_mean": np.arange(3 * runs).reshape(runs, 3).mean(axis=0),
+        "kinds": None,
+        "kinds_mean": None,
         "recommendation": np.full(runs, 2, np.int32),
         "outcome": np.zeros(runs, np.int8),
         "compile_seconds": 0.5,
