@@ -8,9 +8,10 @@ CLOSE = 1e-4  # draws so close on the logit scale are a tie: the library's are n
 
 
 def draw(word, a, b):
-    """Inversion at a level of 31 bits, the word's last bit says on which side of 1/2; logit of the draw."""
-    tail = ((int(word) >> 1) + 0.5) / 2**32
-    return logit(beta.ppf(tail, a, b)) if word & 1 else -logit(beta.ppf(tail, b, a))
+    """Inversion at a level of 31 bits, the word's sign says on which side of 1/2; logit of the draw."""
+    centred = int(np.uint32(word).astype(np.int32)) + 0.5
+    tail = abs(centred) / 2**32
+    return logit(beta.ppf(tail, a, b)) if centred < 0 else -logit(beta.ppf(tail, b, a))
 
 
 def play(rewards, noise, prior_alpha=1.0, prior_beta=1.0, ties=None):
