@@ -70,10 +70,20 @@ def round_rows(sets: ActionSets, context: Array | None) -> Array:
     return as_float(sets.features[0]) if _single(sets) else _of_context(as_float(sets.features), context)
 
 
+def all_rows(sets: ActionSets) -> Array:
+    """Features of all arms, float[size, dim]."""
+    return as_float(sets.features).reshape(sets.size, sets.dim)
+
+
 def row(sets: ActionSets, context: Array | None, action: Array) -> Array:
     """Features of an arm of the round's set, float[dim]."""
-    table = as_float(sets.features).reshape(sets.size, sets.dim)
-    return lax.dynamic_index_in_dim(table, flat_index(sets, context, action), 0, keepdims=False)
+    return lax.dynamic_index_in_dim(all_rows(sets), flat_index(sets, context, action), 0, keepdims=False)
+
+
+def in_set(sets: ActionSets, context: Array | None, flat: Array) -> Array:
+    """The entries of a flat vector that belong to the round's set, [num_arms]."""
+    table = flat.reshape(sets.features.shape[:2])
+    return table[0] if _single(sets) else _of_context(table, context)
 
 
 def flat_index(sets: ActionSets, context: Array | None, action: Array) -> Array:
@@ -81,21 +91,24 @@ def flat_index(sets: ActionSets, context: Array | None, action: Array) -> Array:
     return action if _single(sets) else context * sets.features.shape[1] + action
 
 
-def best_of_set(sets: ActionSets, context: Array | None, scores: Array) -> Array:
-    """Lowest arm of the round's set whose score, of float[num_arms], is the largest up to TIE, int32[]."""
+def best_of_set(sets: ActionSets, context: Array | None, scores: Array, tie: float = TIE) -> Array:
+    """Lowest arm of the round's set whose score, of float[num_arms], is the largest up to tie, int32[]."""
     real = _real(sets, context)
     scores = scores if real is None else jnp.where(real, scores, -jnp.inf)
     scores = lax.optimization_barrier(scores)  # stored once, not computed again by the second pass
     largest = jnp.max(scores)
     arms = jnp.arange(scores.shape[0], dtype=jnp.int32)
-    return jnp.min(jnp.where(scores >= largest - TIE * jnp.abs(largest), arms, scores.shape[0] - 1))
+    return jnp.min(jnp.where(scores >= largest - tie * jnp.abs(largest), arms, scores.shape[0] - 1))
 
 
 def init_start(sets: ActionSets) -> Start:
     """No pulls yet."""
-    if _single(sets):
-        return Start(_spanning_order(sets), None, None)
-    rows = as_float(sets.features).reshape(sets.size, sets.dim)
+    return Start(_spanning_order(sets), None, None) if _single(sets) else init_vector_pulls(sets)
+
+
+def init_vector_pulls(sets: ActionSets) -> Start:
+    """No pulls yet of any feature vector."""
+    rows = all_rows(sets)
     owners = jnp.argmax(jnp.all(rows[:, None] == rows[None], axis=2), axis=1).astype(jnp.int32)
     return Start(None, owners, jnp.zeros(sets.size, jnp.int32))
 
@@ -126,8 +139,7 @@ def with_start(
         return jnp.where(round <= sets.dim, as_float(arms == first), scores)
     outside, real = recursive_least_squares.residuals(estimate, round_rows(sets, context)) > 0, _real(sets, context)
     outside = outside if real is None else outside & real
-    of_set = _of_context(start.pulls.reshape(sets.features.shape[:2]), context)
-    begin = jnp.where(jnp.any(outside), as_float(outside), -as_float(of_set))
+    begin = jnp.where(jnp.any(outside), as_float(outside), -as_float(in_set(sets, context, start.pulls)))
     return jnp.where(estimate.rank < sets.dim, begin, scores)
 
 

@@ -6,22 +6,15 @@ Vectors over all arms of all contexts are flat, as in action_sets.py. Arms with 
 from typing import Any
 
 import jax.numpy as jnp
-from jax import lax
 
 from jaxbandit.algorithms.regret import action_sets
 from jaxbandit.algorithms.regret.action_sets import TIE, ActionSets, Start
 from jaxbandit.estimators import recursive_least_squares as estimator
 from jaxbandit.numerics import as_float, get_at, set_at
-from jaxbandit.solvers.allocation import allocation
+from jaxbandit.solvers.allocation import BEST, allocation
 from jaxbandit.types import Array, Scalar
 
-GAP_LEAST = 1e-12  # an arm whose gap is not above counts as a best one
 SHARE_LEAST = 1e-8  # an arm with a smaller share of the cost is not part of the allocation
-
-
-def rows_of(sets: ActionSets) -> Array:
-    """Features of all arms, float[size, dim]."""
-    return as_float(sets.features).reshape(sets.size, sets.dim)
 
 
 def tie() -> float:
@@ -32,27 +25,11 @@ def tie() -> float:
     return max(TIE, 16 * float(jnp.finfo(jnp.result_type(float)).eps))
 
 
-def best_arm(real: Array, scores: Array) -> Array:
-    """Lowest arm, of those that are real, whose score is the largest up to tie(), int32[]."""
-    scores = lax.optimization_barrier(jnp.where(real, scores, -jnp.inf))  # stored once, not computed by each pass
-    largest = jnp.max(scores)
-    arms = jnp.arange(scores.shape[0], dtype=jnp.int32)
-    return jnp.min(jnp.where(scores >= largest - tie() * jnp.abs(largest), arms, scores.shape[0] - 1))
-
-
-def in_set(sets: ActionSets, context: Array | None, flat: Array) -> Array:
-    """The entries of a flat vector that belong to the round's set, [num_arms]."""
-    table = flat.reshape(sets.features.shape[:2])
-    if context is None or table.shape[0] == 1:
-        return table[0]
-    return lax.dynamic_index_in_dim(table, context, 0, keepdims=False)
-
-
 def real_in_set(sets: ActionSets, context: Array | None) -> Array:
     """Which arms of the round's set are not padding, bool[num_arms]."""
     if sets.mask is None:
         return jnp.ones(sets.features.shape[1], bool)
-    return in_set(sets, context, jnp.asarray(sets.mask))
+    return action_sets.in_set(sets, context, jnp.asarray(sets.mask))
 
 
 def init_fields(sets: ActionSets, num_kinds: int) -> dict[str, Any]:
@@ -63,7 +40,8 @@ def init_fields(sets: ActionSets, num_kinds: int) -> dict[str, Any]:
         "estimate": estimator.init(sets.dim),
         "counts": jnp.zeros(sets.size, jnp.int32),
         "start": action_sets.init_start(sets),
-        "shared": _init_shared(sets),
+        # Pulls per feature vector; the start of several sets counts them already.
+        "shared": action_sets.init_vector_pulls(sets) if sets.features.shape[0] == 1 else None,
         "kinds": jnp.zeros(num_kinds, jnp.int32),
         "targets": jnp.zeros(sets.size),
         "solved": zero,
@@ -104,28 +82,19 @@ def vector_pulls(state: Any) -> Start:
     return state.start if state.shared is None else state.shared
 
 
-def _init_shared(sets: ActionSets) -> Start | None:
-    """Pulls per feature vector of one set; the start of several counts them already."""
-    if sets.features.shape[0] > 1:
-        return None
-    rows = rows_of(sets)
-    owners = jnp.argmax(jnp.all(rows[:, None] == rows[None], axis=2), axis=1).astype(jnp.int32)
-    return Start(None, owners, jnp.zeros(sets.size, jnp.int32))
-
-
 def gaps(sets: ActionSets, means: Array) -> Array:
-    """How far each arm is below the best of its context, flat; 0 up to GAP_LEAST and for padding."""
+    """How far each arm is below the best of its context, flat; 0 up to BEST and for padding."""
     table = means.reshape(sets.features.shape[:2])
     real = table if sets.mask is None else jnp.where(sets.mask, table, -jnp.inf)
     below = jnp.max(real, 1, keepdims=True) - table
     below = below if sets.mask is None else jnp.where(sets.mask, below, 0.0)
-    return jnp.where(below > GAP_LEAST, below, 0.0).reshape(-1)
+    return jnp.where(below > BEST, below, 0.0).reshape(-1)
 
 
 def targets(sets: ActionSets, gaps: Array, level: Array) -> Array:
     """The least costly pulls that tell the best arms at this level, flat; 0 for arms of gap 0."""
     mask = None if sets.mask is None else jnp.asarray(sets.mask).reshape(-1)
-    found = allocation(rows_of(sets), gaps, level, mask=mask)
+    found = allocation(action_sets.all_rows(sets), gaps, level, mask=mask)
     pulls = jnp.where(gaps > 0, found.pulls, 0.0)
     return jnp.where(pulls * gaps > SHARE_LEAST * found.cost, pulls, 0.0)
 

@@ -107,7 +107,7 @@ def oam(
         return OamState(**matching.init_fields(sets, len(KINDS)), spanners=spanners)
 
     def gaps(state: OamState) -> Array:
-        return matching.gaps(sets, estimator.means(state.estimate, matching.rows_of(sets)))
+        return matching.gaps(sets, estimator.means(state.estimate, action_sets.all_rows(sets)))
 
     def needs_refresh(state: OamState) -> Array:
         return matching.is_due(state, zeta)
@@ -128,18 +128,18 @@ def oam(
         """Action and kind of the round."""
         rows, real, every = action_sets.round_rows(sets, context), matching.real_in_set(sets, context), gaps(state)
         means, norms = estimator.means(state.estimate, rows), estimator.variances(state.estimate, rows)
-        gap, least, f_n = matching.in_set(sets, context, every), least_gap(every), level(math.log(horizon))
+        gap, least, f_n = action_sets.in_set(sets, context, every), least_gap(every), level(math.log(horizon))
         known = norms * f_n <= jnp.maximum(least, gap) ** 2 * (1 + matching.tie())
         exploit = jnp.all(known | ~real) if exploit_if == "all" else jnp.any(known & real)
 
-        n = as_float(matching.in_set(sets, context, matching.vector_pulls(state).pulls))
+        n = as_float(action_sets.in_set(sets, context, matching.vector_pulls(state).pulls))
         explored = as_float(jnp.sum(state.kinds[FORCED:], dtype=jnp.int32))
-        target = jnp.minimum(matching.in_set(sets, context, state.targets), f_n / least**2)
+        target = jnp.minimum(action_sets.in_set(sets, context, state.targets), f_n / least**2)
         wasted = jnp.all((n >= target * (1 - matching.tie())) | ~real)
         optimism = means + jnp.sqrt(level(2 * jnp.log(explored + 1)) * norms)
         scores, kind = -matching.lag(n, target), jnp.asarray(UNWASTED, jnp.int32)
         if force:
-            few = real if state.spanners is None else real & matching.in_set(sets, context, state.spanners)
+            few = real if state.spanners is None else real & action_sets.in_set(sets, context, state.spanners)
             few = jnp.where(few, n, jnp.inf)
             forced = jnp.min(few) <= forced_below(state, explored)
             scores, kind = jnp.where(forced, -few, scores), jnp.where(forced, FORCED, UNWASTED)
@@ -147,7 +147,7 @@ def oam(
         kind = jnp.where(exploit, EXPLOIT, jnp.where(wasted, WASTED, kind))
         scores = action_sets.with_start(sets, state.start, state.round, state.estimate, context, scores)
         kind = jnp.where(state.estimate.rank < sets.dim, START, kind).astype(jnp.int32)
-        return matching.best_arm(real, scores), kind
+        return action_sets.best_of_set(sets, context, scores, matching.tie()), kind
 
     def select(noise: None, state: OamState, context: Array | None) -> Array:
         return decide(state, context)[0]

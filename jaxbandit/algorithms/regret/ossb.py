@@ -88,7 +88,7 @@ def ossb(
 
     def all_means(state: OssbState) -> Array:
         if state.sums is None:
-            return least_squares.means(state.estimate, matching.rows_of(sets))
+            return least_squares.means(state.estimate, action_sets.all_rows(sets))
         return state.sums / as_float(jnp.maximum(matching.vector_pulls(state).pulls, 1))
 
     def needs_refresh(state: OssbState) -> Array:
@@ -102,7 +102,7 @@ def ossb(
         """Action and kind of the round."""
         real, pulls = matching.real_in_set(sets, context), matching.vector_pulls(state)
         means, n, share = (
-            as_float(matching.in_set(sets, context, x)) for x in (all_means(state), pulls.pulls, state.targets)
+            as_float(action_sets.in_set(sets, context, x)) for x in (all_means(state), pulls.pulls, state.targets)
         )
         target = share * ((1 + as_float(gamma)) * jnp.log(as_float(state.round)))
         exploit = jnp.all((n >= target * (1 - matching.tie())) | ~real)
@@ -115,7 +115,7 @@ def ossb(
         )
         kind = jnp.where(exploit, EXPLOIT, jnp.where(estimates, ESTIMATE, EXPLORE))
         kind = jnp.where(state.estimate.rank < sets.dim, START, kind).astype(jnp.int32)
-        return matching.best_arm(real, scores), kind
+        return action_sets.best_of_set(sets, context, scores, matching.tie()), kind
 
     def select(noise: None, state: OssbState, context: Array | None) -> Array:
         return decide(state, context)[0]
