@@ -34,6 +34,9 @@ FUNCTIONS = {
     "min and multiply": lambda v, s, i: (v.at[i].min(s), v.at[i].multiply(s)),
     "shapes": lambda v, s, i: (v.reshape(2, 2), v[None], jnp.concatenate([v, jnp.ones(1)]), v[1:3], v[::2], v.T),
     "matrix": lambda v, s, i: (v[:, None] * v[None]).sum(1) + jnp.outer(v, v)[i],
+    "row of a matrix": lambda v, s, i: tuple(
+        lax.dynamic_index_in_dim(v[:, None] * jnp.arange(1.0, 4.0)[None], i + j, keepdims=False) for j in (-2, 0, 2)
+    ),
     "dot": lambda v, s, i: (v @ v, jnp.outer(v, v) @ v),
     "sort": lambda v, s, i: (jnp.sort(v * s), jnp.argsort(-v)),
     "cond": lambda v, s, i: lax.cond(i > 1, lambda: v * 2, lambda: v - s),
