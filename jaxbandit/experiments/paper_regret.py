@@ -50,7 +50,9 @@ def cost(content: Mapping[str, Any], longer: Mapping[int, int]) -> list[str]:
             continue
         hours = seconds / played * other * runs * len(content["cells"]) / 3600
         what = f"{hours:.1f} hours" if hours >= 1 else f"{60 * hours:.0f} minutes"
-        lines.append(f"with --horizon {other} these cells play {runs:,} runs each: about {what} here; resumable")
+        lines.append(
+            f"with --horizon {other} these cells play {runs:,} runs each: at most about {what} here, resumable"
+        )
     return lines
 
 

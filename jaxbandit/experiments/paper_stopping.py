@@ -30,7 +30,7 @@ class Figure:
     title: str
     instances: Sequence[str]
     algorithms: Sequence[str]
-    runs: int = 0  # each; 0: those of the figure that it is within
+    runs: int = 0  # each; 0: those of the figure that it is within, or the paper's
     quick: int | Mapping[str, Any] = 0  # in a hurry: runs; or a table of runs, instances and algorithms
     max_rounds: int = 0  # of a run; 0: the paper's
     within: str = ""
@@ -91,7 +91,7 @@ def experiments(
 def experiment(data: Mapping[str, Any], figure: Figure) -> dict[str, Any]:
     """Return the experiment of a figure: of the paper's one its cells and its runs."""
     name = f"{data['name']}-{figure.name}"
-    part = dict(data) | {"name": name, "runs": figure.runs}
+    part = dict(data) | {"name": name, "runs": figure.runs or data["runs"]}
     for key, wanted in (("instance", figure.instances), ("algorithm", figure.algorithms)):
         tables = {table["name"]: table for table in data[key]}
         part[key] = [tables[name] for name in wanted]

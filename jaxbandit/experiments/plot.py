@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from jaxbandit.experiments.result_regret import RegretResult
 
 Bands = Literal["95 %", "standard error"]
+_LONG = {"lower bound": "asymptotic lower bound", "minimax": "d √t, minimax order"}
 LINE_HEIGHT = 0.047  # of the axes: what one label at the curves' end needs
 
 
@@ -62,11 +63,11 @@ def plot(
         if log and bound[-1] <= 0:
             continue
         (line,) = ax.plot(
-            results[0].arrays["checkpoints"], bound, color=INK, linewidth=1.1, linestyle=style, label=name, zorder=1.5
+            results[0].arrays["checkpoints"], bound, color=INK, linewidth=1.1, linestyle=style, zorder=1.5, label=name
         )
         if bound[-1] <= 1.5 * top:  # farther up it would flatten the curves: let it leave the picture
             ax.set_ylim(top=max(ax.get_ylim()[1], 1.05 * bound[-1]))
-            ends.append((float(bound[-1]), f"{name}  {bound[-1]:.1f}", line))
+            ends.append((float(bound[-1]), f"{_LONG[name]}  {bound[-1]:.1f}", line))
     _name_ends(ax, ends)
     return ax
 
@@ -76,7 +77,7 @@ def _bounds(results: Sequence["RegretResult"], minimax: bool) -> list[tuple[str,
     found = []
     bound = next((b for r in results if (b := r.lower_bound()) is not None), None)
     if bound is not None:
-        found.append(("asymptotic lower bound", bound, (0, (6, 3))))
+        found.append(("lower bound", bound, (0, (6, 3))))
     if minimax:
         dim = next((d for r in results if (d := r.truth.get("dim")) is not None), None)
         if dim is None:
@@ -84,7 +85,7 @@ def _bounds(results: Sequence["RegretResult"], minimax: bool) -> list[tuple[str,
         from jaxbandit.bounds.linear_regret import minimax_linear_regret
 
         rate = minimax_linear_regret(dim, results[0].arrays["checkpoints"])
-        found.append(("d √t, the minimax order", rate, (0, (2, 2))))
+        found.append(("minimax", rate, (0, (2, 2))))
     return found
 
 
