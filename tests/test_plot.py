@@ -109,7 +109,7 @@ def test_bands_of_one_standard_error(axes):
     assert band.y1 == pytest.approx(interval.value[-1] + interval.se[-1])
     assert "one standard error" in axes.get_title(loc="left")
     with pytest.raises(ValueError, match='plot: bands = "error", must be one of 95 %, standard error'):
-        plot.plot([one], axes, bands="error")
+        plot.plot([one], axes, bands="error")  # type: ignore
 
 
 def test_minimax_line_on_request(axes):

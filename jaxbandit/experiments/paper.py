@@ -1,9 +1,9 @@
 """Reproduction of a published experiment: run its TOML, then set our numbers and verdicts beside the paper's.
 
 A paper's TOML is an experiment with one more table, [paper]: title, figures (name -> instances), quick
-settings, [[paper.claim]] (see verdict.py), [[paper.untested]], [[paper.published]] and [[paper.cost]]. Where
-runs stop by themselves, the figures are experiments of their own: see paper_stopping.py and published.py; they may
-have instances of their own (paper_data.py), and tables in which nothing is pulled stand beside them (complexity.py).
+settings, [[paper.claim]] (see verdict.py), [[paper.untested]], [[paper.published]] and [[paper.cost]]. Where a figure
+is a table, figures are experiments of their own: see paper_stopping.py and published.py; they may have instances of
+their own (paper_data.py), readings of an algorithm (paper_readings.py) and, beside them, complexity.py's tables.
 """
 
 from collections.abc import Mapping, Sequence
@@ -70,7 +70,7 @@ def reproduce(
       out: directory of the results; default: the target's name in the current directory.
       quick: the paper's quick settings, fewer runs: wider intervals, more claims undecided.
       runs: number of runs instead of the paper's (or quick's).
-      horizon: rounds a run instead of the paper's; of a fixed horizon only.
+      horizon: rounds a run instead of the paper's; of a fixed horizon only. [paper.runs_at] may have its runs.
       data_directory: where recorded data lie that a figure needs; without it such a figure is left out, and said so.
       progress: as for `run_experiment`, like workers and tile.
 
