@@ -9,7 +9,16 @@ from results_by_hand import result
 
 from jaxbandit.algorithms.regret.oam import KINDS
 from jaxbandit.environments.linear_random import describe_linear_random
-from jaxbandit.experiments import paper, paper_readings, paper_regret, paper_stopping, published, source, verdict
+from jaxbandit.experiments import (
+    paper,
+    paper_readings,
+    paper_regret,
+    paper_stopping,
+    published,
+    report,
+    source,
+    verdict,
+)
 from jaxbandit.experiments.measures import Quantity
 from jaxbandit.experiments.result import ResultSet
 from jaxbandit.experiments.spec import parse
@@ -196,11 +205,14 @@ def test_rounds_by_kind():
         (number,) = published.numbers([entry | {"value": value}], results)
         judged = published.judge(number, cell, 0.95)
         assert judged["verdict"] == expected
-        assert f"{share:.4f} ± {errors[3]:.4f} ({value:g}: {expected})" in paper_regret.kinds_table([content], [judged])
+        assert f"{share:.4f} ± {errors[3]:.4f} ({value:g}: {expected})" in report.kinds_table([content], [judged])
+    forced = published.judge(entry | {"value": 0.005, "round": "forced"}, cell, 0.95)  # ours is 0
+    assert forced["verdict"] == "agrees"  # a margin of a share is no fraction of it
     assert published.numbers([entry | {"value": 0, "horizon": 1000}], results) == []  # f_n is that of the horizon
     with pytest.raises(ValueError, match=r"it/a: kind of rounds = 'idle', must be one of start, exploit"):
         published.judge(entry | {"value": 0.5, "round": "idle"}, cell, 0.95)
-    assert paper_regret.kinds_table([_cell(1.0).summary()]) == ""
+    assert report.kinds_table([_cell(1.0).summary()]) == ""
+    assert "rounds by kind" in report.table([cell]) and "rounds by kind" not in report.table([_cell(1.0)])
 
 
 class _Stop(Exception):

@@ -1,4 +1,4 @@
-"""What a reproduction of a fixed horizon shows beside its figures: regret, rounds by kind, and what it would take."""
+"""What a reproduction of a fixed horizon shows beside its figures: regret, and what a longer one would take."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -23,22 +23,6 @@ def regret_table(instance: str, cells: Sequence[Mapping[str, Any]]) -> str:
     return f"{title}\n{align(shown, right=(1, 2, 3))}{foot}"
 
 
-def kinds_table(cells: Sequence[Mapping[str, Any]], published: Sequence[Mapping[str, Any]] = ()) -> str:
-    """Return the rounds by kind of the cells that have kinds as text; "" where none has."""
-    cells = [cell for cell in cells if "rounds_by_kind" in cell]
-    beside = {(e["instance"], e["algorithm"], e.get("round")): e for e in published if e["quantity"] == "kind"}
-    tables = []
-    for names in dict.fromkeys(tuple(cell["rounds_by_kind"]) for cell in cells):
-        rows = [("instance", "algorithm", *names)]
-        for cell in cells:
-            if tuple(cell["rounds_by_kind"]) != names:
-                continue
-            key = cell["instance"], cell["algorithm"]
-            rows.append((*key, *(_share(cell, name, beside.get((*key, name))) for name in names)))
-        tables.append(align(rows, right=range(2, len(names) + 2)))
-    return "\n\n".join(["rounds by kind, their share with one standard error", *tables]) if tables else ""
-
-
 def cost(content: Mapping[str, Any], longer: Mapping[int, int]) -> list[str]:
     """Return, a line each, what the same cells would take at other horizons: `longer`, horizon -> runs."""
     played = sum(cell["run_steps"] for cell in content["cells"])
@@ -54,10 +38,3 @@ def cost(content: Mapping[str, Any], longer: Mapping[int, int]) -> list[str]:
             f"with --horizon {other} these cells play {runs:,} runs each: at most about {what} here, resumable"
         )
     return lines
-
-
-def _share(cell: Mapping[str, Any], name: str, entry: Mapping[str, Any] | None) -> str:
-    share = f"{cell['rounds_by_kind'][name]:.4f}"
-    if "rounds_by_kind_se" in cell:
-        share += f" ± {cell['rounds_by_kind_se'][name]:.4f}"
-    return share if entry is None else f"{share} ({entry['value']:g}: {entry['verdict']})"

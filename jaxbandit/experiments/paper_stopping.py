@@ -17,7 +17,7 @@ from jaxbandit.experiments import files, paper_readings, paper_regret, published
 from jaxbandit.experiments.arguments import BadInput
 from jaxbandit.experiments.plot import Bands
 from jaxbandit.experiments.registry import ENVIRONMENTS
-from jaxbandit.experiments.report import number
+from jaxbandit.experiments.report import kinds_table, number
 from jaxbandit.experiments.result import ResultSet, summary
 from jaxbandit.experiments.tables import align
 
@@ -176,7 +176,7 @@ def table(content: Mapping[str, Any], figure: Mapping[str, Any]) -> str:
     rows = [c for c in rows if c["algorithm"] in figure["algorithms"]]
     if content["kind"] == "simulate":
         parts = [paper_regret.regret_table(i, [c for c in rows if c["instance"] == i]) for i in figure["instances"]]
-        kinds = paper_regret.kinds_table(rows, content["published"])
+        kinds = kinds_table(rows, content["published"])
         return "\n\n".join([figure["title"], *parts, *([kinds] if kinds else [])])
     beside = {(e["instance"], e["algorithm"], e["quantity"], e.get("arm")): e for e in content["published"]}
     lines = _pulls_table(rows, beside) if figure["draw"] == "pulls" else _samples_table(rows, beside)
