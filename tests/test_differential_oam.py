@@ -13,7 +13,7 @@ import pytest
 from reference import oam as reference_oam
 from reference import ossb as reference_ossb
 
-from jaxbandit.algorithms.regret.oam import KINDS, oam
+from jaxbandit.algorithms.regret.oam import KINDS, WASTED, oam
 from jaxbandit.algorithms.regret.ossb import ossb
 from jaxbandit.solvers.allocation import allocation
 
@@ -127,6 +127,43 @@ def test_oam_with_other_arguments(force):
     sets = {"sets": [[0, 1, 2], [1, 2]], "forceable": [[0, 1], [1, 2]]}
     seen = compare("5.2 far", oam, reference_oam.play, **sets, **options)
     assert (KINDS.index("forced") in seen) == force and KINDS.index("wasted") in seen
+
+
+def test_the_level_of_wasted_rounds():
+    """LinUCB's in exploration round s is f_{n,1/s^2}: two arms whose gap lies between what s - 1, s and s + 1 bridge.
+
+    1,000 rounds of regret do not tell s from s - 1: here the index itself decides.
+    """
+    few, many = 4, 10_000
+    algorithm = oam(np.eye(2), horizon=HORIZON)
+
+    def gap_bridged(s):
+        log_n = np.log(HORIZON)
+        level = 2 * (1 + 1 / log_n) * np.log(s**2) + 2 * np.log(2 * log_n)
+        return np.sqrt(level) * (1 / np.sqrt(few) - 1 / np.sqrt(many))
+
+    @jax.jit
+    @jax.vmap
+    def play(s, gap):
+        state = algorithm.init(jax.random.key(0))
+        root = jnp.diag(jnp.array([many, few], float) ** -0.5)
+        estimate = state.estimate._replace(root=root, theta=jnp.array([0.5 + gap, 0.5]), rank=jnp.int32(2))
+        state = state._replace(
+            round=jnp.int32(many),
+            estimate=estimate,
+            shared=state.shared._replace(pulls=jnp.array([many, few], jnp.int32)),
+            kinds=state.kinds.at[WASTED].set(s - 1),
+            targets=jnp.array([jnp.inf, 0.0]),
+        )
+        arm = algorithm.select(None, state, None)
+        return arm, jnp.argmax(algorithm.update(state, None, arm, 0.0).kinds - state.kinds)
+
+    rounds = np.repeat(np.array([2, 3, 10, 100], np.int32), 2)
+    near = np.tile([1 - 1e-6, 1 + 1e-6], 4)
+    with jax.enable_x64(True):
+        arms, kinds = play(rounds, near * gap_bridged(rounds))
+    np.testing.assert_array_equal(arms, np.tile([1, 0], 4))
+    np.testing.assert_array_equal(kinds, WASTED)
 
 
 LEAST, OWN = "least_squares", "arm_means"
