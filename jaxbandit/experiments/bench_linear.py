@@ -1,7 +1,7 @@
 """The part of `jaxbandit bench` on linear contextual bandits: LinUCB and OAM against d, K and M, one beside the other.
 
-Each size is changed alone about K = 20 arms, d = 3 dimensions, M = 2 contexts; features are random on the sphere. Repeats
-of OAM stand between repeats of LinUCB on the same problem, so that their ratio holds when the machine drifts.
+Each size is changed alone about K = 20 arms, d = 3 dimensions and M = 2 contexts; features are random on the sphere.
+Repeats of OAM stand between repeats of LinUCB on the same problem: their ratio holds when the machine drifts.
 """
 
 import statistics
