@@ -130,7 +130,8 @@ def play(
                 tau = {a: min(allocation[m, a], f_n / least**2) for a in arms}
                 dear = False
                 if exploit_if == "optimism":
-                    tau = {a: tau[a] if gaps[m, a] > 0 else 0 for a in arms}
+                    narrow = min(norms[a] for a in arms if gaps[m, a] == 0) * (1 - TIE)
+                    tau = {a: tau[a] if gaps[m, a] > 0 and norms[a] >= narrow else 0 for a in arms}
                     cost = sum(t * gaps[arm] for arm, t in allocation.items() if t < np.inf) / f_n
                     dear = budget is not None and cost * of_width(least**2 / sigma**2) > budget * horizon * least
                 share = epsilon if schedule == "constant" else 1 / max(1.0, np.log(np.log(t)) if t > 1 else 0.0)

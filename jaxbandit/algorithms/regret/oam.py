@@ -75,8 +75,8 @@ def oam(
       exploit_if: "all" arms of the set must pass the test (the algorithm's box and its proof), or "any" (the prose); or
         "optimism", which is in no paper: the index x' theta_hat + ||x|| sqrt(f_{n,delta}), delta = 1 / (n ||x||^2) but
         at most 1, is largest at an estimated best arm. Then wasted rounds pull the arm of the largest index too, and
-        exploration rounds follow T among suboptimal arms alone. Static.
-      budget: of "optimism": T is followed only while its cost, at delta = 1 / (n least gap^2), is at most budget times
+        exploration follows T only among suboptimal arms no narrower, in ||x||, than the best. Static.
+      budget: of "optimism" alone: T is followed while its cost, at delta = 1 / (n least gap^2), is at most budget times
         n times the least gap, else the round is wasted; > 0, traced. None: whatever it costs.
       force: whether there is forced exploration, static.
       spanner: force only the arms of a barycentric spanner of each set (Remark 4.2), static.
@@ -101,8 +101,6 @@ def oam(
     checks.choice(where, "exploit_if", exploit_if, ("all", "any", "optimism"))
     optimistic = exploit_if == "optimism"
     if budget is not None:
-        if not optimistic:
-            raise ValueError(f"{where}: budget is given, must be None unless exploit_if = 'optimism'")
         checks.number(where, "budget", budget, low=0.0, open_low=True)
     checks.number(where, "epsilon", epsilon, low=0.0, high=0.0 if schedule == "paper" else math.inf)
     checks.number(where, "c", c, low=0.0)
@@ -148,7 +146,9 @@ def oam(
         if optimistic:
             optimism = means + jnp.sqrt(level_of_width(norms) * norms)
             exploit = get_at(gap, action_sets.best_of_set(sets, context, optimism, matching.tie())) == 0
-            target = jnp.where(gap > 0, target, 0.0)
+            # T takes the best arms as known; an arm known better than they are is not what is missing.
+            of_best = jnp.min(jnp.where((gap > 0) | ~real, jnp.inf, norms))
+            target = jnp.where((gap > 0) & (norms >= of_best * (1 - matching.tie())), target, 0.0)
         else:
             known = norms * f_n <= jnp.maximum(least, gap) ** 2 * (1 + matching.tie())
             exploit = jnp.all(known | ~real) if exploit_if == "all" else jnp.any(known & real)
@@ -156,7 +156,7 @@ def oam(
 
         n = as_float(action_sets.in_set(sets, context, matching.vector_pulls(state).pulls))
         wasted = jnp.all((n >= target * (1 - matching.tie())) | ~real)
-        if budget is not None:
+        if optimistic and budget is not None:
             cost = jnp.sum(jnp.where(jnp.isinf(state.targets), 0.0, state.targets * every))
             dear = cost * level_of_width(least**2 / as_float(sigma) ** 2) > as_float(budget) * horizon * least * f_n
             wasted = wasted | dear
