@@ -87,7 +87,7 @@ def test_a_sweep_is_one_compilation(contextual, monkeypatch):
 def test_an_interrupted_run_ends_with_the_same_bytes(contextual, tmp_path, monkeypatch):
     """Stopped after its first chunk, allocations and all; the second call takes them from the checkpoint."""
     monkeypatch.setattr("jaxbandit.engine.tiles.FIRST_CHUNK", 64)
-    options = {"horizon": 300, "num_runs": 200, "workers": 1, "checkpoint_dir": tmp_path}
+    options = {"horizon": 300, "num_runs": 200, "tile": 64, "workers": 1, "checkpoint_dir": tmp_path}  # compiled above
 
     def interrupt(steps):
         raise KeyboardInterrupt
@@ -115,10 +115,12 @@ def test_a_phase_diagram_is_one_compilation(monkeypatch):
     monkeypatch.setattr(horizon_engine, "compile", count)
 
     def make(u, c):
-        features = jnp.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]) + jnp.array([[0, 0], [0, 0], [-1, 5]]) * u
+        features = (
+            jnp.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]) + jnp.array([[0.0, 0.0], [0.0, 0.0], [-1.0, 5.0]]) * u
+        )
         return oam(features, horizon=200, c=c), linear(features, np.array([1.0, 0.0]))
 
-    us, cs = [0.01, 0.1, 0.5, 0.1], [1.0, 1.0, 1.0, 0.1]
+    us, cs = [0.01, 0.1, 0.5, 0.5], [1.0, 1.0, 1.0, 0.0]
     found = sweep(make, None, {"u": us, "c": cs}, horizon=200, num_runs=64)
     assert compiled == ["start", "advance", "finish"]
     for u, result in zip(us, found, strict=True):
