@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from jaxbandit.algorithms.regret.lin_ucb import lin_ucb
     from jaxbandit.algorithms.regret.moss import moss
     from jaxbandit.algorithms.regret.oam import oam
+    from jaxbandit.algorithms.regret.oam_practical import oam_practical
     from jaxbandit.algorithms.regret.ossb import ossb
     from jaxbandit.algorithms.regret.thompson import thompson
     from jaxbandit.algorithms.regret.ucb import ucb, ucb1
@@ -112,6 +113,7 @@ __all__ = [
     "no_context",
     "none",
     "oam",
+    "oam_practical",
     "ossb",
     "r6a",
     "r6a_like",
@@ -183,6 +185,7 @@ _HOME = {
     "m_lingape": "algorithms.exploration.presets",
     "moss": "algorithms.regret.moss",
     "oam": "algorithms.regret.oam",
+    "oam_practical": "algorithms.regret.oam_practical",
     "ossb": "algorithms.regret.ossb",
     "never": "base",
     "no_context": "base",

@@ -167,7 +167,12 @@ ALGORITHMS: Mapping[str, Entry] = _named(
     _linear(
         "oam",
         "optimal allocation matching, Hao et al. 2020",
-        *("horizon", "epsilon", "schedule", "exploit_if", "force", "spanner", "c", "zeta", "sigma"),
+        *("horizon", "epsilon", "schedule", "exploit_if", "budget", "force", "spanner", "c", "zeta", "sigma"),
+    ),
+    _linear(
+        "oam_practical",
+        "OAM that explores when optimism does, at a level for the horizon",
+        *("horizon", "c", "budget", "zeta", "sigma"),
     ),
     _linear(
         "ossb",
