@@ -323,7 +323,11 @@ def matmul_precision():
     jax.config.update("jax_default_matmul_precision", None)
 
 
-@pytest.mark.parametrize("name", BROKEN)
+# Blocks are looked at last, after four other compilations: one of these toys is enough for the quick tier.
+BLOCKS = [name for name, (_, prop, _) in BROKEN.items() if prop == "blocks"]
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n in BLOCKS[1:] else n for n in BROKEN])
 def test_broken_toy_is_named(name, matmul_precision):
     make, prop, words = BROKEN[name]
     with pytest.raises(CheckFailed) as caught:

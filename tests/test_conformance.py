@@ -11,7 +11,13 @@ from jaxbandit.experiments.registry import ALGORITHMS
 # A row a traced hyperparameter: values to try, the first as the base. A new name without a row fails its algorithm.
 # Of different lengths, and with different weights in designs: where arms tie, the last bit may decide, which
 # the layout of the batch may change.
-FEATURES = np.array([[1.0, 0.1], [-0.5, 0.9], [-0.4, -1.0], [0.7, 0.5], [0.3, -0.2]])
+TURNS, LENGTHS = np.linspace(0, 60, 75), np.linspace(0.5, 1, 75)
+FEATURES = np.vstack(
+    [
+        [[1.0, 0.1], [-0.5, 0.9], [-0.4, -1.0], [0.7, 0.5], [0.3, -0.2]],
+        (LENGTHS * [np.cos(TURNS), np.sin(TURNS)]).T,
+    ]
+)
 VALUES = {
     "budget": [0.5, 2.0],
     "alpha": [0.1, 0.5],
@@ -19,7 +25,7 @@ VALUES = {
     "delta": [0.05, 0.5],
     "eps": [0.01, 0.3],
     "epsilon": [0.1, 0.0, 1.0],
-    "features": [FEATURES, FEATURES[::-1]],
+    "features": [FEATURES, np.roll(FEATURES[::-1], 5, axis=0)],
     "gamma": [0.0, 0.5],
     "grid": [1.001, 1.5],
     "prior_alpha": [1.0, 0.5],
@@ -61,39 +67,33 @@ def factory_of(name, **static):
     return lambda k, *, features, **hyper: factory(features[:k], **hyper)
 
 
-def check(name, num_arms, **static):
+def check(name, arms, **static):
     traced = {p.name: VALUES[p.name] for p in ALGORITHMS[name].parameters().values() if p.traced}
-    check_algorithm(factory_of(name, **static), num_arms, traced=traced)
+    check_algorithm(factory_of(name, **static), arms, traced=traced, rounds=max(60, 2 * arms[-1] + 1))
 
 
-REGRET = [name for name, entry in ALGORITHMS.items() if entry.kind == "simulate"]
 # States of each kind: vectors, a tick, rows of atoms, laws, a matrix.
 MANY_ARMS = ("ucb1", "dmed", "kl_ucb_empirical", "thompson", "lin_ucb")
 SOLVERS = ("oam", "oam_practical", "ossb")  # of an allocation: long to compile
-QUICK = (*(name for name in REGRET if name not in SOLVERS), "lingape")  # one that stops: they are compiled for longer
+QUICK = ("ucb1", "moss", "epsilon_greedy", "lin_ucb", "lingape")  # the others are compiled for longer
+
+
+def arms_of(name):
+    """Numbers of arms; each is compiled by itself."""
+    entry = ALGORITHMS[name]
+    if entry.kind != "simulate" or name in SOLVERS:
+        return (3,)
+    few = 2 if "features" in entry.arguments else 1  # one arm alone does not span, and leaves no choice
+    # Above batching.SELECT_LIMIT the engine writes the pulled arm by a scatter.
+    return (few, 3, 80) if name in MANY_ARMS else (few, 3)
 
 
 @pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in ALGORITHMS])
 def test_conforms(name):
-    check(name, 3)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in REGRET if name not in SOLVERS])
-def test_conforms_with_few_arms_and_with_many(name):
-    # Above batching.SELECT_LIMIT the engine writes the pulled arm by a scatter.
-    many = name in MANY_ARMS
-    if "features" in ALGORITHMS[name].arguments:
-        angles = np.linspace(0, 3, 80)  # one arm alone does not span, and leaves no choice
-        features = np.stack([np.cos(angles), np.sin(angles)], axis=1)
-        check_algorithm(factory_of(name), (2, 80) if many else 2, rounds=200, traced={"features": [features]})
-        return
-    check(name, (1, 2))
-    if many:
-        check_algorithm(factory_of(name), 80, rounds=200)
+    check(name, arms_of(name))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "static"), STATIC)
 def test_conforms_with_other_static_arguments(name, static):
-    check(name, 3, **static)
+    check(name, (3,), **static)

@@ -47,6 +47,7 @@ def same_words_and_numbers(got: str, shown: str) -> None:
     assert ours == pytest.approx(theirs, rel=NUMBERS_AGREE)
 
 
+@pytest.mark.slow
 def test_readme_code_prints_what_it_shows(tmp_path, monkeypatch):
     import matplotlib
 

@@ -3,7 +3,6 @@
 import os
 import random
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from lives import Lives
 
 from jaxbandit.engine import horizon as engine
 from jaxbandit.experiments import result as results_module
@@ -212,6 +212,16 @@ def test_a_full_disk_keeps_what_is_finished(tmp_path, whole, monkeypatch):
     assert content(run.run_experiment(experiment(), out, progress=False)) == whole
 
 
+COMMAND_LINE = """
+    import matplotlib.pyplot, tomli_w, tyro  # what commands import when they are called
+    from jaxbandit import cli
+    from jaxbandit.experiments import commands, figures, run, truth
+
+    def main(*words):
+        assert cli.main(list(words)) == 0
+"""
+
+
 @pytest.mark.slow
 def test_killed_at_ten_random_instants(tmp_path):
     """kill -9, the same command again, ten times over: the bytes are those of a run left alone."""
@@ -219,27 +229,25 @@ def test_killed_at_ten_random_instants(tmp_path):
     file.write_text(TEXT.replace("300", "3000").replace("runs = 48", "runs = 64"), encoding="utf-8")
 
     def command(out):
-        return [sys.executable, "-m", "jaxbandit", "run", str(file), "--out", str(out)]
+        return ["run", str(file), "--out", str(out)]
 
     calm, rough = tmp_path / "calm", tmp_path / "rough"
-    begun = time.monotonic()
-    subprocess.run(command(calm), check=True, capture_output=True)
-    length = time.monotonic() - begun
     chance, killed = random.Random(0), 0
-    while killed < 10:
+    with Lives(COMMAND_LINE) as lives:
         begun = time.monotonic()
-        process = subprocess.Popen(command(rough), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            assert process.wait(timeout=chance.uniform(0.2, 0.95) * length) == 0
-        except subprocess.TimeoutExpired:
-            os.kill(process.pid, signal.SIGKILL)
-            process.wait()
-            killed += 1
-            continue
-        length = min(length, time.monotonic() - begun)
-        assert_same(calm, rough)  # it finished: begin anew, so that the next kill meets a run
-        shutil.rmtree(rough)
-    subprocess.run(command(rough), check=True, capture_output=True)
+        lives.begin(*command(calm))
+        assert lives.ended(300)
+        length = time.monotonic() - begun
+        while killed < 10:
+            begun = time.monotonic()
+            lives.begin(*command(rough))
+            if not lives.ended(chance.uniform(0.1, 0.95) * length):
+                killed += lives.kill()
+                continue
+            length = min(length, time.monotonic() - begun)
+            assert_same(calm, rough)  # it finished: begin anew, so that the next kill meets a run
+            shutil.rmtree(rough)
+    subprocess.run([sys.executable, "-m", "jaxbandit", *command(rough)], check=True, capture_output=True)
     assert_same(calm, rough)
 
 
