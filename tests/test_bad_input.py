@@ -203,6 +203,18 @@ BAD_CONTEXTUAL = {
         "instance[0].action_sets has one arm a set",
         "must have at least 2",
     ),
+    "features given for one context of two": (
+        'type = "oam"',
+        'type = "oam"\nfeatures = [[1.0, 0.0], [0.0, 1.0]]',
+        "algorithm[0].features has 2 rows, must have 2 x 2",
+        "one a context and an arm",
+    ),
+    "features given for other contexts": (
+        'type = "oam"',
+        'type = "oam"\nfeatures = [[[1.0, 0.0], [0.0, 1.0]]]',
+        "algorithm[0].features has 1 x 2 rows, must have 2 x 2",
+        "one a context and an arm",
+    ),
 }
 
 BAD_ARGUMENTS = {

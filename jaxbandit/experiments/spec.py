@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from jaxbandit.experiments import arguments, source
 from jaxbandit.experiments.arguments import nearest, refuse, wrong
 from jaxbandit.experiments.registry import ALGORITHMS, ENVIRONMENTS, KNOWABLE, PROBLEM_DATA, Entry
@@ -257,9 +259,14 @@ def _complete(where: str, entry: Entry, given: Mapping[str, Any], instance: Inst
 
 def _one_row_an_arm(where: str, cell: Cell) -> None:
     features = cell.params.get("features")
-    if features is not None and len(features) != cell.instance.num_arms:
-        wanted = f"must have {cell.instance.num_arms}, one an arm of instance {cell.instance.name}"
-        refuse(f"{where}.features", f" has {len(features)} rows, {wanted}")
+    if features is None:
+        return
+    rows, own = np.shape(features)[:-1], np.shape(cell.instance.known.get("features", ()))[:-1]
+    wanted = own or (cell.instance.num_arms,)
+    if rows != wanted and (1, *rows) != wanted:  # the one set of an instance may stand without its axis
+        each = "one a context and an arm" if len(wanted) > 1 else "one an arm"
+        got, must = (" x ".join(map(str, shape)) or "0" for shape in (rows, wanted))
+        refuse(f"{where}.features", f" has {got} rows, must have {must}, {each} of instance {cell.instance.name}")
 
 
 def _instance(where: str, table: Mapping[str, Any], base: Path) -> InstanceSpec:
