@@ -1,0 +1,79 @@
+"""How good a set is for max x' W x over the sets of k: certified upper bounds, and the ratio that Theorem 1 grants.
+
+Kuroki, Xu, Miyauchi, Honda, Sugiyama (2019), Theorem 1.
+
+The ratio of peeling in Theorem 1. Let the edge weights be non-negative with sum w(V), the densest set have w*, and S
+be what peeling leaves. Removing the vertex of least degree out of m keeps a part (m - 2) / m of the weight or more, so
+that from m vertices on it ends with k (k - 1) / (m (m - 1)) of what they have. (a) From m = n on:
+w(S) >= k (k - 1) / (n (n - 1)) w*. (b) Take any d. If some stage has all degrees at least d, its weight is m d / 2 or
+more, and w(S) >= c d with c = k (k - 1) / (2 (n - 1)). If none has, the members of the densest set that are removed, at
+most r = min(k, n - k), take d each with them, and w(S) >= w* - r d. With d = w* / (r + c) both are c / (r + c) w*.
+Asahiro et al. (2000) have the same to leading order, with constants left open.
+"""
+
+from typing import Literal
+
+import jax.numpy as jnp
+from jax import lax
+
+from jaxbandit import checks
+from jaxbandit.numerics import as_float
+from jaxbandit.solvers.densest import quadratic
+from jaxbandit.types import Array, Scalar
+
+AlphaMode = Literal["certified", "fixed", "theorem"]
+
+
+def upper_bound(weights: Array, k: int) -> Array:
+    """Return a number float[] that x' W x exceeds for no set of k, up to rounding.
+
+    Args:
+      weights: float[n, n], traced, symmetric; it need not be positive definite.
+      k: static, in [1, n].
+    """
+    size = weights.shape[0]
+    checks.integer("upper_bound", "k", k, 1, size)
+    others = jnp.where(jnp.eye(size, dtype=bool), -jnp.inf, weights)
+    rows = jnp.diagonal(weights) + jnp.sum(lax.top_k(others, k - 1)[0], -1)
+    return jnp.sum(lax.top_k(rows, k)[0])
+
+
+def peeling_ratio(size: int, k: int) -> float:
+    """Return a lower bound of peeling's weight over the largest, for non-negative edge weights and k >= 2."""
+    kept = k * (k - 1) / (2 * (size - 1))
+    return max(2 * kept / size, kept / (min(k, size - k) + kept))
+
+
+def theorem_ratio(weights: Array, k: int) -> Array:
+    """Return Theorem 1's lower bound float[] of peeling's x' W x over the largest.
+
+    Args:
+      weights: float[n, n], traced, positive definite.
+      k: static, in [2, n].
+    """
+    checks.integer("theorem_ratio", "k", k, 2, weights.shape[0])
+    spectrum = jnp.linalg.eigvalsh(weights)  # ascending
+    return peeling_ratio(weights.shape[0], k) / (k - 1) * jnp.maximum(spectrum[0], 0.0) / spectrum[-1]
+
+
+def alpha(weights: Array, members: Array, k: int, *, mode: AlphaMode = "certified", fixed: Scalar = 0.9) -> Array:
+    """Return alpha float[] in (0, 1], with ||x_members|| >= alpha max ||x||, the norms those of W over sets of k.
+
+    Args:
+      weights: float[n, n], traced, positive definite.
+      members: bool[n], traced, what peeling gave.
+      k: static, in [1, n - 1]; 2 or more in mode "theorem".
+      mode: static. "certified": by `upper_bound` on this very matrix; "theorem": by Theorem 1; "fixed": `fixed`,
+        which bounds nothing.
+      fixed: traced, in (0, 1].
+
+    Raises:
+      ValueError: an argument out of range.
+    """
+    checks.choice("alpha", "mode", mode, ("certified", "fixed", "theorem"))
+    checks.number("alpha", "fixed", fixed, low=0.0, high=1.0, open_low=True)
+    if mode == "fixed":
+        return as_float(fixed)
+    if mode == "theorem":
+        return jnp.sqrt(theorem_ratio(weights, k))
+    return jnp.sqrt(jnp.minimum(quadratic(weights, members) / upper_bound(weights, k), 1.0))
