@@ -65,6 +65,21 @@ def full_bandit(
     return from_members(means, k, _GAUSSIAN if noise == "gaussian" else blocks, sigma)
 
 
+def describe_full_bandit(
+    means: Array,
+    k: int,
+    *,
+    noise: Literal["gaussian", "bernoulli"] = "gaussian",
+    sigma: Scalar = 1.0,
+    blocks: Literal["exact", "normal"] = "exact",
+) -> dict[str, Any]:
+    """Return what an algorithm may know of `full_bandit`: k, and sigma, the scale of a pull's noise.
+
+    That of Bernoulli members is k, as the paper takes it: a bound of the noise of k members within [-1, 1] each.
+    """
+    return {"k": k, "sigma": sigma if noise == "gaussian" else float(k)}
+
+
 _GAUSSIAN = "gaussian"
 
 

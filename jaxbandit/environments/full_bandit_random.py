@@ -45,6 +45,13 @@ def full_bandit_random(
     return full_bandit(means[order], k, sigma=sigma)
 
 
+def describe_full_bandit_random(
+    num_arms: int, k: int, gap: Scalar, *, instance_seed: int = 0, sigma: Scalar = 1.0
+) -> dict[str, Any]:
+    """Return what an algorithm may know of `full_bandit_random`: k and sigma."""
+    return {"k": k, "sigma": sigma}
+
+
 def _concatenate(top: np.ndarray, rest: Any) -> Any:
     if isinstance(rest, np.ndarray):
         return np.concatenate([top, rest])

@@ -29,7 +29,7 @@ class SuperArmState(NamedTuple):
     response: Array  # float[n], mean over the pulls of r chi: of each arm, what its super-arms paid
     look: Array  # int32[], the number of pulls at which the stopping rule is looked at next
     design: PyTree  # what the rule needs of the allocation alone; None where it is computed at each look
-    key: Key | None  # of a rule that draws
+    words: Array | None  # uint32[2], a key of the run, for a rule that draws
 
 
 class Look(NamedTuple):
@@ -84,7 +84,13 @@ def static_super_arms(where: str, arms: SuperArms, rule: Rule, grid: Scalar, sch
     def init(key: Key) -> SuperArmState:
         design = None if afresh else rule.prepare(as_float(arms.inverse))
         zero = jnp.zeros((), jnp.int32)
-        return SuperArmState(zero, jnp.zeros(num_arms), zero + first, design, key if rule.draws else None)
+        return SuperArmState(
+            zero,
+            jnp.zeros(num_arms),
+            zero + first,
+            design,
+            jax.random.bits(key, (2,), jnp.uint32) if rule.draws else None,
+        )
 
     def pulled(rounds: Array) -> Array:
         """Pulls of each listed set, int32[m], after so many rounds."""
@@ -144,7 +150,9 @@ def static_super_arms(where: str, arms: SuperArms, rule: Rule, grid: Scalar, sch
 
     def stop(state: SuperArmState) -> Array:
         matrix = inverse(state.rounds)
-        key = jax.random.fold_in(state.key, state.rounds) if rule.draws else None
+        key = None
+        if rule.draws:
+            key = jax.random.fold_in(jax.random.wrap_key_data(state.words, impl="threefry2x32"), state.rounds)
         design = rule.prepare(matrix) if afresh else state.design
         rounds = as_float(jnp.maximum(state.rounds, 1))
         return (state.rounds >= state.look) & rule.stop(Look(rounds, estimate(state), matrix, design, key))

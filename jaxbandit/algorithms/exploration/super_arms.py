@@ -183,7 +183,7 @@ def _spanning(where: str, sets: np.ndarray) -> None:
         raise ValueError(
             f"{where}: the support's {len(sets)} super-arms span {rank} of {num_arms} dimensions, must span all: else "
             "some arms cannot be told apart (disjoint blocks never can, nor windows in a circle where k and num_arms "
-            "have a common divisor); add sets, or take support = \"random\""
+            'have a common divisor); add sets, or take support = "random"'
         )
 
 
