@@ -56,7 +56,7 @@ class Algorithm(NamedTuple):
     refresh: Callable[[State], State] | None = None
 
     # Blocks of pulls fixed in advance: in place of noise, select and update where the engine may step so.
-    # int32[num_arms], pulls of each arm before it looks again, sum >= 1; SetPulls where actions are sets, bool[num_arms]
+    # int32[num_arms], pulls of each arm before it looks again, sum >= 1; or SetPulls, where actions are sets.
     block: Callable[[State], Any] | None = None
     update_block: Callable[[State, Any, Array], State] | None = None  # the same pulls; float[num_arms], reward sums
 

@@ -92,12 +92,12 @@ def describe_crowd(
     k: int | None = None,
     blocks: Literal["exact", "normal"] = "exact",
 ) -> dict[str, Any]:
-    """Return what an algorithm may know of `crowd`: with full feedback k and sigma = k; with single feedback nothing."""
+    """Return what an algorithm may know of `crowd`: k and sigma = k with full feedback, else nothing."""
     k = _team(feedback, k)
     return {} if k is None else {"k": k, "sigma": float(k)}
 
 
-def _means(dataset: str) -> np.ndarray:
+def _means(dataset: str) -> Any:
     name = dataset.lower() if isinstance(dataset, str) else dataset
     checks.choice("crowd", "dataset", name, (*_CORRECT, *_ALIASES))
     tasks, correct = _CORRECT[_ALIASES.get(name, name)]

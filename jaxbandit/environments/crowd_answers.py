@@ -32,8 +32,9 @@ def crowd_answers(path: str, *, k: int = 10, blocks: Literal["exact", "normal"] 
         slow. "normal": of the same mean and variance; right in the limit of many pulls.
 
     Returns:
-      An Environment with actions bool[num_arms], k of them True, and rewards float[], as `full_bandit`. Its noise is the
-      task, int32[], as of `table`; a block's is a key. Its super-arms must be listed: a support of "random" or "given".
+      An Environment with actions bool[num_arms], k of them True, and rewards float[], as `full_bandit`. Its noise is
+      the task, int32[], as of `table`; a block's is a key. Its super-arms must be listed: a support of "random" or
+      "given".
 
     Raises:
       ValueError: the files cannot be read or do not fit together, or k is out of range.
@@ -44,7 +45,7 @@ def crowd_answers(path: str, *, k: int = 10, blocks: Literal["exact", "normal"] 
     k = checks.integer(where, "k", k, 1, num_arms - 1)
     checks.choice(where, "blocks", blocks, ("exact", "normal"))
     apart = right - right.mean(axis=0)
-    covariance = apart.T @ apart / num_tasks
+    covariance: Any = apart.T @ apart / num_tasks
 
     def noise(key: Key) -> Array:
         return jax.random.randint(key, (), 0, num_tasks, jnp.int32)
@@ -82,7 +83,7 @@ def describe_crowd_answers(path: str, *, k: int = 10, blocks: Literal["exact", "
     return {"k": k, "sigma": float(k)}
 
 
-def read_answers(path: str) -> np.ndarray:
+def read_answers(path: str) -> Any:
     """Return which answers are right, float64[tasks, workers], of DIR/answer.csv and DIR/truth.csv.
 
     Raises:

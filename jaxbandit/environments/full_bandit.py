@@ -14,7 +14,7 @@ from jaxbandit import checks
 from jaxbandit.base import Environment, SetPulls, no_context
 from jaxbandit.environments.binomial import binomial
 from jaxbandit.environments.shortfall import sum_shortfall
-from jaxbandit.numerics import as_float, standard_normal
+from jaxbandit.numerics import as_float, matrix_vector, standard_normal
 from jaxbandit.types import Array, Key, Scalar
 
 
@@ -47,8 +47,8 @@ def full_bandit(
         faster; right in the limit of many pulls.
 
     Returns:
-      An Environment with actions bool[num_arms], k of them True, and rewards float[]. Its noise is one standard normal a
-      round, or with Bernoulli noise a uniform an arm; a block's is a key. A block that is spread over all sets of k
+      An Environment with actions bool[num_arms], k of them True, and rewards float[]. Its noise is one standard normal
+      a round, or with Bernoulli noise a uniform an arm; a block's is a key. A block that is spread over all sets of k
       without listing them is answered with a normal vector of the exact mean and covariance, t times that of one
       pull of a random set.
 
@@ -59,8 +59,8 @@ def full_bandit(
     checks.choice(where, "noise", noise, ("gaussian", "bernoulli"))
     checks.choice(where, "blocks", blocks, ("exact", "normal"))
     checks.number(where, "sigma", sigma, low=0.0)
-    bounds = {"low": 0.0, "high": 1.0} if noise == "bernoulli" else {}
-    means = checks.array(where, "means", means, min_size=2, **bounds)
+    high, low = (1.0, 0.0) if noise == "bernoulli" else (np.inf, -np.inf)
+    means = checks.array(where, "means", means, min_size=2, low=low, high=high)
     k = checks.integer(where, "k", k, 1, means.shape[0] - 1)
     return from_members(means, k, _GAUSSIAN if noise == "gaussian" else blocks, sigma)
 
@@ -111,7 +111,7 @@ def from_members(means: Any, k: int, law: str, sigma: Scalar = 1.0) -> Environme
         if pulls.sets is None:
             factor = _spread(num_arms, k, as_float(sigma) if law == _GAUSSIAN else variances)
             mean = jnp.sum(_pairs(num_arms, k) * state.means[None], 1)
-            deviation = jnp.sum(factor * jax.random.normal(noise, (num_arms,))[None], 1)
+            deviation = matrix_vector(factor, jax.random.normal(noise, (num_arms,)))
             return n * mean + jnp.sqrt(n) * deviation
         if law == "exact":
             members, arms = jax.lax.top_k(pulls.sets.astype(jnp.int32), k)

@@ -29,7 +29,8 @@ def shortfall(state: Any, recommendation: Array) -> Array:
 def sum_shortfall(state: Any, recommendation: Array) -> Array:
     """Return max(0, sum of the m largest means - sum of the means of the m recommended arms), float[].
 
-    For a set of arms that is judged as a whole. Ties are judged as in `shortfall`, to 1e-12 of m times the largest mean.
+    For a set of arms that is judged as a whole. Ties are judged as in `shortfall`, to 1e-12 of m times the largest
+    |mean|.
 
     Args:
       state: an environment's state, with a field `means`, float[num_arms].

@@ -4,16 +4,24 @@ Printed, the norm is that of the difference from M*, which nobody knows: here fr
 """
 
 import math
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.algorithms.exploration.saqm import promise
-from jaxbandit.algorithms.exploration.static_super_arms import Look, Rule, Schedule, ordered, static_super_arms
+from jaxbandit.algorithms.exploration.static_super_arms import (
+    Look,
+    Rule,
+    Schedule,
+    ordered,
+    squared_norm,
+    static_super_arms,
+)
 from jaxbandit.algorithms.exploration.super_arms import AllocationKind, SupportKind, super_arms
 from jaxbandit.algorithms.exploration.thresholds import independent_threshold
 from jaxbandit.base import Algorithm
-from jaxbandit.numerics import as_float
+from jaxbandit.numerics import as_float, matrix_vector
 from jaxbandit.solvers.decision_classes import top_k
 from jaxbandit.types import Array, Scalar
 
@@ -68,7 +76,7 @@ def exhaustive(
         )
     promise(where, delta, epsilon, sigma)
     family = top_k(num_arms, k)
-    every = family.enumerate().astype(np.float64)
+    every: Any = family.enumerate().astype(np.float64)
 
     def prepare(inverse: Array) -> tuple[Array, Array]:
         """W chi, float[K, n], and chi' W chi, float[K], of every super-arm."""
@@ -77,15 +85,15 @@ def exhaustive(
 
     def stop(look: Look) -> Array:
         best = family.best(look.estimate)
+        members = as_float(best)
         products, own = look.design
-        crossed = jnp.sum(jnp.where(best[None], products, 0.0), 1)
-        mine = jnp.sum(jnp.where(best, jnp.sum(jnp.where(best[None], look.inverse, 0.0), 1), 0.0))
-        squares = jnp.maximum(own - 2 * crossed + mine, 0.0)
-        behind = jnp.sum((as_float(every) - as_float(best)[None]) * look.estimate[None], 1)
+        squares = jnp.maximum(own - 2 * matrix_vector(products, members) + squared_norm(best, look.inverse), 0.0)
+        value = jnp.sum(jnp.where(best, look.estimate, 0.0))
         level = 2 * independent_threshold(look.rounds, log_arms=family.log_size, delta=delta)
-        scores = behind + as_float(sigma) * level * jnp.sqrt(squares / look.rounds)
-        shared = jnp.sum(jnp.where(best[None], as_float(every), 0.0), 1)
-        return jnp.max(jnp.where(shared < k - 0.5, scores, -jnp.inf)) <= as_float(epsilon)
+        width = as_float(sigma) * level * jnp.sqrt(squares / look.rounds)
+        ahead = matrix_vector(as_float(every), look.estimate) - value + width
+        other = matrix_vector(as_float(every), members) < k - 0.5
+        return jnp.max(jnp.where(other, ahead, -jnp.inf)) <= as_float(epsilon)
 
     rule = Rule(prepare, stop, lambda estimate: ordered(family.best(estimate), k))
     return static_super_arms(where, arms, rule, grid, schedule)

@@ -21,7 +21,7 @@ from jaxbandit.algorithms.exploration.static_super_arms import (
 from jaxbandit.algorithms.exploration.super_arms import AllocationKind, SupportKind, super_arms
 from jaxbandit.algorithms.exploration.thresholds import independent_threshold
 from jaxbandit.base import Algorithm
-from jaxbandit.numerics import as_float
+from jaxbandit.numerics import as_float, matrix_vector
 from jaxbandit.solvers.decision_classes import top_k
 from jaxbandit.solvers.densest import peeling
 from jaxbandit.types import Array, Key, Scalar
@@ -78,7 +78,9 @@ def sa_foa(
     promise(where, delta, epsilon, sigma)
     family = top_k(num_arms, k)
 
-    def anchor(key: Key) -> Array:
+    def anchor(key: Key | None, number: Array) -> Array:
+        assert key is not None  # the rule says that it draws
+        key = jax.random.fold_in(key, number)
         if arms.sets is None:
             uniform = jax.random.uniform(key, (num_arms,))
             return uniform >= jax.lax.top_k(uniform, k)[0][-1]
@@ -89,7 +91,7 @@ def sa_foa(
         best = family.best(estimate)
         level = 2 * independent_threshold(look.rounds, log_arms=family.log_size, delta=delta)
         radius = as_float(sigma) * level / jnp.sqrt(look.rounds)
-        product = jnp.sum(jnp.where(best[None], matrix, 0.0), 1)  # W chi of M_hat
+        product = matrix_vector(matrix, as_float(best))  # W chi of M_hat
         own = jnp.sum(jnp.where(best, product, 0.0))
 
         def distance(members: Array) -> Array:
@@ -105,12 +107,12 @@ def sa_foa(
         allowed = as_float(eps_factor) * as_float(epsilon)
 
         def more(carry: tuple[Array, ...]) -> Array:
-            tried, found, good = carry
+            tried, _, good = carry
             return good & (tried < draws)
 
         def expand(carry: tuple[Array, ...]) -> tuple[Array, ...]:
-            tried, found, good = carry
-            point = anchor(jax.random.fold_in(look.key, tried))
+            tried, found, _ = carry
+            point = anchor(look.key, tried)
             apart = distance(point)
             # B_t / gamma: the positive factor changes no answer of peeling, and the matrix is the same for all anchors.
             members = peeling(matrix, k, diagonal=2 * apart / radius * estimate - 2 * product)

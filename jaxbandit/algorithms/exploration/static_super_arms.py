@@ -15,7 +15,7 @@ import numpy as np
 from jaxbandit import checks
 from jaxbandit.algorithms.exploration.super_arms import SuperArms
 from jaxbandit.base import Algorithm, SetPulls, none
-from jaxbandit.numerics import as_float
+from jaxbandit.numerics import as_float, matrix_vector
 from jaxbandit.types import Array, Key, PyTree, Scalar
 
 Schedule = Literal["geometric", "every"]
@@ -74,15 +74,13 @@ def static_super_arms(where: str, arms: SuperArms, rule: Rule, grid: Scalar, sch
             f'{where}: schedule = "every" with {num_arms} arms, must be at most {MOST_EVERY}: every round would cost '
             'an inverse and a peeling; take "geometric", with a smaller grid'
         )
-    first, step = arms.first, period
-    if afresh:
-        first, step = _first_answer(sets[arms.order]), 1  # pyright: ignore[reportOptionalSubscript]
-        # Pulls of each set in the first r rounds of a period, int32[period, m].
-        one_each = np.eye(len(arms.counts), dtype=np.int32)[arms.order]
-        begun = np.cumsum(one_each, axis=0, dtype=np.int32) - one_each
+    inverse_of_mean: Any = arms.inverse
+    first, step, begun = arms.first, period, np.zeros((1, 1), np.int32)
+    if afresh and sets is not None:
+        first, step, begun = _first_answer(sets[arms.order]), 1, _begun(arms)
 
     def init(key: Key) -> SuperArmState:
-        design = None if afresh else rule.prepare(as_float(arms.inverse))
+        design = None if afresh else rule.prepare(as_float(inverse_of_mean))
         zero = jnp.zeros((), jnp.int32)
         return SuperArmState(
             zero,
@@ -99,14 +97,14 @@ def static_super_arms(where: str, arms: SuperArms, rule: Rule, grid: Scalar, sch
 
     def inverse(rounds: Array) -> Array:
         if not afresh:
-            return as_float(arms.inverse)
-        x = as_float(np.asarray(sets, np.float64))
+            return as_float(inverse_of_mean)
+        x = as_float(jnp.asarray(sets))
         counts = as_float(pulled(rounds)) / as_float(jnp.maximum(rounds, 1))
         matrix = jnp.sum(counts[:, None, None] * (x[:, :, None] * x[:, None]), 0)
         return jnp.linalg.inv(jnp.where(rounds >= first, matrix, jnp.eye(num_arms)))
 
     def estimate(state: SuperArmState) -> Array:
-        return jnp.sum(inverse(state.rounds) * state.response[None], 1)
+        return matrix_vector(inverse(state.rounds), state.response)
 
     def next_look(state: SuperArmState) -> Array:
         rounds = state.rounds
@@ -142,7 +140,7 @@ def static_super_arms(where: str, arms: SuperArms, rule: Rule, grid: Scalar, sch
 
     def update_block(state: SuperArmState, pulls: SetPulls, sums: Array) -> SuperArmState:
         if pulls.sets is not None:
-            sums = jnp.sum(jnp.where(pulls.sets, sums[:, None], 0.0), 0)
+            sums = matrix_vector(as_float(pulls.sets).T, sums)
         return moved(state, jnp.sum(pulls.counts, dtype=jnp.int32), sums)
 
     def recommend(state: SuperArmState) -> Array:
@@ -151,7 +149,7 @@ def static_super_arms(where: str, arms: SuperArms, rule: Rule, grid: Scalar, sch
     def stop(state: SuperArmState) -> Array:
         matrix = inverse(state.rounds)
         key = None
-        if rule.draws:
+        if state.words is not None:
             key = jax.random.fold_in(jax.random.wrap_key_data(state.words, impl="threefry2x32"), state.rounds)
         design = rule.prepare(matrix) if afresh else state.design
         rounds = as_float(jnp.maximum(state.rounds, 1))
@@ -169,6 +167,12 @@ def static_super_arms(where: str, arms: SuperArms, rule: Rule, grid: Scalar, sch
     )
 
 
+def _begun(arms: SuperArms) -> np.ndarray:
+    """Pulls of each set in the first r rounds of a period, int32[period, m]."""
+    one_each = np.eye(len(arms.counts), dtype=np.int32)[arms.order]
+    return np.cumsum(one_each, axis=0, dtype=np.int32) - one_each
+
+
 def _first_answer(rows: np.ndarray) -> int:
     """After how many of these pulls least squares have an answer."""
     x = rows.astype(np.float64)
@@ -178,8 +182,7 @@ def _first_answer(rows: np.ndarray) -> int:
 
 def squared_norm(members: Array, matrix: Array) -> Array:
     """chi' W chi, float[], of the indicator chi of `members`."""
-    rows = jnp.sum(jnp.where(members[None], matrix, 0.0), 1)
-    return jnp.sum(jnp.where(members, rows, 0.0))
+    return jnp.sum(jnp.where(members, matrix_vector(matrix, as_float(members)), 0.0))
 
 
 def ordered(members: Array, k: int) -> Array:

@@ -221,7 +221,8 @@ def _rounded(weights: np.ndarray) -> np.ndarray:
     from jaxbandit.solvers.rounding import round_design
 
     with jax.ensure_compile_time_eval(), jax.enable_x64(True):
-        return np.array(round_design(jax.numpy.asarray(weights), FINENESS * np.count_nonzero(weights)), np.int64)
+        total = jax.numpy.asarray(FINENESS * np.count_nonzero(weights), np.int32)
+        return np.array(round_design(jax.numpy.asarray(weights), total), np.int64)
 
 
 def _order(counts: np.ndarray) -> np.ndarray:
