@@ -15,7 +15,7 @@ import numpy as np
 from jax import lax
 
 from jaxbandit import checks
-from jaxbandit.numerics import argmax
+from jaxbandit.numerics import argmax, set_at
 from jaxbandit.types import Array
 
 
@@ -106,7 +106,61 @@ def partition_matroid(groups: Sequence[int] | np.ndarray, capacities: Sequence[i
         return (sum(chosen, ()) for chosen in itertools.product(*each))
 
     log_size = sum(map(_log_binomial, sizes, limits))
-    return DecisionClass(where, own.size, log_size, best, second_best, lambda: _as_sets(choices(), own.size))
+    return DecisionClass(where, own.size, log_size, best, second_best, lambda: as_sets(choices(), own.size))
+
+
+def spanning_trees(num_vertices: int, edges: Sequence[tuple[int, int]] | np.ndarray) -> DecisionClass:
+    """All spanning trees of a graph whose edges are the arms; ties go to the lowest edges.
+
+    Args:
+      num_vertices: static, >= 2.
+      edges: int[n, 2], concrete, the ends of each edge, vertices from 0; parallel edges are allowed, loops are not.
+
+    Raises:
+      ValueError: an argument out of range, or a graph with no spanning tree or with one alone.
+    """
+    where = "spanning_trees"
+    checks.integer(where, "num_vertices", num_vertices, 2)
+    ends: np.ndarray = checks.array(where, "edges", edges, ndim=2, low=0.0, high=num_vertices - 1).astype(np.int32)
+    loops = np.flatnonzero(ends[:, 0] == ends[:, 1])
+    if loops.size:
+        raise ValueError(f"{where}: edges[{loops[0]}] joins {ends[loops[0], 0]} to itself, must join two vertices")
+    incidence = np.zeros((num_vertices, len(ends)))
+    incidence[ends[:, 0], np.arange(len(ends))] = 1
+    incidence[ends[:, 1], np.arange(len(ends))] = -1
+    reduced = incidence[1:]  # its square submatrices have determinant 0, 1 or -1, the bases are the trees
+    sign, log_size = np.linalg.slogdet(reduced @ reduced.T)  # Kirchhoff: the number of spanning trees
+    if sign <= 0 or log_size < 0.5:
+        trees = "no spanning tree" if sign <= 0 else "one spanning tree only"
+        raise ValueError(f"{where}: the graph has {trees}, must be connected, with a cycle")
+
+    def best(scores: Array) -> Array:
+        """Kruskal's: an edge a step, in falling order; each vertex knows its component."""
+        order = jnp.argsort(-scores, stable=True).astype(jnp.int32)
+
+        def join(i: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+            component, members = carry
+            edge = order[i]
+            left, right = component[jnp.asarray(ends)[edge]]
+            members = set_at(members, edge, left != right)
+            return jnp.where(component == right, left, component), members
+
+        start = jnp.arange(num_vertices, dtype=jnp.int32), jnp.zeros(len(ends), bool)
+        return lax.fori_loop(0, len(ends), join, start)[1]
+
+    def second_best(scores: Array, best: Array) -> Array:
+        # An edge as a combination of the tree's: -1, 0 or 1, and not 0 along the path that it would close.
+        matrix = jnp.asarray(reduced, scores.dtype)
+        tree = jnp.where(best[None], matrix, 0.0)
+        combinations = tree.T @ jnp.linalg.solve(tree @ tree.T, matrix)
+        return _best_exchange(scores, best, jnp.abs(combinations) > 0.5)
+
+    def enumerate() -> np.ndarray:
+        chosen = np.array(list(itertools.combinations(range(len(ends)), num_vertices - 1)))
+        squares = reduced[:, chosen].transpose(1, 0, 2)
+        return as_sets(chosen[np.abs(np.linalg.det(squares)) > 0.5], len(ends))
+
+    return DecisionClass(where, len(ends), float(log_size), best, second_best, enumerate)
 
 
 def _largest(scores: Array, count: int) -> Array:
@@ -127,7 +181,8 @@ def _best_exchange(scores: Array, members: Array, allowed: Array) -> Array:
     return members ^ ((arms == place // size) | (arms == place % size))
 
 
-def _as_sets(choices: Iterable[tuple[int, ...]], num_arms: int) -> np.ndarray:
+def as_sets(choices: Iterable[Sequence[int] | np.ndarray], num_arms: int) -> np.ndarray:
+    """Return bool[K, num_arms], the sets of the arms given, in lexicographic order."""
     rows = sorted(tuple(sorted(int(i) for i in chosen)) for chosen in choices)
     sets = np.zeros((len(rows), num_arms), bool)
     for row, chosen in zip(sets, rows, strict=True):
