@@ -110,7 +110,7 @@ def static_super_arms(where: str, arms: SuperArms, rule: Rule, grid: Scalar, sch
         rounds = state.rounds
         further = rounds
         if schedule == "geometric":
-            further = jnp.ceil(as_float(rounds) * as_float(grid) / step).astype(jnp.int32) * step
+            further = jnp.ceil(as_float(rounds // step) * as_float(grid)).astype(jnp.int32) * step
         return jnp.where(rounds >= state.look, jnp.maximum(further, rounds + step), state.look)
 
     def noise(key: Key) -> Array:
