@@ -256,3 +256,21 @@ def test_a_tie_is_warned_of_and_the_support_is_shown(tmp_path):
     (cell,) = json.loads(done.stdout)["cells"]
     assert cell["outcomes"]["max_rounds"] == 2
     assert cell["params"]["support"] == "random" and cell["params"]["support_seed"] == 7
+
+
+# Means of ten runs of an independent program: n = 10, k = 5, gap 1/2, N(0, 1) a pull, sigma 5, uniform on all 252.
+SYNTHETIC = {"exhaustive": 188_918, "saqm": 1_291_695, "sa_foa": 188_918, "icb": 72_725}
+
+
+@pytest.mark.slow
+@pytest.mark.statistical
+@pytest.mark.parametrize("name", SYNTHETIC)
+def test_stopping_times_of_the_synthetic_line(name):
+    """Within three standard errors of the difference of means, ten runs against thirty: one false alarm in 370 each."""
+    told = {"k": 5, "support": "all", "sigma": 5.0} | ({"alpha": "fixed"} if name == "saqm" else {})
+    environment = jb.full_bandit_random(10, 5, 0.5, sigma=1.0)
+    result = jb.identify(getattr(jb, name)(10, **told), environment, num_runs=30, max_rounds=100_000_000, delta=0.05)
+    samples = result.samples()
+    error = samples.std(ddof=1) * np.sqrt(1 / 10 + 1 / 30)
+    assert abs(samples.mean() - SYNTHETIC[name]) < 3 * error
+    assert not result.errors().any()
