@@ -26,6 +26,7 @@ CASES = {
     "saqm": (saqm, {}, {"num_sets": 9}, 1.2),
     "saqm, fixed alpha, shares": (saqm, {"alpha": 0.8}, {"num_sets": 9, **GIVEN}, 1.2),
     "sa_foa": (sa_foa, {}, {"num_sets": 9}, 1.1),
+    "sa_foa, one anchor": (sa_foa, {}, {"num_sets": 9, "anchors": 1}, 1.01),
     "icb": (icb, {}, {"support_seed": 3}, 1.05),
     "icb, wide": (icb, {"radius": "prop1"}, {"num_sets": 7}, 1.3),
     "icb, every round": (icb, {}, {"num_sets": 8, "schedule": "every"}, 1.0),
@@ -42,10 +43,10 @@ def looks_of(period, first, grid, every, end):
         t = t + 1 if every else max(math.ceil(t // period * grid), t // period + 1) * period
 
 
-def drawn_anchors(words, rounds, sets):
+def drawn_anchors(words, rounds, sets, count):
     """The super-arms that SA-FOA expands at: chance is the package's, all else is not."""
     key = jax.random.fold_in(jax.random.wrap_key_data(words, impl="threefry2x32"), rounds)
-    numbers = [jax.random.randint(jax.random.fold_in(key, i), (), 0, len(sets), jnp.int32) for i in range(N)]
+    numbers = [jax.random.randint(jax.random.fold_in(key, i), (), 0, len(sets), jnp.int32) for i in range(count)]
     return [sets[int(number)] for number in numbers]
 
 
@@ -53,7 +54,7 @@ def drawn_anchors(words, rounds, sets):
 def test_the_same_pulls_and_stop(name):
     factory, own, support, grid = CASES[name]
     epsilon = 0.3 if factory is sa_foa else 0.0
-    shown = {k: v for k, v in support.items() if k != "schedule"}
+    shown = {k: v for k, v in support.items() if k not in ("schedule", "anchors")}
     arms = super_arms("test", N, K, **shown)
     sets, shares = arms.sets.astype(float), arms.counts / arms.counts.sum()
     noise = np.random.default_rng(2).normal(size=(len(sets), 2000))
@@ -66,7 +67,7 @@ def test_the_same_pulls_and_stop(name):
         words = ours.state.words
 
         def decide(t, estimate, inverse):
-            anchors = drawn_anchors(words, t, sets) if factory is sa_foa else ()
+            anchors = drawn_anchors(words, t, sets, support.get("anchors", N)) if factory is sa_foa else ()
             return reference.margin(factory.__name__, t, estimate, inverse, K, **PROMISE, **own, anchors=anchors)
 
         every = support.get("schedule") == "every"

@@ -134,6 +134,12 @@ def test_random_support():
     np.testing.assert_array_equal(arms.sets, support.super_arms("test", 20, 6, support_seed=4).sets)
 
 
+def test_random_support_spans_where_most_draws_do_not():
+    # Pairs of four arms: cycles of four, and two disjoint pairs within, are singular; K = 6.
+    for seed in range(20):
+        assert len(support.super_arms("test", 4, 2, num_sets=4, support_seed=seed).sets) == 4
+
+
 def test_all_super_arms_in_closed_form():
     listed = support.super_arms("test", 8, 3, support="all")
     assert len(listed.sets) == 56
