@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from jaxbandit.algorithms.regret.lin_ucb import lin_ucb
     from jaxbandit.algorithms.regret.moss import moss
     from jaxbandit.algorithms.regret.oam import oam
+    from jaxbandit.algorithms.regret.oam_practical import oam_practical
     from jaxbandit.algorithms.regret.ossb import ossb
     from jaxbandit.algorithms.regret.thompson import thompson
     from jaxbandit.algorithms.regret.ucb import ucb, ucb1
@@ -129,6 +130,7 @@ __all__ = [
     "no_context",
     "none",
     "oam",
+    "oam_practical",
     "ossb",
     "r6a",
     "r6a_like",
@@ -215,6 +217,7 @@ _HOME = {
     "no_context": "base",
     "none": "base",
     "oam": "algorithms.regret.oam",
+    "oam_practical": "algorithms.regret.oam_practical",
     "ossb": "algorithms.regret.ossb",
     "r6a": "environments.r6a",
     "r6a_like": "environments.r6a_like",

@@ -36,7 +36,8 @@ class Algorithm(NamedTuple):
     """A bandit algorithm: pure functions of one run.
 
     State is a NamedTuple that holds what the next round needs and nothing else. If it has a field `counts`, that
-    field must be the int32[num_arms] pulls per arm: the recorder then reads it instead of counting again. A field
+    field must be the pulls per arm, int32[num_arms]: the recorder then reads it instead of counting again. With several
+    action sets it is int32[num_contexts * num_arms], num_arms m + a for arm a of context m, padding included. A field
     `kinds`, int32[num_kinds], counts rounds by kind, such as exploration and exploitation: results show it like pulls.
 
     Before every round `stop` and then `select` look at the same state. The fields with a default are optional, each

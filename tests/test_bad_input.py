@@ -167,6 +167,44 @@ BAD_STOPPING = {
     ),
 }
 
+CONTEXTUAL = """\
+name = "contextual"
+kind = "simulate"
+runs = 4
+horizon = 50
+
+[[instance]]
+type = "linear_contextual"
+action_sets = [[[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.5, 0.5]]]
+probabilities = [0.3, 0.7]
+theta = [1.0, 0.0]
+
+[[algorithm]]
+type = "oam"
+"""
+
+# the same, of CONTEXTUAL
+BAD_CONTEXTUAL = {
+    "sets that do not span": (
+        "[[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.5, 0.5]]",
+        "[[1.0, 0.0], [2.0, 0.0]], [[3.0, 0.0], [0.5, 0.0]]",
+        "algorithm[0].features span 1 of 2 dimensions",
+        "must span all together",
+    ),
+    "probabilities below 1": ("[0.3, 0.7]", "[0.3, 0.5]", "instance[0].probabilities sum to 0.8", "must sum to 1"),
+    "a negative probability": ("[0.3, 0.7]", "[-0.3, 1.3]", "instance[0].probabilities[0] = -0.3", "must be in [0"),
+    "NaN in a set": ("[0.5, 0.5]", "[0.5, nan]", "instance[0].action_sets[1][1][1] = nan", "a finite number"),
+    "NaN in theta": ("[1.0, 0.0]\n", "[nan, 0.0]\n", "instance[0].theta[0] = nan", "a finite number"),
+    "NaN in the probabilities": ("[0.3, 0.7]", "[nan, 0.7]", "instance[0].probabilities[0] = nan", "a finite number"),
+    "horizon below the dimension": ("horizon = 50", "horizon = 1", "algorithm[0].horizon = 1", "an integer >= 2"),
+    "one arm": (
+        "[[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.5, 0.5]]",
+        "[[1.0, 0.0]], [[0.0, 1.0]]",
+        "instance[0].action_sets has one arm a set",
+        "must have at least 2",
+    ),
+}
+
 BAD_ARGUMENTS = {
     "set an unknown key": (["--set", "rums=3"], "rums", "did you mean 'runs'"),
     "set without a value": (["--set", "runs"], "--set runs", "must be key=value"),
@@ -205,10 +243,16 @@ def _no_compute(monkeypatch):
     monkeypatch.setattr(run, "identify_cell", never)
 
 
-@pytest.mark.parametrize("case", [*BAD_FILES, *(f"stopping: {name}" for name in BAD_STOPPING)])
+CASES = {
+    **{name: (GOOD, *case) for name, case in BAD_FILES.items()},
+    **{f"stopping: {name}": (STOPPING, *case) for name, case in BAD_STOPPING.items()},
+    **{f"contextual: {name}": (CONTEXTUAL, *case) for name, case in BAD_CONTEXTUAL.items()},
+}
+
+
+@pytest.mark.parametrize("case", CASES)
 def test_bad_file(case, tmp_path, capsys):
-    good = STOPPING if case not in BAD_FILES else GOOD
-    old, new, key, remedy = BAD_FILES.get(case) or BAD_STOPPING[case.removeprefix("stopping: ")]
+    good, old, new, key, remedy = CASES[case]
     assert good.count(old) >= 1
     file = tmp_path / "bad.toml"
     file.write_text(good.replace(old, new, 1), encoding="utf-8")
@@ -225,7 +269,7 @@ def test_bad_argument(case, tmp_path, capsys):
     assert os.listdir(tmp_path) == ["good.toml"]
 
 
-@pytest.mark.parametrize("good", [GOOD, STOPPING], ids=["simulate", "identify"])
+@pytest.mark.parametrize("good", [GOOD, STOPPING, CONTEXTUAL], ids=["simulate", "identify", "contextual"])
 def test_the_good_file_is_good(good, tmp_path):
     file = tmp_path / "good.toml"
     file.write_text(good, encoding="utf-8")  # the second has an arm twice, which is allowed

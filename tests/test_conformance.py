@@ -16,6 +16,7 @@ from jaxbandit.experiments.registry import ALGORITHMS
 # the layout of the batch may change.
 FEATURES = np.array([[1.0, 0.1], [-0.5, 0.9], [-0.4, -1.0], [0.7, 0.5], [0.3, -0.2]])
 VALUES = {
+    "budget": [0.5, 2.0],
     "alpha": [0.1, 0.5],
     "c": [0.0, 3.0],
     "delta": [0.05, 0.5],
@@ -37,7 +38,12 @@ VALUES = {
     "zeta": [1.2, 0.5],
 }
 # Static arguments without a default.
-REQUIRED = {"lin_ucb": {"horizon": 60}, "lin_ts": {"horizon": 60}, "oam": {"horizon": 60}}
+REQUIRED = {
+    "lin_ucb": {"horizon": 60},
+    "lin_ts": {"horizon": 60},
+    "oam": {"horizon": 60},
+    "oam_practical": {"horizon": 60},
+}
 # Settings of static arguments beside the defaults.
 STATIC = [
     ("gifa", {"index": "classical", "rule": "both", "threshold": "lucb1", "m": 2}),
@@ -93,7 +99,7 @@ def check(name, num_arms, **static):
 REGRET = [name for name, entry in ALGORITHMS.items() if entry.kind == "simulate"]
 # States of each kind: vectors, a tick, rows of atoms, laws, a matrix.
 MANY_ARMS = ("ucb1", "dmed", "kl_ucb_empirical", "thompson", "lin_ucb")
-SOLVERS = ("oam", "ossb")  # of an allocation: long to compile
+SOLVERS = ("oam", "oam_practical", "ossb")  # of an allocation: long to compile
 QUICK = (*(name for name in REGRET if name not in SOLVERS), "lingape")  # one that stops: they are compiled for longer
 
 

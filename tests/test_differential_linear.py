@@ -114,3 +114,21 @@ def test_plays_as_its_reference(name, instance):
         expected = reference(sets, contexts[run], rewards, **more, **hyper)
         np.testing.assert_array_equal(actions[run], expected)
     assert len(np.unique(actions)) >= (2 if factory is greedy else 3)  # the stream asks about several arms
+
+
+def test_the_scale_of_the_theory_of_thompson_sampling():
+    """sqrt(9 d log(t / delta)): one normal lifts the second arm just above the first's lead, or just not."""
+    delta, sigma, rounds = 0.1, 0.5, np.repeat([1, 20, 3000], 2)
+    algorithm = lin_ts(np.eye(2), horizon=ROUNDS, variant="theory", delta=delta, sigma=sigma)
+
+    @jax.jit
+    @jax.vmap
+    def choose(t, lead):
+        state = algorithm.init(jax.random.key(0))
+        estimate = state.estimate._replace(theta=jnp.array([1.0, 0.0]) * lead)
+        return algorithm.select(jnp.array([0.0, 1.0]), state._replace(round=t, estimate=estimate), None)
+
+    lifted = sigma * np.sqrt(9 * 2 * np.log(rounds / delta))
+    with jax.enable_x64(True):
+        arms = choose(rounds.astype(np.int32), lifted * np.tile([1 - 1e-6, 1 + 1e-6], 3))
+    np.testing.assert_array_equal(arms, np.tile([1, 0], 3))

@@ -13,7 +13,8 @@ import pytest
 from reference import oam as reference_oam
 from reference import ossb as reference_ossb
 
-from jaxbandit.algorithms.regret.oam import KINDS, oam
+from jaxbandit.algorithms.regret.oam import KINDS, WASTED, oam
+from jaxbandit.algorithms.regret.oam_practical import oam_practical
 from jaxbandit.algorithms.regret.ossb import ossb
 from jaxbandit.solvers.allocation import allocation
 
@@ -31,7 +32,12 @@ INSTANCES = {  # action sets, probabilities, theta
     "5.3": (np.array([PLANE, [[0, 1], [-1, 0], [-1, 0]]]), [0.8, 0.2], [1, 0]),
     "random": (SPHERE, [1.0], [0.6, 0.0, 0.8]),
 }
-READINGS = {"zero": {}, "paper": {"schedule": "paper"}, "any": {"schedule": "paper", "exploit_if": "any"}}
+READINGS = {
+    "zero": {},
+    "paper": {"schedule": "paper"},
+    "any": {"schedule": "paper", "exploit_if": "any"},
+    "practical": {"exploit_if": "optimism", "budget": 1.0, "c": 0.5, "force": False},  # what oam_practical chooses
+}
 
 
 def rewards_of(name, seed=0):
@@ -56,7 +62,7 @@ def begin_and_refresh(factory, **options):
 
 def ours(factory, features, contexts, rewards, **options):
     """Arms, and kinds read off the counters, of one run."""
-    same = {name: value for name, value in options.items() if name not in ("schedule", "exploit_if")}
+    same = {name: value for name, value in options.items() if name not in ("schedule", "exploit_if", "budget")}
     begin, refresh = begin_and_refresh(factory, **same)
 
     @jax.jit
@@ -88,8 +94,11 @@ def larger(features, gaps, level):
     return dict(zip(gaps, found.tolist(), strict=True))
 
 
-def compare(name, factory, play, sets=None, forceable=None, **options):
-    """Play both; return the kinds seen. `sets` are the arms of each context where some only pad."""
+def compare(name, factory, play, sets=None, forceable=None, preset=None, **options):
+    """Play both; return the kinds seen. `sets` are the arms of each context where some only pad.
+
+    Only the reference is told the preset.
+    """
     features = INSTANCES[name][0].astype(float)
     contexts, rewards = rewards_of(name)
     arms, own, theirs = range(features.shape[1]), {}, {}
@@ -98,7 +107,7 @@ def compare(name, factory, play, sets=None, forceable=None, **options):
         theirs = {"forceable": forceable}
     mine = ours(factory, features, contexts, rewards, **options, **own)
     sets = sets or [list(arms)] * len(features)
-    other = play(features, sets, contexts, rewards, larger, **options, **theirs)
+    other = play(features, sets, contexts, rewards, larger, **options, **theirs, **(preset or {}))
     assert mine == other, next((t, a, b) for t, (a, b) in enumerate(zip(mine, other, strict=True), 1) if a != b)
     return {kind for _, kind in mine}
 
@@ -108,25 +117,70 @@ def cases(*pairs):
     return [pairs[0], *(pytest.param(*pair, marks=pytest.mark.slow) for pair in pairs[1:])]
 
 
-EVERY = [(name, reading) for name in ("5.1", "5.2", "random") for reading in READINGS]
+PAPER = [(name, reading) for name in ("5.1", "5.2", "random") for reading in READINGS if reading != "practical"]
+FAR = [("5.1 far", "zero"), ("5.2 far", "zero"), ("5.2 far", "practical")]
 
 
-@pytest.mark.parametrize(("name", "reading"), cases(*EVERY, ("5.1 far", "zero"), ("5.2 far", "zero"), ("5.3", "zero")))
+@pytest.mark.parametrize(("name", "reading"), cases(*PAPER, *FAR, ("5.1", "practical"), ("5.3", "zero")))
 def test_oam(name, reading):
-    seen = compare(name, oam, reference_oam.play, horizon=HORIZON, **READINGS[reading])
-    if "far" in name:
+    if reading == "practical":
+        seen = compare(name, oam_practical, reference_oam.play, preset=READINGS[reading], horizon=HORIZON)
+    else:
+        seen = compare(name, oam, reference_oam.play, horizon=HORIZON, **READINGS[reading])
+    if (name, reading) in FAR:
         assert seen >= {KINDS.index(kind) for kind in ("start", "exploit", "unwasted", "wasted")}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("force", [True, False])
-def test_oam_with_other_arguments(force):
+@pytest.mark.parametrize(
+    ("force", "exploit"),
+    [(True, {}), (False, {}), (True, {"exploit_if": "optimism", "budget": 0.3, "epsilon": 3.0})],
+    ids=["forced", "unforced", "optimism"],
+)
+def test_oam_with_other_arguments(force, exploit):
     """A set of two arms beside one of three, and what is forced: the arms of each set's spanner."""
-    options = {"horizon": 500, "epsilon": 0.15, "c": 0.3, "zeta": 0.4, "sigma": 0.8, "force": force}
+    options = {"horizon": 500, "epsilon": 0.15, "c": 0.3, "zeta": 0.4, "sigma": 0.8, "force": force, **exploit}
     # (.9, .5) is .9 (1, 0) + .5 (0, 1): the two are the spanner of the first set.
     sets = {"sets": [[0, 1, 2], [1, 2]], "forceable": [[0, 1], [1, 2]]}
     seen = compare("5.2 far", oam, reference_oam.play, **sets, **options)
     assert (KINDS.index("forced") in seen) == force and KINDS.index("wasted") in seen
+
+
+def test_the_level_of_wasted_rounds():
+    """LinUCB's in exploration round s is f_{n,1/s^2}: two arms whose gap lies between what s - 1, s and s + 1 bridge.
+
+    1,000 rounds of regret do not tell s from s - 1: here the index itself decides.
+    """
+    few, many = 4, 10_000
+    algorithm = oam(np.eye(2), horizon=HORIZON)
+
+    def gap_bridged(s):
+        log_n = np.log(HORIZON)
+        level = 2 * (1 + 1 / log_n) * np.log(s**2) + 2 * np.log(2 * log_n)
+        return np.sqrt(level) * (1 / np.sqrt(few) - 1 / np.sqrt(many))
+
+    @jax.jit
+    @jax.vmap
+    def play(s, gap):
+        state = algorithm.init(jax.random.key(0))
+        root = jnp.diag(jnp.array([many, few], float) ** -0.5)
+        estimate = state.estimate._replace(root=root, theta=jnp.array([0.5 + gap, 0.5]), rank=jnp.int32(2))
+        state = state._replace(
+            round=jnp.int32(many),
+            estimate=estimate,
+            shared=state.shared._replace(pulls=jnp.array([many, few], jnp.int32)),
+            kinds=state.kinds.at[WASTED].set(s - 1),
+            targets=jnp.array([jnp.inf, 0.0]),
+        )
+        arm = algorithm.select(None, state, None)
+        return arm, jnp.argmax(algorithm.update(state, None, arm, 0.0).kinds - state.kinds)
+
+    rounds = np.repeat(np.array([2, 3, 10, 100], np.int32), 2)
+    near = np.tile([1 - 1e-6, 1 + 1e-6], 4)
+    with jax.enable_x64(True):
+        arms, kinds = play(rounds, near * gap_bridged(rounds))
+    np.testing.assert_array_equal(arms, np.tile([1, 0], 4))
+    np.testing.assert_array_equal(kinds, WASTED)
 
 
 LEAST, OWN = "least_squares", "arm_means"

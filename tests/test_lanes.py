@@ -356,10 +356,18 @@ def run_python(code, *arguments, **environment):
 def test_the_same_bytes_on_two_devices():
     code = """
         assert len(jax.devices()) == 2
+        used, plain = set(), queues.Queue._collect
+
+        def noted(queue, report):
+            assert report.blocks.devices() == {queue.device}, "a queue is played on its own device"
+            used.add(queue.device)
+            return plain(queue, report)
+
+        queues.Queue._collect = noted
         for make in (make_lucb, make_blocks):
             options = dict(num_runs=200, max_rounds=500)
             found = [identify_cell(make, MEANS, devices=jax.devices()[:n], **options) for n in (1, 2)]
-            assert len(found[1].devices) == 2
+            assert len(found[1].devices) == 2 and used == set(jax.devices())
             for name in ("samples", "outcome", "recommendation", "pulls", "shortfall"):
                 assert getattr(found[0], name).tobytes() == getattr(found[1], name).tobytes(), name
     """

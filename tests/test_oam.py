@@ -11,7 +11,9 @@ from jaxbandit.algorithms.regret.oam import KINDS, oam
 from jaxbandit.algorithms.regret.ossb import ossb
 from jaxbandit.engine import horizon as horizon_engine
 from jaxbandit.engine.horizon import simulate_cell
+from jaxbandit.environments.linear import linear
 from jaxbandit.environments.linear_contextual import linear_contextual
+from jaxbandit.experiments.simulate import sweep
 from jaxbandit.solvers.spanner import barycentric_spanner
 
 HORIZON = 10_000
@@ -81,6 +83,53 @@ def test_a_sweep_is_one_compilation(contextual, monkeypatch):
     assert (every.outcome == 0).all() and every.regret.tobytes() != contextual.regret.tobytes()
 
 
+@pytest.mark.slow
+def test_an_interrupted_run_ends_with_the_same_bytes(contextual, tmp_path, monkeypatch):
+    """Stopped after its first chunk, allocations and all; the second call takes them from the checkpoint."""
+    monkeypatch.setattr("jaxbandit.engine.tiles.FIRST_CHUNK", 64)
+    options = {"horizon": 300, "num_runs": 200, "tile": 64, "workers": 1, "checkpoint_dir": tmp_path}  # compiled above
+
+    def interrupt(steps):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        simulate_cell(make_contextual, np.float32(0.1), progress=interrupt, **options)
+    assert list(tmp_path.iterdir())
+    steps = []
+    again = simulate_cell(make_contextual, np.float32(0.1), progress=steps.append, **options)
+    assert 0 < sum(steps) < 300 * 200
+    for name in ("regret", "pulls", "kinds", "recommendation", "outcome"):
+        assert getattr(contextual, name).tobytes() == getattr(again, name).tobytes(), name
+
+
+@pytest.mark.slow
+def test_a_phase_diagram_is_one_compilation(monkeypatch):
+    """u moves the features that algorithm and environment share, c the level: compiled once each, start to finish."""
+    compiled = []
+
+    def count(function, *examples, **more):
+        compiled.append(function.__name__)
+        return compile(function, *examples, **more)
+
+    compile = horizon_engine.compile
+    monkeypatch.setattr(horizon_engine, "compile", count)
+
+    def make(u, c):
+        features = (
+            jnp.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]) + jnp.array([[0.0, 0.0], [0.0, 0.0], [-1.0, 5.0]]) * u
+        )
+        return oam(features, horizon=200, c=c), linear(features, np.array([1.0, 0.0]))
+
+    us, cs = [0.01, 0.1, 0.5, 0.5], [1.0, 1.0, 1.0, 0.0]
+    found = sweep(make, None, {"u": us, "c": cs}, horizon=200, num_runs=64)
+    assert compiled == ["start", "advance", "finish"]
+    for u, result in zip(us, found, strict=True):
+        gaps = np.array([0, 1, u])
+        # Regret is the pulls times the gaps of this u: both ends have it.
+        np.testing.assert_allclose(result.arrays["regret"][:, -1], result.arrays["pulls"] @ gaps, rtol=1e-5)
+    assert len({result.arrays["pulls"].tobytes() for result in found}) == 4
+
+
 @pytest.mark.parametrize("x64", [True, False])
 def test_a_spanner_expresses_all_others(x64):
     """With coefficients in [-1, 1], of any rank, and with one row in five that does not count."""
@@ -125,6 +174,7 @@ def test_refusals_of_both(change, line):
         (oam, {"horizon": 10, "schedule": "log"}, "oam: schedule = 'log'"),
         (oam, {"horizon": 10, "exploit_if": "some"}, "oam: exploit_if = 'some'"),
         (oam, {"horizon": 10, "c": -1.0}, "oam: c = -1.0"),
+        (oam, {"horizon": 10, "budget": 0.0}, r"oam: budget = 0.0, must be a number in \(0"),
         (
             oam,
             {"horizon": 10, "schedule": "paper", "epsilon": 0.1},

@@ -265,6 +265,7 @@ def test_boxes_mark_published_numbers_below_their_rows(tmp_path):
 class _Parts:
     """Experiments that only report progress, until they are told to stop."""
 
+    kind = "identify"
     runs = 1
 
     def __init__(self, fails=False):

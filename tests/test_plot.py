@@ -100,3 +100,37 @@ def test_spread_moves_nothing_that_has_room():
 def test_matplotlib_is_imported_only_when_drawing():
     code = "import sys, jaxbandit.experiments.plot, jaxbandit.experiments.paper; assert 'matplotlib' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_bands_of_one_standard_error(axes):
+    one = noisy(10.0)
+    plot.plot([one], axes, bands="standard error")
+    band, interval = axes.collections[0].get_paths()[0].get_extents(), one.interval()
+    assert band.y1 == pytest.approx(interval.value[-1] + interval.se[-1])
+    assert "one standard error" in axes.get_title(loc="left")
+    with pytest.raises(ValueError, match='plot: bands = "error", must be one of 95 %, standard error'):
+        plot.plot([one], axes, bands="error")  # type: ignore
+
+
+def test_minimax_line_on_request(axes):
+    plot.plot([noisy(30.0, truth={"dim": 3})], axes, minimax=True)
+    np.testing.assert_allclose(_line(axes, "minimax").get_ydata(), 3 * np.sqrt([1, 10, 100]))
+    assert any("minimax order  30.0" in text.get_text() for text in axes.texts)
+    axes.clear()
+    plot.plot([noisy(30.0, truth={"dim": 3})], axes)
+    assert "minimax" not in [line.get_label() for line in axes.get_lines()]
+    with pytest.raises(ValueError, match="plot: minimax: instance it has no features"):
+        plot.plot([noisy(30.0)], axes, minimax=True)
+
+
+def test_curves_far_apart_on_a_logarithmic_axis(axes):
+    results = [noisy(m, algorithm=n, spread=0.1) for n, m in (("a", 40.0), ("b", 4000.0))]
+    plot.plot(results, axes, log=True)
+    assert axes.get_yscale() == "log"
+    low, high = axes.get_ylim()
+    assert 0 < low < 20 and high > 4000
+    names = sorted(axes.texts, key=lambda text: -text.get_position()[1])
+    assert [text.get_text().split()[0] for text in names] == ["b", "a", "asymptotic"]
+    # Beside the end of its curve: half a line's height is all that it has to move.
+    end = axes.transAxes.inverted().transform(axes.transData.transform((100, 4000)))[1]
+    assert abs(names[0].get_position()[1] - end) < plot.LINE_HEIGHT

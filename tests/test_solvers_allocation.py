@@ -110,6 +110,36 @@ def test_dimension_one_and_its_ties():
     assert np.isclose(tightness(x, gaps, found.pulls, 2.0), 1, rtol=1e-9)
 
 
+ANGLES = np.arange(12) * 0.53  # of rotations, which leave a problem as it is and round its features anew
+
+
+def rotated(features, angle):
+    return np.array(features) @ np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
+
+
+def test_ties_go_to_the_lowest_arm_up_to_rounding_and_no_further():
+    x, gaps = [[1, 0], [0.3, 0.5], [0.1, 1], [0, -2]], np.array([0, 0.1, 0.4, 1.6])
+    for angle in ANGLES:
+        assert np.flatnonzero(one(rotated(x, angle), gaps).pulls) == [1]
+        # A price lower by 1e-8 is no tie: a hundred roundings at least, and ten times the slack.
+        cheaper = one(rotated(x, angle), gaps * [1, 1, 1 - 1e-8, 1])
+        assert np.flatnonzero(cheaper.pulls) == [2] and np.isclose(cheaper.cost, cheaper.bound, rtol=1e-9)
+
+
+def test_what_counts_as_inside_the_span_of_the_best_arms():
+    for angle in ANGLES:
+        inside = rotated([[1, 0], [0.7, 0], [-1e3, 0]], angle)
+        assert np.all(one(inside, [0, 0.5, 0.25]).pulls == 0)
+        # 1e-8 beside it is not rounding: told apart by pulls of its own, 2 / gap^2.
+        near = one(rotated([[1, 0], [1, 1e-8]], angle), [0, 0.5])
+        np.testing.assert_allclose(near.pulls, [0, 8], rtol=1e-9)
+
+
+def test_the_least_gap_that_is_one():
+    found = one(np.eye(3), [0, 1.1e-12, 0.5])
+    np.testing.assert_allclose(found.pulls, [0, 2 / 1.1e-12**2, 8], rtol=1e-3)
+
+
 def test_best_arms_that_span_and_arms_satisfied_for_free():
     found = one(np.vstack([np.eye(3), [[0.3, 0.2, 0.1]]]), [0, 0, 0, 0.5])
     assert np.all(found.pulls == 0) and found.cost == found.bound == 0

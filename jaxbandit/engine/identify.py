@@ -177,23 +177,30 @@ def _code(program: LanesProgram, key: Any, arguments: PyTree, root: Any, given: 
     def name(width: int, device: Device) -> Any:
         return (*key, "advance", width, device)
 
+    def shapes(width: int) -> Lanes:
+        return jax.eval_shape(lambda a, n: program.empty(program.first(a), n, width), arguments, number)
+
+    # Once for all devices, as one program whatever their number: a run's numbers must not depend on it.
+    first = kept((*key, "first"), lambda: compile(program.first, jax.devices()[0], arguments))(arguments)
+
     def advance(width: int, device: Device) -> Any:
         def construct() -> Any:
-            lanes = jax.eval_shape(lambda a, n: program.empty(a, n, width), arguments, number)
-            return compile(program.advance, device, arguments, root, lanes, number, number, number, number, donate=(2,))
+            more = (number, number, number, number)
+            with jax.default_device(device):
+                return compile(program.advance, device, arguments, root, shapes(width), *more, donate=(2,))
 
         return kept(name(width, device), construct)
 
-    def empty(first: int, width: int, device: Device) -> Lanes:
-        make = kept((*key, "empty", width), lambda: jax.jit(lambda a, n: program.empty(a, n, width)))
-        return make(arguments, jnp.int32(first))
+    def empty(next: int, width: int, device: Device) -> Lanes:
+        lanes = program.empty(first, np.int32(next), width)  # pyright: ignore[reportArgumentType]
+        # Buffers of their own: advance takes them over.
+        return jax.tree.map(lambda x: jnp.array(np.asarray(x), device=device), lanes)
 
     def compiled(width: int, device: Device) -> bool:
         return is_kept(name(width, device))
 
-    structure = jax.tree.structure(jax.eval_shape(lambda a, n: program.empty(a, n, 1), arguments, number))
     verify = _verifier(program.run, key, given) if program.run.verifies else None
-    return Code(empty, advance, compiled, structure, program.block_steps, program.run.state_varies, verify)
+    return Code(empty, shapes, advance, compiled, program.block_steps, program.run.state_varies, verify)
 
 
 def _verifier(run: StoppingRun, key: Any, given: PyTree) -> Callable[[PyTree, int], np.ndarray]:

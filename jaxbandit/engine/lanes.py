@@ -5,7 +5,7 @@ runs, then plays blocks of steps until enough lanes have ended again. The noise 
 own step, so a run's numbers depend on (seed, run) alone: not on lanes, refills, chunks or compaction.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -35,6 +35,7 @@ class Lanes(NamedTuple):
     world: PyTree
     state: PyTree
     next: Array  # int32[], the run to be started next
+    first: PyTree  # world and state of one run before its first step, read where all runs start alike; no lane axis
 
 
 class Report(NamedTuple):
@@ -57,13 +58,21 @@ class LanesProgram:
             self.block_steps //= 2
         self.lane_bytes = run.bytes(run.state, run.state_varies) + self.block_steps * noise_bytes
 
-    def empty(self, arguments: PyTree, first: Array, width: int) -> Lanes:
-        """`width` lanes without runs; the queue starts at run `first`."""
+    def first(self, arguments: PyTree) -> PyTree:
+        """World and state of some run before its first step: a design, say, is solved here and not at every refill."""
+        return self.run.begin(arguments, tuple(jnp.zeros(w.shape, jnp.uint32) for w in self.run.words))  # pyright: ignore[reportArgumentType]
+
+    def empty(self, first: PyTree, next: Array, width: int) -> Lanes:
+        """`width` lanes without runs; the queue starts at run `next`."""
         run = self.run
+
+        def leaf(x: Array, varies: bool) -> Array:
+            return jnp.zeros((*x.shape, width), x.dtype) if varies else x
+
         words = tuple(jnp.zeros((w.shape[0], width), jnp.uint32) for w in run.words)
-        world, state = self._begin(width)(arguments, words)
+        world, state = jax.tree.map(leaf, first, (run.world_varies, run.state_varies))
         number = jnp.zeros(width, jnp.int32)
-        return Lanes(number, number + EMPTY, number, number, words, world, state, first)  # pyright: ignore[reportArgumentType]
+        return Lanes(number, number + EMPTY, number, number, words, world, state, next, first)  # pyright: ignore[reportArgumentType]
 
     def advance(
         self, arguments: PyTree, root: Key, lanes: Lanes, end: Array, limit: Array, budget: Array, floor: Array
@@ -139,11 +148,6 @@ class LanesProgram:
         nothing["status"] = nothing["status"] - 1
         return lax.while_loop(more, iteration, Report(lanes, nothing, jnp.int32(0), jnp.int32(0)))
 
-    def _begin(self, width: int) -> Any:
-        run = self.run
-        out = (run.world_varies, run.state_varies)
-        return batch_last(run.begin, (run.arguments, run.words), (run.shared, (True, True)), out, width)
-
     def _hand_in(self, arguments: PyTree, lanes: Lanes) -> tuple[Lanes, dict[str, Array]]:
         """The lanes, those whose run has ended EMPTY now, and what the ended runs leave behind."""
         run, width = self.run, lanes.run.shape[0]
@@ -165,11 +169,13 @@ class LanesProgram:
         taken = free & (number < end)
         number = jnp.where(taken, number, lanes.run)
         words = keys.run_keys(root, number)
-        world, state = self._begin(width)(arguments, words)
+        begin = batch_last(run.begin, (run.arguments, run.words), (run.shared, (True, True)), run.begin_varies, width)
 
-        def choose(new: Array, old: Array, varies: bool) -> Array:
-            return jnp.where(taken, new, old) if varies else old
+        def choose(old: Array, first: Array, new: Array, varies: bool, new_varies: bool) -> Array:
+            return jnp.where(taken, new if new_varies else first[..., None], old) if varies else old
 
+        flags = ((run.world_varies, run.state_varies), run.begin_varies)
+        world, state = jax.tree.map(choose, (lanes.world, lanes.state), lanes.first, begin(arguments, words), *flags)
         zero = jnp.zeros_like(number)
         return Lanes(
             run=number,
@@ -177,9 +183,10 @@ class LanesProgram:
             steps=jnp.where(taken, zero, lanes.steps),
             pulls=jnp.where(taken, zero, lanes.pulls),
             words=jax.tree.map(lambda new, old: jnp.where(taken, new, old), words, lanes.words),
-            world=jax.tree.map(choose, world, lanes.world, run.world_varies),
-            state=jax.tree.map(choose, state, lanes.state, run.state_varies),
+            world=world,
+            state=state,
             next=lanes.next + jnp.sum(taken, dtype=jnp.int32),
+            first=lanes.first,
         )
 
     def _refresh_due(self, arguments: PyTree, lanes: Lanes) -> Array:

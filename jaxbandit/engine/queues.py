@@ -39,9 +39,9 @@ class Code(NamedTuple):
     """What the compiled program of runs.py offers to the host."""
 
     empty: Callable[[int, int, Device], Lanes]  # first run of the queue, lanes, device
+    shapes: Callable[[int], Lanes]  # of so many lanes
     advance: Callable[[int, Device], Callable[..., Report]]  # lanes, device: compiles once each
     compiled: Callable[[int, Device], bool]  # whether advance would return at once
-    structure: Any  # of Lanes, to read them back from a file
     block_steps: int
     varies: Any  # of the state: True where a leaf has a lane axis
     verify: Callable[[Any, int], np.ndarray] | None  # states of so many runs, runs first: bool[runs], to be trusted
@@ -82,7 +82,7 @@ class Job:
         ends = [self.num_runs * i // number for i in range(number + 1)]
 
         def work(i: int) -> None:
-            with jax.enable_x64(x64):
+            with jax.enable_x64(x64), jax.default_device(self.devices[i]):
                 Queue(self, ends[i], ends[i + 1], self.devices[i]).play()
 
         with ThreadPoolExecutor(number) as pool:
@@ -112,6 +112,7 @@ class Queue:
 
     def __init__(self, job: Job, first: int, end: int, device: Device):
         self.job, self.first, self.end, self.device = job, first, end, device
+        self.arguments, self.root = jax.device_put((job.arguments, job.root), device)
         self.file = job.directory and job.directory / f"runs-{first:09d}.npz"
         self.lost = 0.0  # seconds spent on lanes mostly without runs
 
@@ -133,7 +134,7 @@ class Queue:
             advance = code.advance(width, self.device)
             begun = time.monotonic()
             budget = jnp.int32(blocks if job.blocks is None else job.blocks)
-            report = advance(job.arguments, job.root, lanes, end, limit, budget, jnp.int32(floor))
+            report = advance(self.arguments, self.root, lanes, end, limit, budget, jnp.int32(floor))
             lanes = jax.block_until_ready(report.lanes)
             seconds = time.monotonic() - begun
             finished, ended_steps = self._collect(report)
@@ -178,7 +179,7 @@ class Queue:
         lanes = jax.tree.map(
             lambda x, shape: x[..., order] if x.shape != shape.shape else x,
             lanes,
-            job.code.empty(0, narrow, self.device),
+            job.code.shapes(narrow),
         )
         return self._narrowed(lanes)
 
@@ -237,7 +238,7 @@ class Queue:
             run = done + self.first + self.job.first_run
             ended = {k.removeprefix("result."): v[done] for k, v in arrays.items() if k.startswith("result.")}
             self.job.collect({**ended, "run": run})
-        structure = self.job.code.structure
+        structure = jax.tree.structure(self.job.code.shapes(self.job.lanes))
         return jax.tree.unflatten(structure, [jnp.asarray(arrays[f"leaf{i}"]) for i in range(structure.num_leaves)])
 
 

@@ -37,8 +37,9 @@ class StoppingRun(SingleRun):
         jax.eval_shape(look, arguments)
         super().__init__(make, arguments, implementation)
         # Runs are at different steps: they share only what init gives to all alike and nothing changes.
-        _, first = batching.varying_outputs(self.begin, (self.arguments, self.words), (self.shared, (True, True)))
-        self.state_varies = batching.either(first, self._changed())
+        flags = (self.shared, (True, True))
+        self.begin_varies = batching.varying_outputs(self.begin, (self.arguments, self.words), flags)
+        self.state_varies = batching.either(self.begin_varies[1], self._changed())
         self.frozen = self._frozen()
         self.number = jax.ShapeDtypeStruct((), jnp.int32)
 

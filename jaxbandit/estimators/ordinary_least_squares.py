@@ -5,7 +5,8 @@ sums over dimensions are written out: over many runs, library calls for them cos
 """
 
 import functools
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -13,6 +14,8 @@ from jax import lax
 
 from jaxbandit.numerics import as_float
 from jaxbandit.types import Array
+
+UNROLLED = 8  # dimensions up to which loops over them are written out: at 25 that took half a minute to compile
 
 
 class Fit(NamedTuple):
@@ -62,28 +65,51 @@ def differences(features: Array, arm: Array) -> Array:
 
 def inverse(matrix: Array) -> Array:
     """Inverse of a symmetric positive definite matrix, float[dim, dim], exactly symmetric."""
-    for k, here in enumerate(np.eye(matrix.shape[0], dtype=bool)):
-        row = lax.index_in_dim(matrix, k, keepdims=False)
-        factor = 1 / lax.index_in_dim(row, k, keepdims=False)
+    dim = matrix.shape[0]
+
+    def sweep(k: int | Array, matrix: Array) -> Array:
+        here = np.arange(dim) == k
+        row = _at(matrix, k, 0)
+        factor = 1 / _at(row, k, 0)
         scaled = row * factor
         swept = matrix - (row[:, None] * row[None]) * factor
         swept = jnp.where(here[:, None], scaled[None], jnp.where(here[None], scaled[:, None], swept))
-        matrix = jnp.where(np.outer(here, here), -factor, swept)
-    return -matrix
+        return jnp.where(here[:, None] & here[None], -factor, swept)
+
+    return -_repeat(0, dim, sweep, matrix)
 
 
 def pivots(matrix: Array) -> Array:
     """Pivots of a symmetric matrix without exchanges, float[dim]; it is positive definite iff all are above 0."""
-    found = []
-    for k in range(matrix.shape[0]):
-        row = lax.index_in_dim(matrix, k, keepdims=False)
-        pivot = lax.index_in_dim(row, k, keepdims=False)
+    dim = matrix.shape[0]
+
+    def eliminate(k: int | Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+        matrix, found = carry
+        row = _at(matrix, k, 0)
+        pivot = _at(row, k, 0)
         matrix = matrix - (row[:, None] * row[None]) / jnp.where(pivot == 0, 1.0, pivot)
-        found.append(pivot)
-    return jnp.stack(found)
+        return matrix, jnp.where(np.arange(dim) == k, pivot, found)
+
+    return _repeat(0, dim, eliminate, (matrix, jnp.zeros(dim, matrix.dtype)))[1]
 
 
 def product(left: Array, right: Array) -> Array:
     """left @ right, as a sum of outer products."""
-    terms = (lax.index_in_dim(left, k, 1) * lax.index_in_dim(right, k, 0) for k in range(right.shape[0]))
-    return functools.reduce(jnp.add, terms)
+
+    def term(k: int | Array) -> Array:
+        return _at(left, k, 1)[:, None] * _at(right, k, 0)[None]
+
+    return _repeat(1, right.shape[0], lambda k, total: total + term(k), term(0))
+
+
+def _repeat(first: int, end: int, step: Callable[[Any, Any], Any], start: Any) -> Any:
+    """step(end - 1, ... step(first, start)), written out while that is short to compile."""
+    if end <= UNROLLED:
+        return functools.reduce(lambda carry, k: step(k, carry), range(first, end), start)
+    return lax.fori_loop(first, end, step, start)
+
+
+def _at(x: Array, k: int | Array, axis: int) -> Array:
+    """x without `axis`, at its entry k."""
+    at = lax.index_in_dim if isinstance(k, int) else lax.dynamic_index_in_dim
+    return at(x, k, axis, keepdims=False)  # pyright: ignore[reportArgumentType]

@@ -9,6 +9,7 @@ import os
 import platform
 import statistics
 import sys
+from collections.abc import Callable
 from importlib import metadata
 from typing import Any, TextIO
 
@@ -17,8 +18,7 @@ import numpy as np
 
 from jaxbandit.engine.compiled import cores
 from jaxbandit.engine.horizon import simulate_cell
-from jaxbandit.experiments.bench_stopping import bench_stopping
-from jaxbandit.experiments.bench_stopping import table as stopping_table
+from jaxbandit.experiments import bench_allocation, bench_linear, bench_stopping
 from jaxbandit.experiments.registry import ALGORITHMS, ENVIRONMENTS
 from jaxbandit.experiments.yardstick import Yardstick, numpy_seconds
 
@@ -30,6 +30,12 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "ucb(t)": ("ucb", {"distance": "t"}),
 }
 SKIPPED = {"ucb"}  # by its variants
+# Beside the algorithms for plain arms, by the key of their rows in the JSON: what measures, and what prints.
+PARTS: dict[str, tuple[Callable[[bool], list[dict[str, Any]]], Callable[[list[dict[str, Any]]], str]]] = {
+    "stopping": (bench_stopping.bench_stopping, bench_stopping.table),
+    "linear": (bench_linear.bench_linear, bench_linear.table),
+    "allocation": (bench_allocation.bench_allocation, bench_allocation.table),
+}
 
 
 def bench(*, quick: bool = False, json: bool = False, only: str | None = None, out: TextIO | None = None) -> int:
@@ -46,8 +52,8 @@ def bench(*, quick: bool = False, json: bool = False, only: str | None = None, o
     for num_arms in (9,) if quick else (9, 100, 1000):
         for runs in (10_000,) if quick else (1, 100, 10_000):
             rows += _block(num_arms, runs, 3.0 if (num_arms, runs) == (9, 10_000) else 0.8, only)
-    stopping = bench_stopping(quick) if only is None else []
-    result = {"machine": machine(), "rows": rows, "stopping": stopping}
+    parts = {name: part(quick) for name, (part, _) in PARTS.items()} if only is None else {}
+    result = {"machine": machine(), "rows": rows, **parts}
     if json:
         json_module.dump(result, stream)
         stream.write("\n")
@@ -74,7 +80,8 @@ def machine() -> dict[str, Any]:
 
 
 def _algorithms(only: str | None) -> dict[str, tuple[str, dict[str, Any]]]:
-    entries = {name: (name, {}) for name, e in ALGORITHMS.items() if name not in SKIPPED and e.kind == "simulate"}
+    plain = {name for name, e in ALGORITHMS.items() if e.kind == "simulate" and "num_arms" in e.arguments}
+    entries = {name: (name, {}) for name in ALGORITHMS if name in plain - SKIPPED}
     chosen = {"ucb1": entries.pop("ucb1"), **VARIANTS, **entries}
     return {name: entry for name, entry in chosen.items() if only is None or only in name or name == "ucb1"}
 
@@ -156,4 +163,6 @@ def table(result: dict[str, Any]) -> str:
             f"{row['algorithm']:18s}{row['ns_per_run_step']:12.2f}{row['ns_per_arm_round']:14.3f}"
             f"{row['times_ucb1']:8.2f}{row['compile_seconds']:11.2f}"
         )
-    return "\n".join([*lines, "", stopping_table(result["stopping"])] if result["stopping"] else lines)
+    for name, (_, text) in PARTS.items():
+        lines += ["", text(result[name])] if name in result else []
+    return "\n".join(lines)

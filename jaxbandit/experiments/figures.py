@@ -16,24 +16,28 @@ STOPPING = {
 }
 
 
-def draw(results: Sequence[Any], ax: Any = None, what: str | None = None, *, alone: bool = False) -> Any:
-    """Draw results of one instance on `ax`; `alone`: one of them, labelled for a legend. Return the Axes."""
+def draw(results: Sequence[Any], ax: Any = None, what: str | None = None, *, alone: bool = False, **look: Any) -> Any:
+    """Draw results of one instance on `ax`; `alone`: one of them, labelled for a legend. Return the Axes.
+
+    `look`: of several results of regret, as for `plot.plot`.
+    """
     if results[0].kind == "simulate":
         choice("plot: what", what or "regret", ("regret",))
-        return plot.plot_one(results[0], ax) if alone else plot.plot(results, ax)
+        return plot.plot_one(results[0], ax) if alone else plot.plot(results, ax, **look)
     return STOPPING[choice("plot: what", what or "stopping", tuple(STOPPING))](results, ax)
 
 
-def write_figures(results: Sequence[Any], directory: str | Path) -> list[Path]:
+def write_figures(results: Sequence[Any], directory: str | Path, **look: Any) -> list[Path]:
     """Write the PNGs of the results of one experiment into a directory; return their paths.
 
-    Regret has one an instance. Runs that stop have three: `samples-` (with error rates), `stopping-` and `pulls-`; and
-    one for each sweep. Where the instances themselves are a sweep, it takes the place of theirs.
+    Regret has one an instance, `look` as for `plot.plot`. Runs that stop have three: `samples-` (with error rates),
+    `stopping-` and `pulls-`; and one for each sweep. Where the instances themselves are a sweep, it takes the place of
+    theirs.
     """
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
     if results[0].kind == "simulate":
-        return plot.plot_results(results, directory)
+        return plot.plot_results(results, directory, **look)
     results = [r for r in results if len(r.samples())]  # without a stopping time there is nothing to draw
     paths = []
 

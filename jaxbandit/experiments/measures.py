@@ -8,7 +8,7 @@ from jaxbandit.experiments import statistics
 from jaxbandit.experiments.arguments import BadInput
 from jaxbandit.experiments.result_stopping import StoppingResult
 
-MEANS = ("regret", "samples", "pulls", "share")  # quantities that are means over runs
+MEANS = ("regret", "samples", "pulls", "share", "kind")  # quantities that are means over runs
 
 
 class Quantity(NamedTuple):
@@ -19,9 +19,12 @@ class Quantity(NamedTuple):
     minus: str = ""  # the second of a gap
     over: str = ""  # the second of a ratio
     arm: int | None = None  # of pulls and shares, from 0
+    at: int | float | None = None  # of regret: a checkpoint, or a fraction of the horizon; default: the last
 
     def __str__(self) -> str:
         place = "" if self.arm is None else f" arm {self.arm}"
+        if self.at is not None:
+            place += f" at {self.at:g} n" if isinstance(self.at, float) else f" at {self.at:,}"
         if self.minus:
             return f"({self.algorithm} - {self.minus}){place}"
         return f"({self.algorithm} / {self.over}){place}" if self.over else f"{self.algorithm}{place}"
@@ -35,20 +38,19 @@ class Sample(NamedTuple):
     below: bool = False
 
 
-def sample(what: str, quantity: Quantity, results: Any, *, at: int | None = None) -> Sample:
+def sample(what: str, quantity: Quantity, results: Any) -> Sample:
     """Return what a cell, a gap or a ratio measures in each run.
 
     Args:
-      what: one of MEANS: regret at round `at`, samples, pulls of an arm, or its share of the run's samples.
+      what: one of MEANS: regret, samples, pulls of an arm, or its share of the run's samples.
       quantity: the cell or the two cells. A ratio is of two means, so that its values are the ratio and each run's
         part in its error (the delta method): their mean is the ratio, and their spread gives its standard error.
       results: a ResultSet.
-      at: a checkpoint; default: the last.
     """
-    first = _one(what, results[quantity.instance, quantity.algorithm], at, quantity.arm)
+    first = of(what, results[quantity.instance, quantity.algorithm], quantity.arm, quantity.at)
     if not (quantity.minus or quantity.over):
         return first
-    second = _one(what, results[quantity.instance, quantity.minus or quantity.over], at, quantity.arm)
+    second = of(what, results[quantity.instance, quantity.minus or quantity.over], quantity.arm, quantity.at)
     runs = min(len(first.values), len(second.values))
     a, b = first.values[:runs], second.values[:runs]
     above, below = first.above or second.below, first.below or second.above
@@ -76,11 +78,18 @@ def difference(left: Sample, factor: float, right: Sample | float, confidence: f
     return interval
 
 
-def _one(what: str, result: Any, at: int | None, arm: int | None) -> Sample:
-    if what == "regret":
-        column = -1 if at is None else result.at(at)
-        return Sample(result.arrays["regret"][:, column].astype(np.float64))
-    return stopping(what, result, arm)
+def of(
+    what: str, result: Any, arm: int | None = None, at: int | float | None = None, round_kind: str | None = None
+) -> Sample:
+    """Return what one cell measures in each run; `round_kind` says of which rounds "kind" is the share."""
+    if result.kind == "identify":
+        return stopping(what, result, arm)
+    if what == "pulls":
+        return Sample(_pulls(what, result, arm))
+    if what == "kind":
+        return Sample(result.rounds_of(round_kind) / result.arrays["checkpoints"][-1])
+    column = -1 if at is None else result.at(at)
+    return Sample(result.arrays["regret"][:, column].astype(np.float64))
 
 
 def stopping(what: str, result: StoppingResult, arm: int | None = None) -> Sample:
@@ -90,9 +99,13 @@ def stopping(what: str, result: StoppingResult, arm: int | None = None) -> Sampl
         return Sample(np.zeros(0))
     if what == "samples":
         return Sample(samples, above=result.censored > 0)
-    if arm is None or not 0 <= arm < result.arrays["pulls"].shape[1]:
-        raise BadInput(f"{what} of {result.instance}/{result.algorithm}: arm = {arm}, must be one of its arms, from 0")
-    pulls = result.arrays["pulls"][:, arm].astype(np.float64)
+    pulls = _pulls(what, result, arm)
     if what == "share":  # of a censored run nothing is known of the share that it would have had
         return Sample(pulls / result.arrays["samples"], above=result.censored > 0, below=result.censored > 0)
     return Sample(pulls, above=result.censored > 0)
+
+
+def _pulls(what: str, result: Any, arm: int | None) -> np.ndarray:
+    if arm is None or not 0 <= arm < result.arrays["pulls"].shape[1]:
+        raise BadInput(f"{what} of {result.instance}/{result.algorithm}: arm = {arm}, must be one of its arms, from 0")
+    return result.arrays["pulls"][:, arm].astype(np.float64)

@@ -1,9 +1,9 @@
 """Reproduction of a published experiment: run its TOML, then set our numbers and verdicts beside the paper's.
 
 A paper's TOML is an experiment with one more table, [paper]: title, figures (name -> instances), quick
-settings, [[paper.claim]] (see verdict.py), [[paper.untested]], [[paper.published]] and [[paper.cost]]. Where
-runs stop by themselves, the figures are experiments of their own: see paper_stopping.py and published.py; they may
-have instances of their own (paper_data.py), and tables in which nothing is pulled stand beside them (complexity.py).
+settings, [[paper.claim]] (see verdict.py), [[paper.untested]], [[paper.published]] and [[paper.cost]]. Where a figure
+is a table, figures are experiments of their own: see paper_stopping.py and published.py; they may have instances of
+their own (paper_data.py), readings of an algorithm (paper_readings.py) and, beside them, complexity.py's tables.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,10 +20,12 @@ from jaxbandit.experiments import (
     nearness,
     paper_data,
     paper_figures,
+    paper_readings,
     paper_stopping,
     verdict,
 )
 from jaxbandit.experiments.arguments import BadInput
+from jaxbandit.experiments.paper_regret import cost, regret_table
 from jaxbandit.experiments.result import SCHEMA, ResultSet, load, summary, versions
 from jaxbandit.experiments.tables import align
 
@@ -68,7 +70,7 @@ def reproduce(
       out: directory of the results; default: the target's name in the current directory.
       quick: the paper's quick settings, fewer runs: wider intervals, more claims undecided.
       runs: number of runs instead of the paper's (or quick's).
-      horizon: rounds a run instead of the paper's; of a fixed horizon only.
+      horizon: rounds a run instead of the paper's; of a fixed horizon only. [paper.runs_at] may have its runs.
       data_directory: where recorded data lie that a figure needs; without it such a figure is left out, and said so.
       progress: as for `run_experiment`, like workers and tile.
 
@@ -85,9 +87,12 @@ def reproduce(
     data, paper, source = _read(target)
     directory = Path(target.replace("/", "-") if out is None else out)
     options = {"progress": progress, "workers": workers}
-    if data["kind"] == "identify":
+    if data["kind"] == "identify" and horizon is not None:
+        raise BadInput(f"reproduce: horizon = {horizon}: only for a fixed horizon; leave it out")
+    if _apart(paper):
         if horizon is not None:
-            raise BadInput(f"reproduce: horizon = {horizon}: only for a fixed horizon; leave it out")
+            data["horizon"] = horizon
+            runs = paper.get("runs_at", {}).get(str(horizon)) if runs is None and not quick else runs
         figure = target.partition("/")[2]
         missing = paper_data.add_instances(data, paper, None if data_directory is None else Path(data_directory))
         paper["published"] = paper_data.one_each(paper.get("published", []))
@@ -99,7 +104,8 @@ def reproduce(
         else:
             run, shown = paper_stopping.experiments(known, figure, quick=quick, runs=runs)
         extra = {"complexity": complexity.evaluate(paper, directory, sizes), "skipped": [*skipped, *lines]}
-        return _reproduce_stopping(data, paper, source, directory, run, shown, extra, options)
+        options |= {"tile": tile} if data["kind"] == "simulate" else {}
+        return _reproduce_apart(data, paper, source, directory, run, shown, extra, options)
     given = {"runs": runs, "horizon": horizon}
     data |= (paper["quick"] if quick else {}) | {key: value for key, value in given.items() if value is not None}
     marks = [entry["at"] for entry in paper.get("published", []) if entry["at"] < data["horizon"]]
@@ -115,7 +121,12 @@ def reproduce(
     return Reproduction(directory, tuple(figures.write_figures(results, directory)), content)
 
 
-def _reproduce_stopping(
+def _apart(paper: Mapping[str, Any]) -> bool:
+    """Whether the figures are experiments of their own."""
+    return any(isinstance(figure, Mapping) for figure in paper["figures"].values())
+
+
+def _reproduce_apart(
     data: dict[str, Any],
     paper: dict[str, Any],
     source: str,
@@ -136,6 +147,8 @@ def _reproduce_stopping(
     content = paper_stopping.assess(results, paper, shown) if run else _without_cells(data, paper)
     near = nearness.judge(paper.get("near", []), paper.get("published", []), results)
     content["claims"] += near + complexity.judge(paper.get("share", []), extra["complexity"])
+    longer = {int(key): value for key, value in paper.get("runs_at", {}).items()}
+    extra = dict(extra) | {"longer": cost(content, longer) if longer else []}
     content |= {key: value for key, value in extra.items() if value}
     files.write_json(directory / "summary.json", content)
     found = Reproduction(directory, tuple(paper_figures.write(shown, results, content, directory)), content)
@@ -207,14 +220,15 @@ def report(content: Mapping[str, Any]) -> str:
     """Return the summary of a reproduction as text for people."""
     paper = content["paper"]
     parts = [f"{paper['title']} ({paper['year']})\n{paper['url']}"]
-    if content["kind"] == "identify":
+    if "figures" in content:
         tables = [paper_stopping.table(content, figure) for figure in content["figures"]]
         tables += [complexity.text(table) for table in content.get("complexity", [])]
         notes = [f"({name}) {text}" for name, text in paper.get("notes", {}).items()]
-        apart = ["\n".join(lines) for lines in (notes, content.get("skipped", [])) if lines]
-        return "\n\n".join([*parts, *tables, *apart, _claims_table(content)])
+        apart = ["\n".join(lines) for lines in (notes, content.get("skipped", []), content.get("longer", [])) if lines]
+        readings = [paper_readings.text(content["readings"])] if "readings" in content else []
+        return "\n\n".join([*parts, *tables, *apart, _claims_table(content), *readings])
     for instance in dict.fromkeys(cell["instance"] for cell in content["cells"]):
-        parts.append(_regret_table(instance, [c for c in content["cells"] if c["instance"] == instance]))
+        parts.append(regret_table(instance, [c for c in content["cells"] if c["instance"] == instance]))
     parts.append(_claims_table(content))
     if content["table2"]:
         parts.append(_cost_text(content["table2"]))
@@ -232,7 +246,7 @@ def _read(target: str) -> tuple[dict[str, Any], dict[str, Any], str]:
     path = source.embedded()[name]
     data = source.read(path)
     paper = data.pop("paper")
-    if figure and data["kind"] == "simulate":
+    if figure and not _apart(paper):
         known_figures = paper["figures"]
         if figure not in known_figures:
             raise BadInput(f"reproduce: figure = {figure!r}, must be one of {', '.join(known_figures)}")
@@ -240,31 +254,16 @@ def _read(target: str) -> tuple[dict[str, Any], dict[str, Any], str]:
     return data, paper, path.name
 
 
-def _regret_table(instance: str, cells: list[dict[str, Any]]) -> str:
-    head = ("algorithm", "regret", "95 % interval", "independent", "")
-    rows = []
-    for cell in sorted(cells, key=lambda c: -c["regret"]["mean"][-1]):
-        regret, given = cell["regret"], cell.get("published")
-        interval = f"[{regret['low'][-1]:.2f}, {regret['high'][-1]:.2f}]" if "low" in regret else ""
-        beside = f"{given['value']:g} [{given['low']:.1f}, {given['high']:.1f}]" if given else ""
-        rows.append((cell["algorithm"], f"{regret['mean'][-1]:.2f}", interval, beside, cell.get("verdict", "")))
-    first = cells[0]
-    title = f"{instance}: regret after {first['regret']['at'][-1]:,} rounds, {first['runs']:,} runs"
-    bound = first["regret"].get("lower_bound")
-    foot = f"\nlower bound, log(t) times the constant: {bound[-1]:.2f}" if bound else ""
-    shown = [row[: 5 if any(r[3] for r in rows) else 3] for row in [head, *rows]]
-    return f"{title}\n{align(shown, right=(1, 2, 3))}{foot}"
-
-
 def _claims_table(content: Mapping[str, Any]) -> str:
     rows = [("claim", "verdict", "", "decided by")]
     for claim in content["claims"]:
         checks = [check for check in claim["checks"] if check["verdict"] == claim["verdict"]]
         text = f"{claim['text']} (in part)" if claim.get("in_part") else claim["text"]
+        text = f"{claim['reading']}: {text}" if "reading" in claim else text
         rows.append((claim["id"], claim["verdict"], text, _check_text(checks[0])))
     words = ("agrees", "disagrees", "undecided")
     counts = ", ".join(f"{sum(c['verdict'] == word for c in content['claims'])} {word}" for word in words)
-    what = "published numbers and claims" if content["kind"] == "identify" else "regret"
+    what = "published numbers and claims" if "figures" in content else "regret"
     confidence = f"all intervals on {what} hold together with {100 * content['paper']['confidence']:g} %"
     left = [f"not tested: {item['text']} ({item['source']}): {item['reason']}" for item in content["untested"]]
     return "\n".join([f"claims: {counts} ({confidence})", align(rows), *left])

@@ -1,4 +1,4 @@
-"""Figures of papers whose experiments stop by themselves, with the published numbers as open marks in them.
+"""Figures of papers with one experiment a figure, with the published numbers as open marks in them.
 
 matplotlib is imported when something is drawn.
 """
@@ -25,7 +25,8 @@ def write(shown: Sequence[Figure], results: ResultSet, content: Mapping[str, Any
             paths.append(paper_boxes.write(figure, results, content, directory))
             continue
         if figure.draw == "each":
-            paths += figures.write_figures(cells(figure, results), directory / figure.name)
+            look = {"bands": figure.bands, "minimax": figure.minimax, "log": figure.log}
+            paths += figures.write_figures(cells(figure, results), directory / figure.name, **look)
             continue
         sheet = canvas(SIZE)
         ax = sheet.add_subplot()

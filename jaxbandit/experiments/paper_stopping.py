@@ -1,4 +1,4 @@
-"""Reproduction of papers whose experiments stop by themselves: one experiment a figure, published numbers beside ours.
+"""Reproduction of papers with one experiment a figure, such as those of runs that stop: published numbers beside ours.
 
 In such a paper's TOML [paper.figures.NAME] is a table (see Figure): its instances, algorithms and runs are an
 experiment of their own, in the directory of its name. A figure or table `within` another shows some of that one's
@@ -13,12 +13,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from jaxbandit.experiments import files, published, statistics, verdict
+from jaxbandit.experiments import files, paper_readings, paper_regret, published, statistics, verdict
 from jaxbandit.experiments.arguments import BadInput
+from jaxbandit.experiments.plot import Bands
 from jaxbandit.experiments.registry import ENVIRONMENTS
-from jaxbandit.experiments.report import number
+from jaxbandit.experiments.report import kinds_table, number
 from jaxbandit.experiments.result import ResultSet, summary
-from jaxbandit.experiments.result_stopping import StoppingResult
 from jaxbandit.experiments.tables import align
 
 
@@ -30,7 +30,7 @@ class Figure:
     title: str
     instances: Sequence[str]
     algorithms: Sequence[str]
-    runs: int = 0  # each; 0: those of the figure that it is within
+    runs: int = 0  # each; 0: those of the figure that it is within, or the paper's
     quick: int | Mapping[str, Any] = 0  # in a hurry: runs; or a table of runs, instances and algorithms
     max_rounds: int = 0  # of a run; 0: the paper's
     within: str = ""
@@ -38,6 +38,9 @@ class Figure:
     draw: Literal["sweep", "pulls", "boxes", "each", "none"] = "each"
     axis: str = ""  # of a sweep: its label, and the instances' places on it
     at: Sequence[float] = ()
+    bands: Bands = "95 %"  # of regret, as are the next two: see plot.plot
+    minimax: bool = False
+    log: bool = False
     span: bool = False  # features are written in an orthonormal basis of their span, as least squares needs them
 
     def hurried(self) -> "Figure":
@@ -88,7 +91,7 @@ def experiments(
 def experiment(data: Mapping[str, Any], figure: Figure) -> dict[str, Any]:
     """Return the experiment of a figure: of the paper's one its cells and its runs."""
     name = f"{data['name']}-{figure.name}"
-    part = dict(data) | {"name": name, "runs": figure.runs}
+    part = dict(data) | {"name": name, "runs": figure.runs or data["runs"]}
     for key, wanted in (("instance", figure.instances), ("algorithm", figure.algorithms)):
         tables = {table["name"]: table for table in data[key]}
         part[key] = [tables[name] for name in wanted]
@@ -118,14 +121,15 @@ def _in_span(instance: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def cells(figure: Figure, results: ResultSet) -> list[StoppingResult]:
+def cells(figure: Figure, results: ResultSet) -> list[Any]:
     """Return the results that a figure shows, in its order."""
     return [results[i, a] for i in figure.instances for a in figure.algorithms]
 
 
 def assess(results: ResultSet, paper: Mapping[str, Any], shown: Sequence[Figure]) -> dict[str, Any]:
     """Return the summary of `results` with what `paper` says: `published`, `claims`, `untested`, `figures`."""
-    claims, confidence = [narrowed(claim, results) for claim in paper.get("claim", [])], paper["confidence"]
+    claims = [narrowed(claim, results) for claim in paper_readings.each_reading(paper)]
+    confidence = paper["confidence"]
     theirs = published.numbers(paper.get("published", []), results)
     judged = verdict.judge(claims, results, confidence=confidence, others=len(theirs))
     checks = verdict.intervals(judged)
@@ -144,9 +148,11 @@ def assess(results: ResultSet, paper: Mapping[str, Any], shown: Sequence[Figure]
         claims=judged,
         untested=list(paper.get("untested", [])),
     )
-    totals = {(e["instance"], e["algorithm"]): e for e in beside if e["quantity"] == "samples"}
+    readings = paper_readings.table(paper, judged)
+    content |= {} if readings is None else {"readings": readings}
+    totals = {(e["instance"], e["algorithm"]): e for e in beside if e["quantity"] in ("samples", "regret")}
     for cell, result in zip(content["cells"], results, strict=True):
-        if "pulls" in cell and result.runs > 1:
+        if first.kind == "identify" and "pulls" in cell and result.runs > 1:
             pulls = result.arrays["pulls"].astype(np.float64)
             interval = statistics.student(pulls.mean(axis=0), pulls.var(axis=0, ddof=1), result.runs)
             cell["pulls"] |= {"low": interval.low, "high": interval.high}
@@ -168,6 +174,10 @@ def table(content: Mapping[str, Any], figure: Mapping[str, Any]) -> str:
     """Return a figure of a summary as text."""
     rows = [c for c in content["cells"] if c["instance"] in figure["instances"]]
     rows = [c for c in rows if c["algorithm"] in figure["algorithms"]]
+    if content["kind"] == "simulate":
+        parts = [paper_regret.regret_table(i, [c for c in rows if c["instance"] == i]) for i in figure["instances"]]
+        kinds = kinds_table(rows, content["published"])
+        return "\n\n".join([figure["title"], *parts, *([kinds] if kinds else [])])
     beside = {(e["instance"], e["algorithm"], e["quantity"], e.get("arm")): e for e in content["published"]}
     lines = _pulls_table(rows, beside) if figure["draw"] == "pulls" else _samples_table(rows, beside)
     counts = " or ".join(f"{runs:,}" for runs in sorted({row["runs"] for row in rows}))

@@ -6,33 +6,46 @@ matched. matplotlib is imported when something is drawn.
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
 from jaxbandit.experiments import statistics
-from jaxbandit.experiments.arguments import BadInput
+from jaxbandit.experiments.arguments import BadInput, choice
 from jaxbandit.experiments.style import INK, SIZE, canvas, file_name, labels, look, new_axes, quiet
 
 if TYPE_CHECKING:
     from jaxbandit.experiments.result_regret import RegretResult
 
+Bands = Literal["95 %", "standard error"]
+_LONG = {"lower bound": "asymptotic lower bound", "minimax": "d √t, minimax order"}
 LINE_HEIGHT = 0.047  # of the axes: what one label at the curves' end needs
 
 
-def plot(results: Sequence["RegretResult"], ax: Any = None) -> Any:
+def plot(
+    results: Sequence["RegretResult"],
+    ax: Any = None,
+    *,
+    bands: Bands = "95 %",
+    minimax: bool = False,
+    log: bool = False,
+) -> Any:
     """Draw the mean regret of several algorithms on one instance.
 
     Args:
       results: at least one Result, all of one instance.
       ax: matplotlib Axes; default: those of a new figure, made with pyplot so that a notebook shows it.
+      bands: about the means: intervals of "95 %", or the "standard error" to either side.
+      minimax: draw d sqrt(t) too, the order of the least regret on the worst linear instance of the dimension.
+      log: regret on a logarithmic axis, for means that are far apart.
 
     Returns:
       The Axes.
 
     Raises:
-      ValueError: no results, or several instances.
+      ValueError: no results, several instances, or minimax of an instance without features.
     """
+    choice("plot: bands", bands, get_args(Bands))
     instances = {r.instance for r in results}
     if len(instances) != 1:
         raise BadInput(f"plot: instances = {sorted(instances)}, must be one; draw them one by one")
@@ -40,21 +53,40 @@ def plot(results: Sequence["RegretResult"], ax: Any = None) -> Any:
     names = labels(results)
     ends = []
     for i, (result, name) in enumerate(zip(results, names, strict=True)):
-        line = _curve(ax, result, name, i)
-        ends.append((float(result.arrays["mean"][-1]), f"{name}  {_value(result)}", line))
-    bound = next((b for r in results if (b := r.lower_bound()) is not None), None)
-    _dress(ax, results[0])
-    if bound is not None:
-        rounds = results[0].arrays["checkpoints"]
-        top = max(end for end, *_ in ends)
+        line = _curve(ax, result, name, i, bands)
+        ends.append((float(result.arrays["mean"][-1]), f"{name}  {_value(result, bands)}", line))
+    _dress(ax, results[0], bands)
+    if log:
+        _log_regret(ax, results)
+    top = max(end for end, *_ in ends)
+    for name, bound, style in _bounds(results, minimax):
+        if log and bound[-1] <= 0:
+            continue
         (line,) = ax.plot(
-            rounds, bound, color=INK, linewidth=1.1, linestyle=(0, (6, 3)), label="lower bound", zorder=1.5
+            results[0].arrays["checkpoints"], bound, color=INK, linewidth=1.1, linestyle=style, zorder=1.5, label=name
         )
         if bound[-1] <= 1.5 * top:  # farther up it would flatten the curves: let it leave the picture
             ax.set_ylim(top=max(ax.get_ylim()[1], 1.05 * bound[-1]))
-            ends.append((float(bound[-1]), f"asymptotic lower bound  {bound[-1]:.1f}", line))
+            ends.append((float(bound[-1]), f"{_LONG[name]}  {bound[-1]:.1f}", line))
     _name_ends(ax, ends)
     return ax
+
+
+def _bounds(results: Sequence["RegretResult"], minimax: bool) -> list[tuple[str, np.ndarray, Any]]:
+    """Name, values at the checkpoints, and line style of what theory says of the instance."""
+    found = []
+    bound = next((b for r in results if (b := r.lower_bound()) is not None), None)
+    if bound is not None:
+        found.append(("lower bound", bound, (0, (6, 3))))
+    if minimax:
+        dim = next((d for r in results if (d := r.truth.get("dim")) is not None), None)
+        if dim is None:
+            raise BadInput(f"plot: minimax: instance {results[0].instance} has no features")
+        from jaxbandit.bounds.linear_regret import minimax_linear_regret
+
+        rate = minimax_linear_regret(dim, results[0].arrays["checkpoints"])
+        found.append(("minimax", rate, ":"))
+    return found
 
 
 def plot_one(result: "RegretResult", ax: Any = None) -> Any:
@@ -68,14 +100,14 @@ def plot_one(result: "RegretResult", ax: Any = None) -> Any:
     return ax
 
 
-def plot_results(results: Sequence["RegretResult"], directory: str | Path) -> list[Path]:
-    """Write one PNG an instance, `regret-INSTANCE.png`, into a directory; return their paths."""
+def plot_results(results: Sequence["RegretResult"], directory: str | Path, **look: Any) -> list[Path]:
+    """Write one PNG an instance, `regret-INSTANCE.png`, into a directory; return their paths. `look`: as for `plot`."""
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
     paths = []
     for instance in dict.fromkeys(r.instance for r in results):
         figure = canvas(SIZE)
-        plot([r for r in results if r.instance == instance], _room(figure.add_subplot(), 0.28))
+        plot([r for r in results if r.instance == instance], _room(figure.add_subplot(), 0.28), **look)
         paths.append(directory / f"regret-{file_name(instance)}.png")
         figure.savefig(paths[-1], bbox_inches="tight", pad_inches=0.15)
     return paths
@@ -87,17 +119,30 @@ def _room(ax: Any, room: float) -> Any:
     return ax
 
 
-def _curve(ax: Any, result: "RegretResult", name: str, order: int) -> Any:
+def _curve(ax: Any, result: "RegretResult", name: str, order: int, bands: Bands = "95 %") -> Any:
     rounds, mean = result.arrays["checkpoints"], result.arrays["mean"]
     colour, style = look(order)
     (line,) = ax.plot(rounds, mean, color=colour, linestyle=style, linewidth=1.6, label=name)
     if result.runs > 1:
         interval = result.interval(statistics.CONFIDENCE)
-        ax.fill_between(rounds, interval.low, interval.high, color=colour, alpha=0.22, linewidth=0)
+        low, high = (mean - interval.se, mean + interval.se) if bands == "standard error" else interval[-2:]
+        ax.fill_between(rounds, low, high, color=colour, alpha=0.22, linewidth=0)
     return line
 
 
-def _dress(ax: Any, result: "RegretResult") -> None:
+def _log_regret(ax: Any, results: Sequence["RegretResult"]) -> None:
+    """Make the axis of regret logarithmic, from the least regret in the first decade that is shown."""
+    rounds = results[0].arrays["checkpoints"]
+    first = max(ax.get_xlim()[0], 1)
+    shown = np.concatenate([r.arrays["mean"][(rounds >= first) & (rounds <= 10 * first)] for r in results])
+    shown = shown[shown > 0]
+    ax.set_yscale("log")
+    ax.yaxis.set_major_formatter("{x:,g}")
+    last = max(float(r.arrays["mean"][-1]) for r in results)
+    ax.set_ylim(0.8 * shown.min() if len(shown) else None, 1.6 * last)
+
+
+def _dress(ax: Any, result: "RegretResult", bands: Bands = "95 %") -> None:
     """Set scales, words and the quiet frame."""
     rounds = result.arrays["checkpoints"]
     if rounds[-1] >= 100 * rounds[0]:  # regret of log t is a straight line
@@ -110,22 +155,28 @@ def _dress(ax: Any, result: "RegretResult") -> None:
     ax.set_ylim(bottom=0)
     ax.set_xlabel("round")
     ax.set_ylabel("regret")
-    quiet(ax, f"{result.instance}: mean regret of {result.runs:,} runs, bands of 95 %")
+    told = "bands of 95 %" if bands == "95 %" else "bands of one standard error"
+    quiet(ax, f"{result.instance}: mean regret of {result.runs:,} runs, {told}")
 
 
 def _name_ends(ax: Any, ends: Sequence[tuple[float, str, Any]]) -> None:
     """Write each name beside its curve's end with a piece of its line, moved as little as may be."""
     ends = sorted(ends, key=lambda end: -end[0])
-    bottom, top = ax.get_ylim()
-    ax.set_ylim(bottom, top)  # what is drawn beside the axes shall not move them
-    height = LINE_HEIGHT * (top - bottom)
-    places = spread([end[0] for end in ends], height, bottom, max(top, bottom + height * len(ends)))
-    beside = ax.get_yaxis_transform()  # across: fractions of the axes; up: regret
-    for (end, text, line), place in zip(ends, places, strict=True):
+    ax.set_ylim(*ax.get_ylim())  # what is drawn beside the axes shall not move them
+    shares = [_height(ax, end[0]) for end in ends]
+    places = spread(shares, LINE_HEIGHT, 0.0, max(1.0, LINE_HEIGHT * len(ends)))
+    beside = ax.transAxes
+    for end, (_, text, line), place in zip(shares, ends, places, strict=True):
         look = {"color": line.get_color(), "transform": beside, "clip_on": False, "solid_capstyle": "butt"}
         ax.plot((1.004, 1.03), (end, place), linewidth=0.7, alpha=0.7, **look)
         ax.plot((1.03, 1.075), (place, place), linewidth=1.8, linestyle=line.get_linestyle(), **look)
         ax.text(1.085, place, text, transform=beside, va="center", fontsize=9, color=INK)
+
+
+def _height(ax: Any, value: float) -> float:
+    """Return where on the axes a regret lies, 0 at their foot and 1 at their top."""
+    place = ax.transData.transform((ax.get_xlim()[1], value))[1]
+    return float(ax.transAxes.inverted().transform((0.0, place))[1])
 
 
 def spread(values: Sequence[float], height: float, low: float, high: float) -> list[float]:
@@ -143,9 +194,10 @@ def spread(values: Sequence[float], height: float, low: float, high: float) -> l
     return [float(np.clip(x, min(lower, upper), upper)) - rank * height for rank, x in enumerate(level)]
 
 
-def _value(result: "RegretResult") -> str:
+def _value(result: "RegretResult", bands: Bands) -> str:
     mean = float(result.arrays["mean"][-1])
     if result.runs < 2:
         return f"{mean:.1f}"
-    half = float(result.interval().high[-1]) - mean
+    interval = result.interval()
+    half = float(interval.se[-1] if bands == "standard error" else interval.high[-1] - mean)
     return f"{mean:.1f} ± {half:.1f}" if half >= 0.05 else f"{mean:.1f}"

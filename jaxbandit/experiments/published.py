@@ -1,4 +1,4 @@
-"""A published number of runs that stop beside ours: "agrees", "disagrees" or "undecided", by an interval alone.
+"""A published number beside ours: "agrees", "disagrees" or "undecided", by an interval alone.
 
 The interval is where the published number would lie, with the stated confidence, if it came from runs like ours:
 Student's prediction interval, for a mean of many runs as for the example of a single one (roughly, where single runs
@@ -17,22 +17,29 @@ from jaxbandit.experiments.result import ResultSet
 from jaxbandit.experiments.result_stopping import StoppingResult
 
 WIDE = 0.05
-SHOWN = ("quantity", "arm", "value", "sd", "runs", "margin", "wide", "reason", "source", "note")
+SHOWN = ("quantity", "arm", "round", "horizon", "value", "sd", "runs", "margin", "wide", "reason", "source", "note")
 
 
 def numbers(entries: Sequence[Mapping[str, Any]], results: ResultSet) -> list[dict[str, Any]]:
     """Return the published numbers of the cells that `results` holds, one table each.
 
     An entry names `instance`, `algorithm`, `source` and `runs`, and gives a `value` of the `quantity` ("samples",
-    default, or "error"), with the standard deviation `sd` of a run where it is printed; or `pulls`, the pulls of all
-    arms, whose sum is the number of samples.
+    default, or "error"; of a fixed `horizon`, and only beside runs of that one, "regret" at its end, or "kind", the
+    share of the rounds of the kind `round`), with the standard deviation `sd` of a run where it is printed; or `pulls`,
+    the pulls of all arms, whose sum is the number of samples.
     """
-    cells = {(r.instance, r.algorithm) for r in results}
+    cells = {(r.instance, r.algorithm): r for r in results}
     found = []
     for entry in entries:
-        if (entry["instance"], entry["algorithm"]) in cells:
-            found += _one_by_one(entry)
+        ours = cells.get((entry["instance"], entry["algorithm"]))
+        if ours is None or not _comparable(entry, ours):
+            continue
+        found += _one_by_one(entry)
     return found
+
+
+def _comparable(entry: Mapping[str, Any], ours: Any) -> bool:
+    return "horizon" not in entry or entry["horizon"] == ours.arrays["checkpoints"][-1]
 
 
 def _one_by_one(entry: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -45,7 +52,7 @@ def _one_by_one(entry: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield rest | {"quantity": "pulls", "arm": arm, "value": value}
 
 
-def judge(number: Mapping[str, Any], result: StoppingResult, confidence: float) -> dict[str, Any]:
+def judge(number: Mapping[str, Any], result: Any, confidence: float) -> dict[str, Any]:
     """Return a published number with `low` and `high`, where it would lie were it ours, and the verdict."""
     table = {"instance": result.instance, "algorithm": result.algorithm}
     table |= {key: number[key] for key in SHOWN if key in number}
@@ -53,7 +60,7 @@ def judge(number: Mapping[str, Any], result: StoppingResult, confidence: float) 
     if found is None:
         return table | {"verdict": "undecided"}
     low, high = found
-    value, scale = number["value"], 1.0 if number["quantity"] == "error" else abs(number["value"])
+    value, scale = number["value"], 1.0 if number["quantity"] in ("error", "kind") else abs(number["value"])
     slack, wide = number.get("margin", 0.0) * scale, number.get("wide", WIDE) * scale
     if "margin" in number and "arm" in number:
         slack += 1  # a fraction of a few pulls is less than rounding
@@ -62,8 +69,8 @@ def judge(number: Mapping[str, Any], result: StoppingResult, confidence: float) 
     return table | {"low": low, "high": high, "confidence": confidence, "verdict": verdict}
 
 
-def _mean(number: Mapping[str, Any], result: StoppingResult, confidence: float) -> tuple[float, float] | None:
-    sample = measures.stopping(number["quantity"], result, number.get("arm"))
+def _mean(number: Mapping[str, Any], result: Any, confidence: float) -> tuple[float, float] | None:
+    sample = measures.of(number["quantity"], result, number.get("arm"), round_kind=number.get("round"))
     values, runs = sample.values, number["runs"]
     if len(values) < 2 or sample.above or sample.below:
         return None

@@ -64,6 +64,10 @@ class Entry:
         """Import and return the factory."""
         return getattr(importlib.import_module(self.module), self.attribute or self.name)
 
+    def kind_names(self) -> tuple[str, ...]:
+        """Return the names of the kinds of rounds that an algorithm counts; none for most."""
+        return getattr(importlib.import_module(self.module), "KINDS", ())
+
     def parameters(self) -> dict[str, Parameter]:
         """Return the factory's arguments by name, in order; imports it."""
         return _parameters(self.factory())
@@ -176,7 +180,12 @@ ALGORITHMS: Mapping[str, Entry] = _named(
     _linear(
         "oam",
         "optimal allocation matching, Hao et al. 2020",
-        *("horizon", "epsilon", "schedule", "exploit_if", "force", "spanner", "c", "zeta", "sigma"),
+        *("horizon", "epsilon", "schedule", "exploit_if", "budget", "force", "spanner", "c", "zeta", "sigma"),
+    ),
+    _linear(
+        "oam_practical",
+        "OAM that explores when optimism does, at a level for the horizon",
+        *("horizon", "c", "budget", "zeta", "sigma"),
     ),
     _linear(
         "ossb",

@@ -1,6 +1,6 @@
 """The table that `run` prints: a row a cell."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jaxbandit.experiments.tables import align
@@ -26,6 +26,22 @@ def names(results: Sequence[Any]) -> list[tuple[str, str]]:
     ]
 
 
+def kinds_table(cells: Sequence[Mapping[str, Any]], published: Sequence[Mapping[str, Any]] = ()) -> str:
+    """Return the rounds by kind of the cells that have kinds as text; "" where none has."""
+    cells = [cell for cell in cells if "rounds_by_kind" in cell]
+    beside = {(e["instance"], e["algorithm"], e.get("round")): e for e in published if e["quantity"] == "kind"}
+    tables = []
+    for names in dict.fromkeys(tuple(cell["rounds_by_kind"]) for cell in cells):
+        rows = [("instance", "algorithm", *names)]
+        for cell in cells:
+            if tuple(cell["rounds_by_kind"]) != names:
+                continue
+            key = cell["instance"], cell["algorithm"]
+            rows.append((*key, *(_share(cell, name, beside.get((*key, name))) for name in names)))
+        tables.append(align(rows, right=range(2, len(names) + 2)))
+    return "\n\n".join(["rounds by kind, their share with one standard error", *tables]) if tables else ""
+
+
 def _regret(results: Sequence[Any]) -> str:
     rows = [("instance", "algorithm", "regret", "95 % interval", "lower bound", "seconds")]
     for name, result in zip(names(results), results, strict=True):
@@ -41,7 +57,16 @@ def _regret(results: Sequence[Any]) -> str:
             )
         )
     rounds = int(results[0].arrays["checkpoints"][-1])
-    return f"{align(rows, right=(2, 4, 5))}\n{results[0].runs} runs, regret after {rounds} rounds"
+    regret = f"{align(rows, right=(2, 4, 5))}\n{results[0].runs} runs, regret after {rounds} rounds"
+    kinds = kinds_table([result.summary() for result in results])
+    return f"{regret}\n\n{kinds}" if kinds else regret
+
+
+def _share(cell: Mapping[str, Any], name: str, entry: Mapping[str, Any] | None) -> str:
+    share = f"{cell['rounds_by_kind'][name]:.4f}"
+    if "rounds_by_kind_se" in cell:
+        share += f" ± {cell['rounds_by_kind_se'][name]:.4f}"
+    return share if entry is None else f"{share} ({entry['value']:g}: {entry['verdict']})"
 
 
 def _stopping(results: Sequence[Any]) -> str:

@@ -154,15 +154,15 @@ class ResultSet(Sequence[Result]):
 
         return pandas.concat([result.to_dataframe() for result in self.results], ignore_index=True)
 
-    def plot(self, ax: Any = None, *, instance: str | None = None, what: str | None = None) -> Any:
+    def plot(self, ax: Any = None, *, instance: str | None = None, what: str | None = None, **look: Any) -> Any:
         """Draw every algorithm on one instance (the first unless named); return the matplotlib Axes.
 
-        `what` as for `Result.plot`.
+        `what` as for `Result.plot`; `look`, of regret: bands = "95 %" or "standard error", minimax, log.
         """
         from jaxbandit.experiments.figures import draw
 
         instance = self.results[0].instance if instance is None else instance
-        return draw([r for r in self.results if r.instance == instance], ax, what)
+        return draw([r for r in self.results if r.instance == instance], ax, what, **look)
 
 
 def versions() -> dict[str, str]:
@@ -218,7 +218,7 @@ def load_cell(directory: str | Path, index: int) -> Result | None:
     about = read_json(manifest)
     kinds = _kinds()
     cls = kinds.get(str(about.get("kind")), Result)
-    missing = [name for name in ("schema", "kind", *_labels(cls), "sha256") if name not in about]
+    missing = [name for name in ("schema", "kind", *_labels(cls), "sha256") if name not in {*about, "kind_names"}]
     if missing:
         raise BadInput(f"{manifest}: damaged, {missing[0]!r} is missing; delete it and run again")
     if about["schema"] != SCHEMA:
@@ -235,7 +235,7 @@ def load_cell(directory: str | Path, index: int) -> Result | None:
         frozen = {name: arrays[name] for name in arrays.files}
     for array in frozen.values():
         array.setflags(write=False)
-    return cls(arrays=frozen, **{name: about[name] for name in _labels(cls)})
+    return cls(arrays=frozen, **{name: about[name] for name in _labels(cls) if name in about})
 
 
 def load(directory: str | Path) -> ResultSet:

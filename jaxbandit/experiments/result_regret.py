@@ -1,5 +1,6 @@
 """What runs of a fixed horizon leave: regret at checkpoints."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,8 @@ class RegretResult(Result):
     per-run data was kept, regret [runs, C], pulls int32[runs, K], recommendation [runs, ...] and outcome
     int8[runs]. Of an algorithm that tells its rounds by kind, kinds int32[runs, num_kinds] and kinds_mean.
     """
+
+    kind_names: Sequence[str] = ()  # of a registered algorithm's kinds of rounds
 
     kind = "simulate"
     array_names = (
@@ -43,16 +46,26 @@ class RegretResult(Result):
         constant = self.truth.get("regret_constant")
         return None if constant is None else regret_lower_bound(constant, self.arrays["checkpoints"])
 
-    def at(self, checkpoint: int) -> int:
-        """Return the position of a checkpoint; ValueError where there is none."""
+    def at(self, checkpoint: int | float) -> int:
+        """Return the position of a checkpoint; ValueError where there is none. A float is a fraction of the horizon."""
+        if isinstance(checkpoint, float):
+            rounds = self.arrays["checkpoints"]
+            return int(np.abs(rounds - checkpoint * rounds[-1]).argmin())
         where = np.flatnonzero(self.arrays["checkpoints"] == checkpoint)
         if not len(where):
             last = int(self.arrays["checkpoints"][-1])
             raise BadInput(f"{self.instance}/{self.algorithm}: no checkpoint at {checkpoint}, the last is {last}")
         return int(where[0])
 
+    def rounds_of(self, kind: str | None) -> np.ndarray:
+        """Return the rounds of one kind in each run, float64[runs]; ValueError where there is no such kind."""
+        if kind not in self.kind_names:
+            known = ", ".join(self.kind_names) or "none: its algorithm has none"
+            raise BadInput(f"{self.instance}/{self.algorithm}: kind of rounds = {kind!r}, must be one of {known}")
+        return self.arrays["kinds"][:, self.kind_names.index(kind)].astype(np.float64)
+
     def content(self) -> dict[str, Any]:
-        """Return `regret`, `pulls`, `kinds` and, where a run went wrong, `outcomes`."""
+        """Return `regret`, `pulls`, `kinds`, `rounds_by_kind` and, where a run went wrong, `outcomes`."""
         # A non-finite run shows in `outcomes`; JSON has no NaN, so its checkpoints are left out.
         keep = np.isfinite(self.arrays["mean"])
         regret = {"at": self.arrays["checkpoints"][keep], "mean": self.arrays["mean"][keep]}
@@ -67,6 +80,12 @@ class RegretResult(Result):
             mean = self.arrays[name].mean(axis=0) if name in self.arrays else self.arrays.get(f"{name}_mean")
             if mean is not None:
                 content[name] = {"mean": mean}
+        if self.kind_names and "kinds" in content:
+            horizon = self.arrays["checkpoints"][-1]
+            content["rounds_by_kind"] = dict(zip(self.kind_names, content["kinds"]["mean"] / horizon, strict=True))
+            if "kinds" in self.arrays and self.runs > 1:
+                errors = self.arrays["kinds"].std(axis=0, ddof=1) / np.sqrt(self.runs) / horizon
+                content["rounds_by_kind_se"] = dict(zip(self.kind_names, errors, strict=True))
         outcomes = self.outcomes()
         if outcomes["nonfinite"] or outcomes["precision"]:
             content["outcomes"] = outcomes

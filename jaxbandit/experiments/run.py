@@ -7,7 +7,7 @@ share it.
 import contextlib
 import functools
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +67,8 @@ def run_experiment(
         directory.claim(out, experiment)
         done = directory.finished(out, cells)
     truths: dict[tuple[str, bool], dict[str, Any]] = {}
-    with _bar(experiment, len(cells) - len(done), progress) as advance, directory.disk(out):
+    share = (len(cells) - len(done)) / len(cells)
+    with bar([experiment], progress, share) as advance, directory.disk(out):
         for cell in cells:
             if cell.index in done:
                 continue
@@ -105,7 +106,8 @@ def _simulate(experiment: Experiment, cell: Cell, truth: dict[str, Any], options
         precision=experiment.precision,  # pyright: ignore[reportArgumentType]
         **options,
     )
-    return RegretResult.from_record(record, **_labels(experiment, cell), truth=truth)
+    names = cell.algorithm.entry.kind_names()
+    return RegretResult.from_record(record, **_labels(experiment, cell), truth=truth, kind_names=list(names))
 
 
 def play_stopping(experiment: Experiment, cell: Cell, truth: dict[str, Any], options: dict[str, Any]) -> StoppingResult:
@@ -141,13 +143,16 @@ def _labels(experiment: Experiment, cell: Cell) -> dict[str, Any]:
     }
 
 
-def _bar(experiment: Experiment, cells: int, progress: bool | Callable[[Any], None] | None) -> Any:
+def bar(experiments: Sequence[Experiment], progress: bool | Callable[[Any], None] | None, share: float = 1.0) -> Any:
+    """Return the context of one bar over experiments of one kind, of which this share of the cells is to be played."""
     if callable(progress):
         return contextlib.nullcontext(progress)
-    show = False if progress is False else None
-    if experiment.kind == "simulate":
-        return progress_bar(experiment.runs * experiment.horizon * cells, experiment.name, show)
-    return runs_bar(experiment.runs * cells, experiment.name, show)
+    show, first = False if progress is False else None, experiments[0]
+    name = first.name if len(experiments) == 1 else "all"
+    runs = [e.runs * len(list(e.cells())) for e in experiments]
+    if first.kind == "simulate":
+        return progress_bar(round(share * sum(n * first.horizon for n in runs)), name, show)
+    return runs_bar(round(share * sum(runs)), name, show)
 
 
 def _program(cell: Cell) -> tuple[Make, PyTree]:

@@ -6,8 +6,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
-from jaxbandit.experiments.identify import runs_bar
-from jaxbandit.experiments.run import run_experiment
+from jaxbandit.experiments.run import bar, run_experiment
 from jaxbandit.experiments.spec import Experiment
 
 
@@ -18,7 +17,7 @@ def run_experiments(
     progress: bool | None = True,
     **options: Any,
 ) -> None:
-    """Run, or resume, experiments of kind "identify", each in its directory.
+    """Run, or resume, experiments of one kind, each in its directory.
 
     Args:
       experiments: with their directories.
@@ -34,8 +33,7 @@ def run_experiments(
             run_experiment(experiment, directory, progress=progress, **options)
         return
     stop = threading.Event()
-    total = sum(experiment.runs * len(list(experiment.cells())) for experiment, _ in experiments)
-    with runs_bar(total, "runs", False if progress is False else None) as advance:
+    with bar([experiment for experiment, _ in experiments], progress) as advance:
 
         def heard(news: Any) -> None:
             if stop.is_set():  # what the engine hears from here makes it save and end

@@ -8,13 +8,15 @@ import numpy as np
 from jaxbandit.experiments.simulate import means_of
 from jaxbandit.experiments.spec import Cell, Experiment, InstanceSpec
 
+MOST_NUMBERS = 1000  # of features, for which C is worth the seconds that it takes
 TIE = 1e-12  # of the largest mean: two means so near are equal, as the environments judge
 
 
 def truth_of(instance: InstanceSpec, kind: str, *, best_arm: bool = False) -> dict[str, Any]:
     """Return the arms' means and what theory says of the instance.
 
-    For a fixed horizon that is the constant of the lower bound on regret. For runs that stop it is T* if `best_arm`,
+    For a fixed horizon that is the constant of the lower bound on regret and, of arms with features, their dimension,
+    on which the worst case depends. For runs that stop it is T* if `best_arm`,
     and the instance's own numbers are there too, so that a figure can be drawn against one.
     """
     means = means_of(instance.entry.factory()(**instance.arguments))
@@ -29,7 +31,22 @@ def truth_of(instance: InstanceSpec, kind: str, *, best_arm: bool = False) -> di
         more = {k: v for k, v in instance.arguments.items() if k == "sigma"}
         constant = getattr(regret, instance.entry.regret_constant)
         truth["regret_constant"] = float(constant(np.asarray(means), **more))
-    return truth
+    return truth | _of_features(instance)
+
+
+def _of_features(instance: InstanceSpec) -> dict[str, Any]:
+    """Return the dimension of the features, and C where all runs have one theta and the noise is Gaussian."""
+    known = instance.known
+    if "features" not in known:
+        return {}
+    dim = {"dim": int(np.shape(known["features"])[-1])}
+    gaussian = instance.entry.gaussian and instance.arguments.get("noise", "gaussian") == "gaussian"
+    if "theta" not in known or not gaussian or np.size(known["features"]) > MOST_NUMBERS:
+        return dim
+    from jaxbandit.bounds.linear_regret import linear_regret_constant
+
+    found = linear_regret_constant(known["features"], known["theta"], mask=known.get("mask"))
+    return dim | {"regret_constant": float(found.bound) * float(known["sigma"]) ** 2}
 
 
 def seeks_best_arm(cell: Cell) -> bool:

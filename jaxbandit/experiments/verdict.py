@@ -23,7 +23,7 @@ from jaxbandit.experiments.result import Result, ResultSet
 
 RELATIONS = ("below", "above", "between", "equal", "decreasing", "increasing")
 QUANTITIES = {  # the default first
-    "simulate": ("regret", "time", "guarantee"),
+    "simulate": ("regret", "pulls", "time", "guarantee"),
     "identify": ("samples", "pulls", "share", "error"),
 }
 WITH_INTERVAL = (*measures.MEANS, "error")
@@ -55,7 +55,8 @@ def checks_of(claim: Mapping[str, Any]) -> list[Check]:
     Keys: `instance`, one or several; `algorithm`, one or several, each of which must satisfy it, or `gap` or
       `ratio`, two whose
     difference or ratio is meant; `relation`; `against`, one or several (all of them; for "between" the lower and
-    the upper), or `value`, a number, or `against_instance`, the same quantity elsewhere; `factor` (below or above
+    the upper), or `value`, a number, or `against_instance`, the same quantity elsewhere, or `against_at`, the same at
+    another round; `at`, a round, or a fraction of the horizon, default: its end; `factor` (below or above
     factor times it, default 1); `within` (below or above, but by less than this fraction); `margin` ("equal":
     the fraction that passes for none). "decreasing" and "increasing" go along the instances if there are several
     and one algorithm, gap or ratio, else along the algorithms.
@@ -76,7 +77,9 @@ def checks_of(claim: Mapping[str, Any]) -> list[Check]:
         if "value" in claim:
             rights = [float(v) for v in _list(claim["value"])]
         elif "against" in claim:
-            rights = [Quantity(left.instance, name, arm=left.arm) for name in _list(claim["against"])]
+            rights = [Quantity(left.instance, name, arm=left.arm, at=left.at) for name in _list(claim["against"])]
+        elif "against_at" in claim:
+            rights = [left._replace(at=claim["against_at"])]
         else:
             rights = [left._replace(instance=claim["against_instance"])]
         checks += _compared(claim, left, rights)
@@ -84,14 +87,15 @@ def checks_of(claim: Mapping[str, Any]) -> list[Check]:
 
 
 def _lefts(claim: Mapping[str, Any], instance: str) -> list[Quantity]:
+    at = claim.get("at")
     if "gap" in claim:
         first, second = claim["gap"]
-        return [Quantity(instance, first, minus=second)]
+        return [Quantity(instance, first, minus=second, at=at)]
     if "ratio" in claim:
         first, second = claim["ratio"]
-        return [Quantity(instance, first, over=second)]
+        return [Quantity(instance, first, over=second, at=at)]
     arms = _list(claim.get("arm"))
-    return [Quantity(instance, name, arm=arm) for name in _list(claim["algorithm"]) for arm in arms]
+    return [Quantity(instance, name, arm=arm, at=at) for name in _list(claim["algorithm"]) for arm in arms]
 
 
 def _compared(claim: Mapping[str, Any], left: Quantity, rights: Sequence[Quantity | float]) -> list[Check]:
@@ -121,9 +125,9 @@ def judge(
 
     Args:
       claims: tables as `checks_of` reads them, with `id`, `text` and `source`. `quantity` is "regret" (default
-        of a fixed horizon; at the last checkpoint or `at`), "time" (per arm and round) or "guarantee" (the
-        constant of log t in the regret bound of the distance that `algorithm` then names); or, of runs that
-        stop, "samples" (default), "pulls" or "share" of `arm`, one or several, or "error", the rate, against a `value`.
+        of a fixed horizon), "pulls" of `arm`, "time" (per arm and round) or "guarantee" (the constant of log t
+        in the regret bound of the distance that `algorithm` then names); or, of runs that stop, "samples"
+        (default), "pulls" or "share" of `arm`, one or several, or "error", the rate, against a `value`.
         A claim on cells that `results` lacks, or that compares nothing, is left out.
       results: what we measured.
       confidence: with which all intervals hold together.
@@ -199,9 +203,8 @@ def _judge(
 ) -> dict[str, Any]:
     quantity, left, right = claim["quantity"], check.left, check.right
     if quantity in measures.MEANS:
-        at = claim.get("at")
-        ours = measures.sample(quantity, left, results, at=at)
-        other = measures.sample(quantity, right, results, at=at) if isinstance(right, Quantity) else right
+        ours = measures.sample(quantity, left, results)
+        other = measures.sample(quantity, right, results) if isinstance(right, Quantity) else right
         return _decided(check, measures.difference(ours, check.factor, other, level), level)
     if isinstance(right, Quantity) == (quantity == "error") or left.minus or left.over:
         raise BadInput(f"claim {claim['id']}: {check}: an error rate is compared with `value`, time and guarantee not")

@@ -85,6 +85,7 @@ def play(
     c=1.0,
     zeta=0.1,
     sigma=1.0,
+    budget=None,
     forceable=None,
 ):
     """Arms and kinds of the rounds.
@@ -96,6 +97,9 @@ def play(
 
     def level(log_inverse_delta):
         return sigma**2 * (2 * (1 + 1 / log_n) * log_inverse_delta + c * dim * np.log(dim * log_n))
+
+    def of_width(squared):
+        return level(np.log(max(1.0, horizon * squared)))
 
     f_n, seen, explored, solved, record = level(log_n), Pulls(features), 0, None, []
     for t, m in enumerate(contexts, 1):
@@ -113,17 +117,29 @@ def play(
                 allocation |= {arm: np.inf for arm, gap in gaps.items() if gap == 0}
             norms = {a: rows[a] @ inverse @ rows[a] for a in arms}
             known = [norms[a] * f_n <= max(least, gaps[m, a]) ** 2 * (1 + TIE) for a in arms]
-            if all(known) if exploit_if == "all" else any(known):
+            index = {a: means[m, a] + np.sqrt(of_width(norms[a]) * norms[a]) for a in arms}
+            if exploit_if == "optimism":
+                exploit = gaps[m, lowest(index, arms)] == 0
+            else:
+                exploit = all(known) if exploit_if == "all" else any(known)
+            if exploit:
                 arm, kind = lowest(means[m], arms), EXPLOIT
             else:
                 explored += 1
                 n = {a: seen.of(rows[a]) for a in arms}
                 tau = {a: min(allocation[m, a], f_n / least**2) for a in arms}
+                dear = False
+                if exploit_if == "optimism":
+                    narrow = min(norms[a] for a in arms if gaps[m, a] == 0) * (1 - TIE)
+                    tau = {a: tau[a] if gaps[m, a] > 0 and norms[a] >= narrow else 0 for a in arms}
+                    cost = sum(t * gaps[arm] for arm, t in allocation.items() if t < np.inf) / f_n
+                    dear = budget is not None and cost * of_width(least**2 / sigma**2) > budget * horizon * least
                 share = epsilon if schedule == "constant" else 1 / max(1.0, np.log(np.log(t)) if t > 1 else 0.0)
                 few = min(forceable[m] if forceable else arms, key=lambda a, n=n: n[a])
-                if all(n[a] >= tau[a] * (1 - TIE) for a in arms):
+                if dear or all(n[a] >= tau[a] * (1 - TIE) for a in arms):
                     width = np.sqrt(level(2 * np.log(explored)))
-                    arm, kind = lowest({a: means[m, a] + width * np.sqrt(norms[a]) for a in arms}, arms), WASTED
+                    bounds = {a: means[m, a] + width * np.sqrt(norms[a]) for a in arms}
+                    arm, kind = lowest(index if exploit_if == "optimism" else bounds, arms), WASTED
                 elif force and n[few] <= share * (explored - 1):
                     arm, kind = few, FORCED
                 else:

@@ -14,6 +14,7 @@ from jaxbandit.algorithms.regret.lin_ts import lin_ts
 from jaxbandit.algorithms.regret.lin_ucb import lin_ucb
 from jaxbandit.algorithms.regret.moss import moss
 from jaxbandit.algorithms.regret.oam import oam
+from jaxbandit.algorithms.regret.oam_practical import oam_practical
 from jaxbandit.algorithms.regret.ossb import ossb
 from jaxbandit.algorithms.regret.thompson import thompson
 from jaxbandit.algorithms.regret.ucb import ucb, ucb1
@@ -33,6 +34,7 @@ __all__ = [
     "lin_ucb",
     "moss",
     "oam",
+    "oam_practical",
     "ossb",
     "thompson",
     "ucb",

@@ -19,7 +19,7 @@ from jaxbandit.algorithms.regret.linear_level import checked_horizon, linear_lev
 from jaxbandit.base import Algorithm, never, none
 from jaxbandit.estimators import recursive_least_squares as estimator
 from jaxbandit.estimators.recursive_least_squares import RecursiveLeastSquares
-from jaxbandit.numerics import argmax, as_float
+from jaxbandit.numerics import argmax, as_float, get_at
 from jaxbandit.solvers.spanner import barycentric_spanner
 from jaxbandit.types import Array, Key, Scalar
 
@@ -49,7 +49,8 @@ def oam(
     horizon: int,
     epsilon: Scalar = 0.0,
     schedule: Literal["constant", "paper"] = "constant",
-    exploit_if: Literal["all", "any"] = "all",
+    exploit_if: Literal["all", "any", "optimism"] = "all",
+    budget: Scalar | None = None,
     force: bool = True,
     spanner: bool = False,
     c: Scalar = 1.0,
@@ -71,8 +72,12 @@ def oam(
       epsilon: share of the exploration rounds below which every arm is forced, >= 0, traced. 0 still forces the first
         pull of each arm.
       schedule: "constant": epsilon; "paper": 1 / max(1, log log t) in its place, of the proof of optimality. Static.
-      exploit_if: "all" arms of the set must pass the test (the algorithm's box and its proof), or "any" (the prose).
-        Static.
+      exploit_if: "all" arms of the set must pass the test (the algorithm's box and its proof), or "any" (the prose); or
+        "optimism", which is in no paper: the index x' theta_hat + ||x|| sqrt(f_{n,delta}), delta = 1 / (n ||x||^2) but
+        at most 1, is largest at an estimated best arm. Then wasted rounds pull the arm of the largest index too, and
+        exploration follows T only among suboptimal arms no narrower, in ||x||, than the best. Static.
+      budget: of "optimism" alone: T is followed while its cost, at delta = 1 / (n least gap^2), is at most budget times
+        n times the least gap, else the round is wasted; > 0, traced. None: whatever it costs.
       force: whether there is forced exploration, static.
       spanner: force only the arms of a barycentric spanner of each set (Remark 4.2), static.
       c: weight of the second term of f_n, >= 0, traced.
@@ -93,7 +98,10 @@ def oam(
     sets = action_sets.action_sets(where, features, mask, spanning=True)
     horizon = checked_horizon(where, horizon, sets.dim)
     checks.choice(where, "schedule", schedule, ("constant", "paper"))
-    checks.choice(where, "exploit_if", exploit_if, ("all", "any"))
+    checks.choice(where, "exploit_if", exploit_if, ("all", "any", "optimism"))
+    optimistic = exploit_if == "optimism"
+    if budget is not None:
+        checks.number(where, "budget", budget, low=0.0, open_low=True)
     checks.number(where, "epsilon", epsilon, low=0.0, high=0.0 if schedule == "paper" else math.inf)
     checks.number(where, "c", c, low=0.0)
     checks.number(where, "zeta", zeta, low=0.0)
@@ -101,6 +109,10 @@ def oam(
 
     def level(log_inverse_delta: Scalar) -> Array:
         return as_float(sigma) ** 2 * linear_level(horizon, sets.dim, c, log_inverse_delta)
+
+    def level_of_width(squared: Array) -> Array:
+        """f_{n,delta} at delta = 1 / (n ||x||^2): what n pulls are worth where ||x||^2 is the squared width."""
+        return level(jnp.log(jnp.maximum(1.0, horizon * squared)))
 
     def init(key: Key) -> OamState:
         spanners = _spanners(sets) if force and spanner else None
@@ -129,14 +141,25 @@ def oam(
         rows, real, every = action_sets.round_rows(sets, context), matching.real_in_set(sets, context), gaps(state)
         means, norms = estimator.means(state.estimate, rows), estimator.variances(state.estimate, rows)
         gap, least, f_n = action_sets.in_set(sets, context, every), least_gap(every), level(math.log(horizon))
-        known = norms * f_n <= jnp.maximum(least, gap) ** 2 * (1 + matching.tie())
-        exploit = jnp.all(known | ~real) if exploit_if == "all" else jnp.any(known & real)
-
-        n = as_float(action_sets.in_set(sets, context, matching.vector_pulls(state).pulls))
         explored = as_float(jnp.sum(state.kinds[FORCED:], dtype=jnp.int32))
         target = jnp.minimum(action_sets.in_set(sets, context, state.targets), f_n / least**2)
+        if optimistic:
+            optimism = means + jnp.sqrt(level_of_width(norms) * norms)
+            exploit = get_at(gap, action_sets.best_of_set(sets, context, optimism, matching.tie())) == 0
+            # T takes the best arms as known; an arm known better than they are is not what is missing.
+            of_best = jnp.min(jnp.where((gap > 0) | ~real, jnp.inf, norms))
+            target = jnp.where((gap > 0) & (norms >= of_best * (1 - matching.tie())), target, 0.0)
+        else:
+            known = norms * f_n <= jnp.maximum(least, gap) ** 2 * (1 + matching.tie())
+            exploit = jnp.all(known | ~real) if exploit_if == "all" else jnp.any(known & real)
+            optimism = means + jnp.sqrt(level(2 * jnp.log(explored + 1)) * norms)
+
+        n = as_float(action_sets.in_set(sets, context, matching.vector_pulls(state).pulls))
         wasted = jnp.all((n >= target * (1 - matching.tie())) | ~real)
-        optimism = means + jnp.sqrt(level(2 * jnp.log(explored + 1)) * norms)
+        if optimistic and budget is not None:
+            cost = jnp.sum(jnp.where(jnp.isinf(state.targets), 0.0, state.targets * every))
+            dear = cost * level_of_width(least**2 / as_float(sigma) ** 2) > as_float(budget) * horizon * least * f_n
+            wasted = wasted | dear
         scores, kind = -matching.lag(n, target), jnp.asarray(UNWASTED, jnp.int32)
         if force:
             few = real if state.spanners is None else real & action_sets.in_set(sets, context, state.spanners)

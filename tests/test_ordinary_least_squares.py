@@ -1,0 +1,34 @@
+"""Small dense algebra, written out for few dimensions and looped for many: both against NumPy."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxbandit.estimators import ordinary_least_squares as least_squares
+
+
+@pytest.fixture(autouse=True)
+def _x64():
+    with jax.enable_x64(True):
+        yield
+
+
+@pytest.mark.parametrize("dim", [3, least_squares.UNROLLED, least_squares.UNROLLED + 1, 25])
+def test_inverse_pivots_and_product(dim):
+    rng = np.random.default_rng(dim)
+    x = rng.normal(size=(dim + 3, dim))
+    matrix = least_squares.design_matrix(jnp.asarray(x), jnp.asarray(rng.integers(1, 10**6, dim + 3) * 1.0))
+    inverse = np.asarray(least_squares.inverse(matrix))
+    size = np.linalg.cond(matrix) * dim * np.finfo(float).eps  # what rounding allows
+    np.testing.assert_allclose(inverse @ np.asarray(matrix), np.eye(dim), atol=8 * size)
+    assert (inverse == inverse.T).all()
+    # Without exchanges the pivots are the squared diagonal of Cholesky's factor.
+    factor = np.linalg.cholesky(np.asarray(matrix))
+    np.testing.assert_allclose(least_squares.pivots(matrix), np.diag(factor) ** 2, rtol=8 * size)
+    np.testing.assert_allclose(least_squares.product(jnp.asarray(x), matrix), x @ np.asarray(matrix), rtol=1e-11)
+
+
+def test_an_indefinite_matrix_has_a_negative_pivot():
+    matrix = jnp.eye(12).at[10, 11].set(2.0).at[11, 10].set(2.0)
+    assert (np.asarray(least_squares.pivots(matrix)) > 0).tolist() == [True] * 11 + [False]
