@@ -17,6 +17,8 @@ import numpy as np
 
 from jaxbandit.engine.compiled import cores
 from jaxbandit.engine.horizon import simulate_cell
+from jaxbandit.experiments.bench_full_bandit import bench_full_bandit
+from jaxbandit.experiments.bench_full_bandit import table as full_bandit_table
 from jaxbandit.experiments.bench_stopping import bench_stopping
 from jaxbandit.experiments.bench_stopping import table as stopping_table
 from jaxbandit.experiments.registry import ALGORITHMS, ENVIRONMENTS
@@ -47,7 +49,8 @@ def bench(*, quick: bool = False, json: bool = False, only: str | None = None, o
         for runs in (10_000,) if quick else (1, 100, 10_000):
             rows += _block(num_arms, runs, 3.0 if (num_arms, runs) == (9, 10_000) else 0.8, only)
     stopping = bench_stopping(quick) if only is None else []
-    result = {"machine": machine(), "rows": rows, "stopping": stopping}
+    full_bandit = bench_full_bandit(quick) if only is None else []
+    result = {"machine": machine(), "rows": rows, "stopping": stopping, "full_bandit": full_bandit}
     if json:
         json_module.dump(result, stream)
         stream.write("\n")
@@ -156,4 +159,8 @@ def table(result: dict[str, Any]) -> str:
             f"{row['algorithm']:18s}{row['ns_per_run_step']:12.2f}{row['ns_per_arm_round']:14.3f}"
             f"{row['times_ucb1']:8.2f}{row['compile_seconds']:11.2f}"
         )
-    return "\n".join([*lines, "", stopping_table(result["stopping"])] if result["stopping"] else lines)
+    if result["stopping"]:
+        lines += ["", stopping_table(result["stopping"])]
+    if result["full_bandit"]:
+        lines += ["", full_bandit_table(result["full_bandit"])]
+    return "\n".join(lines)

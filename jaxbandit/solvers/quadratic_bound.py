@@ -23,6 +23,7 @@ from jaxbandit.types import Array, Scalar
 
 AlphaMode = Literal["certified", "fixed", "theorem"]
 _SPECTRAL = 40  # vertices
+_HALVINGS = 16  # the bound of a row is then off by no more than k / 65,536 of its spread
 
 
 def upper_bound(weights: Array, k: int, *, spectral: bool | None = None) -> Array:
@@ -41,8 +42,7 @@ def upper_bound(weights: Array, k: int, *, spectral: bool | None = None) -> Arra
     """
     size = weights.shape[0]
     checks.integer("upper_bound", "k", k, 1, size)
-    others = jnp.where(jnp.eye(size, dtype=bool), -jnp.inf, weights)
-    rows = jnp.diagonal(weights) + jnp.sum(lax.top_k(others, k - 1)[0], -1)
+    rows = jnp.diagonal(weights) + _largest_others(weights, k - 1)
     bound = jnp.sum(lax.top_k(rows, k)[0])
     if not (size <= _SPECTRAL if spectral is None else spectral):
         return bound
@@ -52,6 +52,28 @@ def upper_bound(weights: Array, k: int, *, spectral: bool | None = None) -> Arra
     linear = 2 * k / size * jnp.sum(lax.top_k(sums - mean, k)[0])
     largest = jnp.max(jnp.linalg.eigvalsh(centred))
     return jnp.minimum(bound, k * k / size * mean + linear + k * (1 - k / size) * jnp.maximum(largest, 0.0))
+
+
+def _largest_others(weights: Array, count: int) -> Array:
+    """At least the sum of the `count` largest entries off the diagonal of each row, float[n].
+
+    For every t it is at most count t + sum max(w - t, 0), and equal at the count-th largest: bisection for t, since
+    sorting takes a hundred times longer, and along the columns, the same by symmetry, where XLA vectorises.
+    """
+    if count == 0:
+        return jnp.zeros_like(weights[0])
+    diagonal = jnp.eye(weights.shape[0], dtype=bool)
+    others = jnp.where(diagonal, -jnp.inf, weights)
+
+    def halve(_: int, ends: tuple[Array, Array]) -> tuple[Array, Array]:
+        low, high = ends
+        middle = (low + high) / 2
+        many = jnp.sum(others > middle[None], 0, dtype=jnp.int32) >= count
+        return jnp.where(many, middle, low), jnp.where(many, high, middle)
+
+    ends = jnp.min(jnp.where(diagonal, jnp.inf, weights), 0), jnp.max(others, 0)
+    _, level = lax.fori_loop(0, _HALVINGS, halve, ends)
+    return count * level + jnp.sum(jnp.maximum(others - level[None], 0.0), 0)
 
 
 def peeling_ratio(size: int, k: int) -> float:
