@@ -223,7 +223,7 @@ class _Stop(Exception):
     ("target", "options", "names", "runs", "horizon"),
     [
         ("oam", {}, ["1", "2", "3-left", "3-right", "4-left", "4-right"], 10_000, 10_000),
-        ("oam", {"quick": True}, ["1", "2", "3-left", "3-right"], 200, 10_000),
+        ("oam", {"quick": True}, ["1", "2", "3-left"], 200, 10_000),
         ("oam/2", {"horizon": 1_000_000}, ["2"], 1000, 1_000_000),
         ("oam/2", {"horizon": 1_000_000, "runs": 7}, ["2"], 7, 1_000_000),
         ("oam/4-left", {"horizon": 500}, ["4-left"], 10_000, 500),

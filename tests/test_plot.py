@@ -129,8 +129,13 @@ def test_curves_far_apart_on_a_logarithmic_axis(axes):
     assert axes.get_yscale() == "log"
     low, high = axes.get_ylim()
     assert 0 < low < 20 and high > 4000
+    high_up = [noisy(m, algorithm=n, truth={"regret_constant": 5000.0}) for n, m in (("a", 40.0), ("b", 4000.0))]
     names = sorted(axes.texts, key=lambda text: -text.get_position()[1])
     assert [text.get_text().split()[0] for text in names] == ["b", "a", "asymptotic"]
     # Beside the end of its curve: half a line's height is all that it has to move.
     end = axes.transAxes.inverted().transform(axes.transData.transform((100, 4000)))[1]
     assert abs(names[0].get_position()[1] - end) < plot.LINE_HEIGHT
+    axes.clear()
+    plot.plot(high_up, axes, log=True)  # a bound that leaves the picture has its name at the top
+    above = next(text for text in axes.texts if "lower bound" in text.get_text())
+    assert axes.get_ylim()[1] < 5000 * np.log(100) and 0.9 < above.get_position()[1] <= 1

@@ -118,7 +118,8 @@ def rotated(features, angle):
 
 
 def test_ties_go_to_the_lowest_arm_up_to_rounding_and_no_further():
-    x, gaps = [[1, 0], [0.3, 0.5], [0.1, 1], [0, -2]], np.array([0, 0.1, 0.4, 1.6])
+    # gap / z^2 is 0.7 for all three, up to rounding that without a slack would decide in half of the rotations.
+    x, gaps = [[1, 0], [0.3, 0.3], [0.1, 0.7], [0, -1.1]], 0.7 * np.array([0, 0.09, 0.49, 1.21])
     for angle in ANGLES:
         assert np.flatnonzero(one(rotated(x, angle), gaps).pulls) == [1]
         # A price lower by 1e-8 is no tie: a hundred roundings at least, and ten times the slack.

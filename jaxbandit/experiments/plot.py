@@ -67,6 +67,7 @@ def plot(
         )
         if bound[-1] <= 1.5 * top:  # farther up it would flatten the curves: let it leave the picture
             ax.set_ylim(top=max(ax.get_ylim()[1], 1.05 * bound[-1]))
+        if log or bound[-1] <= 1.5 * top:  # where regret is logarithmic its start may be in the picture
             ends.append((float(bound[-1]), f"{_LONG[name]}  {bound[-1]:.1f}", line))
     _name_ends(ax, ends)
     return ax
@@ -163,7 +164,7 @@ def _name_ends(ax: Any, ends: Sequence[tuple[float, str, Any]]) -> None:
     """Write each name beside its curve's end with a piece of its line, moved as little as may be."""
     ends = sorted(ends, key=lambda end: -end[0])
     ax.set_ylim(*ax.get_ylim())  # what is drawn beside the axes shall not move them
-    shares = [_height(ax, end[0]) for end in ends]
+    shares = [min(_height(ax, end[0]), 1.0) for end in ends]
     places = spread(shares, LINE_HEIGHT, 0.0, max(1.0, LINE_HEIGHT * len(ends)))
     beside = ax.transAxes
     for end, (_, text, line), place in zip(shares, ends, places, strict=True):

@@ -41,7 +41,9 @@ def oam_practical(
     Lemma A.2 is for delta = 1 / n: peeled over widths, the chance that the index of a best arm of gap D errs costs
     O(log n / D) times (d log n)^(-c d / 2), o(log n) for c > 0 only. So asymptotic optimality is argued, not proved.
 
-    Measured, on the nine instances of the paper, where RESULTS.md has the table: see there for where it loses.
+    Measured on the paper's instances (benchmarks/RESULTS.md): mean regret below LinUCB's on all, at n = 10^4 and 10^6, up
+    to 5.6 times; above heuristic Thompson sampling's on most, by up to 35 %, with the lower 99 % quantile on eight of ten
+    at n = 10^4 but on one of five at 10^6, the one where the cheap informant is a bad arm.
 
     Args:
       features: float[num_contexts, num_arms, dim], or float[num_arms, dim] for one set; finite, spanning all
