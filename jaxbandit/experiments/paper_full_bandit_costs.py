@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from jaxbandit.experiments.registry import ENVIRONMENTS, super_arms
+
 MOST_ROUNDS = 1e30  # where the search for a stopping time ends
 
 
@@ -88,18 +90,17 @@ def _peeling(k: int) -> Any:
 
 
 def costs(table: Mapping[str, Any], instances: Mapping[str, Mapping[str, Any]], size: int) -> list[dict[str, Any]]:
-    """Return a row an instance: its support, alpha in three modes, noiseless samples, the bounds of the theorems."""
+    """Return a row each of the first `size` instances: support, three alpha, noiseless samples, theorems' bounds."""
     import jax
 
-    from jaxbandit.algorithms.exploration.super_arms import super_arms
     from jaxbandit.bounds import full_bandit as bounds
     from jaxbandit.solvers.quadratic_bound import alpha
 
     rows = []
-    for name in table["instances_of"]:
+    for name in table["instances_of"][:size]:
         told, means, k = instances[name]["tell"], _means(instances[name]["dataset"]), instances[name]["k"]
         n, given = len(means), {key: told[key] for key in ("num_sets", "support_seed") if key in told}
-        inverse = super_arms("costs", n, k, **given).inverse
+        inverse = super_arms()("costs", n, k, **given).inverse
         with jax.enable_x64(True):
             weights, members = jax.numpy.asarray(inverse), jax.numpy.asarray(peeled(inverse, k))
             alphas = {mode: float(alpha(weights, members, k, mode=mode)) for mode in ("fixed", "certified", "theorem")}
@@ -119,10 +120,9 @@ def costs(table: Mapping[str, Any], instances: Mapping[str, Mapping[str, Any]], 
 
 
 def _means(dataset: str) -> np.ndarray:
-    from jaxbandit.environments.crowd import crowd
     from jaxbandit.experiments.simulate import means_of
 
-    return np.asarray(means_of(crowd(dataset)))
+    return np.asarray(means_of(ENVIRONMENTS["crowd"].factory()(dataset)))
 
 
 def crowd_sets(table: Mapping[str, Any], instances: Mapping[str, Mapping[str, Any]], size: int) -> list[dict[str, Any]]:

@@ -4,6 +4,7 @@ Differs: Figure 1 is over random supports, since on all sets of k every set has 
 """
 
 import functools
+import itertools
 import math
 import time
 from collections.abc import Callable, Mapping
@@ -13,8 +14,17 @@ import numpy as np
 
 from jaxbandit.experiments import statistics
 from jaxbandit.experiments.paper_full_bandit_costs import peeled, radius
+from jaxbandit.experiments.registry import ENVIRONMENTS, super_arms
 
 ABOVE = 0.9  # of the approximation ratios that the paper sees
+
+
+def all_sets(num_arms: int, k: int) -> np.ndarray:
+    """Return every set of k as a row of 0 and 1, bool[K, n]."""
+    members = np.array(list(itertools.combinations(range(num_arms), k)))
+    sets = np.zeros((len(members), num_arms), bool)
+    np.put_along_axis(sets, members, True, 1)
+    return sets
 
 
 def first_order(matrix: Any, estimate: Any, width: Any, anchors: Any, k: int) -> Any:
@@ -27,14 +37,16 @@ def first_order(matrix: Any, estimate: Any, width: Any, anchors: Any, k: int) ->
 
     family = top_k(matrix.shape[0], k)
     best = family.best(estimate)
-    product = matrix @ best.astype(matrix.dtype)
+    own = best.astype(matrix.dtype)
+    product = matrix @ own
 
     def value(members: Any) -> Any:
-        x = members.astype(matrix.dtype) - best
-        return members @ estimate + width * jnp.sqrt(jnp.maximum(x @ matrix @ x, 0.0))
+        chosen = members.astype(matrix.dtype)
+        x = chosen - own
+        return chosen @ estimate + width * jnp.sqrt(jnp.maximum(x @ matrix @ x, 0.0))
 
     def expand(point: Any) -> Any:
-        x = point.astype(matrix.dtype) - best
+        x = point.astype(matrix.dtype) - own
         apart = jnp.sqrt(jnp.maximum(x @ matrix @ x, 0.0))
         members = peeling(matrix, k, diagonal=2 * apart / width * estimate - 2 * product)
         return jnp.where(jnp.any(point != best) & jnp.any(members != best), value(members), -jnp.inf)
@@ -48,13 +60,11 @@ def approximation(table: Mapping[str, Any], instances: Mapping[str, Any], size: 
     import jax
     import jax.numpy as jnp
 
-    from jaxbandit.algorithms.exploration.super_arms import _all, super_arms
-    from jaxbandit.environments.full_bandit_random import full_bandit_random
     from jaxbandit.experiments.simulate import means_of
 
     n, k, sigma = table["num_arms"], table["k"], float(table["k"])
-    sets = _all(n, k).astype(float)
-    supports = [super_arms("approximation", n, k, support_seed=seed) for seed in range(size)]
+    sets = all_sets(n, k).astype(float)
+    supports = [super_arms()("approximation", n, k, support_seed=seed) for seed in range(size)]
     inverses = np.array([arms.inverse for arms in supports])
     exact = np.sqrt(np.einsum("mi,rij,mj->rm", sets, inverses, sets).max(1))
     widest = [math.sqrt(w[np.ix_(s, s)].sum()) for w in inverses for s in [peeled(w, k)]]
@@ -62,7 +72,7 @@ def approximation(table: Mapping[str, Any], instances: Mapping[str, Any], size: 
     with jax.enable_x64(True):
         program = jax.jit(jax.vmap(functools.partial(first_order, k=k), in_axes=(0, 0, None, 0)))
         for gap in table["gaps"]:
-            means = np.asarray(means_of(full_bandit_random(n, k, gap)))
+            means = np.asarray(means_of(ENVIRONMENTS["full_bandit_random"].factory()(n, k, gap)))
             for rounds in table["rounds"]:
                 chance = np.random.default_rng([rounds, size])
                 noise = [np.linalg.cholesky(w / rounds) @ chance.standard_normal(n) for w in inverses]
@@ -96,7 +106,6 @@ def run_time(table: Mapping[str, Any], instances: Mapping[str, Any], size: int) 
     import jax
     import jax.numpy as jnp
 
-    from jaxbandit.algorithms.exploration.super_arms import _all
     from jaxbandit.solvers.decision_classes import challenger, top_k
     from jaxbandit.solvers.densest import peeling, quadratic
     from jaxbandit.solvers.quadratic_bound import upper_bound
@@ -120,7 +129,7 @@ def run_time(table: Mapping[str, Any], instances: Mapping[str, Any], size: int) 
         rules: dict[str, Any] = {"ICB": icb, "SAQM": saqm, "SA-FOA": sa_foa}
         more: tuple[Any, ...] = ()
         if n <= table["exhaustive"]:
-            sets = _all(n, k).astype(float)
+            sets = all_sets(n, k).astype(float)
             more = (jax.device_put(sets),)
             rules["Exhaustive"] = None
         row: dict[str, Any] = {"num_arms": n, "k": k, "sets": math.comb(n, k)}

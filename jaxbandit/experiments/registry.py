@@ -400,3 +400,8 @@ ENVIRONMENTS: Mapping[str, Entry] = _named(
         described=True,
     ),
 )
+
+
+def super_arms() -> Callable[..., Any]:
+    """Import and return what draws the support of the full-bandit algorithms, for what is computed of it alone."""
+    return importlib.import_module("jaxbandit.algorithms.exploration.super_arms").super_arms
