@@ -7,11 +7,15 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from jaxbandit.algorithms.exploration.exhaustive import exhaustive
     from jaxbandit.algorithms.exploration.gifa import gifa
+    from jaxbandit.algorithms.exploration.icb import icb
     from jaxbandit.algorithms.exploration.lazy_track_and_stop import lazy_track_and_stop
     from jaxbandit.algorithms.exploration.lin_game import lin_game
     from jaxbandit.algorithms.exploration.presets import lingape, lingifa, lucb, m_lingape, ugape
     from jaxbandit.algorithms.exploration.rage import rage
+    from jaxbandit.algorithms.exploration.sa_foa import sa_foa
+    from jaxbandit.algorithms.exploration.saqm import saqm
     from jaxbandit.algorithms.exploration.static_designs import g_static, xy_static
     from jaxbandit.algorithms.exploration.xy_adaptive import xy_adaptive
     from jaxbandit.algorithms.exploration.xy_oracle import xy_oracle
@@ -33,10 +37,13 @@ if TYPE_CHECKING:
     from jaxbandit.algorithms.regret.ucb_v import ucb_v
     from jaxbandit.algorithms.regret.ucboost import ucboost, ucboost_eps, ucboost_lb
     from jaxbandit.algorithms.regret.uniform import uniform
-    from jaxbandit.base import Algorithm, Environment, Outcome, never, no_context, none
+    from jaxbandit.base import Algorithm, Environment, Outcome, SetPulls, never, no_context, none
     from jaxbandit.environments.bernoulli import bernoulli
     from jaxbandit.environments.beta import beta
-    from jaxbandit.environments.crowd import crowd
+    from jaxbandit.environments.crowd import crowd, describe_crowd
+    from jaxbandit.environments.crowd_answers import crowd_answers, describe_crowd_answers
+    from jaxbandit.environments.full_bandit import describe_full_bandit, full_bandit
+    from jaxbandit.environments.full_bandit_random import describe_full_bandit_random, full_bandit_random
     from jaxbandit.environments.gaussian import gaussian
     from jaxbandit.environments.linear import describe_linear, linear
     from jaxbandit.environments.linear_contextual import describe_linear_contextual, linear_contextual
@@ -67,6 +74,7 @@ __all__ = [
     "Environment",
     "Outcome",
     "Result",
+    "SetPulls",
     "__version__",
     "bayes_ucb",
     "bernoulli",
@@ -74,6 +82,11 @@ __all__ = [
     "check_algorithm",
     "compare",
     "crowd",
+    "crowd_answers",
+    "describe_crowd",
+    "describe_crowd_answers",
+    "describe_full_bandit",
+    "describe_full_bandit_random",
     "describe_linear",
     "describe_linear_contextual",
     "describe_linear_contextual_classes",
@@ -86,10 +99,14 @@ __all__ = [
     "describe_top_m_classic",
     "dmed",
     "epsilon_greedy",
+    "exhaustive",
+    "full_bandit",
+    "full_bandit_random",
     "g_static",
     "gaussian",
     "gifa",
     "greedy",
+    "icb",
     "identify",
     "imed",
     "kl_ucb",
@@ -118,6 +135,8 @@ __all__ = [
     "r6a",
     "r6a_like",
     "rage",
+    "sa_foa",
+    "saqm",
     "simulate",
     "soare",
     "sweep",
@@ -143,12 +162,18 @@ _HOME = {
     "Environment": "base",
     "Outcome": "base",
     "Result": "experiments.result",
+    "SetPulls": "base",
     "bayes_ucb": "algorithms.regret.bayes_ucb",
     "bernoulli": "environments.bernoulli",
     "beta": "environments.beta",
     "check_algorithm": "experiments.check",
     "compare": "experiments.compare",
     "crowd": "environments.crowd",
+    "crowd_answers": "environments.crowd_answers",
+    "describe_crowd": "environments.crowd",
+    "describe_crowd_answers": "environments.crowd_answers",
+    "describe_full_bandit": "environments.full_bandit",
+    "describe_full_bandit_random": "environments.full_bandit_random",
     "describe_linear": "environments.linear",
     "describe_linear_contextual": "environments.linear_contextual",
     "describe_linear_contextual_classes": "environments.linear_contextual_classes",
@@ -161,10 +186,14 @@ _HOME = {
     "describe_top_m_classic": "environments.top_m_classic",
     "dmed": "algorithms.regret.dmed",
     "epsilon_greedy": "algorithms.regret.epsilon_greedy",
+    "exhaustive": "algorithms.exploration.exhaustive",
+    "full_bandit": "environments.full_bandit",
+    "full_bandit_random": "environments.full_bandit_random",
     "g_static": "algorithms.exploration.static_designs",
     "gaussian": "environments.gaussian",
     "gifa": "algorithms.exploration.gifa",
     "greedy": "algorithms.regret.greedy",
+    "icb": "algorithms.exploration.icb",
     "identify": "experiments.identify",
     "imed": "algorithms.regret.imed",
     "kl_ucb": "algorithms.regret.kl_ucb",
@@ -184,15 +213,17 @@ _HOME = {
     "lucb": "algorithms.exploration.presets",
     "m_lingape": "algorithms.exploration.presets",
     "moss": "algorithms.regret.moss",
-    "oam": "algorithms.regret.oam",
-    "oam_practical": "algorithms.regret.oam_practical",
-    "ossb": "algorithms.regret.ossb",
     "never": "base",
     "no_context": "base",
     "none": "base",
+    "oam": "algorithms.regret.oam",
+    "oam_practical": "algorithms.regret.oam_practical",
+    "ossb": "algorithms.regret.ossb",
     "r6a": "environments.r6a",
     "r6a_like": "environments.r6a_like",
     "rage": "algorithms.exploration.rage",
+    "sa_foa": "algorithms.exploration.sa_foa",
+    "saqm": "algorithms.exploration.saqm",
     "simulate": "experiments.simulate",
     "soare": "environments.soare",
     "sweep": "experiments.simulate",

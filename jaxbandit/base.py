@@ -20,6 +20,18 @@ Action = Any
 Recommendation = Any
 
 
+class SetPulls(NamedTuple):
+    """A block of pulls where an action is a set of arms, a super-arm: its reward is one number, the sum of its members.
+
+    With `sets` None the pulls are spread evenly over all sets of the environment's size, which are too many to list:
+    the environment then answers with sum_s r_s chi_s, float[num_arms], r_s the reward and chi_s the indicator of the
+    set pulled at s.
+    """
+
+    sets: Array | None  # bool[num_sets, num_arms]
+    counts: Array  # int32[num_sets], pulls of each set; int32[1] where sets is None
+
+
 class Algorithm(NamedTuple):
     """A bandit algorithm: pure functions of one run.
 
@@ -45,8 +57,9 @@ class Algorithm(NamedTuple):
     refresh: Callable[[State], State] | None = None
 
     # Blocks of pulls fixed in advance: in place of noise, select and update where the engine may step so.
-    block: Callable[[State], Array] | None = None  # int32[num_arms], pulls of each arm before it looks again, sum >= 1
-    update_block: Callable[[State, Array, Array], State] | None = None  # the same pulls; float[num_arms], reward sums
+    # int32[num_arms], pulls of each arm before it looks again, sum >= 1; or SetPulls, where actions are sets.
+    block: Callable[[State], Any] | None = None
+    update_block: Callable[[State, Any, Array], State] | None = None  # the same pulls; float[num_arms], reward sums
 
     # In float32: whether a stopped run's state agrees with its integer counts. Evaluated in float64.
     verify: Callable[[State], Array] | None = None  # bool[]; False makes the outcome PRECISION
@@ -69,9 +82,10 @@ class Environment(NamedTuple):
     # float[] >= 0: how far a recommendation falls short of the best; it errs if this exceeds epsilon. Ties are right.
     shortfall: Callable[[State, Recommendation], Array] | None = None
 
-    # The sum of pulls[a] rewards of every arm at once, in law exactly: noise, then float[num_arms].
+    # The sum of pulls[a] rewards of every arm at once, in law exactly: noise, then float[num_arms]; of every set that
+    # SetPulls names, float[num_sets].
     block_noise: Callable[[Key], Noise] | None = None
-    block_reward: Callable[[State, Array, Noise], Array] | None = None
+    block_reward: Callable[[State, Any, Noise], Array] | None = None
 
 
 class Outcome(enum.IntEnum):

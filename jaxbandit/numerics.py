@@ -1,5 +1,7 @@
 """Small numerical helpers that trace to few operations and stay finite at the edges of their domain."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 from jax import lax
@@ -29,6 +31,13 @@ def set_at(x: Array, index: Array, value: Array) -> Array:
 def argmax(x: Array) -> Array:
     """Lowest index of the largest entry of a vector, int32[] in every scope (jnp.argmax gives int64 under x64)."""
     return lax.argmax(x, 0, jnp.int32)
+
+
+def matrix_vector(matrix: Array, vector: Array) -> Array:
+    """matrix @ vector, 16 columns at a time: the same to the bit in every batch, at a quarter to a tenth of one sum."""
+    columns = range(0, matrix.shape[1], 16)
+    parts = (jnp.sum(matrix[:, i : i + 16] * vector[None, i : i + 16], 1) for i in columns)
+    return functools.reduce(jnp.add, parts)
 
 
 def log(x: Array) -> Array:

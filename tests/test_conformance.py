@@ -2,9 +2,12 @@
 
 import functools
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxbandit.algorithms.exploration.super_arms import super_arms
+from jaxbandit.base import SetPulls
 from jaxbandit.experiments.check import check_algorithm
 from jaxbandit.experiments.registry import ALGORITHMS
 
@@ -24,8 +27,10 @@ VALUES = {
     "c": [0.0, 3.0],
     "delta": [0.05, 0.5],
     "eps": [0.01, 0.3],
+    "eps_factor": [0.5, 1.0],
     "epsilon": [0.1, 0.0, 1.0],
     "features": [FEATURES, np.roll(FEATURES[::-1], 5, axis=0)],
+    "fixed_alpha": [0.9, 0.5],
     "gamma": [0.0, 0.5],
     "grid": [1.001, 1.5],
     "prior_alpha": [1.0, 0.5],
@@ -56,19 +61,44 @@ STATIC = [
     ("lin_ucb", {"variant": "oful"}),
     ("lin_ts", {"variant": "theory"}),
     ("oam", {"exploit_if": "any", "spanner": True}),
+    ("icb", {"schedule": "every"}),
 ]
 
 
 def factory_of(name, **static):
     """Of a number of arms and traced hyperparameters; features are cut to that many rows."""
     factory = functools.partial(ALGORITHMS[name].factory(), **REQUIRED.get(name, {}), **static)
+    if "sets" in ALGORITHMS[name].arguments:
+        return lambda count, **hyper: numbered(factory, count, **hyper)
     if "features" not in ALGORITHMS[name].arguments:
         return factory
     return lambda k, *, features, **hyper: factory(features[:k], **hyper)
 
 
+def numbered(factory, count, **hyper):
+    """A full-bandit algorithm on all pairs of `count` = 3 arms, its actions the numbers of the pairs."""
+    sets = jnp.asarray(super_arms("test", count, 2, support="all").sets)
+    assert len(sets) == count
+    inner = factory(count, k=2, support="all", **hyper)
+
+    def select(noise, state, context):
+        action = inner.select(noise, state, context)
+        return jnp.argmax(jnp.all(sets == action[None], axis=1)).astype(jnp.int32)
+
+    return inner._replace(
+        select=select,
+        update=lambda state, context, action, reward: inner.update(state, context, sets[action], reward),
+        block=lambda state: inner.block(state).counts,
+        update_block=lambda state, pulls, sums: inner.update_block(state, SetPulls(sets, pulls), sums),
+    )
+
+
+LISTS = ("sets", "weights")  # of super-arms: concrete, and given with a static argument alone
+
+
 def check(name, arms, **static):
-    traced = {p.name: VALUES[p.name] for p in ALGORITHMS[name].parameters().values() if p.traced}
+    parameters = ALGORITHMS[name].parameters().values()
+    traced = {p.name: VALUES[p.name] for p in parameters if p.traced and p.name not in LISTS}
     check_algorithm(factory_of(name, **static), arms, traced=traced, rounds=max(60, 2 * arms[-1] + 1))
 
 

@@ -309,7 +309,7 @@ REFUSALS = {
     "data set": (lambda: crowd("medicin"), "did you mean 'medicine'?"),
     "data set, source's name": (lambda: crowd("ITMANAG"), "did you mean 'itmanage'?"),
     "data set not text": (lambda: crowd(3), "crowd: dataset = 3, must be one of it, medicine"),  # type: ignore
-    "feedback": (lambda: crowd("it", feedback="full"), "crowd: feedback = 'full', must be one of single"),  # type: ignore
+    "feedback": (lambda: crowd("it", feedback="ful"), "crowd: feedback = 'ful', must be one of single, full"),  # type: ignore
 }
 
 

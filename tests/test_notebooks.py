@@ -38,7 +38,7 @@ def _notebook(*sources):
 
 
 def test_all_notebooks_are_found():
-    names = ["lingape", "oam", "top_m", "ucboost", "what_a_threshold_costs", "your_own_algorithm"]
+    names = ["full_bandit", "lingape", "oam", "top_m", "ucboost", "what_a_threshold_costs", "your_own_algorithm"]
     assert [path.stem for path in NOTEBOOKS] == names
 
 

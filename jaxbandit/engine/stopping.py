@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jax.extend.core import Literal
 
-from jaxbandit.base import Algorithm, Environment, Outcome
+from jaxbandit.base import Algorithm, Environment, Outcome, SetPulls
 from jaxbandit.engine import batching, keys
 from jaxbandit.engine.single import SingleRun, changed, has_nan
 from jaxbandit.types import Array, PyTree
@@ -60,7 +60,8 @@ class StoppingRun(SingleRun):
         if self.blocks:
             block: Any = (algorithm.block, algorithm.update_block, environment.block_reward)
             pulls = block[0](state)
-            return block[1](state, pulls, block[2](world, pulls, noise[0])), jnp.sum(pulls, dtype=jnp.int32)
+            count = jnp.sum(pulls.counts if isinstance(pulls, SetPulls) else pulls, dtype=jnp.int32)
+            return block[1](state, pulls, block[2](world, pulls, noise[0])), count
         context = environment.observe(world, noise[0])
         action = algorithm.select(noise[1], state, context)
         reward = environment.reward(world, context, action, noise[0])

@@ -1,17 +1,19 @@
-"""Crowd workers as arms: pulling a worker poses one task, and the reward is 1 if the answer is right.
+"""Crowd workers as arms: pulling a worker, or a team, poses one task, and a right answer pays 1.
 
 Data: github.com/garfieldpigljy/CrowdLabelwithTextContent at commit 6716cff (2024-09-25), licence CC BY 4.0
 (creativecommons.org/licenses/by/4.0); cite "Hyper Questions" (CIKM 2017, doi 10.1145/3132847.3132971).
-Changed: the answers are reduced to each worker's number of right ones. Only single feedback is implemented.
+Changed: the answers are reduced to each worker's number of right ones, so that workers are independent here;
+`crowd_answers` reads the answers themselves.
 """
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from jaxbandit import checks
 from jaxbandit.base import Environment
 from jaxbandit.environments.bernoulli import bernoulli
+from jaxbandit.environments.full_bandit import full_bandit
 
 _ALIASES = {"itmanage": "it"}  # the name that the data's source uses
 
@@ -52,7 +54,9 @@ _CORRECT = {
 def crowd(
     dataset: Literal["it", "medicine", "chinese", "pokemon", "english", "science"] | str,
     *,
-    feedback: Literal["single"] = "single",
+    feedback: Literal["single", "full"] = "single",
+    k: int | None = None,
+    blocks: Literal["exact", "normal"] = "exact",
 ) -> Environment:
     """Return the Bernoulli bandit whose arms are the workers of a crowdsourcing data set.
 
@@ -61,16 +65,47 @@ def crowd(
 
     Args:
       dataset: name of the set, upper or lower case, static; "itmanage" is "it".
-      feedback: "single": a round pulls one worker and sees that worker's reward. Static.
+      feedback: "single": a round pulls one worker and sees that worker's reward. "full": it pulls a team of k workers
+        and sees only how many of them are right. Static.
+      k: workers in a team, static, with full feedback alone; None: 10.
+      blocks: how a team's sum over a block of pulls is drawn, as of `full_bandit`; static.
 
     Returns:
-      An Environment with actions int32[] in [0, num_arms) and rewards float[] in {0, 1}.
+      An Environment with actions int32[] in [0, num_arms) and rewards float[] in {0, 1}; with full feedback as
+      `full_bandit` with Bernoulli noise.
 
     Raises:
-      ValueError: no such data set or feedback.
+      ValueError: no such data set or feedback, or k is out of range or given with single feedback.
     """
-    checks.choice("crowd", "feedback", feedback, ("single",))
+    means = _means(dataset)
+    k = _team(feedback, k)
+    if k is None:
+        return bernoulli(means)
+    checks.integer("crowd", "k", k, 1, len(means) - 1)
+    return full_bandit(means, k, noise="bernoulli", blocks=blocks)
+
+
+def describe_crowd(
+    dataset: Literal["it", "medicine", "chinese", "pokemon", "english", "science"] | str,
+    *,
+    feedback: Literal["single", "full"] = "single",
+    k: int | None = None,
+    blocks: Literal["exact", "normal"] = "exact",
+) -> dict[str, Any]:
+    """Return what an algorithm may know of `crowd`: k and sigma = k with full feedback, else nothing."""
+    k = _team(feedback, k)
+    return {} if k is None else {"k": k, "sigma": float(k)}
+
+
+def _means(dataset: str) -> Any:
     name = dataset.lower() if isinstance(dataset, str) else dataset
     checks.choice("crowd", "dataset", name, (*_CORRECT, *_ALIASES))
     tasks, correct = _CORRECT[_ALIASES.get(name, name)]
-    return bernoulli(np.array(correct) / tasks)
+    return np.array(correct) / tasks
+
+
+def _team(feedback: str, k: int | None) -> int | None:
+    checks.choice("crowd", "feedback", feedback, ("single", "full"))
+    if feedback == "single" and k is not None:
+        raise ValueError(f"crowd: k = {k}, must be left out with single feedback: one worker is pulled")
+    return (10 if k is None else k) if feedback == "full" else None

@@ -1,4 +1,4 @@
-"""How far recommended arms fall short of the m best, in true means: shared by every environment of num_arms arms."""
+"""How far recommended arms fall short of the best, in true means: shared by every environment of num_arms arms."""
 
 from typing import Any
 
@@ -23,4 +23,20 @@ def shortfall(state: Any, recommendation: Array) -> Array:
     arms = recommendation.reshape(-1)
     missing = jax.lax.top_k(mu, arms.size)[0][-1] - jnp.min(get_at(mu, arms))
     tie = (1e-12 if mu.dtype == jnp.float64 else 2e-6) * jnp.max(jnp.abs(mu))
+    return jnp.where(missing <= tie, 0.0, missing)
+
+
+def sum_shortfall(state: Any, recommendation: Array) -> Array:
+    """Return max(0, sum of the m largest means - sum of the means of the m recommended arms), float[].
+
+    For a set of arms that is judged as a whole. Ties are judged as in `shortfall`, to 1e-12 of m times the largest
+    |mean|.
+
+    Args:
+      state: an environment's state, with a field `means`, float[num_arms].
+      recommendation: int32[m], arms, each at most once; its shape fixes m.
+    """
+    mu = state.means
+    missing = jnp.sum(jax.lax.top_k(mu, recommendation.size)[0]) - jnp.sum(get_at(mu, recommendation))
+    tie = (1e-12 if mu.dtype == jnp.float64 else 2e-6) * recommendation.size * jnp.max(jnp.abs(mu))
     return jnp.where(missing <= tie, 0.0, missing)

@@ -18,7 +18,7 @@ import numpy as np
 
 from jaxbandit.engine.compiled import cores
 from jaxbandit.engine.horizon import simulate_cell
-from jaxbandit.experiments import bench_allocation, bench_linear, bench_stopping
+from jaxbandit.experiments import bench_allocation, bench_full_bandit, bench_linear, bench_stopping
 from jaxbandit.experiments.registry import ALGORITHMS, ENVIRONMENTS
 from jaxbandit.experiments.yardstick import Yardstick, numpy_seconds
 
@@ -35,6 +35,7 @@ PARTS: dict[str, tuple[Callable[[bool], list[dict[str, Any]]], Callable[[list[di
     "stopping": (bench_stopping.bench_stopping, bench_stopping.table),
     "linear": (bench_linear.bench_linear, bench_linear.table),
     "allocation": (bench_allocation.bench_allocation, bench_allocation.table),
+    "full_bandit": (bench_full_bandit.bench_full_bandit, bench_full_bandit.table),
 }
 
 

@@ -1,7 +1,8 @@
-"""Tables of complexity constants, in which nothing is pulled: Reda, Kaufmann, Delahaye-Duriez (2021), Tables 4 and 5.
+"""Tables in which nothing is pulled, of complexity constants: Reda, Kaufmann, Delahaye-Duriez (2021), Tables 4 and 5.
 
 Table 4 counts the random instances on which m-LinGapE with the optimized rule has the smaller constant in its bound
 than UGapE, Table 5 gives both on one instance. Differs: the instances are not drawn for each variance, which cancels.
+Tables of another paper: paper_full_bandit.py.
 """
 
 import functools
@@ -12,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.experiments import files, statistics, verdict
+from jaxbandit.experiments import files, paper_full_bandit, statistics, verdict
 from jaxbandit.experiments.registry import ENVIRONMENTS
 from jaxbandit.experiments.tables import align
 
@@ -154,7 +155,7 @@ def values(table: Mapping[str, Any], instances: Mapping[str, Mapping[str, Any]])
 
 
 def judge(claims: Sequence[Mapping[str, Any]], tables: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the claims on shares with their verdicts: each of the rows of `variant` is below `value`.
+    """Return the claims on shares with their verdicts: each of the rows of `variant` is below, or above, `value`.
 
     The interval of a row is the one in its table. A claim on a table that is not there is left out.
     """
@@ -165,9 +166,13 @@ def judge(claims: Sequence[Mapping[str, Any]], tables: Sequence[Mapping[str, Any
         checks = []
         for row in rows:
             low, high = row["low"] - claim["value"], row["high"] - claim["value"]
-            what = f"K = {row['num_arms']}, N = {row['dim']}, D = {row['variance']:g}: share < {claim['value']:g}"
+            above = claim.get("relation", "below") == "above"
+            what = row.get("what") or f"K = {row['num_arms']}, N = {row['dim']}, D = {row['variance']:g}: share"
+            what += f" {'>' if above else '<'} {claim['value']:g}"
             check = {"statement": what, "difference": row["rate"] - claim["value"], "low": low, "high": high}
-            checks.append(check | {"confidence": row["confidence"], "verdict": verdict.side(low, high, -1)})
+            checks.append(
+                check | {"confidence": row["confidence"], "verdict": verdict.side(low, high, 1 if above else -1)}
+            )
         if checks:
             together = verdict.together([check["verdict"] for check in checks])
             judged.append({**claim, "quantity": "share", "checks": checks, "verdict": together})
@@ -176,7 +181,9 @@ def judge(claims: Sequence[Mapping[str, Any]], tables: Sequence[Mapping[str, Any
 
 def text(table: Mapping[str, Any]) -> str:
     """Return a table as text for people."""
-    return f"{table['title']}\n{(_shares_text if table['kind'] == 'shares' else _values_text)(table['rows'])}"
+    known = {"shares": _shares_text, "values": _values_text}
+    found = known[table["kind"]](table["rows"]) if table["kind"] in known else paper_full_bandit.text(table)
+    return f"{table['title']}\n{found}"
 
 
 def _shares_text(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -254,8 +261,10 @@ def evaluate(paper: Mapping[str, Any], directory: Path, sizes: Mapping[str, int]
             start = time.perf_counter()
             if table["kind"] == "shares":
                 rows = shares(table, instances=size, confidence=paper["confidence"])
-            else:
+            elif table["kind"] == "values":
                 rows = values(table, instances)
+            else:
+                rows = paper_full_bandit.KINDS[table["kind"]](table, instances, size)
             about = {key: table[key] for key in ("kind", "title", "source")}
             content = {"name": name, **about, "rows": rows, "seconds": time.perf_counter() - start}
             stored = files.plain({"request": request, "table": content})

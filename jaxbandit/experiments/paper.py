@@ -1,9 +1,9 @@
 """Reproduction of a published experiment: run its TOML, then set our numbers and verdicts beside the paper's.
 
-A paper's TOML is an experiment with one more table, [paper]: title, figures (name -> instances), quick
-settings, [[paper.claim]] (see verdict.py), [[paper.untested]], [[paper.published]] and [[paper.cost]]. Where a figure
-is a table, figures are experiments of their own: see paper_stopping.py and published.py; they may have instances of
-their own (paper_data.py), readings of an algorithm (paper_readings.py) and, beside them, complexity.py's tables.
+A paper's TOML is an experiment with one more table, [paper]: title, figures (name -> instances), quick settings, claims
+(verdict.py), untested, published and cost. Where a figure is a table, figures are experiments of their own
+(paper_stopping.py, published.py), with instances of their own (paper_data.py), readings of an algorithm
+(paper_readings.py) and tables in which nothing is pulled (complexity.py).
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,6 +27,7 @@ from jaxbandit.experiments import (
 from jaxbandit.experiments.arguments import BadInput
 from jaxbandit.experiments.paper_regret import cost, regret_table
 from jaxbandit.experiments.result import SCHEMA, ResultSet, load, summary, versions
+from jaxbandit.experiments.style import file_name
 from jaxbandit.experiments.tables import align
 
 
@@ -99,10 +100,8 @@ def reproduce(
         rare = quick and runs is None
         known, skipped = paper_data.split(paper_stopping.figures_of(paper), missing, figure, quick=rare)
         sizes, lines = complexity.wanted(paper, figure, quick=quick, runs=runs)
-        if figure in sizes:
-            run, shown = [], []
-        else:
-            run, shown = paper_stopping.experiments(known, figure, quick=quick, runs=runs)
+        wanted = not figure or figure not in sizes
+        run, shown = paper_stopping.experiments(known, figure, quick=quick, runs=runs) if wanted else ([], [])
         extra = {"complexity": complexity.evaluate(paper, directory, sizes), "skipped": [*skipped, *lines]}
         options |= {"tile": tile} if data["kind"] == "simulate" else {}
         return _reproduce_apart(data, paper, source, directory, run, shown, extra, options)
@@ -139,14 +138,15 @@ def _reproduce_apart(
     from jaxbandit.experiments.spec import parse
     from jaxbandit.experiments.together import run_experiments
 
-    parts = [parse(paper_data.tell(paper_stopping.experiment(data, figure)), source) for figure in run]
-    places = [directory / figure.name for figure in run]
-    run_experiments(list(zip(parts, places, strict=True)), at_once=paper.get("at_once", 1), **options)
-    loaded = [load(directory / figure.name) for figure in run]
+    experiments = [(figure.name, paper_data.parts(paper_stopping.experiment(data, figure))) for figure in run]
+    parts = [(parse(p, source), directory / name / file_name(k)) for name, some in experiments for k, p in some.items()]
+    if parts:
+        run_experiments(parts, at_once=paper.get("at_once", 1), **options)
+    loaded = [load(place) for _, place in parts]
     results = ResultSet(data["name"], tuple(result for part in loaded for result in part))
     content = paper_stopping.assess(results, paper, shown) if run else _without_cells(data, paper)
-    near = nearness.judge(paper.get("near", []), paper.get("published", []), results)
-    content["claims"] += near + complexity.judge(paper.get("share", []), extra["complexity"])
+    content["claims"] += nearness.judge(paper.get("near", []), paper.get("published", []), results)
+    content["claims"] += complexity.judge(paper.get("share", []), extra["complexity"])
     longer = {int(key): value for key, value in paper.get("runs_at", {}).items()}
     extra = dict(extra) | {"longer": cost(content, longer) if longer else []}
     content |= {key: value for key, value in extra.items() if value}

@@ -46,4 +46,7 @@ def _mark(ax: Any, row: Sequence[Any], content: Mapping[str, Any], quantity: str
     theirs = [e for e in theirs if (e["instance"], e["algorithm"]) in places]
     at = [places[e["instance"], e["algorithm"]] + BELOW for e in theirs]
     ax.plot([e["value"] for e in theirs], at, zorder=6, clip_on=False, **MARK)
+    if theirs:  # no mark beyond the axes
+        (low, high), values = ax.get_xlim(), [e["value"] for e in theirs]
+        ax.set_xlim(min(low, 0.92 * min(values)), max(high, 1.04 * max(values)))
     return bool(theirs)

@@ -1,8 +1,9 @@
 """Instances of a paper that only its figures have: of recorded data, from a directory that the user names, or with m.
 
 [[paper.instance]] is an [[instance]] with more keys: `files`, argument -> CSV file in that directory, `without`, the
-columns of them that are left out, and `source`, where they come from; and `m`, which its figures' algorithms are told
-where the environment itself does not know it. Without the directory, figures of recorded data are left out.
+columns of them that are left out, and `source`, where they come from; `m`, which its figures' algorithms are told
+where the environment itself does not know it; and `tell`, other arguments of its figures' algorithms there. Without the
+directory, figures of recorded data are left out.
 """
 
 import csv
@@ -76,6 +77,27 @@ def split(
         elif not target:
             lines.append(f"{figure.title}: not run, {reasons[0]}")
     return kept, lines
+
+
+def parts(experiment: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the experiment of a figure as several, one for each `tell` of its instances, by a name; "" for only one.
+
+    The arguments that an instance tells go before those of the algorithm's own table.
+    """
+    lots: list[tuple[dict[str, Any], list[dict[str, Any]]]] = []
+    for table in experiment["instance"]:
+        more, instance = table.get("tell", {}), {key: value for key, value in table.items() if key != "tell"}
+        known = [instances for told, instances in lots if told == more]
+        if known:
+            known[0].append(instance)
+        else:
+            lots.append((more, [instance]))
+    found = {}
+    for more, instances in lots:
+        algorithms = [table | more for table in experiment["algorithm"]]
+        part = experiment | {"instance": instances, "algorithm": algorithms}
+        found["" if len(lots) == 1 else instances[0]["name"]] = tell(part)
+    return found
 
 
 def tell(experiment: dict[str, Any]) -> dict[str, Any]:

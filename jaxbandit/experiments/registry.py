@@ -14,7 +14,15 @@ from typing import Any, Literal
 
 Kind = Literal["array", "scalar", "integer", "boolean", "choice", "choices", "static"]
 PROBLEM_DATA = ("num_arms", "theta")  # what only the instance can fill: never written under [[algorithm]]
-KNOWABLE = ("num_arms", "features", "mask", "sigma", "theta_norm", "m")  # what an algorithm may know of an instance
+KNOWABLE = (
+    "num_arms",
+    "features",
+    "mask",
+    "sigma",
+    "theta_norm",
+    "m",
+    "k",
+)  # what an algorithm may know of an instance
 
 
 @dataclass(frozen=True)
@@ -133,6 +141,11 @@ def _environment(name: str, summary: str, *arguments: str, **more: Any) -> Entry
 def _named(*entries: Entry) -> Mapping[str, Entry]:
     return types.MappingProxyType({entry.name: entry for entry in entries})
 
+
+# What the four static full-bandit algorithms share: support and allocation, then the promise and the looks.
+_SUPER_ARMS = ("num_arms", "k", "support", "num_sets", "support_seed", "sets", "allocation", "weights")
+_LOOKS = ("delta", "epsilon", "sigma", "schedule", "grid")
+_LISTS: dict[str, Any] = {"concrete": ("sets", "weights")}
 
 # The least representations of all pairs are exact where the features are concrete.
 _OPTIMIZED: dict[str, Any] = {"concrete": ("features",), "concrete_rule": "optimized"}
@@ -255,6 +268,30 @@ ALGORITHMS: Mapping[str, Entry] = _named(
         "tracks the optimal design at rare estimates, Jedra and Proutiere 2020",
         *("features", "delta", "sigma", "slack", "threshold"),
     ),
+    _exploration(
+        "saqm",
+        "the k best arms from sums of k, approximate quadratic maximisation, Kuroki et al. 2019",
+        *(*_SUPER_ARMS, "alpha", "fixed_alpha", *_LOOKS),
+        **_LISTS,
+    ),
+    _exploration(
+        "sa_foa",
+        "the k best arms from sums of k, first-order approximation, no guarantee, Kuroki et al. 2019",
+        *(*_SUPER_ARMS, "anchors", "eps_factor", *_LOOKS),
+        **_LISTS,
+    ),
+    _exploration(
+        "icb",
+        "the k best arms from sums of k, an interval an arm, Kuroki et al. 2019",
+        *(*_SUPER_ARMS, "radius", "decision_class", *_LOOKS),
+        **_LISTS,
+    ),
+    _exploration(
+        "exhaustive",
+        "the k best arms from sums of k, all super-arms scored, Kuroki et al. 2019",
+        *(*_SUPER_ARMS, *_LOOKS),
+        **_LISTS,
+    ),
 )
 
 ENVIRONMENTS: Mapping[str, Entry] = _named(
@@ -272,9 +309,27 @@ ENVIRONMENTS: Mapping[str, Entry] = _named(
     _environment(
         "crowd",
         "crowd workers, right or wrong (six data sets)",
-        "dataset",
-        "feedback",
+        *("dataset", "feedback", "k", "blocks"),
+        described=True,
         regret_constant="bernoulli_regret_constant",
+    ),
+    _environment(
+        "crowd_answers",
+        "teams of crowd workers on one task, from recorded answers",
+        *("path", "k", "blocks"),
+        described=True,
+    ),
+    _environment(
+        "full_bandit",
+        "a pull names k arms and pays their sum",
+        *("means", "k", "noise", "sigma", "blocks"),
+        described=True,
+    ),
+    _environment(
+        "full_bandit_random",
+        "the same, random means with a gap after the k-th",
+        *("num_arms", "k", "gap", "instance_seed", "sigma"),
+        described=True,
     ),
     _environment(
         "table",
@@ -345,3 +400,8 @@ ENVIRONMENTS: Mapping[str, Entry] = _named(
         described=True,
     ),
 )
+
+
+def super_arms() -> Callable[..., Any]:
+    """Import and return what draws the support of the full-bandit algorithms, for what is computed of it alone."""
+    return importlib.import_module("jaxbandit.algorithms.exploration.super_arms").super_arms

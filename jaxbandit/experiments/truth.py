@@ -82,7 +82,7 @@ def cautions(cell: Cell, means: Sequence[float]) -> list[str]:
                 f"{name} >= {known[name]:g}"
             )
     if told.get("epsilon", 0.0) == 0:
-        m = told.get("m", 1)
+        m = told.get("m", told.get("k", 1))
         ordered = np.sort(means)[::-1]
         if ordered[m - 1] - ordered[m] <= TIE * np.abs(ordered).max():
             lines.append(

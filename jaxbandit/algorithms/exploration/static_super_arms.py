@@ -1,0 +1,190 @@
+"""The frame of SAQM, SA-FOA, ICB and Exhaustive (Kuroki et al. 2019): a static allocation over super-arms.
+
+The pulls look at no reward. Least squares turn the sums into an estimate of every single arm, and a rule of the
+algorithm's own decides at which look to stop. Differs: the rule is looked at after whole periods of the allocation, on
+a geometric grid; there A_t = t Lambda exactly, and what the rule needs of A_t alone is computed once for all runs.
+"""
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit import checks
+from jaxbandit.algorithms.exploration.super_arms import SuperArms
+from jaxbandit.base import Algorithm, SetPulls, none
+from jaxbandit.numerics import as_float, matrix_vector
+from jaxbandit.types import Array, Key, PyTree, Scalar
+
+Schedule = Literal["geometric", "every"]
+MOST_EVERY = 24  # single arms up to which the rule may be looked at in every round: each look inverts a matrix
+
+
+class SuperArmState(NamedTuple):
+    """What the estimate is computed from, and where to stop next."""
+
+    rounds: Array  # int32[], pulls so far
+    response: Array  # float[n], mean over the pulls of r chi: of each arm, what its super-arms paid
+    look: Array  # int32[], the number of pulls at which the stopping rule is looked at next
+    design: PyTree  # what the rule needs of the allocation alone; None where it is computed at each look
+    words: Array | None  # uint32[2], a key of the run, for a rule that draws
+
+
+class Look(NamedTuple):
+    """What a rule decides by."""
+
+    rounds: Array  # float[], t
+    estimate: Array  # float[n], of the single arms
+    inverse: Array  # float[n, n], t A_t^-1
+    design: PyTree  # what `prepare` has made of inverse
+    key: Key | None  # of this look
+
+
+class Rule(NamedTuple):
+    """When to stop, and with what."""
+
+    prepare: Callable[[Array], PyTree]  # of t A_t^-1
+    stop: Callable[[Look], Array]  # bool[]
+    best: Callable[[Array], Array]  # estimate -> int32[k], the arms to recommend
+    draws: bool = False
+
+
+def static_super_arms(where: str, arms: SuperArms, rule: Rule, grid: Scalar, schedule: Schedule) -> Algorithm:
+    """Return the algorithm that pulls `arms` until `rule` stops it.
+
+    Args:
+      where: who refuses.
+      arms: support and allocation.
+      rule: the stopping rule.
+      grid: ratio of two pull counts at which the rule is looked at, >= 1, traced; counts are rounded up to periods.
+      schedule: "geometric": the grid. "every": in every round from the first that has an answer on, whatever the grid;
+        each look then inverts A_t afresh, so that at most MOST_EVERY arms are allowed. Static.
+
+    Raises:
+      ValueError: an argument out of range.
+    """
+    checks.number(where, "grid", grid, low=1.0)
+    checks.choice(where, "schedule", schedule, ("geometric", "every"))
+    num_arms, period, sets = arms.num_arms, arms.period, arms.sets
+    afresh = schedule == "every" and sets is not None
+    if schedule == "every" and num_arms > MOST_EVERY:
+        raise ValueError(
+            f'{where}: schedule = "every" with {num_arms} arms, must be at most {MOST_EVERY}: every round would cost '
+            'an inverse and a peeling; take "geometric", with a smaller grid'
+        )
+    inverse_of_mean: Any = arms.inverse
+    first, step, begun = arms.first, period, np.zeros((1, 1), np.int32)
+    if afresh and sets is not None:
+        first, step, begun = _first_answer(sets[arms.order]), 1, _begun(arms)
+
+    def init(key: Key) -> SuperArmState:
+        design = None if afresh else rule.prepare(as_float(inverse_of_mean))
+        zero = jnp.zeros((), jnp.int32)
+        return SuperArmState(
+            zero,
+            jnp.zeros(num_arms),
+            zero + first,
+            design,
+            jax.random.bits(key, (2,), jnp.uint32) if rule.draws else None,
+        )
+
+    def pulled(rounds: Array) -> Array:
+        """Pulls of each listed set, int32[m], after so many rounds."""
+        row = jax.lax.dynamic_index_in_dim(jnp.asarray(begun), rounds % period, 0, keepdims=False)
+        return rounds // period * jnp.asarray(arms.counts) + row
+
+    def inverse(rounds: Array) -> Array:
+        if not afresh:
+            return as_float(inverse_of_mean)
+        x = as_float(jnp.asarray(sets))
+        counts = as_float(pulled(rounds)) / as_float(jnp.maximum(rounds, 1))
+        matrix = jnp.sum(counts[:, None, None] * (x[:, :, None] * x[:, None]), 0)
+        return jnp.linalg.inv(jnp.where(rounds >= first, matrix, jnp.eye(num_arms)))
+
+    def estimate(state: SuperArmState) -> Array:
+        return matrix_vector(inverse(state.rounds), state.response)
+
+    def next_look(state: SuperArmState) -> Array:
+        rounds = state.rounds
+        further = rounds
+        if schedule == "geometric":
+            further = jnp.ceil(as_float(rounds // step) * as_float(grid)).astype(jnp.int32) * step
+        return jnp.where(rounds >= state.look, jnp.maximum(further, rounds + step), state.look)
+
+    def noise(key: Key) -> Array:
+        return jax.random.uniform(key, (num_arms,))
+
+    def select(noise: Array | None, state: SuperArmState, context: None) -> Array:
+        if sets is None:  # a set of k at random, so that A_t is t Lambda on average
+            return noise <= -jax.lax.top_k(-noise, arms.k)[0][-1]  # pyright: ignore[reportOptionalOperand]
+        order = jnp.asarray(arms.order)
+        place = jax.lax.dynamic_index_in_dim(order, state.rounds % period, 0, keepdims=False)
+        return jax.lax.dynamic_index_in_dim(jnp.asarray(sets), place, 0, keepdims=False)
+
+    def moved(state: SuperArmState, count: Array, gained: Array) -> SuperArmState:
+        rounds = state.rounds + count
+        change = (gained - as_float(count) * state.response) / as_float(rounds)
+        return state._replace(rounds=rounds, response=state.response + change, look=next_look(state))
+
+    def update(state: SuperArmState, context: None, action: Array, reward: Array) -> SuperArmState:
+        return moved(state, jnp.ones((), jnp.int32), jnp.where(action, reward, 0.0))
+
+    def block(state: SuperArmState) -> SetPulls:
+        more = next_look(state)
+        if afresh:
+            return SetPulls(jnp.asarray(sets), pulled(more) - pulled(state.rounds))
+        turns = (more - state.rounds) // period
+        return SetPulls(None if sets is None else jnp.asarray(sets), turns * jnp.asarray(arms.counts))
+
+    def update_block(state: SuperArmState, pulls: SetPulls, sums: Array) -> SuperArmState:
+        if pulls.sets is not None:
+            sums = matrix_vector(as_float(pulls.sets).T, sums)
+        return moved(state, jnp.sum(pulls.counts, dtype=jnp.int32), sums)
+
+    def recommend(state: SuperArmState) -> Array:
+        return rule.best(estimate(state))
+
+    def stop(state: SuperArmState) -> Array:
+        matrix = inverse(state.rounds)
+        key = None
+        if state.words is not None:
+            key = jax.random.fold_in(jax.random.wrap_key_data(state.words, impl="threefry2x32"), state.rounds)
+        design = rule.prepare(matrix) if afresh else state.design
+        rounds = as_float(jnp.maximum(state.rounds, 1))
+        return (state.rounds >= state.look) & rule.stop(Look(rounds, estimate(state), matrix, design, key))
+
+    return Algorithm(
+        init=init,
+        noise=noise if sets is None else none(),
+        select=select,
+        update=update,
+        recommend=recommend,
+        stop=stop,
+        block=block,
+        update_block=update_block,
+    )
+
+
+def _begun(arms: SuperArms) -> np.ndarray:
+    """Pulls of each set in the first r rounds of a period, int32[period, m]."""
+    one_each = np.eye(len(arms.counts), dtype=np.int32)[arms.order]
+    return np.cumsum(one_each, axis=0, dtype=np.int32) - one_each
+
+
+def _first_answer(rows: np.ndarray) -> int:
+    """After how many of these pulls least squares have an answer."""
+    x = rows.astype(np.float64)
+    ranks = (t for t in range(x.shape[1], len(x) + 1) if np.linalg.matrix_rank(x[:t]) == x.shape[1])
+    return next(ranks)
+
+
+def squared_norm(members: Array, matrix: Array) -> Array:
+    """chi' W chi, float[], of the indicator chi of `members`."""
+    return jnp.sum(jnp.where(members, matrix_vector(matrix, as_float(members)), 0.0))
+
+
+def ordered(members: Array, k: int) -> Array:
+    """The k members, int32[k], in increasing order."""
+    return jax.lax.top_k(members.astype(jnp.int32), k)[1].astype(jnp.int32)

@@ -1,0 +1,232 @@
+"""Super-arms that static full-bandit algorithms pull, and how often: a period of whole pulls that is repeated.
+
+Kuroki et al. (2019) pull M_t = argmin T_M / p_M over the support, lowest index on ties. With p_M = c_M / N in whole
+numbers that is one order of N pulls again and again, and after each period A_t = t Lambda_p exactly: one inverse, one
+peeling and one eigenvalue serve all looks of all runs. All here is NumPy, on concrete arguments.
+"""
+
+import functools
+import itertools
+import math
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from jaxbandit import checks
+
+LISTED = 5000  # super-arms up to which "all" is a list of sets; beyond, Lambda has a closed form and none is listed
+FINENESS = 20  # pulls a period, on average, of each super-arm of a design that is no multiple of whole pulls
+
+SupportKind = Literal["random", "all", "given"]
+AllocationKind = Literal["uniform", "g", "given"]
+
+
+class SuperArms(NamedTuple):
+    """A support with its allocation."""
+
+    num_arms: int
+    k: int
+    sets: np.ndarray | None  # bool[m, n]; None: all sets of k, equally often, not listed
+    counts: np.ndarray  # int32[m], pulls of each in a period; [1] where sets is None
+    order: np.ndarray  # int32[period], which set is pulled at each round of a period
+    inverse: np.ndarray  # float64[n, n], of Lambda, the mean of chi chi' over a period
+    first: int  # rounds after which least squares have an answer
+
+    @property
+    def period(self) -> int:
+        """Pulls of a period."""
+        return len(self.order)
+
+
+def super_arms(
+    where: str,
+    num_arms: int,
+    k: int,
+    *,
+    support: SupportKind = "random",
+    num_sets: int | None = None,
+    support_seed: int = 0,
+    sets: Any = None,
+    allocation: AllocationKind = "uniform",
+    weights: Any = None,
+) -> SuperArms:
+    """Return the support and allocation of checked arguments.
+
+    Args:
+      where: who refuses.
+      num_arms: n, single arms.
+      k: arms in a super-arm.
+      support: "random": num_sets different sets drawn from support_seed, the first n independent. "all": every set of
+        k; beyond LISTED of them they are not listed, and A_t counts as t Lambda. "given": `sets`.
+      num_sets: of a random support, in [n, K]; None: 2 n, or K if that is less.
+      support_seed: number of the random support, >= 0.
+      sets: [m, n] of 0 and 1, k ones a row, rows different, of rank n; for "given" alone.
+      allocation: "uniform"; "g": the G-optimal design on the support, to whole pulls of a period of FINENESS a set;
+        "given": `weights`.
+      weights: float[m] >= 0 of the support's sets, for "given" alone. Whole numbers are the pulls of a period as they
+        are; others are rounded as for "g". Sets of weight 0 are left out.
+
+    Raises:
+      ValueError: an argument out of range, or a support that does not span all arms.
+    """
+    num_arms = checks.integer(where, "num_arms", num_arms, 2)
+    k = checks.integer(where, "k", k, 1, num_arms - 1)
+    checks.choice(where, "support", support, ("random", "all", "given"))
+    checks.choice(where, "allocation", allocation, ("uniform", "g", "given"))
+    for name, value, choice in (("sets", sets, support), ("weights", weights, allocation)):
+        if (value is not None) != (choice == "given"):
+            what = "support" if name == "sets" else "allocation"
+            verb = "needs" if value is None else "has"
+            raise ValueError(f'{where}: {name} {verb} {what} = "given", got {what} = {choice!r}')
+    total = math.comb(num_arms, k)
+    if support == "given":
+        chosen = _given(where, sets, num_arms, k)
+    elif support == "all":
+        if total > LISTED:
+            if allocation != "uniform":
+                raise ValueError(
+                    f'{where}: allocation = {allocation!r}, must be "uniform" on all {total} super-arms: more than '
+                    f"{LISTED} are not listed"
+                )
+            return _unlisted(num_arms, k)
+        chosen = _all(num_arms, k)
+    else:
+        size = min(2 * num_arms, total) if num_sets is None else num_sets
+        size = checks.integer(where, "num_sets", size, num_arms, total)
+        chosen = _random(num_arms, k, size, checks.integer(where, "support_seed", support_seed, 0))
+    _spanning(where, chosen)
+    counts = _counts(where, chosen, allocation, weights)
+    chosen, counts = chosen[counts > 0], counts[counts > 0]
+    _spanning(where, chosen)
+    x = chosen.astype(np.float64)
+    inverse = np.linalg.inv((x * counts[:, None]).T @ x / counts.sum())
+    return SuperArms(
+        num_arms, k, chosen, counts.astype(np.int32), _order(counts), (inverse + inverse.T) / 2, int(counts.sum())
+    )
+
+
+def log_binomial(num_arms: int, k: int) -> float:
+    """log K, K the number of sets of k."""
+    return math.lgamma(num_arms + 1) - math.lgamma(k + 1) - math.lgamma(num_arms - k + 1)
+
+
+def uniform_inverse(num_arms: int, k: int) -> np.ndarray:
+    """The inverse of Lambda, the mean of chi chi' over all sets of k: (a I + b J)^-1 = (I - b / (a + n b) J) / a."""
+    both = k * (k - 1) / (num_arms * (num_arms - 1))
+    alone = k / num_arms - both
+    return (np.eye(num_arms) - both / (alone + num_arms * both)) / alone
+
+
+def _unlisted(num_arms: int, k: int) -> SuperArms:
+    one = np.ones(1, np.int32)
+    return SuperArms(num_arms, k, None, one, one - 1, uniform_inverse(num_arms, k), num_arms)
+
+
+def _given(where: str, sets: Any, num_arms: int, k: int) -> np.ndarray:
+    rows = checks.array(where, "sets", sets, ndim=2)
+    if rows.shape[1] != num_arms:
+        raise ValueError(f"{where}: sets has {rows.shape[1]} columns, must have {num_arms}, one an arm")
+    odd = np.flatnonzero(((rows != 0) & (rows != 1)).any(1) | (rows.sum(1) != k))
+    if odd.size:
+        raise ValueError(f"{where}: sets[{odd[0]}] is no super-arm, must hold 0 and 1, {k} ones")
+    chosen = rows == 1
+    if len(np.unique(chosen, axis=0)) < len(chosen):
+        raise ValueError(f"{where}: sets names a super-arm twice, must name each once; weights say how often")
+    return chosen
+
+
+def _all(num_arms: int, k: int) -> np.ndarray:
+    members = np.array(list(itertools.combinations(range(num_arms), k)))
+    sets = np.zeros((len(members), num_arms), bool)
+    np.put_along_axis(sets, members, True, 1)
+    return sets
+
+
+@functools.lru_cache(maxsize=32)
+def _random(num_arms: int, k: int, size: int, seed: int) -> np.ndarray:
+    """`size` different sets, the first num_arms of them independent."""
+    if size == math.comb(num_arms, k):
+        pool = _all(num_arms, k)
+        pool = iter(pool[np.random.default_rng(seed).permutation(size)])
+    else:
+        pool = _drawn(num_arms, k, seed)
+    basis, independent, others, seen = np.zeros((0, num_arms)), [], [], set()
+    while len(independent) < num_arms or len(independent) + len(others) < size:
+        chosen = next(pool)
+        if chosen.tobytes() in seen:
+            continue
+        seen.add(chosen.tobytes())
+        rest = chosen.astype(np.float64)
+        for _ in range(2):  # the second time takes off what rounding has left
+            rest -= basis.T @ (basis @ rest)
+        length = np.linalg.norm(rest)
+        if length > 1e-6:
+            independent.append(chosen)
+            basis = np.vstack([basis, rest / length])
+        elif len(others) < size - num_arms:
+            others.append(chosen)
+    # Sets drawn after the first num_arms independent ones are `others` too, in the order drawn.
+    return np.array(independent + others)
+
+
+def _drawn(num_arms: int, k: int, seed: int) -> Any:
+    rng = np.random.default_rng(seed)
+    while True:
+        chosen = np.zeros(num_arms, bool)
+        chosen[rng.permutation(num_arms)[:k]] = True
+        yield chosen
+
+
+def _spanning(where: str, sets: np.ndarray) -> None:
+    rank, num_arms = int(np.linalg.matrix_rank(sets.astype(np.float64))), sets.shape[1]
+    if rank < num_arms:
+        raise ValueError(
+            f"{where}: the support's {len(sets)} super-arms span {rank} of {num_arms} dimensions, must span all: else "
+            "some arms cannot be told apart (disjoint blocks never can, nor windows in a circle where k and num_arms "
+            'have a common divisor); add sets, or take support = "random"'
+        )
+
+
+def _counts(where: str, sets: np.ndarray, allocation: AllocationKind, weights: Any) -> np.ndarray:
+    if allocation == "uniform":
+        return np.ones(len(sets), np.int64)
+    if allocation == "g":
+        return _rounded(_g_design(sets.tobytes(), sets.shape))
+    weights = checks.array(where, "weights", weights, low=0.0)
+    if weights.shape[0] != len(sets):
+        raise ValueError(f"{where}: weights has {weights.shape[0]} entries, must have {len(sets)}, one a super-arm")
+    if not weights.any():
+        raise ValueError(f"{where}: weights are all 0, must be positive for super-arms that span all arms")
+    if (weights == np.round(weights)).all() and weights.sum() < 2**24:
+        return weights.astype(np.int64)
+    return _rounded(weights / weights.sum())
+
+
+@functools.lru_cache(maxsize=32)
+def _g_design(sets: bytes, shape: tuple[int, ...]) -> np.ndarray:
+    import jax
+
+    from jaxbandit.solvers.design import g_design
+
+    x = np.frombuffer(sets, bool).reshape(shape).astype(np.float64)
+    with jax.ensure_compile_time_eval(), jax.enable_x64(True):
+        weights = np.array(jax.jit(lambda rows: g_design(rows).weights)(x))
+    weights[weights < 1e-6 / len(weights)] = 0.0  # what the solver leaves of sets that the design does without
+    return weights / weights.sum()
+
+
+def _rounded(weights: np.ndarray) -> np.ndarray:
+    import jax
+
+    from jaxbandit.solvers.rounding import round_design
+
+    with jax.ensure_compile_time_eval(), jax.enable_x64(True):
+        total = jax.numpy.asarray(FINENESS * np.count_nonzero(weights), np.int32)
+        return np.array(round_design(jax.numpy.asarray(weights), total), np.int64)
+
+
+def _order(counts: np.ndarray) -> np.ndarray:
+    """The sets in the order of argmin T_M / c_M, lowest index on ties: pull j of M comes at j / c_M."""
+    index = np.repeat(np.arange(len(counts)), counts)
+    turn = np.arange(len(index)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return index[np.lexsort((index, turn / counts[index]))].astype(np.int32)

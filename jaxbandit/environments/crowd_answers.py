@@ -1,0 +1,121 @@
+"""A team of crowd workers on one task, from their recorded answers: right answers go together on easy tasks.
+
+Data: DIR/answer.csv (question_id, an answer a worker) and DIR/truth.csv (question_id, truth), as in
+github.com/garfieldpigljy/CrowdLabelwithTextContent (commit 6716cff, CC BY 4.0); cite "Hyper Questions" (CIKM 2017, doi
+10.1145/3132847.3132971). `crowd` has the same means and workers that are independent.
+"""
+
+import csv
+import functools
+from pathlib import Path
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit import checks
+from jaxbandit.base import Environment, SetPulls
+from jaxbandit.environments.binomial import binomial
+from jaxbandit.environments.full_bandit import FullBanditState, from_members
+from jaxbandit.numerics import as_float
+from jaxbandit.types import Array, Key
+
+
+def crowd_answers(path: str, *, k: int = 10, blocks: Literal["exact", "normal"] = "exact") -> Environment:
+    """Return the full bandit that draws a task and counts which workers of the team answered it rightly.
+
+    Args:
+      path: directory of answer.csv and truth.csv, static.
+      k: workers in a team, in [1, num_arms - 1], static.
+      blocks: how a team's sum over a block of pulls is drawn, static. "exact": how often each task came, a multinomial;
+        slow. "normal": of the same mean and variance; right in the limit of many pulls.
+
+    Returns:
+      An Environment with actions bool[num_arms], k of them True, and rewards float[], as `full_bandit`. Its noise is
+      the task, int32[], as of `table`; a block's is a key. Its super-arms must be listed: a support of "random" or
+      "given".
+
+    Raises:
+      ValueError: the files cannot be read or do not fit together, or k is out of range.
+    """
+    where = "crowd_answers"
+    right = read_answers(path)
+    num_tasks, num_arms = right.shape
+    k = checks.integer(where, "k", k, 1, num_arms - 1)
+    checks.choice(where, "blocks", blocks, ("exact", "normal"))
+    apart = right - right.mean(axis=0)
+    covariance: Any = apart.T @ apart / num_tasks
+
+    def noise(key: Key) -> Array:
+        return jax.random.randint(key, (), 0, num_tasks, jnp.int32)
+
+    def reward(state: FullBanditState, context: None, action: Array, noise: Array) -> Array:
+        answers = jax.lax.dynamic_index_in_dim(as_float(right), noise, 0, keepdims=False)
+        return jnp.sum(jnp.where(action, answers, 0.0))
+
+    def block_reward(state: FullBanditState, pulls: SetPulls, noise: Key) -> Array:
+        if pulls.sets is None:
+            raise ValueError(f'{where}: the super-arms must be listed, since workers go together: support = "random"')
+        x, n = as_float(pulls.sets), as_float(pulls.counts)
+        if blocks == "normal":
+            mean = jnp.sum(x * state.means[None], 1)
+            variance = jnp.sum(jnp.sum(x[:, :, None] * as_float(covariance)[None], 1) * x, 1)
+            return n * mean + jnp.sqrt(n * jnp.maximum(variance, 0.0)) * jax.random.normal(noise, n.shape)
+        scores = jnp.sum(x[:, None] * as_float(right)[None], 2)  # [sets, tasks]
+
+        def draw(task: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+            left, total = carry
+            chance = jnp.broadcast_to(1 / as_float(num_tasks - task), left.shape)
+            times = binomial(jax.random.fold_in(noise, task), left.astype(jnp.int32), chance)
+            score = jax.lax.dynamic_index_in_dim(scores, task, 1, keepdims=False)
+            return left - times, total + times * score
+
+        left, total = jax.lax.fori_loop(0, num_tasks - 1, draw, (n, jnp.zeros_like(n)))
+        return total + left * scores[:, -1]
+
+    members = from_members(right.mean(axis=0), k, "normal")
+    return members._replace(noise=noise, reward=reward, block_reward=block_reward)
+
+
+def describe_crowd_answers(path: str, *, k: int = 10, blocks: Literal["exact", "normal"] = "exact") -> dict[str, Any]:
+    """Return what an algorithm may know of `crowd_answers`: k, and sigma = k, a bound of a pull's noise."""
+    return {"k": k, "sigma": float(k)}
+
+
+def read_answers(path: str) -> Any:
+    """Return which answers are right, float64[tasks, workers], of DIR/answer.csv and DIR/truth.csv.
+
+    Raises:
+      ValueError: a file cannot be read, a row is short, or the tasks of the two differ.
+    """
+    if not isinstance(path, str | Path):
+        raise ValueError(f"crowd_answers: path = {path!r}, must be a directory with answer.csv and truth.csv")
+    return _read(str(path))
+
+
+@functools.lru_cache(maxsize=8)
+def _read(path: str) -> np.ndarray:
+    answers, truth = (_rows(Path(path) / name) for name in ("answer.csv", "truth.csv"))
+    known = {row[0]: row[1] for row in truth}
+    for row in answers:
+        if row[0] not in known:
+            raise ValueError(f"crowd_answers: path = {path!r}: truth.csv has no task {row[0]!r} of answer.csv")
+    return np.array([[answer == known[row[0]] for answer in row[1:]] for row in answers], np.float64)
+
+
+def _rows(path: Path) -> list[list[str]]:
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            rows = [[cell.strip() for cell in row] for row in csv.reader(file) if any(row)][1:]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        reason = getattr(error, "strerror", None) or type(error).__name__
+        raise ValueError(f"crowd_answers: path: {str(path)!r} cannot be read ({reason})") from None
+    for i, row in enumerate(rows):
+        if len(row) != len(rows[0]) or len(row) < 2:
+            raise ValueError(
+                f"crowd_answers: path: row {i + 1} of {str(path)!r} has {len(row)} cells, must have {len(rows[0])}"
+            )
+    if not rows:
+        raise ValueError(f"crowd_answers: path: {str(path)!r} holds no task")
+    return rows

@@ -1,0 +1,60 @@
+"""Random full-bandit instances of Kuroki et al. 2019, Section 5: a gap between the k-th and the (k+1)-th mean.
+
+The means of the top k are uniform on [0, 1], the next lies `gap` below the least of them, the rest are uniform between
+-1 and that.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from jaxbandit import checks
+from jaxbandit.base import Environment
+from jaxbandit.environments.full_bandit import full_bandit
+from jaxbandit.types import Scalar
+
+
+def full_bandit_random(
+    num_arms: int, k: int, gap: Scalar, *, instance_seed: int = 0, sigma: Scalar = 1.0
+) -> Environment:
+    """Return the instance number `instance_seed`: the same one for all runs and seeds of an experiment.
+
+    Args:
+      num_arms: number of single arms, >= 2, static.
+      k: arms in a super-arm, in [1, num_arms - 1], static.
+      gap: between the k-th and the (k+1)-th mean, in [0, 1], traced; it is the gap of the two best super-arms.
+      instance_seed: number of the instance, >= 0, static. Instances that differ in the gap alone share all draws.
+      sigma: standard deviation of a pull's Gaussian noise, >= 0, traced.
+
+    Returns:
+      An Environment with actions bool[num_arms], k of them True, and rewards float[], as `full_bandit`. Arm 0 is not
+      the best: the order of the arms is drawn too.
+
+    Raises:
+      ValueError: an argument is not in the range above.
+    """
+    where = "full_bandit_random"
+    num_arms = checks.integer(where, "num_arms", num_arms, 2)
+    k = checks.integer(where, "k", k, 1, num_arms - 1)
+    checks.number(where, "gap", gap, low=0.0, high=1.0)
+    rng = np.random.default_rng(checks.integer(where, "instance_seed", instance_seed, 0))
+    top, rest, order = rng.random(k), rng.random(num_arms - k), rng.permutation(num_arms)
+    next_best = top.min() - gap
+    rest[0] = 1.0
+    means: Any = _concatenate(top, next_best * rest - (1 - rest))  # uniform on [-1, next_best]; the first is next_best
+    return full_bandit(means[order], k, sigma=sigma)
+
+
+def describe_full_bandit_random(
+    num_arms: int, k: int, gap: Scalar, *, instance_seed: int = 0, sigma: Scalar = 1.0
+) -> dict[str, Any]:
+    """Return what an algorithm may know of `full_bandit_random`: k and sigma."""
+    return {"k": k, "sigma": sigma}
+
+
+def _concatenate(top: np.ndarray, rest: Any) -> Any:
+    if isinstance(rest, np.ndarray):
+        return np.concatenate([top, rest])
+    import jax.numpy as jnp
+
+    return jnp.concatenate([jnp.asarray(top, rest.dtype), rest])

@@ -1,0 +1,194 @@
+"""Decision classes: families of sets of arms with an exact oracle for linear scores of any sign.
+
+Kuroki, Xu, Miyauchi, Honda, Sugiyama (2019), Appendices A and B: what ICB needs of a class is the best set, and the
+best one other than a given best set. Here the bases of matroids, where greedy is exact and the second best is one
+exchange away: size-k sets, partition matroids, spanning trees. Paths and assignments are in decision_paths.py.
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxbandit import checks
+from jaxbandit.numerics import argmax, set_at
+from jaxbandit.types import Array
+
+
+class DecisionClass(NamedTuple):
+    """A family of at least two sets of arms, none of them part of another."""
+
+    name: str
+    num_arms: int
+    log_size: float  # log K, K the number of sets
+    best: Callable[[Array], Array]  # scores float[n] -> bool[n], a set of largest total score
+    second_best: Callable[[Array, Array], Array]  # scores, a best set -> bool[n], a best one of the other sets
+    enumerate: Callable[[], np.ndarray]  # bool[K, n], every set, in lexicographic order of members; small K only
+
+
+class Challenger(NamedTuple):
+    """The set that is hardest to tell from the empirical best one."""
+
+    members: Array  # bool[n], never the best set itself
+    value: Array  # float[], its estimate plus the widths of the arms in which it differs
+
+
+def challenger(decision_class: DecisionClass, estimate: Array, widths: Array, best: Array) -> Challenger:
+    """Return the set M != best with the largest estimate(M) + sum of widths over the arms in M or best, not in both.
+
+    Problem P1 of ICB (Algorithm 4): linear with scores estimate - widths on best, estimate + widths off it, up to the
+    constant widths(best), so that the class's oracle solves it exactly.
+
+    Args:
+      decision_class: static.
+      estimate: float[n], traced.
+      widths: float[n] >= 0, traced.
+      best: bool[n], traced, a set of the class.
+    """
+    scores = jnp.where(best, estimate - widths, estimate + widths)
+    first = decision_class.best(scores)
+    # If best comes out, it is best for these scores, and second_best may start from it.
+    members = jnp.where(jnp.all(first == best), decision_class.second_best(scores, best), first)
+    value = jnp.sum(jnp.where(members, estimate, 0.0)) + jnp.sum(jnp.where(members != best, widths, 0.0))
+    return Challenger(members, value)
+
+
+def top_k(num_arms: int, k: int) -> DecisionClass:
+    """All sets of k of the arms; ties go to the lowest arms.
+
+    Args:
+      num_arms: static, >= 2.
+      k: static, in [1, num_arms - 1].
+
+    Raises:
+      ValueError: an argument out of range.
+    """
+    checks.integer("top_k", "num_arms", num_arms, 2)
+    checks.integer("top_k", "k", k, 1, num_arms - 1)
+    return partition_matroid([0] * num_arms, [k])._replace(name="top_k")
+
+
+def partition_matroid(groups: Sequence[int] | np.ndarray, capacities: Sequence[int] | np.ndarray) -> DecisionClass:
+    """All sets with exactly capacities[g] arms of each group g; ties go to the lowest arms.
+
+    Args:
+      groups: int[n], concrete, the group of each arm, from 0.
+      capacities: int[G], concrete, between 0 and the group's size, in one group at least strictly between.
+
+    Raises:
+      ValueError: an argument out of range.
+    """
+    where = "partition_matroid"
+    own: np.ndarray = checks.array(where, "groups", groups, low=0.0, high=len(capacities) - 1).astype(np.int32)
+    sizes = np.bincount(own, minlength=len(capacities)).tolist()
+    limits = [checks.integer(where, f"capacities[{g}]", c, 0, sizes[g]) for g, c in enumerate(capacities)]
+    free = [g for g, limit in enumerate(limits) if 0 < limit < sizes[g]]
+    if not free:
+        raise ValueError(f"{where}: capacities = {limits} leave one set only, must leave a choice in one group")
+    full = np.array(limits)[own] == np.array(sizes)[own]
+    same = np.equal.outer(own, own)
+
+    def best(scores: Array) -> Array:
+        members = jnp.asarray(full)
+        for g in free:
+            members = members | _largest(jnp.where(np.equal(own, g), scores, -jnp.inf), limits[g])
+        return members
+
+    def second_best(scores: Array, best: Array) -> Array:
+        return _best_exchange(scores, best, jnp.asarray(same))
+
+    def choices() -> Iterable[tuple[int, ...]]:
+        each = [itertools.combinations(np.flatnonzero(np.equal(own, g)).tolist(), c) for g, c in enumerate(limits)]
+        return (sum(chosen, ()) for chosen in itertools.product(*each))
+
+    log_size = sum(map(_log_binomial, sizes, limits))
+    return DecisionClass(where, own.size, log_size, best, second_best, lambda: as_sets(choices(), own.size))
+
+
+def spanning_trees(num_vertices: int, edges: Sequence[tuple[int, int]] | np.ndarray) -> DecisionClass:
+    """All spanning trees of a graph whose edges are the arms; ties go to the lowest edges.
+
+    Args:
+      num_vertices: static, >= 2.
+      edges: int[n, 2], concrete, the ends of each edge, vertices from 0; parallel edges are allowed, loops are not.
+
+    Raises:
+      ValueError: an argument out of range, or a graph with no spanning tree or with one alone.
+    """
+    where = "spanning_trees"
+    checks.integer(where, "num_vertices", num_vertices, 2)
+    ends: np.ndarray = checks.array(where, "edges", edges, ndim=2, low=0.0, high=num_vertices - 1).astype(np.int32)
+    loops = np.flatnonzero(ends[:, 0] == ends[:, 1])
+    if loops.size:
+        raise ValueError(f"{where}: edges[{loops[0]}] joins {ends[loops[0], 0]} to itself, must join two vertices")
+    incidence = np.zeros((num_vertices, len(ends)))
+    incidence[ends[:, 0], np.arange(len(ends))] = 1
+    incidence[ends[:, 1], np.arange(len(ends))] = -1
+    reduced = incidence[1:]  # its square submatrices have determinant 0, 1 or -1, the bases are the trees
+    sign, log_size = np.linalg.slogdet(reduced @ reduced.T)  # Kirchhoff: the number of spanning trees
+    if sign <= 0 or log_size < 0.5:
+        trees = "no spanning tree" if sign <= 0 else "one spanning tree only"
+        raise ValueError(f"{where}: the graph has {trees}, must be connected, with a cycle")
+
+    def best(scores: Array) -> Array:
+        """Kruskal's: an edge a step, in falling order; each vertex knows its component."""
+        order = jnp.argsort(-scores, stable=True).astype(jnp.int32)
+
+        def join(i: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+            component, members = carry
+            edge = order[i]
+            left, right = component[jnp.asarray(ends)[edge]]
+            members = set_at(members, edge, left != right)
+            return jnp.where(component == right, left, component), members
+
+        start = jnp.arange(num_vertices, dtype=jnp.int32), jnp.zeros(len(ends), bool)
+        return lax.fori_loop(0, len(ends), join, start)[1]
+
+    def second_best(scores: Array, best: Array) -> Array:
+        # An edge as a combination of the tree's: -1, 0 or 1, and not 0 along the path that it would close.
+        matrix = jnp.asarray(reduced, scores.dtype)
+        tree = jnp.where(best[None], matrix, 0.0)
+        combinations = tree.T @ jnp.linalg.solve(tree @ tree.T, matrix)
+        return _best_exchange(scores, best, jnp.abs(combinations) > 0.5)
+
+    def enumerate() -> np.ndarray:
+        chosen = np.array(list(itertools.combinations(range(len(ends)), num_vertices - 1)))
+        squares = reduced[:, chosen].transpose(1, 0, 2)
+        return as_sets(chosen[np.abs(np.linalg.det(squares)) > 0.5], len(ends))
+
+    return DecisionClass(where, len(ends), float(log_size), best, second_best, enumerate)
+
+
+def _largest(scores: Array, count: int) -> Array:
+    """bool[n], the `count` largest scores, of equal ones the first."""
+    least = lax.top_k(scores, count)[0][-1]
+    above, level = scores > least, scores == least
+    room = count - jnp.sum(above, dtype=jnp.int32)
+    return above | (level & (jnp.cumsum(level, dtype=jnp.int32) <= room))
+
+
+def _best_exchange(scores: Array, members: Array, allowed: Array) -> Array:
+    """The members after the one exchange that loses least; allowed[i, j]: j may take the place of i."""
+    allowed = allowed & members[:, None] & ~members[None]
+    change = jnp.where(allowed, jnp.expand_dims(scores, 0) - jnp.expand_dims(scores, 1), -jnp.inf)
+    place = argmax(change.reshape(-1))
+    arms = jnp.arange(scores.shape[0], dtype=jnp.int32)
+    size = scores.shape[0]
+    return members ^ ((arms == place // size) | (arms == place % size))
+
+
+def as_sets(choices: Iterable[Sequence[int] | np.ndarray], num_arms: int) -> np.ndarray:
+    """Return bool[K, num_arms], the sets of the arms given, in lexicographic order."""
+    rows = sorted(tuple(sorted(int(i) for i in chosen)) for chosen in choices)
+    sets = np.zeros((len(rows), num_arms), bool)
+    for row, chosen in zip(sets, rows, strict=True):
+        row[list(chosen)] = True
+    return sets
+
+
+def _log_binomial(n: int, k: int) -> float:
+    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)

@@ -1,0 +1,154 @@
+"""Decision classes that are no matroids: s-t paths of a directed acyclic graph, and assignments.
+
+Kuroki, Xu, Miyauchi, Honda, Sugiyama (2019), Appendix A. The second best set lacks an arm of the best one: it is the
+best of those found with one arm of the best forbidden at a time. Assignments by optax's Hungarian algorithm.
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jax import lax
+
+from jaxbandit import checks
+from jaxbandit.numerics import argmax, get_at, set_at
+from jaxbandit.solvers.decision_classes import DecisionClass, as_sets
+from jaxbandit.types import Array
+
+
+def dag_paths(
+    num_vertices: int, edges: Sequence[tuple[int, int]] | np.ndarray, source: int, target: int
+) -> DecisionClass:
+    """All paths from source to target of a directed acyclic graph whose edges are the arms.
+
+    Their indicators span fewer than n dimensions: work in a basis of the span (solvers/span.py).
+
+    Args:
+      num_vertices: static, >= 2.
+      edges: int[n, 2], concrete, tail and head of each edge, vertices from 0; parallel edges are allowed.
+      source: static, a vertex.
+      target: static, another vertex.
+
+    Raises:
+      ValueError: an argument out of range, a graph with a cycle, or with fewer than two paths.
+    """
+    where = "dag_paths"
+    checks.integer(where, "num_vertices", num_vertices, 2)
+    ends: np.ndarray = checks.array(where, "edges", edges, ndim=2, low=0.0, high=num_vertices - 1).astype(np.int32)
+    checks.integer(where, "source", source, 0, num_vertices - 1)
+    checks.integer(where, "target", target, 0, num_vertices - 1)
+    order = _topological(num_vertices, ends)
+    if order is None:
+        raise ValueError(f"{where}: edges have a directed cycle, must have none")
+    counts = [0] * num_vertices  # paths from source, exact
+    counts[source] = 1
+    for edge in order:
+        counts[ends[edge, 1]] += counts[ends[edge, 0]]
+    if source == target or counts[target] < 2:
+        paths = 0 if source == target else counts[target]
+        raise ValueError(f"{where}: {paths} paths lead from {source} to {target}, must be at least 2")
+    tails, heads = ends[order].T
+    num_arms = len(ends)
+
+    def best(scores: Array) -> Array:
+        start = jnp.full(num_vertices, -jnp.inf, scores.dtype).at[source].set(0.0)
+
+        def extend(i: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+            value, last = carry
+            edge, tail, head = jnp.asarray(order)[i], jnp.asarray(tails)[i], jnp.asarray(heads)[i]
+            longer = get_at(value, tail) + get_at(scores, edge)
+            better = longer > get_at(value, head)
+            value = set_at(value, head, jnp.where(better, longer, get_at(value, head)))
+            return value, set_at(last, head, jnp.where(better, edge, get_at(last, head)))
+
+        _, last = lax.fori_loop(0, num_arms, extend, (start, jnp.full(num_vertices, -1, jnp.int32)))
+
+        def back(_: int, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+            vertex, members = carry
+            edge = get_at(last, vertex)
+            going = (vertex != source) & (edge >= 0)
+            edge = jnp.where(going, edge, 0)
+            members = members | (going & (jnp.arange(num_arms, dtype=jnp.int32) == edge))
+            return jnp.where(going, jnp.asarray(ends[:, 0])[edge], vertex), members
+
+        return lax.fori_loop(0, num_vertices, back, (jnp.int32(target), jnp.zeros(num_arms, bool)))[1]
+
+    def enumerate() -> np.ndarray:
+        found, stack = [], [(source, ())]
+        while stack:
+            vertex, path = stack.pop()
+            if vertex == target:
+                found.append(path)
+            else:
+                stack += [(int(ends[e, 1]), (*path, int(e))) for e in np.flatnonzero(ends[:, 0] == vertex)]
+        return as_sets(found, num_arms)
+
+    length = min(num_vertices - 1, num_arms)
+    return DecisionClass(where, num_arms, math.log(counts[target]), best, _by_exclusion(best, length), enumerate)
+
+
+def assignment(rows: int, columns: int) -> DecisionClass:
+    """All ways to give each row a column of its own; arm i * columns + j gives column j to row i.
+
+    Args:
+      rows: static, >= 1.
+      columns: static, >= rows and >= 2.
+
+    Raises:
+      ValueError: an argument out of range.
+    """
+    checks.integer("assignment", "rows", rows, 1)
+    checks.integer("assignment", "columns", columns, max(rows, 2))
+
+    def best(scores: Array) -> Array:
+        # A forbidden pair has score -inf; a finite cost beyond any exchange keeps the Hungarian potentials finite.
+        costs = -scores.reshape(rows, columns)
+        allowed = costs < jnp.inf
+        spread = jnp.max(jnp.where(allowed, jnp.abs(costs), 0.0))
+        costs = jnp.where(allowed, costs, 4 * (rows + 1) * (spread + 1))
+        row, column = optax.assignment.hungarian_algorithm(costs)
+        return jnp.zeros((rows, columns), bool).at[row, column].set(True).reshape(-1)
+
+    def enumerate() -> np.ndarray:
+        first = np.arange(rows) * columns
+        return as_sets([first + p for p in itertools.permutations(range(columns), rows)], rows * columns)
+
+    log_size = math.lgamma(columns + 1) - math.lgamma(columns - rows + 1)
+    return DecisionClass("assignment", rows * columns, log_size, best, _by_exclusion(best, rows), enumerate)
+
+
+def _by_exclusion(best: Callable[[Array], Array], length: int) -> Callable[[Array, Array], Array]:
+    """The second best set, from an oracle that takes -inf for a forbidden arm; sets have `length` arms at most."""
+
+    def second_best(scores: Array, members: Array) -> Array:
+        (arms,) = jnp.nonzero(members, size=length)
+        arms = jnp.where(jnp.arange(length) < jnp.sum(members), arms, arms[0]).astype(jnp.int32)
+
+        def without(arm: Array) -> tuple[Array, Array]:
+            found = best(set_at(scores, arm, jnp.asarray(-jnp.inf, scores.dtype)))
+            kept = ~get_at(found, arm) & jnp.any(found)
+            return found, jnp.where(kept, jnp.sum(jnp.where(found, scores, 0.0)), -jnp.inf)
+
+        found, values = jax.vmap(without)(arms)
+        return found[argmax(values)]
+
+    return second_best
+
+
+def _topological(num_vertices: int, ends: np.ndarray) -> np.ndarray | None:
+    """The edges, tails before heads, or None if there is a cycle."""
+    rank, waiting = np.zeros(num_vertices, int), np.bincount(ends[:, 1], minlength=num_vertices)
+    ready, seen = list(np.flatnonzero(waiting == 0)), 0
+    while ready:
+        vertex = ready.pop()
+        rank[vertex] = seen
+        seen += 1
+        for head in ends[ends[:, 0] == vertex, 1]:
+            waiting[head] -= 1
+            if waiting[head] == 0:
+                ready.append(head)
+    return np.argsort(rank[ends[:, 0]], kind="stable").astype(np.int32) if seen == num_vertices else None
