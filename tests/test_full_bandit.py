@@ -197,7 +197,7 @@ def stops_without_noise(algorithm, means, rounds, draws):
 
 @pytest.mark.parametrize("dataset", [pytest.param("it"), pytest.param("pokemon", marks=pytest.mark.slow)])
 def test_stopping_times_of_sa_foa_without_noise(dataset):
-    """The other program's figure is one draw: anchors are redrawn at each look, so that even without noise it is random.
+    """The other program's figure is one draw: anchors are drawn at each look, so that even without noise it is random.
 
     Asserted of 40 draws on a grid from 0.82 to 1.35 times that figure: all stop on it, none at its start; the figure is
     within their range, which one more draw of the same law misses once in 20 seeds; and within three of their standard
