@@ -199,9 +199,9 @@ def stops_without_noise(algorithm, means, rounds, draws):
 def test_stopping_times_of_sa_foa_without_noise(dataset):
     """The other program's figure is one draw: anchors are drawn at each look, so that even without noise it is random.
 
-    Asserted of 40 draws on a grid from 0.82 to 1.35 times that figure: all stop on it, none at its start; the figure is
-    within their range, which one more draw of the same law misses once in 20 seeds; and within three of their standard
-    deviations of their mean, missed once in nine whatever the law.
+    Asserted of 40 draws on a grid from 0.82 to 1.35 times that figure: all stop on it, none at its start. Up to a step
+    of the grid, 1 %, the figure is within their range, which one more draw of the same law misses once in 20 seeds; and
+    within three of their standard deviations of their mean, missed once in nine at most, whatever the law.
     """
     means = np.asarray(jb.crowd(dataset).init(jax.random.key(0)).means, np.float64)
     n, draws, target = len(means), 40, 1e3 * TARGETS[dataset]["sa_foa"]
@@ -210,7 +210,8 @@ def test_stopping_times_of_sa_foa_without_noise(dataset):
     stopped = stops_without_noise(algorithm, means, rounds, draws)
     first = rounds[np.argmax(stopped, 1)]
     assert stopped.any(1).all() and not stopped[:, 0].any()
-    assert first.min() <= target <= first.max() and abs(first.mean() - target) < 3 * first.std()
+    assert first.min() <= 1.01 * target and target <= 1.01 * first.max()
+    assert abs(first.mean() - target) <= 3 * first.std() + 0.01 * target
 
 
 def race(arguments):
