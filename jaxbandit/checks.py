@@ -132,3 +132,13 @@ def action_sets(where: str, name: str, value: Any, mask: Any) -> tuple[Any, np.n
     if arms.max(initial=0) < 2:
         raise ValueError(f"{where}: {name} has one arm a set, must have at least 2 in one of them")
     return value, None if mask is None or mask.all() else mask
+
+
+def decision_class(where: str, family: Any, num_arms: int, k: int) -> None:
+    """Refuse a decision class whose sets are not all of k out of num_arms arms."""
+    if (family.num_arms, family.rank) != (num_arms, k):
+        sets = "different sizes" if family.rank is None else f"size {family.rank}"
+        raise ValueError(
+            f"{where}: decision_class = {family.name} has sets of {sets} among {family.num_arms} arms, must have sets "
+            f"of size k = {k} among {num_arms}"
+        )

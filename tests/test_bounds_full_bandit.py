@@ -39,6 +39,10 @@ def test_rho_and_rho_prime_against_enumeration(k):
     found = rho(design, k)
     assert norms.max() * (1 - 1e-12) <= found.high and found.low <= norms.max() * (1 + 1e-12)
     assert np.isclose(found.low, norms, rtol=1e-9).any()  # attained by a set
+    others = [np.sort(np.delete(row, i))[::-1] for i, row in enumerate(inverse)]
+    rows = np.sort([inverse[i, i] + other[: k - 1].sum() for i, other in enumerate(others)])[::-1]
+    spread = max(np.ptp(other) for other in others)
+    assert found.high <= rows[:k].sum() + k * (k - 1) * spread / 2**16  # what bisection leaves
     apart = np.abs(sets[:, None] - sets[None]) @ np.sqrt(inverse.diagonal())
     assert np.isclose(rho_prime(design, k), apart.max() ** 2, rtol=1e-12)
 

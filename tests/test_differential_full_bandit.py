@@ -1,8 +1,9 @@
-"""Full-bandit algorithms against their NumPy reference: same sums, same pulls, same stopping look, same k arms.
+"""Full-bandit algorithms against their NumPy reference: same margins; same sums, pulls, stopping look and k arms.
 
 The j-th pull of a super-arm has the same reward however pulls are put into blocks.
 """
 
+import functools
 import math
 from types import SimpleNamespace
 
@@ -43,14 +44,73 @@ def looks_of(period, first, grid, every, end):
         t = t + 1 if every else max(math.ceil(t // period * grid), t // period + 1) * period
 
 
+@functools.partial(jax.jit, static_argnums=(2, 3))
+def drawn_numbers(words, rounds, sets, count):
+    key = jax.random.fold_in(jax.random.wrap_key_data(words, impl="threefry2x32"), rounds)
+    draw = functools.partial(jax.random.randint, shape=(), minval=0, maxval=sets, dtype=jnp.int32)
+    return jax.vmap(lambda i: draw(jax.random.fold_in(key, i)))(jnp.arange(count))
+
+
 def drawn_anchors(words, rounds, sets, count):
     """The super-arms that SA-FOA expands at: chance is the package's, all else is not."""
-    key = jax.random.fold_in(jax.random.wrap_key_data(words, impl="threefry2x32"), rounds)
-    numbers = [jax.random.randint(jax.random.fold_in(key, i), (), 0, len(sets), jnp.int32) for i in range(count)]
-    return [sets[int(number)] for number in numbers]
+    return [sets[number] for number in np.asarray(drawn_numbers(words, rounds, len(sets), count))]
 
 
-@pytest.mark.parametrize("name", CASES)
+# What the package is told, what the reference is told for the least and for the largest margin that is right.
+MARGINS = {
+    "saqm": (saqm, {"alpha": "fixed", "fixed_alpha": 0.8}, [{"alpha": 0.8}]),
+    "saqm, certified": (saqm, {}, [{"alpha": "exact"}, {}]),
+    "sa_foa": (sa_foa, {}, [{}]),
+    "icb": (icb, {}, [{}]),
+    "icb, wide": (icb, {"radius": "prop1"}, [{"radius": "prop1"}]),
+    "exhaustive": (exhaustive, {}, [{}]),
+}
+
+
+@pytest.mark.parametrize("name", MARGINS)
+def test_it_stops_from_the_margin_of_the_reference_on(name):
+    """Estimates at random: with an epsilon a millionth above the margin the rule stops, a millionth below it does not.
+
+    A certified alpha lies between that of all sets enumerated and that of the rows' bound, found to 1e-3 by bisection.
+    """
+    factory, told, ends = MARGINS[name]
+    count, n, k = 40, 8, 3
+    arms = super_arms("test", n, k)
+    sets = arms.sets.astype(float)
+    rng = np.random.default_rng(4)
+    estimates, rounds = 0.4 * rng.normal(size=(count, n)), rng.integers(200, 4000, count).astype(np.int32)
+    responses = estimates @ np.linalg.inv(arms.inverse)
+
+    def stops(key, t, response, epsilon):
+        algorithm = factory(n, k=k, **told, **PROMISE, epsilon=epsilon)
+        state = algorithm.init(key)._replace(rounds=t, response=response, look=t)
+        return algorithm.stop(state), jnp.zeros(()) if state.words is None else state.words
+
+    with jax.enable_x64(True):
+        stops = jax.jit(jax.vmap(stops))
+        keys = jax.random.split(jax.random.key(6), count)
+        _, words = stops(keys, rounds, responses, np.zeros(count))
+        margins = []
+        for end in ends:
+            margins.append([])
+            for i in range(count):
+                anchors = drawn_anchors(words[i], rounds[i], sets, n) if factory is sa_foa else ()
+                inverse = arms.inverse / rounds[i]
+                known = {**PROMISE, **end, "anchors": anchors}
+                margins[-1].append(
+                    reference.margin(factory.__name__, int(rounds[i]), estimates[i], inverse, k, **known)
+                )
+        low, high = np.array(margins[0]), np.array(margins[-1])
+        slack = 1e-6 + 1e-3 * (high - low)
+        factor = 2.0 if factory is sa_foa else 1.0  # of epsilon it allows a half
+        assert np.asarray(stops(keys, rounds, responses, factor * (high + slack))[0]).all()
+        assert not np.asarray(stops(keys, rounds, responses, factor * (low - slack))[0]).any()
+
+
+QUICK = ("saqm, fixed alpha, shares", "icb, every round")
+
+
+@pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in CASES])
 def test_the_same_pulls_and_stop(name):
     factory, own, support, grid = CASES[name]
     epsilon = 0.3 if factory is sa_foa else 0.0

@@ -26,6 +26,12 @@ def optimum(weights, k):
     return weights[sets[:, :, None], sets[:, None, :]].sum((1, 2)).max()
 
 
+def rows_bound(weights, k):
+    """The k largest of: the diagonal's entry, and the k - 1 largest others of the row."""
+    rows = [row[i] + np.sort(np.delete(row, i))[::-1][: k - 1].sum() for i, row in enumerate(weights)]
+    return np.sort(rows)[::-1][:k].sum()
+
+
 def matrices(size, k):
     """Whole numbers, that tie; graphs; normals of either sign; and inverse design matrices of random supports."""
     rng = np.random.default_rng(size)
@@ -66,7 +72,7 @@ def test_peeling_is_the_plain_peel(solved):
 
 
 def test_never_above_the_optimum_and_never_below_it_when_certified(solved):
-    _, _, (_, polished, value, better, bounds), best = solved
+    weights, k, (_, polished, value, better, bounds), best = solved
     slack = 1e-9 * (1 + np.abs(best))  # rounding of sums of at most 144 numbers
     assert np.all(value <= better + slack) and np.all(better <= best + slack)
     assert np.any(value < best - 1e-3) and np.mean(better >= best - slack) > 0.5
@@ -74,6 +80,10 @@ def test_never_above_the_optimum_and_never_below_it_when_certified(solved):
     for bound in bounds:
         assert np.all(bound >= best - slack)
     assert np.all(bounds[1] <= bounds[0] + slack)
+    # By sorting; bisection leaves at most 2^-16 of a row's spread for each of its k - 1 entries, k rows.
+    largest = np.array([rows_bound(w, k) for w in weights])
+    spread = np.array([np.ptp(w[~np.eye(len(w), dtype=bool)]) for w in weights])
+    assert np.all(bounds[0] >= largest - slack) and np.all(bounds[0] <= largest + k * (k - 1) * spread / 2**16 + slack)
     if 2 * polished[0].sum() == polished.shape[1]:  # with few members rows are always the better bound
         assert np.any(bounds[1] < bounds[0] - 1e-3)
 
@@ -119,15 +129,15 @@ def test_theorem_1_and_the_ratio_of_peeling_hold(solved):
     weights, k, _, _ = solved
     size = weights.shape[1]
     rng = np.random.default_rng(2)
-    for w in weights[-BATCH // 4 :]:  # positive definite
-        members = indicator(peel(w.tolist(), k), size)
-        with jax.enable_x64(True):
-            theorem, certified, fixed = (
-                float(alpha(jnp.asarray(w), jnp.asarray(members), k, mode=mode))
-                for mode in ("theorem", "certified", "fixed")
-            )
-        true = np.sqrt(w[np.ix_(members, members)].sum() / optimum(w, k))
-        assert theorem <= certified <= true + 1e-12 and fixed == 0.9
+    weights = weights[-BATCH // 4 :]  # positive definite
+    peeled = np.array([indicator(peel(w.tolist(), k), size) for w in weights])
+    with jax.enable_x64(True):
+        modes = ("theorem", "certified", "fixed")
+        ratios = jax.jit(jax.vmap(lambda w, members: [alpha(w, members, k, mode=mode) for mode in modes]))
+        theorem, certified, fixed = map(np.asarray, ratios(weights, peeled))
+    best = np.array([optimum(w, k) for w in weights])
+    true = np.sqrt([w[np.ix_(x, x)].sum() for w, x in zip(weights, peeled, strict=True)] / best)
+    assert (theorem <= certified).all() and (certified <= true + 1e-12).all() and (fixed == 0.9).all()
     for _ in range(20):  # non-negative edges, no diagonal: what the ratio is about
         w = np.triu(rng.random((size, size)) ** 8, 1)
         w += w.T

@@ -32,6 +32,7 @@ def full_bandit(
     noise: Literal["gaussian", "bernoulli"] = "gaussian",
     sigma: Scalar = 1.0,
     blocks: Literal["exact", "normal"] = "exact",
+    decision_class: Any = None,
 ) -> Environment:
     """Return the bandit whose pull names k of the arms and pays the sum of theirs.
 
@@ -45,6 +46,8 @@ def full_bandit(
       blocks: how a super-arm's sum over a block of pulls is drawn, static. "exact": Gaussian sums are normal, Bernoulli
         ones a binomial a member. "normal": Bernoulli sums are normal of the same mean and variance, ten to fifty times
         faster; right in the limit of many pulls.
+      decision_class: a DecisionClass of the sets of k arms that may be recommended, static; None: all. The shortfall
+        is that from the best of them; any k arms may be pulled, and the regret of a pull is that from the k best.
 
     Returns:
       An Environment with actions bool[num_arms], k of them True, and rewards float[]. Its noise is one standard normal
@@ -62,7 +65,16 @@ def full_bandit(
     high, low = (1.0, 0.0) if noise == "bernoulli" else (np.inf, -np.inf)
     means = checks.array(where, "means", means, min_size=2, low=low, high=high)
     k = checks.integer(where, "k", k, 1, means.shape[0] - 1)
-    return from_members(means, k, _GAUSSIAN if noise == "gaussian" else blocks, sigma)
+    environment = from_members(means, k, _GAUSSIAN if noise == "gaussian" else blocks, sigma)
+    if decision_class is None:
+        return environment
+    checks.decision_class(where, decision_class, means.shape[0], k)
+
+    def shortfall(state: FullBanditState, recommendation: Array) -> Array:
+        best = jnp.sum(jnp.where(decision_class.best(state.means), state.means, 0.0))
+        return sum_shortfall(state, recommendation, best=best)
+
+    return environment._replace(shortfall=shortfall)
 
 
 def describe_full_bandit(
@@ -72,6 +84,7 @@ def describe_full_bandit(
     noise: Literal["gaussian", "bernoulli"] = "gaussian",
     sigma: Scalar = 1.0,
     blocks: Literal["exact", "normal"] = "exact",
+    decision_class: Any = None,
 ) -> dict[str, Any]:
     """Return what an algorithm may know of `full_bandit`: k, and sigma, the scale of a pull's noise.
 

@@ -26,8 +26,8 @@ def shortfall(state: Any, recommendation: Array) -> Array:
     return jnp.where(missing <= tie, 0.0, missing)
 
 
-def sum_shortfall(state: Any, recommendation: Array) -> Array:
-    """Return max(0, sum of the m largest means - sum of the means of the m recommended arms), float[].
+def sum_shortfall(state: Any, recommendation: Array, *, best: Array | None = None) -> Array:
+    """Return max(0, best - sum of the means of the m recommended arms), float[].
 
     For a set of arms that is judged as a whole. Ties are judged as in `shortfall`, to 1e-12 of m times the largest
     |mean|.
@@ -35,8 +35,10 @@ def sum_shortfall(state: Any, recommendation: Array) -> Array:
     Args:
       state: an environment's state, with a field `means`, float[num_arms].
       recommendation: int32[m], arms, each at most once; its shape fixes m.
+      best: float[], the largest sum that is allowed; None: the sum of the m largest means.
     """
     mu = state.means
-    missing = jnp.sum(jax.lax.top_k(mu, recommendation.size)[0]) - jnp.sum(get_at(mu, recommendation))
+    most = jnp.sum(jax.lax.top_k(mu, recommendation.size)[0]) if best is None else best
+    missing = most - jnp.sum(get_at(mu, recommendation))
     tie = (1e-12 if mu.dtype == jnp.float64 else 2e-6) * recommendation.size * jnp.max(jnp.abs(mu))
     return jnp.where(missing <= tie, 0.0, missing)

@@ -322,7 +322,7 @@ ENVIRONMENTS: Mapping[str, Entry] = _named(
     _environment(
         "full_bandit",
         "a pull names k arms and pays their sum",
-        *("means", "k", "noise", "sigma", "blocks"),
+        *("means", "k", "noise", "sigma", "blocks", "decision_class"),
         described=True,
     ),
     _environment(

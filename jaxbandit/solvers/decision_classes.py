@@ -5,6 +5,7 @@ best one other than a given best set. Here the bases of matroids, where greedy i
 exchange away: size-k sets, partition matroids, spanning trees. Paths and assignments are in decision_paths.py.
 """
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -18,12 +19,15 @@ from jaxbandit import checks
 from jaxbandit.numerics import argmax, set_at
 from jaxbandit.types import Array
 
+_ONE_BY_ONE = 64  # members
+
 
 class DecisionClass(NamedTuple):
     """A family of at least two sets of arms, none of them part of another."""
 
     name: str
     num_arms: int
+    rank: int | None  # arms of every set; None where some have more than others
     log_size: float  # log K, K the number of sets
     best: Callable[[Array], Array]  # scores float[n] -> bool[n], a set of largest total score
     second_best: Callable[[Array, Array], Array]  # scores, a best set -> bool[n], a best one of the other sets
@@ -90,7 +94,6 @@ def partition_matroid(groups: Sequence[int] | np.ndarray, capacities: Sequence[i
     if not free:
         raise ValueError(f"{where}: capacities = {limits} leave one set only, must leave a choice in one group")
     full = np.array(limits)[own] == np.array(sizes)[own]
-    same = np.equal.outer(own, own)
 
     def best(scores: Array) -> Array:
         members = jnp.asarray(full)
@@ -99,14 +102,16 @@ def partition_matroid(groups: Sequence[int] | np.ndarray, capacities: Sequence[i
         return members
 
     def second_best(scores: Array, best: Array) -> Array:
-        return _best_exchange(scores, best, jnp.asarray(same))
+        return functools.reduce(_better, [_swap(scores, best, np.equal(own, g)) for g in free])[1]
 
     def choices() -> Iterable[tuple[int, ...]]:
         each = [itertools.combinations(np.flatnonzero(np.equal(own, g)).tolist(), c) for g, c in enumerate(limits)]
         return (sum(chosen, ()) for chosen in itertools.product(*each))
 
     log_size = sum(map(_log_binomial, sizes, limits))
-    return DecisionClass(where, own.size, log_size, best, second_best, lambda: as_sets(choices(), own.size))
+    return DecisionClass(
+        where, own.size, sum(limits), log_size, best, second_best, lambda: as_sets(choices(), own.size)
+    )
 
 
 def spanning_trees(num_vertices: int, edges: Sequence[tuple[int, int]] | np.ndarray) -> DecisionClass:
@@ -160,15 +165,41 @@ def spanning_trees(num_vertices: int, edges: Sequence[tuple[int, int]] | np.ndar
         squares = reduced[:, chosen].transpose(1, 0, 2)
         return as_sets(chosen[np.abs(np.linalg.det(squares)) > 0.5], len(ends))
 
-    return DecisionClass(where, len(ends), float(log_size), best, second_best, enumerate)
+    return DecisionClass(where, len(ends), num_vertices - 1, float(log_size), best, second_best, enumerate)
 
 
 def _largest(scores: Array, count: int) -> Array:
-    """bool[n], the `count` largest scores, of equal ones the first."""
+    """bool[n], the `count` largest scores, which are finite; of equal ones the first.
+
+    One after the other: sorting takes ten times longer for 10 of 111.
+    """
+    arms = jnp.arange(scores.shape[0], dtype=jnp.int32)
+    if count <= _ONE_BY_ONE:
+        left = lax.fori_loop(0, count, lambda _, left: jnp.where(arms == _place(left), -jnp.inf, left), scores)
+        return (left == -jnp.inf) & (scores > -jnp.inf)
     least = lax.top_k(scores, count)[0][-1]
     above, level = scores > least, scores == least
     room = count - jnp.sum(above, dtype=jnp.int32)
     return above | (level & (jnp.cumsum(level, dtype=jnp.int32) <= room))
+
+
+def _place(scores: Array) -> Array:
+    """Lowest index of the largest score, by two plain reductions: argmax is slow inside a loop."""
+    arms = jnp.arange(scores.shape[0], dtype=jnp.int32)
+    return jnp.min(jnp.where(scores == jnp.max(scores), arms, scores.shape[0] - 1))
+
+
+def _swap(scores: Array, members: Array, group: np.ndarray) -> tuple[Array, Array]:
+    """What is gained by the best exchange within a group, and the members after it."""
+    arms = jnp.arange(scores.shape[0], dtype=jnp.int32)
+    out = jnp.where(members & group, -scores, -jnp.inf)
+    new = jnp.where(~members & group, scores, -jnp.inf)
+    return jnp.max(new) + jnp.max(out), members ^ ((arms == _place(out)) | (arms == _place(new)))
+
+
+def _better(one: tuple[Array, Array], other: tuple[Array, Array]) -> tuple[Array, Array]:
+    """The one that gains more; on ties the first."""
+    return jnp.maximum(one[0], other[0]), jnp.where(other[0] > one[0], other[1], one[1])
 
 
 def _best_exchange(scores: Array, members: Array, allowed: Array) -> Array:

@@ -46,11 +46,16 @@ def dag_paths(
         raise ValueError(f"{where}: edges have a directed cycle, must have none")
     counts = [0] * num_vertices  # paths from source, exact
     counts[source] = 1
+    lengths: list[set[int]] = [set() for _ in counts]  # of the paths from source
+    lengths[source].add(0)
     for edge in order:
-        counts[ends[edge, 1]] += counts[ends[edge, 0]]
+        tail, head = ends[edge]
+        counts[head] += counts[tail]
+        lengths[head] |= {length + 1 for length in lengths[tail]}
     if source == target or counts[target] < 2:
         paths = 0 if source == target else counts[target]
         raise ValueError(f"{where}: {paths} paths lead from {source} to {target}, must be at least 2")
+    rank = next(iter(lengths[target])) if len(lengths[target]) == 1 else None
     tails, heads = ends[order].T
     num_arms = len(ends)
 
@@ -88,7 +93,7 @@ def dag_paths(
         return as_sets(found, num_arms)
 
     length = min(num_vertices - 1, num_arms)
-    return DecisionClass(where, num_arms, math.log(counts[target]), best, _by_exclusion(best, length), enumerate)
+    return DecisionClass(where, num_arms, rank, math.log(counts[target]), best, _by_exclusion(best, length), enumerate)
 
 
 def assignment(rows: int, columns: int) -> DecisionClass:
@@ -118,7 +123,7 @@ def assignment(rows: int, columns: int) -> DecisionClass:
         return as_sets([first + p for p in itertools.permutations(range(columns), rows)], rows * columns)
 
     log_size = math.lgamma(columns + 1) - math.lgamma(columns - rows + 1)
-    return DecisionClass("assignment", rows * columns, log_size, best, _by_exclusion(best, rows), enumerate)
+    return DecisionClass("assignment", rows * columns, rows, log_size, best, _by_exclusion(best, rows), enumerate)
 
 
 def _by_exclusion(best: Callable[[Array], Array], length: int) -> Callable[[Array, Array], Array]:

@@ -35,7 +35,9 @@ def peel(matrix, k):
 
 
 def widest(matrix, k, alpha):
-    """||chi_M'|| / alpha of SAQM; with alpha None, the certified bound of the largest ||chi||."""
+    """||chi_M'|| / alpha of SAQM; alpha "exact": the largest ||chi||; None: the certified bound of it by rows."""
+    if alpha == "exact":
+        return max(norm(x, matrix) for x in all_sets(len(matrix), k))
     if alpha is not None:
         return norm(peel(matrix, k), matrix) / alpha
     rows = [matrix[i, i] + sum(sorted(np.delete(matrix[i], i))[::-1][: k - 1]) for i in range(len(matrix))]

@@ -48,7 +48,8 @@ def icb(
       radius: "lemma1": a union over the n intervals of every round, sigma sqrt(2 log(6 t^2 n / (pi^2 delta))).
         "prop1": over the K super-arms, twice as wide beyond that. Static.
       decision_class: the sets that may be recommended, of k arms each, from jaxbandit.solvers; static. None: all of k.
-        The support is another matter: sets that are pulled need not belong to it.
+        The support is another matter: sets that are pulled need not belong to it. The environment takes the same
+        class, or else it judges by all sets of k.
       delta, epsilon, sigma, schedule, grid: as of saqm.
 
     Returns, Raises, Source: as of saqm; Algorithm 4, Lemmas 1 and 3.
@@ -68,8 +69,7 @@ def icb(
     checks.choice(where, "radius", radius, ("lemma1", "prop1"))
     promise(where, delta, epsilon, sigma)
     family = top_k(num_arms, k) if decision_class is None else decision_class
-    if family.num_arms != num_arms:
-        raise ValueError(f"{where}: decision_class has {family.num_arms} arms, must have {num_arms} as num_arms")
+    checks.decision_class(where, family, num_arms, k)
 
     def level(rounds: Array) -> Array:
         if radius == "prop1":
