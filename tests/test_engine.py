@@ -65,6 +65,7 @@ def test_every_algorithm_gives_the_same_bytes_in_any_tile(name):
         "lin_ucb": {"horizon": 200},
         "lin_ts": {"horizon": 200},
         "oam": {"horizon": 200},
+        "oam_practical": {"horizon": 200},
     }
     features = np.array([[1.0, 0.0], [0.9, 0.5], [0.0, 1.0], [-0.5, 0.5]])
 
