@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from jaxbandit.experiments import arguments, source
 from jaxbandit.experiments.arguments import nearest, refuse, wrong
 from jaxbandit.experiments.registry import ALGORITHMS, ENVIRONMENTS, KNOWABLE, PROBLEM_DATA, Entry
@@ -258,6 +256,8 @@ def _complete(where: str, entry: Entry, given: Mapping[str, Any], instance: Inst
 
 
 def _one_row_an_arm(where: str, cell: Cell) -> None:
+    import numpy as np
+
     features = cell.params.get("features")
     if features is None:
         return

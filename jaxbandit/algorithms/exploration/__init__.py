@@ -3,18 +3,24 @@
 A factory shadows the submodule of the same name here: for what else a module holds, import from its full path.
 """
 
+from jaxbandit.algorithms.exploration.exhaustive import exhaustive
 from jaxbandit.algorithms.exploration.gifa import gifa
+from jaxbandit.algorithms.exploration.icb import icb
 from jaxbandit.algorithms.exploration.lazy_track_and_stop import lazy_track_and_stop
 from jaxbandit.algorithms.exploration.lin_game import lin_game
 from jaxbandit.algorithms.exploration.presets import lingape, lingifa, lucb, m_lingape, ugape
 from jaxbandit.algorithms.exploration.rage import rage
+from jaxbandit.algorithms.exploration.sa_foa import sa_foa
+from jaxbandit.algorithms.exploration.saqm import saqm
 from jaxbandit.algorithms.exploration.static_designs import g_static, xy_static
 from jaxbandit.algorithms.exploration.xy_adaptive import xy_adaptive
 from jaxbandit.algorithms.exploration.xy_oracle import xy_oracle
 
 __all__ = [
+    "exhaustive",
     "g_static",
     "gifa",
+    "icb",
     "lazy_track_and_stop",
     "lin_game",
     "lingape",
@@ -22,6 +28,8 @@ __all__ = [
     "lucb",
     "m_lingape",
     "rage",
+    "sa_foa",
+    "saqm",
     "ugape",
     "xy_adaptive",
     "xy_oracle",
