@@ -9,12 +9,11 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.algorithms.exploration.saqm import promise
 from jaxbandit.algorithms.exploration.static_super_arms import (
     Look,
     Rule,
     Schedule,
-    ordered,
+    promise,
     squared_norm,
     static_super_arms,
 )
@@ -95,5 +94,5 @@ def exhaustive(
         other = matrix_vector(as_float(every), members) < k - 0.5
         return jnp.max(jnp.where(other, ahead, -jnp.inf)) <= as_float(epsilon)
 
-    rule = Rule(prepare, stop, lambda estimate: ordered(family.best(estimate), k))
+    rule = Rule(prepare, stop, family.best)
     return static_super_arms(where, arms, rule, grid, schedule)

@@ -11,8 +11,7 @@ from typing import Literal
 import jax.numpy as jnp
 
 from jaxbandit import checks
-from jaxbandit.algorithms.exploration.saqm import promise
-from jaxbandit.algorithms.exploration.static_super_arms import Look, Rule, Schedule, ordered, static_super_arms
+from jaxbandit.algorithms.exploration.static_super_arms import Look, Rule, Schedule, promise, static_super_arms
 from jaxbandit.algorithms.exploration.super_arms import AllocationKind, SupportKind, super_arms
 from jaxbandit.algorithms.exploration.thresholds import independent_threshold
 from jaxbandit.base import Algorithm
@@ -85,5 +84,5 @@ def icb(
         rival = challenger(family, look.estimate, widths, best)
         return rival.value - jnp.sum(jnp.where(best, look.estimate, 0.0)) < as_float(epsilon)
 
-    rule = Rule(prepare, stop, lambda estimate: ordered(family.best(estimate), k))
+    rule = Rule(prepare, stop, family.best)
     return static_super_arms(where, arms, rule, grid, schedule)

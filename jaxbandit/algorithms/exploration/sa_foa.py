@@ -9,12 +9,11 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandit import checks
-from jaxbandit.algorithms.exploration.saqm import promise
 from jaxbandit.algorithms.exploration.static_super_arms import (
     Look,
     Rule,
     Schedule,
-    ordered,
+    promise,
     squared_norm,
     static_super_arms,
 )
@@ -123,5 +122,5 @@ def sa_foa(
         _, found, good = jax.lax.while_loop(more, expand, start)
         return good & (found | (ahead(family.second_best(estimate, best)) <= allowed))
 
-    rule = Rule(lambda inverse: None, stop, lambda estimate: ordered(family.best(estimate), k), draws=True)
+    rule = Rule(lambda inverse: None, stop, family.best, draws=True)
     return static_super_arms(where, arms, rule, grid, schedule)

@@ -4,8 +4,6 @@ Printed, C_t enters Z_t and then (4) again, which is a misprint: the rule would 
 quadratic maximisation is certified on the matrix itself by default; Theorem 1's and the experiments' 0.9 are options.
 """
 
-from typing import Any
-
 import jax.numpy as jnp
 
 from jaxbandit import checks
@@ -13,7 +11,7 @@ from jaxbandit.algorithms.exploration.static_super_arms import (
     Look,
     Rule,
     Schedule,
-    ordered,
+    promise,
     squared_norm,
     static_super_arms,
 )
@@ -114,12 +112,5 @@ def saqm(
         own = jnp.sqrt(squared_norm(best, look.inverse))
         return gap + as_float(epsilon) >= radius * (own + look.design)
 
-    rule = Rule(prepare, stop, lambda estimate: ordered(sets_of_k.best(estimate), k))
+    rule = Rule(prepare, stop, sets_of_k.best)
     return static_super_arms(where, arms, rule, grid, schedule)
-
-
-def promise(where: str, delta: Any, epsilon: Any, sigma: Any) -> None:
-    """Refuse what no (epsilon, delta) guarantee can be given for."""
-    checks.number(where, "delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
-    checks.number(where, "epsilon", epsilon, low=0.0)
-    checks.number(where, "sigma", sigma, low=0.0, open_low=True)

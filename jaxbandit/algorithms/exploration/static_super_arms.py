@@ -47,7 +47,7 @@ class Rule(NamedTuple):
 
     prepare: Callable[[Array], PyTree]  # of t A_t^-1
     stop: Callable[[Look], Array]  # bool[]
-    best: Callable[[Array], Array]  # estimate -> int32[k], the arms to recommend
+    best: Callable[[Array], Array]  # estimate -> bool[n], the k arms to recommend
     draws: bool = False
 
 
@@ -144,7 +144,7 @@ def static_super_arms(where: str, arms: SuperArms, rule: Rule, grid: Scalar, sch
         return moved(state, jnp.sum(pulls.counts, dtype=jnp.int32), sums)
 
     def recommend(state: SuperArmState) -> Array:
-        return rule.best(estimate(state))
+        return _ordered(rule.best(estimate(state)), arms.k)
 
     def stop(state: SuperArmState) -> Array:
         matrix = inverse(state.rounds)
@@ -185,6 +185,13 @@ def squared_norm(members: Array, matrix: Array) -> Array:
     return jnp.sum(jnp.where(members, matrix_vector(matrix, as_float(members)), 0.0))
 
 
-def ordered(members: Array, k: int) -> Array:
+def _ordered(members: Array, k: int) -> Array:
     """The k members, int32[k], in increasing order."""
     return jax.lax.top_k(members.astype(jnp.int32), k)[1].astype(jnp.int32)
+
+
+def promise(where: str, delta: Any, epsilon: Any, sigma: Any) -> None:
+    """Refuse what no (epsilon, delta) guarantee can be given for."""
+    checks.number(where, "delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
+    checks.number(where, "epsilon", epsilon, low=0.0)
+    checks.number(where, "sigma", sigma, low=0.0, open_low=True)
