@@ -116,10 +116,10 @@ def same(a, b, runs=slice(None)):
 @pytest.mark.slow
 @pytest.mark.parametrize(("make", "arguments"), MAKERS, ids=IDS)
 def test_the_same_bytes_for_any_lanes_chunk_and_workers(make, arguments):
-    # Two widths are compiled: 64, the least, and 128.
+    # Two widths are compiled: 64, the least, and 1024.
     one = identify_cell(make, arguments, num_runs=300, max_rounds=2000)
     assert 5 < one.samples.mean() < 1500 and len(np.unique(one.samples)) > 5
-    for lanes, chunk, workers in ((1, 64, 1), (37, 1, 2), (128, 999, 2), (64, None, 3)):
+    for lanes, chunk, workers in ((1, 64, 1), (37, 1, 2), (1024, 999, 2), (64, None, 3)):
         other = identify_cell(make, arguments, num_runs=300, max_rounds=2000, lanes=lanes, chunk=chunk, workers=workers)
         same(one, other)
     part = identify_cell(make, arguments, first_run=123, num_runs=77, max_rounds=2000)
