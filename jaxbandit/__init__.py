@@ -7,6 +7,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from jaxbandit.algorithms.exploration.adaptive_full_bandit import adaptive_full_bandit
     from jaxbandit.algorithms.exploration.exhaustive import exhaustive
     from jaxbandit.algorithms.exploration.gifa import gifa
     from jaxbandit.algorithms.exploration.icb import icb
@@ -76,6 +77,7 @@ __all__ = [
     "Result",
     "SetPulls",
     "__version__",
+    "adaptive_full_bandit",
     "bayes_ucb",
     "bernoulli",
     "beta",
@@ -163,6 +165,7 @@ _HOME = {
     "Outcome": "base",
     "Result": "experiments.result",
     "SetPulls": "base",
+    "adaptive_full_bandit": "algorithms.exploration.adaptive_full_bandit",
     "bayes_ucb": "algorithms.regret.bayes_ucb",
     "bernoulli": "environments.bernoulli",
     "beta": "environments.beta",

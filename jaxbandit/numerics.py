@@ -1,6 +1,8 @@
 """Small numerical helpers that trace to few operations and stay finite at the edges of their domain."""
 
 import functools
+from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -8,6 +10,7 @@ from jax import lax
 
 from jaxbandit.types import Array, Key, Scalar
 
+UNROLLED = 8  # dimensions up to which loops over them are written out: at 25 that took half a minute to compile
 _ROOT_HALF = 0x3FE6A09E667F3BCD  # the bits of sqrt(1/2) in float64
 _LOG_2_HIGH = float.fromhex("0x1.62e42fee00000p-1")  # its product with an exponent is exact
 _LOG_2_LOW = float.fromhex("0x1.a39ef35793c76p-33")
@@ -117,3 +120,25 @@ def normal_quantile(tail: Array) -> Array:
     top = t * (t * (t * (t * (t * 0.3478509 + 4.27473606) + 9.47484443) - 3.18381105) - 14.17495612) - 3.36409839
     low = t * (t * (t * (t * 0.34773562 + 4.28590542) + 11.02450426) + 7.85436847) + 1
     return top / low
+
+
+def product(left: Array, right: Array) -> Array:
+    """left @ right, as a sum of outer products."""
+
+    def term(k: int | Array) -> Array:
+        return slice_at(left, k, 1)[:, None] * slice_at(right, k, 0)[None]
+
+    return short_loop(1, right.shape[0], lambda k, total: total + term(k), term(0))
+
+
+def short_loop(first: int, end: int, step: Callable[[Any, Any], Any], start: Any) -> Any:
+    """step(end - 1, ... step(first, start)), written out while that is short to compile."""
+    if end <= UNROLLED:
+        return functools.reduce(lambda carry, k: step(k, carry), range(first, end), start)
+    return lax.fori_loop(first, end, step, start)
+
+
+def slice_at(x: Array, k: int | Array, axis: int) -> Array:
+    """x without `axis`, at its entry k."""
+    at = lax.index_in_dim if isinstance(k, int) else lax.dynamic_index_in_dim
+    return at(x, k, axis, keepdims=False)  # pyright: ignore[reportArgumentType]

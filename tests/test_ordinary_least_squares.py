@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxbandit import numerics
 from jaxbandit.estimators import ordinary_least_squares as least_squares
 
 
@@ -14,7 +15,7 @@ def _x64():
         yield
 
 
-@pytest.mark.parametrize("dim", [3, least_squares.UNROLLED, least_squares.UNROLLED + 1, 25])
+@pytest.mark.parametrize("dim", [3, numerics.UNROLLED, numerics.UNROLLED + 1, 25])
 def test_inverse_pivots_and_product(dim):
     rng = np.random.default_rng(dim)
     x = rng.normal(size=(dim + 3, dim))

@@ -4,18 +4,14 @@ V = sum_a N_a x_a x_a' must have full rank, or the results are NaN or inf. Small
 sums over dimensions are written out: over many runs, library calls for them cost three times as much (measured).
 """
 
-import functools
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxbandit.numerics import as_float
+from jaxbandit.numerics import as_float, product, short_loop, slice_at
 from jaxbandit.types import Array
-
-UNROLLED = 8  # dimensions up to which loops over them are written out: at 25 that took half a minute to compile
 
 
 class Fit(NamedTuple):
@@ -69,14 +65,14 @@ def inverse(matrix: Array) -> Array:
 
     def sweep(k: int | Array, matrix: Array) -> Array:
         here = np.arange(dim) == k
-        row = _at(matrix, k, 0)
-        factor = 1 / _at(row, k, 0)
+        row = slice_at(matrix, k, 0)
+        factor = 1 / slice_at(row, k, 0)
         scaled = row * factor
         swept = matrix - (row[:, None] * row[None]) * factor
         swept = jnp.where(here[:, None], scaled[None], jnp.where(here[None], scaled[:, None], swept))
         return jnp.where(here[:, None] & here[None], -factor, swept)
 
-    return -_repeat(0, dim, sweep, matrix)
+    return -short_loop(0, dim, sweep, matrix)
 
 
 def pivots(matrix: Array) -> Array:
@@ -85,31 +81,9 @@ def pivots(matrix: Array) -> Array:
 
     def eliminate(k: int | Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
         matrix, found = carry
-        row = _at(matrix, k, 0)
-        pivot = _at(row, k, 0)
+        row = slice_at(matrix, k, 0)
+        pivot = slice_at(row, k, 0)
         matrix = matrix - (row[:, None] * row[None]) / jnp.where(pivot == 0, 1.0, pivot)
         return matrix, jnp.where(np.arange(dim) == k, pivot, found)
 
-    return _repeat(0, dim, eliminate, (matrix, jnp.zeros(dim, matrix.dtype)))[1]
-
-
-def product(left: Array, right: Array) -> Array:
-    """left @ right, as a sum of outer products."""
-
-    def term(k: int | Array) -> Array:
-        return _at(left, k, 1)[:, None] * _at(right, k, 0)[None]
-
-    return _repeat(1, right.shape[0], lambda k, total: total + term(k), term(0))
-
-
-def _repeat(first: int, end: int, step: Callable[[Any, Any], Any], start: Any) -> Any:
-    """step(end - 1, ... step(first, start)), written out while that is short to compile."""
-    if end <= UNROLLED:
-        return functools.reduce(lambda carry, k: step(k, carry), range(first, end), start)
-    return lax.fori_loop(first, end, step, start)
-
-
-def _at(x: Array, k: int | Array, axis: int) -> Array:
-    """x without `axis`, at its entry k."""
-    at = lax.index_in_dim if isinstance(k, int) else lax.dynamic_index_in_dim
-    return at(x, k, axis, keepdims=False)  # pyright: ignore[reportArgumentType]
+    return short_loop(0, dim, eliminate, (matrix, jnp.zeros(dim, matrix.dtype)))[1]

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandit.estimators.ordinary_least_squares import product
-from jaxbandit.numerics import as_float
+from jaxbandit.numerics import as_float, product
 from jaxbandit.types import Array, Scalar
 
 

@@ -292,6 +292,11 @@ ALGORITHMS: Mapping[str, Entry] = _named(
         *(*_SUPER_ARMS, *_LOOKS),
         **_LISTS,
     ),
+    _exploration(
+        "adaptive_full_bandit",
+        "the k best arms from sums of k, super-arms chosen by what is in doubt, ours",
+        *("k", "num_sets", "support_seed", "choices", "bound", "explore", "grid", "delta", "epsilon", "sigma"),
+    ),
 )
 
 ENVIRONMENTS: Mapping[str, Entry] = _named(

@@ -17,7 +17,7 @@ from jaxbandit.base import Algorithm, none
 from jaxbandit.estimators import least_squares
 from jaxbandit.estimators import ordinary_least_squares as designs
 from jaxbandit.estimators.least_squares import LeastSquares
-from jaxbandit.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.numerics import argmax, as_float, get_at, product, set_at
 from jaxbandit.types import Array, Key, Scalar
 
 # The cumulative mixability gap of AdaHedge starts here, as in the authors' code: a finite learning rate.
@@ -111,7 +111,7 @@ def lin_game(
         nearest = argmax(-jnp.where(other, gaps * gaps / size, jnp.inf))
         # The closest parameter where x_nearest is as good moves theta_hat by gap / ||y||^2 V_w^-1 y.
         direction = lax.dynamic_index_in_dim(differences, nearest, 0)
-        moved = designs.product(x, designs.product(inverse, direction.reshape(dim, 1)))[:, 0]
+        moved = product(x, product(inverse, direction.reshape(dim, 1)))[:, 0]
         moved = moved * (get_at(gaps, nearest) / get_at(size, nearest)) / as_float(sigma)
         optimism = jnp.log(t)
         deviation = jnp.sqrt(2 * optimism * state.estimate.variances)

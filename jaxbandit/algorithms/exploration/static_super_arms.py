@@ -144,7 +144,7 @@ def static_super_arms(where: str, arms: SuperArms, rule: Rule, grid: Scalar, sch
         return moved(state, jnp.sum(pulls.counts, dtype=jnp.int32), sums)
 
     def recommend(state: SuperArmState) -> Array:
-        return _ordered(rule.best(estimate(state)), arms.k)
+        return in_order(rule.best(estimate(state)), arms.k)
 
     def stop(state: SuperArmState) -> Array:
         matrix = inverse(state.rounds)
@@ -185,7 +185,7 @@ def squared_norm(members: Array, matrix: Array) -> Array:
     return jnp.sum(jnp.where(members, matrix_vector(matrix, as_float(members)), 0.0))
 
 
-def _ordered(members: Array, k: int) -> Array:
+def in_order(members: Array, k: int) -> Array:
     """The k members, int32[k], in increasing order."""
     return jax.lax.top_k(members.astype(jnp.int32), k)[1].astype(jnp.int32)
 

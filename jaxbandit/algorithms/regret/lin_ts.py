@@ -18,8 +18,7 @@ from jaxbandit.algorithms.regret.linear_level import checked_horizon
 from jaxbandit.algorithms.regret.linear_policy import LinearState, linear_policy
 from jaxbandit.base import Algorithm
 from jaxbandit.estimators import recursive_least_squares as estimator
-from jaxbandit.estimators.ordinary_least_squares import product
-from jaxbandit.numerics import as_float, standard_normal
+from jaxbandit.numerics import as_float, product, standard_normal
 from jaxbandit.types import Array, Key, Scalar
 
 

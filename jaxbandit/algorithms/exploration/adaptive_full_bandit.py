@@ -1,0 +1,206 @@
+"""Adaptive top-k from sums of k: pulls the super-arms that tell what is still in doubt.
+
+Ours, as the conclusion of Kuroki, Xu, Miyauchi, Honda, Sugiyama (2019) asks: LinGapE's greedy direction (Xu, Honda,
+Sugiyama 2017, equation 11) over super-arms by linear oracles, and a stopping rule that holds for any choice of pulls.
+Proved: the (epsilon, delta) guarantee with bound = "certified". Not proved: how many samples it takes, and anything
+about bound = "climbed".
+
+The guarantee. Let the noise be sigma-sub-Gaussian given the past, S_t its sum times chi, and V positive definite and
+fixed. With probability 1 - delta, at all t at once, S_t' (A_t + V)^-1 S_t <= sigma^2 b(V, delta) with
+b(V, delta) = log det(A_t + V) - log det V - 2 log delta (Abbasi-Yadkori, Pal, Szepesvari 2011, Theorem 1). Take
+V_j = 2^j c Lambda, Lambda the mean of chi chi' over all sets of k, each at delta / ((j + 1) (j + 2)): these add up to
+delta, so that any j may be used at any t. Then |y' (theta_hat - theta)| = |y' A_t^-1 S_t| <= sigma sqrt(b) ||y|| for
+all y, the norm in A_t^-1 + A_t^-1 V_j A_t^-1, and theta(M*) - theta(M_hat) is at most the largest of
+theta_hat(M) - theta_hat(M_hat) + sigma sqrt(b) ||chi_M - chi_M_hat||, which `lead_bound` bounds. With V_j about A_t / 2
+b is about 1.1 n + 2 log(1 / delta), and V_j makes the norm 1.2 times as long: no log K, and hardly a log t.
+"""
+
+from typing import Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit import checks
+from jaxbandit.algorithms.exploration.static_super_arms import in_order, promise
+from jaxbandit.algorithms.exploration.super_arms import super_arms, uniform_inverse
+from jaxbandit.base import Algorithm, SetPulls, none
+from jaxbandit.estimators import ordinary_least_squares as least_squares
+from jaxbandit.numerics import argmax, as_float, matrix_vector, product
+from jaxbandit.solvers.decision_classes import top_k
+from jaxbandit.solvers.lead import climb, lead_bound, starts
+from jaxbandit.types import Array, Key, Scalar
+
+LOOK = {"starts": 16, "steps": 8}  # of the search for the rival at a look
+CHOICE = {"starts": 4, "steps": 3}  # of that for each further super-arm, which starts from the rival before it too
+
+
+class AdaptiveState(NamedTuple):
+    """What has been seen, and the super-arms to pull before the next look."""
+
+    rounds: Array  # int32[], pulls so far
+    together: Array  # int32[n, n], pulls in which both arms were members
+    response: Array  # float[n], mean over the pulls of r chi
+    chosen: Array  # bool[choices, n], super-arms of this look, pulled beside those of the support
+    left: Array  # int32[num_sets + choices], pulls still to do of each
+    best: Array  # bool[n], the k arms to recommend, of the last look
+    done: Array  # bool[]
+
+
+def adaptive_full_bandit(
+    num_arms: int,
+    *,
+    k: int,
+    num_sets: int | None = None,
+    support_seed: int = 0,
+    choices: int = 32,
+    bound: Literal["certified", "climbed"] = "certified",
+    explore: Scalar = 0.5,
+    grid: Scalar = 1.1,
+    delta: Scalar = 0.05,
+    epsilon: Scalar = 0.0,
+    sigma: Scalar = 1.0,
+) -> Algorithm:
+    """Return an adaptive rule for the k best arms from their sums; with a certified bound it is (epsilon, delta)-PAC.
+
+    It pulls every set of a random support once. Then it looks, stops if it may, and else plans the pulls up to the next
+    look: a share `explore` evenly over the support, the rest over `choices` super-arms. Each of these is the set of k
+    that correlates most with A^-1 (chi_M - chi_M_hat), the direction in which the rival M and the empirical best are
+    told apart, A being updated by those before it.
+
+    Args:
+      num_arms: n, single arms, >= 2, static.
+      k: arms in a super-arm, in [1, num_arms - 1], static.
+      num_sets: sets of the random support, in [n, K], static; None: 2 n.
+      support_seed: number of the random support, >= 0, static.
+      choices: super-arms chosen at each look, >= 1, static.
+      bound: what must be at most epsilon to stop, static. "certified": an upper bound of how far any set is ahead of
+        the recommended one. "climbed": the largest lead found, a lower bound of that: fewer samples, and no proof.
+      explore: share of the pulls that goes to the support, in (0, 1], traced. It keeps A_t above that share of a static
+        allocation's, so that the confidence ellipsoid shrinks whatever is chosen; at 1 it is static.
+      grid: ratio of two pull counts at which it looks, > 1, traced.
+      delta: allowed error rate, in (0, 1), traced.
+      epsilon: allowed shortfall of the recommended sum, >= 0, traced.
+      sigma: sub-Gaussian scale of a pull's noise, > 0, traced.
+
+    Returns:
+      An Algorithm with actions bool[num_arms], k of them True, rewards float[] and recommendations int32[k], in
+      increasing order. It asks for its pulls in blocks of SetPulls.
+
+    Raises:
+      ValueError: an argument is out of range.
+
+    Source: ours, of the parts named above.
+    """
+    where = "adaptive_full_bandit"
+    support = super_arms(where, num_arms, k, num_sets=num_sets, support_seed=support_seed)
+    assert support.sets is not None  # a random support is listed
+    sets, size = support.sets, len(support.sets)
+    checks.integer(where, "choices", choices, 1)
+    checks.choice(where, "bound", bound, ("certified", "climbed"))
+    checks.number(where, "explore", explore, low=0.0, high=1.0, open_low=True)
+    checks.number(where, "grid", grid, low=1.0, open_low=True)
+    promise(where, delta, epsilon, sigma)
+    family = top_k(num_arms, k)
+    moment = np.linalg.inv(uniform_inverse(num_arms, k))  # Lambda, and its log det
+    volume = float(np.linalg.slogdet(moment)[1])
+
+    def init(key: Key) -> AdaptiveState:
+        zero = jnp.zeros((), jnp.int32)
+        return AdaptiveState(
+            zero,
+            jnp.zeros((num_arms, num_arms), jnp.int32),
+            jnp.zeros(num_arms),
+            jnp.zeros((choices, num_arms), bool),
+            jnp.asarray(np.repeat(np.int32([1, 0]), [size, choices])),
+            jnp.arange(num_arms, dtype=jnp.int32) < k,
+            jnp.zeros((), bool),
+        )
+
+    def planned(state: AdaptiveState) -> Array:
+        return jnp.concatenate([jnp.asarray(sets), state.chosen])
+
+    def select(noise: None, state: AdaptiveState, context: None) -> Array:
+        return planned(state)[argmax(state.left)]
+
+    def moved(state: AdaptiveState, rows: Array, counts: Array, gained: Array) -> AdaptiveState:
+        """The state after `counts` pulls of `rows`, that paid sum r chi = gained."""
+        count = jnp.sum(counts, dtype=jnp.int32)
+        rounds = state.rounds + count
+        members = rows.astype(jnp.int32)
+        pairs = jnp.sum((counts[:, None] * members)[:, :, None] * members[:, None], 0, dtype=jnp.int32)
+        change = (gained - as_float(count) * state.response) / as_float(jnp.maximum(rounds, 1))
+        return state._replace(rounds=rounds, together=state.together + pairs, response=state.response + change)
+
+    def update(state: AdaptiveState, context: None, action: Array, reward: Array) -> AdaptiveState:
+        place = jnp.arange(size + choices, dtype=jnp.int32) == argmax(state.left)
+        after = moved(state, action[None], jnp.ones(1, jnp.int32), jnp.where(action, reward, 0.0))
+        return after._replace(left=state.left - place.astype(jnp.int32))
+
+    def block(state: AdaptiveState) -> SetPulls:
+        return SetPulls(planned(state), state.left)
+
+    def update_block(state: AdaptiveState, pulls: SetPulls, sums: Array) -> AdaptiveState:
+        assert pulls.sets is not None
+        # Stored: XLA would draw the noise again for each arm, and those again for each entry of the estimate.
+        gained = jax.lax.optimization_barrier(matrix_vector(as_float(pulls.sets).T, jax.lax.optimization_barrier(sums)))
+        return refresh(moved(state, pulls.sets, pulls.counts, gained))  # every block ends in a look
+
+    def needs_refresh(state: AdaptiveState) -> Array:
+        return ~state.done & (jnp.sum(state.left, dtype=jnp.int32) == 0)
+
+    def refresh(state: AdaptiveState) -> AdaptiveState:
+        """Look: stop, or plan."""
+        rounds = as_float(state.rounds)
+        mean = as_float(state.together) / rounds  # A_t / t
+        inverse = least_squares.inverse(mean)
+        estimate = matrix_vector(inverse, state.response)
+        best = family.best(estimate)
+        doubled = jnp.maximum(jnp.floor(jnp.log2(rounds / (2 * size))), 0.0)  # j, so that V_j is about t / 2 at least
+        share = 2.0**doubled * size / rounds
+        prior = share * as_float(moment)  # V_j / t
+        matrix = inverse + product(product(inverse, prior), inverse)
+        logdet = jnp.sum(jnp.log(least_squares.pivots(mean + prior))) - volume - num_arms * jnp.log(share)
+        level = jnp.sqrt(logdet + 2 * jnp.log((doubled + 1) * (doubled + 2) / as_float(delta)))
+        radius = as_float(sigma) * level / jnp.sqrt(rounds)
+        told = family, estimate, matrix, radius, best
+        rival = climb(*told, starts(*told, LOOK["starts"]), LOOK["steps"])
+        lead = rival.lead if bound == "climbed" else lead_bound(*told)
+        done = lead <= as_float(epsilon)
+        pulls = (as_float(grid) - 1) * rounds
+        own = (1 - as_float(explore)) * pulls / choices
+
+        def choose(i: Array, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+            inverse, rival, chosen = carry
+            direction = matrix_vector(inverse, as_float(rival) - as_float(best))
+            high, low = family.best(direction), family.best(-direction)
+            total = jnp.sum(jnp.where(high, direction, 0.0)) + jnp.sum(jnp.where(low, direction, 0.0))
+            members = jnp.where(total >= 0, high, low)  # whichever sum is larger in size
+            column = matrix_vector(inverse, as_float(members))
+            weight = own / rounds
+            factor = weight / (1 + weight * jnp.sum(jnp.where(members, column, 0.0)))
+            told = family, estimate, inverse - factor * column[:, None] * column[None], radius, best
+            begin = jnp.concatenate([starts(*told, CHOICE["starts"]), rival[None]])
+            rival = climb(*told, begin, CHOICE["steps"]).members
+            return told[2], rival, jax.lax.dynamic_update_index_in_dim(chosen, members, i, 0)
+
+        _, _, chosen = jax.lax.fori_loop(0, choices, choose, (inverse, rival.members, state.chosen))
+        evenly = jnp.ceil(as_float(explore) * pulls / size)
+        left = jnp.repeat(
+            jnp.stack([evenly, jnp.ceil(own)]), np.array([size, choices]), total_repeat_length=size + choices
+        )
+        left = jnp.where(done, 0.0, left).astype(jnp.int32)
+        return state._replace(chosen=chosen, left=left, best=best, done=done)
+
+    return Algorithm(
+        init=init,
+        noise=none(),
+        select=select,
+        update=update,
+        recommend=lambda state: in_order(state.best, k),
+        stop=lambda state: state.done,
+        needs_refresh=needs_refresh,
+        refresh=refresh,
+        block=block,
+        update_block=update_block,
+    )
