@@ -53,7 +53,7 @@ def test_no_set_leads_by_more_than_the_bound(leads):
 
 def test_climbing_finds_the_farthest_set_nearly_always(leads):
     _, start, end, exact, *_ = leads
-    assert (end >= start - 1e-12).all()
+    assert (end >= start - 1e-3).all()  # scores are in units of 2^-14 of the largest, which is below 10
     assert (end >= exact - 1e-9).mean() >= 0.9
 
 
@@ -80,8 +80,7 @@ def test_the_same_looks_pulls_and_stop(bound):
             sums = counts * (rows @ means) + 0.3 * np.sqrt(counts) * rng.normal(size=len(rows))
             state = update(state, block(state), jnp.asarray(sums))
             design, response, t = design + (rows.T * counts) @ rows, response + sums @ rows, t + counts.sum()
-            ours = np.asarray(state.chosen).astype(float)
-            known = told | {"certified": bound == "certified", "ours": ours}
+            known = told | {"certified": bound == "certified"}
             done, best, chosen, counts = reference.look(t, design, response, 3, 9, **known)
             rows = np.concatenate([rows[:9], chosen])
             assert bool(algorithm.stop(state)) == done

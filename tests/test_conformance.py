@@ -32,6 +32,7 @@ VALUES = {
     "features": [FEATURES, np.roll(FEATURES[::-1], 5, axis=0)],
     "fixed_alpha": [0.9, 0.5],
     "gamma": [0.0, 0.5],
+    "explore": [0.2, 1.0],
     "grid": [1.001, 1.5],
     "prior_alpha": [1.0, 0.5],
     "prior_beta": [1.0, 2.5],
@@ -68,8 +69,10 @@ STATIC = [
 def factory_of(name, **static):
     """Of a number of arms and traced hyperparameters; features are cut to that many rows."""
     factory = functools.partial(ALGORITHMS[name].factory(), **REQUIRED.get(name, {}), **static)
+    if name == "adaptive_full_bandit":
+        return lambda count, **hyper: numbered(factory, count, choices=2, **hyper)
     if "sets" in ALGORITHMS[name].arguments:
-        return lambda count, **hyper: numbered(factory, count, **hyper)
+        return lambda count, **hyper: numbered(factory, count, support="all", **hyper)
     if "features" not in ALGORITHMS[name].arguments:
         return factory
     return lambda k, *, features, **hyper: factory(features[:k], **hyper)
@@ -79,7 +82,12 @@ def numbered(factory, count, **hyper):
     """A full-bandit algorithm on all pairs of `count` = 3 arms, its actions the numbers of the pairs."""
     sets = jnp.asarray(super_arms("test", count, 2, support="all").sets)
     assert len(sets) == count
-    inner = factory(count, k=2, support="all", **hyper)
+    inner = factory(count, k=2, **hyper)
+
+    def block(state):
+        asked = inner.block(state)
+        same = jnp.all(asked.sets[:, None] == sets[None], 2)
+        return jnp.sum(jnp.where(same, asked.counts[:, None], 0), 0, dtype=jnp.int32)
 
     def select(noise, state, context):
         action = inner.select(noise, state, context)
@@ -88,7 +96,7 @@ def numbered(factory, count, **hyper):
     return inner._replace(
         select=select,
         update=lambda state, context, action, reward: inner.update(state, context, sets[action], reward),
-        block=lambda state: inner.block(state).counts,
+        block=block,
         update_block=lambda state, pulls, sums: inner.update_block(state, SetPulls(sets, pulls), sums),
     )
 

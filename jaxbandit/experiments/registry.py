@@ -295,7 +295,19 @@ ALGORITHMS: Mapping[str, Entry] = _named(
     _exploration(
         "adaptive_full_bandit",
         "the k best arms from sums of k, super-arms chosen by what is in doubt, ours",
-        *("k", "num_sets", "support_seed", "choices", "bound", "explore", "grid", "delta", "epsilon", "sigma"),
+        *(
+            "num_arms",
+            "k",
+            "num_sets",
+            "support_seed",
+            "choices",
+            "bound",
+            "explore",
+            "grid",
+            "delta",
+            "epsilon",
+            "sigma",
+        ),
     ),
 )
 

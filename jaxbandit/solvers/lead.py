@@ -8,7 +8,8 @@ diagonal and mu the largest eigenvalue of D^-1/2 W~ D^-1/2, y' W~ y <= mu y' D y
 in which M and B differ. Then r ||y|| <= r (q(y) / s + s) / 2 for every s > 0, linear in y: one call of the oracle
 bounds all sets, and the least of several s is a bound too. It is nearly tight for W = a I + b 1 1'.
 
-From below. What is maximised is convex in y, so that the best set for its tangent at M is as far ahead as M or farther.
+From below. What is maximised is convex in y, so that the best set for its tangent at M is as far ahead as M or farther,
+but for the fineness of scores.
 """
 
 from typing import NamedTuple
@@ -18,11 +19,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxbandit.numerics import matrix_vector, product
+from jaxbandit.numerics import argmax, matrix_vector, product
 from jaxbandit.solvers.decision_classes import DecisionClass, challenger
 from jaxbandit.types import Array
 
 DOUBLINGS = 5  # of the power whose norm bounds the largest eigenvalue
+FINENESS = 2**14  # of scores by which sets are searched for; no bound is rounded so
 SCALES = 32  # of s, for the bound; the least of them costs 0.2 % of r ||y|| at most where the range is twentyfold
 
 
@@ -65,7 +67,8 @@ def starts(family: DecisionClass, estimate: Array, matrix: Array, radius: Array,
     own = _centred_diagonal(matrix)
 
     def start(scale: Array) -> Array:
-        return challenger(family, estimate, radius / (2 * scale) * own, best).members
+        scores = coarse(jnp.concatenate([estimate, radius / (2 * scale) * own]))
+        return challenger(family, scores[: family.num_arms], scores[family.num_arms :], best).members
 
     return jax.vmap(start)(_scales(family, own, best, count))
 
@@ -85,7 +88,7 @@ def climb(
             y = members.astype(estimate.dtype) - best.astype(estimate.dtype)
             product = matrix_vector(matrix, y)
             slope = estimate + radius / jnp.sqrt(jnp.sum(y * product)) * product
-            higher = family.best(slope)
+            higher = family.best(coarse(slope))
             return jnp.where(jnp.all(higher == best), members, higher)
 
         members = lax.fori_loop(0, steps, step, members)
@@ -93,9 +96,8 @@ def climb(
         return Rival(members, jnp.sum(y * estimate) + radius * jnp.sqrt(jnp.sum(y * matrix_vector(matrix, y))))
 
     found = jax.vmap(rise)(starts)
-    lead = jnp.max(found.lead)
-    first = jnp.min(jnp.where(found.lead == lead, jnp.arange(starts.shape[0], dtype=jnp.int32), starts.shape[0] - 1))
-    return Rival(lax.dynamic_index_in_dim(found.members, first, 0, keepdims=False), lead)
+    first = argmax(coarse(found.lead))
+    return Rival(lax.dynamic_index_in_dim(found.members, first, 0, keepdims=False), jnp.max(found.lead))
 
 
 def largest_eigenvalue_bound(matrix: Array) -> Array:
@@ -110,6 +112,16 @@ def largest_eigenvalue_bound(matrix: Array) -> Array:
         norm = jnp.sqrt(jnp.sum(power * power))
         power, logarithm = power / norm, logarithm + jnp.log(norm) / 2**doubling
     return jnp.exp(logarithm)
+
+
+def coarse(scores: Array) -> Array:
+    """Scores in whole units of 1 / FINENESS of the largest, in size: what ties but for rounding ties.
+
+    Designs of few pulls are symmetrical, and rounding, which may differ by an ulp between places of a batch, must choose
+    no set. Sums of such scores are exact.
+    """
+    largest = jnp.max(jnp.abs(scores))
+    return jnp.round(scores * (FINENESS / jnp.where(largest > 0, largest, 1.0)))
 
 
 def _centred(matrix: Array) -> Array:

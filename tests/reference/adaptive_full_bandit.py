@@ -10,6 +10,12 @@ def top(scores, k):
     return chosen
 
 
+def coarse(scores):
+    """Whole units of 2^-14 of the largest: sets that tie but for rounding tie."""
+    largest = np.abs(scores).max()
+    return np.round(scores * 2**14 / (largest or 1.0))
+
+
 def rival_for_widths(estimate, widths, best, k):
     """The set M != best with the largest estimate(M) + widths where M and best differ, and that value."""
     scores = np.where(best > 0, estimate - widths, estimate + widths)
@@ -39,15 +45,19 @@ def centred(matrix):
 def climbed(estimate, matrix, radius, best, k, count, steps, more=()):
     """The set with the largest lead after some tangent steps from several sets."""
     own = np.diag(centred(matrix))
-    begin = [rival_for_widths(estimate, radius / (2 * s) * own, best, k)[0] for s in scales(own, best, k, count)]
+    begin = []
+    for s in scales(own, best, k, count):
+        both = coarse(np.concatenate([estimate, radius / (2 * s) * own]))
+        begin.append(rival_for_widths(both[: len(own)], both[len(own) :], best, k)[0])
     ends = []
     for members in [*begin, *more]:
         for _ in range(steps):
             y = members - best
-            higher = top(estimate + radius * matrix @ y / np.sqrt(y @ matrix @ y), k)
+            higher = top(coarse(estimate + radius * matrix @ y / np.sqrt(y @ matrix @ y)), k)
             members = members if (higher == best).all() else higher
         ends.append(members)
-    return max(ends, key=lambda members: lead(estimate, matrix, radius, best, members))
+    leads = [lead(estimate, matrix, radius, best, members) for members in ends]
+    return ends[int(np.argmax(coarse(np.array(leads))))], max(leads)
 
 
 def bound(estimate, matrix, radius, best, k):
@@ -63,11 +73,8 @@ def bound(estimate, matrix, radius, best, k):
     return min(found) - best @ estimate
 
 
-def look(t, design, response, k, size, *, ours, choices, certified, explore, grid, delta, epsilon, sigma):
-    """Whether to stop, the best set, the sets chosen, and pulls of each set of the support and of each chosen one.
-
-    Designs of whole numbers tie often: a set of `ours` is taken where it correlates as much, to a billionth.
-    """
+def look(t, design, response, k, size, *, choices, certified, explore, grid, delta, epsilon, sigma):
+    """Whether to stop, the best set, the sets chosen, and pulls of each set of the support and of each chosen one."""
     n = len(response)
     inverse = np.linalg.inv(design)
     estimate = inverse @ response
@@ -81,18 +88,17 @@ def look(t, design, response, k, size, *, ours, choices, certified, explore, gri
     level = np.linalg.slogdet(design + prior)[1] - np.linalg.slogdet(prior)[1]
     radius = sigma * np.sqrt(level + 2 * np.log((j + 1) * (j + 2) / delta))
     matrix = inverse + inverse @ prior @ inverse
-    rival = climbed(estimate, matrix, radius, best, k, 16, 8)
-    ahead = bound(estimate, matrix, radius, best, k) if certified else lead(estimate, matrix, radius, best, rival)
+    rival, ahead = climbed(estimate, matrix, radius, best, k, 16, 8)
+    if certified:
+        ahead = bound(estimate, matrix, radius, best, k)
     more = (grid - 1) * t
     own = (1 - explore) * more / choices
     chosen = []
-    for own_choice in ours:
-        direction = inverse @ (rival - best)
+    for _ in range(choices):
+        direction = coarse(inverse @ (rival - best))
         members = max(top(direction, k), top(-direction, k), key=lambda x: abs(x @ direction))
-        if abs(own_choice @ direction) >= abs(members @ direction) * (1 - 1e-9):
-            members = own_choice
         chosen.append(members)
         inverse = np.linalg.inv(np.linalg.inv(inverse) + own * np.outer(members, members))
-        rival = climbed(estimate, inverse, radius, best, k, 4, 3, [rival])
+        rival, _ = climbed(estimate, inverse, radius, best, k, 4, 3, [rival])
     pulls = [int(np.ceil(explore * more / size))] * size + [int(np.ceil(own))] * choices
     return ahead <= epsilon, best, np.array(chosen), np.array(pulls)

@@ -15,7 +15,7 @@ theta_hat(M) - theta_hat(M_hat) + sigma sqrt(b) ||chi_M - chi_M_hat||, which `le
 b is about 1.1 n + 2 log(1 / delta), and V_j makes the norm 1.2 times as long: no log K, and hardly a log t.
 """
 
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -28,7 +28,7 @@ from jaxbandit.base import Algorithm, SetPulls, none
 from jaxbandit.estimators import ordinary_least_squares as least_squares
 from jaxbandit.numerics import argmax, as_float, matrix_vector, product
 from jaxbandit.solvers.decision_classes import top_k
-from jaxbandit.solvers.lead import climb, lead_bound, starts
+from jaxbandit.solvers.lead import climb, coarse, lead_bound, starts
 from jaxbandit.types import Array, Key, Scalar
 
 LOOK = {"starts": 16, "steps": 8}  # of the search for the rival at a look
@@ -102,7 +102,7 @@ def adaptive_full_bandit(
     checks.number(where, "grid", grid, low=1.0, open_low=True)
     promise(where, delta, epsilon, sigma)
     family = top_k(num_arms, k)
-    moment = np.linalg.inv(uniform_inverse(num_arms, k))  # Lambda, and its log det
+    moment: Any = np.linalg.inv(uniform_inverse(num_arms, k))  # Lambda, and its log det
     volume = float(np.linalg.slogdet(moment)[1])
 
     def init(key: Key) -> AdaptiveState:
@@ -112,7 +112,7 @@ def adaptive_full_bandit(
             jnp.zeros((num_arms, num_arms), jnp.int32),
             jnp.zeros(num_arms),
             jnp.zeros((choices, num_arms), bool),
-            jnp.asarray(np.repeat(np.int32([1, 0]), [size, choices])),
+            (jnp.arange(size + choices, dtype=jnp.int32) < size).astype(jnp.int32),
             jnp.arange(num_arms, dtype=jnp.int32) < k,
             jnp.zeros((), bool),
         )
@@ -172,7 +172,7 @@ def adaptive_full_bandit(
 
         def choose(i: Array, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
             inverse, rival, chosen = carry
-            direction = matrix_vector(inverse, as_float(rival) - as_float(best))
+            direction = coarse(matrix_vector(inverse, as_float(rival) - as_float(best)))
             high, low = family.best(direction), family.best(-direction)
             total = jnp.sum(jnp.where(high, direction, 0.0)) + jnp.sum(jnp.where(low, direction, 0.0))
             members = jnp.where(total >= 0, high, low)  # whichever sum is larger in size
