@@ -20,6 +20,9 @@ CPU_OPTIONS = {
     "xla_cpu_experimental_ynn_fusion_type": "",
 }
 
+LAPACK = "lapack_"  # how the targets of its calls begin
+_alone = threading.Lock()
+
 _kept: OrderedDict[Any, Any] = OrderedDict()  # least recently used first
 _lock = threading.Lock()
 
@@ -39,9 +42,21 @@ def kept(key: Any, construct: Callable[[], Any]) -> Any:
 
 
 def compile(function: Callable, device: Device, *examples: Any, donate: tuple[int, ...] = ()) -> Any:
-    """Compile `function` for the examples' shapes, with the options of the device's platform."""
+    """Compile `function` for the examples' shapes, with the options of the device's platform.
+
+    On a CPU, functions with linear algebra from LAPACK play one at a time: each of its batches waits in one of the
+    process's threads for the others, and two batches at once have waited for each other for ever (jaxlib 0.10.2).
+    """
     options = CPU_OPTIONS if device.platform == "cpu" else None
-    return jax.jit(function, donate_argnums=donate).lower(*examples).compile(compiler_options=options)
+    compiled = jax.jit(function, donate_argnums=donate).lower(*examples).compile(compiler_options=options)
+    if device.platform != "cpu" or LAPACK not in compiled.as_text():
+        return compiled
+
+    def alone(*arguments: Any) -> Any:
+        with _alone:
+            return jax.block_until_ready(compiled(*arguments))
+
+    return alone
 
 
 def cores() -> int:

@@ -117,8 +117,8 @@ def largest_eigenvalue_bound(matrix: Array) -> Array:
 def coarse(scores: Array) -> Array:
     """Scores in whole units of 1 / FINENESS of the largest, in size: what ties but for rounding ties.
 
-    Designs of few pulls are symmetrical, and rounding, which may differ by an ulp between places of a batch, must choose
-    no set. Sums of such scores are exact.
+    Designs of few pulls are symmetrical, and rounding, which may differ by an ulp between places of a batch, must
+    choose no set. Sums of such scores are exact.
     """
     largest = jnp.max(jnp.abs(scores))
     return jnp.round(scores * (FINENESS / jnp.where(largest > 0, largest, 1.0)))
