@@ -224,8 +224,13 @@ def draw(arguments):
     return algorithm, jb.full_bandit_random(6, 2, 0.4)
 
 
+def choose(arguments):
+    algorithm = jb.adaptive_full_bandit(6, k=2, choices=3, bound="climbed", epsilon=0.3, sigma=0.5 * arguments["scale"])
+    return algorithm, jb.full_bandit_random(6, 2, 0.4)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("make", [race, draw])
+@pytest.mark.parametrize("make", [race, draw, choose])
 def test_the_same_bytes_for_any_lanes_and_chunk(make):
     arguments = {"scale": np.float64(1.0)}
     options = {"num_runs": 150, "seed": 3, "max_rounds": 1_000_000}
@@ -254,6 +259,14 @@ def test_a_decision_class_is_what_recommendations_are_judged_by():
 BLOCKS_OF_TWO = [[1, 1, 0, 0], [0, 0, 1, 1], [1, 1, 0, 0]]
 WINDOWS = [[1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1], [1, 0, 0, 1]]
 BAD = {
+    "nothing explored": (
+        lambda: jb.adaptive_full_bandit(6, k=2, explore=0.0),
+        "adaptive_full_bandit: explore = 0.0, must be a number in (0, 1]",
+    ),
+    "a grid that never ends": (
+        lambda: jb.adaptive_full_bandit(6, k=2, grid=1.0),
+        "adaptive_full_bandit: grid = 1.0, must be a number in (1, inf)",
+    ),
     "k": (lambda: jb.icb(4, k=4), "icb: k = 4, must be an integer in [1, 3]"),
     "k of the environment": (lambda: jb.full_bandit(MEANS, 5), "full_bandit: k = 5, must be an integer in [1, 4]"),
     "k of a crowd": (lambda: jb.crowd("it", feedback="full", k=36), "crowd: k = 36, must be an integer in [1, 35]"),

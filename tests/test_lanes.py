@@ -184,6 +184,23 @@ def test_blocks_are_played_one_by_one_where_the_environment_cannot_sum():
     assert (single.samples == identify_cell(make_race, MEANS, num_runs=50).samples).all()
 
 
+@pytest.mark.slow
+def test_two_workers_with_linear_algebra_end():
+    """LAPACK's batches of two workers wait for each other for ever unless they take turns: seen at 24 arms."""
+    code = """
+        import numpy as np
+        import jaxbandit as jb
+        algorithm = jb.saqm(24, k=6, schedule="every", epsilon=50.0)  # stops at its first look
+        world = jb.full_bandit(np.linspace(0, 1, 24), 6)
+        result = jb.identify(algorithm, world, num_runs=128, max_rounds=100, workers=2)
+        print(len(result.samples()))
+        """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=240, check=True
+    )
+    assert done.stdout.strip() == "128"
+
+
 def test_max_rounds_censors():
     whole = identify_cell(make_race, MEANS, num_runs=200)
     cut = identify_cell(make_race, MEANS, num_runs=200, max_rounds=20)
