@@ -1,7 +1,5 @@
 """Small numerical helpers that trace to few operations and stay finite at the edges of their domain."""
 
-import functools
-
 import jax
 import jax.numpy as jnp
 from jax import lax
@@ -10,6 +8,7 @@ from jaxbandit.types import Array, Key, Scalar
 
 _ROOT_HALF = 0x3FE6A09E667F3BCD  # the bits of sqrt(1/2) in float64
 _LOG_2_HIGH = float.fromhex("0x1.62e42fee00000p-1")  # its product with an exponent is exact
+_COLUMNS = 8  # of a matrix at a time
 _LOG_2_LOW = float.fromhex("0x1.a39ef35793c76p-33")
 
 
@@ -34,10 +33,20 @@ def argmax(x: Array) -> Array:
 
 
 def matrix_vector(matrix: Array, vector: Array) -> Array:
-    """matrix @ vector, 16 columns at a time: the same to the bit in every batch, at a quarter to a tenth of one sum."""
-    columns = range(0, matrix.shape[1], 16)
-    parts = (jnp.sum(matrix[:, i : i + 16] * vector[None, i : i + 16], 1) for i in columns)
-    return functools.reduce(jnp.add, parts)
+    """matrix @ vector, 8 columns at a time: the same to the bit in every batch.
+
+    A loop, for XLA's CPU compiler computes what stands before a loop once: fused into a sum, which knows no barrier, it
+    would compute the vector anew for every row. Neither is a matrix product the same to the bit in every batch.
+    """
+    size = matrix.shape[1]
+    rest = -size % _COLUMNS
+    columns, entries = jnp.pad(matrix.T, ((0, rest), (0, 0))), jnp.pad(vector, (0, rest))
+
+    def add(i: Array, total: Array) -> Array:
+        some = lax.dynamic_slice_in_dim(columns, i * _COLUMNS, _COLUMNS)
+        return total + jnp.sum(some * lax.dynamic_slice_in_dim(entries, i * _COLUMNS, _COLUMNS)[:, None], 0)
+
+    return lax.fori_loop(0, (size + rest) // _COLUMNS, add, jnp.zeros(matrix.shape[0], vector.dtype))
 
 
 def log(x: Array) -> Array:
