@@ -83,7 +83,7 @@ class StoppingRun(SingleRun):
         live = status == LIVE
         if algorithm.needs_refresh is not None:
             live &= ~algorithm.needs_refresh(state)
-        # Where no run is, nothing counts as pulled: a rule that takes long to yes would to an ended run each time.
+        # Where no run is, nothing counts as pulled: a rule may take long to say yes, and say it each time.
         looked = jax.tree.map(partial(_nothing_pulled, live), state, self.state_varies) if self.blocks else state
         stopped = live & algorithm.stop(looked)
         after, count = self.play(arguments, world, state, noise)

@@ -6,6 +6,7 @@ M_hat is skipped, and without candidates the second-best set is the one.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -22,7 +23,7 @@ from jaxbandit.algorithms.exploration.static_super_arms import (
 from jaxbandit.algorithms.exploration.super_arms import AllocationKind, SupportKind, super_arms
 from jaxbandit.algorithms.exploration.thresholds import independent_threshold
 from jaxbandit.base import Algorithm
-from jaxbandit.numerics import as_float, matrix_vector
+from jaxbandit.numerics import as_float, matrix_vector, one_by_one
 from jaxbandit.solvers.decision_classes import top_k
 from jaxbandit.solvers.densest import peeling
 from jaxbandit.types import Array, Key, Scalar
@@ -81,19 +82,17 @@ def sa_foa(
     promise(where, delta, epsilon, sigma)
     family = top_k(num_arms, k)
 
-    def anchor(key: Key | None, number: Array) -> Array:
-        assert key is not None  # the rule says that it draws
+    def anchor(key: Key, number: Array) -> Array:
         key = jax.random.fold_in(key, number)
         if arms.sets is None:
             uniform = jax.random.uniform(key, (num_arms,))
             return uniform >= jax.lax.top_k(uniform, k)[0][-1]
         return jnp.asarray(arms.sets)[jax.random.randint(key, (), 0, len(arms.sets), jnp.int32)]
 
-    def first_order(look: Look, best: Array) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
-        """What peeling finds from an anchor, bool[n], and whether a set is not too far ahead of M_hat, bool[]."""
-        estimate, matrix = look.estimate, look.inverse
-        level = 2 * independent_threshold(look.rounds, log_arms=family.log_size, delta=delta)
-        radius = as_float(sigma) * level / jnp.sqrt(look.rounds)
+    def first_order(
+        estimate: Array, matrix: Array, best: Array, radius: Array
+    ) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
+        """What peeling finds from an anchor, bool[n], and what a set may be better than M_hat by, float[]."""
         product = matrix_vector(matrix, as_float(best))  # W chi of M_hat
         own = jnp.sum(jnp.where(best, product, 0.0))
 
@@ -106,26 +105,29 @@ def sa_foa(
             # B_t / gamma: the positive factor changes no answer of peeling, and the matrix is the same for all anchors.
             return peeling(matrix, k, diagonal=2 * distance(point) / radius * estimate - 2 * product)
 
-        def behind(members: Array) -> Array:
+        def ahead(members: Array) -> Array:
             change = jnp.sum(jnp.where(members, estimate, 0.0) - jnp.where(best, estimate, 0.0))
-            return change + radius * distance(members) <= as_float(eps_factor) * as_float(epsilon)
+            return change + radius * distance(members)
 
-        return candidate, behind
+        return candidate, ahead
 
-    def expand(look: Look, best: Array, numbers: Array) -> tuple[Array, Array]:
+    def expand(
+        numbers: Array, key: Key, best: Array, allowed: Array, estimate: Array, matrix: Array, radius: Array
+    ) -> tuple[Array, Array]:
         """Whether the anchors of these numbers give a candidate at all, and whether none is too far ahead."""
-        candidate, behind = first_order(look, best)
+        candidate, ahead = first_order(estimate, matrix, best, radius)
 
         def one(number: Array) -> tuple[Array, Array]:
-            point = anchor(look.key, number)
+            point = anchor(key, number)
             members = candidate(point)
             fresh = jnp.any(point != best) & jnp.any(members != best) & (number < draws)
-            return fresh, ~fresh | behind(members)
+            return fresh, ~fresh | (ahead(members) <= allowed)
 
         fresh, good = jax.vmap(one)(numbers)
         return jnp.any(fresh), jnp.all(good)
 
-    def others(look: Look, best: Array, good: Array) -> tuple[Array, Array]:
+    @one_by_one
+    def others(good: Array, *given: Any) -> tuple[Array, Array]:
         """`expand` for all anchors but the first, until one is too far ahead."""
 
         def more(carry: tuple[Array, ...]) -> Array:
@@ -134,7 +136,7 @@ def sa_foa(
 
         def try_some(carry: tuple[Array, ...]) -> tuple[Array, ...]:
             tried, found, _ = carry
-            fresh, good = expand(look, best, tried + jnp.arange(_BESIDE, dtype=jnp.int32))
+            fresh, good = expand(tried + jnp.arange(_BESIDE, dtype=jnp.int32), *given)
             return tried + _BESIDE, found | fresh, good
 
         start = jnp.ones((), jnp.int32), jnp.zeros((), bool), good
@@ -143,12 +145,16 @@ def sa_foa(
 
     def stop(look: Look) -> Array:
         best = family.best(look.estimate)
-        found, good = expand(look, best, jnp.zeros(1, jnp.int32))
-        # The first anchor refuses in most looks, of all runs side by side. Few runs go on: on a CPU each by itself.
-        more, good = jax.lax.platform_dependent(
-            look, best, good & look.due, cpu=jax.custom_batching.sequential_vmap(others), default=others
-        )
-        return good & (found | more | first_order(look, best)[1](family.second_best(look.estimate, best)))
+        level = 2 * independent_threshold(look.rounds, log_arms=family.log_size, delta=delta)
+        radius = as_float(sigma) * level / jnp.sqrt(look.rounds)
+        allowed = as_float(eps_factor) * as_float(epsilon)
+        assert look.key is not None  # the rule says that it draws
+        given = look.key, best, allowed, look.estimate, look.inverse, radius
+        # The first anchor refuses in most looks: all runs side by side. Few go on.
+        found, good = expand(jnp.zeros(1, jnp.int32), *given)
+        more, good = others(good & look.due, *given)
+        _, ahead = first_order(look.estimate, look.inverse, best, radius)
+        return good & (found | more | (ahead(family.second_best(look.estimate, best)) <= allowed))
 
     rule = Rule(lambda inverse: None, stop, family.best, draws=True)
     return static_super_arms(where, arms, rule, grid, schedule)
