@@ -1,6 +1,7 @@
 """One run that stops by its own rule, traced: what lanes.py batches."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -82,7 +83,9 @@ class StoppingRun(SingleRun):
         live = status == LIVE
         if algorithm.needs_refresh is not None:
             live &= ~algorithm.needs_refresh(state)
-        stopped = live & algorithm.stop(state)
+        # Where no run is, nothing counts as pulled: a rule may take long to say yes, and say it each time.
+        looked = jax.tree.map(partial(_nothing_pulled, live), state, self.state_varies) if self.blocks else state
+        stopped = live & algorithm.stop(looked)
         after, count = self.play(arguments, world, state, noise)
         over = (count > limit - pulls) | (count < 0)  # below 0: a block too large for int32
         played = live & ~stopped & ~over
@@ -142,3 +145,8 @@ class StoppingRun(SingleRun):
 
         by_step = changed(stepped, self.state, self.arguments, self.world, self.noise)
         return batching.either(by_step, self.refresh_changes)
+
+
+def _nothing_pulled(live: Array, x: Array, varies: bool) -> Array:
+    """A leaf of the state as it is for a live run, and 0 counts otherwise."""
+    return jnp.where(live, x, 0) if varies and jnp.issubdtype(x.dtype, jnp.signedinteger) else x

@@ -63,7 +63,7 @@ def peeling(weights: Array, k: int, *, diagonal: Array | None = None, polish: in
     checks.integer("peeling", "k", k, 1, size)
     checks.integer("peeling", "polish", polish, 0)
     own = jnp.diagonal(weights) if diagonal is None else jnp.diagonal(weights) + diagonal
-    others = jnp.sum(weights, 1) - jnp.diagonal(weights)
+    others = jnp.sum(weights, 0) - jnp.diagonal(weights)  # along the columns, the same by symmetry: XLA vectorises that
     degrees = others + (size - 2) * own
     left = _over(size - k)(weights[None], own[None, None], degrees[None, None])[0, 0]
     return exchange(weights, own, left, polish)

@@ -5,6 +5,9 @@ its maximum, so that the rule may stop too early. Where Algorithm 3 is silent: M
 M_hat is skipped, and without candidates the second-best set is the one.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 
@@ -20,10 +23,12 @@ from jaxbandit.algorithms.exploration.static_super_arms import (
 from jaxbandit.algorithms.exploration.super_arms import AllocationKind, SupportKind, super_arms
 from jaxbandit.algorithms.exploration.thresholds import independent_threshold
 from jaxbandit.base import Algorithm
-from jaxbandit.numerics import as_float, matrix_vector
+from jaxbandit.numerics import as_float, matrix_vector, one_by_one
 from jaxbandit.solvers.decision_classes import top_k
 from jaxbandit.solvers.densest import peeling
 from jaxbandit.types import Array, Key, Scalar
+
+_BESIDE = 4  # anchors of one run at a time
 
 
 def sa_foa(
@@ -77,19 +82,17 @@ def sa_foa(
     promise(where, delta, epsilon, sigma)
     family = top_k(num_arms, k)
 
-    def anchor(key: Key | None, number: Array) -> Array:
-        assert key is not None  # the rule says that it draws
+    def anchor(key: Key, number: Array) -> Array:
         key = jax.random.fold_in(key, number)
         if arms.sets is None:
             uniform = jax.random.uniform(key, (num_arms,))
             return uniform >= jax.lax.top_k(uniform, k)[0][-1]
         return jnp.asarray(arms.sets)[jax.random.randint(key, (), 0, len(arms.sets), jnp.int32)]
 
-    def stop(look: Look) -> Array:
-        estimate, matrix = look.estimate, look.inverse
-        best = family.best(estimate)
-        level = 2 * independent_threshold(look.rounds, log_arms=family.log_size, delta=delta)
-        radius = as_float(sigma) * level / jnp.sqrt(look.rounds)
+    def first_order(
+        estimate: Array, matrix: Array, best: Array, radius: Array
+    ) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
+        """What peeling finds from an anchor, bool[n], and what a set may be better than M_hat by, float[]."""
         product = matrix_vector(matrix, as_float(best))  # W chi of M_hat
         own = jnp.sum(jnp.where(best, product, 0.0))
 
@@ -98,29 +101,60 @@ def sa_foa(
             crossed = jnp.sum(jnp.where(members, product, 0.0))
             return jnp.sqrt(jnp.maximum(squared_norm(members, matrix) - 2 * crossed + own, 0.0))
 
+        def candidate(point: Array) -> Array:
+            # B_t / gamma: the positive factor changes no answer of peeling, and the matrix is the same for all anchors.
+            return peeling(matrix, k, diagonal=2 * distance(point) / radius * estimate - 2 * product)
+
         def ahead(members: Array) -> Array:
-            """What a set may be better than M_hat by."""
             change = jnp.sum(jnp.where(members, estimate, 0.0) - jnp.where(best, estimate, 0.0))
             return change + radius * distance(members)
 
-        allowed = as_float(eps_factor) * as_float(epsilon)
+        return candidate, ahead
+
+    def expand(
+        numbers: Array, key: Key, best: Array, allowed: Array, estimate: Array, matrix: Array, radius: Array
+    ) -> tuple[Array, Array]:
+        """Whether the anchors of these numbers give a candidate at all, and whether none is too far ahead."""
+        candidate, ahead = first_order(estimate, matrix, best, radius)
+
+        def one(number: Array) -> tuple[Array, Array]:
+            point = anchor(key, number)
+            members = candidate(point)
+            fresh = jnp.any(point != best) & jnp.any(members != best) & (number < draws)
+            return fresh, ~fresh | (ahead(members) <= allowed)
+
+        fresh, good = jax.vmap(one)(numbers)
+        return jnp.any(fresh), jnp.all(good)
+
+    @one_by_one
+    def others(good: Array, *given: Any) -> tuple[Array, Array]:
+        """`expand` for all anchors but the first, until one is too far ahead."""
 
         def more(carry: tuple[Array, ...]) -> Array:
             tried, _, good = carry
             return good & (tried < draws)
 
-        def expand(carry: tuple[Array, ...]) -> tuple[Array, ...]:
+        def try_some(carry: tuple[Array, ...]) -> tuple[Array, ...]:
             tried, found, _ = carry
-            point = anchor(look.key, tried)
-            apart = distance(point)
-            # B_t / gamma: the positive factor changes no answer of peeling, and the matrix is the same for all anchors.
-            members = peeling(matrix, k, diagonal=2 * apart / radius * estimate - 2 * product)
-            fresh = jnp.any(point != best) & jnp.any(members != best)
-            return tried + 1, found | fresh, ~fresh | (ahead(members) <= allowed)
+            fresh, good = expand(tried + jnp.arange(_BESIDE, dtype=jnp.int32), *given)
+            return tried + _BESIDE, found | fresh, good
 
-        start = jnp.zeros((), jnp.int32), jnp.zeros((), bool), jnp.ones((), bool)
-        _, found, good = jax.lax.while_loop(more, expand, start)
-        return good & (found | (ahead(family.second_best(estimate, best)) <= allowed))
+        start = jnp.ones((), jnp.int32), jnp.zeros((), bool), good
+        _, found, good = jax.lax.while_loop(more, try_some, start)
+        return found, good
+
+    def stop(look: Look) -> Array:
+        best = family.best(look.estimate)
+        level = 2 * independent_threshold(look.rounds, log_arms=family.log_size, delta=delta)
+        radius = as_float(sigma) * level / jnp.sqrt(look.rounds)
+        allowed = as_float(eps_factor) * as_float(epsilon)
+        assert look.key is not None  # the rule says that it draws
+        given = look.key, best, allowed, look.estimate, look.inverse, radius
+        # The first anchor refuses in most looks: all runs side by side. Few go on.
+        found, good = expand(jnp.zeros(1, jnp.int32), *given)
+        more, good = others(good & look.due, *given)
+        _, ahead = first_order(look.estimate, look.inverse, best, radius)
+        return good & (found | more | (ahead(family.second_best(look.estimate, best)) <= allowed))
 
     rule = Rule(lambda inverse: None, stop, family.best, draws=True)
     return static_super_arms(where, arms, rule, grid, schedule)

@@ -40,6 +40,7 @@ class Look(NamedTuple):
     inverse: Array  # float[n, n], t A_t^-1
     design: PyTree  # what `prepare` has made of inverse
     key: Key | None  # of this look
+    due: Array  # bool[], whether the answer counts: a rule that takes long may leave it out otherwise
 
 
 class Rule(NamedTuple):
@@ -153,7 +154,8 @@ def static_super_arms(where: str, arms: SuperArms, rule: Rule, grid: Scalar, sch
             key = jax.random.fold_in(jax.random.wrap_key_data(state.words, impl="threefry2x32"), state.rounds)
         design = rule.prepare(matrix) if afresh else state.design
         rounds = as_float(jnp.maximum(state.rounds, 1))
-        return (state.rounds >= state.look) & rule.stop(Look(rounds, estimate(state), matrix, design, key))
+        due = (state.rounds > 0) & (state.rounds >= state.look)
+        return due & rule.stop(Look(rounds, estimate(state), matrix, design, key, due))
 
     return Algorithm(
         init=init,
