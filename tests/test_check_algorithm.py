@@ -15,6 +15,8 @@ from jaxbandit.base import Algorithm, Environment, never, none
 from jaxbandit.experiments.check import PROPERTIES, CheckFailed, check_algorithm
 from jaxbandit.numerics import as_float
 
+pytestmark = pytest.mark.quickly_compiled
+
 
 class ToyState(NamedTuple):
     round: jax.Array  # int32[]

@@ -21,6 +21,8 @@ from jaxbandit.algorithms.exploration import (
 )
 from jaxbandit.solvers.rounding import round_design
 
+pytestmark = pytest.mark.quickly_compiled
+
 
 def soare(dim, angle):
     return np.vstack([np.eye(dim), [math.cos(angle), math.sin(angle), *[0] * (dim - 2)]]), 2 * np.eye(dim)[0]

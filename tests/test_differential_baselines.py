@@ -14,6 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.quickly_compiled
+
 ROUNDS, NUM_ARMS, SEEDS = 600, 5, 4
 LAWS = ["bernoulli", "tied bernoulli", "beta", "zeros", "ones"]
 SETTINGS = {

@@ -12,6 +12,8 @@ from jaxbandit.algorithms.regret.thompson import thompson
 from jaxbandit.engine.horizon import simulate_cell
 from jaxbandit.environments.bernoulli import bernoulli
 
+pytestmark = pytest.mark.quickly_compiled
+
 NUM_ARMS, ROUNDS = 3, 300
 
 

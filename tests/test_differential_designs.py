@@ -26,6 +26,8 @@ from jaxbandit.algorithms.exploration.xy_oracle import xy_oracle
 from jaxbandit.solvers.best_arm import BestArmDesign
 from jaxbandit.solvers.design import Design
 
+pytestmark = pytest.mark.quickly_compiled
+
 ROUNDS = 4000
 SOARE = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [np.cos(0.6), np.sin(0.6), 0]])
 NORMALISED = np.random.default_rng(8).normal(size=(7, 3))

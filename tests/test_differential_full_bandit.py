@@ -19,6 +19,8 @@ from jaxbandit.algorithms.exploration.sa_foa import sa_foa
 from jaxbandit.algorithms.exploration.saqm import saqm
 from jaxbandit.algorithms.exploration.super_arms import super_arms
 
+pytestmark = pytest.mark.quickly_compiled
+
 N, K = 6, 3
 MEANS = np.array([0.9, -0.3, 0.8, 0.1, 0.7, 0.2])
 PROMISE = {"delta": 0.1, "sigma": 0.3}

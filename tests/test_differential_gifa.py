@@ -13,6 +13,8 @@ from reference import gifa as reference
 from jaxbandit.algorithms.exploration import gifa, lingape, lingifa, lucb, m_lingape, ugape
 from jaxbandit.solvers.l1 import l1_table
 
+pytestmark = pytest.mark.quickly_compiled
+
 
 def soare():
     angle = 0.3

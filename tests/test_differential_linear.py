@@ -16,6 +16,8 @@ from jaxbandit.algorithms.regret.lin_ts import lin_ts
 from jaxbandit.algorithms.regret.lin_ucb import lin_ucb
 from jaxbandit.environments.linear_contextual import linear_contextual
 
+pytestmark = pytest.mark.quickly_compiled
+
 ROUNDS, RUNS = 1000, 2
 
 

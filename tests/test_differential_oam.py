@@ -18,6 +18,8 @@ from jaxbandit.algorithms.regret.oam_practical import oam_practical
 from jaxbandit.algorithms.regret.ossb import ossb
 from jaxbandit.solvers.allocation import allocation
 
+pytestmark = pytest.mark.quickly_compiled
+
 ROUNDS, HORIZON = 1000, 10_000
 RNG = np.random.default_rng(5)
 SPHERE = RNG.normal(size=(1, 20, 3))

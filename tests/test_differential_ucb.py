@@ -18,6 +18,8 @@ from jaxbandit.algorithms.regret.kl_ucb_empirical import kl_ucb_empirical
 from jaxbandit.algorithms.regret.ucb import ucb, ucb1
 from jaxbandit.algorithms.regret.ucboost import ucboost, ucboost_eps, ucboost_lb
 
+pytestmark = pytest.mark.quickly_compiled
+
 NUM_ARMS, ROUNDS, SEEDS = 5, 400, 2
 SLOW_LAWS = ["bernoulli", "tied", "beta"]
 CASES = [

@@ -16,6 +16,8 @@ from jaxbandit.environments.crowd import crowd
 from jaxbandit.environments.gaussian import gaussian
 from jaxbandit.environments.table import table
 
+pytestmark = pytest.mark.quickly_compiled
+
 MEANS = np.array([0.1, 0.5, 0.9])
 ALPHA, BETA = np.arange(1.0, 10.0), np.full(9, 2.0)  # the UCBoost paper's Beta scenario
 RECORDED = np.array([[0.0, 0.5], [1.0, 0.25], [0.5, 0.25], [0.75, 0.0], [0.25, 0.125]])

@@ -22,6 +22,8 @@ from jaxbandit.environments.table import describe_table, table
 from jaxbandit.environments.top_m_classic import describe_top_m_classic, top_m_classic
 from jaxbandit.experiments.arguments import read_csv
 
+pytestmark = pytest.mark.quickly_compiled
+
 EPILEPSY = Path(__file__).parents[2] / "shared" / "data" / "epilepsy"
 LEVEL = 1e-4  # of each statistical test, over all it looks at together (Bonferroni), with a fixed seed
 FEATURES = np.array([[1.0, 0.0], [0.5, 0.5], [-0.25, 1.0]])

@@ -14,6 +14,8 @@ from jaxbandit.environments.soare import soare
 from jaxbandit.environments.top_m_classic import describe_top_m_classic, top_m_classic
 from jaxbandit.estimators import least_squares, square_root_least_squares
 
+pytestmark = pytest.mark.quickly_compiled
+
 RANDOM = np.random.default_rng(8).normal(size=(5, 3))
 CLASSIC = describe_top_m_classic(4, 2, np.pi / 6)["features"]
 

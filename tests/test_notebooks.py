@@ -23,6 +23,7 @@ def execute(monkeypatch, tmp_path):
     monkeypatch.delenv("JAXBANDIT_EPILEPSY", raising=False)
     monkeypatch.setenv("PYTHONPATH", str(PACKAGE.parent))  # the package under test, wherever the kernel starts
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
+    monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=1")
 
     def run(notebook):
         client = nbclient.NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(tmp_path)}})

@@ -24,6 +24,8 @@ from jaxbandit.experiments import (
 )
 from jaxbandit.experiments.result import ResultSet
 
+pytestmark = pytest.mark.quickly_compiled
+
 ABOUT = source.read(source.embedded()["fullbandit"])
 PAPER = ABOUT["paper"]
 WORKERS = {"IT": 36, "Medicine": 45, "Chinese": 50, "Pokemon": 55, "English": 63, "Science": 111}

@@ -12,6 +12,8 @@ from jaxbandit.experiments.measures import Quantity
 from jaxbandit.experiments.result import ResultSet
 from jaxbandit.experiments.run import run_experiment
 
+pytestmark = pytest.mark.quickly_compiled
+
 CLAIM = {"id": "x", "text": "", "source": "", "instance": "it", "algorithm": "a"}
 RUNS = 200
 

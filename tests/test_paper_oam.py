@@ -23,6 +23,8 @@ from jaxbandit.experiments.measures import Quantity
 from jaxbandit.experiments.result import ResultSet
 from jaxbandit.experiments.spec import parse
 
+pytestmark = pytest.mark.quickly_compiled
+
 CLAIM = {"id": "x", "text": "", "source": "", "instance": "it", "algorithm": "a"}
 ROUNDS = (100, 1000, 10_000)
 

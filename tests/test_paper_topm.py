@@ -22,6 +22,8 @@ from jaxbandit.experiments import (
 from jaxbandit.experiments.arguments import BadInput
 from jaxbandit.experiments.result import ResultSet
 
+pytestmark = pytest.mark.quickly_compiled
+
 ABOUT = source.read(source.embedded()["topm"])
 PAPER = ABOUT["paper"]
 EPILEPSY = Path(__file__).parents[2] / "shared" / "data" / "epilepsy"

@@ -11,6 +11,8 @@ from scipy import stats
 from jaxbandit.experiments import paper, run, source, spec, verdict
 from jaxbandit.experiments.result import ResultSet
 
+pytestmark = pytest.mark.quickly_compiled
+
 CLAIM = {"id": "x", "text": "", "source": "", "instance": "it", "algorithm": "a"}
 
 

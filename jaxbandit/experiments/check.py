@@ -93,8 +93,7 @@ def check_algorithm(
             with jax.enable_x64(x64), jax.numpy_dtype_promotion("strict"):
                 for k in sizes:
                     case = Case(name, make, k, hyper, environment, rounds)
-                    check_trace.check_types(case)
-                    programs = check_trace.check_programs(case)
+                    programs = check_trace.check_programs(case, check_trace.check_types(case))
                     check_play.check_plays(case, alone=not x64 and k == lone)
                     if x64:  # the precision of those that stop
                         check_blocks.check_blocks(case)

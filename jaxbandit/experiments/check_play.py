@@ -11,7 +11,7 @@ from jax.extend import core
 from jaxbandit.base import Algorithm
 from jaxbandit.experiments.check_case import Case, as_arrays, explained, is_float, settled, waits
 from jaxbandit.numerics import as_float
-from jaxbandit.types import Array, Key, PyTree
+from jaxbandit.types import Array, PyTree
 
 LAWS = (
     "tied Bernoulli arms",
@@ -48,10 +48,9 @@ def _rewards(case: Case) -> np.ndarray:
     return np.stack([*random, np.zeros(shape), np.ones(shape), np.full(shape, 0.5)]).astype(case.dtype)
 
 
-def _keys(case: Case) -> Key:
-    """Keys [laws, 2, 1 + rounds], made ahead: XLA on a CPU recomputes a chain of Threefry blocks at each link."""
-    words = np.random.default_rng(1).integers(0, 2**32, (len(LAWS), 2, 1 + case.rounds, 4), dtype=np.uint32)
-    return jax.random.wrap_key_data(jnp.asarray(words), impl="threefry4x32")
+def _words(case: Case) -> np.ndarray:
+    """Keys as words [laws, 2, 1 + rounds, 4], made ahead: XLA on a CPU recomputes a chain of Threefry at each link."""
+    return np.random.default_rng(1).integers(0, 2**32, (len(LAWS), 2, 1 + case.rounds, 4), dtype=np.uint32)
 
 
 def _has_nan(tree: PyTree) -> Array:
@@ -91,8 +90,9 @@ def _watched(select: Callable[..., Array]) -> Callable[..., tuple[Array, Array]]
     return watched
 
 
-def _play(case: Case, hyper: dict[str, Any], keys: Key, rewards: Array) -> _Play:
+def _play(case: Case, hyper: dict[str, Any], words: Array, rewards: Array) -> _Play:
     """One run of case.rounds rounds; keys [2, 1 + rounds] of the environment and of the algorithm, init's first."""
+    keys = jax.random.wrap_key_data(words, impl="threefry4x32")
     algorithm: Algorithm = case.make(case.num_arms, **hyper)
     select = _watched(algorithm.select)
     world_keys, own_keys = keys[0], keys[1]
@@ -131,15 +131,16 @@ def check_plays(case: Case, *, alone: bool) -> None:
     """Play every setting of the hyperparameters on every law; `alone`: also run by run, against the batch."""
     traces = []
 
-    def play(hyper: dict[str, Any], keys: Key, rewards: Array) -> _Play:
+    def play(hyper: dict[str, Any], words: Array, rewards: Array) -> _Play:
         traces.append(None)
-        return _play(case, hyper, keys, rewards)
+        return _play(case, hyper, words, rewards)
 
-    laws, keys = _rewards(case), _keys(case)
-    rows = [(as_arrays(case, hyper), keys[law], laws[law]) for hyper in case.hyper for law in range(len(LAWS))]
+    # NumPy's arrays: each operation of JAX outside the plays would be a compilation.
+    laws, words = _rewards(case), _words(case)
+    rows = [(as_arrays(case, hyper), words[law], laws[law]) for hyper in case.hyper for law in range(len(LAWS))]
     # As in the engine, whole vectors of runs: a remainder loop may round otherwise, and an ulp may decide a tie.
     padding = rows * LANES
-    batch = jax.tree.map(lambda *leaves: jnp.stack(leaves), *rows, *padding[: -len(rows) % LANES])
+    batch = jax.tree.map(lambda *leaves: np.stack(leaves), *rows, *padding[: -len(rows) % LANES])
     many = jax.jit(jax.vmap(play))
     with explained(case, "a play"):
         out = jax.device_get(many(*batch))

@@ -106,8 +106,11 @@ def _optional(case: Case, algorithm: Algorithm, state: PyTree) -> Array | None:
     return pulls
 
 
-def check_types(case: Case) -> None:
-    """One round traces; what comes out has the right types, the same for numbers as for traced hyperparameters."""
+def check_types(case: Case) -> _Round:
+    """One round traces; what comes out has the right types, the same for numbers as for traced hyperparameters.
+
+    Returns the shapes and types of that round, which are those of every other.
+    """
 
     def first(hyper: dict[str, Any]) -> _Round:
         with explained(case, "the factory"):
@@ -116,7 +119,8 @@ def check_types(case: Case) -> None:
             case.fail("traceable", f"the factory returned {type(algorithm).__name__}; return an Algorithm")
         return _one_round(case, algorithm, make_key())
 
-    before = leaves(jax.eval_shape(lambda: first({})).state, "state")
+    out = jax.eval_shape(lambda: first({}))
+    before = leaves(out.state, "state")
     for name, value in as_arrays(case, case.hyper[0]).items():
         with explained(case, f"hyperparameter {name}"):
             try:
@@ -124,6 +128,7 @@ def check_types(case: Case) -> None:
             except CheckFailed as error:
                 raise (error.__cause__ or error) from None
         check_kept(case, before, leaves(traced.state, "state"), f"init with {name} = a number", f"{name} traced")
+    return out
 
 
 def _inner(equation: core.JaxprEqn) -> Iterator[core.Jaxpr]:
@@ -160,11 +165,11 @@ class Programs(NamedTuple):
     """An algorithm and its functions as traced the first time."""
 
     algorithm: Algorithm
+    out: _Round
     texts: dict[str, str]
 
 
-def _trace(case: Case, algorithm: Algorithm) -> dict[str, core.ClosedJaxpr]:
-    out = jax.eval_shape(lambda: _one_round(case, algorithm, make_key()))
+def _trace(case: Case, algorithm: Algorithm, out: _Round) -> dict[str, core.ClosedJaxpr]:
     context = jax.eval_shape(lambda: _context(case, make_key()))
     reward = jax.ShapeDtypeStruct((), case.dtype)
     arguments = {
@@ -193,10 +198,10 @@ def _text(case: Case, name: str, program: core.ClosedJaxpr) -> str:
     return re.sub(r"0x[0-9a-f]+", "", str(program)) + " ".join(np.asarray(c).tobytes().hex() for c in plain)
 
 
-def check_programs(case: Case) -> Programs:
-    """Where chance is drawn; returns the programs, to be compared after the plays."""
+def check_programs(case: Case, out: _Round) -> Programs:
+    """Where chance is drawn; `out` is of check_types. Returns the programs, to be compared after the plays."""
     algorithm = case.make(case.num_arms, **case.hyper[0])
-    programs = _trace(case, algorithm)
+    programs = _trace(case, algorithm, out)
     chance = programs["noise"].out_avals
     keys = any(jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) for leaf in chance)
     if chance and not (keys or _draws(programs["noise"].jaxpr)):
@@ -204,12 +209,12 @@ def check_programs(case: Case) -> Programs:
     for name, program in programs.items():
         if _draws_from_nothing(program.jaxpr, [True] * len(program.jaxpr.invars)):
             case.fail("chance", f"{name} draws from a key of its own, the same in every run; draw in noise")
-    return Programs(algorithm, {name: _text(case, name, program) for name, program in programs.items()})
+    return Programs(algorithm, out, {name: _text(case, name, program) for name, program in programs.items()})
 
 
 def check_same(case: Case, programs: Programs) -> None:
     """The functions trace to what they traced to before the plays."""
-    for name, program in _trace(case, programs.algorithm).items():
+    for name, program in _trace(case, programs.algorithm, programs.out).items():
         if _text(case, name, program) != programs.texts[name]:
             case.fail(
                 "pure",
