@@ -49,7 +49,7 @@ def compile(function: Callable, device: Device, *examples: Any, donate: tuple[in
     """
     options = CPU_OPTIONS if device.platform == "cpu" else None
     compiled = jax.jit(function, donate_argnums=donate).lower(*examples).compile(compiler_options=options)
-    if device.platform != "cpu" or LAPACK not in compiled.as_text():
+    if device.platform != "cpu" or LAPACK not in (compiled.as_text() or ""):
         return compiled
 
     def alone(*arguments: Any) -> Any:
