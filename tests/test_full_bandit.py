@@ -244,6 +244,14 @@ def test_the_same_bytes_for_any_lanes_and_chunk(make):
     assert len(np.unique(first.samples)) > 3 and (first.outcome == 0).all()
 
 
+def test_where_nothing_is_pulled_nothing_stops():
+    """So that lanes without a run cost no anchors; one period on, the same estimate stops, with any epsilon as here."""
+    algorithm = jb.sa_foa(5, k=2, support="given", sets=SETS, epsilon=1e9)
+    state = algorithm.init(jax.random.key(0))._replace(look=jnp.int32(0))
+    stop = jax.jit(algorithm.stop)
+    assert not stop(state) and stop(state._replace(rounds=jnp.int32(5)))
+
+
 def test_a_decision_class_is_what_recommendations_are_judged_by():
     """Two groups of three, one arm of each: the two best arms are no set of the class."""
     means, family = np.array([0.9, 0.8, 0.1, 0.5, 0.4, 0.3]), partition_matroid([0, 0, 0, 1, 1, 1], [1, 1])

@@ -1,4 +1,4 @@
-"""Logarithm, normal quantile and normals from words, against NumPy and SciPy."""
+"""Logarithm, normal quantile, normals from words, products, loops one by one: against NumPy and SciPy."""
 
 import jax
 import jax.numpy as jnp
@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jaxbandit.numerics import log, normal_of_words, normal_quantile, standard_normal
+from jaxbandit.engine.compiled import compile
+from jaxbandit.numerics import log, matrix_vector, normal_of_words, normal_quantile, one_by_one, standard_normal
 
 
 def test_log_is_right_to_one_unit_of_rounding():
@@ -57,3 +58,28 @@ def test_standard_normal_is_of_the_scopes_type_and_of_the_key():
         with jax.enable_x64(x64):
             z = standard_normal(key)
             assert z.dtype == jnp.result_type(float) and z == normal_of_words(word)
+
+
+def test_matrix_vector_is_the_same_to_the_bit_in_every_batch():
+    rng = np.random.default_rng(0)
+    matrix, vectors = rng.normal(size=(5, 19)), rng.normal(size=(128, 19))
+    with jax.enable_x64(True):
+        many, few = [  # as the engine compiles, without calls of a library whose sums depend on the batch
+            np.asarray(compile(jax.vmap(matrix_vector, (None, 0)), jax.devices()[0], matrix, x)(matrix, x))
+            for x in (vectors, vectors[64:])
+        ]
+    np.testing.assert_allclose(many, vectors @ matrix.T, rtol=0, atol=1e-13)
+    np.testing.assert_array_equal(many[64:], few)
+
+
+def test_one_by_one_is_vmap():
+    """A loop whose length depends on the batched argument; the other one is shared."""
+
+    def doubled(start, limit):
+        return jax.lax.while_loop(lambda x: x[0] < limit, lambda x: (2 * x[0], x[1] + 1), (start, jnp.int32(0)))
+
+    starts = jnp.array([1.0, 9.0, 3.0])
+    value, times = jax.jit(jax.vmap(one_by_one(doubled), (0, None)))(starts, 8.0)
+    np.testing.assert_array_equal(value, [8, 9, 12])
+    np.testing.assert_array_equal(times, [3, 0, 2])
+    assert [float(x) for x in one_by_one(doubled)(5.0, 8.0)] == [10, 1]
