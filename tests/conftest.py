@@ -14,7 +14,7 @@ from jaxbandit.engine import compiled
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 gc.freeze()
-gc.set_threshold(20_000, 20, 20)  # tracing makes many objects and little garbage: collecting took a tenth of the time
+gc.set_threshold(20_000, 20, 20)  # tracing makes many objects and little garbage: collecting took 7 % of a profile
 
 # About a quarter of the compiler's time: kernels from the older emitters, and no optimisation of their code.
 QUICKLY = {"xla_cpu_use_fusion_emitters": False, "xla_backend_optimization_level": 0}

@@ -38,8 +38,6 @@ from jaxbandit.experiments.sequential import confidence_sequence
 from jaxbandit.numerics import as_float
 from jaxbandit.types import Array, Scalar
 
-pytestmark = pytest.mark.quickly_compiled
-
 ARGUMENTS = ("features", "delta", "sigma", "regularization", "theta_norm")
 
 

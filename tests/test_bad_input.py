@@ -7,6 +7,8 @@ import pytest
 
 from jaxbandit import cli
 
+pytestmark = pytest.mark.quickly_compiled
+
 GOOD = """\
 name = "good"
 kind = "simulate"

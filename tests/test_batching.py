@@ -9,6 +9,8 @@ from jax import lax
 from jaxbandit.engine import batching
 from jaxbandit.engine.moments import Moments
 
+pytestmark = pytest.mark.quickly_compiled
+
 LANES = 5
 VECTOR = np.linspace(-1, 1, 4 * LANES, dtype=np.float32).reshape(4, LANES)  # [entries, lanes]
 SCALAR = np.linspace(0.1, 2, LANES, dtype=np.float32)

@@ -15,8 +15,6 @@ from jaxbandit.bounds.regret import (
     table_regret_constant,
 )
 
-pytestmark = pytest.mark.quickly_compiled
-
 
 def close(got, expected, rtol=1e-12, atol=0.0):
     return bool(np.isclose(got, expected, rtol=rtol, atol=atol))  # NumPy's own atol would hide small numbers

@@ -15,8 +15,6 @@ from jaxbandit.bounds.exploration import (
 )
 from jaxbandit.solvers.l1 import l1_table
 
-pytestmark = pytest.mark.quickly_compiled
-
 # Six arms and six axes everywhere, some of them zero: one program for each function.
 CANONICAL = np.eye(6)
 SOARE = np.vstack([np.eye(6)[:5], [np.cos(0.1), np.sin(0.1), 0, 0, 0, 0]])

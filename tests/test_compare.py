@@ -8,6 +8,8 @@ from scipy import stats
 from jaxbandit.experiments.compare import compare, compare_directories
 from jaxbandit.experiments.result import save_cell
 
+pytestmark = pytest.mark.quickly_compiled
+
 
 def test_paired_equals_scipy_and_is_sharper_than_welch():
     a, b = noisy(10.0, seed=1, algorithm="a"), noisy(10.5, seed=2, algorithm="b")

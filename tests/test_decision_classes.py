@@ -10,6 +10,8 @@ import pytest
 from jaxbandit.solvers.decision_classes import challenger, partition_matroid, spanning_trees, top_k
 from jaxbandit.solvers.decision_paths import assignment, dag_paths
 
+pytestmark = pytest.mark.quickly_compiled
+
 LADDER = [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2), (1, 3), (3, 4), (4, 0), (4, 0)]
 DAG = [(4, 5), (0, 1), (1, 3), (0, 2), (2, 3), (1, 2), (3, 4), (2, 4), (0, 4), (2, 4), (5, 0), (4, 2), (0, 1)]
 DAG[11] = (3, 5)  # leads past the target

@@ -1,5 +1,7 @@
 """Equal actions, round by round, between the Bayesian algorithms in float64 and their SciPy references."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,26 +14,24 @@ from jaxbandit.algorithms.regret.thompson import thompson
 from jaxbandit.engine.horizon import simulate_cell
 from jaxbandit.environments.bernoulli import bernoulli
 
-pytestmark = pytest.mark.quickly_compiled
-
 NUM_ARMS, ROUNDS = 3, 300
 
 
+@functools.partial(jax.jit, static_argnums=0)
+def run(factory, rewards, key, hyper):
+    algorithm = factory(NUM_ARMS, **hyper)
+
+    def body(state, step):
+        noise, row = step
+        action = algorithm.select(noise, state, None)
+        return algorithm.update(state, None, action, row[action]), action
+
+    noise = jax.vmap(algorithm.noise)(jax.random.split(key, ROUNDS))
+    return jax.lax.scan(body, algorithm.init(key), (noise, rewards))[1], noise
+
+
 def ours(factory, rewards, key, **hyper):
-    @jax.jit
-    def run(rewards, key):
-        algorithm = factory(NUM_ARMS, **hyper)
-
-        def body(state, step):
-            noise, row = step
-            action = algorithm.select(noise, state, None)
-            return algorithm.update(state, None, action, row[action]), action
-
-        noise = jax.vmap(algorithm.noise)(jax.random.split(key, ROUNDS))
-        return jax.lax.scan(body, algorithm.init(key), (noise, rewards))[1], noise
-
-    actions, noise = run(rewards, key)
-    return np.asarray(actions), jax.tree.map(np.asarray, noise)
+    return jax.device_get(run(factory, rewards, key, hyper))
 
 
 def bernoulli_rewards(seed):

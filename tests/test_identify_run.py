@@ -23,8 +23,6 @@ from jaxbandit.experiments.identify import identify, runs_bar
 from jaxbandit.experiments.simulate import sweep
 from jaxbandit.experiments.truth import truth_of, warnings_of
 
-pytestmark = pytest.mark.quickly_compiled
-
 TEXT = """
 name = "stop"
 kind = "identify"

@@ -18,8 +18,6 @@ from jaxbandit.estimators import recursive_least_squares as estimator
 from jaxbandit.experiments import spec
 from jaxbandit.experiments.run import run_experiment
 
-pytestmark = pytest.mark.quickly_compiled
-
 # Hao, Lattimore and Szepesvari (2020), Sections 5.1 with u = 0.1, 5.2 scenario one, and 5.3.
 FIXED = np.array([[[1, 0], [0, 1], [0.9, 0.5]]])
 CHANGING = np.array([[[1, 0, 0], [0, 1, 0], [0.9, 0.5, 0]], [[0, 1, 0], [0, 0, 1], [0, 0.5, 0.9]]])

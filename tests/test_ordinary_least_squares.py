@@ -8,6 +8,8 @@ import pytest
 from jaxbandit import numerics
 from jaxbandit.estimators import ordinary_least_squares as least_squares
 
+pytestmark = pytest.mark.quickly_compiled
+
 
 @pytest.fixture(autouse=True)
 def _x64():

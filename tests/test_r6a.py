@@ -11,6 +11,8 @@ import pytest
 from jaxbandit.environments.click_arms import choose, ridge
 from jaxbandit.environments.r6a import describe_r6a, r6a, read_click_log
 
+pytestmark = pytest.mark.quickly_compiled
+
 ORDER = (2, 3, 4, 5, 6, 1)  # of the features on a line: the constant comes last
 COUNTED = ("read", "kept", "bad_width", "bad_token", "displayed_not_in_pool", "windows_line_ends")
 

@@ -11,7 +11,7 @@ from jaxbandit.solvers.allocation import allocation
 GAP = 1e-7  # what the docstring promises, relative
 ARMS, DIM = 20, 5  # one compiled program for most tests: masked arms and zero axes change nothing
 MANY_ARMS = 60  # beyond the size from which another method takes over
-FEW, MANY = 64, 400  # problems, one program each: fewer are repeated. MANY are solved a part after the other
+FEW, MANY = 64, 400  # problems of ARMS, one program each: fewer are repeated. MANY are solved a part after the other
 
 solve = jax.jit(jax.vmap(lambda x, gaps, level, mask: allocation(x, gaps, level, mask=mask)))
 
@@ -27,7 +27,9 @@ def padded(problems, num_arms):
 def solved(problems, level=2.0, num_arms=ARMS):
     """One Allocation a problem; pulls without the padding."""
     x, gaps, mask = padded(problems, num_arms)
-    size = FEW if len(problems) <= FEW else MANY
+    size = len(problems)
+    if num_arms == ARMS:
+        size = FEW if size <= FEW else MANY
     x, gaps, mask = (np.resize(a, (size, *a.shape[1:])) for a in (x, gaps, mask))
     with jax.enable_x64(True):
         found = jax.tree.map(np.asarray, solve(x, gaps, np.full(size, level), mask))

@@ -142,8 +142,7 @@ def adaptive_full_bandit(
 
     def update_block(state: AdaptiveState, pulls: SetPulls, sums: Array) -> AdaptiveState:
         assert pulls.sets is not None
-        # Stored: XLA would draw the noise again for each arm, and those again for each entry of the estimate.
-        gained = jax.lax.optimization_barrier(matrix_vector(as_float(pulls.sets).T, jax.lax.optimization_barrier(sums)))
+        gained = matrix_vector(as_float(pulls.sets).T, sums)
         return refresh(moved(state, pulls.sets, pulls.counts, gained))  # every block ends in a look
 
     def needs_refresh(state: AdaptiveState) -> Array:
