@@ -39,7 +39,7 @@ def argmax(x: Array) -> Array:
 
 
 def matrix_vector(matrix: Array, vector: Array) -> Array:
-    """matrix @ vector, 8 columns at a time: the same to the bit in every batch.
+    """matrix @ vector, 8 columns at a time: the same to the bit in every batch, compiled as the engine compiles.
 
     A loop, for XLA's CPU compiler computes what stands before a loop once: fused into a sum, which knows no barrier, it
     would compute the vector anew for every row. Neither is a matrix product the same to the bit in every batch.
