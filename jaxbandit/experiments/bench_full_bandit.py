@@ -135,7 +135,7 @@ def _numpy_look(num_arms: int, num_sets: int) -> float:
         estimate = inverse @ response
         order = np.argpartition(-estimate, K)
         best = order[:K]
-        np.sqrt(inverse[best][:, best].sum()) + estimate[best].min() - estimate[order[K:]].max()
+        _ = np.sqrt(inverse[best][:, best].sum()) + estimate[best].min() - estimate[order[K:]].max()
     return (time.perf_counter() - begun) / 100 * 1e6
 
 
