@@ -12,8 +12,8 @@ V_j = 2^j c Lambda, Lambda the mean of chi chi' over all sets of k, each at delt
 delta, so that any j may be used at any t. Then |y' (theta_hat - theta)| = |y' A_t^-1 S_t| <= sigma sqrt(b) ||y|| for
 all y, the norm in A_t^-1 + A_t^-1 V_j A_t^-1, and theta(M*) - theta(M_hat) is at most the largest of
 theta_hat(M) - theta_hat(M_hat) + sigma sqrt(b) ||chi_M - chi_M_hat||, which `lead_bound` bounds. With V_j between a
-quarter and a half of t Lambda, b is about 1.1 to 1.6 n + 2 log(1 / delta), and V_j makes the norm of a static allocation
-1.12 to 1.22 times as long: no log K, and hardly a log t.
+quarter and a half of t Lambda, b is about 1.1 to 1.6 n + 2 log(1 / delta), and V_j makes the norm of a static
+allocation 1.12 to 1.22 times as long: no log K, and hardly a log t.
 """
 
 from typing import Any, Literal, NamedTuple
