@@ -8,6 +8,7 @@ import gc
 import jax
 import pytest
 from jax._src import compiler  # there is no public way to set the options of every program
+from xla_options import QUICKLY
 
 from jaxbandit.engine import compiled
 
@@ -16,8 +17,6 @@ jax.config.update("jax_numpy_dtype_promotion", "strict")
 gc.freeze()
 gc.set_threshold(20_000, 20, 20)  # tracing makes many objects and little garbage: collecting took 7 % of a profile
 
-# About a quarter of the compiler's time: kernels from the older emitters, and no optimisation of their code.
-QUICKLY = {"xla_cpu_use_fusion_emitters": False, "xla_backend_optimization_level": 0}
 _options: dict[str, bool | int] = {}  # of the test that runs
 _get_compile_options = compiler.get_compile_options
 

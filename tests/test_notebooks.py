@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from xla_options import QUICKLY
 
 import jaxbandit
 
@@ -23,7 +24,8 @@ def execute(monkeypatch, tmp_path):
     monkeypatch.delenv("JAXBANDIT_EPILEPSY", raising=False)
     monkeypatch.setenv("PYTHONPATH", str(PACKAGE.parent))  # the package under test, wherever the kernel starts
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
-    monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=1")
+    options = QUICKLY | {"xla_backend_optimization_level": 1}  # a notebook plays more than a test
+    monkeypatch.setenv("XLA_FLAGS", " ".join(f"--{option}={value}".lower() for option, value in options.items()))
 
     def run(notebook):
         client = nbclient.NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(tmp_path)}})
