@@ -66,7 +66,7 @@ def scale(axis: Any, values: Any) -> bool:
     from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
 
     axis.axes.set(**{f"{axis.axis_name}scale": "log"})
-    axis.set_major_locator(LogLocator(subs=(1.0,) if high > 500 * low else (1.0, 2.0, 5.0)))
+    axis.set_major_locator(LogLocator(subs=(1.0,) if high > 200 * low else (1.0, 2.0, 5.0)))
     long = axis.axis_name == "x" and high >= 1e7  # 10,000,000 would run into the next one
     axis.set_major_formatter(EngFormatter() if long else "{x:,.0f}" if low >= 1 else "{x:g}")
     axis.set_minor_formatter(NullFormatter())
