@@ -45,9 +45,10 @@ def lead_bound(family: DecisionClass, estimate: Array, matrix: Array, radius: Ar
       radius: float[] >= 0, traced.
       best: bool[n], traced, a best set of the family for the estimate.
     """
-    own = _centred_diagonal(matrix)
+    centred = _centred(matrix)
+    own = jnp.diagonal(centred)
     root = jnp.sqrt(own)
-    widths = largest_eigenvalue_bound(_centred(matrix) / (root[:, None] * root[None])) * own
+    widths = largest_eigenvalue_bound(centred / (root[:, None] * root[None])) * own
     scales = _scales(family, widths, best, SCALES)
 
     def bound(scale: Array) -> Array:
@@ -64,7 +65,7 @@ def starts(family: DecisionClass, estimate: Array, matrix: Array, radius: Array,
       count: static, >= 2.
       family, estimate, matrix, radius, best: as of lead_bound.
     """
-    own = _centred_diagonal(matrix)
+    own = jnp.diagonal(_centred(matrix))
 
     def start(scale: Array) -> Array:
         scores = coarse(jnp.concatenate([estimate, radius / (2 * scale) * own]))
@@ -83,17 +84,21 @@ def climb(
       family, estimate, matrix, radius, best: as of lead_bound.
     """
 
+    def apart(members: Array) -> tuple[Array, Array, Array]:
+        """y, W y and ||y||."""
+        y = members.astype(estimate.dtype) - best.astype(estimate.dtype)
+        image = matrix_vector(matrix, y)
+        return y, image, jnp.sqrt(jnp.sum(y * image))
+
     def rise(members: Array) -> Rival:
         def step(_: int, members: Array) -> Array:
-            y = members.astype(estimate.dtype) - best.astype(estimate.dtype)
-            product = matrix_vector(matrix, y)
-            slope = estimate + radius / jnp.sqrt(jnp.sum(y * product)) * product
-            higher = family.best(coarse(slope))
+            image, norm = apart(members)[1:]
+            higher = family.best(coarse(estimate + radius / norm * image))
             return jnp.where(jnp.all(higher == best), members, higher)
 
         members = lax.fori_loop(0, steps, step, members)
-        y = members.astype(estimate.dtype) - best.astype(estimate.dtype)
-        return Rival(members, jnp.sum(y * estimate) + radius * jnp.sqrt(jnp.sum(y * matrix_vector(matrix, y))))
+        y, _, norm = apart(members)
+        return Rival(members, jnp.sum(y * estimate) + radius * norm)
 
     found = jax.vmap(rise)(starts)
     first = argmax(coarse(found.lead))
@@ -130,17 +135,10 @@ def _centred(matrix: Array) -> Array:
     return matrix - sums[:, None] - sums[None] + jnp.mean(sums)
 
 
-def _centred_diagonal(matrix: Array) -> Array:
-    sums = jnp.mean(matrix, 1)
-    return jnp.diagonal(matrix) - 2 * sums + jnp.mean(sums)
-
-
 def _scales(family: DecisionClass, widths: Array, best: Array, count: int) -> Array:
     """From the norm of the nearest exchange to that of a set with nothing in common, float[count]."""
     assert family.rank is not None  # sets of one size
-    least = jnp.sqrt(
-        jnp.min(jnp.where(best, widths, jnp.inf)) + jnp.min(jnp.where(best, jnp.inf, widths)),
-    )
+    least = jnp.sqrt(jnp.min(jnp.where(best, widths, jnp.inf)) + jnp.min(jnp.where(best, jnp.inf, widths)))
     most = jnp.sqrt(2 * min(family.rank, family.num_arms - family.rank) * jnp.max(widths))
     powers = np.arange(count) / (count - 1)
     return least * (most / least) ** powers

@@ -3,6 +3,7 @@
 A factory shadows the submodule of the same name here: for what else a module holds, import from its full path.
 """
 
+from jaxbandit.algorithms.exploration.adaptive_full_bandit import adaptive_full_bandit
 from jaxbandit.algorithms.exploration.exhaustive import exhaustive
 from jaxbandit.algorithms.exploration.gifa import gifa
 from jaxbandit.algorithms.exploration.icb import icb
@@ -17,6 +18,7 @@ from jaxbandit.algorithms.exploration.xy_adaptive import xy_adaptive
 from jaxbandit.algorithms.exploration.xy_oracle import xy_oracle
 
 __all__ = [
+    "adaptive_full_bandit",
     "exhaustive",
     "g_static",
     "gifa",
