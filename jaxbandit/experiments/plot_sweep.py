@@ -93,7 +93,8 @@ def plot_sweep(sweep: Sweep, ax: Any = None) -> Any:
         x = np.array([value for value, _ in points])
         means = [mean_of(r) for _, r in points]
         y = np.array([float(mean.value) for mean in means])
-        ax.plot(x, y, color=colour, linestyle=style, linewidth=1.6, marker="o", markersize=4, label=name)
+        mark = {"marker": "o", "markersize": 8 - 4 * (i + 1) / len(sweep.curves)}  # a ring, if a later one covers it
+        ax.plot(x, y, color=colour, linestyle=style, linewidth=1.6, label=name, **mark)
         ax.vlines(x, [mean.low for mean in means], [mean.high for mean in means], color=colour, linewidth=1.4)
         above = np.array([r.censored > 0 for _, r in points])
         ax.plot(x[above], y[above], "^", color="white", markeredgecolor=colour, markersize=8, zorder=4)

@@ -59,15 +59,15 @@ def quiet(ax: Any, title: str, *, along: str = "y") -> None:
 
 def scale(axis: Any, values: Any) -> bool:
     """Make an axis logarithmic where the values are positive and far apart, ticks in plain numbers; return if so."""
-    low, high = float(min(values)), float(max(values))
-    if not (low > 0 and high >= LOG_FROM * low):
-        axis.set_major_formatter("{x:,.0f}" if high >= 10 else "{x:g}")
-        return False
     from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
 
+    low, high = float(min(values)), float(max(values))
+    long = axis.axis_name == "x" and high >= 1e6  # 1,000,000 would run into the next one
+    if not (low > 0 and high >= LOG_FROM * low):
+        axis.set_major_formatter(EngFormatter() if long else "{x:,.0f}" if high >= 10 else "{x:g}")
+        return False
     axis.axes.set(**{f"{axis.axis_name}scale": "log"})
     axis.set_major_locator(LogLocator(subs=(1.0,) if high > 200 * low else (1.0, 2.0, 5.0)))
-    long = axis.axis_name == "x" and high >= 1e7  # 10,000,000 would run into the next one
     axis.set_major_formatter(EngFormatter() if long else "{x:,.0f}" if low >= 1 else "{x:g}")
     axis.set_minor_formatter(NullFormatter())
     return True
