@@ -2,6 +2,7 @@
 
 import functools
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -138,6 +139,15 @@ def marks_of(name):
 @pytest.mark.parametrize("name", [pytest.param(name, marks=marks_of(name)) for name in ALGORITHMS])
 def test_conforms(name):
     check(name, arms_of(name))
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_names_the_kinds_of_rounds_that_it_counts(name):
+    """Results show rounds by kind under the names that the algorithm's module gives them, and not without."""
+    hyper = {p.name: VALUES[p.name][0] for p in ALGORITHMS[name].parameters().values() if p.name in ("features", "theta")}
+    state = jax.eval_shape(factory_of(name)(3, **hyper).init, jax.random.key(0))
+    kinds = getattr(state, "kinds", np.zeros(0))
+    assert len(ALGORITHMS[name].kind_names()) == kinds.size
 
 
 @pytest.mark.slow
