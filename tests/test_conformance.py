@@ -144,8 +144,8 @@ def test_conforms(name):
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_names_the_kinds_of_rounds_that_it_counts(name):
     """Results show rounds by kind under the names that the algorithm's module gives them, and not without."""
-    hyper = {p.name: VALUES[p.name][0] for p in ALGORITHMS[name].parameters().values() if p.name in ("features", "theta")}
-    state = jax.eval_shape(factory_of(name)(3, **hyper).init, jax.random.key(0))
+    arrays = {k: VALUES[k][0] for k in ("features", "theta") if k in ALGORITHMS[name].arguments}
+    state = jax.eval_shape(factory_of(name)(3, **arrays).init, jax.random.key(0))
     kinds = getattr(state, "kinds", np.zeros(0))
     assert len(ALGORITHMS[name].kind_names()) == kinds.size
 
