@@ -9,9 +9,12 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
+from jaxbandit.algorithms.regret.greedy import greedy
 from jaxbandit.base import Algorithm, Environment, never, none
+from jaxbandit.environments.linear_contextual import linear_contextual
 from jaxbandit.experiments.check import PROPERTIES, CheckFailed, check_algorithm
 from jaxbandit.numerics import as_float
 
@@ -386,6 +389,34 @@ def test_environment_gives_the_context():
     check_algorithm(contextual, 3, environment=features)
     with pytest.raises(CheckFailed, match="traceable: select"):
         check_algorithm(contextual, 3)
+
+
+SETS = np.array([[[1.0, 0.0], [0.0, 1.0], [0.8, 0.5]], [[0.5, 0.5], [0.2, -1.0], [0.0, 0.0]]])
+OFFERED = np.array([[True, True, True], [True, True, False]])
+
+
+def two_sets(num_arms):
+    """A world of two action sets, the second one arm shorter."""
+    return linear_contextual(SETS, np.array([0.4, 0.6]), np.array([1.0, 0.2]), mask=OFFERED)
+
+
+def test_several_action_sets_are_counted_apart_and_offer_what_they_hold():
+    good = greedy(SETS, mask=OFFERED)
+    check_algorithm(lambda num_arms: good, 3, environment=two_sets, rounds=20)
+
+    def update(*given):
+        after = good.update(*given)
+        return after._replace(counts=jnp.roll(after.counts, 1))
+
+    merged = good._replace(update=update)
+    with pytest.raises(CheckFailed, match=r"counts: state\.counts is not the true pulls"):
+        check_algorithm(lambda num_arms: merged, 3, environment=two_sets, rounds=20)
+    with pytest.raises(CheckFailed, match=r"range: select takes an arm that its context lacks in [1-9]"):
+        last = good._replace(select=lambda noise, state, context: jnp.int32(2))
+        check_algorithm(lambda num_arms: last, 3, environment=two_sets, rounds=20)
+    far = good._replace(recommend=lambda state: jnp.int32(6))
+    with pytest.raises(CheckFailed, match=r"range: recommend returns 6, must be in \[0, 6\)"):
+        check_algorithm(lambda num_arms: far, 3, environment=two_sets, rounds=20)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 
 from jaxbandit.algorithms.exploration.super_arms import super_arms
 from jaxbandit.base import SetPulls
+from jaxbandit.environments.linear_contextual import linear_contextual
 from jaxbandit.experiments.check import check_algorithm
 from jaxbandit.experiments.registry import ALGORITHMS
 
@@ -148,6 +149,26 @@ def test_names_the_kinds_of_rounds_that_it_counts(name):
     state = jax.eval_shape(factory_of(name)(3, **arrays).init, jax.random.key(0))
     kinds = getattr(state, "kinds", np.zeros(0))
     assert len(ALGORITHMS[name].kind_names()) == kinds.size
+
+
+SETS = np.array([[[1.0, 0.0], [0.0, 1.0], [0.8, 0.5]], [[0.5, 0.6], [0.2, -1.0], [0.0, 0.0]]])
+OFFERED = np.array([[True, True, True], [True, True, False]])
+CONTEXTUAL = [name for name, entry in ALGORITHMS.items() if "mask" in entry.arguments]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CONTEXTUAL)
+def test_conforms_with_contexts(name):
+    """Two action sets, the second one arm shorter."""
+    values = {p.name: VALUES[p.name] for p in ALGORITHMS[name].parameters().values() if p.traced}
+    world = linear_contextual(SETS, np.array([0.4, 0.6]), np.array([1.0, 0.2]), mask=OFFERED)
+    make = functools.partial(ALGORITHMS[name].factory(), mask=OFFERED, **REQUIRED.get(name, {}))
+    check_algorithm(
+        lambda num_arms, **hyper: make(**hyper),
+        3,
+        traced=values | {"features": [SETS, 0.5 * SETS[:, ::-1]]},
+        environment=lambda num_arms: world,
+    )
 
 
 @pytest.mark.slow

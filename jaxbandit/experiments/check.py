@@ -63,7 +63,9 @@ def check_algorithm(
         of arms is wrapped, as `lambda num_arms, **hyper: mine(features[:num_arms], **hyper)`.
       num_arms: numbers of arms to check; the largest is checked most closely.
       traced: at least one value for every traced hyperparameter, as {"epsilon": [0.1, 0.2]}; the first is the base.
-      environment: makes the environment that gives contexts and rewards, for algorithms that need a context.
+      environment: makes the environment that gives contexts and rewards, for algorithms that need a context. With
+        several action sets, contexts int32[], counts and recommendations number arm a of set m as num_arms m + a, and
+        an action that a set lacks has the regret NaN.
       rounds: length of the plays, more than twice the largest number of arms.
 
     Returns:

@@ -31,6 +31,12 @@ class Case(NamedTuple):
         """Default float of the current scope."""
         return np.dtype(jnp.result_type(float))
 
+    def num_counts(self, state: PyTree) -> int:
+        """Counts that a state keeps, or would: num_arms, or as many for each of several contexts."""
+        size = np.size(getattr(state, "counts", ()))
+        several = self.environment is not None and size > 0 and size % self.num_arms == 0
+        return size if several else self.num_arms
+
     def line(self, prop: str, message: str) -> str:
         """The one line of a failure."""
         return f"{self.name} (num_arms = {self.num_arms}, {self.dtype}): {prop}: {message}"

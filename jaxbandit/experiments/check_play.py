@@ -29,6 +29,7 @@ class _Play(NamedTuple):
 
     actions: Array  # int32[rounds]
     outside: Array  # int32[], actions out of range
+    absent: Array  # int32[], actions whose regret is NaN: the context does not offer them
     nan_state: Array  # int32[], rounds with a NaN in the state
     nan_index: Array  # int32[], rounds after the first num_arms with a NaN at an argmax of select
     miscounted: Array  # int32[], rounds where state.counts is not the true pulls
@@ -98,33 +99,36 @@ def _play(case: Case, hyper: dict[str, Any], words: Array, rewards: Array) -> _P
     world_keys, own_keys = keys[0], keys[1]
     world = case.environment(case.num_arms) if case.environment else None
     world_state = world.init(world_keys[0]) if world else None
+    begun = algorithm.init(own_keys[0])
+    unpulled = jnp.zeros(case.num_counts(begun), jnp.int32)
 
     def body(carry: PyTree, step: PyTree) -> tuple[PyTree, PyTree]:
         before, pulls = carry
         t, own, worldly = step
         state = settled(algorithm, before)
         unrefreshed, live = waits(algorithm, state), ~algorithm.stop(state)
-        context = world.observe(world_state, worldly) if world else None
+        context: Any = world.observe(world_state, worldly) if world else None
         action, nan_index = select(own, state, context)
         safe = jnp.clip(action, 0, case.num_arms - 1)
         reward = world.reward(world_state, context, safe, worldly) if world else rewards[t, safe]
+        absent = jnp.isnan(world.regret(world_state, context, safe)) if world else jnp.zeros((), bool)
         after = algorithm.update(state, context, safe, as_float(reward))
-        pulled = pulls + (jnp.arange(case.num_arms, dtype=jnp.int32) == safe).astype(jnp.int32)
+        place = safe if len(pulls) == case.num_arms else case.num_arms * context + safe
+        pulled = pulls + (jnp.arange(len(pulls), dtype=jnp.int32) == place).astype(jnp.int32)
         miscounted = jnp.any(getattr(after, "counts", pulled) != pulled)
-        seen = [action != safe, _has_nan(after), nan_index & (t >= case.num_arms), miscounted, unrefreshed]
+        seen = [action != safe, absent, _has_nan(after), nan_index & (t >= case.num_arms), miscounted, unrefreshed]
         # As in the engine: what would come after its stop does not count.
         kept = jax.tree.map(lambda new, old: jnp.where(live, new, old), (after, pulled), (state, pulls))
         return kept, (jnp.where(live, action, -1), jnp.stack(seen) & live, live)
 
-    start = algorithm.init(own_keys[0]), jnp.zeros(case.num_arms, jnp.int32)
     own = jax.vmap(algorithm.noise)(own_keys[1:])
     worldly = jax.vmap(world.noise)(world_keys[1:]) if world else None
     steps = jnp.arange(case.rounds, dtype=jnp.int32), own, worldly
-    (state, _), (actions, seen, lives) = jax.lax.scan(body, start, steps)
-    outside, nan_state, nan_index, miscounted, unrefreshed = jnp.sum(seen.astype(jnp.int32), axis=0, dtype=jnp.int32)
-    recommendation, stop = algorithm.recommend(state), algorithm.stop(state)
-    counted = outside, nan_state, nan_index, miscounted, unrefreshed
-    return _Play(actions, *counted, ~lives[0], state, recommendation, stop)
+    (state, _), (actions, seen, lives) = jax.lax.scan(body, (begun, unpulled), steps)
+    rounds = jnp.sum(seen.astype(jnp.int32), axis=0, dtype=jnp.int32)
+    outside, absent, nan_state, nan_index, miscounted, unrefreshed = rounds
+    counted = outside, absent, nan_state, nan_index, miscounted, unrefreshed
+    return _Play(actions, *counted, ~lives[0], state, algorithm.recommend(state), algorithm.stop(state))
 
 
 def check_plays(case: Case, *, alone: bool) -> None:
@@ -169,6 +173,8 @@ def _check_run(case: Case, run: _Play, where: str) -> None:
     n = case.rounds
     if run.outside:
         case.fail("range", f"select leaves [0, {case.num_arms}) in {run.outside} of {n} rounds ({where})")
+    if run.absent:
+        case.fail("range", f"select takes an arm that its context lacks in {run.absent} of {n} rounds ({where})")
     if run.nan_state:
         case.fail("finite", f"NaN in the state in {run.nan_state} of {n} rounds ({where}); guard divisions and logs")
     if run.nan_index:
@@ -185,8 +191,9 @@ def _check_run(case: Case, run: _Play, where: str) -> None:
     for leaf in jax.tree.leaves(run.recommendation):
         if not np.all(np.isfinite(leaf)):
             case.fail("finite", f"recommend returns {leaf} ({where})")
-        if np.issubdtype(leaf.dtype, np.integer) and not np.all((leaf >= 0) & (leaf < case.num_arms)):
-            case.fail("range", f"recommend returns {leaf}, must be in [0, {case.num_arms}) ({where})")
+        end = case.num_counts(run.state)
+        if np.issubdtype(leaf.dtype, np.integer) and not np.all((leaf >= 0) & (leaf < end)):
+            case.fail("range", f"recommend returns {leaf}, must be in [0, {end}) ({where})")
         if leaf.ndim == 1 and len(set(leaf.tolist())) < len(leaf):
             case.fail("range", f"recommend returns {leaf}, must name each arm at most once ({where})")
 

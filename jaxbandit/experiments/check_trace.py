@@ -50,7 +50,7 @@ def _one_round(case: Case, algorithm: Algorithm, key: Key) -> _Round:
     with explained(case, "init"):
         state = algorithm.init(key)
     counts = getattr(state, "counts", None)
-    if counts is not None and (counts.shape, counts.dtype) != ((case.num_arms,), np.int32):
+    if counts is not None and (counts.shape, counts.dtype) != ((case.num_counts(state),), np.int32):
         case.fail(
             "types",
             f"state.counts is {describe(counts)}, must be int32[{case.num_arms}] or have another name",
@@ -98,7 +98,7 @@ def _optional(case: Case, algorithm: Algorithm, state: PyTree) -> Array | None:
         return None
     with explained(case, "block"):
         pulls = jnp.asarray(algorithm.block(state))
-    if (pulls.shape, pulls.dtype) != ((case.num_arms,), np.int32):
+    if (pulls.shape, pulls.dtype) != ((case.num_counts(state),), np.int32):
         case.fail("types", f"block returns {describe(pulls)}, must be int32[{case.num_arms}], pulls of each arm")
     with explained(case, "update_block"):
         after = algorithm.update_block(state, pulls, jnp.zeros(case.num_arms, case.dtype))
