@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from reference.peeling import peel
 
+from jaxbandit.solvers import densest
 from jaxbandit.solvers.densest import peeling, quadratic
 from jaxbandit.solvers.design import g_design
 from jaxbandit.solvers.quadratic_bound import alpha, peeling_ratio, theorem_ratio, upper_bound
@@ -107,8 +108,10 @@ def test_shifts_and_scales_do_not_change_the_answer():
     assert all(np.array_equal(other, left[0]) for other in left)
 
 
-def test_problems_that_share_a_matrix_are_problems_of_their_own():
-    """Runs over anchors, more than one chunk of either: diagonals of their own on one matrix a run."""
+@pytest.mark.parametrize("form", ["_in_chunks", "_at_once"])  # of a CPU, and of everything else
+def test_problems_that_share_a_matrix_are_problems_of_their_own(form, monkeypatch):
+    """Runs over anchors, more than one chunk of either: own diagonals on one matrix a run, or on one for all."""
+    monkeypatch.setattr(densest, "_in_chunks", getattr(densest, form))
     rng = np.random.default_rng(1)
     weights = rng.integers(-3, 4, (3, 40, 40)).astype(float)
     weights += weights.swapaxes(1, 2)
@@ -120,9 +123,13 @@ def test_problems_that_share_a_matrix_are_problems_of_their_own():
     anchors = jax.vmap(one, (None, 0))
     with jax.enable_x64(True):
         left = np.asarray(jax.jit(jax.vmap(anchors))(weights, diagonals))
-    for w, own, members in zip(weights, diagonals, left, strict=True):
-        for diagonal, found in zip(own, members, strict=True):
-            assert np.array_equal(found, indicator(peel((w + np.diag(diagonal)).tolist(), 7), 40))
+        first = np.asarray(jax.jit(jax.vmap(anchors, (None, 0)))(weights[0], diagonals))
+        alone = np.asarray(jax.jit(jax.vmap(lambda w: peeling(w, 7)))(weights))
+    for run in range(3):
+        assert np.array_equal(alone[run], indicator(peel(weights[run].tolist(), 7), 40))
+        for diagonal, own, common in zip(diagonals[run], left[run], first[run], strict=True):
+            assert np.array_equal(own, indicator(peel((weights[run] + np.diag(diagonal)).tolist(), 7), 40))
+            assert np.array_equal(common, indicator(peel((weights[0] + np.diag(diagonal)).tolist(), 7), 40))
 
 
 def test_theorem_1_and_the_ratio_of_peeling_hold(solved):

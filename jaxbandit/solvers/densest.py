@@ -8,9 +8,9 @@ Degrees. With S what is left and m its size, a vertex of S has the degree o_i + 
 its sum of w_ij over the others of S. The last term is common to all, so that one vector tells the least, and removing v
 takes w_iv + w_ii off its entry i: the edge weights are never stored.
 
-Batches. Under vmap the problems become lanes of one loop, the vectors of degrees side by side, and each step fetches
-one row of a matrix a lane; lanes may share a matrix. On a CPU a few lanes at a time: XLA splits larger operations over
-threads, in every step, which costs more than the step (measured: 4 times at n = 111).
+Batches. Under vmap the problems become lanes of one loop, each step fetches one row of a matrix a lane, and lanes may
+share a matrix. On a CPU a few lanes at a time, each with a copy of its matrix that stays in the cache from the sums to
+the last row: XLA splits larger operations over threads, at every turn, which costs more than the operation.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,9 @@ from jaxbandit import checks
 from jaxbandit.numerics import argmax
 from jaxbandit.types import Array
 
-_CHUNK = 500  # degrees in one step
+_LANES = 8  # side by side on a CPU,
+_DEGREES = 500  # and no more than this many degrees
+_VECTOR = 16  # entries at which halving ends
 
 
 def quadratic(weights: Array, members: Array, *, diagonal: Array | None = None) -> Array:
@@ -63,85 +65,94 @@ def peeling(weights: Array, k: int, *, diagonal: Array | None = None, polish: in
     checks.integer("peeling", "k", k, 1, size)
     checks.integer("peeling", "polish", polish, 0)
     own = jnp.diagonal(weights) if diagonal is None else jnp.diagonal(weights) + diagonal
-    others = jnp.sum(weights, 0) - jnp.diagonal(weights)  # along the columns, the same by symmetry: XLA vectorises that
-    degrees = others + (size - 2) * own
-    left = _over(size - k)(weights[None], own[None, None], degrees[None, None])[0, 0]
+    left = _over(size - k)(weights[None], own[None, None])[0, 0]
     return exchange(weights, own, left, polish)
 
 
 def _over(removals: int):
-    """What is left, bool[G, m, n], of weights[G, n, n], own[G, m, n], degrees[G, m, n]: m problems on each matrix."""
+    """What is left, bool[G, m, n], of weights[G, n, n] and own[G, m, n]: m problems on each matrix."""
 
     @custom_vmap
-    def remove(*lanes: Array) -> Array:
+    def remove(weights: Array, own: Array) -> Array:
         return lax.platform_dependent(
-            *lanes, cpu=partial(_in_chunks, removals=removals), default=partial(_remove, removals=removals)
+            weights, own, cpu=partial(_in_chunks, removals=removals), default=partial(_at_once, removals=removals)
         )
 
     @remove.def_vmap
-    def _(size: int, batched: list[bool], weights: Array, *lanes: Array) -> tuple[Array, bool]:
-        count, problems, vertices = lanes[0].shape[-3:]
-        lanes = tuple(
-            x if flag else jnp.broadcast_to(x[None], (size, *x.shape))
-            for x, flag in zip(lanes, batched[1:], strict=True)
-        )
+    def _(size: int, batched: list[bool], weights: Array, own: Array) -> tuple[Array, bool]:
+        count, problems, vertices = own.shape[-3:]
+        own = own if batched[1] else jnp.broadcast_to(own[None], (size, *own.shape))
         if batched[0]:
-            flat = [x.reshape(-1, *x.shape[2:]) for x in (weights, *lanes)]
+            flat = [x.reshape(-1, *x.shape[2:]) for x in (weights, own)]
             return _over(removals)(*flat).reshape(size, count, problems, vertices), True
-        beside = [jnp.moveaxis(x, 0, 1).reshape(count, -1, vertices) for x in lanes]
-        left = _over(removals)(weights, *beside).reshape(count, size, problems, vertices)
+        beside = jnp.moveaxis(own, 0, 1).reshape(count, -1, vertices)
+        left = _over(removals)(weights, beside).reshape(count, size, problems, vertices)
         return jnp.moveaxis(left, 1, 0), True
 
     return remove
 
 
-def _in_chunks(weights: Array, own: Array, degrees: Array, *, removals: int) -> Array:
-    """`_remove`, a few problems after the other."""
-    problems, size = own.shape[1:]
-    width = max(1, _CHUNK // size)
-    if problems == 1:
-        return _chunks(partial(_remove, removals=removals), width, weights, own, degrees)
-
-    def on_one(weights: Array, own: Array, degrees: Array) -> Array:
-        def solve(own: Array, degrees: Array) -> Array:
-            return _remove(weights, own[None], degrees[None], removals=removals)[0]
-
-        return _chunks(solve, width, own[0], degrees[0])[None]
-
-    return _chunks(on_one, 1, weights, own, degrees)
-
-
-def _chunks(solve: Callable[..., Array], width: int, *arrays: Array) -> Array:
-    """Solve(*arrays), `width` entries of the first axis at a time; the last chunk may overlap the one before."""
-    count = arrays[0].shape[0]
-    if count <= width:
-        return solve(*arrays)
-    starts = np.minimum(np.arange(0, count, width), count - width).astype(np.int32)
-
-    def one(start: Array) -> Array:
-        return solve(*(lax.dynamic_slice_in_dim(x, start, width) for x in arrays))
-
-    found = lax.map(one, starts)
-    whole = found[:-1].reshape(-1, *found.shape[2:])
-    return jnp.concatenate([whole, found[-1, width * len(starts) - count :]])
-
-
-def _remove(weights: Array, own: Array, degrees: Array, *, removals: int) -> Array:
-    """`removals` vertices less, all problems side by side."""
+def _at_once(weights: Array, own: Array, *, removals: int) -> Array:
+    """All problems side by side."""
     count, problems, size = own.shape
     rows = weights.reshape(-1, size)
     first = jnp.repeat(jnp.arange(count, dtype=jnp.int32) * size, problems)  # row of the matrix of each problem
-    own, degrees = own.reshape(-1, size).T, degrees.reshape(-1, size).T
-    vertices = jnp.arange(size, dtype=jnp.int32)[:, None]
+    sums = jnp.repeat(_sums(weights), problems, axis=0)
+    left = _remove(lambda v: rows.at[first + v].get(mode="promise_in_bounds"), sums, own.reshape(-1, size), removals)
+    return left.reshape(own.shape)
+
+
+def _in_chunks(weights: Array, own: Array, *, removals: int) -> Array:
+    """A few problems after the other."""
+    problems, size = own.shape[1:]
+    flat = own.reshape(-1, size)
+    width = min(len(flat), _LANES, max(1, _DEGREES // size))
+    shared = _sums(weights) if problems > 1 else None
+
+    def solve(start: Array) -> Array:
+        places = [(start + lane) // problems for lane in range(width)]
+        matrices = lax.optimization_barrier([_at(weights, place) for place in places])  # copied once, not by each use
+        sums = [_sums(matrix) for matrix in matrices] if shared is None else [_at(shared, place) for place in places]
+
+        def rows(v: Array) -> Array:
+            return jnp.stack([_at(matrix, v[lane]) for lane, matrix in enumerate(matrices)])
+
+        return _remove(rows, jnp.stack(sums), lax.dynamic_slice_in_dim(flat, start, width), removals)
+
+    # The last chunk may overlap the one before.
+    starts = np.minimum(np.arange(0, len(flat), width), len(flat) - width).astype(np.int32)
+    found = lax.map(solve, starts)
+    left = jnp.concatenate([found[:-1].reshape(-1, size), found[-1, width * len(starts) - len(flat) :]])
+    return left.reshape(own.shape)
+
+
+def _at(array: Array, index: Array) -> Array:
+    return lax.dynamic_index_in_dim(array, index, 0, keepdims=False)
+
+
+def _sums(weights: Array) -> Array:
+    """Each vertex's sum of weights to the others, float[..., n]; along columns, by symmetry: XLA vectorises that."""
+    return jnp.sum(weights, -2) - jnp.diagonal(weights, axis1=-2, axis2=-1)
+
+
+def _least(values: Array) -> Array:
+    """Minimum along the last axis, half against half, overlapping where odd: no row's reduction is vectorised."""
+    while (size := values.shape[-1]) > _VECTOR:
+        half = (size + 1) // 2
+        values = jnp.minimum(values[..., :half], values[..., -half:])
+    return jnp.min(values, -1)
+
+
+def _remove(rows: Callable[[Array], Array], sums: Array, own: Array, removals: int) -> Array:
+    """What `removals` removals leave, bool[B, n], of sums and own, float[B, n]; rows(v) are rows v of the matrices."""
+    size = own.shape[1]
+    vertices = jnp.arange(size, dtype=jnp.int32)[None]
 
     def step(_: int, degrees: Array) -> Array:
-        least = jnp.min(degrees, 0, keepdims=True)
-        v = jnp.min(jnp.where(degrees == least, vertices, size - 1), 0)  # two plain reductions: argmin is slow
-        row = lax.optimization_barrier(rows.at[first + v].get(mode="promise_in_bounds"))
-        return jnp.where(vertices == v[None], jnp.inf, degrees - own - row.T)
+        v = _least(jnp.where(degrees == _least(degrees)[:, None], vertices, size - 1))  # plain minima: argmin is slow
+        return jnp.where(vertices == v[:, None], jnp.inf, degrees - own - rows(v))
 
-    left = lax.fori_loop(0, removals, step, degrees) < jnp.inf
-    return left.T.reshape(count, problems, size)
+    return lax.fori_loop(0, removals, step, sums + (size - 2) * own) < jnp.inf
 
 
 def exchange(weights: Array, own: Array, members: Array, steps: int) -> Array:
