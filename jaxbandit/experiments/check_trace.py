@@ -98,7 +98,7 @@ def _optional(case: Case, algorithm: Algorithm, state: PyTree) -> Array | None:
         return None
     with explained(case, "block"):
         pulls = jnp.asarray(algorithm.block(state))
-    if (pulls.shape, pulls.dtype) != ((case.num_counts(state),), np.int32):
+    if (pulls.shape, pulls.dtype) != ((case.num_arms,), np.int32):
         case.fail("types", f"block returns {describe(pulls)}, must be int32[{case.num_arms}], pulls of each arm")
     with explained(case, "update_block"):
         after = algorithm.update_block(state, pulls, jnp.zeros(case.num_arms, case.dtype))
