@@ -12,13 +12,13 @@ def regret_table(instance: str, cells: Sequence[Mapping[str, Any]]) -> str:
     rows = []
     for cell in sorted(cells, key=lambda c: -c["regret"]["mean"][-1]):
         regret, given = cell["regret"], cell.get("published")
-        interval = f"[{regret['low'][-1]:.2f}, {regret['high'][-1]:.2f}]" if "low" in regret else ""
+        interval = f"[{regret['low'][-1]:,.2f}, {regret['high'][-1]:,.2f}]" if "low" in regret else ""
         beside = f"{given['value']:g} [{given['low']:.1f}, {given['high']:.1f}]" if given else ""
-        rows.append((cell["algorithm"], f"{regret['mean'][-1]:.2f}", interval, beside, cell.get("verdict", "")))
+        rows.append((cell["algorithm"], f"{regret['mean'][-1]:,.2f}", interval, beside, cell.get("verdict", "")))
     first = cells[0]
     title = f"{instance}: regret after {first['regret']['at'][-1]:,} rounds, {first['runs']:,} runs"
     bound = first["regret"].get("lower_bound")
-    foot = f"\nlower bound, log(t) times the constant: {bound[-1]:.2f}" if bound else ""
+    foot = f"\nlower bound, log(t) times the constant: {bound[-1]:,.2f}" if bound else ""
     shown = [row[: 5 if any(r[3] for r in rows) else 3] for row in [head, *rows]]
     return f"{title}\n{align(shown, right=(1, 2, 3))}{foot}"
 

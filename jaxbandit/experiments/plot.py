@@ -68,7 +68,7 @@ def plot(
         if bound[-1] <= 1.5 * top:  # farther up it would flatten the curves: let it leave the picture
             ax.set_ylim(top=max(ax.get_ylim()[1], 1.05 * bound[-1]))
         if log or bound[-1] <= 1.5 * top:  # where regret is logarithmic its start may be in the picture
-            ends.append((float(bound[-1]), f"{_LONG[name]}  {bound[-1]:.1f}", line))
+            ends.append((float(bound[-1]), f"{_LONG[name]}  {bound[-1]:,.1f}", line))
     _name_ends(ax, ends)
     return ax
 
@@ -138,7 +138,7 @@ def _log_regret(ax: Any, results: Sequence["RegretResult"]) -> None:
     shown = np.concatenate([r.arrays["mean"][(rounds >= first) & (rounds <= 10 * first)] for r in results])
     shown = shown[shown > 0]
     ax.set_yscale("log")
-    ax.yaxis.set_major_formatter("{x:,g}")
+    ax.yaxis.set_major_formatter("{x:,.15g}")
     last = max(float(r.arrays["mean"][-1]) for r in results)
     ax.set_ylim(0.8 * shown.min() if len(shown) else None, 1.6 * last)
 
@@ -198,7 +198,7 @@ def spread(values: Sequence[float], height: float, low: float, high: float) -> l
 def _value(result: "RegretResult", bands: Bands) -> str:
     mean = float(result.arrays["mean"][-1])
     if result.runs < 2:
-        return f"{mean:.1f}"
+        return f"{mean:,.1f}"
     interval = result.interval()
     half = float(interval.se[-1] if bands == "standard error" else interval.high[-1] - mean)
-    return f"{mean:.1f} ± {half:.1f}" if half >= 0.05 else f"{mean:.1f}"
+    return f"{mean:,.1f} ± {half:,.1f}" if half >= 0.05 else f"{mean:,.1f}"

@@ -50,9 +50,9 @@ def _regret(results: Sequence[Any]) -> str:
         rows.append(
             (
                 *name,
-                f"{mean:.2f}",
-                f"[{interval.low[-1]:.2f}, {interval.high[-1]:.2f}]" if interval else "(one run)",
-                "" if bound is None else f"{bound[-1]:.2f}",
+                f"{mean:,.2f}",
+                f"[{interval.low[-1]:,.2f}, {interval.high[-1]:,.2f}]" if interval else "(one run)",
+                "" if bound is None else f"{bound[-1]:,.2f}",
                 f"{sum(result.seconds.values()):.1f}",
             )
         )
