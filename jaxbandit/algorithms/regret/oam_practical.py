@@ -43,9 +43,9 @@ def oam_practical(
     O(log n / D) times (d log n)^(-c d / 2), o(log n) for c > 0 only. So asymptotic optimality is argued, not proved.
 
     Measured on the paper's instances, 1,000 runs of a seed on which nothing was chosen (benchmarks/RESULTS.md): mean
-    regret below LinUCB's on all, at n = 10^4 and 10^6, by a factor of up to 5.6, and below OAM's but on Section 5.3 and,
-    at 10^6, with 100 arms; above heuristic Thompson sampling's on most, by up to 18 % at 10^4 and 60 % at 10^6, with the
-    lower 99 % quantile on eight of nine at n = 10^4 but on three of nine at 10^6.
+    regret below LinUCB's on all, at n = 10^4 and 10^6, by a factor of up to 5.6, and below OAM's but on Section 5.3
+    and, at 10^6, with 100 arms; above heuristic Thompson sampling's on most, by up to 18 % at 10^4 and 60 % at 10^6,
+    with the lower 99 % quantile on eight of nine at n = 10^4 but on three of nine at 10^6.
 
     Args:
       features: float[num_contexts, num_arms, dim], or float[num_arms, dim] for one set; finite, spanning all
