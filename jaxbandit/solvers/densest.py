@@ -22,7 +22,7 @@ from jax import lax
 from jax.custom_batching import custom_vmap
 
 from jaxbandit import checks
-from jaxbandit.numerics import argmax
+from jaxbandit.numerics import argmax, slice_at
 from jaxbandit.types import Array
 
 _LANES = 8  # side by side on a CPU,
@@ -111,11 +111,12 @@ def _in_chunks(weights: Array, own: Array, *, removals: int) -> Array:
 
     def solve(start: Array) -> Array:
         places = [(start + lane) // problems for lane in range(width)]
-        matrices = lax.optimization_barrier([_at(weights, place) for place in places])  # copied once, not by each use
-        sums = [_sums(matrix) for matrix in matrices] if shared is None else [_at(shared, place) for place in places]
+        # Copied once, not by each use.
+        matrices = lax.optimization_barrier([slice_at(weights, place, 0) for place in places])
+        sums = [_sums(m) for m in matrices] if shared is None else [slice_at(shared, place, 0) for place in places]
 
         def rows(v: Array) -> Array:
-            return jnp.stack([_at(matrix, v[lane]) for lane, matrix in enumerate(matrices)])
+            return jnp.stack([slice_at(matrix, v[lane], 0) for lane, matrix in enumerate(matrices)])
 
         return _remove(rows, jnp.stack(sums), lax.dynamic_slice_in_dim(flat, start, width), removals)
 
@@ -124,10 +125,6 @@ def _in_chunks(weights: Array, own: Array, *, removals: int) -> Array:
     found = lax.map(solve, starts)
     left = jnp.concatenate([found[:-1].reshape(-1, size), found[-1, width * len(starts) - len(flat) :]])
     return left.reshape(own.shape)
-
-
-def _at(array: Array, index: Array) -> Array:
-    return lax.dynamic_index_in_dim(array, index, 0, keepdims=False)
 
 
 def _sums(weights: Array) -> Array:
