@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from jaxbandit.experiments.result import Result, load
     from jaxbandit.experiments.simulate import simulate, sweep
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 __all__ = [
     "Algorithm",
