@@ -101,6 +101,18 @@ def test_errors_are_shortfalls_beyond_epsilon_up_to_rounding():
     assert single.errors().tolist() == [False, True]
 
 
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("known", [True, False])
+def test_errors_do_not_depend_on_the_unit_of_rewards(unit, known):
+    truth = {"means": [0.9 * unit, 0.8 * unit]} if known else {}
+    told = {"epsilon": 0.1 * unit, "delta": 0.05}
+    short = [0.9 * unit - 0.8 * unit, (0.1 + 1e-12) * unit, 0.0]
+    assert stopping([5, 5, 5], shortfall=short, truth=truth, params=told).errors().tolist() == [False, True, False]
+    told = {"epsilon": 0.0, "delta": 0.05}
+    tiny = stopping([5, 5], shortfall=[1e-9 * unit, 0.0], truth=truth, params=told)
+    assert tiny.errors().tolist() == [True, False]
+
+
 def test_lower_bound_is_for_one_best_arm_without_tolerance():
     truth = {"means": [1.0, 0.5], "characteristic_time": 8.0}
     exact = {"delta": 0.05, "epsilon": 0.0}

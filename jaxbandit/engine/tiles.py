@@ -131,7 +131,7 @@ class Job:
         report = {k: np.asarray(v)[..., :valid] for k, v in self.code.finish(self.arguments, carry).items()}
         bad = report.pop("nonfinite")
         with self._lock:
-            self.moments.add(regret)
+            self.moments.add(regret, ~bad)
             self.outcome[first : first + valid][bad] = Outcome.NONFINITE
             for name in report.keys() & set(REPORTED):
                 self._totals[name] = self._totals.get(name, 0) + report[name].sum(1, dtype=np.int64)

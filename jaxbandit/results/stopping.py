@@ -18,7 +18,7 @@ from jaxbandit.results.base import Result
 from jaxbandit.stats import intervals
 
 QUANTILES = {"q05": 0.05, "q25": 0.25, "q50": 0.5, "q75": 0.75, "q95": 0.95}
-ROUNDING = 100  # units of the last place, of the largest mean: a shortfall below is a tie of true values
+ROUNDING = 100  # units of the last place, of the largest of epsilon and the means: a shortfall below is a tie
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -88,7 +88,7 @@ class StoppingResult(Result):
         """
         if "shortfall" not in self.arrays:
             return None
-        scale = max([1.0, *(abs(mean) for mean in self.truth.get("means", []))])
+        scale = max([self.guarantee["epsilon"], *(abs(mean) for mean in self.truth.get("means", []))])
         slack = ROUNDING * float(np.finfo(self.precision).eps) * scale
         short = self.arrays["shortfall"][self.ended(Outcome.STOPPED)].astype(np.float64)
         return short > self.guarantee["epsilon"] + slack
