@@ -85,7 +85,9 @@ class StoppingRun(SingleRun):
             return jnp.where(played, new, old) if frozen else new
 
         kept = jax.tree.map(next_value, state, after, self.state_varies, self.frozen)
-        world = jax.tree.map(lambda old, new, varies: next_value(old, new, varies, True), world, moved, self.world_varies)
+        world = jax.tree.map(
+            lambda old, new, varies: next_value(old, new, varies, True), world, moved, self.world_varies
+        )
         tally = jax.tree.map(lambda old, new: jnp.where(played, new, old), tally, counted)
         return world, kept, tally, status, jnp.where(played, pulls + count, pulls), played
 
