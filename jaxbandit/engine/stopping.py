@@ -66,7 +66,7 @@ class StoppingRun(SingleRun):
         pulls: Array,
         limit: Array,
     ) -> tuple[PyTree, PyTree, Tally, Array, Array, Array]:
-        """World, state, tally, status and pulls after a look and, if the run goes on, a step; and whether it took one."""
+        """What a run is after a look and, if it goes on, a step; and whether it took one, bool[]."""
         algorithm = self.make(arguments)[0]
         live = status == LIVE
         if algorithm.replan is not None:
@@ -85,9 +85,8 @@ class StoppingRun(SingleRun):
             return jnp.where(played, new, old) if frozen else new
 
         kept = jax.tree.map(next_value, state, after, self.state_varies, self.frozen)
-        world = jax.tree.map(
-            lambda old, new, varies: next_value(old, new, varies, True), world, moved, self.world_varies
-        )
+        if self.moves:
+            world = jax.tree.map(lambda old, new: jnp.where(played, new, old), world, moved)
         tally = jax.tree.map(lambda old, new: jnp.where(played, new, old), tally, counted)
         return world, kept, tally, status, jnp.where(played, pulls + count, pulls), played
 
