@@ -68,7 +68,7 @@ def check_rewards(algorithm: Algorithm, environment: Environment) -> None:
         one, other = algorithm.name or "the algorithm", environment.name or "the environment"
         raise ValueError(
             f"{one} is made for rewards {described(algorithm.rewards)}, {other} gives rewards "
-            f"{described(environment.rewards)}: {reason}; any_rewards = true plays it without the algorithm's guarantees"
+            f"{described(environment.rewards)}: {reason}; any_rewards = true plays it without its guarantees"
         )
 
 

@@ -79,14 +79,13 @@ class StoppingRun(SingleRun):
         played = live & ~stopped & ~over
         status = jnp.where(stopped, int(Outcome.STOPPED), jnp.where(live & over, int(Outcome.MAX_ROUNDS), status))
 
-        def next_value(old: Array, new: Array, varies: bool, frozen: bool) -> Array:
+        def next_value(old: Array, new: Array, varies: bool, frozen: bool = True) -> Array:
             if not varies:
                 return old
             return jnp.where(played, new, old) if frozen else new
 
         kept = jax.tree.map(next_value, state, after, self.state_varies, self.frozen)
-        if self.moves:
-            world = jax.tree.map(lambda old, new: jnp.where(played, new, old), world, moved)
+        world = jax.tree.map(next_value, world, moved, self.world_varies)
         tally = jax.tree.map(lambda old, new: jnp.where(played, new, old), tally, counted)
         return world, kept, tally, status, jnp.where(played, pulls + count, pulls), played
 
