@@ -19,8 +19,8 @@ import numpy as np
 from jaxbandit.engine.compiled import cores
 from jaxbandit.engine.horizon import simulate_cell
 from jaxbandit.experiments import bench_allocation, bench_full_bandit, bench_linear, bench_stopping
-from jaxbandit.experiments.registry import ALGORITHMS, ENVIRONMENTS
 from jaxbandit.experiments.yardstick import Yardstick, numpy_seconds
+from jaxbandit.specs.registry import ALGORITHMS, ENVIRONMENTS
 
 REPEATS = 5
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
