@@ -19,9 +19,9 @@ import numpy as np
 
 from jaxbandit.engine.compiled import compile, cores
 from jaxbandit.engine.identify import identify_cell
-from jaxbandit.experiments.registry import ALGORITHMS, ENVIRONMENTS
 from jaxbandit.solvers.densest import peeling
 from jaxbandit.solvers.quadratic_bound import upper_bound
+from jaxbandit.specs.registry import ALGORITHMS, ENVIRONMENTS
 from jaxbandit.types import Array
 
 REPEATS = 5

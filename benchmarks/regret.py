@@ -13,7 +13,7 @@ import numpy as np
 from benchmarks.yardstick import Yardstick, numpy_seconds
 from jaxbandit.engine.compiled import cores
 from jaxbandit.engine.horizon import simulate_cell
-from jaxbandit.experiments.registry import ALGORITHMS, ENVIRONMENTS
+from jaxbandit.specs.registry import ALGORITHMS, ENVIRONMENTS
 
 REPEATS = 5
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {

@@ -18,7 +18,7 @@ from jax import lax
 from jaxbandit.engine import keys
 from jaxbandit.engine.identify import identify_cell
 from jaxbandit.engine.stopping import LIVE, StoppingRun
-from jaxbandit.experiments.registry import ALGORITHMS, ENVIRONMENTS
+from jaxbandit.specs.registry import ALGORITHMS, ENVIRONMENTS
 from jaxbandit.types import Array, PyTree
 
 REPEATS = 3

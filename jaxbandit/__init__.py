@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from jaxbandit.algorithms.regret.ucboost import ucboost, ucboost_eps, ucboost_lb
     from jaxbandit.algorithms.regret.uniform import uniform
     from jaxbandit.base import Algorithm, Environment, Outcome, SetPulls, never, no_context, none
+    from jaxbandit.conformance.check_algorithm import check_algorithm
     from jaxbandit.environments.bernoulli import bernoulli
     from jaxbandit.environments.beta import beta
     from jaxbandit.environments.crowd import crowd, describe_crowd
@@ -62,13 +63,14 @@ if TYPE_CHECKING:
     from jaxbandit.environments.soare import describe_soare, soare
     from jaxbandit.environments.table import describe_table, table
     from jaxbandit.environments.top_m_classic import describe_top_m_classic, top_m_classic
-    from jaxbandit.experiments.check import check_algorithm
-    from jaxbandit.experiments.compare import compare
-    from jaxbandit.experiments.identify import identify
-    from jaxbandit.experiments.result import Result, load
-    from jaxbandit.experiments.simulate import simulate, sweep
+    from jaxbandit.results.base import Result
+    from jaxbandit.results.compare import compare
+    from jaxbandit.results.loading import load
+    from jaxbandit.running.identify import identify
+    from jaxbandit.running.simulate import simulate
+    from jaxbandit.running.sweep import sweep
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 __all__ = [
     "Algorithm",
@@ -163,14 +165,14 @@ _HOME = {
     "Algorithm": "base",
     "Environment": "base",
     "Outcome": "base",
-    "Result": "experiments.result",
+    "Result": "results.base",
     "SetPulls": "base",
     "adaptive_full_bandit": "algorithms.exploration.adaptive_full_bandit",
     "bayes_ucb": "algorithms.regret.bayes_ucb",
     "bernoulli": "environments.bernoulli",
     "beta": "environments.beta",
-    "check_algorithm": "experiments.check",
-    "compare": "experiments.compare",
+    "check_algorithm": "conformance.check_algorithm",
+    "compare": "results.compare",
     "crowd": "environments.crowd",
     "crowd_answers": "environments.crowd_answers",
     "describe_crowd": "environments.crowd",
@@ -197,7 +199,7 @@ _HOME = {
     "gifa": "algorithms.exploration.gifa",
     "greedy": "algorithms.regret.greedy",
     "icb": "algorithms.exploration.icb",
-    "identify": "experiments.identify",
+    "identify": "running.identify",
     "imed": "algorithms.regret.imed",
     "kl_ucb": "algorithms.regret.kl_ucb",
     "kl_ucb_empirical": "algorithms.regret.kl_ucb_empirical",
@@ -212,7 +214,7 @@ _HOME = {
     "linear_random": "environments.linear_random",
     "lingape": "algorithms.exploration.presets",
     "lingifa": "algorithms.exploration.presets",
-    "load": "experiments.result",
+    "load": "results.loading",
     "lucb": "algorithms.exploration.presets",
     "m_lingape": "algorithms.exploration.presets",
     "moss": "algorithms.regret.moss",
@@ -227,9 +229,9 @@ _HOME = {
     "rage": "algorithms.exploration.rage",
     "sa_foa": "algorithms.exploration.sa_foa",
     "saqm": "algorithms.exploration.saqm",
-    "simulate": "experiments.simulate",
+    "simulate": "running.simulate",
     "soare": "environments.soare",
-    "sweep": "experiments.simulate",
+    "sweep": "running.sweep",
     "table": "environments.table",
     "thompson": "algorithms.regret.thompson",
     "top_m_classic": "environments.top_m_classic",

@@ -248,13 +248,13 @@ def refused(capsys, argv, *words):
 
 @pytest.fixture(autouse=True)
 def _no_compute(monkeypatch):
-    from jaxbandit.experiments import run
+    from jaxbandit.running import experiment as running
 
     def never(*args, **kwargs):
         raise AssertionError("a simulation began")
 
-    monkeypatch.setattr(run, "simulate_cell", never)
-    monkeypatch.setattr(run, "identify_cell", never)
+    monkeypatch.setattr(running, "simulate_cell", never)
+    monkeypatch.setattr(running, "identify_cell", never)
 
 
 CASES = {

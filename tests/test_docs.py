@@ -11,9 +11,9 @@ import pytest
 
 import jaxbandit
 from jaxbandit import cli
-from jaxbandit.experiments.commands import COMMANDS
-from jaxbandit.experiments.registry import ALGORITHMS, ENVIRONMENTS, PROBLEM_DATA
-from jaxbandit.experiments.spec import KEYS
+from jaxbandit.cli.commands import COMMANDS
+from jaxbandit.specs.registry import ALGORITHMS, ENVIRONMENTS, PROBLEM_DATA
+from jaxbandit.specs.spec import KEYS
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/design.md", "docs/cli.md"]

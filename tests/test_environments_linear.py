@@ -20,7 +20,7 @@ from jaxbandit.environments.shortfall import shortfall
 from jaxbandit.environments.soare import describe_soare, soare
 from jaxbandit.environments.table import describe_table, table
 from jaxbandit.environments.top_m_classic import describe_top_m_classic, top_m_classic
-from jaxbandit.experiments.arguments import read_csv
+from jaxbandit.specs.arguments import read_csv
 
 pytestmark = pytest.mark.quickly_compiled
 

@@ -1,0 +1,1 @@
+from jaxbandit.cli.entry import main as main
