@@ -42,27 +42,25 @@ if TYPE_CHECKING:
     from jaxbandit.conformance.check_algorithm import check_algorithm
     from jaxbandit.environments.bernoulli import bernoulli
     from jaxbandit.environments.beta import beta
-    from jaxbandit.environments.crowd import crowd, describe_crowd
-    from jaxbandit.environments.crowd_answers import crowd_answers, describe_crowd_answers
-    from jaxbandit.environments.full_bandit import describe_full_bandit, full_bandit
-    from jaxbandit.environments.full_bandit_random import describe_full_bandit_random, full_bandit_random
+    from jaxbandit.environments.crowd import crowd
+    from jaxbandit.environments.crowd_answers import crowd_answers
+    from jaxbandit.environments.full_bandit import full_bandit
+    from jaxbandit.environments.full_bandit_random import full_bandit_random
     from jaxbandit.environments.gaussian import gaussian
-    from jaxbandit.environments.linear import describe_linear, linear
-    from jaxbandit.environments.linear_contextual import describe_linear_contextual, linear_contextual
+    from jaxbandit.environments.linear import linear
+    from jaxbandit.environments.linear_contextual import linear_contextual
     from jaxbandit.environments.linear_contextual_classes import (
-        describe_linear_contextual_classes,
         linear_contextual_classes,
     )
     from jaxbandit.environments.linear_contextual_random import (
-        describe_linear_contextual_random,
         linear_contextual_random,
     )
-    from jaxbandit.environments.linear_random import describe_linear_random, linear_random
-    from jaxbandit.environments.r6a import describe_r6a, r6a
-    from jaxbandit.environments.r6a_like import describe_r6a_like, r6a_like
-    from jaxbandit.environments.soare import describe_soare, soare
-    from jaxbandit.environments.table import describe_table, table
-    from jaxbandit.environments.top_m_classic import describe_top_m_classic, top_m_classic
+    from jaxbandit.environments.linear_random import linear_random
+    from jaxbandit.environments.r6a import r6a
+    from jaxbandit.environments.r6a_like import r6a_like
+    from jaxbandit.environments.soare import soare
+    from jaxbandit.environments.table import table
+    from jaxbandit.environments.top_m_classic import top_m_classic
     from jaxbandit.results.base import Result
     from jaxbandit.results.compare import compare
     from jaxbandit.results.loading import load
@@ -87,20 +85,6 @@ __all__ = [
     "compare",
     "crowd",
     "crowd_answers",
-    "describe_crowd",
-    "describe_crowd_answers",
-    "describe_full_bandit",
-    "describe_full_bandit_random",
-    "describe_linear",
-    "describe_linear_contextual",
-    "describe_linear_contextual_classes",
-    "describe_linear_contextual_random",
-    "describe_linear_random",
-    "describe_r6a",
-    "describe_r6a_like",
-    "describe_soare",
-    "describe_table",
-    "describe_top_m_classic",
     "dmed",
     "epsilon_greedy",
     "exhaustive",
@@ -175,20 +159,6 @@ _HOME = {
     "compare": "results.compare",
     "crowd": "environments.crowd",
     "crowd_answers": "environments.crowd_answers",
-    "describe_crowd": "environments.crowd",
-    "describe_crowd_answers": "environments.crowd_answers",
-    "describe_full_bandit": "environments.full_bandit",
-    "describe_full_bandit_random": "environments.full_bandit_random",
-    "describe_linear": "environments.linear",
-    "describe_linear_contextual": "environments.linear_contextual",
-    "describe_linear_contextual_classes": "environments.linear_contextual_classes",
-    "describe_linear_contextual_random": "environments.linear_contextual_random",
-    "describe_linear_random": "environments.linear_random",
-    "describe_r6a": "environments.r6a",
-    "describe_r6a_like": "environments.r6a_like",
-    "describe_soare": "environments.soare",
-    "describe_table": "environments.table",
-    "describe_top_m_classic": "environments.top_m_classic",
     "dmed": "algorithms.regret.dmed",
     "epsilon_greedy": "algorithms.regret.epsilon_greedy",
     "exhaustive": "algorithms.exploration.exhaustive",

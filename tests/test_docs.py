@@ -11,6 +11,7 @@ import pytest
 
 import jaxbandit
 from jaxbandit import cli
+from jaxbandit.cli import command_line
 from jaxbandit.cli.commands import COMMANDS
 from jaxbandit.specs.registry import ALGORITHMS, ENVIRONMENTS, PROBLEM_DATA
 from jaxbandit.specs.spec import KEYS
@@ -116,7 +117,7 @@ def test_every_command_and_key_is_documented(tmp_path, monkeypatch, capsys):
     text = text_of("docs/cli.md")
     for name in COMMANDS:
         assert f"jaxbandit {name}" in text, name
-    for status in (cli.DONE, cli.BUG, cli.BAD_INPUT, cli.INTERRUPTED):
+    for status in (command_line.DONE, command_line.BUG, command_line.BAD_INPUT, command_line.INTERRUPTED):
         assert f"| {status} |" in text, status
     monkeypatch.chdir(tmp_path)
     Path("tiny.toml").write_text(TINY, encoding="utf-8")

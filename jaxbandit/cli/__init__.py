@@ -1,1 +1,1 @@
-from jaxbandit.cli.entry import main as main
+from jaxbandit.cli.command_line import main as main

@@ -1,4 +1,4 @@
-"""How far recommended arms fall short of the best, in true means: shared by every environment of num_arms arms."""
+"""Simple regret: how far recommended arms fall short of the best in true means, for environments of num_arms arms."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from jaxbandit.numerics import get_at
 from jaxbandit.types import Array
 
 
-def shortfall(state: Any, recommendation: Array) -> Array:
+def simple_regret(state: Any, recommendation: Array) -> Array:
     """Return max(0, mu_(m) - least mean of the m recommended arms), float[], exactly 0 where they tie.
 
     Means are compared, never sets of arms. Means that are equal on paper differ by rounding once they are inner
@@ -26,10 +26,10 @@ def shortfall(state: Any, recommendation: Array) -> Array:
     return jnp.where(missing <= tie, 0.0, missing)
 
 
-def sum_shortfall(state: Any, recommendation: Array, *, best: Array | None = None) -> Array:
+def sum_simple_regret(state: Any, recommendation: Array, *, best: Array | None = None) -> Array:
     """Return max(0, best - sum of the means of the m recommended arms), float[].
 
-    For a set of arms that is judged as a whole. Ties are judged as in `shortfall`, to 1e-12 of m times the largest
+    For a set of arms that is judged as a whole. Ties are judged as in `simple_regret`, to 1e-12 of m times the largest
     |mean|.
 
     Args:
