@@ -1,13 +1,10 @@
 """One run, traced: the functions that the engine batches, and which of their leaves differ between runs."""
 
-import hashlib
-import re
 from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from jaxbandit.base import Algorithm, Environment
 from jaxbandit.engine import batching, keys
@@ -122,6 +119,7 @@ class SingleRun:
             (self.begin, (self.arguments, self.words)),
             (self.draw, (self.arguments, self.words, self.round)),
             (self.play, (self.arguments, self.world, self.state, self.noise)),
+            (self.report, (self.arguments, self.state)),
             *more,
         ]
 
@@ -137,16 +135,6 @@ class SingleRun:
         if not self.refreshes:
             return batching.constant_flags(self.state, False)
         return changed(lambda state, arguments: self._refresh(arguments, state), self.state, self.arguments)
-
-    def digest(self) -> str:
-        """Of what is played, as JAX sees it, and of the arrays closed over."""
-        digest = hashlib.sha256()
-        for function, example in self.examples():
-            closed = jax.make_jaxpr(function)(*example)
-            digest.update(re.sub("0x[0-9a-f]+", "", str(closed.jaxpr)).encode())  # addresses differ by process
-            for constant in closed.consts:
-                digest.update(np.asarray(constant).tobytes())
-        return digest.hexdigest()
 
     def bytes(self, tree: PyTree, varies: PyTree) -> int:
         """Size of the leaves of one run that are not shared."""
