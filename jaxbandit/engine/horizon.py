@@ -19,7 +19,7 @@ from jaxbandit.engine.checkpoint import Checkpoint, Finished
 from jaxbandit.engine.compiled import LANE_MULTIPLE, LANES_LEAST, compile, cores, kept
 from jaxbandit.engine.program import Program, sharded
 from jaxbandit.engine.single import SingleRun
-from jaxbandit.engine.tiles import Code, Job
+from jaxbandit.engine.tiles import JUDGED, Code, Job
 from jaxbandit.types import Device, Key, PyTree
 
 Make = Callable[[PyTree], tuple[Algorithm, Environment]]
@@ -63,7 +63,7 @@ def simulate_cell(
     checkpoints: Sequence[int] | None = None,
     precision: Literal["float32", "float64"] = "float32",
     per_run: bool = True,
-    refresh_late: int = 0,
+    replan_late: int = 0,
     tile: int | None = None,
     workers: int | None = None,
     devices: Sequence[Device] | None = None,
@@ -86,8 +86,8 @@ def simulate_cell(
       precision: of everything but counts; the process-wide flag is not touched.
       per_run: keep regret, pulls and recommendation of each run; otherwise only their means, in memory that does not
         grow with num_runs.
-      refresh_late: most rounds by which a refresh may be late, >= 0; 0 is exact. The engine looks for runs that need
-        one every (refresh_late + 1) rounds: fewer looks, and more runs refreshed at a time.
+      replan_late: most rounds by which a new plan may be late, >= 0; 0 is exact. The engine looks for runs that need
+        one every (replan_late + 1) rounds: fewer looks, and more runs replanned at a time.
       tile: runs played side by side by one worker, default from the size of the state. Changes no number.
       workers: threads that play tiles; default one a core on a CPU, else one. Changes no number.
       devices: devices of one kind, default all of this process; the runs of a tile are split between them.
@@ -106,7 +106,7 @@ def simulate_cell(
     num_runs = checks.integer("simulate", "num_runs", num_runs, 1, 2**31 - 1)
     checks.choice("simulate", "precision", precision, ("float32", "float64"))
     marks = _checkpoints(checkpoints, horizon)
-    refresh_late = checks.integer("simulate", "refresh_late", refresh_late, 0, 2**31 - 2)
+    replan_late = checks.integer("simulate", "replan_late", replan_late, 0, 2**31 - 2)
     devices = list(jax.local_devices() if devices is None else devices)
     if workers is None:
         workers = cores() if devices[0].platform == "cpu" and len(devices) == 1 else 1
@@ -118,7 +118,7 @@ def simulate_cell(
         root = keys.root_key(seed, implementation)
         arguments = jax.tree.map(jnp.asarray, arguments)
         begun = time.perf_counter()
-        key, program, digest = _traced(make, arguments, len(marks), refresh_late, implementation)
+        key, program, digest = _traced(make, arguments, len(marks), replan_late, implementation)
         compile_seconds = time.perf_counter() - begun
         about = {
             "engine": "fixed horizon",
@@ -127,7 +127,7 @@ def simulate_cell(
             "seed": seed,
             "horizon": horizon,
             "checkpoints": marks.tolist(),
-            "refresh_late": refresh_late,
+            "replan_late": replan_late,
             "precision": precision,
             "generator": implementation,
             **identity.surroundings(devices[0].platform),
@@ -190,16 +190,16 @@ def _lanes(lane_bytes: int, num_runs: int, tile: int | None, workers: int, num_d
 
 
 def _traced(
-    make: Make, arguments: PyTree, num_checkpoints: int, refresh_late: int, implementation: str
+    make: Make, arguments: PyTree, num_checkpoints: int, replan_late: int, implementation: str
 ) -> tuple[Any, Program, str]:
     """The key under which programs are kept, the program, and its digest."""
     leaves, structure = jax.tree.flatten(arguments)
     shapes = tuple((leaf.shape, leaf.dtype) for leaf in leaves)
-    key = (make, structure, shapes, num_checkpoints, refresh_late, implementation, jax.enable_x64.value)
+    key = (make, structure, shapes, num_checkpoints, replan_late, implementation, jax.enable_x64.value)
 
     def trace() -> tuple[Program, str]:
         run = SingleRun(make, arguments, implementation)
-        return Program(run, num_checkpoints, refresh_late), identity.of_program(run.examples())
+        return Program(run, num_checkpoints, replan_late), identity.of_program(run.examples())
 
     return key, *kept(key, trace)
 
@@ -208,7 +208,7 @@ def _names(program: Program, arguments: PyTree, root: Key) -> list[str]:
     """What ended runs leave."""
     carry = jax.eval_shape(program.start, arguments, root, jax.ShapeDtypeStruct((LANES_LEAST,), jnp.int32))
     report = jax.eval_shape(program.finish, arguments, carry)
-    return ["regret", "outcome", *(name for name in report if name != "nonfinite")]
+    return ["regret", "outcome", *(name for name in report if name not in JUDGED)]
 
 
 def _code(

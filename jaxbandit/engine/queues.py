@@ -154,8 +154,8 @@ class Queue:
         """Play until every run has ended."""
         job, code = self.job, self.job.code
         job.checkpoint.begin(self.key)
-        limit = jnp.int32(job.max_rounds)
         lanes = code.empty(0, self.width, self.device)
+        limit = jnp.asarray(job.max_rounds, lanes.pulls.dtype)
         blocks = FIRST_BLOCKS
 
         def segment() -> Segment:

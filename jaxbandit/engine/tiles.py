@@ -17,12 +17,15 @@ from jaxbandit.base import Outcome
 from jaxbandit.engine.checkpoint import Checkpoint, Rows, Segment, unknown
 from jaxbandit.engine.moments import Moments
 from jaxbandit.engine.program import NOISE_ROUNDS
-from jaxbandit.engine.single import REPORTED
+from jaxbandit.engine.recorder import REPORTED
+from jaxbandit.engine.rounds import ContractError
 from jaxbandit.types import Key, PyTree
 
 CHUNK_SECONDS = 1.0  # between two looks at the host
 FIRST_CHUNK = 16 * NOISE_ROUNDS
 NOT_ENDED = -1  # in place of an Outcome
+JUDGED = ("nonfinite", "out_of_range", "miscounted")  # of a report: what the outcome is made of
+MISCOUNTED = "algorithm.pulls sums to another number than the rounds played: it must count every pull, each once"
 ROWS = 4096  # read at a time from what earlier calls have left
 
 
@@ -138,8 +141,8 @@ class Job:
             future.result()
 
     def mean(self, name: str) -> np.ndarray | None:
-        """Mean over runs of pulls or kinds, float64; None where the state has none."""
-        return self._totals[name] / self.num_runs if name in self._totals else None
+        """Mean over the runs that count of pulls or kinds, float64; None where the algorithm has none."""
+        return self._totals[name] / max(self.moments.count, 1) if name in self._totals else None
 
     def _play_tile(self, code: Code, tile: Tile) -> None:
         number = len(tile.run)
@@ -191,10 +194,11 @@ class Job:
     def _collect(self, rows: Rows) -> None:
         run = rows["run"]
         with self._lock:
-            self.moments.add(rows["regret"].T)
+            counts = rows["outcome"] == Outcome.STOPPED
+            self.moments.add(rows["regret"].T, counts)
             self.outcome[run] = rows["outcome"]
-            for name in rows.keys() & set(REPORTED.values()):
-                self._totals[name] = self._totals.get(name, 0) + rows[name].sum(0, dtype=np.int64)
+            for name in rows.keys() & set(REPORTED):
+                self._totals[name] = self._totals.get(name, 0) + rows[name][counts].sum(0, dtype=np.int64)
             if self.per_run:
                 for name in rows.keys() - {"run", "outcome"}:
                     if name not in self.arrays:
@@ -205,7 +209,12 @@ class Job:
 def _rows(run: np.ndarray, regret: Any, report: dict[str, Any]) -> Rows:
     """What a tile's runs have left, without the lanes that filled it up."""
     rows = {name: np.moveaxis(np.asarray(x), -1, 0)[: len(run)] for name, x in {"regret": regret, **report}.items()}
-    outcome = np.where(rows.pop("nonfinite"), int(Outcome.NONFINITE), int(Outcome.STOPPED)).astype(np.int8)
+    nonfinite, out_of_range = rows.pop("nonfinite"), rows.pop("out_of_range")
+    outcome = np.full(len(run), Outcome.STOPPED, np.int8)
+    outcome[out_of_range] = Outcome.OUT_OF_RANGE
+    outcome[nonfinite] = Outcome.NONFINITE
+    if (rows.pop("miscounted", np.zeros(1, bool)) & ~nonfinite).any():
+        raise ContractError(MISCOUNTED)
     return {"run": run, "outcome": outcome, **rows}
 
 
