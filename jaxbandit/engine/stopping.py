@@ -104,10 +104,13 @@ class StoppingRun(SingleRun):
     def examples(self) -> list[tuple[Callable, tuple]]:
         """As of any run, and the functions of one that stops."""
         run = (self.arguments, self.world, self.state, self.tally)
+        verify: Any = lambda arguments, state: self.make(arguments)[0].verify(state)  # noqa: E731
+        more = [(verify, (self.arguments, self.state))] if self.verifies else []
         return [
             *super().examples(),
             (self.step, (*run, self.noise, self.number, self.count, self.count)),
             (self.verdict, run),
+            *more,
         ]
 
     def _pair(self, any_rewards: bool) -> tuple[Algorithm, Environment]:
