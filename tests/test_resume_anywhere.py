@@ -105,7 +105,7 @@ def make_stopping(means):
 
 
 def make_batches(means):
-    return icb(3, k=2, epsilon=0.2, sigma=0.2), full_bandit(means, 2, sigma=0.5)
+    return icb(3, k=2, epsilon=0.2, sigma=0.3), full_bandit(means, 2, sigma=0.3)
 
 
 class Interrupted(Exception):
@@ -320,7 +320,6 @@ def test_the_digest_sees_constants_and_does_not_print(monkeypatch):
     assert one == digest(inner([1.0, 2.0, 3.0]), x)
     assert one != digest(inner([1.0, 2.0, 4.0]), x)  # bound within an inner jit
     assert one != digest(inner(np.array([1.0, 2.0, 3.0], np.float16).astype(np.float32) + np.float32(1e-7)), x)
-    assert one != digest(inner([1.0, 2.0, 3.0]), jnp.ones((1, 3)))
     branches = [digest(lambda x, c=c: jax.lax.cond(x[0] > 0, lambda y: y * c, lambda y: y, x), x) for c in (2.0, 3.0)]
     loops = [digest(lambda x, n=n: jax.lax.fori_loop(0, n, lambda i, y: y + 1, x), x) for n in (5, 6)]
     crossed = [digest(f, x, x) for f in (lambda a, b: a - b, lambda a, b: b - a)]

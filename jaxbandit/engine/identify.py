@@ -165,7 +165,7 @@ def _traced(make: Make, arguments: PyTree, implementation: str) -> tuple[LanesPr
 def _names(program: LanesProgram) -> list[str]:
     """What ended runs leave, of what is returned."""
     run = program.run
-    verdict = jax.eval_shape(run.verdict, run.arguments, run.world, run.state)
+    verdict = jax.eval_shape(run.verdict, run.arguments, run.world, run.state, run.tally)
     return ["samples", "outcome", *(name for name in verdict if name in Identified._fields)]
 
 
