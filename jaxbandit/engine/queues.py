@@ -270,9 +270,9 @@ class Queue:
         for name, values in ended.items():  # how far a run got before it broke depends on the block it was in
             if name != "run":
                 values[outcome == Outcome.NONFINITE] = 0
-        rows = {**ended, "outcome": outcome}
-        self.job.checkpoint.collect(rows)
-        return self.job.collect(rows), steps
+        left: Rows = {**ended, "outcome": outcome}
+        self.job.checkpoint.collect(left)
+        return self.job.collect(left), steps
 
     def _report(self, progress: Progress, lane_steps: int) -> None:
         with self.job.lock:
