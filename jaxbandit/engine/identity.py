@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
-import jaxbandit
+from jaxbandit import __version__
 from jaxbandit.types import PyTree
 
 Identity = Mapping[str, Any]  # plain data: it is stored as JSON
@@ -38,7 +38,7 @@ _FOLLOWS = {
 
 def surroundings(platform: str) -> dict[str, str]:
     """The part of an identity that no argument decides: `platform` is that of the devices, such as "cpu"."""
-    versions = {"jax": jax.__version__, "jaxlib": metadata.version("jaxlib"), "jaxbandit": jaxbandit.__version__}
+    versions = {"jax": jax.__version__, "jaxlib": metadata.version("jaxlib"), "jaxbandit": __version__}
     return {"platform": platform, **versions}
 
 
