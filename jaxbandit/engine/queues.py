@@ -276,9 +276,9 @@ class Queue:
         known = (outcome == Outcome.STOPPED) | (outcome == Outcome.MAX_ROUNDS)
         if self.job.code.counts and (ended["pulls"].sum(1)[known] != ended["samples"][known]).any():
             raise ContractError(MISCOUNTED)
-        rows = {**ended, "outcome": outcome}
-        self.job.checkpoint.collect(rows)
-        return self.job.collect(rows), steps
+        left: Rows = {**ended, "outcome": outcome}
+        self.job.checkpoint.collect(left)
+        return self.job.collect(left), steps
 
     def _report(self, progress: Progress, lane_steps: int) -> None:
         with self.job.lock:
