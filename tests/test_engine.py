@@ -20,7 +20,7 @@ from jaxbandit.engine import horizon as horizon_engine
 from jaxbandit.engine.horizon import default_checkpoints, simulate_cell
 from jaxbandit.environments.bernoulli import bernoulli
 from jaxbandit.environments.gaussian import gaussian
-from jaxbandit.experiments.registry import ALGORITHMS
+from jaxbandit.specs.registry import ALGORITHMS
 
 MEANS = np.array([0.4, 0.5, 0.6])
 

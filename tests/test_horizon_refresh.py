@@ -15,9 +15,9 @@ from jaxbandit.engine import compiled, keys, tiles
 from jaxbandit.engine.horizon import simulate_cell
 from jaxbandit.engine.single import SingleRun
 from jaxbandit.environments.gaussian import gaussian
-from jaxbandit.experiments.result import load
-from jaxbandit.experiments.simulate import simulate
 from jaxbandit.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.results.loading import load
+from jaxbandit.running.simulate import simulate
 from jaxbandit.types import Array
 
 MEANS = np.array([0.9, 0.3, 0.0])

@@ -9,8 +9,9 @@ from results_by_hand import noisy, stopping
 from scipy import stats
 
 from jaxbandit.base import Outcome
-from jaxbandit.experiments.compare import compare, compare_directories
-from jaxbandit.experiments.result import load, load_cell, save_cell
+from jaxbandit.results.compare import compare, compare_directories
+from jaxbandit.results.loading import load, load_cell
+from jaxbandit.results.saving import save_cell
 
 LATE = Outcome.MAX_ROUNDS
 

@@ -18,7 +18,7 @@ from jaxbandit.base import Outcome
 from jaxbandit.engine import storage
 from jaxbandit.engine.moments import Moments
 from jaxbandit.engine.program import NOISE_ROUNDS
-from jaxbandit.engine.single import REPORTED
+from jaxbandit.engine.recorder import REPORTED
 from jaxbandit.types import Key, PyTree
 
 CHUNK_SECONDS = 1.0  # between two looks at the host
@@ -133,7 +133,7 @@ class Job:
         with self._lock:
             self.moments.add(regret, ~bad)
             self.outcome[first : first + valid][bad] = Outcome.NONFINITE
-            for name in report.keys() & set(REPORTED.values()):
+            for name in report.keys() & set(REPORTED):
                 self._totals[name] = self._totals.get(name, 0) + report[name].sum(1, dtype=np.int64)
             if self.per_run:
                 for name, values in {"regret": regret, **report}.items():
