@@ -88,7 +88,7 @@ def simulate_cell(
         one every (refresh_late + 1) rounds: fewer looks, and more runs refreshed at a time.
       tile: runs played side by side by one worker, default from the size of the state. Changes no number.
       workers: threads that play tiles; default one a core on a CPU, else one. Changes no number.
-      devices: devices of one kind, default all; the runs of a tile are split between them.
+      devices: devices of one kind, default all of this process; the runs of a tile are split between them.
       implementation: "threefry4x32" (default) or "threefry2x32".
       checkpoint_dir: where unfinished tiles are kept; calling again with the same arguments continues from there.
       progress: called now and then, from worker threads, with the number of run-rounds played since the last call.
@@ -102,7 +102,7 @@ def simulate_cell(
     checks.choice("simulate", "precision", precision, ("float32", "float64"))
     marks = _checkpoints(checkpoints, horizon)
     refresh_late = checks.integer("simulate", "refresh_late", refresh_late, 0, 2**31 - 2)
-    devices = list(jax.devices() if devices is None else devices)
+    devices = list(jax.local_devices() if devices is None else devices)
     if workers is None:
         workers = cores() if devices[0].platform == "cpu" and len(devices) == 1 else 1
     workers = checks.integer("simulate", "workers", workers, 1)
@@ -176,7 +176,7 @@ def _compiled(
 ) -> Code:
     leaves, structure = jax.tree.flatten(arguments)
     shapes = tuple((leaf.shape, leaf.dtype) for leaf in leaves)
-    key = (make, structure, shapes, len(marks), refresh_late, implementation, jax.enable_x64.value)
+    key = (make, structure, shapes, len(marks), refresh_late, implementation)
 
     def trace() -> Program:
         return Program(SingleRun(make, arguments, implementation), len(marks), refresh_late)
@@ -186,7 +186,7 @@ def _compiled(
 
     def construct() -> Code:
         chosen: Any = program
-        if len(devices) > 1 or devices[0] != jax.devices()[0]:
+        if len(devices) > 1 or devices[0] != jax.local_devices()[0]:
             chosen = sharded(program, arguments, root, lanes, devices)
         runs = jax.ShapeDtypeStruct((lanes,), jnp.int32)
         carry = jax.eval_shape(chosen.start, arguments, root, runs)

@@ -83,7 +83,7 @@ def identify_cell(
         Changes no number.
       chunk: steps between two looks at the host, default about half a second. Changes no number.
       workers: threads, each with its own queue; default one a core on a CPU, else one. Changes no number.
-      devices: default all; each has its own queue and nothing is exchanged.
+      devices: default all of this process; each has its own queue and nothing is exchanged.
       implementation: "threefry4x32" (default) or "threefry2x32".
       checkpoint_dir: where unfinished queues are kept; the same call continues from there.
       progress: called now and then, from worker threads, with what happened since its last call.
@@ -99,7 +99,7 @@ def identify_cell(
     for name, value in (("lanes", lanes), ("chunk", chunk), ("workers", workers)):
         if value is not None:
             checks.integer("identify", name, value, 1, 2**31 - 1)
-    devices = list(jax.devices() if devices is None else devices)
+    devices = list(jax.local_devices() if devices is None else devices)
     if workers is None:
         workers = cores() if devices[0].platform == "cpu" and len(devices) == 1 else 1
     queues = [device for device in devices for _ in range(workers)]
@@ -181,7 +181,7 @@ def _code(program: LanesProgram, key: Any, arguments: PyTree, root: Any, given: 
         return jax.eval_shape(lambda a, n: program.empty(program.first(a), n, width), arguments, number)
 
     # Once for all devices, as one program whatever their number: a run's numbers must not depend on it.
-    first = kept((*key, "first"), lambda: compile(program.first, jax.devices()[0], arguments))(arguments)
+    first = kept((*key, "first"), lambda: compile(program.first, jax.local_devices()[0], arguments))(arguments)
 
     def advance(width: int, device: Device) -> Any:
         def construct() -> Any:
@@ -211,7 +211,7 @@ def _verifier(run: StoppingRun, key: Any, given: PyTree) -> Callable[[PyTree, in
         return algorithm.verify(state)
 
     axes = jax.tree.map(lambda varies: 0 if varies else None, run.state_varies)
-    many = kept((*key, "verify"), lambda: jax.jit(jax.vmap(check, (None, axes))))
+    many = jax.vmap(check, (None, axes))
 
     def verify(states: PyTree, number: int) -> np.ndarray:
         size = 1 << max(number - 1, LANES_LEAST - 1).bit_length()  # few shapes, so few compilations
@@ -220,8 +220,10 @@ def _verifier(run: StoppingRun, key: Any, given: PyTree) -> Callable[[PyTree, in
             x = x.astype(np.float64) if np.issubdtype(x.dtype, np.floating) else x
             return np.resize(x, (size, *x.shape[1:])) if varies else x
 
-        with jax.enable_x64(True):
+        with jax.enable_x64(True), jax.default_device(jax.local_devices()[0]):
             wide = jax.tree.map(widen, states, run.state_varies)
-            return np.asarray(many(jax.tree.map(jnp.asarray, given), wide))[:number]
+            exact = jax.tree.map(jnp.asarray, given)
+            judge = kept((*key, "verify", size), lambda: compile(many, jax.local_devices()[0], exact, wide))
+            return np.asarray(judge(exact, wide))[:number]
 
     return verify

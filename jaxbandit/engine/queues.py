@@ -16,7 +16,7 @@ import numpy as np
 
 from jaxbandit.base import Outcome
 from jaxbandit.engine import storage
-from jaxbandit.engine.compiled import LANE_MULTIPLE, LANES_LEAST
+from jaxbandit.engine.compiled import LANE_MULTIPLE, LANES_LEAST, same_scopes
 from jaxbandit.engine.lanes import Lanes, Report
 from jaxbandit.engine.stopping import EMPTY, LIVE
 from jaxbandit.types import Device, Key, PyTree
@@ -77,12 +77,12 @@ class Job:
 
     def play(self) -> None:
         """Play every queue, one a device in `devices`; on any exception save what runs and raise it."""
-        x64 = jax.enable_x64.value  # a thread starts with the process-wide flag, not with this scope's
+        scopes = same_scopes()
         number = min(len(self.devices), self.num_runs)
         ends = [self.num_runs * i // number for i in range(number + 1)]
 
         def work(i: int) -> None:
-            with jax.enable_x64(x64), jax.default_device(self.devices[i]):
+            with scopes(), jax.default_device(self.devices[i]):
                 Queue(self, ends[i], ends[i + 1], self.devices[i]).play()
 
         with ThreadPoolExecutor(number) as pool:

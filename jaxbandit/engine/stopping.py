@@ -6,11 +6,10 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.extend.core import Literal
 
 from jaxbandit.base import Algorithm, Environment, Outcome, SetPulls
 from jaxbandit.engine import batching, keys
-from jaxbandit.engine.single import SingleRun, changed, has_nan
+from jaxbandit.engine.single import SingleRun, has_nan
 from jaxbandit.types import Array, PyTree
 
 EMPTY = -2  # a lane without a run
@@ -129,13 +128,7 @@ class StoppingRun(SingleRun):
             del result["nonfinite"]
             return result, None if judge is None else judge(world, result["recommendation"])
 
-        jaxpr = jax.make_jaxpr(read)(self.state, self.arguments, self.world).jaxpr
-        needed = {v for v in jaxpr.outvars if not isinstance(v, Literal)}
-        for equation in reversed(jaxpr.eqns):
-            if not needed.isdisjoint(equation.outvars):
-                needed.update(v for v in equation.invars if not isinstance(v, Literal))
-        structure = jax.tree.structure(self.state)
-        return jax.tree.unflatten(structure, [v in needed for v in jaxpr.invars[: structure.num_leaves]])
+        return batching.needed(read, self.state, self.arguments, self.world)
 
     def _changed(self) -> PyTree:
         """True where a step or a refresh may give a leaf of the state another value."""
@@ -143,7 +136,7 @@ class StoppingRun(SingleRun):
         def stepped(state: PyTree, arguments: PyTree, world: PyTree, noise: PyTree) -> PyTree:
             return self.play(arguments, world, state, noise)[0]
 
-        by_step = changed(stepped, self.state, self.arguments, self.world, self.noise)
+        by_step = batching.changed(stepped, self.state, self.arguments, self.world, self.noise)
         return batching.either(by_step, self.refresh_changes)
 
 

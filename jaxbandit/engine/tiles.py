@@ -16,6 +16,7 @@ import numpy as np
 
 from jaxbandit.base import Outcome
 from jaxbandit.engine import storage
+from jaxbandit.engine.compiled import same_scopes
 from jaxbandit.engine.moments import Moments
 from jaxbandit.engine.program import NOISE_ROUNDS
 from jaxbandit.engine.single import REPORTED
@@ -66,10 +67,10 @@ class Job:
     def play(self, workers: int) -> None:
         """Play every tile to the horizon with `workers` threads; on any exception save what runs and raise it."""
         tiles = range(-(-self.num_runs // self.code.lanes))
-        x64 = jax.enable_x64.value  # a thread starts with the process-wide flag, not with this scope's
+        scopes = same_scopes()
 
         def work(tile: int) -> None:
-            with jax.enable_x64(x64):
+            with scopes():
                 self._play_tile(tile)
 
         with ThreadPoolExecutor(min(workers, len(tiles))) as pool:
