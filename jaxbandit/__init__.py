@@ -39,36 +39,32 @@ if TYPE_CHECKING:
     from jaxbandit.algorithms.regret.ucboost import ucboost, ucboost_eps, ucboost_lb
     from jaxbandit.algorithms.regret.uniform import uniform
     from jaxbandit.base import Algorithm, Environment, Outcome, SetPulls, never, no_context, none
+    from jaxbandit.conformance.check_algorithm import check_algorithm
     from jaxbandit.environments.bernoulli import bernoulli
     from jaxbandit.environments.beta import beta
-    from jaxbandit.environments.crowd import crowd, describe_crowd
-    from jaxbandit.environments.crowd_answers import crowd_answers, describe_crowd_answers
-    from jaxbandit.environments.full_bandit import describe_full_bandit, full_bandit
-    from jaxbandit.environments.full_bandit_random import describe_full_bandit_random, full_bandit_random
+    from jaxbandit.environments.crowd import crowd
+    from jaxbandit.environments.crowd_answers import crowd_answers
+    from jaxbandit.environments.full_bandit import full_bandit
+    from jaxbandit.environments.full_bandit_random import full_bandit_random
     from jaxbandit.environments.gaussian import gaussian
-    from jaxbandit.environments.linear import describe_linear, linear
-    from jaxbandit.environments.linear_contextual import describe_linear_contextual, linear_contextual
-    from jaxbandit.environments.linear_contextual_classes import (
-        describe_linear_contextual_classes,
-        linear_contextual_classes,
-    )
-    from jaxbandit.environments.linear_contextual_random import (
-        describe_linear_contextual_random,
-        linear_contextual_random,
-    )
-    from jaxbandit.environments.linear_random import describe_linear_random, linear_random
-    from jaxbandit.environments.r6a import describe_r6a, r6a
-    from jaxbandit.environments.r6a_like import describe_r6a_like, r6a_like
-    from jaxbandit.environments.soare import describe_soare, soare
-    from jaxbandit.environments.table import describe_table, table
-    from jaxbandit.environments.top_m_classic import describe_top_m_classic, top_m_classic
-    from jaxbandit.experiments.check import check_algorithm
-    from jaxbandit.experiments.compare import compare
-    from jaxbandit.experiments.identify import identify
-    from jaxbandit.experiments.result import Result, load
-    from jaxbandit.experiments.simulate import simulate, sweep
+    from jaxbandit.environments.linear import linear
+    from jaxbandit.environments.linear_contextual import linear_contextual
+    from jaxbandit.environments.linear_contextual_classes import linear_contextual_classes
+    from jaxbandit.environments.linear_contextual_random import linear_contextual_random
+    from jaxbandit.environments.linear_random import linear_random
+    from jaxbandit.environments.r6a import r6a
+    from jaxbandit.environments.r6a_like import r6a_like
+    from jaxbandit.environments.soare import soare
+    from jaxbandit.environments.table import table
+    from jaxbandit.environments.top_m_classic import top_m_classic
+    from jaxbandit.results.base import Result
+    from jaxbandit.results.compare import compare
+    from jaxbandit.results.loading import load
+    from jaxbandit.running.identify import identify
+    from jaxbandit.running.simulate import simulate
+    from jaxbandit.running.sweep import sweep
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 __all__ = [
     "Algorithm",
@@ -85,20 +81,6 @@ __all__ = [
     "compare",
     "crowd",
     "crowd_answers",
-    "describe_crowd",
-    "describe_crowd_answers",
-    "describe_full_bandit",
-    "describe_full_bandit_random",
-    "describe_linear",
-    "describe_linear_contextual",
-    "describe_linear_contextual_classes",
-    "describe_linear_contextual_random",
-    "describe_linear_random",
-    "describe_r6a",
-    "describe_r6a_like",
-    "describe_soare",
-    "describe_table",
-    "describe_top_m_classic",
     "dmed",
     "epsilon_greedy",
     "exhaustive",
@@ -163,30 +145,16 @@ _HOME = {
     "Algorithm": "base",
     "Environment": "base",
     "Outcome": "base",
-    "Result": "experiments.result",
+    "Result": "results.base",
     "SetPulls": "base",
     "adaptive_full_bandit": "algorithms.exploration.adaptive_full_bandit",
     "bayes_ucb": "algorithms.regret.bayes_ucb",
     "bernoulli": "environments.bernoulli",
     "beta": "environments.beta",
-    "check_algorithm": "experiments.check",
-    "compare": "experiments.compare",
+    "check_algorithm": "conformance.check_algorithm",
+    "compare": "results.compare",
     "crowd": "environments.crowd",
     "crowd_answers": "environments.crowd_answers",
-    "describe_crowd": "environments.crowd",
-    "describe_crowd_answers": "environments.crowd_answers",
-    "describe_full_bandit": "environments.full_bandit",
-    "describe_full_bandit_random": "environments.full_bandit_random",
-    "describe_linear": "environments.linear",
-    "describe_linear_contextual": "environments.linear_contextual",
-    "describe_linear_contextual_classes": "environments.linear_contextual_classes",
-    "describe_linear_contextual_random": "environments.linear_contextual_random",
-    "describe_linear_random": "environments.linear_random",
-    "describe_r6a": "environments.r6a",
-    "describe_r6a_like": "environments.r6a_like",
-    "describe_soare": "environments.soare",
-    "describe_table": "environments.table",
-    "describe_top_m_classic": "environments.top_m_classic",
     "dmed": "algorithms.regret.dmed",
     "epsilon_greedy": "algorithms.regret.epsilon_greedy",
     "exhaustive": "algorithms.exploration.exhaustive",
@@ -197,7 +165,7 @@ _HOME = {
     "gifa": "algorithms.exploration.gifa",
     "greedy": "algorithms.regret.greedy",
     "icb": "algorithms.exploration.icb",
-    "identify": "experiments.identify",
+    "identify": "running.identify",
     "imed": "algorithms.regret.imed",
     "kl_ucb": "algorithms.regret.kl_ucb",
     "kl_ucb_empirical": "algorithms.regret.kl_ucb_empirical",
@@ -212,7 +180,7 @@ _HOME = {
     "linear_random": "environments.linear_random",
     "lingape": "algorithms.exploration.presets",
     "lingifa": "algorithms.exploration.presets",
-    "load": "experiments.result",
+    "load": "results.loading",
     "lucb": "algorithms.exploration.presets",
     "m_lingape": "algorithms.exploration.presets",
     "moss": "algorithms.regret.moss",
@@ -227,9 +195,9 @@ _HOME = {
     "rage": "algorithms.exploration.rage",
     "sa_foa": "algorithms.exploration.sa_foa",
     "saqm": "algorithms.exploration.saqm",
-    "simulate": "experiments.simulate",
+    "simulate": "running.simulate",
     "soare": "environments.soare",
-    "sweep": "experiments.simulate",
+    "sweep": "running.sweep",
     "table": "environments.table",
     "thompson": "algorithms.regret.thompson",
     "top_m_classic": "environments.top_m_classic",

@@ -1,4 +1,4 @@
-"""The two contracts, Algorithm and Environment, and the codes that say how a run ended.
+"""The two contracts, Algorithm and Environment, with their records, and the codes that say how a run ended.
 
 Both are tuples of pure functions of ONE run: no batch axis, no jit, no classes. The engine adds the batch.
 A factory `name(problem data, *, hyperparameters)` returns one and closes over its arguments; static or traced is
@@ -6,95 +6,20 @@ visible in the signature: `int`, `bool`, `Literal` and callables are static, `Ar
 """
 
 import enum
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit.types import Array, Key
+from jaxbandit.types import Array, Key, Scalar
 
 State = Any
 Noise = Any
 Context = Any
 Action = Any
+Feedback = Any
 Recommendation = Any
-
-
-class SetPulls(NamedTuple):
-    """A block of pulls where an action is a set of arms, a super-arm: its reward is one number, the sum of its members.
-
-    With `sets` None the pulls are spread evenly over all sets of the environment's size, which are too many to list:
-    the environment then answers with sum_s r_s chi_s, float[num_arms], r_s the reward and chi_s the indicator of the
-    set pulled at s.
-    """
-
-    sets: Array | None  # bool[num_sets, num_arms]
-    counts: Array  # int32[num_sets], pulls of each set; int32[1] where sets is None
-
-
-class Algorithm(NamedTuple):
-    """A bandit algorithm: pure functions of one run.
-
-    State is a NamedTuple that holds what the next round needs and nothing else. If it has a field `counts`, that
-    field must be the pulls per arm, int32[num_arms]: the recorder then reads it instead of counting again. With several
-    action sets it is int32[num_contexts * num_arms], num_arms m + a for arm a of context m, padding included. A field
-    `kinds`, int32[num_kinds], counts rounds by kind, such as exploration and exploitation: results show it like pulls.
-
-    Before every round `stop` and then `select` look at the same state. The fields with a default are optional, each
-    group whole or absent.
-    """
-
-    init: Callable[[Key], State]
-    noise: Callable[[Key], Noise]  # the chance one round's select uses; `none()` if deterministic
-    select: Callable[[Noise, State, Context], Action]
-    update: Callable[[State, Context, Action, Array], State]  # the last argument is the reward, float[]
-    recommend: Callable[[State], Recommendation]
-    stop: Callable[[State], Array]  # bool[]; `never()` for regret algorithms
-
-    # Rare heavy work: a run whose state needs a refresh plays no round until the engine has refreshed it, and then
-    # needs none in that round. Within a fixed horizon, `refresh_late` lets it play on a few rounds with the old state.
-    needs_refresh: Callable[[State], Array] | None = None  # bool[]
-    refresh: Callable[[State], State] | None = None
-
-    # Blocks of pulls fixed in advance: in place of noise, select and update where the engine may step so.
-    # int32[num_arms], pulls of each arm before it looks again, sum >= 1; or SetPulls, where actions are sets.
-    block: Callable[[State], Any] | None = None
-    update_block: Callable[[State, Any, Array], State] | None = None  # the same pulls; float[num_arms], reward sums
-
-    # In float32: whether a stopped run's state agrees with its integer counts. Evaluated in float64.
-    verify: Callable[[State], Array] | None = None  # bool[]; False makes the outcome PRECISION
-
-
-class Environment(NamedTuple):
-    """A bandit problem: it owns the truth, and its reward is deterministic given the round's noise.
-
-    `noise` does not depend on the action or the state, so that the engine draws it for a block of rounds at once and
-    two algorithms on the same (seed, run, round) meet the same chance. A reward law that cannot be written so takes a
-    key as its noise.
-    """
-
-    init: Callable[[Key], State]
-    observe: Callable[[State, Noise], Context]  # None when there is no context
-    noise: Callable[[Key], Noise]
-    reward: Callable[[State, Context, Action, Noise], Array]
-    regret: Callable[[State, Context, Action], Array]  # float[]: the action's gap; seen by the recorder alone
-
-    # float[] >= 0: how far a recommendation falls short of the best; it errs if this exceeds epsilon. Ties are right.
-    shortfall: Callable[[State, Recommendation], Array] | None = None
-
-    # The sum of pulls[a] rewards of every arm at once, in law exactly: noise, then float[num_arms]; of every set that
-    # SetPulls names, float[num_sets].
-    block_noise: Callable[[Key], Noise] | None = None
-    block_reward: Callable[[State, Any, Noise], Array] | None = None
-
-
-class Outcome(enum.IntEnum):
-    """How one run ended. MAX_ROUNDS is censoring, and is reported as such."""
-
-    STOPPED = 0
-    MAX_ROUNDS = 1
-    NONFINITE = 2
-    PRECISION = 3
 
 
 def none() -> Callable[[Key], None]:
@@ -110,3 +35,160 @@ def no_context() -> Callable[[State, Noise], None]:
 def never() -> Callable[[State], Array]:
     """Stopping rule of an algorithm that runs to the horizon."""
     return lambda state: jnp.zeros((), bool)
+
+
+class Arms(NamedTuple):
+    """What an action is; algorithm and environment each say it, and the engine refuses two that differ."""
+
+    num_arms: int  # an action is int32[] in [0, num_arms), with contexts an arm of the round's set
+    set_size: int | None = None  # k: an action is a set of k arms, bool[num_arms] in its place
+    num_contexts: int | None = None  # M: a context is int32[] in [0, M), the number of the round's action set
+
+
+class Rewards(NamedTuple):
+    """Which rewards an environment gives, or an algorithm is made for; the engine refuses two that do not fit.
+
+    An environment that gives a value outside [low, high] breaks its word: the run ends as OUT_OF_RANGE.
+    """
+
+    low: Scalar = -math.inf
+    high: Scalar = math.inf
+    sigma: Scalar | None = None  # sub-Gaussian scale of the noise; of an algorithm, the largest it is made for
+    family: str | None = None  # "bernoulli", "gaussian", ...: the law; of an algorithm, the only one it is made for
+
+
+class Choice(NamedTuple):
+    """What `select` may return in place of an action: `update` gets both, the environment the action alone.
+
+    For what both need and only one should say: a leader, a kind of round, the probability of the action.
+    """
+
+    action: Action
+    info: Any
+
+
+class Phases(NamedTuple):
+    """Rounds by kind, such as exploration and exploitation: results show them like pulls."""
+
+    names: tuple[str, ...]
+    counts: Callable[[State], Array]  # int32[len(names)], rounds of each kind so far
+
+
+class Replan(NamedTuple):
+    """Rare heavy work: a run that is due plays no round until the engine has applied it, and then is not due.
+
+    Within a fixed horizon, `replan_late` lets it play on a few rounds with the old plan.
+    """
+
+    due: Callable[[State], Array]  # bool[]
+    apply: Callable[[State], State]
+
+
+class SetPulls(NamedTuple):
+    """A batch of pulls where an action is a set of arms, a super-arm: its reward is one number, the sum of its members.
+
+    With `sets` None the pulls are spread evenly over all sets of the environment's size, which are too many to list:
+    the environment then answers with sum_s r_s chi_s, float[num_arms], r_s the reward and chi_s the indicator of the
+    set pulled at s.
+    """
+
+    sets: Array | None  # bool[num_sets, num_arms]
+    counts: Array  # int[num_sets], pulls of each set; int[1] where sets is None
+
+
+class Batch(NamedTuple):
+    """Pulls fixed in advance, played in one draw: in place of noise, select and update where the engine may step so."""
+
+    plan: Callable[[State], Any]  # int[num_arms], pulls of each arm until it looks again, sum >= 1; or SetPulls
+    absorb: Callable[..., State]  # (state, pulls, sums), float[num_arms]; and sums of squares if it asks for them
+    squares: bool = False  # whether absorb takes the sums of squares, float[num_arms], as a fourth argument
+
+
+class BatchRewards(NamedTuple):
+    """The rewards of a whole batch at once, in law exactly."""
+
+    noise: Callable[[Key], Noise]
+    sums: Callable[[State, Any, Noise], Array]  # of pulls[a] rewards of each arm, float[num_arms]; of each set of
+    # SetPulls, float[num_sets]
+    squares: Callable[[State, Any, Noise, Array], Array] | None = None  # their sums of squares, given the sums
+
+
+class Promise(NamedTuple):
+    """What a stopping rule guarantees: with probability 1 - delta the m arms that it names are epsilon-optimal."""
+
+    delta: Scalar
+    epsilon: Scalar = 0.0
+    m: int = 1
+    proved: bool = True  # False: a heuristic that is told delta and judged by it all the same
+
+
+class Algorithm(NamedTuple):
+    """A bandit algorithm: pure functions of one run.
+
+    State is a NamedTuple that holds what the next round needs and nothing else; no field means anything by its name.
+    `init`, `select`, `update` and `pulls` are a complete policy.
+    """
+
+    init: Callable[[Key], State]
+    select: Callable[[Noise, State, Context], Action]  # an action, or a Choice
+    update: Callable[[State, Context, Action, Feedback], State]  # the third argument is what select returned
+    # Pulls of each arm so far, int32[num_arms]; with contexts int32[num_contexts * num_arms], arm a of context m at
+    # m num_arms + a, padding included. Results show them, and regret is read off them where that is exact.
+    pulls: Callable[[State], Array] | None = None
+    recommend: Callable[[State], Recommendation] | None = None  # None: the arm pulled most, by `pulls`
+    noise: Callable[[Key], Noise] = none()  # the chance that one round's select uses
+    stop: Callable[[State], Array] = never()  # bool[]
+    phases: Phases | None = None
+    replan: Replan | None = None
+    batch: Batch | None = None
+    # In float32: whether a stopped run's state agrees with its integer counts. Evaluated in float64.
+    verify: Callable[[State], Array] | None = None  # bool[]; False makes the outcome PRECISION
+    promise: Promise | None = None  # None: nothing is guaranteed
+    arms: Arms | None = None  # None: not said; num_arms is then that of `pulls`
+    rewards: Rewards | None = None  # None: not said
+    name: str = ""  # in results and figures
+
+    def __repr__(self) -> str:
+        return f"<Algorithm {self.name or 'without a name'}>"
+
+
+class Environment(NamedTuple):
+    """A bandit problem: it owns the truth, and its reward is deterministic given the round's noise.
+
+    `noise` does not depend on the action or the state, so that the engine draws it for a block of rounds at once and
+    two algorithms on the same (seed, run, round) meet the same chance. A reward law that cannot be written so takes a
+    key as its noise.
+    """
+
+    init: Callable[[Key], State]
+    reward: Callable[[State, Context, Action, Noise], Feedback]  # float[], or any tree that algorithms understand
+    noise: Callable[[Key], Noise] = none()
+    observe: Callable[[State, Noise], Context] = no_context()
+    # float[] >= 0, the gap of an action at the state that it met; seen by the recorder alone. None: nobody knows it.
+    regret: Callable[[State, Context, Action], Array] | None = None
+    # The clock: the next round's state, after the reward. None: the state is constant.
+    transition: Callable[[State, Context, Action, Noise], State] | None = None
+    # float[] >= 0: how far a recommendation falls short of the best; it errs if this exceeds epsilon. Ties are right.
+    simple_regret: Callable[[State, Recommendation], Array] | None = None
+    batch: BatchRewards | None = None
+    arms: Arms | None = None  # None: not said
+    rewards: Rewards | None = None  # None: not said
+    name: str = ""  # in results and figures
+
+    def __repr__(self) -> str:
+        return f"<Environment {self.name or 'without a name'}>"
+
+
+class Outcome(enum.IntEnum):
+    """How one run ended. MAX_ROUNDS is censoring, and is reported as such; no mean counts the last three."""
+
+    STOPPED = 0
+    MAX_ROUNDS = 1
+    NONFINITE = 2  # a feedback, a state or a regret that is not finite
+    PRECISION = 3
+    OUT_OF_RANGE = 4  # a feedback outside what the environment says it gives
+
+
+def action_of(selected: Any) -> Action:
+    """The action that the environment sees of what `select` returned."""
+    return selected.action if isinstance(selected, Choice) else selected

@@ -11,7 +11,8 @@ import numpy as np
 from jax.core import Tracer
 
 
-def _is_traced(value: Any) -> bool:
+def is_traced(value: Any) -> bool:
+    """Return whether a value is known only to a trace, so that nothing can be said of it."""
     return isinstance(value, Tracer)
 
 
@@ -40,7 +41,7 @@ def number(
     open_high: bool = False,
 ) -> Any:
     """Return the scalar `value` unchanged; raise ValueError unless it is finite and between `low` and `high`."""
-    if _is_traced(value):
+    if is_traced(value):
         if value.ndim:
             raise ValueError(f"{where}: {name} has shape {value.shape}, must be a scalar")
         return value
@@ -73,7 +74,7 @@ def array(
 
     A concrete value comes back as float64 NumPy, so that a closure over it can be cast to either precision.
     """
-    if not _is_traced(value):
+    if not is_traced(value):
         try:
             value = np.asarray(value, dtype=np.float64)
         except (TypeError, ValueError):

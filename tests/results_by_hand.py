@@ -6,9 +6,9 @@ import numpy as np
 
 from jaxbandit.engine.horizon import Record
 from jaxbandit.engine.identify import Identified
-from jaxbandit.experiments.identify import stopping_result
-from jaxbandit.experiments.result_regret import RegretResult
-from jaxbandit.experiments.result_stopping import StoppingResult
+from jaxbandit.results.regret import RegretResult
+from jaxbandit.results.stopping import StoppingResult
+from jaxbandit.running.cell import stopping_result
 
 MEANS = [0.1, 0.5, 0.9]
 

@@ -17,11 +17,8 @@ from scipy import stats
 from jaxbandit import cli
 from jaxbandit.algorithms.exploration.presets import lingape
 from jaxbandit.algorithms.exploration.thresholds import det_threshold
-from jaxbandit.base import Algorithm, Outcome
-from jaxbandit.estimators import least_squares
-from jaxbandit.experiments import audit_run, commands, registry, run, source, spec
-from jaxbandit.experiments.arguments import BadInput
-from jaxbandit.experiments.audit import (
+from jaxbandit.auditing import experiment as auditing
+from jaxbandit.auditing.cell import (
     CONSERVATIVE,
     CONSISTENT,
     UNDECIDED,
@@ -32,10 +29,16 @@ from jaxbandit.experiments.audit import (
     batch_length,
     judge,
 )
-from jaxbandit.experiments.identify import stopping_result
-from jaxbandit.experiments.result import load_cell
-from jaxbandit.experiments.sequential import confidence_sequence
+from jaxbandit.base import Algorithm, Outcome
+from jaxbandit.cli import command_line, commands
+from jaxbandit.estimators import least_squares
 from jaxbandit.numerics import as_float
+from jaxbandit.refusals import BadInput
+from jaxbandit.results.loading import load_cell
+from jaxbandit.running import experiment as running
+from jaxbandit.running.cell import stopping_result
+from jaxbandit.specs import registry, source, spec
+from jaxbandit.stats.confidence_sequence import confidence_sequence
 from jaxbandit.types import Array, Scalar
 
 ARGUMENTS = ("features", "delta", "sigma", "regularization", "theta_norm")
@@ -218,7 +221,7 @@ regularization = 0.025
 
 @pytest.fixture(autouse=True)
 def _one_width(monkeypatch):
-    monkeypatch.setattr(audit_run, "LANES", 64)
+    monkeypatch.setattr(auditing, "LANES", 64)
 
 
 @pytest.mark.slow
@@ -228,11 +231,11 @@ def test_a_broken_order_is_caught_and_the_sound_one_is_not(monkeypatch):
     entry = registry.Entry("stale_lingape", __name__, "broken on purpose", ARGUMENTS, kind="identify")
     monkeypatch.setattr(spec, "ALGORITHMS", {**registry.ALGORITHMS, entry.name: entry})
     experiment = spec.parse(tomllib.loads(HARD + STALE), "hard.toml")
-    *sound, broken = audit_run.audit_experiment(experiment, None, Limits(factor=5.0))
+    *sound, broken = auditing.audit_experiment(experiment, None, Limits(factor=5.0))
     assert [result.finding.delta for result in sound] == [0.05, 0.2]
     assert all(result.finding.verdict == CONSERVATIVE and result.finding.factor >= 5 for result in sound)
     assert broken.finding.verdict == VIOLATES and broken.finding.low > 0.05
-    assert "violates: 1." in audit_run.table([*sound, broken])
+    assert "violates: 1." in auditing.table([*sound, broken])
 
 
 @pytest.mark.slow
@@ -257,7 +260,7 @@ def test_the_heuristic_threshold_is_caught(tmp_path, monkeypatch, capsys):
     # The batches are the runs of one experiment of that length: nothing was played twice or left out.
     parts = [load_cell("crowded-audit/audit/000", i).arrays["samples"] for i in range(2)]
     experiment = dataclasses.replace(spec.load("crowded.toml"), runs=sum(map(len, parts)))
-    whole = run.run_experiment(experiment, None, lanes=64)
+    whole = running.run_experiment(experiment, None, lanes=64)
     np.testing.assert_array_equal(np.concatenate(parts), whole[0].arrays["samples"])
 
 
@@ -287,7 +290,7 @@ def made_up(monkeypatch):
         return stopping_result(record, cell.arguments, **labels)
 
     calls, stop_at = [], [0]
-    monkeypatch.setattr(audit_run, "play_stopping", play)
+    monkeypatch.setattr(auditing, "play_stopping", play)
     return calls, stop_at
 
 
@@ -298,7 +301,7 @@ def files(folder):
 def test_an_interrupted_audit_goes_on_to_the_same_bytes(tmp_path, made_up):
     calls, stop_at = made_up
     experiment, limits = spec.parse(tomllib.loads(HARD), "hard.toml"), Limits(runs=5000)
-    whole = audit_run.audit_experiment(experiment, tmp_path / "whole", limits)
+    whole = auditing.audit_experiment(experiment, tmp_path / "whole", limits)
     batches = calls.copy()
     assert [result.finding.verdict for result in whole] == [CONSISTENT, CONSERVATIVE]
     assert {"spec.toml", "audit.json", "audit/000/cell-000.npz"} <= files(tmp_path / "whole").keys()
@@ -307,9 +310,9 @@ def test_an_interrupted_audit_goes_on_to_the_same_bytes(tmp_path, made_up):
         stop_at[0] = stop
         if stop:
             with pytest.raises(KeyboardInterrupt):
-                audit_run.audit_experiment(experiment, tmp_path / "parts", limits)
+                auditing.audit_experiment(experiment, tmp_path / "parts", limits)
         else:
-            audit_run.audit_experiment(experiment, tmp_path / "parts", limits)
+            auditing.audit_experiment(experiment, tmp_path / "parts", limits)
     assert calls == batches[4:]  # 1 + 0 + 3 batches were there already
     assert files(tmp_path / "parts") == files(tmp_path / "whole")
 
@@ -317,17 +320,17 @@ def test_an_interrupted_audit_goes_on_to_the_same_bytes(tmp_path, made_up):
 def test_a_larger_budget_goes_on_from_the_smaller(tmp_path, made_up):
     calls, _ = made_up
     experiment = spec.parse(tomllib.loads(HARD.replace("[0.05, 0.2]", "[0.05]")), "hard.toml")
-    [small] = audit_run.audit_experiment(experiment, tmp_path, Limits(runs=2000))
+    [small] = auditing.audit_experiment(experiment, tmp_path, Limits(runs=2000))
     assert calls == [(0, 0, 500), (0, 500, 500), (0, 1000, 500), (0, 1500, 500)]
     calls.clear()
-    [large] = audit_run.audit_experiment(experiment, tmp_path, Limits(runs=100_000, confidence=0.9999))
+    [large] = auditing.audit_experiment(experiment, tmp_path, Limits(runs=100_000, confidence=0.9999))
     assert calls[0] == (0, 1500, 750)  # the last one had been cut short
     assert (small.finding.verdict, large.finding.verdict) == (UNDECIDED, CONSISTENT)
     # Of n runs one in 30 errs and one in 400 is not judged; 1200 is the first that would be both.
     n = large.runs
     interval = confidence_sequence(sum(r % 30 == 29 and r % 400 != 399 for r in range(n)), n, 0.9999)
     assert large.finding.low == interval.low
-    assert "Runs that did not stop" in audit_run.table([large])
+    assert "Runs that did not stop" in auditing.table([large])
     assert large.summary()["samples"]["max_rounds"] == 100_000
 
 
@@ -342,7 +345,7 @@ def test_a_larger_budget_goes_on_from_the_smaller(tmp_path, made_up):
 )
 def test_bad_input_is_refused_in_one_line(argv, said, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert cli.main(["audit", *argv]) == cli.BAD_INPUT
+    assert cli.main(["audit", *argv]) == command_line.BAD_INPUT
     captured = capsys.readouterr()
     assert captured.out == "" and captured.err.count("\n") == 1 and said in captured.err
     assert not list(tmp_path.iterdir())

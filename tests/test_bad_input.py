@@ -248,13 +248,13 @@ def refused(capsys, argv, *words):
 
 @pytest.fixture(autouse=True)
 def _no_compute(monkeypatch):
-    from jaxbandit.experiments import run
+    from jaxbandit.running import experiment as running
 
     def never(*args, **kwargs):
         raise AssertionError("a simulation began")
 
-    monkeypatch.setattr(run, "simulate_cell", never)
-    monkeypatch.setattr(run, "identify_cell", never)
+    monkeypatch.setattr(running, "simulate_cell", never)
+    monkeypatch.setattr(running, "identify_cell", never)
 
 
 CASES = {
@@ -316,7 +316,7 @@ def test_bad_csv(text, place, remedy, tmp_path, capsys):
         (["run", "no.toml"], ("no.toml", "cannot be read", "give a TOML file")),
         (["run", "croud"], ("croud", "did you mean 'crowd'")),
         (["run", "."], ("cannot be read (Is a directory)", "give a TOML file")),
-        (["runn"], ("runn", "list, run, reproduce, audit, plot, compare, bench")),
+        (["runn"], ("runn", "list, run, reproduce, audit, plot, compare")),
         ([], ("list, run, reproduce", "--help")),
         (["plot"], ("plot", "DIR")),
         (["plot", "nowhere"], ("nowhere", "no results")),

@@ -15,7 +15,6 @@ from jaxbandit.algorithms.regret import kl_ucb, ucb1
 from jaxbandit.engine import batching, compiled
 from jaxbandit.engine.horizon import simulate_cell
 from jaxbandit.engine.identify import identify_cell
-from jaxbandit.engine.moments import Moments
 from jaxbandit.environments.bernoulli import bernoulli
 
 pytestmark = pytest.mark.quickly_compiled
@@ -295,25 +294,3 @@ def test_splits_written_as_folds_give_the_same_keys():
     assert "random_split" not in str(jax.make_jaxpr(rewritten)(jnp.uint32(3)))
     for a, b in zip(rewritten(jnp.uint32(3)), function(jnp.uint32(3)), strict=True):
         np.testing.assert_array_equal(a, b)
-
-
-@pytest.mark.parametrize("scale", [1.0, 1e5, 1e10])
-def test_moments_are_exact_in_any_order(scale):
-    rng = np.random.default_rng(0)
-    values = (rng.normal(3, 1, (4, 1000)) * scale).astype(np.float32)
-    results = []
-    for order in (np.arange(1000), rng.permutation(1000)):
-        for size in (1, 7, 333, 1000):
-            moments = Moments(4)
-            for start in range(0, 1000, size):
-                moments.add(values[:, order[start : start + size]])
-            results.append((moments.mean().tobytes(), moments.variance().tobytes()))
-    assert len(set(results)) == 1
-    np.testing.assert_allclose(moments.mean(), values.mean(1, dtype=np.float64), rtol=1e-6)
-    np.testing.assert_allclose(moments.variance(), values.var(1, dtype=np.float64, ddof=1), rtol=1e-5)
-
-
-def test_moments_of_one_run_and_of_nan():
-    moments = Moments(2)
-    moments.add(np.array([[1.5], [np.nan]]))
-    assert moments.mean()[0] == 1.5 and np.isnan(moments.mean()[1]) and np.isnan(moments.variance()).all()

@@ -74,6 +74,14 @@ def test_gaussian_constant():
     assert close(gaussian_regret_constant([0.0, 1.0], 2.0), 4 * gaussian_regret_constant([0.0, 1.0], 1.0))
 
 
+@pytest.mark.parametrize("unit", [1e-10, 1e10])
+def test_the_gaussian_constant_scales_with_the_unit_of_rewards(unit):
+    """Gaps are ties beside the means, not beside 1: 0.3 - 0.1 - 0.2 is one, a gap of 1e-10 of means of 1e-10 is not."""
+    means = np.array([0.1 + 0.2, 0.3, 0.1])
+    expected = 2 / 0.2 * unit
+    np.testing.assert_allclose(gaussian_regret_constant(means * unit, sigma=unit), expected, rtol=1e-9)
+
+
 def test_k_inf_of_two_points_is_the_bernoulli_kl():
     for p in (0.0, 0.1, 0.5, 0.89):
         for mean in (0.1, 0.5, 0.9, 0.999):

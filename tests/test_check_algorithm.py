@@ -14,8 +14,8 @@ import pytest
 
 from jaxbandit.algorithms.regret.greedy import greedy
 from jaxbandit.base import Algorithm, Environment, never, none
+from jaxbandit.conformance.check_algorithm import PROPERTIES, CheckFailed, check_algorithm
 from jaxbandit.environments.linear_contextual import linear_contextual
-from jaxbandit.experiments.check import PROPERTIES, CheckFailed, check_algorithm
 from jaxbandit.numerics import as_float
 
 pytestmark = pytest.mark.quickly_compiled

@@ -9,8 +9,8 @@ import tomllib
 import pytest
 
 from jaxbandit import __version__, cli
-from jaxbandit.experiments import run
-from jaxbandit.experiments.registry import ALGORITHMS, ENVIRONMENTS
+from jaxbandit.running import experiment as running
+from jaxbandit.specs.registry import ALGORITHMS, ENVIRONMENTS
 
 TEXT = """
 name = "tiny"
@@ -117,12 +117,12 @@ def test_interrupt_is_status_3_and_the_same_command_resumes(tiny, capsys, monkey
     def interrupted(*args, **kwargs):
         raise KeyboardInterrupt
 
-    simulate = run.simulate_cell
-    monkeypatch.setattr(run, "simulate_cell", interrupted)
+    simulate = running.simulate_cell
+    monkeypatch.setattr(running, "simulate_cell", interrupted)
     assert cli.main(["run", "tiny.toml", "--out", "there"]) == 3
     captured = capsys.readouterr()
     assert captured.err.count("\n") == 1 and "run the same command to resume" in captured.err
-    monkeypatch.setattr(run, "simulate_cell", simulate)
+    monkeypatch.setattr(running, "simulate_cell", simulate)
     assert cli.main(["run", "tiny.toml", "--out", "there"]) == 0
     assert cli.main(["run", "tiny.toml", "--out", "there", "--set", "seed=9"]) == 2
     assert "seed is 0 there, 9 here" in capsys.readouterr().err
@@ -132,7 +132,7 @@ def test_disk_full_is_status_3(tiny, capsys, monkeypatch):
     def full(*args, **kwargs):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(run, "simulate_cell", full)
+    monkeypatch.setattr(running, "simulate_cell", full)
     assert cli.main(["run", "tiny.toml"]) == 3
     assert "No space left on device" in capsys.readouterr().err
 
@@ -141,7 +141,7 @@ def test_a_bug_keeps_its_traceback(tiny, monkeypatch):
     def bug(*args, **kwargs):
         raise ValueError("operands could not be broadcast")
 
-    monkeypatch.setattr(run, "simulate_cell", bug)
+    monkeypatch.setattr(running, "simulate_cell", bug)
     with pytest.raises(ValueError, match="broadcast"):
         cli.main(["run", "tiny.toml"])
 
@@ -149,7 +149,7 @@ def test_a_bug_keeps_its_traceback(tiny, monkeypatch):
 @pytest.mark.parametrize("module", ["tyro", "tomli_w"])
 def test_a_missing_extra_is_named(module, tiny, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, module, None)
-    for name in [name for name in sys.modules if name == "jaxbandit.experiments.commands"]:
+    for name in [name for name in sys.modules if name == "jaxbandit.cli.commands"]:
         monkeypatch.delitem(sys.modules, name)
     assert cli.main(["run", "tiny.toml"]) == 2
     err = capsys.readouterr().err

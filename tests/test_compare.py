@@ -5,8 +5,8 @@ import pytest
 from results_by_hand import noisy, result
 from scipy import stats
 
-from jaxbandit.experiments.compare import compare, compare_directories
-from jaxbandit.experiments.result import save_cell
+from jaxbandit.results.compare import compare, compare_directories
+from jaxbandit.results.saving import save_cell
 
 pytestmark = pytest.mark.quickly_compiled
 

@@ -15,8 +15,9 @@ from jaxbandit.engine.horizon import simulate_cell
 from jaxbandit.engine.identify import identify_cell
 from jaxbandit.environments.bernoulli import bernoulli
 from jaxbandit.environments.gaussian import gaussian
-from jaxbandit.experiments import truth
-from jaxbandit.experiments.spec import InstanceSpec
+from jaxbandit.numerics import alone
+from jaxbandit.running import truth
+from jaxbandit.specs.spec import InstanceSpec
 
 MEANS = np.array([0.4, 0.6])
 CPU = jax.devices("cpu")[0]
@@ -97,7 +98,7 @@ def waits_while_another_is_alone(call):
     """Call once; then, while this thread is alone, call in another: whether that ends only afterwards."""
     call()
     thread = threading.Thread(target=call)
-    with compiled.alone():
+    with alone():
         thread.start()
         thread.join(2)
         waited = thread.is_alive()

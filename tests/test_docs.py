@@ -11,9 +11,10 @@ import pytest
 
 import jaxbandit
 from jaxbandit import cli
-from jaxbandit.experiments.commands import COMMANDS
-from jaxbandit.experiments.registry import ALGORITHMS, ENVIRONMENTS, PROBLEM_DATA
-from jaxbandit.experiments.spec import KEYS
+from jaxbandit.cli import command_line
+from jaxbandit.cli.commands import COMMANDS
+from jaxbandit.specs.registry import ALGORITHMS, ENVIRONMENTS, PROBLEM_DATA
+from jaxbandit.specs.spec import KEYS
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/design.md", "docs/cli.md"]
@@ -116,7 +117,7 @@ def test_every_command_and_key_is_documented(tmp_path, monkeypatch, capsys):
     text = text_of("docs/cli.md")
     for name in COMMANDS:
         assert f"jaxbandit {name}" in text, name
-    for status in (cli.DONE, cli.BUG, cli.BAD_INPUT, cli.INTERRUPTED):
+    for status in (command_line.DONE, command_line.BUG, command_line.BAD_INPUT, command_line.INTERRUPTED):
         assert f"| {status} |" in text, status
     monkeypatch.chdir(tmp_path)
     Path("tiny.toml").write_text(TINY, encoding="utf-8")

@@ -20,7 +20,7 @@ from jaxbandit.engine import horizon as horizon_engine
 from jaxbandit.engine.horizon import default_checkpoints, simulate_cell
 from jaxbandit.environments.bernoulli import bernoulli
 from jaxbandit.environments.gaussian import gaussian
-from jaxbandit.experiments.registry import ALGORITHMS
+from jaxbandit.specs.registry import ALGORITHMS
 
 MEANS = np.array([0.4, 0.5, 0.6])
 
@@ -262,6 +262,9 @@ def test_a_nan_reward_is_said():
     broken = base._replace(reward=lambda state, context, action, noise: jnp.where(noise < 0.001, jnp.nan, 1.0))
     record = simulate_cell(lambda _: (ucb1(3), broken), (), horizon=500, num_runs=60)
     assert set(record.outcome) == {Outcome.STOPPED, Outcome.NONFINITE}
+    kept = record.regret[record.outcome == Outcome.STOPPED].astype(np.float64)
+    np.testing.assert_allclose(record.mean, kept.mean(0), rtol=1e-15)
+    np.testing.assert_allclose(record.variance, kept.var(0, ddof=1), rtol=1e-12)
 
 
 def test_without_per_run_arrays_the_means_are_the_same_bytes():

@@ -1,4 +1,4 @@
-"""Environments of identification: instances from their papers, sign noise, blocks of pulls, shortfall, refusals."""
+"""Environments of identification: instances from their papers, sign noise, batches, simple regret, refusals."""
 
 from pathlib import Path
 
@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from jaxbandit.base import Arms
 from jaxbandit.environments.bernoulli import bernoulli
 from jaxbandit.environments.beta import beta
 from jaxbandit.environments.binomial import binomial
@@ -16,11 +17,11 @@ from jaxbandit.environments.gaussian import GaussianState, gaussian
 from jaxbandit.environments.linear import describe_linear, linear
 from jaxbandit.environments.linear_random import describe_linear_random, linear_random
 from jaxbandit.environments.r6a_like import describe_r6a_like, r6a_like
-from jaxbandit.environments.shortfall import shortfall
+from jaxbandit.environments.simple_regret import simple_regret
 from jaxbandit.environments.soare import describe_soare, soare
 from jaxbandit.environments.table import describe_table, table
 from jaxbandit.environments.top_m_classic import describe_top_m_classic, top_m_classic
-from jaxbandit.experiments.arguments import read_csv
+from jaxbandit.specs.arguments import read_csv
 
 pytestmark = pytest.mark.quickly_compiled
 
@@ -44,7 +45,7 @@ INSTANCES = {
     "linear_random": lambda: linear_random(6, 3),
     "r6a_like": lambda: r6a_like(4),
 }
-BLOCKS = [name for name in INSTANCES if name not in ("beta", "table")]
+BATCHES = [name for name in INSTANCES if name not in ("beta", "table")]
 
 
 @pytest.fixture(autouse=True)
@@ -59,7 +60,7 @@ def truth(environment):
 
 @pytest.mark.parametrize("x64", [True, pytest.param(False, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", INSTANCES)
-def test_shapes_dtypes_gaps_and_shortfall(name, x64):
+def test_shapes_dtypes_gaps_and_simple_regret(name, x64):
     with jax.enable_x64(x64):
         float_ = jax.ShapeDtypeStruct((), jnp.result_type(float))
         environment = INSTANCES[name]()
@@ -67,30 +68,32 @@ def test_shapes_dtypes_gaps_and_shortfall(name, x64):
         num_arms = state.means.size
         assert state.means.dtype == state.gaps.dtype == float_.dtype
         np.testing.assert_array_equal(state.gaps, state.means.max() - state.means)
-        assert environment.shortfall is shortfall
+        assert environment.simple_regret is simple_regret
         arm, key, pulls = jnp.int32(0), jax.random.key(1), jnp.ones(num_arms, jnp.int32)
         noise = jax.eval_shape(environment.noise, key)
         assert jax.eval_shape(lambda n: environment.reward(state, None, arm, n), noise) == float_
         assert jax.eval_shape(lambda: environment.regret(state, None, arm)) == float_
-        assert jax.eval_shape(lambda: shortfall(state, arm)) == float_
-        if name in BLOCKS:
-            noise = jax.eval_shape(environment.block_noise, key)
-            sums = jax.eval_shape(lambda n: environment.block_reward(state, pulls, n), noise)
+        assert jax.eval_shape(lambda: simple_regret(state, arm)) == float_
+        if name in BATCHES:
+            noise = jax.eval_shape(environment.batch.noise, key)
+            sums = jax.eval_shape(lambda n: environment.batch.sums(state, pulls, n), noise)
             assert sums == jax.ShapeDtypeStruct((num_arms,), float_.dtype)
+            assert jax.eval_shape(lambda n, s: environment.batch.squares(state, pulls, n, s), noise, sums) == sums
         else:
-            assert environment.block_noise is environment.block_reward is None
+            assert environment.batch is None
+        assert environment.arms == Arms(num_arms)
 
 
-def test_shortfall_is_the_definition():
+def test_simple_regret_is_the_definition():
     rng = np.random.default_rng(0)
-    compiled = jax.jit(shortfall)
+    compiled = jax.jit(simple_regret)
     for m in (1, 3, 6) * 30:
         means = rng.choice([0.0, 0.25, 0.5, 1.0, -2.0], 6)
         arms = rng.permutation(6)[:m]
         expected = max(0.0, np.sort(means)[-m] - means[arms].min())
         state = GaussianState(jnp.asarray(means), jnp.asarray(means.max() - means))
         assert float(compiled(state, jnp.asarray(arms, jnp.int32))) == expected
-    assert float(shortfall(truth(gaussian([0.25, 1.0])), jnp.int32(0))) == 0.75
+    assert float(simple_regret(truth(gaussian([0.25, 1.0])), jnp.int32(0))) == 0.75
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1e6])
@@ -104,7 +107,7 @@ def test_ties_on_paper_are_ties(scale):
     for x64 in (True, False):
         with jax.enable_x64(x64):
             state = truth(linear(features, theta))
-            single = jax.jit(jax.vmap(shortfall, (None, 0)))(state, jnp.arange(10, dtype=jnp.int32)[:, None])
+            single = jax.jit(jax.vmap(simple_regret, (None, 0)))(state, jnp.arange(10, dtype=jnp.int32)[:, None])
             np.testing.assert_array_equal(single[:9], 0.0)
             # The gap is 5e-5 of the means: far above float32's resolution, which is 1e-7.
             np.testing.assert_allclose(single[9], next_best, rtol=1e-9 if x64 else 1e-2)
@@ -145,7 +148,7 @@ def test_binomial_law(x64, num_draws):
 
 @pytest.mark.slow
 @pytest.mark.statistical
-def test_block_sums_have_the_law_of_summed_rewards():
+def test_batch_sums_have_the_law_of_summed_rewards():
     pulls = np.array([0, 1, 6], np.int32)
     num_draws = 20_000
     keys = jax.random.split(jax.random.key(8), num_draws)
@@ -153,7 +156,7 @@ def test_block_sums_have_the_law_of_summed_rewards():
     def sums(environment):
         state = truth(environment)
         return np.asarray(
-            jax.jit(jax.vmap(lambda key: environment.block_reward(state, pulls, environment.block_noise(key))))(keys)
+            jax.jit(jax.vmap(lambda key: environment.batch.sums(state, pulls, environment.batch.noise(key))))(keys)
         )
 
     signs = sums(linear(FEATURES, THETA, noise="sign"))
@@ -171,9 +174,38 @@ def test_block_sums_have_the_law_of_summed_rewards():
     for arm in (1, 2):
         law = stats.norm(pulls[arm] * MEANS[arm], 0.5 * np.sqrt(pulls[arm]))
         assert stats.kstest(normals[:, arm], law.cdf).pvalue > LEVEL / 3
-    assert stats.pearsonr(normals[:, 1], normals[:, 2]).pvalue > LEVEL / 3  # arms of a block are independent
+    assert stats.pearsonr(normals[:, 1], normals[:, 2]).pvalue > LEVEL / 3  # arms of a batch are independent
     wins = sums(bernoulli([0.3, 0.0, 1.0]))
     np.testing.assert_array_equal(wins, np.broadcast_to([0.0, 0.0, 6.0], wins.shape))
+
+
+@pytest.mark.slow
+@pytest.mark.statistical
+def test_batch_sums_of_squares_have_the_law_of_summed_squares():
+    """Given the sums: known where rewards have two values, else a chi-squared variable that is independent of them."""
+    pulls = jnp.array([0, 1, 6], jnp.int32)
+    keys = jax.random.split(jax.random.key(9), 20_000)
+
+    def both(environment):
+        state, batch = truth(environment), environment.batch
+
+        def draw(key):
+            noise = batch.noise(key)
+            sums = batch.sums(state, pulls, noise)
+            return sums, batch.squares(state, pulls, noise, sums)
+
+        return (np.asarray(x) for x in jax.jit(jax.vmap(draw))(keys))
+
+    sums, squares = both(bernoulli([0.3, 0.5, 0.9]))
+    np.testing.assert_array_equal(squares, sums)
+    _, squares = both(linear(FEATURES, THETA, noise="sign"))
+    np.testing.assert_array_equal(squares, np.broadcast_to([0.0, 1.0, 6.0], squares.shape))
+    sums, squares = both(gaussian(MEANS, sigma=0.5))
+    assert (squares[:, 0] == 0).all()
+    np.testing.assert_allclose(squares[:, 1], sums[:, 1] ** 2, rtol=1e-12)
+    apart = (squares[:, 2] - sums[:, 2] ** 2 / 6) / 0.25
+    assert stats.kstest(apart, stats.chi2(5).cdf).pvalue > LEVEL / 2
+    assert stats.spearmanr(apart, sums[:, 2]).pvalue > LEVEL / 2
 
 
 @pytest.mark.statistical
@@ -340,10 +372,10 @@ def test_real_drugs():
     known, state = describe_table(rewards, features, sigma=0.5), truth(table(rewards, features))
     np.testing.assert_array_equal(known["features"], features)
     np.testing.assert_allclose(features @ known["theta"], state.means, rtol=1e-13)  # the ten are independent
-    assert float(shortfall(state, jnp.arange(5, dtype=jnp.int32))) == 0.0  # the five that treat epilepsy
+    assert float(simple_regret(state, jnp.arange(5, dtype=jnp.int32))) == 0.0  # the five that treat epilepsy
     best = np.sort(state.means)[::-1]
     assert round(best[4] - best[5], 3) == 0.066  # as the authors' Results say
-    swapped = shortfall(state, jnp.array([0, 1, 2, 4, 6], jnp.int32))
+    swapped = simple_regret(state, jnp.array([0, 1, 2, 4, 6], jnp.int32))
     np.testing.assert_allclose(swapped, best[4] - best[5], rtol=1e-13)
 
 

@@ -26,12 +26,12 @@ DRAWS = 20_000
 
 
 def sums_of(environment, counts, sets=SETS, draws=DRAWS):
-    """float64[draws, num_sets] of one block."""
+    """float64[draws, num_sets] of one batch."""
     with jax.enable_x64(True):
         state = environment.init(jax.random.key(0))
         pulls = SetPulls(None if sets is None else jnp.asarray(sets), jnp.asarray(counts, jnp.int32))
         keys = jax.random.split(jax.random.key(1, impl="threefry4x32"), draws)
-        return np.asarray(jax.jit(jax.vmap(lambda key: environment.block_reward(state, pulls, key)))(keys))
+        return np.asarray(jax.jit(jax.vmap(lambda key: environment.batch.sums(state, pulls, key)))(keys))
 
 
 def agree(sums, mean, covariance):
@@ -46,7 +46,7 @@ def agree(sums, mean, covariance):
     ("noise", "blocks"),
     [("gaussian", "exact"), pytest.param("bernoulli", "exact", marks=pytest.mark.slow), ("bernoulli", "normal")],
 )
-def test_sums_of_a_block(noise, blocks):
+def test_sums_of_a_batch(noise, blocks):
     counts = np.array([3, 40, 1, 7, 0])
     environment = jb.full_bandit(MEANS, 2, noise=noise, sigma=0.5, blocks=blocks)
     sums = sums_of(environment, counts)
@@ -75,15 +75,16 @@ def test_single_pulls_and_regret():
     assert set(np.unique(rewards)) == {0.0, 1.0, 2.0}
     assert abs(rewards.mean() - 1.2) < 4.5 * np.sqrt(0.46 / DRAWS)  # one false alarm in 150,000
     assert environment.regret(state, None, SETS[2]) == pytest.approx(0.4, abs=1e-6)
-    assert environment.shortfall(state, jnp.array([2, 0])) == 0
-    assert environment.shortfall(state, jnp.array([3, 0])) == pytest.approx(0.3, abs=1e-6)
+    assert environment.simple_regret(state, jnp.array([2, 0])) == 0
+    assert environment.simple_regret(state, jnp.array([3, 0])) == pytest.approx(0.3, abs=1e-6)
 
 
 def test_ties_at_rank_k_are_right():
     environment = jb.full_bandit(np.array([0.3, 0.1 + 0.2, 0.7]), 2)
     with jax.enable_x64(True):
         state = environment.init(jax.random.key(0))
-        assert environment.shortfall(state, jnp.array([0, 2])) == environment.shortfall(state, jnp.array([1, 2])) == 0
+        for arms in ([0, 2], [1, 2]):
+            assert environment.simple_regret(state, jnp.array(arms)) == 0
 
 
 def test_random_instance_has_the_gap():
@@ -261,8 +262,8 @@ def test_a_decision_class_is_what_recommendations_are_judged_by():
     result = jb.identify(algorithm, environment, num_runs=20, max_rounds=100_000, delta=0.05)
     assert (result.arrays["recommendation"] == [0, 3]).all() and not result.errors().any()
     state = environment.init(jax.random.key(0))
-    assert environment.shortfall(state, jnp.array([1, 3])) == pytest.approx(0.1, abs=1e-6)
-    assert environment.shortfall(state, jnp.array([0, 1])) == 0
+    assert environment.simple_regret(state, jnp.array([1, 3])) == pytest.approx(0.1, abs=1e-6)
+    assert environment.simple_regret(state, jnp.array([0, 1])) == 0
 
 
 BLOCKS_OF_TWO = [[1, 1, 0, 0], [0, 0, 1, 1], [1, 1, 0, 0]]

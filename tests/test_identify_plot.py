@@ -6,8 +6,8 @@ from results_by_hand import stopping
 from scipy import stats
 
 from jaxbandit.base import Outcome
-from jaxbandit.experiments import figures, plot_stopping, plot_sweep
-from jaxbandit.experiments.result import ResultSet
+from jaxbandit.plotting import figures, stopping_times, sweeps
+from jaxbandit.results.base import ResultSet
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -45,7 +45,7 @@ def test_law_of_stopping_times_with_its_band(axes):
 
 def test_a_censored_law_ends_with_a_mark_below_one(axes):
     r = stopping([10, 20, 500, 500], outcome=[0, 0, Outcome.MAX_ROUNDS, Outcome.MAX_ROUNDS], max_rounds=500)
-    plot_stopping.plot_stopping([r], axes)
+    stopping_times.plot_stopping([r], axes)
     [line] = lines(axes, "kl  > 257.5, 2 of 4 censored")
     assert (line.get_xdata()[-1], line.get_ydata()[-1]) == (500, 0.5)
     marks = [m for m in axes.get_lines() if m.get_marker() == "|"]
@@ -56,23 +56,23 @@ def test_a_censored_law_ends_with_a_mark_below_one(axes):
 def test_one_lower_bound_is_a_line_and_several_are_not(axes):
     truth = {"means": [1.0, 0.5], "characteristic_time": 8.0}
     one = stopping(SPREAD, params=EXACT, truth=truth)
-    plot_stopping.plot_stopping([one], axes)
+    stopping_times.plot_stopping([one], axes)
     [line] = lines(axes, "lower bound on the mean")
     assert line.get_xdata()[0] == pytest.approx(8 * np.log(1 / 0.12))
     axes.clear()
-    plot_stopping.plot_stopping([one, stopping(SPREAD, params=EXACT | {"delta": 0.01}, truth=truth)], axes)
+    stopping_times.plot_stopping([one, stopping(SPREAD, params=EXACT | {"delta": 0.01}, truth=truth)], axes)
     assert not lines(axes, "lower bound")
 
 
 def test_boxes_hold_the_quartiles_and_rates_their_intervals(axes):
     r = stopping(SPREAD, shortfall=[0.5, 0.5] + [0] * 98)
-    plot_stopping.plot_samples([r], axes)
+    stopping_times.plot_samples([r], axes)
     [box] = axes.patches
     assert (box.get_x(), box.get_x() + box.get_width()) == (250, 750)
     assert any(list(line.get_xdata()) == [50, 950] for line in axes.get_lines())
     assert any(list(line.get_xdata()) == [500, 500] for line in axes.get_lines())
     axes.clear()
-    plot_stopping.plot_error([r], axes)
+    stopping_times.plot_error([r], axes)
     low, high = stats.binomtest(2, 100).proportion_ci(0.95, method="exact")
     drawn = [list(map(float, line.get_xdata())) for line in axes.get_lines()]
     assert drawn[0] == pytest.approx([low, high]) and drawn[1] == [0.02] and drawn[2] == [0.05, 0.05]
@@ -81,7 +81,7 @@ def test_boxes_hold_the_quartiles_and_rates_their_intervals(axes):
 
 def test_arms_stand_from_the_best_mean_to_the_worst(axes):
     r = stopping(SPREAD, truth={"means": [0.1, 0.9]})
-    plot_stopping.plot_pulls([r], axes)
+    stopping_times.plot_pulls([r], axes)
     assert [text.get_text() for text in axes.get_xticklabels()] == ["1\n0.9", "0\n0.1"]
     [line] = lines(axes, "kl")
     np.testing.assert_allclose(line.get_ydata(), r.arrays["pulls"].mean(axis=0)[::-1])
@@ -94,7 +94,7 @@ def test_what_is_drawn_can_be_chosen(axes):
     with pytest.raises(ValueError, match=r"what = \"regret\", must be one of stopping, samples"):
         results.plot(axes, what="regret")
     with pytest.raises(ValueError, match="must be one; draw them one by one"):
-        plot_stopping.plot_stopping(results, axes)
+        stopping_times.plot_stopping(results, axes)
     with pytest.raises(ValueError, match="no run stopped or was censored"):
         stopping([0], outcome=[Outcome.NONFINITE]).plot(axes)
 
@@ -104,30 +104,30 @@ def swept(values, key="delta", **more):
 
 
 def test_sweeps_of_parameters_and_of_instances_are_found():
-    [sweep] = plot_sweep.sweeps([*swept([0.2, 0.05]), stopping(SPREAD, algorithm="fixed", params={"delta": 0.05})])
+    [sweep] = sweeps.sweeps([*swept([0.2, 0.05]), stopping(SPREAD, algorithm="fixed", params={"delta": 0.05})])
     assert (sweep.parameter, sweep.of_instances, list(sweep.curves)) == ("delta", False, ["kl"])
     assert [value for value, _ in sweep.curves["kl"]] == [0.05, 0.2]
     instances = [
         stopping(SPREAD, instance=f"{a}", params=EXACT, truth={"arguments": {"dim": 5, "angle": a}}) for a in (0.2, 0.1)
     ]
-    [sweep] = plot_sweep.sweeps(instances)
+    [sweep] = sweeps.sweeps(instances)
     assert (sweep.parameter, sweep.of_instances) == ("angle", True)
     assert [value for value, _ in sweep.curves["kl"]] == [0.1, 0.2]
     other = stopping(SPREAD, instance="other", params=EXACT, truth={"arguments": {"sigma": 1.0}})
-    assert plot_sweep.sweeps([*instances, other]) == []
+    assert sweeps.sweeps([*instances, other]) == []
     two = [{"angle": 0.1, "sigma": 1.0}, {"angle": 0.2, "sigma": 1.0}, {"angle": 0.3, "sigma": 2.0}]
     both = [
         stopping(SPREAD, instance=f"{i}", params=EXACT, truth={"arguments": numbers}) for i, numbers in enumerate(two)
     ]
-    assert plot_sweep.sweeps(both) == []
-    assert plot_sweep.sweeps([stopping(SPREAD)]) == []
+    assert sweeps.sweeps(both) == []
+    assert sweeps.sweeps([stopping(SPREAD)]) == []
 
 
 def test_a_sweep_shows_means_and_marks_censored_ones(axes):
     late = [0, Outcome.MAX_ROUNDS]
     results = [*swept([0.2, 0.05]), stopping([10, 1000], outcome=late, params=EXACT | {"delta": 0.01})]
-    [sweep] = plot_sweep.sweeps(results)
-    plot_sweep.plot_sweep(sweep, axes)
+    [sweep] = sweeps.sweeps(results)
+    sweeps.plot_sweep(sweep, axes)
     [line] = lines(axes, "kl")
     np.testing.assert_allclose(line.get_ydata(), [505, 2200, 550])
     marks = [m for m in axes.get_lines() if m.get_marker() == "^" and len(m.get_xdata())]

@@ -9,8 +9,9 @@ from results_by_hand import noisy, stopping
 from scipy import stats
 
 from jaxbandit.base import Outcome
-from jaxbandit.experiments.compare import compare, compare_directories
-from jaxbandit.experiments.result import load, load_cell, save_cell
+from jaxbandit.results.compare import compare, compare_directories
+from jaxbandit.results.loading import load, load_cell
+from jaxbandit.results.saving import save_cell
 
 LATE = Outcome.MAX_ROUNDS
 
@@ -98,6 +99,18 @@ def test_errors_are_shortfalls_beyond_epsilon_up_to_rounding():
     assert r.errors().tolist() == [False, True, False]
     single = stopping([5, 5], shortfall=[0.1 + 1e-7, 0.1 + 1e-4], precision="float32")
     assert single.errors().tolist() == [False, True]
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("known", [True, False])
+def test_errors_do_not_depend_on_the_unit_of_rewards(unit, known):
+    truth = {"means": [0.9 * unit, 0.8 * unit]} if known else {}
+    told = {"epsilon": 0.1 * unit, "delta": 0.05}
+    short = [0.9 * unit - 0.8 * unit, (0.1 + 1e-12) * unit, 0.0]
+    assert stopping([5, 5, 5], shortfall=short, truth=truth, params=told).errors().tolist() == [False, True, False]
+    told = {"epsilon": 0.0, "delta": 0.05}
+    tiny = stopping([5, 5], shortfall=[1e-9 * unit, 0.0], truth=truth, params=told)
+    assert tiny.errors().tolist() == [True, False]
 
 
 def test_lower_bound_is_for_one_best_arm_without_tolerance():

@@ -17,11 +17,13 @@ from jaxbandit.algorithms.exploration.presets import lingape, lucb
 from jaxbandit.engine.identify import Identified
 from jaxbandit.environments.gaussian import gaussian
 from jaxbandit.environments.soare import describe_soare, soare
-from jaxbandit.experiments import result as results_module
-from jaxbandit.experiments import run, spec
-from jaxbandit.experiments.identify import identify, runs_bar
-from jaxbandit.experiments.simulate import sweep
-from jaxbandit.experiments.truth import truth_of, warnings_of
+from jaxbandit.results.loading import load
+from jaxbandit.running import experiment as running
+from jaxbandit.running.identify import identify
+from jaxbandit.running.progress import runs_bar
+from jaxbandit.running.sweep import sweep
+from jaxbandit.running.truth import truth_of, warnings_of
+from jaxbandit.specs import spec
 
 TEXT = """
 name = "stop"
@@ -53,7 +55,7 @@ def content(results):
 
 @pytest.fixture(scope="module")
 def whole():
-    return run.run_experiment(experiment(), None, progress=False)
+    return running.run_experiment(experiment(), None, progress=False)
 
 
 def found():
@@ -72,8 +74,8 @@ def calls(monkeypatch):
             **stopping([5, 7]).arrays, compile_seconds=0, run_seconds=0, run_steps=9, lane_steps=9, devices=[]
         )
 
-    monkeypatch.setattr(run, "identify_cell", identify_cell)
-    monkeypatch.setattr("jaxbandit.experiments.truth.characteristic_time", lambda *_: 1.0)  # a compilation a shape
+    monkeypatch.setattr(running, "identify_cell", identify_cell)
+    monkeypatch.setattr("jaxbandit.running.truth.characteristic_time", lambda *_: 1.0)  # a compilation a shape
     return made
 
 
@@ -110,7 +112,7 @@ def test_what_an_instance_knows_fills_what_is_not_given():
 
 def test_angles_deltas_and_instances_share_one_program(calls):
     algorithms = [{"type": "lingape", "delta": {"sweep": [0.05, 0.2]}}]
-    run.run_experiment(experiment(instance=SOARE, algorithm=algorithms), None)
+    running.run_experiment(experiment(instance=SOARE, algorithm=algorithms), None)
     assert len(calls) == 4 and len({id(call.make) for call in calls}) == 1
     for call, angle in zip(calls, (0.2, 0.2, 0.4, 0.4), strict=True):
         assert call.arguments["environment"]["angle"] == angle
@@ -120,26 +122,26 @@ def test_angles_deltas_and_instances_share_one_program(calls):
     assert [float(call.arguments["algorithm"]["delta"]) for call in calls] == [0.05, 0.2] * 2
     assert calls[0].options["max_rounds"] == 100 and calls[0].options["precision"] == "float64"
     calls.clear()
-    run.run_experiment(experiment(instance=SOARE, algorithm=[{"type": "lingape", "rule": "optimized"}]), None)
+    running.run_experiment(experiment(instance=SOARE, algorithm=[{"type": "lingape", "rule": "optimized"}]), None)
     assert len({id(call.make) for call in calls}) == 2  # its table of representations is exact for concrete features
     assert "features" not in calls[0].arguments["algorithm"]
 
 
 def test_results_are_stored_and_found_again(tmp_path, whole, monkeypatch):
-    first = run.run_experiment(experiment(), tmp_path / "out", progress=False)
+    first = running.run_experiment(experiment(), tmp_path / "out", progress=False)
     assert content(first) == content(whole)
     assert [(r.params["delta"], r.guarantee["delta"]) for r in first] == [(0.05, 0.05), (0.2, 0.2)]
     assert first[0].truth["means"] == [1.0, 0.0] and first[0].truth["arguments"] == {"sigma": 0.5}
     # Two Gaussian arms: T* is 8 sigma^2 / gap^2, reached by equal pulls.
     assert first[0].truth["characteristic_time"] == pytest.approx(2.0, rel=1e-6)
     assert spec.load(tmp_path / "out" / "spec.toml") == experiment()
-    monkeypatch.setattr(run, "identify_cell", None)  # nothing is left to play
-    assert content(run.run_experiment(experiment(), tmp_path / "out", progress=False)) == content(whole)
-    assert content(results_module.load(tmp_path / "out")) == content(whole)
+    monkeypatch.setattr(running, "identify_cell", None)  # nothing is left to play
+    assert content(running.run_experiment(experiment(), tmp_path / "out", progress=False)) == content(whole)
+    assert content(load(tmp_path / "out")) == content(whole)
 
 
 def test_numbers_do_not_depend_on_lanes_chunks_and_workers(whole):
-    other = run.run_experiment(experiment(), None, progress=False, lanes=1, chunk=1, workers=1)
+    other = running.run_experiment(experiment(), None, progress=False, lanes=1, chunk=1, workers=1)
     assert content(other) == content(whole)
 
 
@@ -153,9 +155,9 @@ def test_an_interrupted_cell_goes_on(tmp_path, whole):
 
     options = {"progress": progress, "workers": 1, "chunk": 1}
     with pytest.raises(KeyboardInterrupt):
-        run.run_experiment(experiment(), tmp_path / "out", **options)
+        running.run_experiment(experiment(), tmp_path / "out", **options)
     assert list((tmp_path / "out" / "checkpoint" / "000").iterdir())
-    assert content(run.run_experiment(experiment(), tmp_path / "out", **options)) == content(whole)
+    assert content(running.run_experiment(experiment(), tmp_path / "out", **options)) == content(whole)
     assert sum(report.finished for report in seen) == 2 * 70
     assert not (tmp_path / "out" / "checkpoint").exists()
 
@@ -205,7 +207,7 @@ def test_what_is_told_wrongly_is_warned_of(tmp_path, calls):
     misled = experiment(instance=SOARE[:1], algorithm=algorithms)
     norm, sigma = warnings_of(misled)
     assert "0.2/lingape: theta_norm = 1.5" in norm and "is 2 there" in norm and "sigma = 0.5" in sigma
-    results = run.run_experiment(misled, tmp_path / "out", progress=False)
+    results = running.run_experiment(misled, tmp_path / "out", progress=False)
     assert [r.warnings for r in results] == [[norm, sigma], []]
     assert results[0].summary()["warnings"] == [norm, sigma]
     tied = {"name": "tied", "type": "gaussian", "means": [1, 0.5, 1]}
@@ -221,7 +223,7 @@ def test_what_is_told_wrongly_is_warned_of(tmp_path, calls):
 
 def test_the_bound_is_only_computed_where_it_holds(calls):
     algorithms = [{"type": "lucb", "epsilon": 0.1}, {"name": "two", "type": "lucb", "m": 2}, {"type": "ugape"}]
-    results = run.run_experiment(experiment(instance=SOARE[:1], algorithm=algorithms), None)
+    results = running.run_experiment(experiment(instance=SOARE[:1], algorithm=algorithms), None)
     assert ["characteristic_time" in r.truth for r in results] == [False, False, True]
 
 

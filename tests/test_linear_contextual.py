@@ -15,8 +15,8 @@ from jaxbandit.environments.linear_contextual import describe_linear_contextual,
 from jaxbandit.environments.linear_contextual_classes import describe_linear_contextual_classes
 from jaxbandit.environments.linear_contextual_random import linear_contextual_random
 from jaxbandit.estimators import recursive_least_squares as estimator
-from jaxbandit.experiments import spec
-from jaxbandit.experiments.run import run_experiment
+from jaxbandit.running.experiment import run_experiment
+from jaxbandit.specs import spec
 
 # Hao, Lattimore and Szepesvari (2020), Sections 5.1 with u = 0.1, 5.2 scenario one, and 5.3.
 FIXED = np.array([[[1, 0], [0, 1], [0.9, 0.5]]])

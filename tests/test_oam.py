@@ -13,7 +13,7 @@ from jaxbandit.engine import horizon as horizon_engine
 from jaxbandit.engine.horizon import simulate_cell
 from jaxbandit.environments.linear import linear
 from jaxbandit.environments.linear_contextual import linear_contextual
-from jaxbandit.experiments.simulate import sweep
+from jaxbandit.running.sweep import sweep
 from jaxbandit.solvers.spanner import barycentric_spanner
 
 HORIZON = 10_000

@@ -11,18 +11,10 @@ import pytest
 from results_by_hand import stopping
 
 from jaxbandit.algorithms.exploration.super_arms import uniform_inverse
-from jaxbandit.experiments import (
-    complexity,
-    paper,
-    paper_data,
-    paper_full_bandit_costs,
-    paper_full_bandit_looks,
-    paper_stopping,
-    source,
-    spec,
-    verdict,
-)
-from jaxbandit.experiments.result import ResultSet
+from jaxbandit.reproduction import figure_experiments, own_instances, paper, verdict
+from jaxbandit.reproduction.tables import computed, full_bandit_costs, full_bandit_looks
+from jaxbandit.results.base import ResultSet
+from jaxbandit.specs import source, spec
 
 pytestmark = pytest.mark.quickly_compiled
 
@@ -41,12 +33,12 @@ TABLE_2 = {  # ICB, SAQM, SA-FOA, thousands of samples
 
 def _data():
     data = dict(ABOUT)
-    paper_data.add_instances(data, PAPER, None)
+    own_instances.add_instances(data, PAPER, None)
     return data
 
 
 def test_every_claim_and_number_is_of_a_cell():
-    figures = paper_stopping.figures_of(PAPER)
+    figures = figure_experiments.figures_of(PAPER)
     cells = {cell for f in figures.values() for cell in itertools.product(f.instances, f.algorithms)}
     known = {table["name"] for table in _data()["instance"]}
     assert {instance for instance, _ in cells} == known
@@ -63,8 +55,8 @@ def test_every_claim_and_number_is_of_a_cell():
 
 
 def test_table_2_is_played_as_its_readings_say():
-    figure = paper_stopping.figures_of(PAPER)["table2"]
-    parts = paper_data.parts(paper_stopping.experiment(_data(), figure))
+    figure = figure_experiments.figures_of(PAPER)["table2"]
+    parts = own_instances.parts(figure_experiments.experiment(_data(), figure))
     assert list(parts) == list(WORKERS)
     (cell, *_) = spec.parse(parts["IT"], "fullbandit.toml").cells()
     told = {key: cell.arguments[key] for key in ("k", "sigma", "epsilon", "delta", "num_sets", "radius")}
@@ -76,10 +68,10 @@ def test_table_2_is_played_as_its_readings_say():
 
 def test_instances_that_tell_the_same_are_one_experiment():
     instances = [{"name": n, "type": "t"} | more for n, more in (("a", {}), ("b", {"tell": {"x": 1}}), ("c", {}))]
-    parts = paper_data.parts({"name": "e", "instance": instances, "algorithm": [{"name": "r", "x": 0}]})
+    parts = own_instances.parts({"name": "e", "instance": instances, "algorithm": [{"name": "r", "x": 0}]})
     assert {key: [i["name"] for i in part["instance"]] for key, part in parts.items()} == {"a": ["a", "c"], "b": ["b"]}
     assert [part["algorithm"][0]["x"] for part in parts.values()] == [0, 1]
-    assert list(paper_data.parts({"name": "e", "instance": instances[:1], "algorithm": []})) == [""]
+    assert list(own_instances.parts({"name": "e", "instance": instances[:1], "algorithm": []})) == [""]
 
 
 def test_verdicts_follow_the_data_not_the_paper():
@@ -103,9 +95,9 @@ def test_verdicts_follow_the_data_not_the_paper():
 )
 def test_costs_without_noise_are_an_independent_programs(dataset, expected):
     """Uniform on all teams, sigma = 10, epsilon = 0.5: SAQM with alpha 0.9, ICB with either radius."""
-    means = paper_full_bandit_costs._means(dataset)
+    means = full_bandit_costs._means(dataset)
     inverse = uniform_inverse(len(means), 10)
-    found = paper_full_bandit_costs.noiseless(means, inverse, 10, epsilon=0.5, sigma=10.0, alphas={"fixed": 0.9})
+    found = full_bandit_costs.noiseless(means, inverse, 10, epsilon=0.5, sigma=10.0, alphas={"fixed": 0.9})
     ours = [found[name] for name in ("fixed", "ICB, lemma 1", "ICB")]
     np.testing.assert_allclose(ours, expected, rtol=0.01)  # theirs are of a grid of ratio 1.01
     assert 20_000 < found["printed"] / found["fixed"] < 27_000  # the printed rule: some 23,000 times
@@ -117,7 +109,7 @@ def test_first_order_never_passes_the_optimum_and_mostly_reaches_nine_tenths():
     sets = np.array([[i in c for i in range(n)] for c in itertools.combinations(range(n), k)])
     ratios = []
     with jax.enable_x64(True):
-        program = jax.jit(functools.partial(paper_full_bandit_looks.first_order, k=k))
+        program = jax.jit(functools.partial(full_bandit_looks.first_order, k=k))
         for _ in range(30):
             support = sets[rng.permutation(len(sets))[:20]].astype(float)
             matrix, theta = np.linalg.inv(support.T @ support / 20), rng.normal(size=n)
@@ -139,9 +131,9 @@ def test_claims_on_shares_from_below():
         for low in (0.91, 0.8)
     ]
     claim = {"id": "x", "table": "t", "variant": "a", "value": 0.9, "relation": "above"}
-    judged = [complexity.judge([claim], [{"name": "t", "rows": [row]}])[0]["verdict"] for row in rows]
+    judged = [computed.judge([claim], [{"name": "t", "rows": [row]}])[0]["verdict"] for row in rows]
     assert judged == ["agrees", "undecided"]
-    below = complexity.judge([claim | {"relation": "below"}], [{"name": "t", "rows": rows[:1]}])[0]
+    below = computed.judge([claim | {"relation": "below"}], [{"name": "t", "rows": rows[:1]}])[0]
     assert below["verdict"] == "disagrees"
 
 

@@ -7,10 +7,11 @@ import pytest
 from results_by_hand import stopping
 from scipy import stats
 
-from jaxbandit.experiments import measures, paper, paper_stopping, published, source, spec, verdict
-from jaxbandit.experiments.measures import Quantity
-from jaxbandit.experiments.result import ResultSet
-from jaxbandit.experiments.run import run_experiment
+from jaxbandit.reproduction import figure_experiments, measures, paper, published, verdict
+from jaxbandit.reproduction.measures import Quantity
+from jaxbandit.results.base import ResultSet
+from jaxbandit.running.experiment import run_experiment
+from jaxbandit.specs import source, spec
 
 pytestmark = pytest.mark.quickly_compiled
 
@@ -139,7 +140,7 @@ def test_published_numbers_are_of_the_family_too():
     results = _set(_cell(900), _cell(1000, "b"))
     entries = [{"instance": "it", "algorithm": "a", "pulls": [600, 300], "runs": 1, "source": "s"}]
     about = {"title": "t", "authors": [], "year": 2000, "url": "u", "confidence": 0.9, "published": entries}
-    content = paper_stopping.assess(results, about | {"claim": [CLAIM | BELOW]}, [])
+    content = figure_experiments.assess(results, about | {"claim": [CLAIM | BELOW]}, [])
     levels = [entry["confidence"] for entry in content["published"]] + [content["claims"][0]["checks"][0]["confidence"]]
     assert levels == pytest.approx([0.975] * 4)  # samples, pulls of two arms, and the claim's check
     assert [e["value"] for e in content["published"]] == [900, 600, 300]
@@ -208,12 +209,12 @@ def test_the_prediction_interval_covers():
 def test_claims_are_narrowed_to_what_was_run():
     results = _set(_cell(900), _cell(1000, "b"))
     claim = CLAIM | BELOW | {"instance": ["it", "absent"], "against": ["b", "c"]}
-    narrowed = paper_stopping.narrowed(claim, results)
+    narrowed = figure_experiments.narrowed(claim, results)
     assert (narrowed["instance"], narrowed["against"], narrowed["in_part"]) == (["it"], ["b"], True)
     assert verdict.judge([narrowed], results)[0]["verdict"] == "agrees"
     assert verdict.judge([claim], results) == []
-    assert "in_part" not in paper_stopping.narrowed(CLAIM | BELOW, results)
-    along = paper_stopping.narrowed(CLAIM | {"instance": ["it", "absent"], "relation": "increasing"}, results)
+    assert "in_part" not in figure_experiments.narrowed(CLAIM | BELOW, results)
+    along = figure_experiments.narrowed(CLAIM | {"instance": ["it", "absent"], "relation": "increasing"}, results)
     assert verdict.judge([along], results) == []  # nothing is left to compare
 
 
@@ -239,7 +240,7 @@ def _figures():
 
 
 def _chosen(*arguments, **options):
-    run, shown = paper_stopping.experiments(paper_stopping.figures_of(_figures()), *arguments, **options)
+    run, shown = figure_experiments.experiments(figure_experiments.figures_of(_figures()), *arguments, **options)
     return [(f.name, list(f.instances), list(f.algorithms), f.runs) for f in run], [f.name for f in shown]
 
 
@@ -251,7 +252,7 @@ def test_figures_are_experiments():
     assert _chosen("2", runs=7) == ([(*two, 7)], ["2"])
     hurried = [("1", ["j"], ["a", "b"], 5), (*more, 5), (*two, 3)]
     assert _chosen(quick=True) == (hurried, ["1", "table", "2"])
-    figures = paper_stopping.figures_of(_figures())
+    figures = figure_experiments.figures_of(_figures())
     assert list(figures["1"].hurried().at) == [2.0]
     with pytest.raises(ValueError, match=r"reproduce: figure = '3', must be one of 1, table, 2"):
         _chosen("3")
@@ -261,7 +262,7 @@ def test_a_cell_belongs_to_one_figure():
     about = _figures()
     about["figures"]["2"]["instances"] = ["k", "i"]
     with pytest.raises(ValueError, match=r"figures.2: i/a is one of figures.1; use within"):
-        paper_stopping.figures_of(about)
+        figure_experiments.figures_of(about)
 
 
 def test_a_horizon_is_refused():
@@ -277,7 +278,7 @@ def lingape():
 
 def test_the_paper_is_complete(lingape):
     data, about = lingape
-    figures = paper_stopping.figures_of(about)
+    figures = figure_experiments.figures_of(about)
     cells = {(i, a) for f in figures.values() for i in f.instances for a in f.algorithms}
     assert {i["name"] for i in data["instance"]} == {i for i, _ in cells}
     assert {a["name"] for a in data["algorithm"]} == {a for _, a in cells}
@@ -299,10 +300,10 @@ def test_the_paper_is_complete(lingape):
 def test_the_papers_parameters(lingape):
     """Section 7 and appendix A: delta, epsilon, lambda, R, the instances, and Table 1."""
     data, about = lingape
-    shown = {f.name: f for f in paper_stopping.figures_of(about).values()}
+    shown = {f.name: f for f in figure_experiments.figures_of(about).values()}
     wanted = {"figure1": [1.0], "figure2": [1.0]}
     for name, sigma in wanted.items():
-        experiment = spec.parse(paper_stopping.experiment(data, shown[name]), "lingape.toml")
+        experiment = spec.parse(figure_experiments.experiment(data, shown[name]), "lingape.toml")
         for cell in experiment.cells():
             arguments = cell.arguments
             assert [arguments["delta"], arguments["sigma"]] == [0.05, *sigma]
@@ -325,8 +326,8 @@ def test_clicks_in_the_span_of_their_features_are_the_same_instance(lingape):
     from jaxbandit.environments.r6a_like import describe_r6a_like
 
     data, about = lingape
-    figure = paper_stopping.figures_of(about)["figure3"]
-    part = paper_stopping.experiment(data, figure)
+    figure = figure_experiments.figures_of(about)["figure3"]
+    part = figure_experiments.experiment(data, figure)
     for table in part["instance"]:
         known = describe_r6a_like(int(table["name"].removeprefix("clicks-")))
         x, theta = np.array(table["features"]), np.array(table["theta"])
@@ -354,9 +355,9 @@ def test_verdicts_follow_the_data_not_the_paper(lingape):
 def test_oracle_reaches_table_1(lingape):
     """It draws nothing from rewards: samples to one per cent of the published run's, and its pulls arm by arm."""
     data, about = lingape
-    figure = paper_stopping.Figure("one", "", ["soare-5"], ["XY-oracle"], runs=2)
+    figure = figure_experiments.Figure("one", "", ["soare-5"], ["XY-oracle"], runs=2)
     (result,) = run_experiment(
-        spec.parse(paper_stopping.experiment(data, figure), "lingape.toml"), None, progress=False
+        spec.parse(figure_experiments.experiment(data, figure), "lingape.toml"), None, progress=False
     )
     np.testing.assert_allclose(result.samples(), 2742457, rtol=0.01)
     np.testing.assert_allclose(result.arrays["pulls"][:, 1] / result.arrays["samples"], 0.995, atol=5e-4)

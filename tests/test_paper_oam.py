@@ -9,19 +9,12 @@ from results_by_hand import result
 
 from jaxbandit.algorithms.regret.oam import KINDS
 from jaxbandit.environments.linear_random import describe_linear_random
-from jaxbandit.experiments import (
-    paper,
-    paper_readings,
-    paper_regret,
-    paper_stopping,
-    published,
-    report,
-    source,
-    verdict,
-)
-from jaxbandit.experiments.measures import Quantity
-from jaxbandit.experiments.result import ResultSet
-from jaxbandit.experiments.spec import parse
+from jaxbandit.reproduction import figure_experiments, open_readings, paper, published, regret_report, verdict
+from jaxbandit.reproduction.measures import Quantity
+from jaxbandit.results import report
+from jaxbandit.results.base import ResultSet
+from jaxbandit.specs import source
+from jaxbandit.specs.spec import parse
 
 pytestmark = pytest.mark.quickly_compiled
 
@@ -50,7 +43,7 @@ def _verdict(results, **claim):
 
 def test_the_paper_is_complete(oam):
     data, about = oam
-    figures = paper_stopping.figures_of(about)
+    figures = figure_experiments.figures_of(about)
     cells = {(i, a) for f in figures.values() for i in f.instances for a in f.algorithms}
     assert {i["name"] for i in data["instance"]} == {i for i, _ in cells}
     assert {a["name"] for a in data["algorithm"]} == {a for _, a in cells}
@@ -62,7 +55,7 @@ def test_the_paper_is_complete(oam):
         assert "verdict" not in claim and claim["source"].startswith(("Section 5.", "Appendix D"))
         if {"margin", "factor", "within", "at"} & claim.keys():
             assert claim["reason"]
-    claims = paper_readings.each_reading(about)
+    claims = open_readings.each_reading(about)
     for claim in claims:
         for q in (q for check in verdict.checks_of(claim) for q in (check.left, check.right)):
             assert isinstance(q, Quantity)
@@ -105,7 +98,7 @@ def test_readings_stand_for_the_name_in_braces():
         CLAIM | {"id": "3", "gap": ["b", "{A}"], "relation": "below", "against_instance": "there"},
         CLAIM | {"id": "4", "algorithm": "b", "relation": "below", "against": "c"},
     ]
-    found = paper_readings.each_reading(about | {"claim": claims})
+    found = open_readings.each_reading(about | {"claim": claims})
     assert [(c["id"], c.get("reading")) for c in found] == [(i, a) for i in "123" for a in ("a1", "a2")] + [("4", None)]
     assert (found[0]["algorithm"], found[3]["against"], found[4]["gap"]) == ("a1", ["c", "a2"], ["b", "a1"])
     for name, line in (
@@ -113,10 +106,10 @@ def test_readings_stand_for_the_name_in_braces():
         ("{Aa}", "reading 'Aa', must be one of A; did you mean 'A'"),
     ):
         with pytest.raises(ValueError, match=line):
-            paper_readings.each_reading(about | {"claim": [CLAIM | {"algorithm": name}]})
+            open_readings.each_reading(about | {"claim": [CLAIM | {"algorithm": name}]})
     both = {"readings": {"A": ["a1"], "B": ["b1"]}, "claim": [CLAIM | {"algorithm": "{A}", "against": "{B}"}]}
     with pytest.raises(ValueError, match="claim x: readings A, B, must be of one algorithm"):
-        paper_readings.each_reading(both)
+        open_readings.each_reading(both)
 
 
 # What the paper says of each instance, with OAM the same under every reading; LinUCB starts better in 5.2 one.
@@ -148,9 +141,9 @@ def _made(about, values, early):
 def test_verdicts_follow_the_data_not_the_paper(oam):
     """Data made to fit every claim under every reading, then the same with every order reversed."""
     _, about = oam
-    content = paper_stopping.assess(_made(about, FIT, 0.95), about | {"published": []}, [])
+    content = figure_experiments.assess(_made(about, FIT, 0.95), about | {"published": []}, [])
     table, ids = content["readings"], [claim["id"] for claim in about["claim"]]
-    assert table["claims"] == ids and list(table["rows"]) == [*about["readings"]["OAM"], paper_readings.ALONE]
+    assert table["claims"] == ids and list(table["rows"]) == [*about["readings"]["OAM"], open_readings.ALONE]
     assert {word for cells in table["rows"].values() for word in cells} == {"agrees", ""}
     for column, id_ in enumerate(ids):  # under all readings, or in the row of those that have none
         alone = id_ in ("3.2", "3.3", "D.10")
@@ -158,12 +151,12 @@ def test_verdicts_follow_the_data_not_the_paper(oam):
         assert said == [not alone] * 4 + [alone]
     turned = {i: {n: 1000 - (v if n == "OAM" else 2 * v) for n, v in row.items()} for i, row in FIT.items()}
     turned["5.1 u=0.1"]["OAM"] = turned["5.1 u=0.2"]["OAM"] = 3000
-    judged = paper_stopping.assess(_made(about, turned, 0.5), about | {"published": []}, [])["claims"]
+    judged = figure_experiments.assess(_made(about, turned, 0.5), about | {"published": []}, [])["claims"]
     wrong = {c["id"] for c in judged if c["verdict"] == "disagrees"}
     assert wrong >= {"1.1", "1.2", "1.3", "2.2", "2.3", "3.1", "3.2", "3.3", "4.1", "4.2", "4.3", "D.1", "D.4"}
     assert "agrees" in {c["verdict"] for c in judged}  # pulls, and the start, are as before
-    text = paper_readings.text(table)
-    assert all(line in text for line in (*about["readings"]["OAM"], paper_readings.ALONE, "readings by claims"))
+    text = open_readings.text(table)
+    assert all(line in text for line in (*about["readings"]["OAM"], open_readings.ALONE, "readings by claims"))
     assert json.loads(json.dumps(content)) == content
 
 
@@ -235,8 +228,8 @@ def test_what_is_run(monkeypatch, tmp_path, target, options, names, runs, horizo
     def run_experiments(experiments, **more):
         raise _Stop(experiments)
 
-    monkeypatch.setattr("jaxbandit.experiments.spec.parse", lambda data, origin: data)  # 60 factories are for others
-    monkeypatch.setattr("jaxbandit.experiments.together.run_experiments", run_experiments)
+    monkeypatch.setattr("jaxbandit.specs.spec.parse", lambda data, origin: data)  # 60 factories are for others
+    monkeypatch.setattr("jaxbandit.running.side_by_side.run_experiments", run_experiments)
     with pytest.raises(_Stop) as stop:
         paper.reproduce(target, out=tmp_path, **options)
     (experiments,) = stop.value.args
@@ -246,9 +239,9 @@ def test_what_is_run(monkeypatch, tmp_path, target, options, names, runs, horizo
 
 def test_what_a_longer_horizon_takes():
     cells = [_cell(1.0).summary(), _cell(2.0, "bb").summary()]  # 1000 run-steps in 0.006 s, each
-    (line,) = paper_regret.cost({"cells": cells}, {1_000_000: 1000})
+    (line,) = regret_report.cost({"cells": cells}, {1_000_000: 1000})
     assert line.startswith("with --horizon 1000000 these cells play 1,000 runs each: at most about 3.3 hours")
-    assert paper_regret.cost({"cells": cells}, {10_000: 1000}) == []
+    assert regret_report.cost({"cells": cells}, {10_000: 1000}) == []
 
 
 def test_bad_targets():
@@ -262,8 +255,8 @@ def test_bad_targets():
 
 def test_misspelt_names_are_refused(oam):
     data, about = oam
-    figure = paper_stopping.figures_of(about)["3-left"]
-    part = paper_stopping.experiment(data, figure)
+    figure = figure_experiments.figures_of(about)["3-left"]
+    part = figure_experiments.experiment(data, figure)
     part["algorithm"] = [{"name": "x", "type": "oam", "exploit_iff": "any"}]
     with pytest.raises(
         ValueError, match=r"oam.toml: algorithm\[0\].exploit_iff: unknown key.*did you mean 'exploit_if'"

@@ -8,19 +8,12 @@ import pytest
 from results_by_hand import stopping
 from scipy import stats
 
-from jaxbandit.experiments import (
-    complexity,
-    nearness,
-    paper,
-    paper_boxes,
-    paper_data,
-    paper_stopping,
-    source,
-    spec,
-    together,
-)
-from jaxbandit.experiments.arguments import BadInput
-from jaxbandit.experiments.result import ResultSet
+from jaxbandit.refusals import BadInput
+from jaxbandit.reproduction import box_plots, figure_experiments, nearness, own_instances, paper
+from jaxbandit.reproduction.tables import complexity, computed
+from jaxbandit.results.base import ResultSet
+from jaxbandit.running import side_by_side
+from jaxbandit.specs import source, spec
 
 pytestmark = pytest.mark.quickly_compiled
 
@@ -44,17 +37,17 @@ def _made(directory, label="anti_epileptic"):
 def test_every_figure_is_an_experiment_and_everything_said_is_of_its_cells(tmp_path):
     _made(tmp_path)
     data = dict(ABOUT)
-    assert not paper_data.add_instances(data, PAPER, tmp_path)
-    run, shown = paper_stopping.experiments(paper_stopping.figures_of(PAPER), quick=False)
+    assert not own_instances.add_instances(data, PAPER, tmp_path)
+    run, shown = figure_experiments.experiments(figure_experiments.figures_of(PAPER), quick=False)
     assert {"1a", "1b", "1c", "2", "3-m3", "3-m8"} <= {figure.name for figure in shown}
     told, cells = {}, set()
     for figure in run:
-        part = paper_data.tell(paper_stopping.experiment(data, figure))
+        part = own_instances.tell(figure_experiments.experiment(data, figure))
         experiment = spec.parse({k: v for k, v in part.items() if k != "paper"}, figure.name)
         cells |= {(c.instance.name, c.algorithm.name) for c in experiment.cells()}
         told |= {c.instance.name: c.arguments["m"] for c in experiment.cells() if "m" in c.arguments}
     assert told == {"pi/3": 2, "pi/6": 2, "0.1": 1, "epilepsy": 5, "random, m = 3": 3, "random, m = 8": 8}
-    for entry in paper_data.one_each(PAPER["published"]):
+    for entry in own_instances.one_each(PAPER["published"]):
         assert (entry["instance"], entry["algorithm"]) in cells, entry
     for claim in PAPER["claim"]:
         for instance in np.atleast_1d(claim["instance"]):
@@ -67,13 +60,13 @@ def test_every_figure_is_an_experiment_and_everything_said_is_of_its_cells(tmp_p
 def test_recorded_data_leave_their_label_and_keep_inner_products(tmp_path):
     numbers = _made(tmp_path)
     data = {"instance": []}
-    paper_data.add_instances(data, PAPER, tmp_path)
+    own_instances.add_instances(data, PAPER, tmp_path)
     (epilepsy,) = [table for table in data["instance"] if table["name"] == "epilepsy"]
     features = np.array(epilepsy["features"])
     assert features.shape == (10, 4)
     np.testing.assert_allclose(features @ features.T, numbers @ numbers.T, atol=1e-12)  # a few roundings of sums of 4
     np.testing.assert_allclose(np.array(epilepsy["rewards"])[2, 3], 0.32)
-    assert not paper_data.OWN & epilepsy.keys()
+    assert not own_instances.OWN & epilepsy.keys()
 
 
 def test_fewer_arms_than_dimensions_come_in_a_basis_of_their_span(tmp_path):
@@ -82,7 +75,7 @@ def test_fewer_arms_than_dimensions_come_in_a_basis_of_their_span(tmp_path):
     (tmp_path / "f.csv").write_text("\n".join([",".join("abcdefg"), *rows]))
     table = {"name": "x", "type": "table", "files": {"features": "f.csv"}, "source": "s"}
     data = {"instance": []}
-    paper_data.add_instances(data, {"instance": [table]}, tmp_path)
+    own_instances.add_instances(data, {"instance": [table]}, tmp_path)
     features = np.array(data["instance"][0]["features"])
     assert features.shape == (3, 3)
     np.testing.assert_allclose(features @ features.T, wide @ wide.T, atol=1e-12)
@@ -90,33 +83,33 @@ def test_fewer_arms_than_dimensions_come_in_a_basis_of_their_span(tmp_path):
 
 def test_without_the_data_its_figures_are_left_out_and_said_so(tmp_path):
     data = dict(ABOUT)
-    missing = paper_data.add_instances(data, PAPER, None)
+    missing = own_instances.add_instances(data, PAPER, None)
     assert set(missing) == {"epilepsy"}
-    figures = paper_stopping.figures_of(PAPER)
-    kept, lines = paper_data.split(figures, missing, "")
+    figures = figure_experiments.figures_of(PAPER)
+    kept, lines = own_instances.split(figures, missing, "")
     assert not {"1c", "drugs", "stored-drugs"} & kept.keys()
     assert len(lines) == 3
     assert all("needs --data DIR with rewards.csv, features.csv" in line for line in lines)
     with pytest.raises(BadInput, match="figure 1c: needs --data DIR"):
-        paper_data.split(figures, missing, "1c")
+        own_instances.split(figures, missing, "1c")
     with pytest.raises(BadInput, match=r"cannot be read \(No such file or directory\)"):
-        paper_data.add_instances(data, PAPER, tmp_path)
+        own_instances.add_instances(data, PAPER, tmp_path)
 
 
 def test_quick_leaves_out_what_it_has_no_settings_for():
-    figures = paper_stopping.figures_of(PAPER)
-    kept, lines = paper_data.split(figures, {}, "", quick=True)
+    figures = figure_experiments.figures_of(PAPER)
+    kept, lines = own_instances.split(figures, {}, "", quick=True)
     assert {"1a", "1b", "1c", "2"} <= kept.keys()
     assert not {"3-m3", "stored", "heuristic-hard"} & kept.keys()
     assert len(kept) + len(lines) == len(figures)
-    sizes, lines = complexity.wanted(PAPER, "", quick=True, runs=None)
+    sizes, lines = computed.wanted(PAPER, "", quick=True, runs=None)
     assert sizes == {"table5": 0}
     assert lines == [f"{PAPER['complexity']['table4']['title']}: not run, not with --quick"]
 
 
 def test_sizes_of_tables():
     def sizes(target="", **more):
-        return complexity.wanted(PAPER, target, **{"quick": False, "runs": None} | more)[0]
+        return computed.wanted(PAPER, target, **{"quick": False, "runs": None} | more)[0]
 
     table = PAPER["complexity"]["table4"]
     assert sizes()["table4"] == table["instances"]
@@ -130,23 +123,23 @@ def test_instances_of_one_figure_tell_one_m():
     linear = {"type": "linear", "features": [[1.0]], "theta": [1.0]}
     part = {"name": "x", "instance": [linear | {"m": 1}, linear | {"m": 2}], "algorithm": [{"name": "a"}]}
     with pytest.raises(BadInput, match=r"x: m = \[1, 2\], must be one"):
-        paper_data.tell(part)
-    told = paper_data.tell(part | {"instance": [linear | {"m": 2}]})
+        own_instances.tell(part)
+    told = own_instances.tell(part | {"instance": [linear | {"m": 2}]})
     assert told["algorithm"] == [{"name": "a", "m": 2}]
     assert told["instance"] == [linear]
     classic = {"type": "top_m_classic", "m": 2}  # knows its m
-    assert paper_data.tell(part | {"instance": [classic]})["instance"] == [classic]
+    assert own_instances.tell(part | {"instance": [classic]})["instance"] == [classic]
 
 
 def test_one_entry_each():
     entry = {"algorithm": ["a", "b"], "value": [1, 2], "runs": 5}
-    assert paper_data.one_each([entry, {"algorithm": "c", "value": 3}]) == [
+    assert own_instances.one_each([entry, {"algorithm": "c", "value": 3}]) == [
         {"algorithm": "a", "value": 1, "runs": 5},
         {"algorithm": "b", "value": 2, "runs": 5},
         {"algorithm": "c", "value": 3},
     ]
     with pytest.raises(ValueError, match="shorter"):
-        paper_data.one_each([{"algorithm": ["a", "b"], "value": [1]}])
+        own_instances.one_each([{"algorithm": ["a", "b"], "value": [1]}])
 
 
 NUMBER = {"instance": "it", "algorithm": "a", "value": 1000, "sd": 50.0, "runs": 100, "source": "them"}
@@ -220,10 +213,10 @@ def test_verdicts_on_shares(monkeypatch, share, instances, expected):
 def test_claims_on_shares(monkeypatch):
     tables = [{"name": "t", "rows": _shares(monkeypatch, 0.3)}]
     claim = {"id": "s", "table": "t", "value": 0.5, "variant": "code"}
-    verdicts = [complexity.judge([claim | {"variant": name}], tables)[0]["verdict"] for name in ("code", "half")]
+    verdicts = [computed.judge([claim | {"variant": name}], tables)[0]["verdict"] for name in ("code", "half")]
     assert verdicts == ["agrees", "disagrees"]
-    assert complexity.judge([claim | {"table": "other"}], tables) == []
-    near = complexity.judge([claim | {"value": 0.31}], tables)
+    assert computed.judge([claim | {"table": "other"}], tables) == []
+    near = computed.judge([claim | {"value": 0.31}], tables)
     assert near[0]["verdict"] == "undecided"
 
 
@@ -241,27 +234,27 @@ def test_table_is_kept_and_not_computed_again(monkeypatch, tmp_path):
     monkeypatch.setattr(complexity, "values", lambda *given: calls.append(given) or [{"instance": "x"}])
     about = {"confidence": 0.95, "complexity": {"t": {"kind": "values", "title": "T", "source": "S", "sigma": 1.0}}}
     for _ in range(2):
-        (found,) = complexity.evaluate(about, tmp_path, {"t": 0})
+        (found,) = computed.evaluate(about, tmp_path, {"t": 0})
     assert len(calls) == 1
     assert found["rows"] == [{"instance": "x"}]
     about["complexity"]["t"]["sigma"] = 2.0
-    complexity.evaluate(about, tmp_path, {"t": 0})
+    computed.evaluate(about, tmp_path, {"t": 0})
     assert len(calls) == 2
 
 
 def test_boxes_mark_published_numbers_below_their_rows(tmp_path):
     results = ResultSet("x", tuple(stopping(np.arange(50, 90), None, None, name) for name in ("a", "b")))
-    figure = paper_stopping.Figure("f", "Title", ["it"], ["a", "b"], draw="boxes")
+    figure = figure_experiments.Figure("f", "Title", ["it"], ["a", "b"], draw="boxes")
     published = [NUMBER | {"quantity": "samples", "algorithm": "b", "value": 70}]
     published += [NUMBER | {"quantity": "error", "value": 0.02}, NUMBER | {"quantity": "samples", "algorithm": "no"}]
-    path = paper_boxes.write(figure, results, {"published": published}, tmp_path)
+    path = box_plots.write(figure, results, {"published": published}, tmp_path)
     assert path.read_bytes().startswith(b"\x89PNG")
     from matplotlib.figure import Figure
 
     ax = Figure().add_subplot()
-    assert paper_boxes._mark(ax, list(results), {"published": published}, "samples")
+    assert box_plots._mark(ax, list(results), {"published": published}, "samples")
     (line,) = ax.get_lines()
-    assert (list(line.get_xdata()), list(line.get_ydata())) == ([70], [1 + paper_boxes.BELOW])
+    assert (list(line.get_xdata()), list(line.get_ydata())) == ([70], [1 + box_plots.BELOW])
 
 
 class _Parts:
@@ -292,10 +285,10 @@ def test_when_one_experiment_fails_the_others_end(monkeypatch, tmp_path):
             ended.append(directory)
             raise
 
-    monkeypatch.setattr(together, "run_experiment", run)
+    monkeypatch.setattr(side_by_side, "run_experiment", run)
     parts = [(_Parts(), tmp_path / "a"), (_Parts(fails=True), tmp_path / "b")]
     with pytest.raises(OSError, match="disk"):
-        together.run_experiments(parts, at_once=2, progress=False)
+        side_by_side.run_experiments(parts, at_once=2, progress=False)
     assert ended == [tmp_path / "a"]
 
 
@@ -318,7 +311,7 @@ def test_real_data():
     if not EPILEPSY.exists():
         pytest.skip("needs the recorded rewards of github.com/clreda/linear-top-m in ../shared/data/epilepsy")
     data = {"instance": []}
-    paper_data.add_instances(data, PAPER, EPILEPSY)
+    own_instances.add_instances(data, PAPER, EPILEPSY)
     (epilepsy,) = [table for table in data["instance"] if table["name"] == "epilepsy"]
     assert np.shape(epilepsy["features"]) == (10, 10)
     np.testing.assert_allclose(np.linalg.norm(epilepsy["features"], axis=1), 1.0, atol=1e-9)  # as the file has them

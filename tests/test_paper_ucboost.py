@@ -8,8 +8,10 @@ import pytest
 from results_by_hand import noisy, result
 from scipy import stats
 
-from jaxbandit.experiments import paper, run, source, spec, verdict
-from jaxbandit.experiments.result import ResultSet
+from jaxbandit.reproduction import paper, verdict
+from jaxbandit.results.base import ResultSet
+from jaxbandit.running import experiment as running
+from jaxbandit.specs import source, spec
 
 pytestmark = pytest.mark.quickly_compiled
 
@@ -239,7 +241,7 @@ def test_what_is_run(monkeypatch, options, runs, horizon):
     def run_experiment(experiment, out, **more):
         raise _Stop(experiment)
 
-    monkeypatch.setattr("jaxbandit.experiments.run.run_experiment", run_experiment)
+    monkeypatch.setattr("jaxbandit.running.experiment.run_experiment", run_experiment)
     with pytest.raises(_Stop) as stop:
         paper.reproduce("ucboost/b", **options)
     (experiment,) = stop.value.args
@@ -266,13 +268,13 @@ def _reproduced(tmp_path, target):
 @pytest.mark.slow
 def test_reproduce_end_to_end(tmp_path, monkeypatch):
     """All cells, each played by UCB1, since compiling takes the time: the figure below is played by its own twelve."""
-    program, ucb1 = run._program, spec.AlgorithmSpec("ucb1", "ucb1", {})
+    program, ucb1 = running._program, spec.AlgorithmSpec("ucb1", "ucb1", {})
 
     def of_ucb1(cell):
         arguments = {"num_arms": cell.arguments["num_arms"], "c": 0.0}
         return program(dataclasses.replace(cell, algorithm=ucb1, params={}, arguments=arguments))
 
-    monkeypatch.setattr(run, "_program", of_ucb1)
+    monkeypatch.setattr(running, "_program", of_ucb1)
     found = _reproduced(tmp_path, "ucboost")
     assert len(found.summary["cells"]) == 36
     assert len(found.figures) == 3

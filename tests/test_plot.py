@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from results_by_hand import noisy, result
 
-from jaxbandit.experiments import plot
-from jaxbandit.experiments.result import ResultSet
+from jaxbandit.plotting import regret_curves
+from jaxbandit.results.base import ResultSet
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -29,7 +29,7 @@ def _line(ax, label):
 
 def test_curves_bands_and_bound(axes):
     results = [noisy(10.0, algorithm="kl"), noisy(30.0, algorithm="ucb")]
-    assert plot.plot(results, axes) is axes
+    assert regret_curves.plot(results, axes) is axes
     for r in results:
         np.testing.assert_array_equal(_line(axes, r.algorithm).get_ydata(), r.arrays["mean"])
     np.testing.assert_allclose(_line(axes, "lower bound").get_ydata(), 2 * np.log([1, 10, 100]))
@@ -50,12 +50,12 @@ def test_short_horizon_is_linear_and_one_run_has_no_band(axes):
 
 def test_results_of_two_instances_are_refused(axes):
     with pytest.raises(ValueError, match=r"instances = \['it', 'other'\]"):
-        plot.plot([noisy(1.0), noisy(1.0, instance="other")], axes)
+        regret_curves.plot([noisy(1.0), noisy(1.0, instance="other")], axes)
 
 
 def test_names_of_a_sweep_tell_its_values():
     results = [noisy(1.0, algorithm="kl", params={"c": c, "d": 1.0}) for c in (0.0, 3.0)]
-    assert plot.labels(results) == ["kl (c = 0.0)", "kl (c = 3.0)"]
+    assert regret_curves.labels(results) == ["kl (c = 0.0)", "kl (c = 3.0)"]
 
 
 def test_files_one_an_instance_and_nothing_left_open(tmp_path):
@@ -63,14 +63,14 @@ def test_files_one_an_instance_and_nothing_left_open(tmp_path):
 
     before = plt.get_fignums()
     results = [noisy(10.0 + i, algorithm=f"a{i}", instance=name) for name in ("one", "two/../2") for i in range(12)]
-    paths = plot.plot_results(results, tmp_path)
+    paths = regret_curves.plot_results(results, tmp_path)
     assert [path.name for path in paths] == ["regret-one.png", "regret-two-..-2.png"]
     assert all(path.parent == tmp_path and path.read_bytes()[:4] == b"\x89PNG" for path in paths)
     assert plt.get_fignums() == before
 
 
 def test_twelve_curves_have_twelve_looks(axes):
-    plot.plot([noisy(10.0 + i, algorithm=f"a{i}") for i in range(12)], axes)
+    regret_curves.plot([noisy(10.0 + i, algorithm=f"a{i}") for i in range(12)], axes)
     looks = {(line.get_color(), str(line._unscaled_dash_pattern)) for i in range(12) for line in [_line(axes, f"a{i}")]}
     assert len(looks) == 12
 
@@ -86,46 +86,47 @@ def test_spread_keeps_order_distance_and_bounds():
     for _ in range(200):
         count = int(rng.integers(1, 14))
         values = np.sort(rng.uniform(0, 1, count))[::-1]
-        places = np.array(plot.spread(values.tolist(), 0.05, 0.0, 1.0))
+        places = np.array(regret_curves.spread(values.tolist(), 0.05, 0.0, 1.0))
         assert np.all(-np.diff(places) >= 0.05 - 1e-12)
         assert places.min() >= 0.025 - 1e-12
         assert places.max() <= 0.975 + 1e-12
 
 
 def test_spread_moves_nothing_that_has_room():
-    assert plot.spread([0.9, 0.5, 0.1], 0.05, 0.0, 1.0) == pytest.approx([0.9, 0.5, 0.1])
-    assert plot.spread([0.5, 0.5], 0.1, 0.0, 1.0) == pytest.approx([0.55, 0.45])
+    assert regret_curves.spread([0.9, 0.5, 0.1], 0.05, 0.0, 1.0) == pytest.approx([0.9, 0.5, 0.1])
+    assert regret_curves.spread([0.5, 0.5], 0.1, 0.0, 1.0) == pytest.approx([0.55, 0.45])
 
 
 def test_matplotlib_is_imported_only_when_drawing():
-    code = "import sys, jaxbandit.experiments.plot, jaxbandit.experiments.paper; assert 'matplotlib' not in sys.modules"
+    imports = "import sys, jaxbandit.plotting.regret_curves, jaxbandit.reproduction.paper"
+    code = f"{imports}; assert 'matplotlib' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_bands_of_one_standard_error(axes):
     one = noisy(10.0)
-    plot.plot([one], axes, bands="standard error")
+    regret_curves.plot([one], axes, bands="standard error")
     band, interval = axes.collections[0].get_paths()[0].get_extents(), one.interval()
     assert band.y1 == pytest.approx(interval.value[-1] + interval.se[-1])
     assert "one standard error" in axes.get_title(loc="left")
     with pytest.raises(ValueError, match='plot: bands = "error", must be one of 95 %, standard error'):
-        plot.plot([one], axes, bands="error")  # type: ignore
+        regret_curves.plot([one], axes, bands="error")  # type: ignore
 
 
 def test_minimax_line_on_request(axes):
-    plot.plot([noisy(30.0, truth={"dim": 3})], axes, minimax=True)
+    regret_curves.plot([noisy(30.0, truth={"dim": 3})], axes, minimax=True)
     np.testing.assert_allclose(_line(axes, "minimax").get_ydata(), 3 * np.sqrt([1, 10, 100]))
     assert any("minimax order  30.0" in text.get_text() for text in axes.texts)
     axes.clear()
-    plot.plot([noisy(30.0, truth={"dim": 3})], axes)
+    regret_curves.plot([noisy(30.0, truth={"dim": 3})], axes)
     assert "minimax" not in [line.get_label() for line in axes.get_lines()]
     with pytest.raises(ValueError, match="plot: minimax: instance it has no features"):
-        plot.plot([noisy(30.0)], axes, minimax=True)
+        regret_curves.plot([noisy(30.0)], axes, minimax=True)
 
 
 def test_curves_far_apart_on_a_logarithmic_axis(axes):
     results = [noisy(m, algorithm=n, spread=0.1) for n, m in (("a", 40.0), ("b", 4000.0))]
-    plot.plot(results, axes, log=True)
+    regret_curves.plot(results, axes, log=True)
     assert axes.get_yscale() == "log"
     low, high = axes.get_ylim()
     assert 0 < low < 20 and high > 4000
@@ -134,8 +135,8 @@ def test_curves_far_apart_on_a_logarithmic_axis(axes):
     assert [text.get_text().split()[0] for text in names] == ["b", "a", "asymptotic"]
     # Beside the end of its curve: half a line's height is all that it has to move.
     end = axes.transAxes.inverted().transform(axes.transData.transform((100, 4000)))[1]
-    assert abs(names[0].get_position()[1] - end) < plot.LINE_HEIGHT
+    assert abs(names[0].get_position()[1] - end) < regret_curves.LINE_HEIGHT
     axes.clear()
-    plot.plot(high_up, axes, log=True)  # a bound that leaves the picture has its name at the top
+    regret_curves.plot(high_up, axes, log=True)  # a bound that leaves the picture has its name at the top
     above = next(text for text in axes.texts if "lower bound" in text.get_text())
     assert axes.get_ylim()[1] < 5000 * np.log(100) and 0.9 < above.get_position()[1] <= 1

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import jaxbandit
-from jaxbandit.experiments.registry import ALGORITHMS, ENVIRONMENTS
+from jaxbandit.specs.registry import ALGORITHMS, ENVIRONMENTS
 
 ENTRIES = [*ALGORITHMS.values(), *ENVIRONMENTS.values()]
 
@@ -65,7 +65,7 @@ def test_public_names_are_one_list():
 
 def test_importing_the_package_and_its_registry_imports_no_jax():
     code = (
-        "import sys, jaxbandit, jaxbandit.experiments.registry, jaxbandit.experiments.spec; "
+        "import sys, jaxbandit, jaxbandit.specs.registry, jaxbandit.specs.spec; "
         "print({'jax', 'numpy', 'matplotlib'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from results_by_hand import record, result
 
-from jaxbandit.experiments.result import ResultSet, load, load_cell, save_cell, write_summary
-from jaxbandit.experiments.result_regret import RegretResult
+from jaxbandit.results.base import ResultSet
+from jaxbandit.results.loading import load, load_cell
+from jaxbandit.results.regret import RegretResult
+from jaxbandit.results.saving import save_cell, write_summary
 
 REGRET = [[0.5, 2.0, 4.0], [1.5, 3.0, 8.0], [1.0, 4.0, 6.0]]
 

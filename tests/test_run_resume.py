@@ -13,9 +13,10 @@ import pytest
 from lives import Lives
 
 from jaxbandit.engine import horizon as engine
-from jaxbandit.experiments import result as results_module
-from jaxbandit.experiments import run, spec
-from jaxbandit.experiments.arguments import BadInput, Unfinished
+from jaxbandit.refusals import BadInput, Unfinished
+from jaxbandit.results.loading import load
+from jaxbandit.running import experiment as running
+from jaxbandit.specs import spec
 
 TEXT = """
 name = "resume"
@@ -63,7 +64,7 @@ def content(results):
 
 @pytest.fixture(scope="module")
 def whole():
-    return content(run.run_experiment(experiment(), None, progress=False))
+    return content(running.run_experiment(experiment(), None, progress=False))
 
 
 class Stop(Exception):
@@ -83,7 +84,7 @@ def stop_after(calls):
 
 
 def test_results_are_stored_and_found_again(tmp_path, whole, monkeypatch):
-    first = run.run_experiment(experiment(), tmp_path / "out", progress=False)
+    first = running.run_experiment(experiment(), tmp_path / "out", progress=False)
     assert content(first) == whole
     assert [(r.algorithm, r.params) for r in first] == [
         ("ucb1", {"c": 0.0}),
@@ -94,15 +95,15 @@ def test_results_are_stored_and_found_again(tmp_path, whole, monkeypatch):
     names = sorted(os.listdir(tmp_path / "out"))
     assert names[-2:] == ["spec.toml", "summary.json"] and "checkpoint" not in names
     assert spec.load(tmp_path / "out" / "spec.toml") == experiment()
-    monkeypatch.setattr(run, "simulate_cell", None)  # nothing is left to simulate
-    assert content(run.run_experiment(experiment(), tmp_path / "out", progress=False)) == whole
-    assert content(results_module.load(tmp_path / "out")) == whole
+    monkeypatch.setattr(running, "simulate_cell", None)  # nothing is left to simulate
+    assert content(running.run_experiment(experiment(), tmp_path / "out", progress=False)) == whole
+    assert content(load(tmp_path / "out")) == whole
 
 
 def test_numbers_do_not_depend_on_tile_and_workers(whole):
     for tile, workers in ((16, 2), (48, 1)):
-        assert content(run.run_experiment(experiment(), None, progress=False, tile=tile, workers=workers)) == whole
-    other = content(run.run_experiment(experiment(seed=1), None, progress=False))
+        assert content(running.run_experiment(experiment(), None, progress=False, tile=tile, workers=workers)) == whole
+    other = content(running.run_experiment(experiment(seed=1), None, progress=False))
     assert other[0]["regret"] != whole[0]["regret"]
 
 
@@ -113,17 +114,17 @@ def test_instances_and_sweeps_share_one_compilation(monkeypatch):
         makes.append(make)
         return simulate(make, arguments, **options)
 
-    simulate = run.simulate_cell
-    monkeypatch.setattr(run, "simulate_cell", record)
+    simulate = running.simulate_cell
+    monkeypatch.setattr(running, "simulate_cell", record)
     instances = [{"name": str(m), "type": "bernoulli", "means": [0.5, m]} for m in (0.1, 0.2)]
     betas = [{"name": f"beta{a}", "type": "beta", "alpha": [a, 2], "beta": [1, 1]} for a in (1, 3)]
     algorithms = [{"type": "ucb1", "c": {"sweep": [0, 1]}}]
     small = {"instance": [*instances, *betas], "algorithm": algorithms, "runs": 2, "horizon": 5, "checkpoints": [5]}
-    found = run.run_experiment(experiment(**small), None, progress=False)
+    found = running.run_experiment(experiment(**small), None, progress=False)
     assert len(found) == 8
     assert len({id(make) for make in makes[:4]}) == 1  # a Bernoulli instance's means are an argument
     assert len({id(make) for make in makes[4:]}) == 2  # a Beta instance's quantiles are a table of its own
-    alone = run.run_experiment(experiment(**small | {"instance": betas[1:]}), None, progress=False)
+    alone = running.run_experiment(experiment(**small | {"instance": betas[1:]}), None, progress=False)
     assert content(alone) == content(found[6:])
 
 
@@ -131,9 +132,9 @@ def test_instances_and_sweeps_share_one_compilation(monkeypatch):
 def test_interrupted_and_run_again(calls, tmp_path, whole, monkeypatch):
     out = tmp_path / "out"
     with pytest.raises(Stop):
-        run.run_experiment(experiment(), out, progress=stop_after(calls), workers=1)
+        running.run_experiment(experiment(), out, progress=stop_after(calls), workers=1)
     assert not (out / "summary.json").exists()
-    assert content(run.run_experiment(experiment(), out, progress=False, workers=1)) == whole
+    assert content(running.run_experiment(experiment(), out, progress=False, workers=1)) == whole
     assert not (out / "checkpoint").exists()
 
 
@@ -147,16 +148,16 @@ def test_an_interrupted_cell_goes_on_where_it_was(tmp_path):
 
     one = experiment(algorithm=[{"type": "ucb1"}])
     with pytest.raises(KeyboardInterrupt):
-        run.run_experiment(one, tmp_path / "out", progress=progress, workers=1, tile=48)
+        running.run_experiment(one, tmp_path / "out", progress=progress, workers=1, tile=48)
     assert list((tmp_path / "out" / "checkpoint" / "000").iterdir())
-    run.run_experiment(one, tmp_path / "out", progress=progress, workers=1, tile=48)
+    running.run_experiment(one, tmp_path / "out", progress=progress, workers=1, tile=48)
     assert len(steps) > 1 and sum(steps) == 48 * 300  # no round is played twice
 
 
 def test_another_experiment_is_refused(tmp_path):
     out = tmp_path / "out"
     with pytest.raises(Stop):
-        run.run_experiment(experiment(), out, progress=stop_after(0))
+        running.run_experiment(experiment(), out, progress=stop_after(0))
     for changes, word in (
         ({"seed": 1}, "seed is 0 there, 1 here"),
         ({"algorithm": [{"type": "ucb1", "c": 3}]}, "algorithm is "),
@@ -166,56 +167,59 @@ def test_another_experiment_is_refused(tmp_path):
         ),
     ):
         with pytest.raises(BadInput, match="another experiment") as error:
-            run.run_experiment(experiment(**changes), out)
+            running.run_experiment(experiment(**changes), out)
         assert word in str(error.value) and "give another --out" in str(error.value)
 
 
 def test_damage_is_named_and_finished_cells_are_kept(tmp_path, whole):
     out = tmp_path / "out"
-    run.run_experiment(experiment(), out, progress=False)
+    running.run_experiment(experiment(), out, progress=False)
     file = out / "cell-001.npz"
     file.write_bytes(file.read_bytes()[:-100])
     with pytest.raises(BadInput, match=r"cell-001\.npz: damaged"):
-        run.run_experiment(experiment(), out, progress=False)
+        running.run_experiment(experiment(), out, progress=False)
     file.unlink()
     (out / "cell-001.json").unlink()
     before = (out / "cell-000.npz").stat().st_mtime_ns
-    assert content(run.run_experiment(experiment(), out, progress=False)) == whole
+    assert content(running.run_experiment(experiment(), out, progress=False)) == whole
     assert (out / "cell-000.npz").stat().st_mtime_ns == before
 
 
 def test_a_damaged_checkpoint_is_named(tmp_path):
     out = tmp_path / "out"
     with pytest.raises(Stop):
-        run.run_experiment(experiment(), out, progress=stop_after(0), workers=1)
+        running.run_experiment(experiment(), out, progress=stop_after(0), workers=1)
     [file] = list((out / "checkpoint" / "000").iterdir())[:1]
     file.write_bytes(file.read_bytes()[:100])
     with pytest.raises(BadInput, match=r"checkpoint/000/.*\n?") as error:
-        run.run_experiment(experiment(), out, progress=False, workers=1)
+        running.run_experiment(experiment(), out, progress=False, workers=1)
     assert "\n" not in str(error.value) and "delete it" in str(error.value)
 
 
 def test_a_full_disk_keeps_what_is_finished(tmp_path, whole, monkeypatch):
     out = tmp_path / "out"
-    save = run.save_cell
+    save = running.save_cell
 
     def full(directory, index, result):
         if index == 1:
             raise OSError(28, "No space left on device")
         save(directory, index, result)
 
-    monkeypatch.setattr(run, "save_cell", full)
+    monkeypatch.setattr(running, "save_cell", full)
     with pytest.raises(Unfinished, match=r"cannot be written \(No space left on device\)"):
-        run.run_experiment(experiment(), out, progress=False)
-    monkeypatch.setattr(run, "save_cell", save)
+        running.run_experiment(experiment(), out, progress=False)
+    monkeypatch.setattr(running, "save_cell", save)
     assert (out / "cell-000.json").exists()
-    assert content(run.run_experiment(experiment(), out, progress=False)) == whole
+    assert content(running.run_experiment(experiment(), out, progress=False)) == whole
 
 
 COMMAND_LINE = """
     import matplotlib.pyplot, tomli_w, tyro  # what commands import when they are called
     from jaxbandit import cli
-    from jaxbandit.experiments import commands, figures, run, truth
+    from jaxbandit.cli import commands
+    from jaxbandit.plotting import figures
+    from jaxbandit.running import experiment as running
+    from jaxbandit.running import truth
 
     def main(*words):
         assert cli.main(list(words)) == 0
@@ -254,7 +258,7 @@ def test_killed_at_ten_random_instants(tmp_path):
 def assert_same(a: Path, b: Path):
     names = sorted(path.name for path in a.glob("*.npz"))
     assert names == sorted(path.name for path in b.glob("*.npz")) and len(names) == 3
-    assert content(results_module.load(a)) == content(results_module.load(b))
+    assert content(load(a)) == content(load(b))
 
 
 def test_default_checkpoints_end_at_the_horizon():

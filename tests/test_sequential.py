@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy import special
 
-from jaxbandit.experiments import statistics
-from jaxbandit.experiments.sequential import confidence_sequence
+from jaxbandit.stats import intervals
+from jaxbandit.stats.confidence_sequence import confidence_sequence
 
 TRIALS = 120
 
@@ -89,7 +89,7 @@ def test_wider_than_the_exact_interval_for_fixed_trials():
     fixed_low, fixed_high = clopper_pearson()
     for n in range(2, TRIALS + 1):
         assert np.all(low[n, : n + 1] <= fixed_low[n, : n + 1]) and np.all(high[n, : n + 1] >= fixed_high[n, : n + 1])
-    ours, fixed = confidence_sequence(5000, 10**5, 0.999), statistics.clopper_pearson(5000, 10**5, 0.999)
+    ours, fixed = confidence_sequence(5000, 10**5, 0.999), intervals.clopper_pearson(5000, 10**5, 0.999)
     assert ours.high - ours.low < 1.7 * (fixed.high - fixed.low)  # sqrt((log 1000 + log(2 sqrt(n))) / log 1000) = 1.4
 
 

@@ -8,8 +8,10 @@ import pytest
 
 from jaxbandit.algorithms.regret.ucb import ucb1
 from jaxbandit.environments.bernoulli import bernoulli
-from jaxbandit.experiments.compare import compare
-from jaxbandit.experiments.simulate import progress_bar, simulate, sweep
+from jaxbandit.results.compare import compare
+from jaxbandit.running.progress import progress_bar
+from jaxbandit.running.simulate import simulate
+from jaxbandit.running.sweep import sweep
 
 MEANS = [0.1, 0.9]
 SMALL = {"horizon": 40, "num_runs": 16}

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from jaxbandit.algorithms.regret.ucb import ucb1
-from jaxbandit.experiments import registry, source, spec
-from jaxbandit.experiments.arguments import BadInput, read_csv
+from jaxbandit.refusals import BadInput
+from jaxbandit.specs import entry as entries
+from jaxbandit.specs import registry, source, spec
+from jaxbandit.specs.arguments import read_csv
 
 EPILEPSY = Path(__file__).parents[2] / "shared" / "data" / "epilepsy"
 
@@ -88,7 +90,7 @@ def knows_the_truth(num_arms: int, *, means: float):
 
 
 def register(monkeypatch, factory):
-    entry = registry.Entry(factory.__name__, __name__, "", tuple(registry._parameters(factory)))
+    entry = registry.Entry(factory.__name__, __name__, "", tuple(entries._parameters(factory)))
     monkeypatch.setattr(spec, "ALGORITHMS", {factory.__name__: entry})
 
 

@@ -19,7 +19,7 @@ from jaxbandit.numerics import as_float
 from jaxbandit.solvers.allocation import allocation
 from jaxbandit.types import Array
 
-_TIE = 1e-9  # a smaller gap is taken for the rounding of a tie, as in regret.py
+_TIE = 1e-9  # of the largest |mean|: a smaller gap is taken for the rounding of a tie, as in regret.py
 
 
 class RegretConstant(NamedTuple):
@@ -71,7 +71,7 @@ def _constant(action_sets: Array, theta: Array, mask: Array) -> RegretConstant:
     means = jnp.sum(action_sets * theta.reshape(*(1,) * (action_sets.ndim - 1), -1), -1)
     best = jnp.max(jnp.where(mask, means, -jnp.inf), -1, keepdims=True)
     gaps = best - means
-    gaps = jnp.where(gaps > _TIE, gaps, 0.0)
+    gaps = jnp.where(gaps > _TIE * jnp.max(jnp.where(mask, jnp.abs(means), 0.0)), gaps, 0.0)
     found = allocation(action_sets.reshape(-1, theta.shape[0]), gaps.ravel(), 2.0, mask=mask.ravel())
     return RegretConstant(found.cost, found.bound)
 

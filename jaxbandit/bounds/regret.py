@@ -14,7 +14,7 @@ from scipy import optimize, special
 
 from jaxbandit import checks
 
-_TIE = 1e-9  # a smaller gap is taken for the rounding of a tie: it could not be told in 1e18 pulls
+_TIE = 1e-9  # of the largest |mean|: a smaller gap is taken for the rounding of a tie
 
 
 def bernoulli_kl(p: ArrayLike, q: ArrayLike) -> np.ndarray:
@@ -89,14 +89,14 @@ def _beta_quadrature(alpha: float, beta: float) -> tuple[np.ndarray, np.ndarray]
 def bernoulli_regret_constant(means: Any) -> float:
     """Return the sum of gap / kl(mean, best mean) over suboptimal arms, means float[num_arms] in [0, 1]."""
     means = checks.array("bernoulli_regret_constant", "means", means, low=0.0, high=1.0)
-    return _sum(means.max() - means, bernoulli_kl(means, means.max()))
+    return _sum(means, bernoulli_kl(means, means.max()))
 
 
 def gaussian_regret_constant(means: Any, sigma: float = 1.0) -> float:
     """Return the sum of 2 sigma^2 / gap over suboptimal arms, means float[num_arms], sigma > 0."""
     means = checks.array("gaussian_regret_constant", "means", means)
     checks.number("gaussian_regret_constant", "sigma", sigma, low=0.0, open_low=True)
-    return _sum(means.max() - means, gaussian_kl(means, means.max(), sigma))
+    return _sum(means, gaussian_kl(means, means.max(), sigma))
 
 
 def beta_regret_constant(alpha: Any, beta: Any) -> float:
@@ -112,7 +112,7 @@ def beta_regret_constant(alpha: Any, beta: Any) -> float:
     means = alpha / (alpha + beta)
     shortfall = (beta / (alpha + beta))[means.argmax()]
     divergences = [_k_inf(*_beta_quadrature(a, b), shortfall) for a, b in zip(alpha, beta, strict=True)]
-    return _sum(means.max() - means, np.array(divergences))
+    return _sum(means, np.array(divergences))
 
 
 def table_regret_constant(rewards: Any) -> float:
@@ -121,11 +121,12 @@ def table_regret_constant(rewards: Any) -> float:
     means = rewards.mean(axis=0)
     weights = np.full(rewards.shape[0], 1 / rewards.shape[0])
     divergences = [_k_inf(1 - column, weights, 1 - means.max()) for column in rewards.T]
-    return _sum(means.max() - means, np.array(divergences))
+    return _sum(means, np.array(divergences))
 
 
-def _sum(gaps: np.ndarray, divergences: np.ndarray) -> float:
-    suboptimal = gaps > _TIE
+def _sum(means: np.ndarray, divergences: np.ndarray) -> float:
+    gaps = means.max() - means
+    suboptimal = gaps > _TIE * np.abs(means).max()
     return float(np.sum(gaps[suboptimal] / divergences[suboptimal]))  # 0 where told at a glance
 
 

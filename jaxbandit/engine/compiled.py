@@ -11,6 +11,7 @@ from typing import Any
 
 import jax
 
+from jaxbandit.numerics import alone
 from jaxbandit.types import Device
 
 LANE_MULTIPLE = 16  # one 512-bit vector of float32: no scalar remainder loop, whose rounding could differ
@@ -48,7 +49,6 @@ OF_XLA = frozenset(
 )
 PYTHON = "python_cpu_callback"  # how the targets end that call Python
 
-_alone = threading.RLock()
 _kept: OrderedDict[Any, Any] = OrderedDict()  # least recently used first
 _lock = threading.Lock()
 _said: set[str] = set()  # warnings
@@ -123,8 +123,7 @@ def _value(name: str) -> Any:
 def compile(function: Callable, device: Device, *examples: Any, donate: tuple[int, ...] = ()) -> Any:
     """Compile `function` for the examples' shapes, with the options of the device's platform.
 
-    On a CPU, functions that call a library (LAPACK) play one at a time: each of its batches waits in one of the
-    process's threads for the others, and two batches at once have waited for each other for ever (jaxlib 0.10.2).
+    On a CPU, functions that call a library (LAPACK) play one at a time, as `numerics.alone` says.
     """
     lowered = jax.jit(function, donate_argnums=donate).lower(*examples)
     compiled = lowered.compile(compiler_options=_options(device))
@@ -132,20 +131,10 @@ def compile(function: Callable, device: Device, *examples: Any, donate: tuple[in
         return compiled
 
     def one_at_a_time(*arguments: Any) -> Any:
-        with _alone:
+        with alone():
             return jax.block_until_ready(compiled(*arguments))
 
     return one_at_a_time
-
-
-@contextmanager
-def alone() -> Iterator[None]:
-    """A scope for linear algebra that `compile` has not compiled: no other program calls LAPACK meanwhile.
-
-    What is computed inside must be waited for inside.
-    """
-    with _alone:
-        yield
 
 
 def calls_library(lowered: Any) -> bool:

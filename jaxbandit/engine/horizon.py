@@ -62,7 +62,7 @@ def simulate_cell(
     checkpoints: Sequence[int] | None = None,
     precision: Literal["float32", "float64"] = "float32",
     per_run: bool = True,
-    refresh_late: int = 0,
+    replan_late: int = 0,
     tile: int | None = None,
     workers: int | None = None,
     devices: Sequence[Device] | None = None,
@@ -84,8 +84,8 @@ def simulate_cell(
       precision: of everything but counts; the process-wide flag is not touched.
       per_run: keep regret, pulls and recommendation of each run; otherwise only their means, in memory that does not
         grow with num_runs.
-      refresh_late: most rounds by which a refresh may be late, >= 0; 0 is exact. The engine looks for runs that need
-        one every (refresh_late + 1) rounds: fewer looks, and more runs refreshed at a time.
+      replan_late: most rounds by which a new plan may be late, >= 0; 0 is exact. The engine looks for runs that need
+        one every (replan_late + 1) rounds: fewer looks, and more runs replanned at a time.
       tile: runs played side by side by one worker, default from the size of the state. Changes no number.
       workers: threads that play tiles; default one a core on a CPU, else one. Changes no number.
       devices: devices of one kind, default all of this process; the runs of a tile are split between them.
@@ -101,7 +101,7 @@ def simulate_cell(
     num_runs = checks.integer("simulate", "num_runs", num_runs, 1, 2**31 - 1)
     checks.choice("simulate", "precision", precision, ("float32", "float64"))
     marks = _checkpoints(checkpoints, horizon)
-    refresh_late = checks.integer("simulate", "refresh_late", refresh_late, 0, 2**31 - 2)
+    replan_late = checks.integer("simulate", "replan_late", replan_late, 0, 2**31 - 2)
     devices = list(jax.local_devices() if devices is None else devices)
     if workers is None:
         workers = cores() if devices[0].platform == "cpu" and len(devices) == 1 else 1
@@ -113,7 +113,7 @@ def simulate_cell(
         root = keys.root_key(seed, implementation)
         arguments = jax.tree.map(jnp.asarray, arguments)
         begun = time.perf_counter()
-        code = _compiled(make, arguments, root, marks, num_runs, refresh_late, tile, workers, devices, implementation)
+        code = _compiled(make, arguments, root, marks, num_runs, replan_late, tile, workers, devices, implementation)
         compile_seconds = time.perf_counter() - begun
         identity = _identity(code, arguments, marks, seed, num_runs)
         job = Job(code, arguments, root, marks, num_runs, per_run, checkpoint_dir, identity, progress)
@@ -168,7 +168,7 @@ def _compiled(
     root: Key,
     marks: np.ndarray,
     num_runs: int,
-    refresh_late: int,
+    replan_late: int,
     tile: int | None,
     workers: int,
     devices: Sequence[Device],
@@ -176,10 +176,10 @@ def _compiled(
 ) -> Code:
     leaves, structure = jax.tree.flatten(arguments)
     shapes = tuple((leaf.shape, leaf.dtype) for leaf in leaves)
-    key = (make, structure, shapes, len(marks), refresh_late, implementation)
+    key = (make, structure, shapes, len(marks), replan_late, implementation)
 
     def trace() -> Program:
-        return Program(SingleRun(make, arguments, implementation), len(marks), refresh_late)
+        return Program(SingleRun(make, arguments, implementation), len(marks), replan_late)
 
     program: Program = kept(key, trace)
     lanes = _lanes(program.lane_bytes, num_runs, tile, workers, len(devices))
@@ -199,7 +199,7 @@ def _compiled(
             finish=compile(chosen.finish, devices[0], arguments, carry),
             carry=jax.tree.structure(carry),
             lanes=lanes,
-            digest=f"{program.run.digest()} {refresh_late}",
+            digest=f"{program.run.digest()} {replan_late}",
         )
 
     return kept((*key, lanes, tuple(devices)), construct)

@@ -24,13 +24,14 @@ def root_key(seed: int, implementation: str = "threefry4x32") -> Key:
 
 def run_keys(root: Key, runs: Array) -> tuple[Array, Array]:
     """Environment's and algorithm's key words, uint32[words, len(runs)] each, of the runs numbered `runs`."""
-    words = jax.random.key_data(root).shape[-1]
+    return jax.vmap(lambda run: run_words(jax.random.fold_in(root, run)), 0, -1)(runs)
 
-    def draw(run: Array) -> Array:
-        # Bits, not a split: XLA's CPU compiler recomputes the blocks of keys that it has to store without end.
-        return jax.random.bits(jax.random.fold_in(root, run), (2 * words,), jnp.uint32)
 
-    drawn = jax.vmap(draw, 0, -1)(runs)
+def run_words(key: Key) -> tuple[Array, Array]:
+    """Environment's and algorithm's key words, uint32[words] each, of a run's key."""
+    words = jax.random.key_data(key).shape[-1]
+    # Bits, not a split: XLA's CPU compiler recomputes the blocks of keys that it has to store without end.
+    drawn = jax.random.bits(key, (2 * words,), jnp.uint32)
     return drawn[:words], drawn[words:]
 
 

@@ -5,7 +5,7 @@ runs, then plays blocks of steps until enough lanes have ended again. The noise 
 own step, so a run's numbers depend on (seed, run) alone: not on lanes, refills, chunks or compaction.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -15,12 +15,12 @@ from jaxbandit.base import Outcome
 from jaxbandit.engine import keys
 from jaxbandit.engine.batching import RUNS, batch_last, constant_flags, without_splits
 from jaxbandit.engine.program import NOISE_BYTES, NOISE_ROUNDS
-from jaxbandit.engine.single import has_nan
+from jaxbandit.engine.recorder import Tally, has_nan
 from jaxbandit.engine.stopping import EMPTY, LIVE, StoppingRun
 from jaxbandit.types import Array, Key, PyTree
 
 REFILL_SHARE = 32  # a refill costs a few steps of all lanes: wait until this part of them has ended
-REFRESH_SHARE = 4  # a refresh is heavy work of all lanes: wait until this part of the live ones needs it
+REPLAN_SHARE = 4  # a new plan is heavy work of all lanes: wait until this part of the live ones needs it
 SLOTS = 32  # hand-ins a call
 
 
@@ -30,10 +30,11 @@ class Lanes(NamedTuple):
     run: Array  # int32[W], the run's number
     status: Array  # int32[W], EMPTY, LIVE, or the Outcome of a run not handed in yet
     steps: Array  # int32[W], steps taken: pulls, or blocks of them
-    pulls: Array  # int32[W]
+    pulls: Array  # int32[W]; int64 of batches in float64
     words: tuple[Array, Array]  # uint32[words, W]: keys of the environment and of the algorithm
     world: PyTree
     state: PyTree
+    tally: Tally
     next: Array  # int32[], the run to be started next
     first: PyTree  # world and state of one run before its first step, read where all runs start alike; no lane axis
 
@@ -69,10 +70,12 @@ class LanesProgram:
         def leaf(x: Array, varies: bool) -> Array:
             return jnp.zeros((*x.shape, width), x.dtype) if varies else x
 
-        words = tuple(jnp.zeros((w.shape[0], width), jnp.uint32) for w in run.words)
+        words: Any = tuple(jnp.zeros((w.shape[0], width), jnp.uint32) for w in run.words)
         world, state = jax.tree.map(leaf, first, (run.world_varies, run.state_varies))
+        tally = jax.tree.map(leaf, run.recorder.empty(), run.tally_varies)
         number = jnp.zeros(width, jnp.int32)
-        return Lanes(number, number + EMPTY, number, number, words, world, state, next, first)  # pyright: ignore[reportArgumentType]
+        pulls = jnp.zeros(width, run.count.dtype)
+        return Lanes(number, number + EMPTY, number, pulls, words, world, state, tally, next, first)
 
     def advance(
         self, arguments: PyTree, root: Key, lanes: Lanes, end: Array, limit: Array, budget: Array, floor: Array
@@ -84,17 +87,18 @@ class LanesProgram:
           root: the experiment's key.
           lanes: what the call before has left.
           end: int32[], the queue ends before this run.
-          limit: int32[], most pulls of a run.
+          limit: int32[], most pulls of a run; int64[] of batches in float64.
           budget: int32[], blocks after which to return.
           floor: int32[], return when the queue is empty and no more lanes than this are live: the host may then go on
             with fewer lanes.
         """
         run, width = self.run, lanes.run.shape[0]
+        varies = (run.world_varies, run.state_varies, run.tally_varies)
         step = batch_last(
             run.step,
-            (run.arguments, run.world, run.state, run.noise, run.number, run.number, run.number),
-            (run.shared, run.world_varies, run.state_varies, run.noise_varies, True, True, False),
-            (run.state_varies, True, True, True),
+            (run.arguments, run.world, run.state, run.tally, run.noise, run.number, run.count, run.count),
+            (run.shared, *varies, run.noise_varies, True, True, False),
+            (*varies, True, True, True),
             width,
         )
         draw = jax.vmap(
@@ -108,22 +112,27 @@ class LanesProgram:
             noise = jax.vmap(lambda t: draw(arguments, lanes.words, lanes.steps + t))(offsets)
 
             def one(i: Array, inner: tuple) -> tuple:
-                state, status, pulls, steps = inner
+                world, state, tally, status, pulls, steps = inner
                 now = jax.tree.map(lambda x: lax.dynamic_index_in_dim(x, i, 0, keepdims=False), noise)
-                state, status, pulls, played = step(arguments, lanes.world, state, now, status, pulls, limit)
-                return state, status, pulls, steps + played.astype(jnp.int32)
+                met = world if run.moves else lanes.world
+                moved, state, tally, *rest, played = step(arguments, met, state, tally, now, status, pulls, limit)
+                return moved if run.moves else None, state, tally, *rest, steps + played.astype(jnp.int32)
 
-            start = (lanes.state, lanes.status, lanes.pulls, lanes.steps)
-            state, status, pulls, steps = lax.fori_loop(0, self.block_steps, one, start)
-            status = jnp.where((status == LIVE) & nan(state), int(Outcome.NONFINITE), status)
-            return lanes._replace(state=state, status=status, pulls=pulls, steps=steps), blocks + 1
+            world = lanes.world if run.moves else None
+            start = (world, lanes.state, lanes.tally, lanes.status, lanes.pulls, lanes.steps)
+            world, state, tally, status, pulls, steps = lax.fori_loop(0, self.block_steps, one, start)
+            broken = nan(state) | ~jnp.isfinite(tally.watch)
+            status = jnp.where((status == LIVE) & broken, int(Outcome.NONFINITE), status)
+            world = world if run.moves else lanes.world
+            after = lanes._replace(world=world, state=state, tally=tally, status=status, pulls=pulls, steps=steps)
+            return after, blocks + 1
 
         def busy(inner: tuple[Lanes, Array]) -> Array:
             lanes, blocks = inner
             live = jnp.sum(lanes.status == LIVE, dtype=jnp.int32)
             ended = jnp.sum(lanes.status >= 0, dtype=jnp.int32)
             fed = jnp.where(lanes.next < end, ended * REFILL_SHARE < width, live > floor)
-            return (live > 0) & fed & (blocks < budget) & ~self._refresh_due(arguments, lanes)
+            return (live > 0) & fed & (blocks < budget) & ~self._replan_due(arguments, lanes)
 
         def iteration(report: Report) -> Report:
             lanes, ended = self._hand_in(arguments, report.lanes)
@@ -132,9 +141,9 @@ class LanesProgram:
             )
             lanes = self._refill(arguments, root, lanes, end)
             lanes, blocks = lax.while_loop(busy, block, (lanes, report.blocks))
-            if run.refreshes:
-                due = self._refresh_due(arguments, lanes)
-                lanes = lax.cond(due, lambda x: self._refresh(arguments, x), lambda x: x, lanes)
+            if run.replans:
+                due = self._replan_due(arguments, lanes)
+                lanes = lax.cond(due, lambda x: self._replan(arguments, x), lambda x: x, lanes)
             return Report(lanes, every, report.slots + 1, blocks)
 
         def more(report: Report) -> Array:
@@ -151,11 +160,12 @@ class LanesProgram:
     def _hand_in(self, arguments: PyTree, lanes: Lanes) -> tuple[Lanes, dict[str, Array]]:
         """The lanes, those whose run has ended EMPTY now, and what the ended runs leave behind."""
         run, width = self.run, lanes.run.shape[0]
-        flags = (run.shared, run.world_varies, run.state_varies)
-        verdict = batch_last(run.verdict, (run.arguments, run.world, run.state), flags, True, width)
-        ended = verdict(arguments, lanes.world, lanes.state)
+        flags = (run.shared, run.world_varies, run.state_varies, run.tally_varies)
+        verdict = batch_last(run.verdict, (run.arguments, run.world, run.state, run.tally), flags, True, width)
+        ended = verdict(arguments, lanes.world, lanes.state, lanes.tally)
         over = lanes.status >= 0
-        status = jnp.where(over & ended.pop("nonfinite"), int(Outcome.NONFINITE), lanes.status)
+        status = jnp.where(over & ended.pop("out_of_range"), int(Outcome.OUT_OF_RANGE), lanes.status)
+        status = jnp.where(over & ended.pop("nonfinite"), int(Outcome.NONFINITE), status)
         if run.verifies:
             ended["state"] = lanes.state
         own = {"status": jnp.where(over, status, EMPTY), "run": lanes.run, "samples": lanes.pulls, "steps": lanes.steps}
@@ -176,34 +186,39 @@ class LanesProgram:
 
         flags = ((run.world_varies, run.state_varies), run.begin_varies)
         world, state = jax.tree.map(choose, (lanes.world, lanes.state), lanes.first, begin(arguments, words), *flags)
+
+        def reset(old: Array, first: Array, varies: bool) -> Array:
+            return jnp.where(taken, first[..., None], old) if varies else old
+
         zero = jnp.zeros_like(number)
         return Lanes(
             run=number,
             status=jnp.where(taken, LIVE, lanes.status),
             steps=jnp.where(taken, zero, lanes.steps),
-            pulls=jnp.where(taken, zero, lanes.pulls),
+            pulls=jnp.where(taken, jnp.zeros_like(lanes.pulls), lanes.pulls),
             words=jax.tree.map(lambda new, old: jnp.where(taken, new, old), words, lanes.words),
             world=world,
             state=state,
+            tally=jax.tree.map(reset, lanes.tally, run.recorder.empty(), run.tally_varies),
             next=lanes.next + jnp.sum(taken, dtype=jnp.int32),
             first=lanes.first,
         )
 
-    def _refresh_due(self, arguments: PyTree, lanes: Lanes) -> Array:
+    def _replan_due(self, arguments: PyTree, lanes: Lanes) -> Array:
         run, width = self.run, lanes.run.shape[0]
-        if not run.refreshes:
+        if not run.replans:
             return jnp.zeros((), bool)
         flags = (run.shared, run.state_varies, True)
         waits = batch_last(run.waits, (run.arguments, run.state, run.flag), flags, True, width)
         live = lanes.status == LIVE
         waiting = jnp.sum(waits(arguments, lanes.state, live), dtype=jnp.int32)
-        return (waiting > 0) & (waiting * REFRESH_SHARE >= jnp.sum(live, dtype=jnp.int32))
+        return (waiting > 0) & (waiting * REPLAN_SHARE >= jnp.sum(live, dtype=jnp.int32))
 
-    def _refresh(self, arguments: PyTree, lanes: Lanes) -> Lanes:
+    def _replan(self, arguments: PyTree, lanes: Lanes) -> Lanes:
         run, width = self.run, lanes.run.shape[0]
         flags = (run.shared, run.state_varies, True)
-        refreshed = batch_last(
-            run.refreshed, (run.arguments, run.state, run.flag), flags, (run.state_varies, True), width
+        replanned = batch_last(
+            run.replanned, (run.arguments, run.state, run.flag), flags, (run.state_varies, True), width
         )
-        state, stuck = refreshed(arguments, lanes.state, lanes.status == LIVE)
+        state, stuck = replanned(arguments, lanes.state, lanes.status == LIVE)
         return lanes._replace(state=state, status=jnp.where(stuck, int(Outcome.NONFINITE), lanes.status))

@@ -1,56 +1,79 @@
-"""Means and variances over runs, exact whatever the order in which the runs arrive.
+"""Means and variances over runs: exact sums, in whatever order the runs arrive, rounded once at the end.
 
-Each value is rounded once to a multiple of 2^-20 and summed in integers, so that the result does not depend on tiles,
-workers or resume, and no float32 sum ever enters a reported mean.
+A float is an integer times a power of two. Its integer is cut into three limbs of 18 bits, so that the limbs, and the
+products of two, of all values with one exponent sum in float64 without rounding; Python's integers put the sums
+together. Hence no result depends on tiles, workers or resume, and twice all values have twice the mean, to the bit.
 """
 
 import numpy as np
 
-UNIT = 2.0**20
-HALF = 24  # bits of the low part: products of two parts, summed over BLOCK runs, fit 64 bits
-BLOCK = 1 << 14
-LARGE = 2.0**28  # from here on products need Python integers
+LIMB = 18  # bits: a product of two limbs has at most 36, and 2^14 sums of three of them fit the 53 of a float64
+BLOCK = 1 << 14  # runs at a time
+LEAST = -1073  # exponent of the smallest subnormal number, by np.frexp
+UNIT = 3 * LIMB - LEAST  # sums are in units of 2^-UNIT, sums of squares in its square: every float64 is a multiple
 
 
 class Moments:
     """Exact running sums of `points` values a run."""
 
     def __init__(self, points: int):
-        self.count = 0
+        self.count = 0  # runs that count
         self.finite = np.ones(points, bool)
         self.total = np.zeros(points, object)  # Python integers: no overflow, ever
         self.square = np.zeros(points, object)
 
-    def add(self, values: np.ndarray) -> None:
-        """Add runs: values is float[points, runs]. A point with a value that is not finite has mean nan."""
-        values = np.asarray(values, np.float64)
+    def add(self, values: np.ndarray, keep: np.ndarray) -> None:
+        """Add runs: values is float[points, runs]; a run counts, at every point, where keep, bool[runs], is True.
+
+        A point at which a run that counts is not finite has mean nan.
+        """
+        values = np.asarray(values, np.float64)[:, keep]
         self.count += values.shape[1]
         self.finite &= np.isfinite(values).all(1)
         values = np.where(self.finite[:, None], values, 0.0)
-        if np.abs(values).max(initial=0.0) >= LARGE:
-            units = np.vectorize(int, otypes=[object])(np.rint(values * UNIT))
-            self.total += units.sum(1)
-            self.square += (units * units).sum(1)
-            return
         for start in range(0, values.shape[1], BLOCK):
-            units = np.rint(values[:, start : start + BLOCK] * UNIT).astype(np.int64)
-            high, low = units >> HALF, units & ((1 << HALF) - 1)
-            self.total += units.sum(1).astype(object)
-            high_high, high_low, low_low = (
-                (a * b).sum(1).astype(object) for a, b in ((high, high), (high, low), (low, low))
-            )
-            self.square += high_high * (1 << 2 * HALF) + high_low * (1 << HALF + 1) + low_low
+            self._add(values[:, start : start + BLOCK])
+
+    def _add(self, values: np.ndarray) -> None:
+        mantissa, exponent = np.frexp(values)
+        lowest = int(exponent.min())
+        width = int(exponent.max()) - lowest + 1
+        place = (np.arange(len(values))[:, None] * width + (exponent - lowest)).ravel()  # of its point and exponent
+        used = np.flatnonzero(np.bincount(place))
+        point, shift = used // width, (used % width + (lowest - LEAST)).astype(object)
+
+        def joined(*parts: np.ndarray) -> np.ndarray:
+            """Sums of the parts at each place in use, the first the highest, as Python integers."""
+            whole = np.zeros(len(used), object)
+            for part in parts:
+                whole = (whole << LIMB) + np.bincount(place, part)[used].astype(np.int64).astype(object)
+            return whole
+
+        limbs, rest = [], mantissa.ravel()
+        for _ in range(3):
+            rest = rest * 2.0**LIMB
+            limbs.append(np.rint(rest))
+            rest = rest - limbs[-1]
+        a, b, c = limbs
+        np.add.at(self.total, point, joined(a, b, c) << shift)
+        np.add.at(self.square, point, joined(a * a, 2 * a * b, 2 * a * c + b * b, 2 * b * c, c * c) << 2 * shift)
 
     def mean(self) -> np.ndarray:
-        """Mean over the runs so far, float64[points]."""
-        mean = np.array([int(t) / (self.count * int(UNIT)) for t in self.total])
-        return np.where(self.finite, mean, np.nan)
+        """Mean over the runs that count, float64[points], the nearest float; nan where none counts."""
+        return self._ratio(self.total, self.count << UNIT)
 
     def variance(self) -> np.ndarray:
-        """Sample variance (divisor count - 1; nan for one run), float64[points]."""
-        if self.count < 2:
-            return np.full(len(self.total), np.nan)
-        scale = self.count * (self.count - 1) * int(UNIT) ** 2
-        pairs = zip(self.total, self.square, strict=True)
-        variance = np.array([(self.count * int(s) - int(t) ** 2) / scale for t, s in pairs])
-        return np.where(self.finite, variance, np.nan)
+        """Sample variance (divisor count - 1; nan for fewer than two runs that count), float64[points]."""
+        return self._ratio(self.count * self.square - self.total**2, self.count * (self.count - 1) << 2 * UNIT)
+
+    def _ratio(self, above: np.ndarray, below: int) -> np.ndarray:
+        known = self.finite & (below > 0)
+        return np.array([_nearest(n, below) if flag else np.nan for n, flag in zip(above, known, strict=True)])
+
+
+def _nearest(above: int, below: int) -> float:
+    """above / below, rounded once; inf where that is too large, as a variance may be."""
+    try:
+        return above / below
+    except OverflowError:
+        return float("inf")

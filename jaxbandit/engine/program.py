@@ -15,12 +15,13 @@ from jax.sharding import Mesh, PartitionSpec
 
 from jaxbandit.engine import keys
 from jaxbandit.engine.batching import RUNS, batch_last, without_splits
+from jaxbandit.engine.recorder import Tally
 from jaxbandit.engine.single import SingleRun
 from jaxbandit.types import Array, Device, Key, PyTree
 
 NOISE_ROUNDS = 64
 NOISE_BYTES = 2048  # a run: the noise of a block must stay in the cache beside the state
-PACK = 32  # runs refreshed together: whole vectors, and the same number in every tile, so that no rounding differs
+PACK = 32  # runs replanned together: whole vectors, and the same number in every tile, so that no rounding differs
 AXIS = "runs"
 
 
@@ -32,23 +33,26 @@ class Carry(NamedTuple):
     words: tuple[Array, Array]  # uint32[words, B]: keys of the environment and of the algorithm
     world: PyTree
     state: PyTree
-    stuck: Array | None  # bool[B], a refresh left its need: not refreshed again. None if there is no refresh
-    total: Array  # float[2, B]: regret so far and its rounding error (Kahan); float[2, 0] if counts give it
-    regret: Array  # float[checkpoints, B]
+    tally: Tally
+    stuck: Array | None  # bool[B], due still after a new plan: not replanned again. None if there is no replan
+    regret: Array  # float[checkpoints, B]; the sum of feedback where no regret is known
+    hindsight: Array | None  # float[checkpoints, B], regret against the best fixed arm in hindsight
 
 
 class Program:
     """The functions of a tile of runs, ready to be compiled."""
 
-    def __init__(self, run: SingleRun, num_checkpoints: int, refresh_late: int = 0):
-        self.run, self.num_checkpoints, self.refresh_late = run, num_checkpoints, refresh_late
+    def __init__(self, run: SingleRun, num_checkpoints: int, replan_late: int = 0):
+        self.run, self.num_checkpoints, self.replan_late = run, num_checkpoints, replan_late
         noise_bytes = max(run.bytes(run.noise, run.noise_varies), 1)
         self.block_rounds = NOISE_ROUNDS
         while self.block_rounds > 1 and self.block_rounds * noise_bytes > NOISE_BYTES:
             self.block_rounds //= 2
         self.lane_bytes = run.bytes(run.state, run.state_varies) + self.block_rounds * noise_bytes
-        stuck: Any = True if run.refreshes else None
-        self.varying = Carry(False, False, (True, True), run.world_varies, run.state_varies, stuck, True, True)  # pyright: ignore[reportArgumentType]
+        stuck: Any = True if run.replans else None
+        hindsight: Any = True if run.recorder.hindsight else None
+        varies: Any = (False, False, (True, True), run.world_varies, run.state_varies, run.tally_varies)
+        self.varying = Carry(*varies, stuck, True, hindsight)  # pyright: ignore[reportArgumentType]
 
     def start(self, arguments: PyTree, root: Key, runs: Array) -> Carry:
         """The carry before round 1 of the runs numbered `runs`, int32[B]."""
@@ -62,42 +66,37 @@ class Program:
             lanes,
         )
         world, state = begin(arguments, words)
+        rows = jnp.zeros((self.num_checkpoints, lanes))
+
+        def leaf(x: Array, varies: bool) -> Array:
+            return jnp.zeros((*x.shape, lanes) if varies else x.shape, x.dtype)
+
         return Carry(
             round=jnp.int32(1),
             row=jnp.int32(0),
             words=words,
             world=world,
             state=state,
-            stuck=jnp.zeros(lanes, bool) if run.refreshes else None,
-            total=jnp.zeros((2, 0 if run.regret_from_counts else lanes)),
-            regret=jnp.zeros((self.num_checkpoints, lanes)),
+            tally=jax.tree.map(leaf, run.tally, run.tally_varies),
+            stuck=jnp.zeros(lanes, bool) if run.replans else None,
+            regret=rows,
+            hindsight=rows if run.recorder.hindsight else None,
         )
 
     def advance(self, arguments: PyTree, carry: Carry, last: Array, checkpoints: Array) -> Carry:
         """Play up to and including round `last`; checkpoints is int32[num_checkpoints], increasing."""
         run, lanes = self.run, carry.regret.shape[1]
-        flags = (run.shared, run.world_varies, run.state_varies)
-        play = batch_last(
-            run.play,
-            (run.arguments, run.world, run.state, run.noise),
-            (*flags, run.noise_varies),
-            (run.state_varies, True),
-            lanes,
-        )
+        flags = (run.shared, run.world_varies, run.state_varies, run.tally_varies)
+        example = (run.arguments, run.world, run.state, run.tally)
+        play = batch_last(run.play, (*example, run.noise), (*flags, run.noise_varies), flags[1:], lanes)
         draw = jax.vmap(
             without_splits(run.draw, (run.arguments, run.words, run.round)),
             (None, RUNS, None),
             RUNS,
             axis_size=lanes,
         )
-
-        refreshed = self._refreshed(arguments, lanes) if run.refreshes else None
-
-        def regret_so_far(state: PyTree, total: Array) -> Array:
-            if not run.regret_from_counts:
-                return total[0]
-            count = batch_last(run.regret_of_counts, (run.arguments, run.world, run.state), flags, True, lanes)
-            return count(arguments, carry.world, state)
+        measured = batch_last(run.measured, example, flags, True, lanes)
+        replanned = self._replanned(arguments, lanes) if run.replans else None
 
         def block(carry: Carry) -> Carry:
             first = carry.round
@@ -105,47 +104,53 @@ class Program:
             noise = jax.vmap(lambda t: draw(arguments, carry.words, t))(rounds)
             end_of_block = jnp.minimum(rounds[-1], last)
 
-            def one_round(t: Array, inner: tuple[PyTree, Any, Array]) -> tuple:
-                state, stuck, total = inner
-                if refreshed is not None:
-                    state, stuck = refreshed(state, stuck, t)
+            def one_round(t: Array, inner: tuple) -> tuple:
+                world, state, tally, stuck = inner
+                if replanned is not None:
+                    state, stuck = replanned(state, stuck, t)
                 now = jax.tree.map(lambda x: lax.dynamic_index_in_dim(x, t - first, 0, keepdims=False), noise)
-                state, regret = play(arguments, carry.world, state, now)
-                if run.regret_from_counts:
-                    return state, stuck, total
-                addend = regret - total[1]
-                summed = total[0] + addend
-                return state, stuck, jnp.stack([summed, (summed - total[0]) - addend])
+                met = world if run.moves else carry.world
+                moved, state, tally = play(arguments, met, state, tally, now)
+                return moved if run.moves else None, state, tally, stuck
 
             def segment(carry: Carry) -> Carry:
                 due = checkpoints[carry.row]
                 end = jnp.minimum(due, end_of_block)
-                inner = (carry.state, carry.stuck, carry.total)
-                state, stuck, total = lax.fori_loop(carry.round, end + 1, one_round, inner)
-                now = regret_so_far(state, total)[None]
+                inner = (carry.world if run.moves else None, carry.state, carry.tally, carry.stuck)
+                world, state, tally, stuck = lax.fori_loop(carry.round, end + 1, one_round, inner)
+                world = world if run.moves else carry.world
+                now, hindsight = measured(arguments, world, state, tally)
+
+                def written(rows: Array | None, row: Array | None) -> Array | None:
+                    if rows is None or row is None:
+                        return None
+                    return lax.dynamic_update_slice_in_dim(rows, row[None], carry.row, 0)
+
                 return carry._replace(
                     round=end + 1,
                     row=carry.row + (end == due).astype(jnp.int32),
+                    world=world,
                     state=state,
+                    tally=tally,
                     stuck=stuck,
-                    total=total,
-                    regret=lax.dynamic_update_slice_in_dim(carry.regret, now, carry.row, 0),
+                    regret=written(carry.regret, now),
+                    hindsight=written(carry.hindsight, hindsight),
                 )
 
             return lax.while_loop(lambda c: c.round <= end_of_block, segment, carry)
 
         return lax.while_loop(lambda c: c.round <= last, block, carry)
 
-    def _refreshed(self, arguments: PyTree, lanes: int) -> Callable[[PyTree, Array, Array], tuple[PyTree, Array]]:
-        """State and `stuck` of all runs when those that ask before round t have been refreshed, PACK at a time.
+    def _replanned(self, arguments: PyTree, lanes: int) -> Callable[[PyTree, Array, Array], tuple[PyTree, Array]]:
+        """State and `stuck` of all runs when those that are due before round t have been replanned, PACK at a time.
 
-        A batched cond would refresh every run whenever one asks. A loop that finds nobody asking costs the looking.
+        A batched cond would replan every run whenever one is due. A loop that finds nobody due costs the looking.
         """
-        run, every = self.run, self.refresh_late + 1
+        run, every = self.run, self.replan_late + 1
         example = (run.arguments, run.state, run.flag)
         flags = (run.shared, run.state_varies, True)
         waits = batch_last(run.waits, example, flags, True, lanes)
-        refresh = batch_last(run.refreshed, example, flags, (run.state_varies, True), PACK)
+        replan = batch_last(run.replanned, example, flags, (run.state_varies, True), PACK)
 
         def go_on(inner: tuple[PyTree, Array, Array]) -> Array:
             state, stuck, t = inner
@@ -162,8 +167,8 @@ class Program:
             def unpacked(old: Array, new: Array, changed: bool) -> Array:
                 return old.at[..., place].set(new, mode="drop", unique_indices=True) if changed else old
 
-            fresh, failed = refresh(arguments, jax.tree.map(packed, state, run.state_varies), place < lanes)
-            state = jax.tree.map(unpacked, state, fresh, run.refresh_changes)
+            fresh, failed = replan(arguments, jax.tree.map(packed, state, run.state_varies), place < lanes)
+            state = jax.tree.map(unpacked, state, fresh, run.replan_changes)
             return state, stuck.at[place].set(failed, mode="drop", unique_indices=True), t
 
         return lambda state, stuck, t: lax.while_loop(go_on, some, (state, stuck, t))[:2]
@@ -171,8 +176,14 @@ class Program:
     def finish(self, arguments: PyTree, carry: Carry) -> dict[str, Array]:
         """What is reported besides regret, run axis last."""
         run, lanes = self.run, carry.regret.shape[1]
-        report = batch_last(run.report, (run.arguments, run.state), (run.shared, run.state_varies), True, lanes)
-        result = report(arguments, carry.state)
+        report = batch_last(
+            run.report,
+            (run.arguments, run.state, run.tally, run.round),
+            (run.shared, run.state_varies, run.tally_varies, False),
+            True,
+            lanes,
+        )
+        result = report(arguments, carry.state, carry.tally, carry.round - 1)
         failed = result["nonfinite"] | ~jnp.isfinite(carry.regret).all(0)
         return {**result, "nonfinite": failed if carry.stuck is None else failed | carry.stuck}
 

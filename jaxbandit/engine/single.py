@@ -10,11 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base import Algorithm, Environment
-from jaxbandit.engine import batching, keys
+from jaxbandit.engine import batching, fit, recorder, rounds
+from jaxbandit.engine.recorder import Recorder, Tally
+from jaxbandit.engine.rounds import ContractError
 from jaxbandit.types import Array, PyTree
-
-# Vectors of the state that are reported of every run, under these names.
-REPORTED = {"counts": "pulls", "kinds": "kinds"}
 
 
 class SingleRun:
@@ -23,120 +22,144 @@ class SingleRun:
     In `begin` and `draw`, words are the key words of the environment and of the algorithm, uint32[words] each.
     """
 
+    measures = True  # regret, or feedback where no regret is known
+
     def __init__(
         self,
         make: Callable[[PyTree], tuple[Algorithm, Environment]],
         arguments: PyTree,
         implementation: str,
+        *,
+        any_rewards: bool = False,
+        hindsight: bool = False,
     ):
         self.make, self.implementation = make, implementation
         self.arguments = jax.eval_shape(lambda: arguments)
         self.words = jax.eval_shape(lambda: (jax.random.key_data(jax.random.key(0, impl=implementation)),) * 2)
         self.round = jax.ShapeDtypeStruct((), jnp.int32)
-        self.world, self.state = jax.eval_shape(self.begin, self.arguments, self.words)
-        self.noise = jax.eval_shape(self.draw, self.arguments, self.words, self.round)
-        after, _ = jax.eval_shape(self.play, self.arguments, self.world, self.state, self.noise)
-        _same_state("update", self.state, after)
         self.flag = jax.ShapeDtypeStruct((), bool)
-        self.refreshes = False
-        jax.eval_shape(self._look, self.arguments)
-        if self.refreshes:
-            _same_state("refresh", self.state, jax.eval_shape(self._refresh, self.arguments, self.state))
+        algorithm, environment = self._pair(any_rewards)
+        self.replans, self.moves = algorithm.replan is not None, environment.transition is not None
+        self.phases = algorithm.phases.names if algorithm.phases else None
+        self.world, self.state = jax.eval_shape(self.begin, self.arguments, self.words)
+        self.recorder = self._recorder(algorithm, environment, hindsight)
+        self.tally = jax.eval_shape(self.recorder.empty)
+        self.noise = jax.eval_shape(self.draw, self.arguments, self.words, self.round)
 
         self.shared = batching.constant_flags(self.arguments, False)
         self.noise_varies = batching.constant_flags(self.noise, True)
-        self.world_varies, self.state_varies = batching.varying_outputs(
+        # Runs are replanned at rounds of their own: what a new plan changes differs between them.
+        self.replan_changes = self._replan_changes()
+        self.begin_varies = batching.varying_outputs(
             self.begin, (self.arguments, self.words), (self.shared, (True, True))
         )
-        # Runs are refreshed at rounds of their own: what a refresh changes differs between them.
-        self.refresh_changes = self._refresh_changes()
-        self.state_varies = batching.either(self.state_varies, self.refresh_changes)
-        grown = None
-        while grown != self.state_varies:  # a leaf is shared only if no round makes it differ
-            self.state_varies = self.state_varies if grown is None else grown
-            flags = (self.shared, self.world_varies, self.state_varies, self.noise_varies)
-            after, _ = batching.varying_outputs(self.play, (self.arguments, self.world, self.state, self.noise), flags)
-            grown = batching.either(self.state_varies, after)
-
-        vectors = [name for name in REPORTED if getattr(getattr(self.state, name, None), "ndim", None) == 1]
-        self.reported = {name: REPORTED[name] for name in vectors}
-        self.has_counts = "counts" in self.reported
-        context = jax.eval_shape(self.observe, self.arguments, self.world, self.noise)
-        self.regret_from_counts = context is None and self.has_counts
+        self.world_varies, self.state_varies, self.tally_varies = self._varying()
 
     def begin(self, arguments: PyTree, words: tuple[Array, Array]) -> tuple[PyTree, PyTree]:
         """States of the environment and of the algorithm before the first round."""
-        algorithm, environment = self.make(arguments)
-        first, second = (keys.round_key(w, jnp.uint32(0), self.implementation) for w in words)
-        return environment.init(first), algorithm.init(second)
+        return rounds.begin(*self.make(arguments), words, self.implementation)
 
     def draw(self, arguments: PyTree, words: tuple[Array, Array], round: Array) -> tuple[PyTree, PyTree]:
         """All the chance of one round: the environment's and the algorithm's."""
-        algorithm, environment = self.make(arguments)
-        first, second = (keys.round_key(w, round, self.implementation) for w in words)
-        return environment.noise(first), algorithm.noise(second)
+        return rounds.draw(*self.make(arguments), words, round, self.implementation)
 
-    def observe(self, arguments: PyTree, world: PyTree, noise: tuple[PyTree, PyTree]) -> PyTree:
-        """The round's context."""
-        return self.make(arguments)[1].observe(world, noise[0])
-
-    def play(self, arguments: PyTree, world: PyTree, state: PyTree, noise: tuple[PyTree, PyTree]) -> tuple:
-        """One round: the algorithm's next state and the regret of its action."""
+    def play(
+        self, arguments: PyTree, world: PyTree, state: PyTree, tally: Tally, noise: tuple[PyTree, PyTree]
+    ) -> tuple[PyTree, PyTree, Tally]:
+        """The states and the tally after one round."""
         algorithm, environment = self.make(arguments)
-        context = environment.observe(world, noise[0])
-        action = algorithm.select(noise[1], state, context)
-        reward = environment.reward(world, context, action, noise[0])
-        after = algorithm.update(state, context, action, reward)
-        return after, environment.regret(world, context, action)
+        played = rounds.play(algorithm, environment, world, state, noise)
+        return played.world, played.state, self.recorder.after(environment, world, tally, played)
 
     def waits(self, arguments: PyTree, state: PyTree, live: Array) -> Array:
-        """Whether a live run needs a refresh before it goes on."""
-        needs: Any = self.make(arguments)[0].needs_refresh
-        return live & needs(state)
+        """Whether a live run must be replanned before it goes on."""
+        replan: Any = self.make(arguments)[0].replan
+        return live & rounds.called("algorithm.replan.due", replan.due, state)
 
-    def refreshed(self, arguments: PyTree, state: PyTree, live: Array) -> tuple[PyTree, Array]:
-        """A live run's state after the refresh that it needs, and whether it needs one still: it would for ever."""
+    def replanned(self, arguments: PyTree, state: PyTree, live: Array) -> tuple[PyTree, Array]:
+        """A live run's state with the new plan that is due, and whether it is due still: it would be for ever."""
         due = self.waits(arguments, state, live)
-        fresh = self._refresh(arguments, state)
+        fresh = self._replan(arguments, state)
         kept = jax.tree.map(
-            lambda old, new, varies: jnp.where(due, new, old) if varies else old, state, fresh, self.refresh_changes
+            lambda old, new, varies: jnp.where(due, new, old) if varies else old, state, fresh, self.replan_changes
         )
         return kept, due & self.waits(arguments, fresh, live)
 
-    def regret_of_counts(self, arguments: PyTree, world: PyTree, state: Any) -> Array:
-        """Regret so far of a run without contexts: pulls times gaps, with nothing accumulated over the rounds."""
-        environment = self.make(arguments)[1]
-        arms = jnp.arange(self.state.counts.shape[0], dtype=jnp.int32)
-        gaps = jax.vmap(lambda arm: environment.regret(world, None, arm))(arms)
-        return jnp.sum(state.counts.astype(gaps.dtype) * gaps)
+    def measured(self, arguments: PyTree, world: PyTree, state: PyTree, tally: Tally) -> tuple[Array, Array | None]:
+        """Regret (or feedback) so far; and regret against the best fixed arm in hindsight where it is asked for."""
+        return self.recorder.measured(*self.make(arguments), world, state, tally)
 
-    def report(self, arguments: PyTree, state: Any) -> dict[str, Array]:
-        """What a run leaves behind besides its regret."""
-        counted = {shown: getattr(state, name) for name, shown in self.reported.items()}
-        return {"nonfinite": has_nan(state), "recommendation": self.make(arguments)[0].recommend(state), **counted}
+    def report(self, arguments: PyTree, state: PyTree, tally: Tally, played: Array | None) -> dict[str, Array]:
+        """What a run leaves behind besides its regret, after `played` rounds."""
+        algorithm = self.make(arguments)[0]
+        found = recorder.report(algorithm, state, rounds.recommendation(algorithm, state))
+        return self.recorder.judged(found, tally, played)
 
     def examples(self) -> list[tuple[Callable, tuple]]:
         """The functions on which every number of the run depends, with examples of their arguments."""
-        more: list = [(self.refreshed, (self.arguments, self.state, self.flag))] if self.refreshes else []
+        more: list = [(self.replanned, (self.arguments, self.state, self.flag))] if self.replans else []
         return [
             (self.begin, (self.arguments, self.words)),
             (self.draw, (self.arguments, self.words, self.round)),
-            (self.play, (self.arguments, self.world, self.state, self.noise)),
+            (self.play, (self.arguments, self.world, self.state, self.tally, self.noise)),
             *more,
         ]
 
-    def _look(self, arguments: PyTree) -> None:
-        self.refreshes = self.make(arguments)[0].refresh is not None
+    def _pair(self, any_rewards: bool) -> tuple[Algorithm, Environment]:
+        """The pair, for what is static in it; refused if its parts do not fit."""
+        found: list = []
 
-    def _refresh(self, arguments: PyTree, state: PyTree) -> PyTree:
-        refresh: Any = self.make(arguments)[0].refresh
-        return refresh(state)
+        def look(arguments: PyTree) -> None:
+            algorithm, environment = self.make(arguments)
+            fit.check_objects(algorithm, environment)
+            if not any_rewards:
+                fit.check_rewards(algorithm, environment)
+            found.extend((algorithm, environment))
 
-    def _refresh_changes(self) -> PyTree:
-        """True where a refresh may give a leaf of the state another value."""
-        if not self.refreshes:
+        jax.eval_shape(look, self.arguments)
+        return found[0], found[1]
+
+    def _recorder(self, algorithm: Algorithm, environment: Environment, hindsight: bool) -> Recorder:
+        """Play one round for its shapes; refuse what no compiled loop can carry."""
+
+        def one_round(arguments: PyTree, words: PyTree, world: PyTree, state: PyTree) -> tuple:
+            pair = self.make(arguments)
+            noise = rounds.draw(*pair, words, jnp.int32(1), self.implementation)
+            played, pulls = rounds.play(*pair, world, state, noise), pair[0].pulls
+            return played, None if pulls is None else rounds.called("algorithm.pulls", pulls, state)
+
+        shapes = jax.eval_shape(one_round, self.arguments, self.words, self.world, self.state)
+        played, pulls = shapes
+        same_state("algorithm.update", "state", self.state, played.state)
+        same_state("environment.transition", "state", self.world, played.world)
+        if self.replans:
+            after = jax.eval_shape(self._replan, self.arguments, self.state)
+            same_state("algorithm.replan.apply", "state", self.state, after)
+        fit.check_arms(algorithm, environment, pulls, played.context is not None)
+        return recorder.recorder_of(algorithm, environment, played, pulls, measures=self.measures, hindsight=hindsight)
+
+    def _replan(self, arguments: PyTree, state: PyTree) -> PyTree:
+        replan: Any = self.make(arguments)[0].replan
+        return rounds.called("algorithm.replan.apply", replan.apply, state)
+
+    def _replan_changes(self) -> PyTree:
+        """True where a new plan may give a leaf of the state another value."""
+        if not self.replans:
             return batching.constant_flags(self.state, False)
-        return batching.changed(lambda state, arguments: self._refresh(arguments, state), self.state, self.arguments)
+        return batching.changed(lambda state, arguments: self._replan(arguments, state), self.state, self.arguments)
+
+    def _varying(self) -> tuple[PyTree, PyTree, PyTree]:
+        """Which leaves of world, state and tally differ between runs: shared only if no round makes them differ."""
+        world, state = self.begin_varies
+        tally = batching.constant_flags(self.tally, False)
+        varies = (world, batching.either(state, self.replan_changes), tally)
+        example = (self.arguments, self.world, self.state, self.tally, self.noise)
+        while True:
+            flags = (self.shared, *varies, self.noise_varies)
+            grown = batching.either(varies, batching.varying_outputs(self.play, example, flags))
+            if grown == varies:
+                return varies
+            varies = grown
 
     def digest(self) -> str:
         """Of what is played, as JAX sees it, and of the arrays closed over."""
@@ -154,22 +177,16 @@ class SingleRun:
         return sum(leaf.size * leaf.dtype.itemsize for leaf, flag in leaves if flag)
 
 
-def has_nan(state: PyTree) -> Array:
-    """Whether any number of the state is NaN, bool[]."""
-    leaves = [x for x in jax.tree.leaves(state) if jnp.issubdtype(x.dtype, jnp.floating)]
-    return jnp.stack([jnp.isnan(x).any() for x in leaves]).any() if leaves else jnp.zeros((), bool)
-
-
-def _same_state(name: str, before: PyTree, after: PyTree) -> None:
-    """Refuse an update or refresh that changes the state's structure, shapes or dtypes: no compiled loop carries it."""
+def same_state(name: str, kind: str, before: PyTree, after: PyTree) -> None:
+    """Refuse a function that changes a state's structure, shapes or dtypes: no compiled loop carries it."""
     if jax.tree.structure(before) != jax.tree.structure(after):
-        raise ValueError(
-            f"algorithm.{name} returns a state of structure {jax.tree.structure(after)}, init gives "
+        raise ContractError(
+            f"{name} returns a {kind} of structure {jax.tree.structure(after)}, init gives "
             f"{jax.tree.structure(before)}: both must be the same NamedTuple"
         )
     for (path, old), new in zip(jax.tree_util.tree_leaves_with_path(before), jax.tree.leaves(after), strict=True):
         if (old.shape, old.dtype) != (new.shape, new.dtype):
-            raise ValueError(
-                f"algorithm.{name} changes state{jax.tree_util.keystr(path)} from {old.dtype}{list(old.shape)} to "
+            raise ContractError(
+                f"{name} changes {kind}{jax.tree_util.keystr(path)} from {old.dtype}{list(old.shape)} to "
                 f"{new.dtype}{list(new.shape)}: shapes and dtypes must not change"
             )

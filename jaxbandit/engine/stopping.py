@@ -7,9 +7,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from jaxbandit.base import Algorithm, Environment, Outcome, SetPulls
-from jaxbandit.engine import batching, keys
-from jaxbandit.engine.single import SingleRun, has_nan
+from jaxbandit.base import Algorithm, Environment, Outcome
+from jaxbandit.engine import batching, fit, rounds
+from jaxbandit.engine.recorder import Tally, has_nan
+from jaxbandit.engine.rounds import ContractError
+from jaxbandit.engine.single import SingleRun
 from jaxbandit.types import Array, PyTree
 
 EMPTY = -2  # a lane without a run
@@ -17,127 +19,139 @@ LIVE = -1  # otherwise a lane's status is the Outcome of its run
 
 
 class StoppingRun(SingleRun):
-    """A run of make(arguments) until it stops; steps are single pulls, or blocks where both parts know them."""
+    """A run of make(arguments) until it stops; steps are single pulls, or batches where both parts know them."""
+
+    measures = False
 
     def __init__(
         self,
         make: Callable[[PyTree], tuple[Algorithm, Environment]],
         arguments: PyTree,
         implementation: str,
+        *,
+        any_rewards: bool = False,
     ):
-        self.blocks = self.verifies = self.judges = False
-
-        def look(arguments: PyTree) -> None:
-            algorithm, environment = make(arguments)
-            self.blocks = algorithm.block is not None and environment.block_reward is not None
-            # In float32 the final states go to the host, to be verified in float64.
-            self.verifies = algorithm.verify is not None and jnp.result_type(float) == jnp.float32
-            self.judges = environment.shortfall is not None
-
-        jax.eval_shape(look, arguments)
-        super().__init__(make, arguments, implementation)
+        self.batches = self.verifies = self.judges = False
+        super().__init__(make, arguments, implementation, any_rewards=any_rewards)
         # Runs are at different steps: they share only what init gives to all alike and nothing changes.
-        flags = (self.shared, (True, True))
-        self.begin_varies = batching.varying_outputs(self.begin, (self.arguments, self.words), flags)
-        self.state_varies = batching.either(self.begin_varies[1], self._changed())
+        world, state, tally = self._changed()
+        self.world_varies = batching.either(self.begin_varies[0], world)
+        self.state_varies = batching.either(batching.either(self.begin_varies[1], state), self.replan_changes)
+        self.tally_varies = batching.either(self.tally_varies, tally)
         self.frozen = self._frozen()
         self.number = jax.ShapeDtypeStruct((), jnp.int32)
+        self.count = jax.ShapeDtypeStruct((), rounds.count_dtype() if self.batches else jnp.int32)
 
     def draw(self, arguments: PyTree, words: tuple[Array, Array], round: Array) -> tuple[PyTree, PyTree]:
         """All the chance of one step."""
-        if not self.blocks:
+        if not self.batches:
             return super().draw(arguments, words, round)
-        environment: Any = self.make(arguments)[1]
-        return environment.block_noise(keys.round_key(words[0], round, self.implementation)), None
+        return rounds.draw_batch(self.make(arguments)[1], words, round, self.implementation), None
 
-    def observe(self, arguments: PyTree, world: PyTree, noise: tuple[PyTree, PyTree]) -> PyTree:
-        """The step's context; none where arms are pulled in blocks."""
-        return None if self.blocks else super().observe(arguments, world, noise)
-
-    def play(self, arguments: PyTree, world: PyTree, state: PyTree, noise: tuple[PyTree, PyTree]) -> tuple:
-        """One step: the algorithm's next state and the number of pulls, int32[]."""
-        algorithm, environment = self.make(arguments)
-        if self.blocks:
-            block: Any = (algorithm.block, algorithm.update_block, environment.block_reward)
-            pulls = block[0](state)
-            count = jnp.sum(pulls.counts if isinstance(pulls, SetPulls) else pulls, dtype=jnp.int32)
-            return block[1](state, pulls, block[2](world, pulls, noise[0])), count
-        context = environment.observe(world, noise[0])
-        action = algorithm.select(noise[1], state, context)
-        reward = environment.reward(world, context, action, noise[0])
-        return algorithm.update(state, context, action, reward), jnp.int32(1)
+    def play(
+        self, arguments: PyTree, world: PyTree, state: PyTree, tally: Tally, noise: tuple[PyTree, PyTree]
+    ) -> tuple[PyTree, PyTree, Tally]:
+        """The states and the tally after one step."""
+        return self._counted(arguments, world, state, tally, noise)[0]
 
     def step(
         self,
         arguments: PyTree,
         world: PyTree,
         state: PyTree,
+        tally: Tally,
         noise: tuple[PyTree, PyTree],
         status: Array,
         pulls: Array,
         limit: Array,
-    ) -> tuple[PyTree, Array, Array, Array]:
-        """State, status and pulls after a look and, if the run goes on, a step; and whether it took one, bool[]."""
+    ) -> tuple[PyTree, PyTree, Tally, Array, Array, Array]:
+        """What a run is after a look and, if it goes on, a step; and whether it took one, bool[]."""
         algorithm = self.make(arguments)[0]
         live = status == LIVE
-        if algorithm.needs_refresh is not None:
-            live &= ~algorithm.needs_refresh(state)
+        if algorithm.replan is not None:
+            live &= ~algorithm.replan.due(state)
         # Where no run is, nothing counts as pulled: a rule may take long to say yes, and say it each time.
-        looked = jax.tree.map(partial(_nothing_pulled, live), state, self.state_varies) if self.blocks else state
-        stopped = live & algorithm.stop(looked)
-        after, count = self.play(arguments, world, state, noise)
-        over = (count > limit - pulls) | (count < 0)  # below 0: a block too large for int32
+        looked = jax.tree.map(partial(_nothing_pulled, live), state, self.state_varies) if self.batches else state
+        stopped = live & rounds.called("algorithm.stop", algorithm.stop, looked)
+        (moved, after, counted), count = self._counted(arguments, world, state, tally, noise)
+        over = (count > limit - pulls) | (count < 0)  # below 0: a batch too large for the integers
         played = live & ~stopped & ~over
         status = jnp.where(stopped, int(Outcome.STOPPED), jnp.where(live & over, int(Outcome.MAX_ROUNDS), status))
 
-        def next_value(old: Array, new: Array, varies: bool, frozen: bool) -> Array:
+        def next_value(old: Array, new: Array, varies: bool, frozen: bool = True) -> Array:
             if not varies:
                 return old
             return jnp.where(played, new, old) if frozen else new
 
         kept = jax.tree.map(next_value, state, after, self.state_varies, self.frozen)
-        return kept, status, jnp.where(played, pulls + count, pulls), played
+        world = jax.tree.map(next_value, world, moved, self.world_varies)
+        tally = jax.tree.map(lambda old, new: jnp.where(played, new, old), tally, counted)
+        return world, kept, tally, status, jnp.where(played, pulls + count, pulls), played
 
-    def verdict(self, arguments: PyTree, world: PyTree, state: PyTree) -> dict[str, Array]:
+    def verdict(self, arguments: PyTree, world: PyTree, state: PyTree, tally: Tally) -> dict[str, Array]:
         """What a run leaves behind."""
         leaves = zip(jax.tree.leaves(state), jax.tree.leaves(self.frozen), strict=True)
-        result = {**self.report(arguments, state), "nonfinite": has_nan([leaf for leaf, frozen in leaves if frozen])}
-        judge: Any = self.make(arguments)[1].shortfall
-        return {**result, "shortfall": judge(world, result["recommendation"])} if self.judges else result
+        lasting = has_nan([leaf for leaf, frozen in leaves if frozen])
+        result = self.report(arguments, state, tally, None)
+        result = result | {"nonfinite": lasting | ~jnp.isfinite(tally.watch)}
+        judge: Any = self.make(arguments)[1].simple_regret
+        if not self.judges:
+            return result
+        named = "environment.simple_regret"
+        return {**result, "shortfall": rounds.called(named, judge, world, result["recommendation"])}
 
     def examples(self) -> list[tuple[Callable, tuple]]:
         """As of any run, and the functions of one that stops."""
-        step = (self.arguments, self.world, self.state, self.noise, self.number, self.number, self.number)
+        run = (self.arguments, self.world, self.state, self.tally)
         return [
             *super().examples(),
-            (self.step, step),
-            (self.verdict, (self.arguments, self.world, self.state)),
+            (self.step, (*run, self.noise, self.number, self.count, self.count)),
+            (self.verdict, run),
         ]
+
+    def _pair(self, any_rewards: bool) -> tuple[Algorithm, Environment]:
+        algorithm, environment = super()._pair(any_rewards)
+        if algorithm.recommend is None and algorithm.pulls is None:
+            raise ContractError("algorithm.recommend and algorithm.pulls are both None: nothing is recommended")
+        self.batches = rounds.plays_batches(algorithm, environment)
+        rough = jnp.result_type(float) == jnp.float32
+        # In float32 the final states go to the host, to be verified in float64.
+        self.verifies = algorithm.verify is not None and rough
+        self.judges = environment.simple_regret is not None
+        return algorithm, environment
+
+    def _counted(
+        self, arguments: PyTree, world: PyTree, state: PyTree, tally: Tally, noise: tuple[PyTree, PyTree]
+    ) -> tuple[tuple[PyTree, PyTree, Tally], Array]:
+        """The states and the tally after one step, and the number of its pulls, int[]."""
+        if not self.batches:
+            return super().play(arguments, world, state, tally, noise), jnp.int32(1)
+        after, sums, count = rounds.play_batch(*self.make(arguments), world, state, noise[0])
+        return (world, after, tally._replace(watch=jnp.maximum(tally.watch, fit.excess(None, sums)))), count
 
     def _frozen(self) -> PyTree:
         """True where a leaf must keep its value once its run has ended: the verdict reads it.
 
         The others go on changing until their lane is refilled: masking their updates would cost more than the updates.
         """
-        if self.refreshes or self.verifies:  # a run may wait and then go on, or all of its state is looked at
+        if self.replans or self.verifies:  # a run may wait and then go on, or all of its state is looked at
             return batching.constant_flags(self.state, True)
 
-        def read(state: PyTree, arguments: PyTree, world: PyTree) -> PyTree:
-            result = self.report(arguments, state)
-            judge = self.make(arguments)[1].shortfall
+        def read(state: PyTree, arguments: PyTree, world: PyTree, tally: Tally) -> PyTree:
+            result = self.report(arguments, state, tally, None)
+            judge = self.make(arguments)[1].simple_regret
             del result["nonfinite"]
             return result, None if judge is None else judge(world, result["recommendation"])
 
-        return batching.needed(read, self.state, self.arguments, self.world)
+        return batching.needed(read, self.state, self.arguments, self.world, self.tally)
 
-    def _changed(self) -> PyTree:
-        """True where a step or a refresh may give a leaf of the state another value."""
+    def _changed(self) -> tuple[PyTree, PyTree, PyTree]:
+        """True where a step may give a leaf of world, state or tally another value."""
 
-        def stepped(state: PyTree, arguments: PyTree, world: PyTree, noise: PyTree) -> PyTree:
-            return self.play(arguments, world, state, noise)[0]
+        def stepped(carried: tuple, arguments: PyTree, noise: PyTree) -> PyTree:
+            return self.play(arguments, *carried, noise)
 
-        by_step = batching.changed(stepped, self.state, self.arguments, self.world, self.noise)
-        return batching.either(by_step, self.refresh_changes)
+        return batching.changed(stepped, (self.world, self.state, self.tally), self.arguments, self.noise)
 
 
 def _nothing_pulled(live: Array, x: Array, varies: bool) -> Array:

@@ -19,7 +19,7 @@ from jaxbandit.engine import storage
 from jaxbandit.engine.compiled import same_scopes
 from jaxbandit.engine.moments import Moments
 from jaxbandit.engine.program import NOISE_ROUNDS
-from jaxbandit.engine.single import REPORTED
+from jaxbandit.engine.recorder import REPORTED
 from jaxbandit.types import Key, PyTree
 
 CHUNK_SECONDS = 1.0  # between two looks at the host
@@ -132,9 +132,9 @@ class Job:
         report = {k: np.asarray(v)[..., :valid] for k, v in self.code.finish(self.arguments, carry).items()}
         bad = report.pop("nonfinite")
         with self._lock:
-            self.moments.add(regret)
+            self.moments.add(regret, ~bad)
             self.outcome[first : first + valid][bad] = Outcome.NONFINITE
-            for name in report.keys() & set(REPORTED.values()):
+            for name in report.keys() & set(REPORTED):
                 self._totals[name] = self._totals.get(name, 0) + report[name].sum(1, dtype=np.int64)
             if self.per_run:
                 for name, values in {"regret": regret, **report}.items():

@@ -6,9 +6,9 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandit import checks
-from jaxbandit.base import Environment, no_context
+from jaxbandit.base import Arms, BatchRewards, Environment, Rewards
 from jaxbandit.environments.binomial import binomial
-from jaxbandit.environments.shortfall import shortfall
+from jaxbandit.environments.simple_regret import simple_regret
 from jaxbandit.numerics import as_float, get_at
 from jaxbandit.types import Array, Key
 
@@ -47,19 +47,20 @@ def bernoulli(means: Array) -> Environment:
     def regret(state: BernoulliState, context: None, action: Array) -> Array:
         return get_at(state.gaps, action)
 
-    def block_noise(key: Key) -> Key:
-        return key
-
-    def block_reward(state: BernoulliState, pulls: Array, noise: Key) -> Array:
+    def sums(state: BernoulliState, pulls: Array, noise: Key) -> Array:
         return binomial(noise, pulls, state.means)
+
+    def squares(state: BernoulliState, pulls: Array, noise: Key, sums: Array) -> Array:
+        return sums
 
     return Environment(
         init=init,
-        observe=no_context(),
         noise=noise,
         reward=reward,
         regret=regret,
-        shortfall=shortfall,
-        block_noise=block_noise,
-        block_reward=block_reward,
+        simple_regret=simple_regret,
+        batch=BatchRewards(lambda key: key, sums, squares),
+        arms=Arms(len(means)),
+        rewards=Rewards(0.0, 1.0, sigma=0.5, family="bernoulli"),
+        name="bernoulli",
     )

@@ -13,8 +13,8 @@ import numpy as np
 from scipy import special
 
 from jaxbandit import checks
-from jaxbandit.base import Environment, no_context
-from jaxbandit.environments.shortfall import shortfall
+from jaxbandit.base import Arms, Environment, Rewards
+from jaxbandit.environments.simple_regret import simple_regret
 from jaxbandit.numerics import as_float, get_at
 from jaxbandit.types import Array, Key
 
@@ -95,4 +95,13 @@ def beta(alpha: Array, beta: Array) -> Environment:
     def regret(state: BetaState, context: None, action: Array) -> Array:
         return get_at(state.gaps, action)
 
-    return Environment(init=init, observe=no_context(), noise=noise, reward=reward, regret=regret, shortfall=shortfall)
+    return Environment(
+        init=init,
+        noise=noise,
+        reward=reward,
+        regret=regret,
+        simple_regret=simple_regret,
+        arms=Arms(len(a)),
+        rewards=Rewards(0.0, 1.0, sigma=0.5, family="beta"),
+        name="beta",
+    )

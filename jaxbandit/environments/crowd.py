@@ -68,7 +68,7 @@ def crowd(
       feedback: "single": a round pulls one worker and sees that worker's reward. "full": it pulls a team of k workers
         and sees only how many of them are right. Static.
       k: workers in a team, static, with full feedback alone; None: 10.
-      blocks: how a team's sum over a block of pulls is drawn, as of `full_bandit`; static.
+      blocks: how a team's sum over a batch of pulls is drawn, as of `full_bandit`; static.
 
     Returns:
       An Environment with actions int32[] in [0, num_arms) and rewards float[] in {0, 1}; with full feedback as
@@ -80,9 +80,9 @@ def crowd(
     means = _means(dataset)
     k = _team(feedback, k)
     if k is None:
-        return bernoulli(means)
+        return bernoulli(means)._replace(name="crowd")
     checks.integer("crowd", "k", k, 1, len(means) - 1)
-    return full_bandit(means, k, noise="bernoulli", blocks=blocks)
+    return full_bandit(means, k, noise="bernoulli", blocks=blocks)._replace(name="crowd")
 
 
 def describe_crowd(

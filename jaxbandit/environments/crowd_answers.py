@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit import checks
-from jaxbandit.base import Environment, SetPulls
+from jaxbandit.base import BatchRewards, Environment, SetPulls
 from jaxbandit.environments.binomial import binomial
 from jaxbandit.environments.full_bandit import FullBanditState, from_members
 from jaxbandit.numerics import as_float
@@ -28,12 +28,12 @@ def crowd_answers(path: str, *, k: int = 10, blocks: Literal["exact", "normal"] 
     Args:
       path: directory of answer.csv and truth.csv, static.
       k: workers in a team, in [1, num_arms - 1], static.
-      blocks: how a team's sum over a block of pulls is drawn, static. "exact": how often each task came, a multinomial;
+      blocks: how a team's sum over a batch of pulls is drawn, static. "exact": how often each task came, a multinomial;
         slow. "normal": of the same mean and variance; right in the limit of many pulls.
 
     Returns:
       An Environment with actions bool[num_arms], k of them True, and rewards float[], as `full_bandit`. Its noise is
-      the task, int32[], as of `table`; a block's is a key. Its super-arms must be listed: a support of "random" or
+      the task, int32[], as of `table`; a batch's is a key. Its super-arms must be listed: a support of "random" or
       "given".
 
     Raises:
@@ -54,7 +54,7 @@ def crowd_answers(path: str, *, k: int = 10, blocks: Literal["exact", "normal"] 
         answers = jax.lax.dynamic_index_in_dim(as_float(right), noise, 0, keepdims=False)
         return jnp.sum(jnp.where(action, answers, 0.0))
 
-    def block_reward(state: FullBanditState, pulls: SetPulls, noise: Key) -> Array:
+    def sums(state: FullBanditState, pulls: SetPulls, noise: Key) -> Array:
         if pulls.sets is None:
             raise ValueError(f'{where}: the super-arms must be listed, since workers go together: support = "random"')
         x, n = as_float(pulls.sets), as_float(pulls.counts)
@@ -67,7 +67,7 @@ def crowd_answers(path: str, *, k: int = 10, blocks: Literal["exact", "normal"] 
         def draw(task: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
             left, total = carry
             chance = jnp.broadcast_to(1 / as_float(num_tasks - task), left.shape)
-            times = binomial(jax.random.fold_in(noise, task), left.astype(jnp.int32), chance)
+            times = binomial(jax.random.fold_in(noise, task), left.astype(int), chance)
             score = jax.lax.dynamic_index_in_dim(scores, task, 1, keepdims=False)
             return left - times, total + times * score
 
@@ -75,7 +75,7 @@ def crowd_answers(path: str, *, k: int = 10, blocks: Literal["exact", "normal"] 
         return total + left * scores[:, -1]
 
     members = from_members(right.mean(axis=0), k, "normal")
-    return members._replace(noise=noise, reward=reward, block_reward=block_reward)
+    return members._replace(noise=noise, reward=reward, batch=BatchRewards(lambda key: key, sums), name=where)
 
 
 def describe_crowd_answers(path: str, *, k: int = 10, blocks: Literal["exact", "normal"] = "exact") -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Full-bandit feedback: a pull names a set of k arms, a super-arm, and shows only the sum of its members' rewards.
 
 Kuroki, Xu, Miyauchi, Honda, Sugiyama (2019), Polynomial-time algorithms for multiple-arm identification with
-full-bandit feedback, NeurIPS. Blocks of pulls are answered with one sum a super-arm.
+full-bandit feedback, NeurIPS. Batches of pulls are answered with one sum a super-arm.
 """
 
 from typing import Any, Literal, NamedTuple
@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit import checks
-from jaxbandit.base import Environment, SetPulls, no_context
+from jaxbandit.base import Arms, BatchRewards, Environment, Rewards, SetPulls
 from jaxbandit.environments.binomial import binomial
-from jaxbandit.environments.shortfall import sum_shortfall
+from jaxbandit.environments.simple_regret import sum_simple_regret
 from jaxbandit.numerics import as_float, matrix_vector, standard_normal
 from jaxbandit.types import Array, Key, Scalar
 
@@ -43,15 +43,16 @@ def full_bandit(
         every member pays 0 or 1, independently. Static.
       sigma: standard deviation of a pull's Gaussian noise, >= 0, traced; 0 is no noise. Without influence on Bernoulli
         noise. It is not the sigma of the algorithms, which is a bound for the proofs, k times a member's in the paper.
-      blocks: how a super-arm's sum over a block of pulls is drawn, static. "exact": Gaussian sums are normal, Bernoulli
+      blocks: how a super-arm's sum over a batch of pulls is drawn, static. "exact": Gaussian sums are normal, Bernoulli
         ones a binomial a member. "normal": Bernoulli sums are normal of the same mean and variance, ten to fifty times
         faster; right in the limit of many pulls.
-      decision_class: a DecisionClass of the sets of k arms that may be recommended, static; None: all. The shortfall
-        is that from the best of them; any k arms may be pulled, and the regret of a pull is that from the k best.
+      decision_class: a DecisionClass of the sets of k arms that may be recommended, static; None: all. Simple
+        regret is that from the best of them; any k arms may be pulled, and the regret of a pull is that from the k
+        best.
 
     Returns:
       An Environment with actions bool[num_arms], k of them True, and rewards float[]. Its noise is one standard normal
-      a round, or with Bernoulli noise a uniform an arm; a block's is a key. A block that is spread over all sets of k
+      a round, or with Bernoulli noise a uniform an arm; a batch's is a key. A batch that is spread over all sets of k
       without listing them is answered with a normal vector of the exact mean and covariance, t times that of one
       pull of a random set.
 
@@ -70,11 +71,11 @@ def full_bandit(
         return environment
     checks.decision_class(where, decision_class, means.shape[0], k)
 
-    def shortfall(state: FullBanditState, recommendation: Array) -> Array:
+    def simple_regret(state: FullBanditState, recommendation: Array) -> Array:
         best = jnp.sum(jnp.where(decision_class.best(state.means), state.means, 0.0))
-        return sum_shortfall(state, recommendation, best=best)
+        return sum_simple_regret(state, recommendation, best=best)
 
-    return environment._replace(shortfall=shortfall)
+    return environment._replace(simple_regret=simple_regret)
 
 
 def describe_full_bandit(
@@ -115,10 +116,7 @@ def from_members(means: Any, k: int, law: str, sigma: Scalar = 1.0) -> Environme
     def regret(state: FullBanditState, context: None, action: Array) -> Array:
         return state.best - jnp.sum(jnp.where(action, state.means, 0.0))
 
-    def block_noise(key: Key) -> Key:
-        return key
-
-    def block_reward(state: FullBanditState, pulls: SetPulls, noise: Key) -> Array:
+    def sums(state: FullBanditState, pulls: SetPulls, noise: Key) -> Array:
         n = as_float(pulls.counts)
         variances = state.means * (1 - state.means)  # of the members, if they are Bernoulli
         if pulls.sets is None:
@@ -138,13 +136,14 @@ def from_members(means: Any, k: int, law: str, sigma: Scalar = 1.0) -> Environme
 
     return Environment(
         init=init,
-        observe=no_context(),
         noise=noise,
         reward=reward,
         regret=regret,
-        shortfall=sum_shortfall,
-        block_noise=block_noise,
-        block_reward=block_reward,
+        simple_regret=sum_simple_regret,
+        batch=BatchRewards(lambda key: key, sums),
+        arms=Arms(num_arms, k),
+        rewards=Rewards(sigma=sigma, family=law) if law == _GAUSSIAN else Rewards(0.0, float(k), sigma=float(k)),
+        name="full_bandit",
     )
 
 

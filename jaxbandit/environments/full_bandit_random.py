@@ -42,7 +42,7 @@ def full_bandit_random(
     next_best = top.min() - gap
     rest[0] = 1.0
     means: Any = _concatenate(top, next_best * rest - (1 - rest))  # uniform on [-1, next_best]; the first is next_best
-    return full_bandit(means[order], k, sigma=sigma)
+    return full_bandit(means[order], k, sigma=sigma)._replace(name=where)
 
 
 def describe_full_bandit_random(

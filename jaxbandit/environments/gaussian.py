@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandit import checks
-from jaxbandit.base import Environment, no_context
-from jaxbandit.environments.shortfall import shortfall
+from jaxbandit.base import Arms, BatchRewards, Environment, Rewards
+from jaxbandit.environments.simple_regret import simple_regret
 from jaxbandit.numerics import as_float, get_at, standard_normal
 from jaxbandit.types import Array, Key, Scalar
 
@@ -28,7 +28,7 @@ def gaussian(means: Array, *, sigma: Scalar = 1.0) -> Environment:
 
     Returns:
       An Environment with actions int32[] in [0, num_arms) and rewards float[] on the real line. Its noise is
-      one standard normal a round, shared by all arms; a block's is one an arm.
+      one standard normal a round, shared by all arms; a batch's is one an arm, and a key for sums of squares.
 
     Raises:
       ValueError: means is empty, not a vector or not finite, or sigma is not a finite number above 0.
@@ -40,29 +40,34 @@ def gaussian(means: Array, *, sigma: Scalar = 1.0) -> Environment:
         mu = as_float(means)
         return GaussianState(mu, jnp.max(mu) - mu)
 
-    def noise(key: Key) -> Array:
-        return standard_normal(key)
-
     def reward(state: GaussianState, context: None, action: Array, noise: Array) -> Array:
         return get_at(state.means, action) + as_float(sigma) * noise
 
     def regret(state: GaussianState, context: None, action: Array) -> Array:
         return get_at(state.gaps, action)
 
-    def block_noise(key: Key) -> Array:
-        return jax.random.normal(key, means.shape)
+    def batch_noise(key: Key) -> tuple[Array, Key]:
+        # The last counter of the key: the normals use as many of the first as there are arms.
+        return jax.random.normal(key, means.shape), jax.random.fold_in(key, 2**32 - 1)
 
-    def block_reward(state: GaussianState, pulls: Array, noise: Array) -> Array:
+    def sums(state: GaussianState, pulls: Array, noise: tuple[Array, Key]) -> Array:
         n = as_float(pulls)
-        return n * state.means + as_float(sigma) * jnp.sqrt(n) * noise
+        return n * state.means + as_float(sigma) * jnp.sqrt(n) * noise[0]
+
+    def squares(state: GaussianState, pulls: Array, noise: tuple[Array, Key], sums: Array) -> Array:
+        n = as_float(pulls)
+        freedom = jnp.maximum(n - 1, 0.0)
+        apart = 2 * jax.random.gamma(noise[1], jnp.maximum(freedom / 2, 0.5))  # chi squared, of n - 1 degrees
+        return sums * sums / jnp.maximum(n, 1.0) + as_float(sigma) ** 2 * jnp.where(freedom > 0, apart, 0.0)
 
     return Environment(
         init=init,
-        observe=no_context(),
-        noise=noise,
+        noise=standard_normal,
         reward=reward,
         regret=regret,
-        shortfall=shortfall,
-        block_noise=block_noise,
-        block_reward=block_reward,
+        simple_regret=simple_regret,
+        batch=BatchRewards(batch_noise, sums, squares),
+        arms=Arms(len(means)),
+        rewards=Rewards(sigma=sigma, family="gaussian"),
+        name="gaussian",
     )

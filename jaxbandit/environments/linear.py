@@ -10,10 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit import checks
-from jaxbandit.base import Environment, no_context
+from jaxbandit.base import Arms, BatchRewards, Environment, Rewards
 from jaxbandit.environments.binomial import binomial
 from jaxbandit.environments.gaussian import gaussian
-from jaxbandit.environments.shortfall import shortfall
+from jaxbandit.environments.simple_regret import simple_regret
 from jaxbandit.numerics import as_float, get_at
 from jaxbandit.types import Array, Key, Scalar
 
@@ -42,7 +42,7 @@ def linear(
 
     Returns:
       An Environment with actions int32[] in [0, num_arms) and rewards float[]. Its noise is one standard normal, or one
-      uniform in [-1, 1), a round, shared by all arms; a block's is one normal an arm, or a key. Means beyond [-1, 1]
+      uniform in [-1, 1), a round, shared by all arms; a batch's as of `gaussian`, or a key. Means beyond [-1, 1]
       that sign noise meets on traced arguments are clipped, in the truth too.
 
     Raises:
@@ -87,17 +87,17 @@ def from_means(where: str, means: Array, noise: Literal["gaussian", "sign"], sig
     checks.choice(where, "noise", noise, ("gaussian", "sign"))
     if noise == "gaussian":
         checks.number(where, "sigma", sigma, low=0.0, open_low=True)
-        return gaussian(means, sigma=sigma)
+        return gaussian(means, sigma=sigma)._replace(name=where)
     checks.number(where, "sigma", sigma, low=1.0)
     if isinstance(means, np.ndarray):
         beyond = np.flatnonzero(np.abs(means) > 1 + _ROUNDING)
         if beyond.size:
             a = int(beyond[0])
             raise ValueError(f"{where}: features[{a}] @ theta = {float(means[a])!r}, must be in [-1, 1] for sign noise")
-    return _signs(means)
+    return _signs(where, means)
 
 
-def _signs(means: Array) -> Environment:
+def _signs(where: str, means: Array) -> Environment:
     """Rewards 1 with probability (1 + means[a]) / 2, else -1."""
 
     def init(key: Key) -> SignState:
@@ -113,19 +113,20 @@ def _signs(means: Array) -> Environment:
     def regret(state: SignState, context: None, action: Array) -> Array:
         return get_at(state.gaps, action)
 
-    def block_noise(key: Key) -> Key:
-        return key
-
-    def block_reward(state: SignState, pulls: Array, noise: Key) -> Array:
+    def sums(state: SignState, pulls: Array, noise: Key) -> Array:
         return 2 * binomial(noise, pulls, (1 + state.means) / 2) - as_float(pulls)
+
+    def squares(state: SignState, pulls: Array, noise: Key, sums: Array) -> Array:
+        return as_float(pulls)
 
     return Environment(
         init=init,
-        observe=no_context(),
         noise=noise,
         reward=reward,
         regret=regret,
-        shortfall=shortfall,
-        block_noise=block_noise,
-        block_reward=block_reward,
+        simple_regret=simple_regret,
+        batch=BatchRewards(lambda key: key, sums, squares),
+        arms=Arms(len(means)),
+        rewards=Rewards(-1.0, 1.0, sigma=1.0, family="sign"),
+        name=where,
     )

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit import checks
-from jaxbandit.base import Environment
+from jaxbandit.base import Arms, Environment, Rewards
 from jaxbandit.environments.linear import description
 from jaxbandit.numerics import as_float, get_at, standard_normal
 from jaxbandit.types import Array, Key, Scalar
@@ -70,7 +70,7 @@ def linear_contextual(
             return as_float(products)
         return jnp.sum(as_float(action_sets) * as_float(theta)[None, None], axis=2)
 
-    return from_means(means, probabilities, mask, sigma)
+    return from_means(where, means, action_sets.shape[1], probabilities, mask, sigma)
 
 
 def describe_linear_contextual(
@@ -107,13 +107,18 @@ def checked(
 
 
 def from_means(
-    means: Callable[[Key], Array], probabilities: Array, mask: np.ndarray | None, sigma: Scalar
+    where: str,
+    means: Callable[[Key], Array],
+    num_arms: int,
+    probabilities: Array,
+    mask: np.ndarray | None,
+    sigma: Scalar,
 ) -> Environment:
     """Return the environment whose means, float[num_contexts, num_arms], are drawn by `means` in each run.
 
     Other arguments as they leave `checked`.
     """
-    weights = checks.array("linear_contextual", "probabilities", probabilities)
+    weights = checks.array(where, "probabilities", probabilities)
     num_contexts = weights.shape[0]
 
     def init(key: Key) -> LinearContextualState:
@@ -147,4 +152,13 @@ def from_means(
         gap = at(state.gaps, context, action)
         return gap if mask is None else jnp.where(at(state.means, context, action) == -jnp.inf, jnp.nan, gap)
 
-    return Environment(init=init, observe=observe, noise=noise, reward=reward, regret=regret)
+    return Environment(
+        init=init,
+        observe=observe,
+        noise=noise,
+        reward=reward,
+        regret=regret,
+        arms=Arms(num_arms, num_contexts=num_contexts if num_contexts > 1 else None),  # one set needs no number
+        rewards=Rewards(sigma=sigma, family="gaussian"),
+        name=where,
+    )

@@ -48,7 +48,8 @@ def linear_contextual_classes(
     Raises:
       ValueError: an argument is not in the range above, or scikit-learn is not installed.
     """
-    return linear_contextual(*_instance(dataset, num_contexts, num_components, instance_seed), sigma=sigma)
+    instance = _instance(dataset, num_contexts, num_components, instance_seed)
+    return linear_contextual(*instance, sigma=sigma)._replace(name="linear_contextual_classes")
 
 
 def describe_linear_contextual_classes(

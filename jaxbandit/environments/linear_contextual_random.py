@@ -35,14 +35,15 @@ def linear_contextual_random(
 
     Source: Hao, Lattimore and Szepesvari (2020), Adaptive exploration in linear contextual bandit, AISTATS.
     """
-    action_sets, mask = checked("linear_contextual_random", action_sets, probabilities, mask, sigma)
+    where = "linear_contextual_random"
+    action_sets, mask = checked(where, action_sets, probabilities, mask, sigma)
 
     def means(key: Key) -> Array:
         drawn = jax.random.normal(key, action_sets.shape[2:])
         theta = drawn / jnp.sqrt(jnp.sum(drawn * drawn))
         return jnp.sum(as_float(action_sets) * theta[None, None], axis=2)
 
-    return from_means(means, probabilities, mask, sigma)
+    return from_means(where, means, action_sets.shape[1], probabilities, mask, sigma)
 
 
 def describe_linear_contextual_random(

@@ -37,7 +37,8 @@ def linear_random(
     Raises:
       ValueError: an argument is not in the range above.
     """
-    return linear(*_instance(num_arms, dim, instance_seed, normalization), sigma=sigma)
+    instance = _instance(num_arms, dim, instance_seed, normalization)
+    return linear(*instance, sigma=sigma)._replace(name="linear_random")
 
 
 def describe_linear_random(

@@ -156,7 +156,8 @@ def r6a(
       ValueError: an argument is not in the range above, the log cannot be read, it has not num_arms visits with such a
         gap.
     """
-    return linear(*_instance(path, num_arms, instance_seed, min_gap, penalty), noise="sign", sigma=sigma)
+    instance = _instance(path, num_arms, instance_seed, min_gap, penalty)
+    return linear(*instance, noise="sign", sigma=sigma)._replace(name="r6a")
 
 
 def describe_r6a(

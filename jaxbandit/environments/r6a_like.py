@@ -35,7 +35,8 @@ def r6a_like(num_arms: int, *, instance_seed: int = 0, min_gap: float = 0.05, si
     Raises:
       ValueError: an argument is not in the range above, or no num_arms arms have such a gap.
     """
-    return linear(*_instance(num_arms, instance_seed, min_gap), noise="sign", sigma=sigma)
+    instance = _instance(num_arms, instance_seed, min_gap)
+    return linear(*instance, noise="sign", sigma=sigma)._replace(name="r6a_like")
 
 
 def describe_r6a_like(

@@ -30,7 +30,7 @@ def soare(dim: int, angle: Scalar, *, sigma: Scalar = 1.0) -> Environment:
     Raises:
       ValueError: dim < 2, angle is not in [0, pi / 2], or sigma is not a finite number above 0.
     """
-    return linear(*_instance(dim, angle), sigma=sigma)
+    return linear(*_instance(dim, angle), sigma=sigma)._replace(name="soare")
 
 
 def describe_soare(dim: int, angle: Scalar, *, sigma: Scalar = 1.0) -> dict[str, Any]:

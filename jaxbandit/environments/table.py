@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit import checks
-from jaxbandit.base import Environment, no_context
-from jaxbandit.environments.shortfall import shortfall
+from jaxbandit.base import Arms, Environment, Rewards
+from jaxbandit.environments.simple_regret import simple_regret
 from jaxbandit.numerics import as_float, get_at
 from jaxbandit.types import Array, Key, Scalar
 
@@ -46,6 +46,7 @@ def table(rewards: Array, features: Array | None = None, *, sigma: Scalar | None
     num_rows, num_arms = rewards.shape
     if sigma is not None:
         checks.number("table", "sigma", sigma, low=0.0, open_low=True)
+    low, high = rewards.min(), rewards.max()
 
     def init(key: Key) -> TableState:
         mu = as_float(_means(rewards))
@@ -60,7 +61,16 @@ def table(rewards: Array, features: Array | None = None, *, sigma: Scalar | None
     def regret(state: TableState, context: None, action: Array) -> Array:
         return get_at(state.gaps, action)
 
-    return Environment(init=init, observe=no_context(), noise=noise, reward=reward, regret=regret, shortfall=shortfall)
+    return Environment(
+        init=init,
+        noise=noise,
+        reward=reward,
+        regret=regret,
+        simple_regret=simple_regret,
+        arms=Arms(num_arms),
+        rewards=Rewards(low, high, sigma=(high - low) / 2 if sigma is None else sigma),
+        name="table",
+    )
 
 
 def describe_table(rewards: Array, features: Array | None = None, *, sigma: Scalar | None = None) -> dict[str, Any]:

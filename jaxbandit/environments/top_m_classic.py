@@ -32,7 +32,7 @@ def top_m_classic(num_arms: int, m: int, angle: Scalar, *, sigma: Scalar = 0.5) 
     Raises:
       ValueError: an argument is not in the range above.
     """
-    return linear(*_instance(num_arms, m, angle), sigma=sigma)
+    return linear(*_instance(num_arms, m, angle), sigma=sigma)._replace(name="top_m_classic")
 
 
 def describe_top_m_classic(num_arms: int, m: int, angle: Scalar, *, sigma: Scalar = 0.5) -> dict[str, Any]:

@@ -1,0 +1,107 @@
+"""The benchmark of the allocation problem: microseconds a problem, beside cvxpy with clarabel.
+
+Batches of 1, 100 and 10,000 random problems in one call, compiled as the engine compiles; the time beside is that of
+cvxpy with clarabel, one problem after the other, in the same process, where cvxpy is installed.
+"""
+
+import statistics
+import sys
+import time
+from importlib import util
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxbandit.engine.compiled import compile
+from jaxbandit.solvers.allocation import allocation
+
+REPEATS = 3
+LEVEL = 30.0
+BESIDE = 10  # problems that cvxpy solves
+
+
+def problems(num_arms: int, dim: int, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return random features on the sphere, float[count, num_arms, dim], and their gaps under a random theta."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(count, num_arms, dim))
+    x /= np.linalg.norm(x, axis=-1, keepdims=True)
+    theta = rng.normal(size=(count, dim))
+    means = np.einsum("bad,bd->ba", x, theta / np.linalg.norm(theta, axis=1, keepdims=True))
+    return x, means.max(1, keepdims=True) - means
+
+
+def measure(quick: bool) -> list[dict[str, Any]]:
+    """Return a row a size of problem and batch; progress goes to stderr."""
+    rows = []
+    for num_arms, dim in ((3, 2), (5, 3)) if quick else ((3, 2), (3, 3), (5, 3), (20, 5)):
+        for count in (100,) if quick else (1, 100, 10_000):
+            row = measure_batch(num_arms, dim, count)
+            rows.append(row)
+            print(
+                f"allocation K = {num_arms}, d = {dim}: {row['us_per_problem']:.2f} us each of {count}", file=sys.stderr
+            )
+    return rows
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """The rows as text."""
+    lines = [
+        f"{'allocation':18s}{'batch':>8s}{'us each':>12s}{'gap':>10s}{'compile s':>11s}{'cvxpy us':>10s}{'faster':>9s}"
+    ]
+    for row in rows:
+        lines.append(
+            f"K = {row['num_arms']:2d}, d = {row['dim']:2d}{'':5s}{row['batch']:8d}{row['us_per_problem']:12.2f}"
+            f"{row['largest_gap']:10.1e}{row['compile_seconds']:11.2f}"
+            + (f"{row['cvxpy_us']:10.0f}{row['times_faster']:8.0f}x" if "cvxpy_us" in row else "")
+        )
+    return "\n".join(lines)
+
+
+def measure_batch(num_arms: int, dim: int, count: int) -> dict[str, Any]:
+    """Return the row of `count` problems in one call."""
+    features, gaps = problems(num_arms, dim, count)
+    with jax.enable_x64(True):
+        batch = jax.device_put(features), jax.device_put(gaps)
+        begun = time.perf_counter()
+        solve = compile(jax.vmap(lambda x, own: allocation(x, own, LEVEL)), jax.devices()[0], *batch)
+        compiled = time.perf_counter() - begun
+        found = jax.block_until_ready(solve(*batch))
+        seconds = []
+        for _ in range(REPEATS):
+            begun = time.perf_counter()
+            jax.block_until_ready(solve(*batch))
+            seconds.append(time.perf_counter() - begun)
+    cost, bound = np.asarray(found.cost), np.asarray(found.bound)
+    row: dict[str, Any] = {
+        "num_arms": num_arms,
+        "dim": dim,
+        "batch": count,
+        "us_per_problem": statistics.median(seconds) / count * 1e6,
+        "largest_gap": float(np.max((cost - bound) / np.where(cost > 0, cost, 1.0))),
+        "compile_seconds": compiled,
+    }
+    if util.find_spec("cvxpy") is not None and util.find_spec("clarabel") is not None:
+        row["cvxpy_us"] = _clarabel(features[:BESIDE], gaps[:BESIDE], cost) * 1e6
+        row["times_faster"] = row["cvxpy_us"] / row["us_per_problem"]
+    return row
+
+
+def _clarabel(features: np.ndarray, gaps: np.ndarray, cost: np.ndarray) -> float:
+    """Median seconds a problem of cvxpy with clarabel, in units of cost; its answer is ours to 1e-4."""
+    import cvxpy  # type: ignore
+
+    seconds = []
+    for x, own, ours in zip(features, gaps, cost, strict=False):
+        begun = time.perf_counter()
+        best = own <= 0
+        rest = (x @ np.linalg.svd(x[best])[2][best.sum() :].T)[~best]
+        scaled = rest / np.sqrt(own[~best])[:, None]
+        costs = cvxpy.Variable(len(rest), nonneg=True)
+        matrix = scaled.T @ cvxpy.diag(costs) @ scaled
+        limits: list[Any] = [cvxpy.matrix_frac(v, matrix) <= 1 for v in rest / own[~best][:, None] * np.sqrt(LEVEL)]
+        problem = cvxpy.Problem(cvxpy.Minimize(cvxpy.sum(costs)), limits)
+        problem.solve(solver=cvxpy.CLARABEL)
+        seconds.append(time.perf_counter() - begun)
+        assert problem.status != "optimal" or abs(problem.value / ours - 1) < 1e-4, "the solver beside must agree"
+    return statistics.median(seconds)

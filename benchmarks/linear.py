@@ -1,0 +1,91 @@
+"""The benchmark of linear contextual bandits: LinUCB and OAM against d, K and M, one beside the other.
+
+Each size is changed alone about K = 20 arms, d = 3 dimensions and M = 2 contexts; features are random on the sphere.
+Repeats of OAM stand between repeats of LinUCB on the same problem: their ratio holds when the machine drifts.
+"""
+
+import statistics
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from jaxbandit.engine.horizon import simulate_cell
+from jaxbandit.specs.registry import ALGORITHMS, ENVIRONMENTS
+
+REPEATS = 3
+PLANE = [[1, 0], [0, 1], [0.9, 0.5]]  # Section 5.1 of OAM's paper, u = 0.1, and scenario one of 5.2
+SPACE = [[[1, 0, 0], [0, 1, 0], [0.9, 0.5, 0]], [[0, 1, 0], [0, 0, 1], [0, 0.5, 0.9]]]
+SIZES = [(20, 3, 2), (20, 2, 2), (20, 10, 2), (20, 36, 2), (3, 3, 2), (100, 3, 2), (20, 3, 1), (20, 3, 50)]  # K, d, M
+
+Problem = tuple[np.ndarray, np.ndarray, np.ndarray]  # action sets, probabilities, theta
+
+
+def sphere(num_arms: int, dim: int, num_contexts: int) -> Problem:
+    """Random action sets, contexts equally likely, and theta, all of norm 1."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(num_contexts, num_arms, dim))
+    return x / np.linalg.norm(x, axis=2, keepdims=True), np.full(num_contexts, 1 / num_contexts), np.eye(dim)[0]
+
+
+def cases(quick: bool) -> list[tuple[str, Problem, int, int]]:
+    """Name, problem, runs and rounds of each row; those named "target" have the size of a stated aim."""
+    plane = np.array([PLANE]), np.ones(1), np.array([1.0, 0.0])
+    space = np.array(SPACE), np.array([0.3, 0.7]), np.array([1.0, 0.0, 1.0])
+    runs = 500 if quick else 10_000
+    targets = [
+        ("target: 5.1, K = 3, d = 2, M = 1", plane, runs, runs),
+        ("target: 5.2 one, K = 3, d = 3, M = 2", space, runs, runs),
+        ("target: K = 100, d = 2, M = 1", sphere(100, 2, 1), runs, runs),
+    ]
+    if quick:
+        return targets[:1]
+    return [*targets, *((f"K = {k}, d = {d}, M = {m}", sphere(k, d, m), 256, 2_000) for k, d, m in SIZES)]
+
+
+def measure(quick: bool) -> list[dict[str, Any]]:
+    """Return a row a case; progress goes to stderr."""
+    return [measure_case(*case) for case in cases(quick)]
+
+
+def measure_case(name: str, problem: Problem, runs: int, rounds: int) -> dict[str, Any]:
+    """Return the row of one problem."""
+    play = {kind: _player(kind, problem, runs, rounds) for kind in ("lin_ucb", "oam")}
+    row: dict[str, Any] = {"case": name, "runs": runs, "rounds": rounds}
+    for kind in play:
+        row[f"{kind}_compile_seconds"] = play[kind]()[1]
+    seconds = [{kind: play[kind]()[0] for kind in play} for _ in range(REPEATS)]
+    for kind in play:
+        row[f"{kind}_seconds"] = statistics.median(s[kind] for s in seconds)
+        row[f"{kind}_ns"] = row[f"{kind}_seconds"] / (runs * rounds) * 1e9
+    row["times_lin_ucb"] = statistics.median(s["oam"] / s["lin_ucb"] for s in seconds)
+    print(f"{name}: lin_ucb {row['lin_ucb_ns']:.1f}, oam {row['oam_ns']:.1f} ns a run-step", file=sys.stderr)
+    return row
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """The rows as text."""
+    head = f"{'linear contextual':38s}{'runs':>8s}{'rounds':>8s}{'lin_ucb s':>11s}{'ns':>8s}{'oam s':>9s}{'ns':>9s}"
+    lines = [f"{head}{'ratio':>8s}{'compile s':>13s}"]
+    for row in rows:
+        compiled = f"{row['lin_ucb_compile_seconds']:.1f} + {row['oam_compile_seconds']:.1f}"
+        lines.append(
+            f"{row['case']:38s}{row['runs']:8d}{row['rounds']:8d}{row['lin_ucb_seconds']:11.2f}{row['lin_ucb_ns']:8.1f}"
+            f"{row['oam_seconds']:9.2f}{row['oam_ns']:9.1f}{row['times_lin_ucb']:8.2f}{compiled:>13s}"
+        )
+    return "\n".join(lines)
+
+
+def _player(kind: str, problem: Problem, runs: int, rounds: int) -> Callable[[], tuple[float, float]]:
+    """A function that plays one cell and returns its run and compile seconds."""
+    algorithm, environment = ALGORITHMS[kind].factory(), ENVIRONMENTS["linear_contextual"].factory()
+
+    def make(problem: Problem) -> Any:
+        return algorithm(problem[0], horizon=rounds), environment(*problem)
+
+    def play() -> tuple[float, float]:
+        found = simulate_cell(make, problem, horizon=rounds, num_runs=runs, checkpoints=[rounds], per_run=False)
+        return found.run_seconds, found.compile_seconds
+
+    return play

@@ -1,0 +1,191 @@
+"""The delta audit of an experiment: every cell's runs in batches that are stored, a verdict a cell, one table.
+
+Batch b of a cell plays the runs that follow batch b - 1's, of the experiment's seed, so that an audit that was
+interrupted, or that is asked for more confidence or given a larger budget, goes on from what is there.
+"""
+
+import dataclasses
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxbandit.auditing.cell import Batch, Finding, Limits, audit
+from jaxbandit.refusals import BadInput, refuse
+from jaxbandit.results import json_files
+from jaxbandit.results.loading import load_cell
+from jaxbandit.results.report import names
+from jaxbandit.results.saving import save_cell, summary
+from jaxbandit.results.stopping import StoppingResult
+from jaxbandit.running import directory
+from jaxbandit.running.experiment import play_stopping
+from jaxbandit.running.progress import runs_bar
+from jaxbandit.running.truth import means_of
+from jaxbandit.specs.spec import Cell, Experiment
+from jaxbandit.stats.confidence_sequence import confidence_sequence
+from jaxbandit.stats.intervals import CONFIDENCE
+from jaxbandit.text import align
+
+LANES = 128  # on a CPU: small first batches would choose fewer than the next ones, and each width is compiled
+KEPT = ("samples", "outcome", "shortfall")  # of each run in memory; what else a batch holds stays on the disk
+
+
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class AuditedResult(StoppingResult):
+    """All runs of an audited cell, with what they say of its error rate."""
+
+    finding: Finding
+
+    def content(self) -> dict[str, Any]:
+        """Return the cell's content with `audit`; the error's interval is one that holds whenever the audit stops."""
+        content = super().content()
+        errors = self.errors()
+        if errors is not None and len(errors):
+            interval = confidence_sequence(int(errors.sum()), len(errors), CONFIDENCE)
+            content["error"] |= {"low": interval.low, "high": interval.high}
+        return content | {"audit": self.finding.summary()}
+
+
+def audit_experiment(
+    experiment: Experiment,
+    out: Path | None,
+    limits: Limits | None = None,
+    *,
+    progress: bool = True,
+    workers: int | None = None,
+) -> list[AuditedResult]:
+    """Audit, or go on auditing, every cell of a resolved experiment of kind "identify".
+
+    Args:
+      experiment: what `spec.load` returns; its `runs` are the length of the first batches.
+      out: directory that keeps the batches; None keeps nothing on the disk.
+      limits: the confidence of the whole table, what is to be known, and the budget of a cell.
+      progress: a bar on stderr where that is a terminal.
+      workers: threads; changes no number.
+
+    Returns:
+      A result a cell, in the order of `experiment.cells()`; the runs of two cells are not equally many.
+
+    Raises:
+      BadInput: the experiment is not one of stopping rules that promise a delta, or `out` is of another experiment.
+      Unfinished: the disk failed under way.
+      KeyboardInterrupt: after the state has been saved; the same call continues.
+    """
+    limits = limits or Limits()
+    limits.check()
+    cells = list(experiment.cells())
+    _check(experiment, cells)
+    if out is not None:
+        directory.claim(out, experiment)
+    show = None if progress else False
+    results = []
+    with directory.disk(out):
+        for cell in cells:
+            played = _Played(experiment, cell, out, show, workers)
+            delta = float(cell.arguments["delta"])
+            finding = audit(played.draw, delta, limits, first=experiment.runs, cells=len(cells))
+            results.append(played.joined(finding))
+        if out is not None:
+            json_files.write_json(out / "audit.json", document(experiment, results))
+            shutil.rmtree(out / "audit" / "checkpoint", ignore_errors=True)
+    return results
+
+
+def document(experiment: Experiment, results: Sequence[AuditedResult]) -> dict[str, Any]:
+    """Return what `--json` prints."""
+    return summary(experiment.name, experiment.kind, experiment.seed, experiment.precision, results)
+
+
+def table(results: Sequence[AuditedResult]) -> str:
+    """Return the audit as text for people."""
+    rows = [("instance", "algorithm", "delta", "wrong", "runs", "error rate", "verdict")]
+    for name, result in zip(names(results), results, strict=True):
+        finding, errors = result.finding, result.errors()
+        wrong = 0 if errors is None else int(errors.sum())
+        unjudged = result.runs - result.outcomes()["stopped"]
+        rows.append(
+            (
+                *name,
+                f"{finding.delta:g}",
+                f"{wrong}" + (f" to {wrong + unjudged}" if unjudged else ""),
+                f"{result.runs}",
+                f"[{finding.low:.2e}, {finding.high:.2e}]",
+                str(finding),
+            )
+        )
+    text = align(rows, right=(2, 3, 4))
+    text += f"\nAll intervals hold together with confidence {results[0].finding.confidence:g}"
+    if any(result.runs > result.outcomes()["stopped"] for result in results):
+        text += "\nRuns that did not stop by their rule count as right in the lower bound, as wrong in the upper"
+    return text
+
+
+class _Played:
+    """The batches of one cell, played or read back."""
+
+    def __init__(self, experiment: Experiment, cell: Cell, out: Path | None, show: bool | None, workers: int | None):
+        self.experiment, self.cell, self.show, self.workers = experiment, cell, show, workers
+        self.truth = {"means": means_of(cell.instance.entry.factory()(**cell.instance.arguments))}
+        self.folder = None if out is None else out / "audit" / f"{cell.index:03d}"
+        self.batches: list[StoppingResult] = []
+
+    def draw(self, first: int, number: int) -> Batch:
+        """Play the runs first, ..., first + number - 1, unless they are stored."""
+        index = len(self.batches)
+        stored = None
+        if self.folder is not None:
+            try:
+                stored = load_cell(self.folder, index)
+            except ValueError as error:
+                raise BadInput(str(error)) from None
+        # The last batch of a smaller budget is shorter than it is in a larger one.
+        batch: Any = stored if stored is not None and stored.runs == number else self._play(index, first, number)
+        self.batches.append(dataclasses.replace(batch, arrays={name: batch.arrays[name] for name in KEPT}))
+        errors = batch.errors()
+        return Batch(int(errors.sum()), number - len(errors), batch.seconds["run"])
+
+    def _play(self, index: int, first: int, number: int) -> StoppingResult:
+        part = dataclasses.replace(self.experiment, runs=number)
+        checkpoint = None if self.folder is None else self.folder.with_name("checkpoint") / f"{self.cell.index:03d}"
+        label = f"{self.cell.instance.name}/{self.cell.algorithm.name} after {first} runs"
+        with runs_bar(number, label, self.show) as advance:
+            options = {"first_run": first, "workers": self.workers, "checkpoint_dir": checkpoint, "progress": advance}
+            options["lanes"] = LANES if jax.default_backend() == "cpu" else None
+            try:
+                batch: Any = play_stopping(part, self.cell, self.truth, options)
+            except ValueError as error:
+                if checkpoint is not None and str(checkpoint) in str(error):  # one of its files is damaged
+                    raise BadInput(" ".join(str(error).split())) from None
+                raise
+        if self.folder is not None and checkpoint is not None:
+            save_cell(self.folder, index, batch)
+            shutil.rmtree(checkpoint, ignore_errors=True)
+        return batch
+
+    def joined(self, finding: Finding) -> AuditedResult:
+        """Return all runs as one result."""
+        first = self.batches[0]
+        labels = {field.name: getattr(first, field.name) for field in dataclasses.fields(first)}
+        labels |= {
+            "runs": finding.runs,
+            "arrays": {name: np.concatenate([b.arrays[name] for b in self.batches]) for name in KEPT},
+            "seconds": {name: sum(b.seconds[name] for b in self.batches) for name in first.seconds},
+            "run_steps": sum(b.run_steps for b in self.batches),
+            "lane_utilisation": None,
+        }
+        return AuditedResult(**labels, finding=finding)
+
+
+def _check(experiment: Experiment, cells: Sequence[Cell]) -> None:
+    where = f"audit of {experiment.name}: "
+    if experiment.kind != "identify":
+        refuse(f"{where}kind", f' = "{experiment.kind}", must be "identify": only a stopping rule promises a delta')
+    for cell in cells:
+        algorithm, instance = cell.algorithm, cell.instance
+        if cell.arguments.get("delta") is None:
+            refuse(f"{where}algorithm {algorithm.name}", f" = {algorithm.type}, must be one that promises a delta")
+        if instance.entry.factory()(**instance.arguments).shortfall is None:
+            refuse(f"{where}instance {instance.name}", f" = {instance.type}, must be one that judges recommendations")

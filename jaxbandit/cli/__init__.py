@@ -1,0 +1,1 @@
+from jaxbandit.cli.command_line import main as main

@@ -1,0 +1,83 @@
+"""The command line. Exit status: 0 done, 2 bad input, 3 interrupted and resumable, 1 a bug.
+
+A refusal is one line on stderr, never a traceback; a bug keeps its traceback.
+"""
+
+import contextlib
+import io
+import os
+import re
+import sys
+from collections.abc import Callable, Sequence
+
+DONE, BUG, BAD_INPUT, INTERRUPTED = 0, 1, 2, 3
+EXTRAS = ("tyro", "tqdm", "matplotlib", "tomli_w", "xarray", "pandas", "h5netcdf")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command of `argv` (default: the process's) and return the exit status."""
+    from jaxbandit.refusals import BadInput, Unfinished
+
+    try:
+        command = _parse(sys.argv[1:] if argv is None else list(argv))
+        return command if isinstance(command, int) else command()
+    except BadInput as error:
+        return _say(str(error), BAD_INPUT)
+    except ModuleNotFoundError as error:
+        if error.name not in EXTRAS:
+            raise
+        return _say(f"{error.name} is not installed: pip install 'jaxbandit[lab]'", BAD_INPUT)
+    except BrokenPipeError:  # the reader, `head` for instance, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except Unfinished as error:
+        return _say(str(error), INTERRUPTED)
+    except KeyboardInterrupt:
+        return _say("interrupted; run the same command to resume", INTERRUPTED)
+
+
+def _parse(argv: list[str]) -> Callable[[], int] | int:
+    """Return the command that `argv` asks for, or the exit status after help or a refusal."""
+    import functools
+    import operator
+    from typing import Annotated, Any
+
+    import tyro
+
+    from jaxbandit.cli.commands import COMMANDS
+
+    options: list[Any] = [Annotated[c, tyro.conf.subcommand(name)] for name, c in COMMANDS.items()]
+    if argv == ["--version"]:
+        from jaxbandit import __version__
+
+        print(f"jaxbandit {__version__}")
+        return DONE
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            return tyro.cli(
+                functools.reduce(operator.or_, options),
+                prog="jaxbandit",
+                description="Bandit algorithms as pure functions, thousands of independent runs at once.",
+                args=argv,
+                config=(tyro.conf.FlagCreatePairsOff,),
+            )
+    except SystemExit as status:
+        if not status.code:
+            return DONE
+        return _say(_one_line(said.getvalue()), BAD_INPUT)
+
+
+def _one_line(box: str) -> str:
+    """Return the parser's boxed refusal as one line: without frame and colours, and its first guess alone."""
+    lines = [re.sub(r"\x1b\[[0-9;]*m", "", line).strip(" │") for line in box.splitlines()]
+    lines = [line for line in lines if line and line[0] not in "╭╰─"]
+    guess = next((i for i, line in enumerate(lines) if line.startswith("Perhaps you meant")), None)
+    if guess is not None:
+        lines = [*lines[:guess], f"perhaps you meant {lines[guess + 1]}", lines[-1]]
+    return "; ".join(lines)
+
+
+def _say(line: str, status: int) -> int:
+    print(f"jaxbandit: {line}", file=sys.stderr)
+    return status

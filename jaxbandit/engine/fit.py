@@ -1,0 +1,139 @@
+"""Whether an algorithm and an environment fit: the same actions, rewards that the algorithm is made for."""
+
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit import checks
+from jaxbandit.base import Algorithm, Arms, Environment, Rewards
+from jaxbandit.numerics import as_float
+from jaxbandit.types import Array, PyTree
+
+TIE = 1e-12  # of a scale: two so near are equal
+
+
+def check_objects(algorithm: Any, environment: Any) -> None:
+    """Refuse, in one line, what is no algorithm or no environment: a factory, swapped arguments, a class."""
+    if isinstance(algorithm, Environment) and isinstance(environment, Algorithm):
+        raise ValueError("the algorithm and the environment are swapped: give the algorithm first")
+    for name, value, kind in (("algorithm", algorithm, Algorithm), ("environment", environment, Environment)):
+        if isinstance(value, kind):
+            continue
+        called = getattr(value, "__name__", None) if callable(value) else None
+        hint = f"; call it: {called}(...)" if called else ""
+        got = f"{type(value).__name__} {called}" if called else type(value).__name__
+        raise ValueError(f"{name} is a {got}, must be an {kind.__name__}{hint}")
+
+
+def arms_of(algorithm: Algorithm, pulls: Any) -> Arms | None:
+    """What the algorithm says of its arms, or else what the shape of its pulls does."""
+    if algorithm.arms is not None or pulls is None:
+        return algorithm.arms
+    return Arms(int(pulls.shape[0]))
+
+
+def check_arms(algorithm: Algorithm, environment: Environment, pulls: Any, with_context: bool) -> None:
+    """Refuse, in one line, an algorithm whose actions are not those of the environment.
+
+    An algorithm that ignores contexts may play where there are some; `pulls` is the shape of its pulls, or None.
+    """
+    mine, theirs = arms_of(algorithm, pulls), environment.arms
+    if mine is None or theirs is None:
+        return
+    if algorithm.arms is None and (theirs.set_size is not None or with_context):
+        return  # pulls of sets, or of arms in contexts, are numbered as the algorithm likes
+    one, other = algorithm.name or "the algorithm", environment.name or "the environment"
+    if (mine.set_size is None) != (theirs.set_size is None):
+        kind = "sets of arms" if mine.set_size is not None else "single arms"
+        rest = "sets of arms" if theirs.set_size is not None else "single arms"
+        raise ValueError(f"{one} pulls {kind}, {other} has {rest}: an algorithm for {rest} is needed")
+    for name, got, allowed in (
+        ("num_arms", mine.num_arms, theirs.num_arms),
+        ("sets of", mine.set_size, theirs.set_size),
+    ):
+        if got != allowed:
+            raise ValueError(f"{one} is made for {name} {got}, {other} has {name} {allowed}: must be equal")
+    if mine.num_contexts is not None and mine.num_contexts != theirs.num_contexts:
+        rest = "no contexts" if theirs.num_contexts is None else f"{theirs.num_contexts} contexts"
+        raise ValueError(f"{one} is made for {mine.num_contexts} contexts, {other} has {rest}: must be equal")
+
+
+def check_rewards(algorithm: Algorithm, environment: Environment) -> None:
+    """Refuse, in one line, rewards that the algorithm is not made for; what is traced or not said passes."""
+    reason = misfit(algorithm.rewards, environment.rewards)
+    if reason:
+        one, other = algorithm.name or "the algorithm", environment.name or "the environment"
+        raise ValueError(
+            f"{one} is made for rewards {described(algorithm.rewards)}, {other} gives rewards "
+            f"{described(environment.rewards)}: {reason}; any_rewards = true plays it without its guarantees"
+        )
+
+
+def misfit(wanted: Rewards | None, given: Rewards | None) -> str:
+    """Why rewards do not fit, or ''."""
+    if wanted is None or given is None:
+        return ""
+    low, high = _number(wanted.low), _number(wanted.high)
+    least, most = _number(given.low), _number(given.high)
+    if low is not None and least is not None and least < low:
+        return "they may be lower"
+    if high is not None and most is not None and most > high:
+        return "they may be higher"
+    if wanted.family is not None and given.family is not None and wanted.family != given.family:
+        return "the family differs"
+    sigma, scale = _number(wanted.sigma), _number(given.sigma)
+    if sigma is not None and scale is None and given.sigma is None and least is not None and most is not None:
+        scale = (most - least) / 2  # Hoeffding's lemma
+    if sigma is not None and scale is not None and scale > sigma * (1 + TIE):
+        return f"sigma must be at least {scale:g}"
+    return ""
+
+
+def described(rewards: Rewards | None) -> str:
+    """Rewards in words: in [0, 1], sub-Gaussian with sigma 1, bernoulli."""
+    if rewards is None:
+        return "of any kind"
+    low, high, sigma = _number(rewards.low), _number(rewards.high), _number(rewards.sigma)
+    words = []
+    if (low, high) != (-math.inf, math.inf):
+        edges = ["?" if x is None else f"{x:g}" for x in (low, high)]
+        left, right = "(" if low == -math.inf else "[", ")" if high == math.inf else "]"
+        words.append(f"in {left}{edges[0]}, {edges[1]}{right}")
+    if sigma is not None:
+        words.append(f"sub-Gaussian with sigma {sigma:g}")
+    if rewards.family is not None:
+        words.append(f"of the {rewards.family} family")
+    return ", ".join(words) or "of any size"
+
+
+def _number(x: Any) -> float | None:
+    """The largest entry of a concrete value; None of a traced one, or of none."""
+    return None if x is None or checks.is_traced(x) else float(np.max(np.asarray(x)))
+
+
+def excess(rewards: Rewards | None, feedback: PyTree) -> Array:
+    """How far a feedback is outside [low, high], float[]: not finite if a part of it is not, above 0 if outside.
+
+    Where no range is said, or the feedback is no single number, only finiteness is watched.
+    """
+    leaves = [x for x in map(jnp.asarray, jax.tree.leaves(feedback)) if jnp.issubdtype(x.dtype, jnp.floating)]
+    if not leaves:
+        return jnp.zeros(())
+    if len(leaves) == 1 and leaves[0].ndim == 0 and rewards is not None:
+        x, low, high = leaves[0], rewards.low, rewards.high
+        sides = []
+        if not _is(low, -math.inf):
+            sides.append(jnp.asarray(low, x.dtype) - x)
+        if not _is(high, math.inf):
+            sides.append(x - jnp.asarray(high, x.dtype))
+        if len(sides) == 2:
+            return jnp.maximum(*sides)
+        return sides[0] + (x - x) if sides else x - x
+    return sum((as_float(jnp.sum(x - x)) for x in leaves), jnp.zeros(()))
+
+
+def _is(x: Any, value: float) -> bool:
+    return not isinstance(x, jax.Array) and np.ndim(x) == 0 and float(x) == value

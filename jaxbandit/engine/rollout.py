@@ -1,0 +1,162 @@
+"""One run as a plain traced function, for the caller's own jit, vmap and grad: `rollout` and `run_until_stop`.
+
+To play many runs, `simulate` and `identify` are the fast way; these two are for composing.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jaxbandit import checks
+from jaxbandit.base import Algorithm, Environment, Outcome
+from jaxbandit.engine import fit, keys, rounds
+from jaxbandit.engine.recorder import has_nan
+from jaxbandit.types import Array, Key, PyTree
+
+
+class Rollout(NamedTuple):
+    """What a run of `rollout` leaves; the first axis of each field but the last two is the round."""
+
+    actions: PyTree  # int32[horizon], or bool[horizon, num_arms] where an action is a set
+    feedback: PyTree  # float[horizon], or a tree of such arrays
+    regret: Array | None  # float[horizon], gap of each round's action; None where nobody knows it
+    contexts: PyTree  # int32[horizon], None without contexts
+    recommendation: PyTree  # after the last round; None if the algorithm recommends nothing
+    state: PyTree  # the algorithm's, after the last round
+
+
+class Stopped(NamedTuple):
+    """What a run of `run_until_stop` leaves."""
+
+    outcome: Array  # int32[], an Outcome
+    recommendation: PyTree
+    samples: Array  # int[], pulls until it stopped or was censored
+    pulls: Array | None  # int[num_arms], None if the algorithm does not count them
+    simple_regret: Array | None  # float[], how far the recommendation falls short; None where nobody knows it
+    state: PyTree  # the algorithm's, when it stopped
+
+
+def run_key(seed: int, run: int | Array) -> Key:
+    """Return the key with which `rollout` and `run_until_stop` play run `run` of `simulate` and `identify`.
+
+    Args:
+      seed: in [0, 2^32).
+      run: the run's number, int32[] >= 0, traced.
+    """
+    return jax.random.fold_in(keys.root_key(seed), run)
+
+
+def rollout(key: Key, algorithm: Algorithm, environment: Environment, horizon: int) -> Rollout:
+    """Play one run of `horizon` rounds; a traced function, usable under the caller's jit, vmap and grad.
+
+    Args:
+      key: of one run, a Threefry key; `run_key(seed, r)` gives that of run r of `simulate(..., seed=seed)`, whose
+        actions these are.
+      algorithm: and environment: the pair; they may close over traced values of the caller.
+      environment: see algorithm.
+      horizon: rounds, >= 1, static.
+
+    Raises:
+      ValueError: horizon is out of range, the key is no Threefry key, or the two do not fit.
+    """
+    horizon = checks.integer("rollout", "horizon", horizon, 1, 2**31 - 1)
+    words, implementation = _prepared("rollout", key, algorithm, environment)
+    world, state = rounds.begin(algorithm, environment, words, implementation)
+
+    def one_round(carry: tuple[PyTree, PyTree], t: Array) -> tuple:
+        world, state = carry
+        state = _replanned(algorithm, state)
+        noise = rounds.draw(algorithm, environment, words, t, implementation)
+        played = rounds.play(algorithm, environment, world, state, noise)
+        return (played.world, played.state), (played.action, played.feedback, played.regret, played.context)
+
+    numbers = jnp.arange(1, horizon + 1, dtype=jnp.int32)
+    (_, state), (actions, feedback, regret, contexts) = lax.scan(one_round, (world, state), numbers)
+    return Rollout(actions, feedback, regret, contexts, rounds.recommendation(algorithm, state), state)
+
+
+def run_until_stop(key: Key, algorithm: Algorithm, environment: Environment, max_rounds: int) -> Stopped:
+    """Play one run until its own rule stops it; a traced function, usable under the caller's jit and vmap.
+
+    Under vmap all runs go on until the slowest stops: `identify` does not wait.
+
+    Args:
+      key: of one run, as for `rollout`.
+      algorithm: and environment: the pair; they may close over traced values of the caller.
+      environment: see algorithm.
+      max_rounds: pulls after which the run is censored, >= 1, traced.
+
+    Raises:
+      ValueError: max_rounds is out of range, the key is no Threefry key, or the two do not fit.
+    """
+    if not checks.is_traced(max_rounds):
+        checks.integer("run_until_stop", "max_rounds", max_rounds, 1)
+    words, implementation = _prepared("run_until_stop", key, algorithm, environment)
+    world, state = rounds.begin(algorithm, environment, words, implementation)
+    batches = rounds.plays_batches(algorithm, environment)
+    dtype: Any = rounds.count_dtype() if batches else jnp.int32
+    limit = jnp.asarray(max_rounds, dtype)
+
+    def step(world: PyTree, state: PyTree, t: Array) -> tuple[PyTree, PyTree, Array, Array]:
+        if batches:
+            noise = rounds.draw_batch(environment, words, t, implementation)
+            after, sums, count = rounds.play_batch(algorithm, environment, world, state, noise)
+            return world, after, fit.excess(None, sums), count
+        noise = rounds.draw(algorithm, environment, words, t, implementation)
+        played = rounds.play(algorithm, environment, world, state, noise)
+        return played.world, played.state, fit.excess(environment.rewards, played.feedback), jnp.ones((), dtype)
+
+    def body(carry: tuple) -> tuple:
+        world, state, t, samples, watch, _ = carry
+        state = _replanned(algorithm, state)
+        stopped = algorithm.stop(state)
+        moved, after, excess, count = step(world, state, t)
+        over = (count > limit - samples) | (count < 0)
+        outcome = jnp.where(stopped, int(Outcome.STOPPED), jnp.where(over, int(Outcome.MAX_ROUNDS), -1))
+        played = outcome < 0
+        world, state = jax.tree.map(lambda new, old: jnp.where(played, new, old), (moved, after), (world, state))
+        watch = jnp.where(played, jnp.maximum(watch, excess), watch)
+        broken = has_nan(state) | ~jnp.isfinite(watch)
+        outcome = jnp.where(broken, int(Outcome.NONFINITE), outcome).astype(jnp.int32)
+        return world, state, t + 1, jnp.where(played, samples + count, samples), watch, outcome
+
+    start = (world, state, jnp.int32(1), jnp.zeros((), dtype), jnp.zeros(()), jnp.int32(-1))
+    world, state, _, samples, watch, outcome = lax.while_loop(lambda carry: carry[-1] < 0, body, start)
+    outcome = jnp.where(watch > 0, int(Outcome.OUT_OF_RANGE), outcome).astype(jnp.int32)
+    recommended = rounds.recommendation(algorithm, state)
+    judge, pulls = environment.simple_regret, algorithm.pulls
+    return Stopped(
+        outcome=outcome,
+        recommendation=recommended,
+        samples=samples,
+        pulls=None if pulls is None else pulls(state),
+        simple_regret=None if judge is None or recommended is None else judge(world, recommended),
+        state=state,
+    )
+
+
+def _prepared(where: str, key: Key, algorithm: Algorithm, environment: Environment) -> tuple[rounds.Words, str]:
+    """Key words and generator of a run whose parts fit."""
+    fit.check_objects(algorithm, environment)
+    fit.check_rewards(algorithm, environment)
+    if not jnp.issubdtype(key.dtype, jax.dtypes.prng_key) or key.ndim:
+        raise ValueError(f"{where}: key is {key.dtype}{list(key.shape)}, must be one typed key: jax.random.key(0)")
+    implementation = checks.choice(where, "key", str(jax.random.key_impl(key)), keys.IMPLEMENTATIONS)
+    words = keys.run_words(key)
+
+    def one_round() -> Any:
+        world, state = rounds.begin(algorithm, environment, words, implementation)
+        noise = rounds.draw(algorithm, environment, words, jnp.int32(1), implementation)
+        played = rounds.play(algorithm, environment, world, state, noise)
+        return played.context, None if algorithm.pulls is None else algorithm.pulls(state)
+
+    context, pulls = jax.eval_shape(one_round)
+    fit.check_arms(algorithm, environment, pulls, context is not None)
+    return words, implementation
+
+
+def _replanned(algorithm: Algorithm, state: PyTree) -> PyTree:
+    replan = algorithm.replan
+    return state if replan is None else lax.cond(replan.due(state), replan.apply, lambda same: same, state)

@@ -1,0 +1,123 @@
+"""One round, and one batch of pulls, of one run: what the engine, `rollout` and `run_until_stop` have in common."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxbandit.base import Algorithm, Environment, SetPulls, action_of
+from jaxbandit.engine import keys
+from jaxbandit.numerics import argmax, as_float
+from jaxbandit.types import Array, PyTree
+
+Words = tuple[Array, Array]  # key words of the environment and of the algorithm, uint32[words] each
+
+
+class Played(NamedTuple):
+    """What one round leaves."""
+
+    world: PyTree
+    state: PyTree
+    context: PyTree
+    action: PyTree
+    feedback: PyTree
+    regret: Array | None  # float[], None where nobody knows it
+
+
+def called(name: str, function: Callable, *arguments: Any) -> Any:
+    """Return function(*arguments); an error of a traced function becomes one line that says whose it is."""
+    try:
+        return function(*arguments)
+    except (TypeError, ValueError, IndexError, AttributeError, jax.errors.JAXTypeError) as error:
+        if isinstance(error, ContractError):
+            raise
+        shapes = ", ".join(_shape(x) for x in arguments)
+        reason = (str(error) or type(error).__name__).strip().splitlines()[0]
+        raise ContractError(f"{name} fails on ({shapes}): {type(error).__name__}: {reason}") from error
+
+
+class ContractError(ValueError):
+    """A function of an algorithm or an environment that the engine cannot play, named in one line."""
+
+
+def _shape(x: PyTree) -> str:
+    """A short word for what a function is called with: float32[9], None, or the name of a state."""
+    leaves = jax.tree.leaves(x)
+    if len(leaves) == 1 and not isinstance(x, tuple):
+        return f"{jnp.result_type(leaves[0])}{list(jnp.shape(leaves[0]))}"
+    return "None" if x is None else type(x).__name__
+
+
+def begin(algorithm: Algorithm, environment: Environment, words: Words, implementation: str) -> tuple[PyTree, PyTree]:
+    """States of the environment and of the algorithm before the first round."""
+    first, second = (keys.round_key(w, jnp.uint32(0), implementation) for w in words)
+    return called("environment.init", environment.init, first), called("algorithm.init", algorithm.init, second)
+
+
+def draw(
+    algorithm: Algorithm, environment: Environment, words: Words, round: Array, implementation: str
+) -> tuple[PyTree, PyTree]:
+    """All the chance of one round: the environment's and the algorithm's."""
+    first, second = (keys.round_key(w, round, implementation) for w in words)
+    return called("environment.noise", environment.noise, first), called("algorithm.noise", algorithm.noise, second)
+
+
+def play(
+    algorithm: Algorithm, environment: Environment, world: PyTree, state: PyTree, noise: tuple[PyTree, PyTree]
+) -> Played:
+    """One round."""
+    context = called("environment.observe", environment.observe, world, noise[0])
+    selected = called("algorithm.select", algorithm.select, noise[1], state, context)
+    action = action_of(selected)
+    met = (world, context, action)
+    feedback = called("environment.reward", environment.reward, *met, noise[0])
+    after = called("algorithm.update", algorithm.update, state, context, selected, feedback)
+    regret = None if environment.regret is None else called("environment.regret", environment.regret, *met)
+    if environment.transition is not None:
+        world = called("environment.transition", environment.transition, *met, noise[0])
+    return Played(world, after, context, action, feedback, regret)
+
+
+def draw_batch(environment: Environment, words: Words, step: Array, implementation: str) -> PyTree:
+    """All the chance of one batch of pulls."""
+    law: Any = environment.batch
+    return called("environment.batch.noise", law.noise, keys.round_key(words[0], step, implementation))
+
+
+def play_batch(
+    algorithm: Algorithm, environment: Environment, world: PyTree, state: PyTree, noise: PyTree
+) -> tuple[PyTree, Array, Array]:
+    """One batch: the algorithm's next state, the reward sums, and the number of pulls, int[], below 0 if too many."""
+    rule: Any = algorithm.batch
+    law: Any = environment.batch
+    pulls = called("algorithm.batch.plan", rule.plan, state)
+    sums = called("environment.batch.sums", law.sums, world, pulls, noise)
+    more = (called("environment.batch.squares", law.squares, world, pulls, noise, sums),) if rule.squares else ()
+    after = called("algorithm.batch.absorb", rule.absorb, state, pulls, sums, *more)
+    return after, sums, _number(pulls.counts if isinstance(pulls, SetPulls) else pulls)
+
+
+def count_dtype() -> Any:
+    """Dtype of numbers of pulls in batches: int64 where float64 is in scope, else int32."""
+    return jnp.result_type(int)
+
+
+def _number(counts: Array) -> Array:
+    """The sum of counts; -1 where it, or one of them, is past what the integers hold, which wrap in silence."""
+    total = jnp.sum(counts, dtype=count_dtype())
+    wrapped = (counts < 0).any() | (jnp.sum(as_float(counts)) > 0.9 * jnp.iinfo(total.dtype).max)
+    return jnp.where(wrapped, -1, total).astype(total.dtype)
+
+
+def plays_batches(algorithm: Algorithm, environment: Environment) -> bool:
+    """Whether steps are batches of pulls: both parts must know them."""
+    rule, law = algorithm.batch, environment.batch
+    return rule is not None and law is not None and (law.squares is not None or not rule.squares)
+
+
+def recommendation(algorithm: Algorithm, state: PyTree) -> PyTree:
+    """What the algorithm recommends: by default the arm pulled most, the lowest of several; None if it does neither."""
+    if algorithm.recommend is not None:
+        return called("algorithm.recommend", algorithm.recommend, state)
+    return None if algorithm.pulls is None else argmax(called("algorithm.pulls", algorithm.pulls, state))

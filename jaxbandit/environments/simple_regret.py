@@ -1,0 +1,44 @@
+"""Simple regret: how far recommended arms fall short of the best in true means, for environments of num_arms arms."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from jaxbandit.numerics import get_at
+from jaxbandit.types import Array
+
+
+def simple_regret(state: Any, recommendation: Array) -> Array:
+    """Return max(0, mu_(m) - least mean of the m recommended arms), float[], exactly 0 where they tie.
+
+    Means are compared, never sets of arms. Means that are equal on paper differ by rounding once they are inner
+    products, so a difference within 1e-12 of the largest |mean| is a tie; 2e-6 in float32, 16 of its roundings.
+
+    Args:
+      state: an environment's state, with a field `means`, float[num_arms].
+      recommendation: int32[m] or int32[], arms, each at most once; its shape fixes m.
+    """
+    mu = state.means
+    arms = recommendation.reshape(-1)
+    missing = jax.lax.top_k(mu, arms.size)[0][-1] - jnp.min(get_at(mu, arms))
+    tie = (1e-12 if mu.dtype == jnp.float64 else 2e-6) * jnp.max(jnp.abs(mu))
+    return jnp.where(missing <= tie, 0.0, missing)
+
+
+def sum_simple_regret(state: Any, recommendation: Array, *, best: Array | None = None) -> Array:
+    """Return max(0, best - sum of the means of the m recommended arms), float[].
+
+    For a set of arms that is judged as a whole. Ties are judged as in `simple_regret`, to 1e-12 of m times the largest
+    |mean|.
+
+    Args:
+      state: an environment's state, with a field `means`, float[num_arms].
+      recommendation: int32[m], arms, each at most once; its shape fixes m.
+      best: float[], the largest sum that is allowed; None: the sum of the m largest means.
+    """
+    mu = state.means
+    most = jnp.sum(jax.lax.top_k(mu, recommendation.size)[0]) if best is None else best
+    missing = most - jnp.sum(get_at(mu, recommendation))
+    tie = (1e-12 if mu.dtype == jnp.float64 else 2e-6) * recommendation.size * jnp.max(jnp.abs(mu))
+    return jnp.where(missing <= tie, 0.0, missing)

@@ -1,0 +1,227 @@
+"""Figures of runs that stop: their stopping times' law, quantiles beside error rates, pulls of each arm.
+
+Of censored runs nothing is drawn beyond `max_rounds`: the curve ends there with a mark (Kaplan-Meier), and their mean
+is the arrow of a lower bound. matplotlib is imported when something is drawn.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from jaxbandit.base import Outcome
+from jaxbandit.plotting.style import GREY, INK, PALE, SIZE, labels, legend, look, new_axes, quiet, scale
+from jaxbandit.refusals import BadInput
+from jaxbandit.stats import intervals
+from jaxbandit.text import number
+
+SHOWN_RUNS = 300  # single runs drawn as dots
+SHOWN_STEPS = 2000  # of a distribution's curve
+NAMED_ARMS = 12  # up to so many arms, algorithms stand side by side over each
+ROW = 0.36  # inches an algorithm
+BOUND: dict[str, Any] = {"color": GREY, "linewidth": 1.2, "linestyle": (0, (4, 2)), "zorder": 1.5}
+
+
+def plot_stopping(results: Sequence[Any], ax: Any = None) -> Any:
+    """Draw the share of runs that have stopped after n samples, with bands of 95 % (Clopper-Pearson, each n).
+
+    Args:
+      results: at least one Result of kind "identify", all of one instance.
+      ax: matplotlib Axes; default: those of a new figure.
+
+    Returns:
+      The Axes.
+
+    Raises:
+      ValueError: no results, or several instances.
+    """
+    _one_instance(results)
+    ax = ax or new_axes(SIZE)
+    names = labels(results)
+    order = sorted(range(len(results)), key=lambda i: results[i].samples().mean())
+    for i in order:
+        _law(ax, results[i], names[i], i)
+    bounds = {bound for r in results if (bound := r.lower_bound()) is not None}
+    if len(bounds) == 1:
+        (bound,) = bounds
+        ax.axvline(bound, **BOUND, label=f"lower bound on the mean  {number(bound)}")
+    _samples_axis(ax, results)
+    ax.set_ylim(0, 1.02)
+    ax.set_ylabel("share of runs that have stopped")
+    ax.set_xlabel("samples")
+    quiet(ax, f"{results[0].instance}: stopping times of {_runs(results)}, bands of 95 %")
+    legend(ax)
+    return ax
+
+
+def _law(ax: Any, result: Any, name: str, order: int) -> None:
+    colour, style = look(order)
+    known = result.samples()
+    times = np.sort(result.arrays["samples"][result.ended(Outcome.STOPPED)].astype(np.float64))
+    ranks = np.arange(1, len(times) + 1)
+    if len(times) > SHOWN_STEPS:
+        ranks = np.unique(np.linspace(1, len(times), SHOWN_STEPS).astype(int))
+    at = times[ranks - 1]
+    share = intervals.clopper_pearson(ranks, len(known)) if len(ranks) else None
+    end = result.max_rounds if result.censored else at[-1]
+    text = f"{name}  {_mean_text(result)}"
+    if share is None:
+        ax.plot([end], [0.0], color=colour, marker="|", markersize=10, linestyle="none", label=text)
+        return
+    x = np.concatenate([at[:1], at, [end]])
+    draw = {"color": colour, "clip_on": False}
+    y, low, high = (np.concatenate([[0.0], v, v[-1:]]) for v in (share.value, share.low, share.high))
+    ax.step(x, y, where="post", linestyle=style, linewidth=1.6, label=text, **draw)
+    ax.fill_between(x, low, high, step="post", color=colour, alpha=0.18, linewidth=0)
+    if result.censored:
+        ax.plot([end], [y[-1]], marker="|", markersize=11, markeredgewidth=1.8, **draw)
+
+
+def plot_samples(results: Sequence[Any], ax: Any = None) -> Any:
+    """Draw the samples of each algorithm: quartiles as a box, 5 to 95 % as a line, the mean, single runs as dots.
+
+    The mean's interval is narrower than its mark unless it is seen. Arguments and Returns as for `plot_stopping`.
+    """
+    _one_instance(results)
+    ax = ax or new_axes(rows_size(results))
+    chance = np.random.default_rng(0)  # only spreads the dots
+    for i, result in enumerate(results):
+        times, colour = result.samples(), look(i)[0]
+        few = times[:SHOWN_RUNS]
+        ax.plot(few, i + chance.uniform(-0.3, 0.3, len(few)), ".", color="#bbbbbb", markersize=2.2, zorder=1)
+        marks = [result.quantile(level) for level in (0.05, 0.25, 0.5, 0.75, 0.95)]
+        low, left, middle, right, high = (result.max_rounds if mark is None else mark for mark in marks)
+        ax.plot([low, high], [i, i], color=colour, linewidth=1.3, zorder=2)
+        edge = "none" if marks[3] is None else colour  # where the quartile is censored the box stays open
+        ax.barh(i, right - left, 0.44, left, color=colour, alpha=0.35, edgecolor=edge, linewidth=1.3, zorder=2)
+        if marks[2] is not None:
+            ax.plot([middle, middle], [i - 0.22, i + 0.22], color=INK, linewidth=1.8, zorder=3)
+        mean = mean_of(result)
+        shape = ">" if result.censored else "D"
+        ax.plot([mean.low, mean.high], [i, i], color=INK, linewidth=1.3, zorder=4)
+        ax.plot(mean.value, i, shape, color="white", markeredgecolor=INK, markersize=5, zorder=5)
+        if (bound := result.lower_bound()) is not None:
+            ax.plot([bound, bound], [i - 0.5, i + 0.5], **BOUND)
+    _samples_axis(ax, results)
+    rows_axis(ax, labels(results))
+    dashed = any(r.lower_bound() is not None for r in results)
+    ax.set_xlabel("samples   (dashed: lower bound on the mean)" if dashed else "samples")
+    quiet(ax, f"{results[0].instance}: samples of {_runs(results)}", along="x")
+    return ax
+
+
+def plot_error(results: Sequence[Any], ax: Any = None) -> Any:
+    """Draw the error rate of each algorithm's stopped runs with its 95 % interval (Clopper-Pearson), and delta.
+
+    Arguments and Returns as for `plot_stopping`; a result without a rate leaves its row empty.
+    """
+    _one_instance(results)
+    ax = ax or new_axes(rows_size(results))
+    top = 0.0
+    for i, result in enumerate(results):
+        error, delta, colour = result.error(), result.guarantee.get("delta"), look(i)[0]
+        if error is not None:
+            ax.plot([error.low, error.high], [i, i], color=colour, linewidth=3, solid_capstyle="butt", zorder=3)
+            ax.plot(error.value, i, "o", color=colour, markeredgecolor="white", markersize=6.5, zorder=4, clip_on=False)
+            top = max(top, error.high)
+        if delta is not None:
+            ax.plot([delta, delta], [i - 0.5, i + 0.5], color=INK, linestyle=(0, (4, 2)), linewidth=1.2, zorder=2)
+            top = max(top, delta)
+    ax.set_xlim(0, 1.12 * top if top else 1)
+    rows_axis(ax, labels(results))
+    ax.set_xlabel("error rate   (dashed: delta)")
+    quiet(ax, f"{results[0].instance}: errors, intervals of 95 %", along="x")
+    return ax
+
+
+def plot_pulls(results: Sequence[Any], ax: Any = None) -> Any:
+    """Draw the mean pulls of each arm with 95 % intervals, arms from the best mean to the worst where they are known.
+
+    Arguments and Returns as for `plot_stopping`; ValueError where no result knows its pulls.
+    """
+    _one_instance(results)
+    named = enumerate(zip(labels(results), results, strict=True))
+    given = [(i, name, r) for i, (name, r) in named if "pulls" in r.arrays]
+    if not given:
+        raise BadInput(f"plot: {results[0].instance}: no result holds the pulls of its arms")
+    ax = ax or new_axes(SIZE)
+    num_arms = given[0][2].arrays["pulls"].shape[1]
+    means = results[0].truth.get("means")
+    arms = np.arange(num_arms) if means is None else np.argsort(-np.asarray(means), kind="stable")
+    few = num_arms <= NAMED_ARMS
+    step = min(0.12, 0.7 / len(given)) if few else 0.0
+    for place, (i, name, result) in enumerate(given):
+        pulls = result.arrays["pulls"][result.ended(Outcome.STOPPED, Outcome.MAX_ROUNDS)].astype(np.float64)
+        mean = pulls.mean(axis=0)[arms]
+        x = np.arange(num_arms) + (place - (len(given) - 1) / 2) * step
+        colour = look(i)[0]
+        if len(pulls) > 1:
+            interval = intervals.student(mean, pulls.var(axis=0, ddof=1)[arms], len(pulls))
+            ax.vlines(x, np.maximum(interval.low, 0), interval.high, color=colour, linewidth=1.4)
+        marker = "osD^vP"[i % 6] if few else "."
+        fill = (colour, "white")[i // 6 % 2]  # the second round of colours is hollow
+        ax.plot(x, mean, marker, color=fill, markersize=5, markeredgecolor=colour, markeredgewidth=1.1, label=name)
+    ax.set_yscale("symlog", linthresh=1.0)
+    ax.set_ylim(bottom=0)
+    ax.yaxis.set_major_formatter("{x:,.0f}")
+    if few:
+        names = [str(a) if means is None else f"{a}\n{means[a]:.4g}" for a in arms]
+        ax.set_xticks(range(num_arms), names)
+        for x in np.arange(num_arms - 1) + 0.5:
+            ax.axvline(x, color=PALE, linewidth=0.7)
+    ax.set_xlabel("arm, and its mean" if few and means is not None else "arms, from the best to the worst")
+    ax.set_ylabel("pulls of the arm")
+    quiet(ax, f"{results[0].instance}: mean pulls of each arm, {_runs(results)}, intervals of 95 %")
+    legend(ax)
+    return ax
+
+
+def mean_of(result: Any) -> intervals.Interval:
+    """Return the (restricted) mean with its interval, which is the mean alone for a single run."""
+    times = result.samples()
+    return result.restricted_mean() if len(times) > 1 else intervals.Interval(times[0], 0.0, times[0], times[0])
+
+
+def rows_size(results: Sequence[Any]) -> tuple[float, float]:
+    """Return the size of a figure with a row a result, in inches."""
+    return SIZE[0], 1.5 + ROW * max(len(results), 3)
+
+
+def rows_axis(ax: Any, names: Sequence[str]) -> None:
+    """Name the rows, the first on top."""
+    ax.set_yticks(range(len(names)), names)
+    ax.set_ylim(len(names) - 0.4, -0.6)
+    ax.tick_params(axis="y", length=0)
+
+
+def _one_instance(results: Sequence[Any]) -> None:
+    instances = {r.instance for r in results}
+    if len(instances) != 1:
+        raise BadInput(f"plot: instances = {sorted(instances)}, must be one; draw them one by one")
+    lost = [r.algorithm for r in results if not len(r.samples())]
+    if lost:
+        raise BadInput(f"plot: {', '.join(lost)}: no run stopped or was censored, so there is nothing to draw")
+
+
+def _samples_axis(ax: Any, results: Sequence[Any]) -> None:
+    values = np.concatenate([r.samples() for r in results])
+    right = 1.04 * float(values.max(initial=1.0))
+    if scale(ax.xaxis, np.maximum(values, 1.0)):
+        ax.set_xlim(right=1.04 * right)
+    else:
+        ax.set_xlim(0, right)
+
+
+def _mean_text(result: Any) -> str:
+    times = result.samples()
+    if result.censored:
+        return f"> {number(times.mean())}, {result.censored:,} of {result.runs:,} censored"
+    if len(times) < 2:
+        return number(times.mean())
+    half = float(result.interval().high) - times.mean()
+    return f"{number(times.mean())} ± {half:,.0f}" if times.mean() >= 1000 else f"{times.mean():.1f} ± {half:.1f}"
+
+
+def _runs(results: Sequence[Any]) -> str:
+    counts = sorted({r.runs for r in results})
+    return " or ".join(f"{count:,}" for count in counts) + " runs"

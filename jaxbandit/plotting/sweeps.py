@@ -1,0 +1,118 @@
+"""Figures of sweeps: mean samples against a parameter of the algorithm or of the instance.
+
+matplotlib is imported when something is drawn.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxbandit.plotting.stopping_times import BOUND, mean_of
+from jaxbandit.plotting.style import GREY, SIZE, labels, legend, look, new_axes, quiet, scale
+from jaxbandit.refusals import BadInput
+
+Point = tuple[float, Any]  # a value of the parameter, and the StoppingResult there
+
+
+class Sweep(NamedTuple):
+    """Results in curves: what differs along one is a number."""
+
+    name: str  # of its file
+    title: str
+    parameter: str
+    curves: dict[str, list[Point]]  # by label, values increasing
+    of_instances: bool
+
+
+def sweeps(results: Sequence[Any]) -> list[Sweep]:
+    """Return the sweeps that the results hold: of a parameter of algorithms on one instance, or of the instances."""
+    found = []
+    for instance in dict.fromkeys(r.instance for r in results):
+        found += _of_parameters(instance, [r for r in results if r.instance == instance])
+    numbers = {r.instance: r.truth.get("arguments", {}) for r in results}
+    parameter = _varies(list(numbers.values()))
+    others = {tuple(v for k, v in table.items() if k != parameter) for table in numbers.values()}
+    if parameter and len(others) == 1:
+        curves: dict[str, list[Point]] = {}
+        for result, name in zip(results, labels(results), strict=True):
+            curves.setdefault(name, []).append((numbers[result.instance][parameter], result))
+        found.append(Sweep(parameter, "", parameter, _sorted(curves), of_instances=True))
+    return found
+
+
+def _of_parameters(instance: str, results: Sequence[Any]) -> list[Sweep]:
+    """The sweeps of algorithms' parameters: one for each parameter, with all the algorithms that sweep it."""
+    by_parameter: dict[str, dict[str, list[Point]]] = {}
+    for algorithm in dict.fromkeys(r.algorithm for r in results):
+        some = [r for r in results if r.algorithm == algorithm]
+        parameter = _varies([r.params for r in some])
+        if not parameter:
+            continue
+        curves = by_parameter.setdefault(parameter, {})
+        for result in some:
+            rest = [k for k, v in result.params.items() if k != parameter and any(r.params[k] != v for r in some)]
+            more = ", ".join(f"{k} = {result.params[k]}" for k in rest)
+            name = f"{algorithm} ({more})" if more else algorithm
+            curves.setdefault(name, []).append((result.params[parameter], result))
+    return [Sweep(f"{instance}-{k}", instance, k, _sorted(curves), False) for k, curves in by_parameter.items()]
+
+
+def _sorted(curves: dict[str, list[Point]]) -> dict[str, list[Point]]:
+    return {name: sorted(points, key=lambda point: point[0]) for name, points in curves.items()}
+
+
+def _varies(tables: Sequence[Mapping[str, Any]]) -> str:
+    """Return the number with the most values among tables of the same keys, or '' where there are not two."""
+    if any(table.keys() != tables[0].keys() for table in tables):
+        return ""
+    count = {key: len({t[key] for t in tables}) for key in tables[0] if all(_is_number(t[key]) for t in tables)}
+    best = max(count, key=lambda key: count[key], default="")
+    return best if best and count[best] > 1 else ""
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def plot_sweep(sweep: Sweep, ax: Any = None) -> Any:
+    """Draw mean samples with 95 % intervals against the swept parameter; return the Axes.
+
+    A point with censored runs is an open arrow at the mean of min(samples, max_rounds). The dashed line is the lower
+    bound on the mean samples of a delta-correct algorithm, where it is known.
+    """
+    if not sweep.curves:
+        raise BadInput("plot: no sweep here")
+    ax = ax or new_axes(SIZE)
+    for i, (name, points) in enumerate(sweep.curves.items()):
+        colour, style = look(i)
+        x = np.array([value for value, _ in points])
+        means = [mean_of(r) for _, r in points]
+        y = np.array([float(mean.value) for mean in means])
+        mark = {"marker": "o", "markersize": 8 - 4 * (i + 1) / len(sweep.curves)}  # a ring, if a later one covers it
+        ax.plot(x, y, color=colour, linestyle=style, linewidth=1.6, label=name, **mark)
+        ax.vlines(x, [mean.low for mean in means], [mean.high for mean in means], color=colour, linewidth=1.4)
+        above = np.array([r.censored > 0 for _, r in points])
+        ax.plot(x[above], y[above], "^", color="white", markeredgecolor=colour, markersize=8, zorder=4)
+    _bounds(ax, sweep)
+    results = [r for points in sweep.curves.values() for _, r in points]
+    scale(ax.xaxis, [value for points in sweep.curves.values() for value, _ in points])
+    if not scale(ax.yaxis, [max(float(r.samples().mean()), 1.0) for r in results]):
+        ax.set_ylim(bottom=0)
+    if any(r.censored for r in results):
+        ax.plot([], [], "^", color="white", markeredgecolor=GREY, markersize=8, label="censored: the mean is above")
+    ax.set_xlabel(sweep.parameter)
+    ax.set_ylabel("mean samples")
+    place = f"{sweep.title}: mean" if sweep.title else "Mean"
+    counts = " or ".join(f"{count:,}" for count in sorted({r.runs for r in results}))
+    quiet(ax, f"{place} samples against {sweep.parameter}, {counts} runs, intervals of 95 %")
+    legend(ax)
+    return ax
+
+
+def _bounds(ax: Any, sweep: Sweep) -> None:
+    points = {v: b for some in sweep.curves.values() for v, r in some if (b := r.lower_bound()) is not None}
+    if points:
+        x = sorted(points)
+        y = [points[v] for v in x]
+        ax.plot(x, y, **BOUND, label="lower bound on the mean")

@@ -1,0 +1,111 @@
+"""What a claim measures of cells, run by run: regret, samples, pulls of an arm, and differences or ratios of them."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxbandit.refusals import BadInput
+from jaxbandit.results.stopping import StoppingResult
+from jaxbandit.stats import intervals
+
+MEANS = ("regret", "samples", "pulls", "share", "kind")  # quantities that are means over runs
+
+
+class Quantity(NamedTuple):
+    """Something a claim compares: an algorithm on an instance, or the gap between two, or the ratio of two."""
+
+    instance: str
+    algorithm: str
+    minus: str = ""  # the second of a gap
+    over: str = ""  # the second of a ratio
+    arm: int | None = None  # of pulls and shares, from 0
+    at: int | float | None = None  # of regret: a checkpoint, or a fraction of the horizon; default: the last
+
+    def __str__(self) -> str:
+        place = "" if self.arm is None else f" arm {self.arm}"
+        if self.at is not None:
+            place += f" at {self.at:g} n" if isinstance(self.at, float) else f" at {self.at:,}"
+        if self.minus:
+            return f"({self.algorithm} - {self.minus}){place}"
+        return f"({self.algorithm} / {self.over}){place}" if self.over else f"{self.algorithm}{place}"
+
+
+class Sample(NamedTuple):
+    """A value a run. Where runs are censored, the true mean is only known to lie `above` or `below` theirs."""
+
+    values: np.ndarray  # float64[runs]
+    above: bool = False
+    below: bool = False
+
+
+def sample(what: str, quantity: Quantity, results: Any) -> Sample:
+    """Return what a cell, a gap or a ratio measures in each run.
+
+    Args:
+      what: one of MEANS: regret, samples, pulls of an arm, or its share of the run's samples.
+      quantity: the cell or the two cells. A ratio is of two means, so that its values are the ratio and each run's
+        part in its error (the delta method): their mean is the ratio, and their spread gives its standard error.
+      results: a ResultSet.
+    """
+    first = of(what, results[quantity.instance, quantity.algorithm], quantity.arm, quantity.at)
+    if not (quantity.minus or quantity.over):
+        return first
+    second = of(what, results[quantity.instance, quantity.minus or quantity.over], quantity.arm, quantity.at)
+    runs = min(len(first.values), len(second.values))
+    a, b = first.values[:runs], second.values[:runs]
+    above, below = first.above or second.below, first.below or second.above
+    if quantity.minus:
+        return Sample(a - b, above, below)
+    ratio = a.mean() / b.mean()
+    return Sample(ratio + (a - ratio * b) / b.mean(), above, below)
+
+
+def difference(left: Sample, factor: float, right: Sample | float, confidence: float) -> intervals.Interval | None:
+    """Return the interval of mean(left) - factor mean(right), factor > 0; None with fewer than two pairs of runs.
+
+    Run r of every cell has the chance of (seed, r), so that these differences are independent over r.
+    """
+    if not isinstance(right, Sample):
+        right = Sample(np.full(len(left.values), float(right)))
+    runs = min(len(left.values), len(right.values))
+    if runs < 2:
+        return None
+    interval = intervals.student_of(left.values[:runs] - factor * right.values[:runs], confidence)
+    if left.below or right.above:
+        interval = interval._replace(low=-np.inf)
+    if left.above or right.below:
+        interval = interval._replace(high=np.inf)
+    return interval
+
+
+def of(
+    what: str, result: Any, arm: int | None = None, at: int | float | None = None, round_kind: str | None = None
+) -> Sample:
+    """Return what one cell measures in each run; `round_kind` says of which rounds "kind" is the share."""
+    if result.kind == "identify":
+        return stopping(what, result, arm)
+    if what == "pulls":
+        return Sample(_pulls(what, result, arm))
+    if what == "kind":
+        return Sample(result.rounds_of(round_kind) / result.arrays["checkpoints"][-1])
+    column = -1 if at is None else result.at(at)
+    return Sample(result.arrays["regret"][:, column].astype(np.float64))
+
+
+def stopping(what: str, result: StoppingResult, arm: int | None = None) -> Sample:
+    """Return samples, or pulls or share of an arm, of a cell whose runs stop. Runs without a stopping time spoil it."""
+    samples = result.samples()
+    if len(samples) < result.runs:
+        return Sample(np.zeros(0))
+    if what == "samples":
+        return Sample(samples, above=result.censored > 0)
+    pulls = _pulls(what, result, arm)
+    if what == "share":  # of a censored run nothing is known of the share that it would have had
+        return Sample(pulls / result.arrays["samples"], above=result.censored > 0, below=result.censored > 0)
+    return Sample(pulls, above=result.censored > 0)
+
+
+def _pulls(what: str, result: Any, arm: int | None) -> np.ndarray:
+    if arm is None or not 0 <= arm < result.arrays["pulls"].shape[1]:
+        raise BadInput(f"{what} of {result.instance}/{result.algorithm}: arm = {arm}, must be one of its arms, from 0")
+    return result.arrays["pulls"][:, arm].astype(np.float64)

@@ -1,0 +1,266 @@
+"""Published claims and numbers against ours: "agrees", "disagrees" or "undecided", decided by intervals
+alone.
+
+A claim is data (a table of a paper's TOML). It becomes checks `left < right` or `left > right` on means over
+runs (regret, samples, pulls), each linear in the runs, so that run-by-run differences give it a Student
+interval; error rates have Clopper and Pearson's. All intervals together hold with the family's confidence
+(Bonferroni), hence so do all verdicts: a check agrees if its interval lies on the claimed side of 0,
+disagrees if on the other; a claim agrees if all its checks do and disagrees if one does. Equality is two such
+checks, left > (1 - margin) right and left < (1 + margin) right: an equivalence test against a stated margin.
+"""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from jaxbandit.refusals import BadInput
+from jaxbandit.reproduction import measures
+from jaxbandit.reproduction.measures import Quantity
+from jaxbandit.results.base import Result, ResultSet
+from jaxbandit.stats import intervals
+
+RELATIONS = ("below", "above", "between", "equal", "decreasing", "increasing")
+QUANTITIES = {  # the default first
+    "simulate": ("regret", "pulls", "time", "guarantee"),
+    "identify": ("samples", "pulls", "share", "error"),
+}
+WITH_INTERVAL = (*measures.MEANS, "error")
+TOO_WIDE = 0.05  # an interval of ours wider than this fraction of a published number cannot confirm it
+
+
+@dataclass(frozen=True)
+class Check:
+    """The statement: `left` lies below (sign -1) or above (sign +1) `factor` times `right`."""
+
+    left: Quantity
+    sign: int
+    factor: float
+    right: Quantity | float
+
+    def __str__(self) -> str:
+        sign = "<" if self.sign < 0 else ">"
+        if not isinstance(self.right, Quantity):
+            return f"{self.left} {sign} {self.factor * self.right:,.6g} in {self.left.instance}"
+        scale = "" if self.factor == 1 else f"{self.factor:g} "
+        here, there = self.left.instance, self.right.instance
+        place = "" if here == there else f" in {here}"
+        return f"{self.left}{place} {sign} {scale}{self.right} in {there}"
+
+
+def checks_of(claim: Mapping[str, Any]) -> list[Check]:
+    """Return the checks that a claim's table stands for.
+
+    Keys: `instance`, one or several; `algorithm`, one or several, each of which must satisfy it, or `gap` or
+      `ratio`, two whose
+    difference or ratio is meant; `relation`; `against`, one or several (all of them; for "between" the lower and
+    the upper), or `value`, a number, or `against_instance`, the same quantity elsewhere, or `against_at`, the same at
+    another round; `at`, a round, or a fraction of the horizon, default: its end; `factor` (below or above
+    factor times it, default 1); `within` (below or above, but by less than this fraction); `margin` ("equal":
+    the fraction that passes for none). "decreasing" and "increasing" go along the instances if there are several
+    and one algorithm, gap or ratio, else along the algorithms.
+    """
+    relation, where = claim["relation"], claim["id"]
+    if relation not in RELATIONS:
+        raise BadInput(f"claim {where}: relation = {relation!r}, must be one of {', '.join(RELATIONS)}")
+    if relation == "equal" and not 0 < claim.get("margin", 0) < 1:
+        raise BadInput(f"claim {where}: margin = {claim.get('margin')!r}, must be a number in (0, 1)")
+    rows = [_lefts(claim, instance) for instance in _list(claim["instance"])]
+    if relation in ("decreasing", "increasing"):
+        sign = +1 if relation == "decreasing" else -1
+        lines = list(zip(*rows, strict=True)) if len(rows) > 1 and len(rows[0]) == 1 else rows
+        return [Check(a, sign, 1.0, b) for line in lines for a, b in itertools.pairwise(line)]
+    checks = []
+    for left in itertools.chain.from_iterable(rows):
+        rights: list[Quantity | float]
+        if "value" in claim:
+            rights = [float(v) for v in _list(claim["value"])]
+        elif "against" in claim:
+            rights = [Quantity(left.instance, name, arm=left.arm, at=left.at) for name in _list(claim["against"])]
+        elif "against_at" in claim:
+            rights = [left._replace(at=claim["against_at"])]
+        else:
+            rights = [left._replace(instance=claim["against_instance"])]
+        checks += _compared(claim, left, rights)
+    return checks
+
+
+def _lefts(claim: Mapping[str, Any], instance: str) -> list[Quantity]:
+    at = claim.get("at")
+    if "gap" in claim:
+        first, second = claim["gap"]
+        return [Quantity(instance, first, minus=second, at=at)]
+    if "ratio" in claim:
+        first, second = claim["ratio"]
+        return [Quantity(instance, first, over=second, at=at)]
+    arms = _list(claim.get("arm"))
+    return [Quantity(instance, name, arm=arm, at=at) for name in _list(claim["algorithm"]) for arm in arms]
+
+
+def _compared(claim: Mapping[str, Any], left: Quantity, rights: Sequence[Quantity | float]) -> list[Check]:
+    relation = claim["relation"]
+    if relation == "between":
+        low, high = rights
+        return [Check(left, +1, 1.0, low), Check(left, -1, 1.0, high)]
+    if relation == "equal":
+        margin = claim["margin"]
+        return [Check(left, s, 1 - s * margin, right) for right in rights for s in (+1, -1)]
+    sign = -1 if relation == "below" else +1
+    checks = [Check(left, sign, claim.get("factor", 1.0), right) for right in rights]
+    if "within" in claim:
+        checks += [Check(left, -sign, 1 + sign * claim["within"], right) for right in rights]
+    return checks
+
+
+def judge(
+    claims: Sequence[Mapping[str, Any]],
+    results: ResultSet,
+    *,
+    confidence: float = intervals.CONFIDENCE,
+    timing_noise: float = 1.5,
+    others: int = 0,
+) -> list[dict[str, Any]]:
+    """Return the claims with their checks and verdicts.
+
+    Args:
+      claims: tables as `checks_of` reads them, with `id`, `text` and `source`. `quantity` is "regret" (default
+        of a fixed horizon), "pulls" of `arm`, "time" (per arm and round) or "guarantee" (the constant of log t
+        in the regret bound of the distance that `algorithm` then names); or, of runs that stop, "samples"
+        (default), "pulls" or "share" of `arm`, one or several, or "error", the rate, against a `value`.
+        A claim on cells that `results` lacks, or that compares nothing, is left out.
+      results: what we measured.
+      confidence: with which all intervals hold together.
+      timing_noise: two times whose ratio is within this factor of the claimed one are not told apart.
+      others: number of intervals beside these that shall hold together with them.
+
+    Returns:
+      One table a claim: what it says, `checks` with difference and interval, and `verdict`.
+    """
+    known = QUANTITIES[results[0].kind]
+    claims = [{"quantity": known[0]} | dict(claim) for claim in claims]
+    for claim in claims:
+        if claim["quantity"] not in known:
+            raise BadInput(f"claim {claim['id']}: quantity = {claim['quantity']!r}, must be one of {', '.join(known)}")
+    claims = [claim for claim in claims if _measured(claim, results)]
+    level = intervals.bonferroni(confidence, num_intervals(claims) + others)
+    judged = []
+    for claim in claims:
+        checks = [_judge(check, claim, results, level, timing_noise) for check in checks_of(claim)]
+        judged.append({**claim, "checks": checks, "verdict": together([c["verdict"] for c in checks])})
+    return judged
+
+
+def num_intervals(claims: Sequence[Mapping[str, Any]]) -> int:
+    """Return how many intervals the claims need."""
+    return sum(len(checks_of(claim)) for claim in claims if claim["quantity"] in WITH_INTERVAL)
+
+
+def _measured(claim: Mapping[str, Any], results: ResultSet) -> bool:
+    sides = [q for check in checks_of(claim) for q in (check.left, check.right) if isinstance(q, Quantity)]
+    if claim["quantity"] == "guarantee":  # of distances, which are no cells
+        return {q.instance for q in sides} <= {r.instance for r in results}
+    cells = {(q.instance, name) for q in sides for name in (q.algorithm, q.minus, q.over) if name}
+    return bool(cells) and cells <= {(r.instance, r.algorithm) for r in results}
+
+
+def together(verdicts: Sequence[str]) -> str:
+    """Return the verdict on a claim from those on its checks."""
+    if "disagrees" in verdicts:
+        return "disagrees"
+    return "agrees" if verdicts and all(v == "agrees" for v in verdicts) else "undecided"
+
+
+def side(low: float, high: float, sign: int) -> str:
+    """Return the verdict on "the true value has this sign" from its interval."""
+    if sign < 0:
+        low, high = -high, -low
+    return "agrees" if low > 0 else "disagrees" if high < 0 else "undecided"
+
+
+def judge_published(entry: Mapping[str, Any], result: Any) -> dict[str, Any] | None:
+    """Return a published number beside ours, or None where we have no checkpoint at its round.
+
+    Its interval is value +- t s / sqrt(runs), runs the published number of runs and s our standard deviation
+    between runs (published errors are rarely told from standard deviations). They agree if the intervals
+    overlap, unless ours is too wide to tell.
+    """
+    at = entry["at"]
+    if result.runs < 2 or at not in result.arrays["checkpoints"]:
+        return None
+    i = result.at(at)
+    ours = intervals.student(result.arrays["mean"][i], result.arrays["variance"][i], result.runs)
+    theirs = intervals.student(entry["value"], result.arrays["variance"][i], entry["runs"])
+    apart = ours.low > theirs.high or ours.high < theirs.low
+    wide = (ours.high - ours.low) / 2 > TOO_WIDE * abs(entry["value"])
+    verdict = "disagrees" if apart else "undecided" if wide else "agrees"
+    published = {"value": entry["value"], "source": entry["source"], "at": at, "runs": entry["runs"]}
+    return {"published": published | {"low": theirs.low, "high": theirs.high}, "verdict": verdict}
+
+
+def _judge(
+    check: Check, claim: Mapping[str, Any], results: ResultSet, level: float, timing_noise: float
+) -> dict[str, Any]:
+    quantity, left, right = claim["quantity"], check.left, check.right
+    if quantity in measures.MEANS:
+        ours = measures.sample(quantity, left, results)
+        other = measures.sample(quantity, right, results) if isinstance(right, Quantity) else right
+        return _decided(check, measures.difference(ours, check.factor, other, level), level)
+    if isinstance(right, Quantity) == (quantity == "error") or left.minus or left.over:
+        raise BadInput(f"claim {claim['id']}: {check}: an error rate is compared with `value`, time and guarantee not")
+    if quantity == "error":
+        rate = results[left.instance, left.algorithm].error(level)
+        bound = check.factor * float(right)  # pyright: ignore[reportArgumentType]
+        shifted = rate and intervals.Interval(rate.value - bound, rate.se, rate.low - bound, rate.high - bound)
+        return _decided(check, shifted, level)
+    measure, noise = (_time, timing_noise) if quantity == "time" else (_guarantee, 1.0)
+    return _judge_ratio(check, measure, results, noise)
+
+
+def _decided(check: Check, interval: intervals.Interval | None, level: float) -> dict[str, Any]:
+    table: dict[str, Any] = {"statement": str(check)}
+    if interval is None:
+        return table | {"verdict": "undecided"}
+    ends = {name: value for name in ("low", "high") if np.isfinite(value := getattr(interval, name))}
+    numbers = {"difference": interval.value, **ends, "confidence": level}
+    return table | numbers | {"verdict": side(interval.low, interval.high, check.sign)}
+
+
+def _judge_ratio(check: Check, measure: Any, results: ResultSet, noise: float) -> dict[str, Any]:
+    ratio = measure(check.left, results) / measure(check.right, results)
+    excess = np.log(ratio / check.factor)
+    tolerance = np.log(noise)
+    return {
+        "statement": str(check),
+        "ratio": ratio,
+        "verdict": side(excess - tolerance, excess + tolerance, check.sign),
+    }
+
+
+def _time(quantity: Quantity, results: ResultSet) -> float:
+    return nanoseconds(results[quantity.instance, quantity.algorithm])
+
+
+def nanoseconds(result: Result) -> float:
+    """Return the time of one arm in one round of one run, over all cores together, without compilation."""
+    return 1e9 * result.seconds["run"] / (result.run_steps * len(result.truth["means"]))
+
+
+def _guarantee(quantity: Quantity, results: ResultSet) -> float:
+    """Sum of gap / d(mean, best mean): log t's constant in the regret bound of UCB(d), Theorem 1."""
+    import jax
+
+    from jaxbandit.solvers.semidistance import DISTANCES
+
+    means = next(r.truth["means"] for r in results if r.instance == quantity.instance)
+    with jax.enable_x64(True):
+        mu = np.asarray(means, np.float64)
+        best = np.full_like(mu, mu.max())
+        distance = np.asarray(DISTANCES[quantity.algorithm](jax.numpy.asarray(mu), jax.numpy.asarray(best)))
+    worse = mu < mu.max()
+    return float(np.sum((best - mu)[worse] / distance[worse]))
+
+
+def _list(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else [value]

@@ -1,0 +1,64 @@
+"""Results as the labelled arrays and tables of other libraries, which are imported when asked for."""
+
+import json
+from typing import Any
+
+from jaxbandit.base import Outcome
+
+AXES = {
+    "mean": ("checkpoint",),
+    "variance": ("checkpoint",),
+    "regret": ("run", "checkpoint"),
+    "pulls": ("run", "arm"),
+    "pulls_mean": ("arm",),
+    "kinds": ("run", "kind"),
+    "kinds_mean": ("kind",),
+    "outcome": ("run",),
+    "samples": ("run",),
+    "shortfall": ("run",),
+}
+
+
+def to_xarray(result: Any) -> Any:
+    """Return the arrays of a result as a Dataset, its labels as attributes that netCDF can hold."""
+    import xarray
+
+    variables = {
+        name: (AXES.get(name) or ("run", *(f"{name}_{i}" for i in range(array.ndim - 1))), array)
+        for name, array in result.arrays.items()
+        if name != "checkpoints"
+    }
+    about = {name: getattr(result, name) for name in ("instance", "algorithm", "kind", "seed", "precision", "runs")}
+    about["params"] = json.dumps(result.params, sort_keys=True)
+    coordinates = {"checkpoint": result.arrays["checkpoints"]} if "checkpoints" in result.arrays else {}
+    return xarray.Dataset(variables, coords=coordinates, attrs=about)
+
+
+def regret(result: Any) -> Any:
+    """Return the regret of a result as a frame, one row a checkpoint."""
+    import pandas
+
+    content = dict(result.summary()["regret"])
+    rounds = content.pop("at")
+    labels = {"instance": result.instance, "algorithm": result.algorithm}
+    return pandas.DataFrame({**labels, "round": rounds, **content})
+
+
+def stopping(result: Any) -> Any:
+    """Return the runs of a result as a frame, one row each; a recommendation of m arms has m columns."""
+    import pandas
+
+    arrays = result.arrays
+    arms = arrays["recommendation"].reshape(result.runs, -1).T
+    places = ["recommendation"] if len(arms) == 1 else [f"recommendation_{i}" for i in range(len(arms))]
+    columns = {
+        "instance": result.instance,
+        "algorithm": result.algorithm,
+        **{name: value for name, value in result.params.items() if not isinstance(value, list)},
+        "run": range(result.runs),
+        "samples": arrays["samples"],
+        "outcome": [Outcome(code).name.lower() for code in arrays["outcome"]],
+        **dict(zip(places, arms, strict=True)),
+        **({"shortfall": arrays["shortfall"]} if "shortfall" in arrays else {}),
+    }
+    return pandas.DataFrame(columns)

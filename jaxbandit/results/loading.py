@@ -1,0 +1,68 @@
+"""Results read back: a cell, or all that a directory holds, as results of their kind."""
+
+import hashlib
+import io
+from pathlib import Path
+
+import numpy as np
+
+from jaxbandit.refusals import BadInput
+from jaxbandit.results.base import Result, ResultSet
+from jaxbandit.results.json_files import read_json
+from jaxbandit.results.regret import RegretResult
+from jaxbandit.results.saving import SCHEMA, cell_paths, manifest_fields
+from jaxbandit.results.stopping import StoppingResult
+
+KINDS: dict[str, type[Result]] = {cls.kind: cls for cls in (RegretResult, StoppingResult)}
+
+
+def load_cell(directory: str | Path, index: int) -> Result | None:
+    """Return one cell, or None where it is not finished; ValueError, naming the file, where it is damaged."""
+    npz, manifest = cell_paths(directory, index)
+    if not manifest.exists():
+        return None
+    about = read_json(manifest)
+    cls = KINDS.get(str(about.get("kind")), Result)
+    missing = [
+        name for name in ("schema", "kind", *manifest_fields(cls), "sha256") if name not in {*about, "kind_names"}
+    ]
+    if missing:
+        raise BadInput(f"{manifest}: damaged, {missing[0]!r} is missing; delete it and run again")
+    if about["schema"] != SCHEMA:
+        raise BadInput(f"{manifest}: schema = {about['schema']!r}, must be {SCHEMA}")
+    if about["kind"] not in KINDS:
+        raise BadInput(f"{manifest}: kind = {about['kind']!r}, must be one of {', '.join(KINDS)}")
+    try:
+        data = npz.read_bytes()
+    except OSError as error:
+        raise BadInput(f"{npz}: cannot be read ({error.strerror}); delete {manifest.name} and run again") from None
+    if hashlib.sha256(data).hexdigest() != about["sha256"]:
+        raise BadInput(f"{npz}: damaged, its digest differs from {manifest.name}'s; delete both and run again")
+    with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
+        frozen = {name: arrays[name] for name in arrays.files}
+    for array in frozen.values():
+        array.setflags(write=False)
+    return cls(arrays=frozen, **{name: about[name] for name in manifest_fields(cls) if name in about})
+
+
+def load(directory: str | Path) -> ResultSet:
+    """Return the results that a directory holds; ValueError that names the file where it is not whole."""
+    directory = Path(directory)
+    count = len(list(directory.glob("cell-*.json")))
+    path = directory / "summary.json"
+    name = directory.name
+    if path.exists():
+        content = read_json(path)
+        if not {"name", "cells"} <= content.keys():
+            raise BadInput(f"{path}: damaged, 'name' or 'cells' is missing; delete it and run again")
+        name, count = content["name"], len(content["cells"])
+    if not count:
+        raise BadInput(f"{directory}: no results here; a directory of results holds cell-000.json")
+    results = []
+    for index in range(count):
+        result = load_cell(directory, index)
+        if result is None:
+            raise BadInput(f"{cell_paths(directory, index)[1]}: missing, {count} cells are expected; run again")
+        results.append(result)
+    spec = directory / "spec.toml"
+    return ResultSet(name, tuple(results), spec.read_text(encoding="utf-8") if spec.exists() else "")

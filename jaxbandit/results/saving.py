@@ -1,0 +1,76 @@
+"""Results written: a cell as two files, an experiment's summary, one result as a directory.
+
+A cell is two files: `cell-000.npz`, plain arrays under plain names that NumPy alone can read, and
+`cell-000.json`, the rest, with the digest of the first. The JSON is written last: a cell without it is a cell
+that is not finished. Whatever has a result's fields can be written: nothing here knows the kinds of results.
+"""
+
+import dataclasses
+import hashlib
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jaxbandit.engine import storage
+from jaxbandit.results.json_files import write_json
+
+SCHEMA = 1
+
+
+def save(result: Any, directory: str | Path) -> None:
+    """Write one result as a directory that `load` reads."""
+    directory = Path(directory)
+    save_cell(directory, 0, result)
+    write_summary(directory, result.instance, result.kind, result.seed, result.precision, [result])
+
+
+def summary(name: str, kind: str, seed: int, precision: str, results: Sequence[Any], **extra: Any) -> dict:
+    """Return the summary of an experiment, schema 1; `extra` adds top-level keys."""
+    first = results[0]
+    return {
+        "schema": SCHEMA,
+        "name": name,
+        "kind": kind,
+        "seed": seed,
+        "jaxbandit": first.versions["jaxbandit"],
+        "jax": first.versions["jax"],
+        "devices": first.devices,
+        "precision": precision,
+        "cells": [result.summary() for result in results],
+        **extra,
+    }
+
+
+def write_summary(
+    directory: str | Path, name: str, kind: str, seed: int, precision: str, results: Sequence[Any]
+) -> dict:
+    """Write DIR/summary.json and return what is in it."""
+    content = summary(name, kind, seed, precision, results)
+    write_json(Path(directory) / "summary.json", content)
+    return content
+
+
+def save_cell(directory: str | Path, index: int, result: Any) -> None:
+    """Write one cell, all of it or nothing if killed at any instant; equal arrays give equal bytes."""
+    npz, manifest = cell_paths(directory, index)
+    buffer = io.BytesIO()
+    np.savez(buffer, allow_pickle=False, **result.arrays)
+    data = buffer.getvalue()
+    about = {name: getattr(result, name) for name in manifest_fields(type(result))}
+    storage.write_bytes(npz, data)
+    digest = hashlib.sha256(data).hexdigest()
+    write_json(manifest, {"schema": SCHEMA, "kind": result.kind, **about, "sha256": digest})
+
+
+def manifest_fields(cls: type[Any]) -> list[str]:
+    """Names of what the manifest holds of a result: all but the arrays."""
+    return [item.name for item in dataclasses.fields(cls) if item.name != "arrays"]
+
+
+def cell_paths(directory: str | Path, index: int) -> tuple[Path, Path]:
+    """Return the paths of a cell's arrays and of its manifest."""
+    stem = Path(directory) / f"cell-{index:03d}"
+    return stem.with_suffix(".npz"), stem.with_suffix(".json")

@@ -1,0 +1,147 @@
+"""What runs of stopping rules leave: how long they took, what they recommended, how many erred.
+
+A run that reached `max_rounds` is censored: its stopping time is known to be larger, and it recommends nothing
+that its rule stands by. All censoring is at `max_rounds`, so that the Kaplan-Meier estimate is the empirical
+law below it, and says nothing above.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from jaxbandit.base import Outcome
+from jaxbandit.refusals import BadInput
+from jaxbandit.results import frames
+from jaxbandit.results.base import Result
+from jaxbandit.stats import intervals
+
+QUANTILES = {"q05": 0.05, "q25": 0.25, "q50": 0.5, "q75": 0.75, "q95": 0.95}
+ROUNDING = 100  # units of the last place, of the largest of epsilon and the means: a shortfall below is a tie
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class StoppingResult(Result):
+    """One cell of runs that stop by their own rule.
+
+    `arrays` holds samples int64[runs] (pulls until the run stopped or was censored), outcome int8[runs] (codes
+    of `Outcome`), recommendation int32[runs, m], and, where they are known, shortfall float[runs] and pulls
+    int32[runs, K].
+    """
+
+    kind = "identify"
+    array_names = ("samples", "outcome", "recommendation", "shortfall", "pulls")
+
+    max_rounds: int
+    guarantee: Mapping[str, float]  # what the algorithm promises: epsilon and, where it has one, delta
+    lane_utilisation: float | None  # useful over executed lane-steps of the last call; None if it played nothing
+    warnings: list[str]
+
+    def ended(self, *outcomes: Outcome) -> np.ndarray:
+        """Return which runs ended so, bool[runs]."""
+        return np.isin(self.arrays["outcome"], outcomes)
+
+    @property
+    def censored(self) -> int:
+        """Number of runs that reached `max_rounds`."""
+        return int(self.ended(Outcome.MAX_ROUNDS).sum())
+
+    def samples(self) -> np.ndarray:
+        """Return min(samples, max_rounds) of the runs that stopped or were censored, float64.
+
+        Runs that ended non-finite, or that float32 could not carry, have no stopping time and are left out. A run
+        that pulls in blocks is censored before the block that would pass `max_rounds`, and counts as if there.
+        """
+        times = np.where(self.ended(Outcome.MAX_ROUNDS), self.max_rounds, self.arrays["samples"])
+        return times[self._known()].astype(np.float64)
+
+    def interval(self, confidence: float = intervals.CONFIDENCE) -> intervals.Interval:
+        """Return the mean samples with their Student interval; ValueError where a run is censored."""
+        if self.censored:
+            raise BadInput(
+                f"{self.instance}/{self.algorithm}: {self.censored} of {self.runs} runs reached max_rounds = "
+                f"{self.max_rounds}, so that the mean is not known; use restricted_mean or a larger max_rounds"
+            )
+        return self.restricted_mean(confidence)
+
+    def restricted_mean(self, confidence: float = intervals.CONFIDENCE) -> intervals.Interval:
+        """Return the mean of min(samples, max_rounds) with its Student interval: a lower bound of the mean."""
+        return intervals.student_of(self.samples(), confidence)
+
+    def quantile(self, level: float) -> int | None:
+        """Return the least n such that a share `level` of the runs took at most n samples (Kaplan-Meier).
+
+        None where it lies beyond `max_rounds`.
+        """
+        times = np.sort(np.where(self.ended(Outcome.STOPPED), self.arrays["samples"], np.inf)[self._known()])
+        if not len(times):
+            return None
+        rank = int(np.ceil(level * len(times) - 1e-9))  # 0.95 of 20 runs is the 19th, whatever 0.95 * 20 rounds to
+        value = times[max(rank, 1) - 1]
+        return int(value) if np.isfinite(value) else None
+
+    def errors(self) -> np.ndarray | None:
+        """Return which of the runs that stopped recommend an arm more than epsilon short of the m-th best.
+
+        Arms of equal means count as right whichever is named. None where the environment does not judge.
+        """
+        if "shortfall" not in self.arrays:
+            return None
+        scale = max([self.guarantee["epsilon"], *(abs(mean) for mean in self.truth.get("means", []))])
+        slack = ROUNDING * float(np.finfo(self.precision).eps) * scale
+        short = self.arrays["shortfall"][self.ended(Outcome.STOPPED)].astype(np.float64)
+        return short > self.guarantee["epsilon"] + slack
+
+    def error(self, confidence: float = intervals.CONFIDENCE) -> intervals.Interval | None:
+        """Return the error rate of the runs that stopped, with its Clopper-Pearson interval; None if unknown."""
+        errors = self.errors()
+        if errors is None or not len(errors):
+            return None
+        return intervals.clopper_pearson(int(errors.sum()), len(errors), confidence)
+
+    def lower_bound(self) -> float | None:
+        """Return T* log(1 / (2.4 delta)): no delta-correct algorithm for the one best arm has a mean below.
+
+        None where T* or delta is unknown, for m > 1, and for epsilon > 0.
+        """
+        time, delta = self.truth.get("characteristic_time"), self.guarantee.get("delta")
+        if time is None or delta is None or self.guarantee["epsilon"] > 0 or self.arrays["recommendation"][0].size > 1:
+            return None
+        return time * max(float(np.log(1 / (2.4 * delta))), 0.0)
+
+    def content(self) -> dict[str, Any]:
+        """Return `samples`, `error`, `outcomes`, `pulls` and `lane_utilisation`; what is unknown is absent."""
+        times = self.samples()
+        mean = "restricted_mean" if self.censored else "mean"
+        content: dict[str, Any] = {}
+        if len(times):
+            samples: dict[str, Any] = {mean: times.mean()}
+            if len(times) > 1:
+                interval = self.restricted_mean()
+                samples |= {"se": interval.se, "low": interval.low, "high": interval.high}
+                samples["restricted_sd" if self.censored else "sd"] = times.std(ddof=1)
+            samples |= {name: n for name, level in QUANTILES.items() if (n := self.quantile(level)) is not None}
+            samples |= {"max_rounds": self.max_rounds} if self.censored else {"max": int(times.max())}
+            bound = self.lower_bound()
+            samples |= {} if bound is None else {"lower_bound": bound}
+            content["samples"] = samples
+        error = self.error()
+        if error is not None:
+            content["error"] = {"rate": error.value, "low": error.low, "high": error.high}
+            content["error"] |= {k: v for k, v in self.guarantee.items() if k == "delta"}
+        content["outcomes"] = self.outcomes()
+        if "pulls" in self.arrays and len(times):
+            content["pulls"] = {mean: self.arrays["pulls"][self._known()].mean(axis=0)}
+        if self.lane_utilisation is not None:
+            content["lane_utilisation"] = self.lane_utilisation
+        if self.warnings:
+            content["warnings"] = self.warnings
+        return content
+
+    def to_dataframe(self) -> Any:
+        """Return a pandas frame, a row a run: labels, parameters, run, samples, outcome, recommendation, shortfall."""
+        return frames.stopping(self)
+
+    def _known(self) -> np.ndarray:
+        return self.ended(Outcome.STOPPED, Outcome.MAX_ROUNDS)

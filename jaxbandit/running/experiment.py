@@ -1,0 +1,188 @@
+"""Runs an experiment cell by cell: stored at once, resumed where it was left, compiled once a structure.
+
+Instances and traced hyperparameters are arguments of the compiled program: cells that differ in them alone
+share it.
+"""
+
+import contextlib
+import functools
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jaxbandit.base import Algorithm, Environment
+from jaxbandit.engine.horizon import simulate_cell
+from jaxbandit.engine.identify import identify_cell
+from jaxbandit.refusals import BadInput
+from jaxbandit.results.base import Result
+from jaxbandit.results.regret import RegretResult
+from jaxbandit.results.saving import save_cell, write_summary
+from jaxbandit.results.stopping import StoppingResult
+from jaxbandit.running import directory
+from jaxbandit.running.cell import Make, stopping_result
+from jaxbandit.running.progress import progress_bar, runs_bar
+from jaxbandit.running.truth import cautions, seeks_best_arm, truth_of
+from jaxbandit.specs.arguments import plain
+from jaxbandit.specs.registry import Entry
+from jaxbandit.specs.spec import Cell, Experiment
+from jaxbandit.types import PyTree
+
+
+def run_experiment(
+    experiment: Experiment,
+    out: Path | None,
+    *,
+    progress: bool | Callable[[Any], None] | None = True,
+    workers: int | None = None,
+    tile: int | None = None,
+    lanes: int | None = None,
+    chunk: int | None = None,
+) -> list[Any]:
+    """Run, or resume, every cell of a resolved experiment.
+
+    Args:
+      experiment: what `spec.load` returns.
+      out: directory of the results, made if it is absent; it may hold the same experiment, finished or not.
+        None keeps nothing on the disk.
+      progress: a bar on stderr where that is a terminal; or a function given what the engine reports: the
+        run-steps just played, or, of runs that stop, how many ended and the run-steps.
+      workers: threads; changes no number.
+      tile: runs played side by side, of a fixed horizon; changes no number.
+      lanes: the same of runs that stop.
+      chunk: steps between two looks at the host, of runs that stop; changes no number.
+
+    Returns:
+      A Result a cell, in the order of `experiment.cells()`.
+
+    Raises:
+      BadInput: `out` is of another experiment, cannot be written, or holds a damaged file.
+      Unfinished: the disk failed under way.
+      KeyboardInterrupt: after the state has been saved; the same call continues.
+    """
+    cells = list(experiment.cells())
+    if out is None:
+        done: dict[int, Result] = {}
+    else:
+        directory.claim(out, experiment)
+        done = directory.finished(out, cells)
+    truths: dict[tuple[str, bool], dict[str, Any]] = {}
+    share = (len(cells) - len(done)) / len(cells)
+    with bar([experiment], progress, share) as advance, directory.disk(out):
+        for cell in cells:
+            if cell.index in done:
+                continue
+            checkpoint = None if out is None else out / "checkpoint" / f"{cell.index:03d}"
+            key = cell.instance.name, seeks_best_arm(cell)
+            if key not in truths:
+                truths[key] = truth_of(cell.instance, experiment.kind, best_arm=key[1])
+            truth = truths[key]
+            options = {"workers": workers, "checkpoint_dir": checkpoint, "progress": advance}
+            options |= {"tile": tile} if experiment.kind == "simulate" else {"lanes": lanes, "chunk": chunk}
+            try:
+                done[cell.index] = _PLAY[experiment.kind](experiment, cell, truth, options)
+            except ValueError as error:
+                if checkpoint is not None and str(checkpoint) in str(error):  # one of its files is damaged
+                    raise BadInput(" ".join(str(error).split())) from None
+                raise
+            if out is not None and checkpoint is not None:
+                save_cell(out, cell.index, done[cell.index])
+                shutil.rmtree(checkpoint, ignore_errors=True)
+        results = [done[cell.index] for cell in cells]
+        if out is not None:
+            about = (experiment.name, experiment.kind, experiment.seed, experiment.precision)
+            write_summary(out, *about, results)
+            directory.tidy(out)
+    return results
+
+
+def _simulate(experiment: Experiment, cell: Cell, truth: dict[str, Any], options: dict[str, Any]) -> Result:
+    record = simulate_cell(
+        *_program(cell),
+        horizon=experiment.horizon,
+        num_runs=experiment.runs,
+        seed=experiment.seed,
+        checkpoints=experiment.checkpoints,
+        precision=experiment.precision,  # pyright: ignore[reportArgumentType]
+        **options,
+    )
+    names = cell.algorithm.entry.kind_names()
+    return RegretResult.from_record(record, **_labels(experiment, cell), truth=truth, kind_names=list(names))
+
+
+def play_stopping(experiment: Experiment, cell: Cell, truth: dict[str, Any], options: dict[str, Any]) -> StoppingResult:
+    """Play one cell's runs until each stops; `options` go to the engine as they are."""
+    record = identify_cell(
+        *_program(cell),
+        num_runs=experiment.runs,
+        seed=experiment.seed,
+        max_rounds=experiment.max_rounds,
+        precision=experiment.precision,  # pyright: ignore[reportArgumentType]
+        **options,
+    )
+    return stopping_result(
+        record,
+        cell.arguments,
+        **_labels(experiment, cell),
+        truth=truth,
+        max_rounds=experiment.max_rounds,
+        warnings=cautions(cell, truth["means"]),
+    )
+
+
+_PLAY = {"simulate": _simulate, "identify": play_stopping}
+
+
+def _labels(experiment: Experiment, cell: Cell) -> dict[str, Any]:
+    return {
+        "instance": cell.instance.name,
+        "algorithm": cell.algorithm.name,
+        "params": {name: plain(value) for name, value in cell.params.items()},
+        "seed": experiment.seed,
+        "precision": experiment.precision,
+    }
+
+
+def bar(experiments: Sequence[Experiment], progress: bool | Callable[[Any], None] | None, share: float = 1.0) -> Any:
+    """Return the context of one bar over experiments of one kind, of which this share of the cells is to be played."""
+    if callable(progress):
+        return contextlib.nullcontext(progress)
+    show, first = False if progress is False else None, experiments[0]
+    name = first.name if len(experiments) == 1 else "all"
+    runs = [e.runs * len(list(e.cells())) for e in experiments]
+    if first.kind == "simulate":
+        return progress_bar(round(share * sum(n * first.horizon for n in runs)), name, show)
+    return runs_bar(round(share * sum(runs)), name, show)
+
+
+def _program(cell: Cell) -> tuple[Make, PyTree]:
+    """Return the `make` that cells of one static structure share, and this cell's traced arguments."""
+    algorithm, environment = cell.algorithm.entry, cell.instance.entry
+    fixed, moving = _split(algorithm, cell.arguments)
+    fixed_world, moving_world = _split(environment, cell.instance.arguments)
+    make = _make(algorithm, tuple(fixed.items()), environment, tuple(fixed_world.items()), bool(moving_world))
+    return make, {"algorithm": _arrays(moving), "environment": _arrays(moving_world)}
+
+
+# The engine compiles once per `make` object and shapes: an equal structure must find the same object again.
+@functools.lru_cache(maxsize=64)
+def _make(algorithm: Entry, fixed: tuple, environment: Entry, fixed_world: tuple, moves: bool) -> Make:
+    still = None if moves else environment.factory()(**dict(fixed_world))  # built once, not in every trace
+
+    def make(arguments: PyTree) -> tuple[Algorithm, Environment]:
+        world = still or environment.factory()(**dict(fixed_world), **arguments["environment"])
+        return algorithm.factory()(**dict(fixed), **arguments["algorithm"]), world
+
+    return make
+
+
+def _split(entry: Entry, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    moving = entry.traced(given)
+    still = {name: value for name, value in given.items() if name not in moving}
+    return still, {name: value for name, value in given.items() if name in moving}
+
+
+def _arrays(given: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    return {name: np.asarray(value, np.float64) for name, value in given.items()}

@@ -1,0 +1,55 @@
+"""Progress bars on stderr: of run-steps for a fixed horizon, of runs where each stops by itself."""
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+
+@contextmanager
+def progress_bar(total: int, label: str, show: bool | None = None) -> Iterator[Callable[[int], None] | None]:
+    """Yield a function that advances a bar of `total` run-steps on stderr, or None where no bar is shown.
+
+    Shown on a terminal unless `show` says otherwise.
+    """
+    if not (sys.stderr.isatty() if show is None else show):
+        yield None
+        return
+    from tqdm import tqdm
+
+    lock = threading.Lock()  # the engine reports from its worker threads
+
+    with tqdm(total=total, desc=label, unit="step", unit_scale=True, file=sys.stderr, leave=False) as bar:
+
+        def advance(steps: int) -> None:
+            with lock:
+                bar.update(steps)
+
+        yield advance
+
+
+@contextmanager
+def runs_bar(total: int, label: str, show: bool | None = None) -> Iterator[Callable[[Any], None] | None]:
+    """Yield what takes the engine's progress to a bar of `total` runs on stderr, or None where no bar is shown.
+
+    The time left is estimated from the runs that have finished, all of them alike. Shown on a terminal unless
+    `show` says otherwise.
+    """
+    if not (sys.stderr.isatty() if show is None else show):
+        yield None
+        return
+    from tqdm import tqdm
+
+    lock, steps = threading.Lock(), 0  # the engine reports from its worker threads
+
+    with tqdm(total=total, desc=label, unit="run", smoothing=0, file=sys.stderr, leave=False) as bar:
+
+        def advance(progress: Any) -> None:
+            nonlocal steps
+            with lock:
+                steps += progress.run_steps
+                bar.set_postfix_str(f"{tqdm.format_sizeof(steps)} run-steps", refresh=False)
+                bar.update(progress.finished)
+
+        yield advance

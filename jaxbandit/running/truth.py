@@ -1,0 +1,115 @@
+"""What is true of an instance, for tables, figures and scoring; and what is amiss with an algorithm told otherwise."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from jaxbandit.base import Environment
+from jaxbandit.specs.spec import Cell, Experiment, InstanceSpec
+
+MOST_NUMBERS = 1000  # of features, for which C is worth the seconds that it takes
+TIE = 1e-12  # of the largest mean: two means so near are equal, as the environments judge
+
+
+def means_of(environment: Environment) -> list[float] | None:
+    """Return what the environment says its arms pay, where its state has a field `means` of one axis."""
+    import jax
+
+    from jaxbandit.numerics import alone
+
+    with alone(), jax.enable_x64(True):  # 0.1 shall read 0.1
+        means = getattr(environment.init(jax.random.key(0)), "means", None)
+        return np.asarray(means, np.float64).tolist() if means is not None and means.ndim == 1 else None
+
+
+def truth_of(instance: InstanceSpec, kind: str, *, best_arm: bool = False) -> dict[str, Any]:
+    """Return the arms' means and what theory says of the instance.
+
+    For a fixed horizon that is the constant of the lower bound on regret and, of arms with features, their dimension,
+    on which the worst case depends. For runs that stop it is T* if `best_arm`,
+    and the instance's own numbers are there too, so that a figure can be drawn against one.
+    """
+    means = means_of(instance.entry.factory()(**instance.arguments))
+    truth: dict[str, Any] = {"means": means}
+    if kind == "identify":
+        truth["arguments"] = {k: v for k, v in instance.arguments.items() if isinstance(v, int | float)}
+        time = characteristic_time(instance, means) if best_arm else None
+        return truth | ({} if time is None else {"characteristic_time": time})
+    if instance.entry.regret_constant:
+        from jaxbandit.bounds import regret
+
+        more = {k: v for k, v in instance.arguments.items() if k == "sigma"}
+        constant = getattr(regret, instance.entry.regret_constant)
+        truth["regret_constant"] = float(constant(np.asarray(means), **more))
+    return truth | _of_features(instance)
+
+
+def _of_features(instance: InstanceSpec) -> dict[str, Any]:
+    """Return the dimension of the features, and C where all runs have one theta and the noise is Gaussian."""
+    known = instance.known
+    if "features" not in known:
+        return {}
+    dim = {"dim": int(np.shape(known["features"])[-1])}
+    gaussian = instance.entry.gaussian and instance.arguments.get("noise", "gaussian") == "gaussian"
+    if "theta" not in known or not gaussian or np.size(known["features"]) > MOST_NUMBERS:
+        return dim
+    from jaxbandit.bounds.linear_regret import linear_regret_constant
+    from jaxbandit.numerics import alone
+
+    with alone():
+        found = float(linear_regret_constant(known["features"], known["theta"], mask=known.get("mask")).bound)
+    return dim | {"regret_constant": found * float(known["sigma"]) ** 2}
+
+
+def seeks_best_arm(cell: Cell) -> bool:
+    """Whether a cell's algorithm promises the one best arm, so that T* bounds its samples."""
+    told = cell.arguments
+    return cell.algorithm.entry.kind == "identify" and told.get("m", 1) == 1 and told.get("epsilon", 0.0) == 0
+
+
+def characteristic_time(instance: InstanceSpec, means: Any) -> float | None:
+    """Return T* of the best arm, certified from below; None where two arms are best or the noise is not Gaussian."""
+    import jax
+
+    from jaxbandit.numerics import alone
+    from jaxbandit.solvers.best_arm import best_arm_design
+
+    known = instance.known
+    if not instance.entry.gaussian or instance.arguments.get("noise", "gaussian") != "gaussian" or len(means) < 2:
+        return None
+    features = known.get("features", np.eye(len(means)))
+    with alone(), jax.enable_x64(True):
+        time = float(jax.jit(best_arm_design)(np.asarray(features), np.asarray(means), sigma=known["sigma"]).bound)
+    return time if np.isfinite(time) else None
+
+
+def cautions(cell: Cell, means: Sequence[float]) -> list[str]:
+    """Return, a line each, why an algorithm that stops may break its promise on this instance, or never stop."""
+    told, known = cell.arguments, cell.instance.known
+    where = f"{cell.instance.name}/{cell.algorithm.name}: "
+    lines = []
+    for name, what in (("theta_norm", "the norm of theta"), ("sigma", "the noise")):
+        if name in told and name in known and told[name] < known[name] * (1 - TIE):
+            lines.append(
+                f"{where}{name} = {told[name]:g}, {what} is {known[name]:g} there: delta is promised only for "
+                f"{name} >= {known[name]:g}"
+            )
+    if told.get("epsilon", 0.0) == 0:
+        m = told.get("m", told.get("k", 1))
+        ordered = np.sort(means)[::-1]
+        if ordered[m - 1] - ordered[m] <= TIE * np.abs(ordered).max():
+            lines.append(
+                f"{where}epsilon = 0, and the arms of rank {m} and {m + 1} tie at {ordered[m]:g}: nothing tells them "
+                "apart, so that no sound rule stops; give epsilon > 0, or a max_rounds that you can wait for"
+            )
+    return lines
+
+
+def warnings_of(experiment: Experiment) -> list[str]:
+    """Return the cautions of all cells of an experiment, each line once."""
+    if experiment.kind != "identify":
+        return []
+    means = {i.name: means_of(i.entry.factory()(**i.arguments)) or [] for i in experiment.instances}
+    lines = [line for cell in experiment.cells() for line in cautions(cell, means[cell.instance.name])]
+    return list(dict.fromkeys(lines))

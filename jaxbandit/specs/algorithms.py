@@ -1,0 +1,198 @@
+"""The registered algorithms as plain data. To add one: a line here.
+
+A test holds the arguments written here equal to the factory's own signature.
+"""
+
+import importlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from jaxbandit.specs.entry import Entry, named
+
+
+def _algorithm(name: str, summary: str, *arguments: str, file: str = "") -> Entry:
+    return Entry(name, f"jaxbandit.algorithms.regret.{file or name}", summary, ("num_arms", *arguments))
+
+
+def _linear(name: str, summary: str, *arguments: str) -> Entry:
+    return Entry(name, f"jaxbandit.algorithms.regret.{name}", summary, ("features", "mask", *arguments))
+
+
+def _exploration(name: str, summary: str, *arguments: str, file: str = "", **more: Any) -> Entry:
+    module = f"jaxbandit.algorithms.exploration.{file or name}"
+    return Entry(name, module, summary, arguments, kind="identify", **more)
+
+
+# What the four static full-bandit algorithms share: support and allocation, then the promise and the looks.
+_SUPER_ARMS = ("num_arms", "k", "support", "num_sets", "support_seed", "sets", "allocation", "weights")
+_LOOKS = ("delta", "epsilon", "sigma", "schedule", "grid")
+_LISTS: dict[str, Any] = {"concrete": ("sets", "weights")}
+
+# The least representations of all pairs are exact where the features are concrete.
+_OPTIMIZED: dict[str, Any] = {"concrete": ("features",), "concrete_rule": "optimized"}
+
+ALGORITHMS: Mapping[str, Entry] = named(
+    _algorithm("uniform", "a uniformly random arm each round"),
+    _algorithm("epsilon_greedy", "the best arm so far, a random one with probability epsilon", "epsilon"),
+    _algorithm("ucb", "argmax of P1(d), the optimistic mean within a semi-distance", "distance", "c"),
+    _algorithm("ucb1", "UCB of the squared distance, Auer et al. 2002", "c", file="ucb"),
+    _algorithm("ucboost", "the least of several closed-form UCB indices, Liu et al. 2018", "distances", "c"),
+    _algorithm("ucboost_eps", "UCBoost within eps of kl-UCB, Algorithm 3", "eps", "c", file="ucboost"),
+    _algorithm("ucboost_lb", "the other approximation of kl-UCB, Algorithm 4", "eps", "c", file="ucboost"),
+    _algorithm("kl_ucb", "UCB of the Bernoulli relative entropy, Garivier and Cappe 2011", "c"),
+    _algorithm("kl_ucb_empirical", "kl-UCB of the empirical law, Cappe et al. 2013", "num_atoms", "c"),
+    _algorithm("ucb_v", "UCB with empirical variances, Audibert et al. 2009", "zeta", "c"),
+    _algorithm("moss", "minimax optimal UCB, Audibert and Bubeck 2009; anytime without horizon", "horizon"),
+    _algorithm("thompson", "Thompson sampling, Beta posterior", "prior_alpha", "prior_beta"),
+    _algorithm("bayes_ucb", "posterior quantile 1 - 1/t, Kaufmann et al. 2012", "prior_alpha", "prior_beta"),
+    _algorithm("imed", "indexed minimum empirical divergence, Honda and Takemura 2015"),
+    _algorithm("dmed", "deterministic minimum empirical divergence, Honda and Takemura 2010"),
+    _linear(
+        "lin_ucb",
+        "optimism on known action sets, radius of OAM's paper or of OFUL",
+        *("horizon", "variant", "c", "delta", "sigma", "theta_norm", "regularization"),
+    ),
+    _linear(
+        "lin_ts",
+        "linear Thompson sampling, the posterior or with the proved radius",
+        *("horizon", "variant", "delta", "sigma"),
+    ),
+    _linear("greedy", "the arm that least squares say is best"),
+    _linear(
+        "oam",
+        "optimal allocation matching, Hao et al. 2020",
+        *("horizon", "epsilon", "schedule", "exploit_if", "budget", "force", "spanner", "c", "zeta", "sigma"),
+    ),
+    _linear(
+        "oam_practical",
+        "OAM that explores when optimism does, at a level for the horizon",
+        *("horizon", "c", "budget", "zeta", "sigma"),
+    ),
+    _linear(
+        "ossb",
+        "the lower bound's allocation tracked, Combes et al. 2017",
+        *("epsilon", "gamma", "estimator", "zeta", "sigma"),
+    ),
+    _exploration(
+        "gifa",
+        "the gap-index family with every part open, Reda et al. 2021",
+        *("features", "candidates", "index", "leader", "rule", "stop", "threshold", "initial_pulls"),
+        *("m", "delta", "epsilon", "sigma", "regularization", "theta_norm", "ties"),
+        **_OPTIMIZED,
+    ),
+    _exploration(
+        "lucb",
+        "the m best arms without features, Kalyanakrishnan et al. 2012",
+        *("num_arms", "m", "rule", "threshold", "delta", "epsilon", "sigma", "ties"),
+        file="presets",
+    ),
+    _exploration(
+        "ugape",
+        "the m best arms without features, Gabillon et al. 2012",
+        *("num_arms", "m", "threshold", "delta", "epsilon", "sigma", "ties"),
+        file="presets",
+    ),
+    _exploration(
+        "lingape",
+        "the best arm of linear means, Xu et al. 2017",
+        *("features", "rule", "threshold", "delta", "epsilon", "sigma", "regularization", "theta_norm", "ties"),
+        file="presets",
+        **_OPTIMIZED,
+    ),
+    _exploration(
+        "m_lingape",
+        "the m best arms of linear means, Reda et al. 2021",
+        *("features", "m", "rule", "threshold", "delta", "epsilon", "sigma", "regularization", "theta_norm", "ties"),
+        file="presets",
+        **_OPTIMIZED,
+    ),
+    _exploration(
+        "lingifa",
+        "the m best arms of linear means by one index an arm, Reda et al. 2021",
+        *("features", "m", "rule", "index", "stop", "threshold"),
+        *("delta", "epsilon", "sigma", "regularization", "theta_norm", "ties"),
+        file="presets",
+    ),
+    _exploration(
+        "xy_static",
+        "the design fixed for all differences of arms, Soare et al. 2014",
+        *("features", "delta", "sigma", "grid"),
+        file="static_designs",
+    ),
+    _exploration(
+        "g_static",
+        "the design fixed for all arms, Soare et al. 2014",
+        *("features", "delta", "sigma", "grid"),
+        file="static_designs",
+    ),
+    _exploration(
+        "xy_adaptive",
+        "designs for the arms left, phase by phase, Soare et al. 2014",
+        *("features", "delta", "sigma", "alpha", "retest"),
+    ),
+    _exploration(
+        "xy_oracle",
+        "the design of one who knows theta, Soare et al. 2014",
+        *("features", "theta", "delta", "sigma", "grid"),
+        truth=("theta",),
+    ),
+    _exploration(
+        "rage", "designs for the arms left, halving gaps, Fiez et al. 2019", "features", "delta", "sigma", "rounding"
+    ),
+    _exploration(
+        "lin_game",
+        "a learner of arms against nature, Degenne et al. 2020",
+        *("features", "delta", "sigma", "regularization", "theta_norm", "threshold"),
+    ),
+    _exploration(
+        "lazy_track_and_stop",
+        "tracks the optimal design at rare estimates, Jedra and Proutiere 2020",
+        *("features", "delta", "sigma", "slack", "threshold"),
+    ),
+    _exploration(
+        "saqm",
+        "the k best arms from sums of k, approximate quadratic maximisation, Kuroki et al. 2019",
+        *(*_SUPER_ARMS, "alpha", "fixed_alpha", *_LOOKS),
+        **_LISTS,
+    ),
+    _exploration(
+        "sa_foa",
+        "the k best arms from sums of k, first-order approximation, no guarantee, Kuroki et al. 2019",
+        *(*_SUPER_ARMS, "anchors", "eps_factor", *_LOOKS),
+        **_LISTS,
+    ),
+    _exploration(
+        "icb",
+        "the k best arms from sums of k, an interval an arm, Kuroki et al. 2019",
+        *(*_SUPER_ARMS, "radius", "decision_class", *_LOOKS),
+        **_LISTS,
+    ),
+    _exploration(
+        "exhaustive",
+        "the k best arms from sums of k, all super-arms scored, Kuroki et al. 2019",
+        *(*_SUPER_ARMS, *_LOOKS),
+        **_LISTS,
+    ),
+    _exploration(
+        "adaptive_full_bandit",
+        "the k best arms from sums of k, super-arms chosen by what is in doubt, ours",
+        *(
+            "num_arms",
+            "k",
+            "num_sets",
+            "support_seed",
+            "choices",
+            "bound",
+            "explore",
+            "grid",
+            "delta",
+            "epsilon",
+            "sigma",
+        ),
+    ),
+)
+
+
+def super_arms() -> Callable[..., Any]:
+    """Import and return what draws the support of the full-bandit algorithms, for what is computed of it alone."""
+    return importlib.import_module("jaxbandit.algorithms.exploration.super_arms").super_arms

@@ -1,0 +1,113 @@
+"""What the registry holds of a factory: where it is imported from, on demand, and its arguments as it declares them."""
+
+import functools
+import importlib
+import inspect
+import types
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Kind = Literal["array", "scalar", "integer", "boolean", "choice", "choices", "static"]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One argument of a factory, as its signature shows it."""
+
+    name: str
+    kind: Kind  # "array" and "scalar" are traced, the others static
+    required: bool
+    default: Any = None
+    choices: tuple[str, ...] = ()
+    optional: bool = False  # None is allowed
+
+    @property
+    def traced(self) -> bool:
+        """Whether a value can change without a new compilation."""
+        return self.kind in ("array", "scalar")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A registered factory: what a listing shows, and where to import it from."""
+
+    name: str
+    module: str
+    summary: str
+    arguments: tuple[str, ...] = ()
+    attribute: str = ""  # default: the name
+    kind: str = "simulate"  # algorithms: the kind of experiment that they are for
+    truth: tuple[str, ...] = ()  # algorithms: the truth that a declared oracle is given
+    public: tuple[str, ...] = ()  # environments: arguments that an algorithm may know
+    described: bool = False  # environments: `describe_NAME` beside the factory says what is known of an instance
+    gaussian: bool = False  # environments: Gaussian noise of one sigma, unless `noise` says otherwise
+    concrete: tuple[str, ...] = ()  # arrays that the factory computes with in NumPy: one compilation a value
+    concrete_rule: str = ""  # algorithms: only with this `rule`
+    regret_constant: str | None = None  # environments: function of jaxbandit.bounds.regret, fed by name
+
+    def factory(self) -> Callable[..., Any]:
+        """Import and return the factory."""
+        return getattr(importlib.import_module(self.module), self.attribute or self.name)
+
+    def kind_names(self) -> tuple[str, ...]:
+        """Return the names of the kinds of rounds that an algorithm counts; none for most."""
+        return getattr(importlib.import_module(self.module), "KINDS", ())
+
+    def parameters(self) -> dict[str, Parameter]:
+        """Return the factory's arguments by name, in order; imports it."""
+        return _parameters(self.factory())
+
+    def description(self) -> Callable[..., dict[str, Any]] | None:
+        """Import and return what tells of an instance from the factory's arguments; None where nothing does."""
+        return getattr(importlib.import_module(self.module), f"describe_{self.name}") if self.described else None
+
+    def traced(self, given: Mapping[str, Any]) -> set[str]:
+        """Return which of the arguments given can change without a new compilation."""
+        still = self.concrete if not self.concrete_rule or given.get("rule") == self.concrete_rule else ()
+        parameters = self.parameters()
+        return {k for k, v in given.items() if parameters[k].traced and v is not None and k not in still}
+
+
+@functools.cache
+def _parameters(factory: Callable[..., Any]) -> dict[str, Parameter]:
+    hints = typing.get_type_hints(factory)
+    return {
+        name: _parameter(name, hints.get(name, Any), p.default)
+        for name, p in inspect.signature(factory).parameters.items()
+    }
+
+
+def _parameter(name: str, annotation: Any, default: Any) -> Parameter:
+    union = typing.get_origin(annotation) in (typing.Union, types.UnionType)
+    members = set(typing.get_args(annotation)) if union else {annotation}
+    optional = type(None) in members
+    members -= {type(None)}
+    required = default is inspect.Parameter.empty
+    kind, choices = _kind(members)
+    return Parameter(name, kind, required, None if required else default, choices, optional)
+
+
+def _kind(members: set[Any]) -> tuple[Kind, tuple[str, ...]]:
+    import jax
+
+    if jax.Array in members:
+        return ("scalar" if float in members else "array"), ()
+    if len(members) != 1:
+        return "static", ()
+    (only,) = members
+    origin, arguments = typing.get_origin(only), typing.get_args(only)
+    if only is int or only is bool:
+        return ("integer" if only is int else "boolean"), ()
+    if origin is Literal:
+        return "choice", arguments
+    if origin in (tuple, list) or (inspect.isclass(origin) and issubclass(origin, typing.Iterable)):
+        inner = arguments[0] if arguments else None
+        return "choices", typing.get_args(inner) if typing.get_origin(inner) is Literal else ()
+    return "static", ()
+
+
+def named(*entries: Entry) -> Mapping[str, Entry]:
+    """Return entries by name, read-only."""
+    return types.MappingProxyType({entry.name: entry for entry in entries})

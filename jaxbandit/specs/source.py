@@ -1,0 +1,88 @@
+"""Where an experiment's TOML comes from: a file, one embedded in the package, and `--set` on top of it."""
+
+import tomllib
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from jaxbandit.refusals import nearest, reason, refuse
+
+
+def embedded() -> dict[str, Path]:
+    """Return the TOML files that come with the package, by name."""
+    folder = Path(str(resources.files("jaxbandit") / "reproduction" / "papers"))
+    return {path.stem: path for path in sorted(folder.glob("*.toml"))}
+
+
+def about(path: Path) -> str:
+    """Return the title of the paper that an embedded TOML reproduces, or the comment on its first line."""
+    if paper := read(path).get("paper"):
+        return f"{paper['title']} ({paper['year']})"
+    return path.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")
+
+
+def locate(spec: str | Path) -> Path:
+    """Return the path of a TOML file, or of the embedded one of that name."""
+    path = Path(spec)
+    if path.suffix == ".toml" or path.exists() or len(path.parts) != 1:
+        return path
+    names = embedded()
+    if str(spec) not in names:
+        near = nearest(spec, names)
+        refuse(str(spec), f": no such file; give a TOML file or one of {', '.join(names)}{near}")
+    return names[str(spec)]
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Return what a TOML file holds."""
+    try:
+        with path.open("rb") as file:
+            return tomllib.load(file)
+    except OSError as error:
+        refuse(str(path), f": cannot be read ({reason(error)}); give a TOML file")
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        refuse(str(path), f": not valid TOML: {error}")
+
+
+def override(data: dict[str, Any], text: str) -> None:
+    """Apply `key=value` or `algorithm.NAME.key=value` (or instance; NAME may be its number, from 0) in place.
+
+    The text is TOML, so a name with a dot in it is quoted; a bare word is taken as a string.
+    """
+    where = f"--set {text}"
+    key, equals, value = text.partition("=")
+    if not equals:
+        refuse(where, ": must be key=value, for instance algorithm.kl.c=3.0")
+    word = value.strip()
+    if word.replace("_", "").isalnum() and word[:1].isalpha() and not _is_toml(f"x={word}"):
+        value = f'"{word}"'
+    try:
+        tree = tomllib.loads(f"{key}={value}")
+    except tomllib.TOMLDecodeError as error:
+        refuse(where, f": not valid TOML: {error}; write for instance 3, 0.5 or [1, 2]")
+    [(top, rest)] = tree.items() if len(tree) == 1 else refuse(where, ": must set one key")
+    if top not in ("instance", "algorithm"):
+        data[top] = rest
+        return
+    items = data.get(top, [])
+    if not isinstance(rest, dict) or not isinstance(items, list):
+        refuse(where, f": must be {top}.NAME.key=value, NAME being a name or number of [[{top}]]")
+    [(name, keys)] = rest.items()
+    names = [str(item.get("name", item.get("type", ""))) if isinstance(item, dict) else "" for item in items]
+    if name in names:
+        at = names.index(name)
+    elif name.isdecimal() and int(name) < len(items):
+        at = int(name)
+    else:
+        refuse(where, f": no {top} {name!r}, must be one of {', '.join(names)}{nearest(name, names)}")
+    if not isinstance(keys, dict) or not isinstance(items[at], dict):
+        refuse(where, f": must be {top}.{name}.key=value")
+    items[at] |= keys
+
+
+def _is_toml(text: str) -> bool:
+    try:
+        tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return False
+    return True

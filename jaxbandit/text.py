@@ -1,0 +1,21 @@
+"""Numbers and columns as text."""
+
+from collections.abc import Collection, Sequence
+
+
+def align(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> str:
+    """Return rows as lines of columns, those in `right` flush right, the first row ruled off."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = [
+        "  ".join(
+            cell.rjust(width) if i in right else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+    return "\n".join([lines[0], "-" * max(map(len, lines)), *lines[1:]])
+
+
+def number(value: float) -> str:
+    """Return a number of samples as text: whole from a thousand on, with commas."""
+    return f"{value:,.0f}" if value >= 1000 or value == int(value) else f"{value:.1f}"

@@ -1,0 +1,235 @@
+"""Refreshes within a fixed horizon: each before the round that asks for it, whatever runs beside; the same bytes."""
+
+import subprocess
+import sys
+import textwrap
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxbandit.base import Algorithm, Outcome, never, none
+from jaxbandit.engine import compiled, keys, tiles
+from jaxbandit.engine.horizon import simulate_cell
+from jaxbandit.engine.single import SingleRun
+from jaxbandit.environments.gaussian import gaussian
+from jaxbandit.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.results.loading import load
+from jaxbandit.running.simulate import simulate
+from jaxbandit.types import Array
+
+MEANS = np.array([0.9, 0.3, 0.0])
+
+
+class PlannerState(NamedTuple):
+    counts: Array  # int32[3]
+    sums: Array  # float[3]
+    kinds: Array  # int32[2], rounds that pulled the planned arm, and others
+    round: Array  # int32[], the same for all runs
+    spread: Array  # float[], sum of squared rewards
+    level: Array  # float[], spread at the last refresh
+    planned: Array  # int32[], round of the last refresh: made of what runs share, but differs between them
+    weights: Array  # float[3], made by the last refresh
+
+
+def planner(means, *, growth=1.3, stuck_after=10**6):
+    """Pulls what lags most behind weights that a refresh makes anew whenever the rewards' spread has grown."""
+
+    def init(key):
+        nought, zero = jnp.zeros(3, jnp.int32), jnp.int32(0)
+        return PlannerState(nought, jnp.zeros(3), nought[:2], zero, jnp.zeros(()), jnp.zeros(()), zero, jnp.ones(3))
+
+    def needs_refresh(state):
+        return (state.round > 0) & (state.spread > as_float(growth) * state.level)
+
+    def refresh(state):
+        # Roots and a factorisation: what would round otherwise in another loop.
+        spread = jnp.maximum(state.spread, 1e-3)
+        factor = jnp.linalg.cholesky(jnp.outer(state.sums, state.sums) + spread * jnp.eye(3))
+        weights = jnp.exp(jnp.diagonal(factor) / jnp.sqrt(spread))
+        level = jnp.where(state.round > stuck_after, state.level, state.spread)
+        return state._replace(level=level, planned=state.round, weights=weights / jnp.sum(weights))
+
+    def select(noise, state, context):
+        return argmax(state.weights - as_float(state.counts) / (1 + as_float(state.round)))
+
+    def update(state, context, action, reward):
+        planned = (action == argmax(state.weights)).astype(jnp.int32)
+        return state._replace(
+            counts=set_at(state.counts, action, get_at(state.counts, action) + 1),
+            sums=set_at(state.sums, action, get_at(state.sums, action) + reward),
+            kinds=state.kinds + jnp.stack([planned, 1 - planned]),
+            round=state.round + 1,
+            spread=state.spread + reward * reward,
+        )
+
+    return Algorithm(
+        init=init,
+        noise=none(),
+        select=select,
+        update=update,
+        recommend=lambda state: state.planned,
+        stop=never(),
+        needs_refresh=needs_refresh,
+        refresh=refresh,
+    )
+
+
+def make(means):
+    return planner(means), gaussian(means)
+
+
+OPTIONS = {"horizon": 150, "num_runs": 200}
+
+
+@pytest.fixture(scope="module")
+def whole():
+    return simulate_cell(make, MEANS, **OPTIONS)
+
+
+def same(a, b, runs=None):
+    for name in ("regret", "pulls", "kinds", "recommendation", "outcome"):
+        left, right = getattr(a, name)[:runs], getattr(b, name)[:runs]
+        assert left.dtype == right.dtype and left.tobytes() == right.tobytes(), name
+
+
+@pytest.mark.parametrize("late", [0, pytest.param(6, marks=pytest.mark.slow)])
+def test_equals_one_run_after_the_other(late):
+    """The contract, written as a plain loop: a refresh before the round that asks, or at most `late` rounds after."""
+    number, horizon = 3, 100
+    many = simulate_cell(make, MEANS, horizon=horizon, num_runs=number, replan_late=late)
+    run = SingleRun(make, jnp.asarray(MEANS), "threefry4x32")
+    assert not run.state_varies.round and run.state_varies.planned
+    algorithm = make(MEANS)[0]
+    begin, draw, play = jax.jit(run.begin), jax.jit(run.draw), jax.jit(run.play)
+    refresh, needs = jax.jit(algorithm.refresh), jax.jit(algorithm.needs_refresh)
+    words = keys.run_keys(keys.root_key(0), jnp.arange(number, dtype=jnp.int32))
+    for r in range(number):
+        own, refreshes = tuple(w[:, r] for w in words), 0
+        world, state = begin(MEANS, own)
+        for t in range(1, horizon + 1):
+            if (t - 1) % (late + 1) == 0 and needs(state):
+                state, refreshes = refresh(state), refreshes + 1
+            state, _ = play(MEANS, world, state, draw(MEANS, own, jnp.int32(t)))
+        assert refreshes > 6
+        np.testing.assert_array_equal(many.pulls[r], state.counts)
+        np.testing.assert_array_equal(many.kinds[r], state.kinds)
+        assert many.recommendation[r] == state.planned and many.outcome[r] == Outcome.STOPPED
+
+
+def test_numbers_do_not_depend_on_the_tile_or_the_workers(whole):
+    assert len(np.unique(whole.recommendation)) > 5  # refreshed at rounds of their own
+    for tile, workers in ((1, 2), (1000, 1)):
+        same(whole, simulate_cell(make, MEANS, **OPTIONS, tile=tile, workers=workers))
+    same(whole, simulate_cell(make, MEANS, horizon=150, num_runs=7), 7)
+
+
+def test_numbers_do_not_depend_on_the_chunk(whole, monkeypatch):
+    monkeypatch.setattr(tiles, "FIRST_CHUNK", 64)
+    monkeypatch.setattr(tiles, "CHUNK_SECONDS", 0.0)
+    same(whole, simulate_cell(make, MEANS, **OPTIONS))
+
+
+@pytest.mark.slow
+def test_numbers_do_not_depend_on_the_noise_block(whole, monkeypatch):
+    monkeypatch.setattr("jaxbandit.engine.program.NOISE_ROUNDS", 1)
+    compiled.forget()
+    same(whole, simulate_cell(make, MEANS, **OPTIONS))
+    compiled.forget()
+
+
+@pytest.mark.slow
+def test_numbers_do_not_depend_on_the_number_of_devices(whole, tmp_path):
+    script = textwrap.dedent("""
+        import sys, jax, numpy as np
+        jax.config.update("jax_num_cpu_devices", 2)
+        sys.path.insert(0, sys.argv[1])
+        from jaxbandit.engine.horizon import simulate_cell
+        from test_horizon_refresh import MEANS, OPTIONS, make
+
+        r = simulate_cell(make, MEANS, **OPTIONS)
+        assert len(r.devices) == 2
+        np.savez(sys.argv[2], regret=r.regret, pulls=r.pulls, kinds=r.kinds, recommendation=r.recommendation)
+    """)
+    file = tmp_path / "two.npz"
+    subprocess.run([sys.executable, "-c", script, str(__file__).rsplit("/", 1)[0], str(file)], check=True)
+    two = np.load(file)
+    assert all(getattr(whole, name).tobytes() == two[name].tobytes() for name in two.files)
+
+
+class Interrupted(Exception):
+    pass
+
+
+def test_interrupted_and_resumed(whole, tmp_path, monkeypatch):
+    monkeypatch.setattr(tiles, "FIRST_CHUNK", 64)
+    monkeypatch.setattr(tiles, "CHUNK_SECONDS", 0.0)
+
+    def stop(steps):
+        raise Interrupted
+
+    with pytest.raises(Interrupted):
+        simulate_cell(make, MEANS, **OPTIONS, checkpoint_dir=tmp_path, progress=stop)
+    with pytest.raises(ValueError, match="belongs to another simulation"):
+        simulate_cell(make, MEANS, **OPTIONS, checkpoint_dir=tmp_path, replan_late=1)
+    rest = simulate_cell(make, MEANS, **OPTIONS, checkpoint_dir=tmp_path)
+    same(whole, rest)
+    assert rest.run_steps < whole.run_steps and rest.kinds_mean.tobytes() == whole.kinds_mean.tobytes()
+
+
+@pytest.mark.slow
+def test_a_refresh_that_never_ends_is_reported():
+    """Of a few runs, which do not hold up the others, and which play on to the horizon."""
+
+    def broken(means):
+        return planner(means, stuck_after=20, growth=1.3), gaussian(means)
+
+    found = simulate_cell(broken, MEANS, horizon=40, num_runs=200)
+    bad = found.outcome == Outcome.NONFINITE
+    # Those whose spread has grown by 1.3 since a round before 20: most, not all.
+    assert 100 < bad.sum() < 200 and (found.pulls.sum(1) == 40).all()
+    assert (found.recommendation[bad] > 20).all() and (found.recommendation[~bad] <= 20).all()
+
+
+@pytest.mark.slow
+def test_another_refresh_is_another_simulation(tmp_path):
+    options = {"horizon": 20, "num_runs": 5, "checkpoint_dir": tmp_path}
+    simulate_cell(make, MEANS, **options)
+
+    def other(means):
+        algorithm, environment = make(means)
+        return algorithm._replace(refresh=lambda s: algorithm.refresh(s)._replace(weights=s.weights)), environment
+
+    with pytest.raises(ValueError, match="belongs to another simulation"):
+        simulate_cell(other, MEANS, **options)
+
+
+def test_a_refresh_that_changes_a_type_is_named():
+    def bad(means):
+        algorithm, environment = make(means)
+        return algorithm._replace(refresh=lambda s: s._replace(planned=s.level)), environment
+
+    with pytest.raises(ValueError, match=r"algorithm\.refresh changes state\.planned from int32"):
+        simulate_cell(bad, MEANS, horizon=10, num_runs=2)
+
+
+def test_how_late_is_judged():
+    for late in (-1, 1.5, True):
+        with pytest.raises(ValueError, match="simulate: replan_late = "):
+            simulate_cell(make, MEANS, horizon=10, num_runs=2, replan_late=late)
+
+
+def test_rounds_by_kind_are_kept_with_the_result(tmp_path):
+    algorithm, environment = make(MEANS)
+    options = {"horizon": 30, "num_runs": 64, "progress": False}
+    full, lean = (simulate(algorithm, environment, **options, per_run=keep) for keep in (True, False))
+    kinds = full.arrays["kinds"]
+    assert kinds.shape == (64, 2) and (kinds.sum(1) == 30).all() and len(np.unique(kinds[:, 0])) > 1
+    np.testing.assert_allclose(lean.arrays["kinds_mean"], kinds.mean(0))
+    assert "kinds" not in lean.arrays and lean.content()["kinds"]["mean"].tolist() == kinds.mean(0).tolist()
+    full.save(tmp_path)
+    (again,) = load(tmp_path)
+    assert again.arrays["kinds"].tobytes() == kinds.tobytes()
+    assert again.to_xarray()["kinds"].dims == ("run", "kind")
