@@ -14,7 +14,6 @@ from jaxbandit.engine import compiled
 from jaxbandit.engine.horizon import simulate_cell
 from jaxbandit.engine.identify import identify_cell
 from jaxbandit.environments.bernoulli import bernoulli
-from jaxbandit.environments.gaussian import gaussian
 from jaxbandit.numerics import alone
 from jaxbandit.running import truth
 from jaxbandit.specs.spec import InstanceSpec
@@ -119,7 +118,7 @@ def test_verify_takes_turns():
         return jnp.linalg.eigvalsh(jnp.outer(state.means, state.means))[-1] > -1.0
 
     def stopping(means):
-        return ucb1(2)._replace(stop=lambda state: state.counts.sum() >= 20, verify=verify), gaussian(means)
+        return ucb1(2)._replace(stop=lambda state: state.counts.sum() >= 20, verify=verify), bernoulli(means)
 
     def play():
         identify_cell(stopping, MEANS, num_runs=8, precision="float32", workers=1)

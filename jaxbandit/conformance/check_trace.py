@@ -23,7 +23,7 @@ from jaxbandit.conformance.check_case import (
     make_key,
     recommended,
 )
-from jaxbandit.engine import jaxprs
+from jaxbandit import jaxprs
 from jaxbandit.types import Array, Key, PyTree
 
 

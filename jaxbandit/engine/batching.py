@@ -18,7 +18,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from jaxbandit.engine import jaxprs
+from jaxbandit import jaxprs
 from jaxbandit.engine.compiled import warn_once
 from jaxbandit.engine.replay import RUNS, replay, with_runs
 from jaxbandit.types import Array, PyTree

@@ -14,7 +14,7 @@ import numpy as np
 from jax import lax
 from jax.core import Tracer
 
-from jaxbandit.engine import jaxprs
+from jaxbandit import jaxprs
 from jaxbandit.types import Array
 
 RUNS = -1  # the batch axis comes last: a pass over one arm of all runs is contiguous

@@ -1,7 +1,7 @@
 """What is read off a program as JAX writes it, a jaxpr: the one place that knows their form, which JAX may change.
 
 Nothing here imports that form: atoms and equations are known by their attributes. What cannot be read raises, and
-`batching.py` then does without.
+`engine/batching.py` then does without.
 """
 
 from collections.abc import Iterator, Sequence
