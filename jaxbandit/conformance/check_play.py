@@ -7,9 +7,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbandit import jaxprs
 from jaxbandit.base import Algorithm, Choice, action_of
 from jaxbandit.conformance.check_case import Case, as_arrays, explained, is_float, make_key, recommended, settled, waits
-from jaxbandit import jaxprs
 from jaxbandit.numerics import as_float
 from jaxbandit.types import Array, PyTree
 

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
+from jaxbandit import jaxprs
 from jaxbandit.base import Algorithm, Batch, Phases, Replan, action_of
 from jaxbandit.conformance.check_case import (
     Case,
@@ -23,7 +24,6 @@ from jaxbandit.conformance.check_case import (
     make_key,
     recommended,
 )
-from jaxbandit import jaxprs
 from jaxbandit.types import Array, Key, PyTree
 
 
