@@ -1,5 +1,6 @@
 """Batching with the run axis last equals vmap, operation by operation; what all runs share is found."""
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -58,11 +59,9 @@ def test_equals_vmap(name):
     example = tuple(x[..., 0] for x in inputs)
     got = batching.batch_last(function, example, (True, True, True), True, LANES)(*inputs)
     want = jax.vmap(function, -1, -1)(*map(jnp.asarray, inputs))
-    assert jax.tree.structure(got) == jax.tree.structure(want)
-    for g, w in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
-        assert g.shape == w.shape and g.dtype == w.dtype
-        # Fused loops may contract a multiply and an add; nothing else may differ.
-        np.testing.assert_allclose(g, w, rtol=1e-6, atol=1e-6)
+    chex.assert_trees_all_equal_shapes_and_dtypes(got, want)
+    # Fused loops may contract a multiply and an add; nothing else may differ.
+    chex.assert_trees_all_close(got, want, rtol=1e-6, atol=1e-6)
 
 
 def test_argmax_of_ties_and_nan():
