@@ -157,7 +157,8 @@ def vmapped_loop(case: Case) -> Callable[[], Array]:
     with jax.enable_x64(True):
 
         def play(run: Array) -> Array:
-            return run_until_stop(run_key(0, run), *case.make({}), case.max_rounds).samples
+            algorithm, environment = case.make({})
+            return run_until_stop(run_key(0, run), algorithm, environment, case.max_rounds).samples
 
         runs = jnp.arange(case.runs, dtype=jnp.int32)
         compiled = jax.jit(jax.vmap(play)).lower(runs).compile()
