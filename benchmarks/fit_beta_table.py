@@ -88,6 +88,7 @@ def fit(laws, roots):
     between = np.maximum((DENSITY[1:] + DENSITY[:-1]) / 2, 1e-9) * (NORMALS[1] - NORMALS[0])
     of_levels = np.sqrt(1 / between)[None]  # chi squared, to begin with
     scale = np.sqrt(((matrix * of_levels[:, :, None]).reshape(-1, size) ** 2).sum(0))
+    best = np.empty(0)
     for i in range(30):
         weights = of_levels * of_pairs[:, None]
         rows = (matrix * weights[:, :, None]).reshape(-1, size) / scale
@@ -142,7 +143,7 @@ def main():
         shipped[p, : len(row)] = row
     print(f"largest difference of a coefficient: {np.abs(powers - shipped).max():.1e}")
     for name, table in (("fitted now", powers), ("shipped", shipped)):
-        reached = np.array([total_variation(table, *law[:2], root) for law, root in zip(laws, roots, strict=True)])
+        reached = np.array([total_variation(table, a, b, root) for (a, b, _), root in zip(laws, roots, strict=True)])
         print(f"{name}: total variation at most {reached[easy].max():.2e} for a, b >= 1, {reached.max():.2e} below")
 
 

@@ -49,12 +49,8 @@ if TYPE_CHECKING:
     from jaxbandit.environments.gaussian import gaussian
     from jaxbandit.environments.linear import linear
     from jaxbandit.environments.linear_contextual import linear_contextual
-    from jaxbandit.environments.linear_contextual_classes import (
-        linear_contextual_classes,
-    )
-    from jaxbandit.environments.linear_contextual_random import (
-        linear_contextual_random,
-    )
+    from jaxbandit.environments.linear_contextual_classes import linear_contextual_classes
+    from jaxbandit.environments.linear_contextual_random import linear_contextual_random
     from jaxbandit.environments.linear_random import linear_random
     from jaxbandit.environments.r6a import r6a
     from jaxbandit.environments.r6a_like import r6a_like

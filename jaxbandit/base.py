@@ -119,6 +119,7 @@ class Promise(NamedTuple):
     delta: Scalar
     epsilon: Scalar = 0.0
     m: int = 1
+    proved: bool = True  # False: a heuristic that is told delta and judged by it all the same
 
 
 class Algorithm(NamedTuple):

@@ -30,7 +30,7 @@ from jaxbandit.auditing.cell import (
     judge,
 )
 from jaxbandit.base import Algorithm, Outcome
-from jaxbandit.cli import commands
+from jaxbandit.cli import command_line, commands
 from jaxbandit.estimators import least_squares
 from jaxbandit.numerics import as_float
 from jaxbandit.refusals import BadInput
@@ -345,7 +345,7 @@ def test_a_larger_budget_goes_on_from_the_smaller(tmp_path, made_up):
 )
 def test_bad_input_is_refused_in_one_line(argv, said, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert cli.main(["audit", *argv]) == cli.BAD_INPUT
+    assert cli.main(["audit", *argv]) == command_line.BAD_INPUT
     captured = capsys.readouterr()
     assert captured.out == "" and captured.err.count("\n") == 1 and said in captured.err
     assert not list(tmp_path.iterdir())

@@ -316,7 +316,7 @@ def test_bad_csv(text, place, remedy, tmp_path, capsys):
         (["run", "no.toml"], ("no.toml", "cannot be read", "give a TOML file")),
         (["run", "croud"], ("croud", "did you mean 'crowd'")),
         (["run", "."], ("cannot be read (Is a directory)", "give a TOML file")),
-        (["runn"], ("runn", "list, run, reproduce, audit, plot, compare, bench")),
+        (["runn"], ("runn", "list, run, reproduce, audit, plot, compare")),
         ([], ("list, run, reproduce", "--help")),
         (["plot"], ("plot", "DIR")),
         (["plot", "nowhere"], ("nowhere", "no results")),

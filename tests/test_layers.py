@@ -28,9 +28,8 @@ ARROWS = {
     "conformance": ("numerics",),
     "auditing": ("running",),
     "reproduction": ("running",),
-    "cli": ("auditing", "reproduction", "experiments"),
+    "cli": ("auditing", "reproduction"),
     "__main__": ("cli",),
-    "experiments": ("specs",),  # the benchmarks, until they leave the package
 }
 # Open to every room above types. They close no circle, since of the package they may import these alone.
 SHARED = {"checks": ("types",), "refusals": ("checks",)}

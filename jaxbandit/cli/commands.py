@@ -210,22 +210,6 @@ class Compare:
         return DONE
 
 
-@dataclass(frozen=True)
-class Bench:
-    """Measure nanoseconds a run-step, beside NumPy and C loops in the same process."""
-
-    quick: bool = False
-    """Fewer sizes."""
-    json: bool = False
-    """Print one JSON document instead of the table."""
-
-    def __call__(self) -> int:
-        """Run the benchmarks."""
-        from jaxbandit.experiments.bench import bench
-
-        return bench(quick=self.quick, json=self.json)
-
-
 COMMANDS = {
     "list": List,
     "run": Run,
@@ -233,7 +217,6 @@ COMMANDS = {
     "audit": Audit,
     "plot": Plot,
     "compare": Compare,
-    "bench": Bench,
 }
 
 

@@ -11,24 +11,24 @@ import jax
 
 from jaxbandit import checks
 from jaxbandit.base import Algorithm, Environment
-from jaxbandit.conformance import check_blocks, check_play, check_trace
+from jaxbandit.conformance import check_batches, check_play, check_trace
 from jaxbandit.conformance.check_case import Case, CheckFailed
 
 __all__ = ["PROPERTIES", "CheckFailed", "Report", "check_algorithm"]
 
 PROPERTIES = {
     "traceable": "the functions trace, with every listed hyperparameter traced",
-    "types": "the state keeps its tree, shapes and dtypes; actions int32[], stop bool[], counts and m arms int32",
+    "types": "the state keeps its tree, shapes and dtypes; actions int32[], stop bool[], pulls and m arms int32",
     "precision": "floats are float32, and float64 inside enable_x64, without silent promotion",
     "chance": "every key comes from the run's: by noise, or by init through the state; noise draws or is none()",
     "pure": "nothing on the Python side is remembered: tracing again gives the same program",
     "range": "actions and recommendations are in [0, num_arms), and m recommended arms are different ones",
     "finite": "no NaN in the state, and none reaches an argmax once num_arms rounds are over",
     "stop": "stop is False before the first pull",
-    "refresh": "refresh clears its need",
-    "blocks": "a block of pulls leaves the counts, stop and recommendation that its pulls one by one leave",
-    "counts": "the field counts, if there is one, holds the true pulls",
-    "batch": "a run's decisions are the same alone, in a batch and at another place of it, for every hyperparameter",
+    "replan": "after a new plan none is due",
+    "batches of pulls": "a batch leaves the pulls, stop and recommendation that its pulls one by one leave",
+    "pulls": "pulls, if it is given, are the true pulls",
+    "side by side": "a run's decisions are the same alone and anywhere in a batch, for every hyperparameter",
     "compiled once": "other numbers of the same shapes do not trace again",
 }
 
@@ -64,7 +64,7 @@ def check_algorithm(
       num_arms: numbers of arms to check; the largest is checked most closely.
       traced: at least one value for every traced hyperparameter, as {"epsilon": [0.1, 0.2]}; the first is the base.
       environment: makes the environment that gives contexts and rewards, for algorithms that need a context. With
-        several action sets, contexts int32[], counts and recommendations number arm a of set m as num_arms m + a, and
+        several action sets, contexts int32[], pulls and recommendations number arm a of set m as num_arms m + a, and
         an action that a set lacks has the regret NaN.
       rounds: length of the plays, more than twice the largest number of arms.
 
@@ -98,7 +98,7 @@ def check_algorithm(
                     programs = check_trace.check_programs(case, check_trace.check_types(case))
                     check_play.check_plays(case, alone=not x64 and k == lone)
                     if x64:  # the precision of those that stop
-                        check_blocks.check_blocks(case)
+                        check_batches.check_batches(case)
                     check_trace.check_same(case, programs)
     except CheckFailed as error:
         raise CheckFailed(str(error)) from error.__cause__  # afresh: JAX has hung notes on the one that crossed it

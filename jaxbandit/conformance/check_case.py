@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base import Algorithm, Environment
+from jaxbandit.numerics import argmax
 from jaxbandit.types import Array, Key, PyTree
 
 
@@ -31,9 +32,12 @@ class Case(NamedTuple):
         """Default float of the current scope."""
         return np.dtype(jnp.result_type(float))
 
-    def num_counts(self, state: PyTree) -> int:
-        """Counts that a state keeps, or would: num_arms, or as many for each of several contexts."""
-        size = np.size(getattr(state, "counts", ()))
+    def num_pulls(self, algorithm: Algorithm, state: PyTree) -> int:
+        """Numbers of pulls that it keeps, or would: num_arms, or as many for each of several contexts."""
+        if algorithm.pulls is None:
+            return self.num_arms
+        with explained(self, "pulls"):
+            size = jax.eval_shape(algorithm.pulls, state).size
         several = self.environment is not None and size > 0 and size % self.num_arms == 0
         return size if several else self.num_arms
 
@@ -126,15 +130,25 @@ def flag(case: Case, name: str, function: Callable[[PyTree], Array], state: PyTr
 
 
 def settled(algorithm: Algorithm, state: PyTree) -> PyTree:
-    """The state after the refresh that it needs, if it does."""
-    needs, refresh = algorithm.needs_refresh, algorithm.refresh
-    if needs is None or refresh is None:
+    """The state with the new plan that is due, if one is."""
+    replan = algorithm.replan
+    if replan is None:
         return state
-    # A loop of at most one turn, since a batched cond would refresh every run in every round.
-    turn = jax.lax.while_loop(lambda x: x[0] & needs(x[1]), lambda x: (~x[0], refresh(x[1])), (jnp.array(True), state))
-    return turn[1]
+    # A loop of at most one turn, since a batched cond would replan every run in every round.
+    return jax.lax.while_loop(
+        lambda turn: turn[0] & replan.due(turn[1]),
+        lambda turn: (~turn[0], replan.apply(turn[1])),
+        (jnp.array(True), state),
+    )[1]
 
 
 def waits(algorithm: Algorithm, state: PyTree) -> Array:
-    """Whether the state needs a refresh, bool[]."""
-    return jnp.zeros((), bool) if algorithm.needs_refresh is None else algorithm.needs_refresh(state)
+    """Whether a new plan is due, bool[]."""
+    return jnp.zeros((), bool) if algorithm.replan is None else algorithm.replan.due(state)
+
+
+def recommended(algorithm: Algorithm, state: PyTree) -> PyTree:
+    """What it recommends: the arm pulled most where it does not say; None where it cannot be known."""
+    if algorithm.recommend is not None:
+        return algorithm.recommend(state)
+    return None if algorithm.pulls is None else argmax(algorithm.pulls(state))

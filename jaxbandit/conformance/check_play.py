@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend import core
 
-from jaxbandit.base import Algorithm
-from jaxbandit.conformance.check_case import Case, as_arrays, explained, is_float, settled, waits
+from jaxbandit.base import Algorithm, Choice, action_of
+from jaxbandit.conformance.check_case import Case, as_arrays, explained, is_float, make_key, recommended, settled, waits
 from jaxbandit.numerics import as_float
 from jaxbandit.types import Array, PyTree
 
@@ -32,8 +32,8 @@ class _Play(NamedTuple):
     absent: Array  # int32[], actions whose regret is NaN: the context does not offer them
     nan_state: Array  # int32[], rounds with a NaN in the state
     nan_index: Array  # int32[], rounds after the first num_arms with a NaN at an argmax of select
-    miscounted: Array  # int32[], rounds where state.counts is not the true pulls
-    unrefreshed: Array  # int32[], rounds where a refresh left its need
+    miscounted: Array  # int32[], rounds where pulls are not the true ones
+    overdue: Array  # int32[], rounds where a new plan was due after one
     stopped_first: Array  # bool[], whether it stopped before any pull
     state: PyTree
     recommendation: PyTree
@@ -59,7 +59,7 @@ def _has_nan(tree: PyTree) -> Array:
     return jnp.any(jnp.stack(found)) if found else jnp.zeros((), bool)
 
 
-def _watched(select: Callable[..., Array]) -> Callable[..., tuple[Array, Array]]:
+def _watched(select: Callable[..., PyTree]) -> Callable[..., tuple[PyTree, Array]]:
     """`select`, and whether a NaN reached an argmax or argmin in it: the action alone would look like any other."""
 
     def run(jaxpr: core.Jaxpr, consts: Sequence[Any], values: Sequence[Any], seen: list[Array]) -> list[Any]:
@@ -82,11 +82,11 @@ def _watched(select: Callable[..., Array]) -> Callable[..., tuple[Array, Array]]
             env.update(zip(equation.outvars, results, strict=True))
         return [read(atom) for atom in jaxpr.outvars]
 
-    def watched(*arguments: Any) -> tuple[Array, Array]:
-        program = jax.make_jaxpr(lambda *a: select(*a))(*arguments)
+    def watched(*arguments: Any) -> tuple[PyTree, Array]:
+        program, shape = jax.make_jaxpr(lambda *a: select(*a), return_shape=True)(*arguments)
         seen = [jnp.zeros((), bool)]
-        (action,) = run(program.jaxpr, program.consts, jax.tree.leaves(arguments), seen)
-        return action, jnp.any(jnp.stack(seen))
+        selected = run(program.jaxpr, program.consts, jax.tree.leaves(arguments), seen)
+        return jax.tree.unflatten(jax.tree.structure(shape), selected), jnp.any(jnp.stack(seen))
 
     return watched
 
@@ -100,23 +100,26 @@ def _play(case: Case, hyper: dict[str, Any], words: Array, rewards: Array) -> _P
     world = case.environment(case.num_arms) if case.environment else None
     world_state = world.init(world_keys[0]) if world else None
     begun = algorithm.init(own_keys[0])
-    unpulled = jnp.zeros(case.num_counts(begun), jnp.int32)
+    unpulled = jnp.zeros(case.num_pulls(algorithm, begun), jnp.int32)
 
     def body(carry: PyTree, step: PyTree) -> tuple[PyTree, PyTree]:
         before, pulls = carry
         t, own, worldly = step
         state = settled(algorithm, before)
-        unrefreshed, live = waits(algorithm, state), ~algorithm.stop(state)
+        overdue, live = waits(algorithm, state), ~algorithm.stop(state)
         context: Any = world.observe(world_state, worldly) if world else None
-        action, nan_index = select(own, state, context)
+        selected, nan_index = select(own, state, context)
+        action = action_of(selected)
         safe = jnp.clip(action, 0, case.num_arms - 1)
         reward = world.reward(world_state, context, safe, worldly) if world else rewards[t, safe]
-        absent = jnp.isnan(world.regret(world_state, context, safe)) if world else jnp.zeros((), bool)
-        after = algorithm.update(state, context, safe, as_float(reward))
+        judge = world.regret if world else None
+        absent = jnp.isnan(judge(world_state, context, safe)) if judge else jnp.zeros((), bool)
+        taken = selected._replace(action=safe) if isinstance(selected, Choice) else safe
+        after = algorithm.update(state, context, taken, as_float(reward))
         place = safe if len(pulls) == case.num_arms else case.num_arms * context + safe
         pulled = pulls + (jnp.arange(len(pulls), dtype=jnp.int32) == place).astype(jnp.int32)
-        miscounted = jnp.any(getattr(after, "counts", pulled) != pulled)
-        seen = [action != safe, absent, _has_nan(after), nan_index & (t >= case.num_arms), miscounted, unrefreshed]
+        miscounted = jnp.any((pulled if algorithm.pulls is None else algorithm.pulls(after)) != pulled)
+        seen = [action != safe, absent, _has_nan(after), nan_index & (t >= case.num_arms), miscounted, overdue]
         # As in the engine: what would come after its stop does not count.
         kept = jax.tree.map(lambda new, old: jnp.where(live, new, old), (after, pulled), (state, pulls))
         return kept, (jnp.where(live, action, -1), jnp.stack(seen) & live, live)
@@ -126,9 +129,7 @@ def _play(case: Case, hyper: dict[str, Any], words: Array, rewards: Array) -> _P
     steps = jnp.arange(case.rounds, dtype=jnp.int32), own, worldly
     (state, _), (actions, seen, lives) = jax.lax.scan(body, (begun, unpulled), steps)
     rounds = jnp.sum(seen.astype(jnp.int32), axis=0, dtype=jnp.int32)
-    outside, absent, nan_state, nan_index, miscounted, unrefreshed = rounds
-    counted = outside, absent, nan_state, nan_index, miscounted, unrefreshed
-    return _Play(actions, *counted, ~lives[0], state, algorithm.recommend(state), algorithm.stop(state))
+    return _Play(actions, *rounds, ~lives[0], state, recommended(algorithm, state), algorithm.stop(state))
 
 
 def check_plays(case: Case, *, alone: bool) -> None:
@@ -148,10 +149,13 @@ def check_plays(case: Case, *, alone: bool) -> None:
     many = jax.jit(jax.vmap(play))
     with explained(case, "a play"):
         out = jax.device_get(many(*batch))
+    algorithm = case.make(case.num_arms, **case.hyper[0])
+    end = case.num_pulls(algorithm, jax.eval_shape(algorithm.init, make_key()))
     for row in range(len(rows)):
         setting = ", ".join(f"{k} = {v}" for k, v in case.hyper[row // len(LAWS)].items())
         law = "rewards of the environment" if case.environment else LAWS[row % len(LAWS)]
-        _check_run(case, jax.tree.map(lambda leaf, row=row: leaf[row], out), ", ".join(filter(None, [law, setting])))
+        one = jax.tree.map(lambda leaf, row=row: leaf[row], out)
+        _check_run(case, one, ", ".join(filter(None, [law, setting])), end)
     once = len(traces)
     reverse = jax.device_get(many(*jax.tree.map(lambda leaf: leaf[::-1], batch)))
     if len(traces) != once:
@@ -169,7 +173,7 @@ def check_plays(case: Case, *, alone: bool) -> None:
         _check_equal(case, some, jax.tree.map(lambda *leaves: np.stack(leaves), *one), "run alone")
 
 
-def _check_run(case: Case, run: _Play, where: str) -> None:
+def _check_run(case: Case, run: _Play, where: str, end: int) -> None:
     n = case.rounds
     if run.outside:
         case.fail("range", f"select leaves [0, {case.num_arms}) in {run.outside} of {n} rounds ({where})")
@@ -183,15 +187,14 @@ def _check_run(case: Case, run: _Play, where: str) -> None:
             f"NaN at an argmax of select in {run.nan_index} of {n} rounds ({where}); guard the index",
         )
     if run.miscounted:
-        case.fail("counts", f"state.counts is not the true pulls in {run.miscounted} of {n} rounds ({where})")
-    if run.unrefreshed:
-        case.fail("refresh", f"refresh leaves its need in {run.unrefreshed} of {n} rounds ({where}); it must clear it")
+        case.fail("pulls", f"pulls are not the true ones in {run.miscounted} of {n} rounds ({where})")
+    if run.overdue:
+        case.fail("replan", f"due still after a new plan in {run.overdue} of {n} rounds ({where}); apply must clear it")
     if run.stopped_first:
         case.fail("stop", f"stop is True before any pull ({where}); it must be False while initial pulls are missing")
     for leaf in jax.tree.leaves(run.recommendation):
         if not np.all(np.isfinite(leaf)):
             case.fail("finite", f"recommend returns {leaf} ({where})")
-        end = case.num_counts(run.state)
         if np.issubdtype(leaf.dtype, np.integer) and not np.all((leaf >= 0) & (leaf < end)):
             case.fail("range", f"recommend returns {leaf}, must be in [0, {end}) ({where})")
         if leaf.ndim == 1 and len(set(leaf.tolist())) < len(leaf):
@@ -207,4 +210,4 @@ def _check_equal(case: Case, batch: _Play, other: _Play, how: str) -> None:
         tolerance = float(jnp.finfo(a.dtype).eps) ** 0.5 if is_float(a) else 0.0
         if not np.allclose(a, b, rtol=tolerance, atol=tolerance, equal_nan=True):
             name = jax.tree_util.keystr(path).lstrip(".")
-            case.fail("batch", f"{name} of a run differs {how}; compute from its own state and noise alone")
+            case.fail("side by side", f"{name} of a run differs {how}; compute from its own state and noise alone")

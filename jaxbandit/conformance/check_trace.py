@@ -1,7 +1,7 @@
 """The part of check_algorithm that needs no numbers: types, precision, where chance is drawn, purity."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -10,7 +10,7 @@ import numpy as np
 from jax.core import Tracer
 from jax.extend import core
 
-from jaxbandit.base import Algorithm
+from jaxbandit.base import Algorithm, Batch, Phases, Replan, action_of
 from jaxbandit.conformance.check_case import (
     Case,
     CheckFailed,
@@ -22,6 +22,7 @@ from jaxbandit.conformance.check_case import (
     flag,
     leaves,
     make_key,
+    recommended,
 )
 from jaxbandit.types import Array, Key, PyTree
 
@@ -31,11 +32,11 @@ class _Round(NamedTuple):
 
     state: PyTree
     noise: PyTree
-    action: Array
+    selected: PyTree  # an action, or a Choice
     after: PyTree
     recommendation: PyTree
     stop: Array
-    pulls: Array | None
+    planned: Array | None
 
 
 def _context(case: Case, key: Key) -> PyTree:
@@ -49,61 +50,61 @@ def _one_round(case: Case, algorithm: Algorithm, key: Key) -> _Round:
     """The first round: each function under its own name should it fail, each result judged before the next sees it."""
     with explained(case, "init"):
         state = algorithm.init(key)
-    counts = getattr(state, "counts", None)
-    if counts is not None and (counts.shape, counts.dtype) != ((case.num_counts(state),), np.int32):
-        case.fail(
-            "types",
-            f"state.counts is {describe(counts)}, must be int32[{case.num_arms}] or have another name",
-        )
+    if algorithm.pulls is not None:
+        with explained(case, "pulls"):
+            pulls = jnp.asarray(algorithm.pulls(state))
+        if pulls.shape != (case.num_pulls(algorithm, state),) or not jnp.issubdtype(pulls.dtype, jnp.integer):
+            case.fail("types", f"pulls returns {describe(pulls)}, must be int32[{case.num_arms}]")
     with explained(case, "noise"):
         noise = algorithm.noise(key)
     check_floats(case, leaves(state, "state") | leaves(noise, "noise"))
     with explained(case, "the environment"):
         context = _context(case, key)
     with explained(case, "select"):
-        action = jnp.asarray(algorithm.select(noise, state, context))
+        selected = algorithm.select(noise, state, context)
+        action = jnp.asarray(action_of(selected))
     if (action.shape, action.dtype) != ((), np.int32):
         case.fail("types", f"select returns {describe(action)}, must be int32[]; add .astype(jnp.int32)")
     with explained(case, "update"):
-        after = algorithm.update(state, context, action, jnp.zeros((), case.dtype))
+        after = algorithm.update(state, context, selected, jnp.zeros((), case.dtype))
     check_kept(case, leaves(state, "state"), leaves(after, "state"), "init", "update")
     with explained(case, "recommend"):
-        recommendation = algorithm.recommend(after)
+        recommendation = recommended(algorithm, after)
     check_floats(case, leaves(recommendation, "recommendation"))
     arms = getattr(recommendation, "shape", ())
     if len(arms) == 1 and (recommendation.dtype != np.int32 or not 1 <= arms[0] <= case.num_arms):
         case.fail("types", f"recommend returns {describe(recommendation)}, must be int32[m], m arms")
     stop = flag(case, "stop", algorithm.stop, after, "never() if it does not stop")
-    return _Round(state, noise, action, after, recommendation, stop, _optional(case, algorithm, after))
-
-
-PAIRS = (("needs_refresh", "refresh"), ("block", "update_block"))  # optional: both or none
+    return _Round(state, noise, selected, after, recommendation, stop, _optional(case, algorithm, after))
 
 
 def _optional(case: Case, algorithm: Algorithm, state: PyTree) -> Array | None:
-    """Judge the optional functions on a state; returns the pulls that a block wants, or None."""
+    """Judge the optional functions on a state; returns the pulls that a batch plans, or None."""
     kept = leaves(state, "state")
-    for pair in PAIRS:
-        given = [name for name in pair if getattr(algorithm, name) is not None]
-        if len(given) == 1:
-            case.fail("types", f"{given[0]} comes alone; {pair[0]} and {pair[1]} are given both or not at all")
+    if algorithm.phases is not None:
+        with explained(case, "phases.counts"):
+            counts = jnp.asarray(algorithm.phases.counts(state))
+        size = len(algorithm.phases.names)
+        if (counts.shape, counts.dtype) != ((size,), np.int32):
+            case.fail("types", f"phases.counts returns {describe(counts)}, must be int32[{size}], one a name")
     if algorithm.verify is not None:
         flag(case, "verify", algorithm.verify, state, "one verdict a run")
-    if algorithm.needs_refresh is not None and algorithm.refresh is not None:
-        flag(case, "needs_refresh", algorithm.needs_refresh, state, "one answer a run")
-        with explained(case, "refresh"):
-            fresh = algorithm.refresh(state)
-        check_kept(case, kept, leaves(fresh, "state"), "update", "refresh")
-    if algorithm.block is None or algorithm.update_block is None:
+    if algorithm.replan is not None:
+        flag(case, "replan.due", algorithm.replan.due, state, "one answer a run")
+        with explained(case, "replan.apply"):
+            fresh = algorithm.replan.apply(state)
+        check_kept(case, kept, leaves(fresh, "state"), "update", "replan.apply")
+    if algorithm.batch is None:
         return None
-    with explained(case, "block"):
-        pulls = jnp.asarray(algorithm.block(state))
-    if (pulls.shape, pulls.dtype) != ((case.num_arms,), np.int32):
-        case.fail("types", f"block returns {describe(pulls)}, must be int32[{case.num_arms}], pulls of each arm")
-    with explained(case, "update_block"):
-        after = algorithm.update_block(state, pulls, jnp.zeros(case.num_arms, case.dtype))
-    check_kept(case, kept, leaves(after, "state"), "update", "update_block")
-    return pulls
+    with explained(case, "batch.plan"):
+        planned = jnp.asarray(algorithm.batch.plan(state))
+    if planned.shape != (case.num_arms,) or not jnp.issubdtype(planned.dtype, jnp.integer):
+        case.fail("types", f"batch.plan returns {describe(planned)}, must be int32[{case.num_arms}], pulls of each arm")
+    with explained(case, "batch.absorb"):
+        sums = [jnp.zeros(case.num_arms, case.dtype)] * (1 + algorithm.batch.squares)
+        after = algorithm.batch.absorb(state, planned, *sums)
+    check_kept(case, kept, leaves(after, "state"), "update", "batch.absorb")
+    return planned
 
 
 def check_types(case: Case) -> _Round:
@@ -172,22 +173,32 @@ class Programs(NamedTuple):
 def _trace(case: Case, algorithm: Algorithm, out: _Round) -> dict[str, core.ClosedJaxpr]:
     context = jax.eval_shape(lambda: _context(case, make_key()))
     reward = jax.ShapeDtypeStruct((), case.dtype)
-    arguments = {
+    sums = [jax.ShapeDtypeStruct((case.num_arms,), case.dtype)] * (
+        1 + bool(algorithm.batch and algorithm.batch.squares)
+    )
+    arguments = {  # of the others: the state
         "init": (make_key(),),
         "noise": (make_key(),),
         "select": (out.noise, out.state, context),
-        "update": (out.state, context, out.action, reward),
-        "recommend": (out.state,),
-        "stop": (out.state,),
-        "needs_refresh": (out.state,),
-        "refresh": (out.state,),
-        "block": (out.state,),
-        "update_block": (out.state, out.pulls, jax.ShapeDtypeStruct((case.num_arms,), case.dtype)),
-        "verify": (out.state,),
+        "update": (out.state, context, out.selected, reward),
+        "batch.absorb": (out.state, out.planned, *sums),
     }
     # A fresh function each time: JAX would answer from its cache and never call the algorithm's again.
-    functions = {name: f for name, f in algorithm._asdict().items() if f is not None}
-    return {name: jax.make_jaxpr(lambda *a, f=f: f(*a))(*arguments[name]) for name, f in functions.items()}
+    return {
+        name: jax.make_jaxpr(lambda *a, f=f: f(*a))(*arguments.get(name, (out.state,)))
+        for name, f in _functions(algorithm).items()
+    }
+
+
+def _functions(algorithm: Algorithm) -> dict[str, Callable]:
+    """The functions that it has by name, those of its records as replan.due."""
+    found: dict[str, Callable] = {}
+    for name, part in algorithm._asdict().items():
+        if callable(part):
+            found[name] = part
+        elif isinstance(part, Phases | Replan | Batch):
+            found |= {f"{name}.{k}": f for k, f in part._asdict().items() if callable(f)}
+    return found
 
 
 def _text(case: Case, name: str, program: core.ClosedJaxpr) -> str:

@@ -18,7 +18,7 @@ TIE = 1e-12  # of a scale: two so near are equal
 def check_objects(algorithm: Any, environment: Any) -> None:
     """Refuse, in one line, what is no algorithm or no environment: a factory, swapped arguments, a class."""
     if isinstance(algorithm, Environment) and isinstance(environment, Algorithm):
-        raise ValueError(f"the algorithm and the environment are swapped: give the algorithm first")
+        raise ValueError("the algorithm and the environment are swapped: give the algorithm first")
     for name, value, kind in (("algorithm", algorithm, Algorithm), ("environment", environment, Environment)):
         if isinstance(value, kind):
             continue
@@ -67,8 +67,8 @@ def check_rewards(algorithm: Algorithm, environment: Environment) -> None:
     if reason:
         one, other = algorithm.name or "the algorithm", environment.name or "the environment"
         raise ValueError(
-            f"{one} is made for rewards {described(algorithm.rewards)}, {other} gives {described(environment.rewards)}: "
-            f"{reason}; any_rewards = true plays it without the algorithm's guarantees"
+            f"{one} is made for rewards {described(algorithm.rewards)}, {other} gives rewards "
+            f"{described(environment.rewards)}: {reason}; any_rewards = true plays it without its guarantees"
         )
 
 

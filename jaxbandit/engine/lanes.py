@@ -186,6 +186,7 @@ class LanesProgram:
 
         flags = ((run.world_varies, run.state_varies), run.begin_varies)
         world, state = jax.tree.map(choose, (lanes.world, lanes.state), lanes.first, begin(arguments, words), *flags)
+
         def reset(old: Array, first: Array, varies: bool) -> Array:
             return jnp.where(taken, first[..., None], old) if varies else old
 

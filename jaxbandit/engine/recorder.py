@@ -1,4 +1,4 @@
-"""What is kept of a run besides the states: regret, pulls where the algorithm does not count them, the feedback's faults."""
+"""What is kept of a run besides the states: regret, pulls if the algorithm counts none, the feedback's faults."""
 
 from typing import Any, NamedTuple
 

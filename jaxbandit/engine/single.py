@@ -50,7 +50,9 @@ class SingleRun:
         self.noise_varies = batching.constant_flags(self.noise, True)
         # Runs are replanned at rounds of their own: what a new plan changes differs between them.
         self.replan_changes = self._replan_changes()
-        self.begin_varies = batching.varying_outputs(self.begin, (self.arguments, self.words), (self.shared, (True, True)))
+        self.begin_varies = batching.varying_outputs(
+            self.begin, (self.arguments, self.words), (self.shared, (True, True))
+        )
         self.world_varies, self.state_varies, self.tally_varies = self._varying()
 
     def begin(self, arguments: PyTree, words: tuple[Array, Array]) -> tuple[PyTree, PyTree]:
@@ -134,9 +136,7 @@ class SingleRun:
             after = jax.eval_shape(self._replan, self.arguments, self.state)
             same_state("algorithm.replan.apply", "state", self.state, after)
         fit.check_arms(algorithm, environment, pulls, played.context is not None)
-        return recorder.recorder_of(
-            algorithm, environment, played, pulls, measures=self.measures, hindsight=hindsight
-        )
+        return recorder.recorder_of(algorithm, environment, played, pulls, measures=self.measures, hindsight=hindsight)
 
     def _replan(self, arguments: PyTree, state: PyTree) -> PyTree:
         replan: Any = self.make(arguments)[0].replan

@@ -66,7 +66,7 @@ class StoppingRun(SingleRun):
         pulls: Array,
         limit: Array,
     ) -> tuple[PyTree, PyTree, Tally, Array, Array, Array]:
-        """World, state, tally, status and pulls after a look and, if the run goes on, a step; and whether it took one."""
+        """What a run is after a look and, if it goes on, a step; and whether it took one, bool[]."""
         algorithm = self.make(arguments)[0]
         live = status == LIVE
         if algorithm.replan is not None:
@@ -79,13 +79,13 @@ class StoppingRun(SingleRun):
         played = live & ~stopped & ~over
         status = jnp.where(stopped, int(Outcome.STOPPED), jnp.where(live & over, int(Outcome.MAX_ROUNDS), status))
 
-        def next_value(old: Array, new: Array, varies: bool, frozen: bool) -> Array:
+        def next_value(old: Array, new: Array, varies: bool, frozen: bool = True) -> Array:
             if not varies:
                 return old
             return jnp.where(played, new, old) if frozen else new
 
         kept = jax.tree.map(next_value, state, after, self.state_varies, self.frozen)
-        world = jax.tree.map(lambda old, new, varies: next_value(old, new, varies, True), world, moved, self.world_varies)
+        world = jax.tree.map(next_value, world, moved, self.world_varies)
         tally = jax.tree.map(lambda old, new: jnp.where(played, new, old), tally, counted)
         return world, kept, tally, status, jnp.where(played, pulls + count, pulls), played
 

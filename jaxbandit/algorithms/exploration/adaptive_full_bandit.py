@@ -25,9 +25,9 @@ import numpy as np
 from jaxbandit import checks
 from jaxbandit.algorithms.exploration.static_super_arms import in_order, promise
 from jaxbandit.algorithms.exploration.super_arms import super_arms, uniform_inverse
-from jaxbandit.base import Algorithm, SetPulls, none
+from jaxbandit.base import Algorithm, Arms, Batch, Choice, Replan, Rewards, SetPulls
 from jaxbandit.estimators import ordinary_least_squares as least_squares
-from jaxbandit.numerics import argmax, as_float, matrix_vector, product
+from jaxbandit.numerics import argmax, as_float, get_at, matrix_vector, product, set_at
 from jaxbandit.solvers.decision_classes import top_k
 from jaxbandit.solvers.lead import climb, coarse, lead_bound, starts
 from jaxbandit.types import Array, Key, Scalar
@@ -39,11 +39,11 @@ CHOICE = {"starts": 4, "steps": 3}  # of that for each further super-arm, which 
 class AdaptiveState(NamedTuple):
     """What has been seen, and the super-arms to pull before the next look."""
 
-    rounds: Array  # int32[], pulls so far
-    together: Array  # int32[n, n], pulls in which both arms were members
+    rounds: Array  # int[], pulls so far
+    together: Array  # int[n, n], pulls in which both arms were members
     response: Array  # float[n], mean over the pulls of r chi
     chosen: Array  # bool[choices, n], super-arms of this look, pulled beside those of the support
-    left: Array  # int32[num_sets + choices], pulls still to do of each
+    left: Array  # int[num_sets + choices], pulls still to do of each
     best: Array  # bool[n], the k arms to recommend, of the last look
     done: Array  # bool[]
 
@@ -86,7 +86,7 @@ def adaptive_full_bandit(
 
     Returns:
       An Algorithm with actions bool[num_arms], k of them True, rewards float[] and recommendations int32[k], in
-      increasing order. It asks for its pulls in blocks of SetPulls.
+      increasing order. It asks for its pulls in batches of SetPulls.
 
     Raises:
       ValueError: an argument is out of range.
@@ -101,19 +101,19 @@ def adaptive_full_bandit(
     checks.choice(where, "bound", bound, ("certified", "climbed"))
     checks.number(where, "explore", explore, low=0.0, high=1.0, open_low=True)
     checks.number(where, "grid", grid, low=1.0, open_low=True)
-    promise(where, delta, epsilon, sigma)
+    promised = promise(where, delta, epsilon, sigma, k, proved=bound == "certified")
     family = top_k(num_arms, k)
     moment: Any = np.linalg.inv(uniform_inverse(num_arms, k))  # Lambda, and its log det
     volume = float(np.linalg.slogdet(moment)[1])
 
     def init(key: Key) -> AdaptiveState:
-        zero = jnp.zeros((), jnp.int32)
+        zero = jnp.zeros((), int)
         return AdaptiveState(
             zero,
-            jnp.zeros((num_arms, num_arms), jnp.int32),
+            jnp.zeros((num_arms, num_arms), int),
             jnp.zeros(num_arms),
             jnp.zeros((choices, num_arms), bool),
-            (jnp.arange(size + choices, dtype=jnp.int32) < size).astype(jnp.int32),
+            (jnp.arange(size + choices, dtype=jnp.int32) < size).astype(int),
             jnp.arange(num_arms, dtype=jnp.int32) < k,
             jnp.zeros((), bool),
         )
@@ -121,36 +121,34 @@ def adaptive_full_bandit(
     def planned(state: AdaptiveState) -> Array:
         return jnp.concatenate([jnp.asarray(sets), state.chosen])
 
-    def select(noise: None, state: AdaptiveState, context: None) -> Array:
-        return planned(state)[argmax(state.left)]
+    def select(noise: None, state: AdaptiveState, context: None) -> Choice:
+        place = argmax(state.left)
+        return Choice(planned(state)[place], place)
 
     def moved(state: AdaptiveState, rows: Array, counts: Array, gained: Array) -> AdaptiveState:
         """The state after `counts` pulls of `rows`, that paid sum r chi = gained."""
-        count = jnp.sum(counts, dtype=jnp.int32)
+        count = jnp.sum(counts, dtype=int)
         rounds = state.rounds + count
-        members = rows.astype(jnp.int32)
-        pairs = jnp.sum((counts[:, None] * members)[:, :, None] * members[:, None], 0, dtype=jnp.int32)
+        members = rows.astype(int)
+        pairs = jnp.sum((counts[:, None] * members)[:, :, None] * members[:, None], 0, dtype=int)
         change = (gained - as_float(count) * state.response) / as_float(jnp.maximum(rounds, 1))
         return state._replace(rounds=rounds, together=state.together + pairs, response=state.response + change)
 
-    def update(state: AdaptiveState, context: None, action: Array, reward: Array) -> AdaptiveState:
-        place = jnp.arange(size + choices, dtype=jnp.int32) == argmax(state.left)
-        after = moved(state, action[None], jnp.ones(1, jnp.int32), jnp.where(action, reward, 0.0))
-        return after._replace(left=state.left - place.astype(jnp.int32))
+    def update(state: AdaptiveState, context: None, choice: Choice, reward: Array) -> AdaptiveState:
+        action, place = choice
+        after = moved(state, action[None], jnp.ones(1, int), jnp.where(action, reward, 0.0))
+        return after._replace(left=set_at(state.left, place, get_at(state.left, place) - 1))
 
-    def block(state: AdaptiveState) -> SetPulls:
-        return SetPulls(planned(state), state.left)
-
-    def update_block(state: AdaptiveState, pulls: SetPulls, sums: Array) -> AdaptiveState:
+    def absorb(state: AdaptiveState, pulls: SetPulls, sums: Array) -> AdaptiveState:
         assert pulls.sets is not None
         gained = matrix_vector(as_float(pulls.sets).T, sums)
-        return refresh(moved(state, pulls.sets, pulls.counts, gained))  # every block ends in a look
+        return look(moved(state, pulls.sets, pulls.counts, gained))  # every batch ends in a look
 
-    def needs_refresh(state: AdaptiveState) -> Array:
-        return ~state.done & (jnp.sum(state.left, dtype=jnp.int32) == 0)
+    def due(state: AdaptiveState) -> Array:
+        return ~state.done & (jnp.sum(state.left, dtype=int) == 0)
 
-    def refresh(state: AdaptiveState) -> AdaptiveState:
-        """Look: stop, or plan."""
+    def look(state: AdaptiveState) -> AdaptiveState:
+        """Stop, or plan."""
         rounds = as_float(state.rounds)
         mean = as_float(state.together) / rounds  # A_t / t
         inverse = least_squares.inverse(mean)
@@ -189,18 +187,24 @@ def adaptive_full_bandit(
         left = jnp.repeat(
             jnp.stack([evenly, jnp.ceil(own)]), np.array([size, choices]), total_repeat_length=size + choices
         )
-        left = jnp.where(done, 0.0, left).astype(jnp.int32)
+        left = jnp.where(done, 0.0, left).astype(int)
         return state._replace(chosen=chosen, left=left, best=best, done=done)
+
+    def verify(state: AdaptiveState) -> Array:
+        again = look(state)
+        return again.done & jnp.all(again.best == state.best)
 
     return Algorithm(
         init=init,
-        noise=none(),
         select=select,
         update=update,
         recommend=lambda state: in_order(state.best, k),
         stop=lambda state: state.done,
-        needs_refresh=needs_refresh,
-        refresh=refresh,
-        block=block,
-        update_block=update_block,
+        replan=Replan(due, look),
+        batch=Batch(lambda state: SetPulls(planned(state), state.left), absorb),
+        verify=verify,
+        promise=promised,
+        arms=Arms(num_arms, k),
+        rewards=Rewards(sigma=sigma),
+        name=where,
     )

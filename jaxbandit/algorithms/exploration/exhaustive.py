@@ -73,7 +73,7 @@ def exhaustive(
             f"{where}: num_arms = {num_arms}, k = {k} make {total} super-arms, must be at most {MOST_SETS}: every look "
             "scores all of them; take saqm or icb"
         )
-    promise(where, delta, epsilon, sigma)
+    promised = promise(where, delta, epsilon, sigma, k)
     family = top_k(num_arms, k)
     every: Any = family.enumerate().astype(np.float64)
 
@@ -95,4 +95,4 @@ def exhaustive(
         return jnp.max(jnp.where(other, ahead, -jnp.inf)) <= as_float(epsilon)
 
     rule = Rule(prepare, stop, family.best)
-    return static_super_arms(where, arms, rule, grid, schedule)
+    return static_super_arms(where, arms, rule, grid, schedule, promised, sigma)

@@ -17,7 +17,7 @@ from jaxbandit import checks
 from jaxbandit.algorithms.exploration import gap_indices, thresholds
 from jaxbandit.algorithms.exploration.gap_indices import Candidates, Decision, Leader, Stop
 from jaxbandit.algorithms.exploration.representations import pair_weights
-from jaxbandit.base import Algorithm, none
+from jaxbandit.base import Algorithm, Arms, Choice, Promise, Rewards
 from jaxbandit.estimators import arm_means, least_squares, square_root_least_squares
 from jaxbandit.estimators.arm_means import ArmMeans
 from jaxbandit.estimators.least_squares import LeastSquares
@@ -29,6 +29,8 @@ Index = Literal["paired", "individual", "classical"]
 Rule = Literal["greedy", "optimized", "largest_variance", "both"]
 Threshold = Literal["det", "theory", "heuristic", "lucb1"]
 Ties = Literal["lowest", "random"]
+
+_PROVED = {False: ("det", "theory"), True: ("lucb1",)}  # thresholds, by whether the index is the classical one
 
 # Below this share of the largest, a weight of w* counts as zero: solvers leave roundings there.
 NO_WEIGHT = 1e-6
@@ -161,19 +163,21 @@ def gap_index_policy(
     def starting(state: GapIndexState) -> Array:
         return state.pulls < (num_arms if initial_pulls else 0)
 
-    def select(noise: None, state: GapIndexState, context: None) -> Array:
+    def select(noise: None, state: GapIndexState, context: None) -> Choice:
+        """The arm to pull, and the challenger of the round."""
         decision = decide(state)
-        return jnp.where(starting(state), state.pulls, informative(state, decision.leader, decision.challenger))
+        arm = informative(state, decision.leader, decision.challenger)
+        return Choice(jnp.where(starting(state), state.pulls, arm), decision.challenger)
 
-    def update(state: GapIndexState, context: None, action: Array, reward: Array) -> GapIndexState:
+    def update(state: GapIndexState, context: None, choice: Choice, reward: Array) -> GapIndexState:
+        action, challenger = choice
         n = get_at(state.counts, action) + 1
         more = (n,) if index == "classical" else ()
         estimate = _form(state).update(state.estimate, action, reward, *more)
         sums = None if state.sums is None else _added(state.sums, action, reward)
         pending = state.pending
         if pending is not None:
-            fresh = (pending < 0) & ~starting(state)
-            pending = jnp.where(fresh, decide(state).challenger, -1)
+            pending = jnp.where((pending < 0) & ~starting(state), challenger, -1)
         return state._replace(
             pulls=state.pulls + 1,
             counts=set_at(state.counts, action, n),
@@ -208,12 +212,16 @@ def gap_index_policy(
 
     return Algorithm(
         init=init,
-        noise=none(),
         select=select,
         update=update,
+        pulls=lambda state: state.counts,
         recommend=recommend,
         stop=stops,
         verify=verify,
+        promise=Promise(delta, epsilon, m, proved=threshold in _PROVED[index == "classical"]),
+        arms=Arms(num_arms),
+        rewards=Rewards(sigma=sigma),
+        name=where,
     )
 
 

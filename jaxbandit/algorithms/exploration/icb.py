@@ -66,7 +66,7 @@ def icb(
         weights=weights,
     )
     checks.choice(where, "radius", radius, ("lemma1", "prop1"))
-    promise(where, delta, epsilon, sigma)
+    promised = promise(where, delta, epsilon, sigma, k)
     family = top_k(num_arms, k) if decision_class is None else decision_class
     checks.decision_class(where, family, num_arms, k)
 
@@ -85,4 +85,4 @@ def icb(
         return rival.value - jnp.sum(jnp.where(best, look.estimate, 0.0)) < as_float(epsilon)
 
     rule = Rule(prepare, stop, family.best)
-    return static_super_arms(where, arms, rule, grid, schedule)
+    return static_super_arms(where, arms, rule, grid, schedule, promised, sigma)

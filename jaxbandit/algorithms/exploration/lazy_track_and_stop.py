@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jaxbandit import checks
 from jaxbandit.algorithms.exploration import thresholds
 from jaxbandit.algorithms.exploration.static_designs import spanning_features
-from jaxbandit.base import Algorithm, none
+from jaxbandit.base import Algorithm, Arms, Choice, Promise, Replan, Rewards
 from jaxbandit.estimators import counts as one_pull
 from jaxbandit.estimators import ordinary_least_squares as least_squares
 from jaxbandit.numerics import argmax, as_float, get_at
@@ -56,8 +56,8 @@ def lazy_track_and_stop(
       threshold: "det", the proved beta above; or "heuristic", log((log t + 1) / delta), without a guarantee; static.
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1]. It asks for a
-      refresh at every 2^k-th pull.
+      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1]. It replans at
+      every 2^k-th pull.
 
     Raises:
       ValueError: an argument is out of range, or the features do not span all dimensions.
@@ -91,11 +91,11 @@ def lazy_track_and_stop(
             floor=jnp.linalg.eigvalsh(design_matrix(once))[0],
         )
 
-    def needs_refresh(state: LazyTrackAndStopState) -> Array:
+    def due(state: LazyTrackAndStopState) -> Array:
         power_of_two = (state.pulls & (state.pulls - 1)) == 0
         return power_of_two & (state.pulls >= dim) & (state.solved < state.pulls)
 
-    def refresh(state: LazyTrackAndStopState) -> LazyTrackAndStopState:
+    def replan(state: LazyTrackAndStopState) -> LazyTrackAndStopState:
         x = as_float(features)
         means = least_squares.fit(x, state.counts, state.means).means
         return state._replace(weights=best_arm_design(x, means, sigma=sigma).weights, solved=state.pulls)
@@ -107,19 +107,22 @@ def lazy_track_and_stop(
         above = least_squares.pivots(design_matrix(state.counts) - least * jnp.eye(dim)) > 0
         return (state.pulls < dim) | ~jnp.all(above)
 
-    def select(noise: None, state: LazyTrackAndStopState, context: None) -> Array:
+    def select(noise: None, state: LazyTrackAndStopState, context: None) -> Choice:
+        """The arm to pull, and whether exploration forces it."""
         targets = state.targets + state.weights
         behind = argmax(jnp.where(targets > 0, targets - as_float(state.counts), -jnp.inf))
-        return jnp.where(explores(state), get_at(state.basis, state.forced % dim), behind)
+        forced = explores(state)
+        return Choice(jnp.where(forced, get_at(state.basis, state.forced % dim), behind), forced)
 
-    def update(state: LazyTrackAndStopState, context: None, action: Array, reward: Array) -> LazyTrackAndStopState:
+    def update(state: LazyTrackAndStopState, context: None, choice: Choice, reward: Array) -> LazyTrackAndStopState:
+        action, forced = choice
         counts, means, _ = one_pull.update(state.counts, state.means, action, reward)
         return state._replace(
             pulls=state.pulls + 1,
             counts=counts,
             means=means,
             targets=state.targets + state.weights,
-            forced=state.forced + explores(state).astype(jnp.int32),
+            forced=state.forced + forced.astype(jnp.int32),
         )
 
     def recommend(state: LazyTrackAndStopState) -> Array:
@@ -143,14 +146,17 @@ def lazy_track_and_stop(
 
     return Algorithm(
         init=init,
-        noise=none(),
         select=select,
         update=update,
+        pulls=lambda state: state.counts,
         recommend=recommend,
         stop=stop,
-        needs_refresh=needs_refresh,
-        refresh=refresh,
+        replan=Replan(due, replan),
         verify=stop,  # it factorises the counts afresh
+        promise=Promise(delta, proved=threshold == "det"),
+        arms=Arms(num_arms),
+        rewards=Rewards(sigma=sigma),
+        name=where,
     )
 
 

@@ -13,7 +13,7 @@ from jax import lax
 
 from jaxbandit import checks
 from jaxbandit.algorithms.exploration import thresholds
-from jaxbandit.base import Algorithm, none
+from jaxbandit.base import Algorithm, Arms, Choice, Promise, Rewards
 from jaxbandit.estimators import least_squares
 from jaxbandit.estimators import ordinary_least_squares as designs
 from jaxbandit.estimators.least_squares import LeastSquares
@@ -124,12 +124,13 @@ def lin_game(
     def starting(state: LinGameState) -> Array:
         return state.pulls < num_arms
 
-    def select(noise: None, state: LinGameState, context: None) -> Array:
-        behind = argmax(state.targets + turn(state).weights - as_float(state.counts))
-        return jnp.where(starting(state), state.pulls, behind)
+    def select(noise: None, state: LinGameState, context: None) -> Choice:
+        played = turn(state)
+        behind = argmax(state.targets + played.weights - as_float(state.counts))
+        return Choice(jnp.where(starting(state), state.pulls, behind), played)
 
-    def update(state: LinGameState, context: None, action: Array, reward: Array) -> LinGameState:
-        played, game = turn(state), ~starting(state)
+    def update(state: LinGameState, context: None, choice: Choice, reward: Array) -> LinGameState:
+        (action, played), game = choice, ~starting(state)
         chosen = (jnp.arange(num_arms, dtype=jnp.int32) == played.best) & game
         return LinGameState(
             pulls=state.pulls + 1,
@@ -160,7 +161,18 @@ def lin_game(
         other = jnp.arange(num_arms, dtype=jnp.int32) != best
         return ~starting(state) & jnp.all((_gaps(estimate, best) >= widths) | ~other)
 
-    return Algorithm(init=init, noise=none(), select=select, update=update, recommend=recommend, stop=stop)
+    return Algorithm(
+        init=init,
+        select=select,
+        update=update,
+        pulls=lambda state: state.counts,
+        recommend=recommend,
+        stop=stop,
+        promise=Promise(delta, proved=threshold == "theory"),
+        arms=Arms(num_arms),
+        rewards=Rewards(sigma=sigma),
+        name="lin_game",
+    )
 
 
 def _gaps(estimate: LeastSquares, best: Array) -> Array:

@@ -1,7 +1,7 @@
 """The frame of XY-adaptive and RAGE: phases, each with a design for the arms still active and with fresh estimates.
 
-Within a phase the pulls are fixed, and are asked for as one block. At its end the engine's refresh drops arms and
-solves the next design. Arms that repeat an earlier arm are never active: no sample tells them apart.
+Within a phase the pulls are fixed, and are asked for as one batch. At its end replanning drops arms and solves the next
+design. Arms that repeat an earlier arm are never active: no sample tells them apart.
 """
 
 from collections.abc import Callable
@@ -11,26 +11,24 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.algorithms.exploration import tracking
-from jaxbandit.base import Algorithm, none
+from jaxbandit.base import Algorithm, Arms, Batch, Promise, Replan, Rewards
 from jaxbandit.estimators import counts as one_pull
 from jaxbandit.estimators import ordinary_least_squares as least_squares
 from jaxbandit.numerics import as_float
-from jaxbandit.types import Array, Key
-
-LONGEST = 2**31 - 256  # pulls of a phase that int32 holds; the engine ends a run before so long a block
+from jaxbandit.types import Array, Key, Scalar
 
 
 class PhasedState(NamedTuple):
     """The phase: its design and what it has observed."""
 
-    counts: Array  # int32[num_arms], pulls in all phases
+    counts: Array  # int[num_arms], pulls in all phases
     phase: Array  # int32[], from 1
     active: Array  # bool[num_arms], arms not yet ruled out; the run is over when one is left
     leader: Array  # int32[], the empirical best arm at the end of the last phase
     precision: Array  # float[], the largest ||y||^2 in A^-1 over active differences y at the end of the last phase
     weights: Array  # float[num_arms], the design, on the simplex
-    length: Array  # int32[], pulls of the phase
-    phase_counts: Array  # int32[num_arms], pulls in the phase so far
+    length: Array  # int[], pulls of the phase
+    phase_counts: Array  # int[num_arms], pulls in the phase so far
     means: Array  # float[num_arms], mean rewards in the phase, 0 where never pulled
 
 
@@ -38,30 +36,35 @@ Plan = Callable[[Array, Array, Array], tuple[Array, Array]]
 Eliminate = Callable[[PhasedState], tuple[Array, Array, Array]]
 
 
-def phased_design(features: Array, precision: float, plan: Plan, eliminate: Eliminate) -> Algorithm:
+def phased_design(
+    name: str, features: Array, precision: float, plan: Plan, eliminate: Eliminate, *, delta: Scalar, sigma: Scalar
+) -> Algorithm:
     """Return the algorithm of these parts.
 
     Args:
+      name: of the algorithm, in results.
       features: float[num_arms, dim].
       precision: what the state's field holds in the first phase.
       plan: of active, phase and precision, gives weights and length >= 1 of a phase, after which its estimate exists.
       eliminate: of a state at the end of its phase, gives the arms active next, the leader and the precision.
+      delta: error rate that it promises.
+      sigma: largest sub-Gaussian scale that it is made for.
     """
     num_arms = features.shape[0]
 
     def begin(counts: Array, phase: Array, active: Array, leader: Array, precision: Array) -> PhasedState:
         weights, length = plan(active, phase, precision)
-        nothing = jnp.zeros(num_arms, jnp.int32), jnp.zeros(num_arms)
+        nothing = jnp.zeros(num_arms, int), jnp.zeros(num_arms)
         return PhasedState(counts, phase, active, leader, precision, weights, length, *nothing)
 
     def init(key: Key) -> PhasedState:
         one, zero = jnp.ones((), jnp.int32), jnp.zeros((), jnp.int32)
-        return begin(jnp.zeros(num_arms, jnp.int32), one, ~repeats(features), zero, as_float(precision))
+        return begin(jnp.zeros(num_arms, int), one, ~repeats(features), zero, as_float(precision))
 
-    def needs_refresh(state: PhasedState) -> Array:
-        return jnp.sum(state.phase_counts, dtype=jnp.int32) >= state.length
+    def due(state: PhasedState) -> Array:
+        return jnp.sum(state.phase_counts, dtype=int) >= state.length
 
-    def refresh(state: PhasedState) -> PhasedState:
+    def replan(state: PhasedState) -> PhasedState:
         active, leader, precision = eliminate(state)
         return begin(state.counts, state.phase + 1, active, leader, precision)
 
@@ -73,30 +76,29 @@ def phased_design(features: Array, precision: float, plan: Plan, eliminate: Elim
         pulled = phase_counts - state.phase_counts
         return state._replace(counts=state.counts + pulled, phase_counts=phase_counts, means=means)
 
-    def block(state: PhasedState) -> Array:
+    def rest(state: PhasedState) -> Array:
         return tracking.followed(state.weights, state.phase_counts, state.length) - state.phase_counts
 
-    def update_block(state: PhasedState, pulls: Array, sums: Array) -> PhasedState:
+    def absorb(state: PhasedState, pulls: Array, sums: Array) -> PhasedState:
         phase_counts, means = least_squares.with_pulls(state.phase_counts, state.means, pulls, sums)
         return state._replace(counts=state.counts + pulls, phase_counts=phase_counts, means=means)
-
-    def recommend(state: PhasedState) -> Array:
-        return state.leader[None]
 
     def stop(state: PhasedState) -> Array:
         return jnp.sum(state.active, dtype=jnp.int32) <= 1
 
     return Algorithm(
         init=init,
-        noise=none(),
         select=select,
         update=update,
-        recommend=recommend,
+        pulls=lambda state: state.counts,
+        recommend=lambda state: state.leader[None],
         stop=stop,
-        needs_refresh=needs_refresh,
-        refresh=refresh,
-        block=block,
-        update_block=update_block,
+        replan=Replan(due, replan),
+        batch=Batch(rest, absorb),
+        promise=Promise(delta),
+        arms=Arms(num_arms),
+        rewards=Rewards(sigma=sigma),
+        name=name,
     )
 
 
@@ -119,5 +121,5 @@ def active_pairs(active: Array) -> Array:
 
 
 def whole(length: Array) -> Array:
-    """The number of pulls, float[] >= 0, rounded up to int32[]."""
-    return jnp.minimum(jnp.ceil(length), LONGEST).astype(jnp.int32)
+    """The number of pulls, float[] >= 0, rounded up to int[]."""
+    return jnp.minimum(jnp.ceil(length), tracking.longest()).astype(int)

@@ -32,7 +32,7 @@ def rage(features: Array, *, delta: Scalar = 0.05, sigma: Scalar = 1.0, rounding
 
     Returns:
       An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1]. It asks for
-      its pulls in blocks, a phase each, and for a refresh between two phases.
+      its pulls in batches, a phase each, and replans between two phases.
 
     Raises:
       ValueError: an argument is out of range, or the features do not span all dimensions.
@@ -61,4 +61,4 @@ def rage(features: Array, *, delta: Scalar = 0.05, sigma: Scalar = 1.0, rounding
         close = jnp.max(means) - means < 2 ** -(as_float(state.phase) + 2)
         return state.active & close, argmax(means), state.precision
 
-    return phased_design(features, 1.0, plan, eliminate)
+    return phased_design("rage", features, 1.0, plan, eliminate, delta=delta, sigma=sigma)

@@ -79,7 +79,7 @@ def sa_foa(
     )
     draws = num_arms if anchors is None else checks.integer(where, "anchors", anchors, 1)
     checks.number(where, "eps_factor", eps_factor, low=0.0)
-    promise(where, delta, epsilon, sigma)
+    promised = promise(where, delta, epsilon, sigma, k, proved=False)
     family = top_k(num_arms, k)
 
     def anchor(key: Key, number: Array) -> Array:
@@ -157,4 +157,4 @@ def sa_foa(
         return good & (found | more | (ahead(family.second_best(look.estimate, best)) <= allowed))
 
     rule = Rule(lambda inverse: None, stop, family.best, draws=True)
-    return static_super_arms(where, arms, rule, grid, schedule)
+    return static_super_arms(where, arms, rule, grid, schedule, promised, sigma)

@@ -74,7 +74,7 @@ def saqm(
 
     Returns:
       An Algorithm with actions bool[num_arms], k of them True, rewards float[] and recommendations int32[k], in
-      increasing order. It asks for its pulls in blocks of SetPulls.
+      increasing order. It asks for its pulls in batches of SetPulls.
 
     Raises:
       ValueError: an argument is out of range, or the support does not span all arms.
@@ -96,7 +96,7 @@ def saqm(
     checks.integer(where, "k", k, 2, num_arms - 1)
     checks.choice(where, "alpha", alpha, ("certified", "theorem", "fixed"))
     checks.number(where, "fixed_alpha", fixed_alpha, low=0.0, high=1.0, open_low=True)
-    promise(where, delta, epsilon, sigma)
+    promised = promise(where, delta, epsilon, sigma, k, proved=alpha != "fixed")
     sets_of_k = top_k(num_arms, k)
 
     def prepare(inverse: Array) -> Array:
@@ -113,4 +113,4 @@ def saqm(
         return gap + as_float(epsilon) >= radius * (own + look.design)
 
     rule = Rule(prepare, stop, sets_of_k.best)
-    return static_super_arms(where, arms, rule, grid, schedule)
+    return static_super_arms(where, arms, rule, grid, schedule, promised, sigma)

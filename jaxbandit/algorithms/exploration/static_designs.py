@@ -13,7 +13,7 @@ import numpy as np
 
 from jaxbandit import checks
 from jaxbandit.algorithms.exploration import thresholds, tracking
-from jaxbandit.base import Algorithm, none
+from jaxbandit.base import Algorithm, Arms, Batch, Promise, Rewards
 from jaxbandit.estimators import counts as one_pull
 from jaxbandit.estimators import ordinary_least_squares as least_squares
 from jaxbandit.numerics import argmax, as_float
@@ -24,9 +24,9 @@ from jaxbandit.types import Array, Key, Scalar
 class StaticDesignState(NamedTuple):
     """What the estimate is computed from, and where to stop next."""
 
-    counts: Array  # int32[num_arms]
+    counts: Array  # int[num_arms]
     means: Array  # float[num_arms], mean reward of each arm, 0 where never pulled
-    look: Array  # int32[], the number of pulls at which the stopping rule is looked at next
+    look: Array  # int[], the number of pulls at which the stopping rule is looked at next
     weights: Array  # float[num_arms], the design, on the simplex
 
 
@@ -41,7 +41,7 @@ def xy_static(features: Array, *, delta: Scalar = 0.05, sigma: Scalar = 1.0, gri
 
     Returns:
       An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1]. It asks for
-      its pulls in blocks, from one look to the next.
+      its pulls in batches, from one look to the next.
 
     Raises:
       ValueError: an argument is out of range, or the features do not span all dimensions.
@@ -74,7 +74,7 @@ def _static_design(
 
     def init(key: Key) -> StaticDesignState:
         weights = solve(as_float(features))
-        return StaticDesignState(jnp.zeros(num_arms, jnp.int32), jnp.zeros(num_arms), first_look(weights), weights)
+        return StaticDesignState(jnp.zeros(num_arms, int), jnp.zeros(num_arms), first_look(weights), weights)
 
     def select(noise: None, state: StaticDesignState, context: None) -> Array:
         return tracking.next_arm(state.weights, state.counts)
@@ -83,10 +83,10 @@ def _static_design(
         counts, means, _ = one_pull.update(state.counts, state.means, action, reward)
         return StaticDesignState(counts, means, next_look(state, grid), state.weights)
 
-    def block(state: StaticDesignState) -> Array:
+    def plan(state: StaticDesignState) -> Array:
         return tracking.followed(state.weights, state.counts, next_look(state, grid)) - state.counts
 
-    def update_block(state: StaticDesignState, pulls: Array, sums: Array) -> StaticDesignState:
+    def absorb(state: StaticDesignState, pulls: Array, sums: Array) -> StaticDesignState:
         counts, means = least_squares.with_pulls(state.counts, state.means, pulls, sums)
         return StaticDesignState(counts, means, next_look(state, grid), state.weights)
 
@@ -101,21 +101,24 @@ def _static_design(
         fit = least_squares.fit(x, state.counts, state.means)
         best = argmax(fit.means)
         squares = least_squares.squared_norms(least_squares.differences(x, best), fit.inverse)
-        pulls = jnp.sum(state.counts, dtype=jnp.int32)
+        pulls = jnp.sum(state.counts, dtype=state.counts.dtype)
         level = as_float(sigma) * thresholds.static_threshold(pulls, num_arms=num_arms, delta=delta)
         beaten = jnp.max(fit.means) - fit.means >= level * jnp.sqrt(squares)
         return (pulls >= state.look) & jnp.all(beaten)
 
     return Algorithm(
         init=init,
-        noise=none(),
         select=select,
         update=update,
+        pulls=lambda state: state.counts,
         recommend=recommend,
         stop=stop,
-        block=block,
-        update_block=update_block,
+        batch=Batch(plan, absorb),
         verify=stop,  # it factorises the counts afresh
+        promise=Promise(delta),
+        arms=Arms(num_arms),
+        rewards=Rewards(sigma=sigma),
+        name=where,
     )
 
 
@@ -130,12 +133,12 @@ def spanning_features(where: str, features: Array) -> Array:
 
 
 def first_look(weights: Array) -> Array:
-    """The pulls after which each arm of the design has been pulled once, int32[]: before, no estimate exists."""
-    return jnp.sum(weights > 0, dtype=jnp.int32)
+    """The pulls after which each arm of the design has been pulled once, int[]: before, no estimate exists."""
+    return jnp.sum(weights > 0, dtype=int)
 
 
 def next_look(state: Any, grid: Scalar) -> Array:
-    """The next point of the grid, int32[], for a state with `counts` and `look`."""
-    pulls = jnp.sum(state.counts, dtype=jnp.int32)
-    further = jnp.ceil(as_float(pulls) * as_float(grid)).astype(jnp.int32)
+    """The next point of the grid, int[], for a state with `counts` and `look`."""
+    pulls = jnp.sum(state.counts, dtype=state.counts.dtype)
+    further = jnp.ceil(as_float(pulls) * as_float(grid)).astype(pulls.dtype)
     return jnp.where(pulls >= state.look, jnp.maximum(further, pulls + 1), state.look)

@@ -13,8 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit import checks
+from jaxbandit.algorithms.exploration import tracking
 from jaxbandit.algorithms.exploration.super_arms import SuperArms
-from jaxbandit.base import Algorithm, SetPulls, none
+from jaxbandit.base import Algorithm, Arms, Batch, Promise, Rewards, SetPulls, none
 from jaxbandit.numerics import as_float, matrix_vector
 from jaxbandit.types import Array, Key, PyTree, Scalar
 
@@ -25,9 +26,9 @@ MOST_EVERY = 24  # single arms up to which the rule may be looked at in every ro
 class SuperArmState(NamedTuple):
     """What the estimate is computed from, and where to stop next."""
 
-    rounds: Array  # int32[], pulls so far
+    rounds: Array  # int[], pulls so far
     response: Array  # float[n], mean over the pulls of r chi: of each arm, what its super-arms paid
-    look: Array  # int32[], the number of pulls at which the stopping rule is looked at next
+    look: Array  # int[], the number of pulls at which the stopping rule is looked at next
     design: PyTree  # what the rule needs of the allocation alone; None where it is computed at each look
     words: Array | None  # uint32[2], a key of the run, for a rule that draws
 
@@ -52,7 +53,9 @@ class Rule(NamedTuple):
     draws: bool = False
 
 
-def static_super_arms(where: str, arms: SuperArms, rule: Rule, grid: Scalar, schedule: Schedule) -> Algorithm:
+def static_super_arms(
+    where: str, arms: SuperArms, rule: Rule, grid: Scalar, schedule: Schedule, promised: Promise, sigma: Scalar
+) -> Algorithm:
     """Return the algorithm that pulls `arms` until `rule` stops it.
 
     Args:
@@ -62,6 +65,8 @@ def static_super_arms(where: str, arms: SuperArms, rule: Rule, grid: Scalar, sch
       grid: ratio of two pull counts at which the rule is looked at, >= 1, traced; counts are rounded up to periods.
       schedule: "geometric": the grid. "every": in every round from the first that has an answer on, whatever the grid;
         each look then inverts A_t afresh, so that at most MOST_EVERY arms are allowed. Static.
+      promised: what the rule guarantees.
+      sigma: bound of a pull's noise that it is made for.
 
     Raises:
       ValueError: an argument out of range.
@@ -80,21 +85,23 @@ def static_super_arms(where: str, arms: SuperArms, rule: Rule, grid: Scalar, sch
     if afresh and sets is not None:
         first, step, begun = _first_answer(sets[arms.order]), 1, _begun(arms)
 
+    def prepared() -> PyTree:
+        return None if afresh else rule.prepare(as_float(inverse_of_mean))
+
     def init(key: Key) -> SuperArmState:
-        design = None if afresh else rule.prepare(as_float(inverse_of_mean))
-        zero = jnp.zeros((), jnp.int32)
+        zero = jnp.zeros((), int)
         return SuperArmState(
             zero,
             jnp.zeros(num_arms),
             zero + first,
-            design,
+            prepared(),
             jax.random.bits(key, (2,), jnp.uint32) if rule.draws else None,
         )
 
     def pulled(rounds: Array) -> Array:
-        """Pulls of each listed set, int32[m], after so many rounds."""
-        row = jax.lax.dynamic_index_in_dim(jnp.asarray(begun), rounds % period, 0, keepdims=False)
-        return rounds // period * jnp.asarray(arms.counts) + row
+        """Pulls of each listed set, int[m], after so many rounds."""
+        row = jax.lax.dynamic_index_in_dim(jnp.asarray(begun, rounds.dtype), rounds % period, 0, keepdims=False)
+        return rounds // period * jnp.asarray(arms.counts, rounds.dtype) + row
 
     def inverse(rounds: Array) -> Array:
         if not afresh:
@@ -111,7 +118,8 @@ def static_super_arms(where: str, arms: SuperArms, rule: Rule, grid: Scalar, sch
         rounds = state.rounds
         further = rounds
         if schedule == "geometric":
-            further = jnp.ceil(as_float(rounds // step) * as_float(grid)).astype(jnp.int32) * step
+            periods = jnp.ceil(as_float(rounds // step) * as_float(grid))
+            further = jnp.minimum(periods, tracking.longest() // step).astype(rounds.dtype) * step
         return jnp.where(rounds >= state.look, jnp.maximum(further, rounds + step), state.look)
 
     def noise(key: Key) -> Array:
@@ -130,19 +138,19 @@ def static_super_arms(where: str, arms: SuperArms, rule: Rule, grid: Scalar, sch
         return state._replace(rounds=rounds, response=state.response + change, look=next_look(state))
 
     def update(state: SuperArmState, context: None, action: Array, reward: Array) -> SuperArmState:
-        return moved(state, jnp.ones((), jnp.int32), jnp.where(action, reward, 0.0))
+        return moved(state, jnp.ones((), state.rounds.dtype), jnp.where(action, reward, 0.0))
 
-    def block(state: SuperArmState) -> SetPulls:
+    def plan(state: SuperArmState) -> SetPulls:
         more = next_look(state)
         if afresh:
             return SetPulls(jnp.asarray(sets), pulled(more) - pulled(state.rounds))
         turns = (more - state.rounds) // period
-        return SetPulls(None if sets is None else jnp.asarray(sets), turns * jnp.asarray(arms.counts))
+        return SetPulls(None if sets is None else jnp.asarray(sets), turns * jnp.asarray(arms.counts, turns.dtype))
 
-    def update_block(state: SuperArmState, pulls: SetPulls, sums: Array) -> SuperArmState:
+    def absorb(state: SuperArmState, pulls: SetPulls, sums: Array) -> SuperArmState:
         if pulls.sets is not None:
             sums = matrix_vector(as_float(pulls.sets).T, sums)
-        return moved(state, jnp.sum(pulls.counts, dtype=jnp.int32), sums)
+        return moved(state, jnp.sum(pulls.counts, dtype=state.rounds.dtype), sums)
 
     def recommend(state: SuperArmState) -> Array:
         return in_order(rule.best(estimate(state)), arms.k)
@@ -159,13 +167,18 @@ def static_super_arms(where: str, arms: SuperArms, rule: Rule, grid: Scalar, sch
 
     return Algorithm(
         init=init,
-        noise=noise if sets is None else none(),
         select=select,
         update=update,
         recommend=recommend,
+        noise=noise if sets is None else none(),
         stop=stop,
-        block=block,
-        update_block=update_block,
+        batch=Batch(plan, absorb),
+        # A rule that draws may draw other sets in float64.
+        verify=None if rule.draws else lambda state: stop(state._replace(design=prepared())),
+        promise=promised,
+        arms=Arms(num_arms, arms.k),
+        rewards=Rewards(sigma=sigma),
+        name=where,
     )
 
 
@@ -192,8 +205,9 @@ def in_order(members: Array, k: int) -> Array:
     return jax.lax.top_k(members.astype(jnp.int32), k)[1].astype(jnp.int32)
 
 
-def promise(where: str, delta: Any, epsilon: Any, sigma: Any) -> None:
-    """Refuse what no (epsilon, delta) guarantee can be given for."""
+def promise(where: str, delta: Any, epsilon: Any, sigma: Any, k: int, *, proved: bool = True) -> Promise:
+    """Return the promise of k arms; refuse what no (epsilon, delta) guarantee can be given for."""
     checks.number(where, "delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
     checks.number(where, "epsilon", epsilon, low=0.0)
     checks.number(where, "sigma", sigma, low=0.0, open_low=True)
+    return Promise(delta, epsilon, k, proved)

@@ -11,7 +11,12 @@ from jax import lax
 from jaxbandit.numerics import argmax, as_float, get_at, set_at
 from jaxbandit.types import Array
 
-UNROLLED = 16  # arms up to which the last pulls of a block are plain code and not a loop
+UNROLLED = 16  # arms up to which the last pulls of a batch are plain code and not a loop
+
+
+def longest() -> int:
+    """Pulls that the scope's integers hold and its floats can say: in float64 more than any run is allowed."""
+    return 2**31 - 256 if jnp.result_type(int) == jnp.int32 else 2**52
 
 
 def next_arm(weights: Array, counts: Array) -> Array:
@@ -21,24 +26,24 @@ def next_arm(weights: Array, counts: Array) -> Array:
 
 
 def followed(weights: Array, counts: Array, total: Array) -> Array:
-    """The counts, int32[num_arms], after pulling `next_arm` again and again until there are `total` pulls.
+    """The counts, int[num_arms], after pulling `next_arm` again and again until there are `total` pulls.
 
     Args:
       weights: float[num_arms], on the simplex.
-      counts: int32[num_arms], pulls so far, all of them of `next_arm`.
-      total: int32[] > sum of counts. In float32 the result may stay below it, never at sum of counts.
+      counts: int[num_arms], pulls so far, all of them of `next_arm`.
+      total: int[] > sum of counts. Where floats are too coarse for it the result may stay below, never at that sum.
     """
     num_arms = counts.shape[0]
     used = weights > 0
     # next_arm pulls in order of k / w_a, the pulls k of the arm so far. Up to the level n - p every arm gets
     # ceil(level w_a): fewer than n together, and at least n - p, so that at most p pulls are left.
-    level = as_float(total - jnp.sum(used, dtype=jnp.int32))
+    level = as_float(total - jnp.sum(used, dtype=counts.dtype))
     level = level * (1 - 4 * jnp.finfo(level.dtype).eps)  # below what is exact: no arm may get ahead by rounding
-    reached = jnp.where(used, jnp.ceil(level * weights).astype(jnp.int32), 0)
+    reached = jnp.where(used, jnp.ceil(level * weights).astype(counts.dtype), 0)
 
     def pull(_: int, counts: Array) -> Array:
         arm = next_arm(weights, counts)
-        missing = jnp.sum(counts, dtype=jnp.int32) < total
-        return set_at(counts, arm, get_at(counts, arm) + missing.astype(jnp.int32))
+        missing = jnp.sum(counts, dtype=counts.dtype) < total
+        return set_at(counts, arm, get_at(counts, arm) + missing.astype(counts.dtype))
 
     return lax.fori_loop(0, num_arms + 1, pull, jnp.maximum(counts, reached), unroll=num_arms <= UNROLLED)

@@ -11,7 +11,6 @@ from jax import lax
 from jaxbandit import checks
 from jaxbandit.algorithms.exploration import thresholds, tracking
 from jaxbandit.algorithms.exploration.phased_designs import (
-    LONGEST,
     PhasedState,
     active_pairs,
     phased_design,
@@ -51,7 +50,7 @@ def xy_adaptive(
 
     Returns:
       An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1]. It asks for
-      its pulls in blocks, a phase each, and for a refresh between two phases.
+      its pulls in batches, a phase each, and replans between two phases.
 
     Raises:
       ValueError: an argument is out of range, or the features do not span all dimensions.
@@ -82,19 +81,20 @@ def xy_adaptive(
         def halve(_: int, bounds: tuple[Array, Array]) -> tuple[Array, Array]:
             low, high = bounds
             middle = low + (high - low) // 2
-            nothing = jnp.zeros(num_arms, jnp.int32)
+            nothing = jnp.zeros(num_arms, int)
             enough = largest(active, tracking.followed(weights, nothing, middle)) <= wanted
             return jnp.where(enough, low, middle + 1), jnp.where(enough, middle, high)
 
         # The first length that is enough: more pulls only lower the variances, and n - K times the weights are pulled.
-        most = jnp.minimum(jnp.ceil(design.value / wanted), LONGEST - num_arms).astype(jnp.int32) + num_arms
-        bounds = (jnp.full((), num_arms, jnp.int32), most)
-        return weights, lax.fori_loop(0, 31, halve, bounds)[1]
+        longest = tracking.longest()
+        most = jnp.minimum(jnp.ceil(design.value / wanted), longest - num_arms).astype(int) + num_arms
+        bounds = (jnp.full((), num_arms, int), most)
+        return weights, lax.fori_loop(0, longest.bit_length(), halve, bounds)[1]
 
     def eliminate(state: PhasedState) -> tuple[Array, Array, Array]:
         x = as_float(features)
         fit = least_squares.fit(x, state.phase_counts, state.means)
-        pulls = jnp.sum(state.phase_counts, dtype=jnp.int32)
+        pulls = jnp.sum(state.phase_counts, dtype=int)
         level = as_float(sigma) * thresholds.static_threshold(pulls, num_arms=num_arms**2, delta=delta)
         differences = (x[:, None] - x[None]).reshape(num_arms**2, dim)
         widths = level * jnp.sqrt(least_squares.squared_norms(differences, fit.inverse))
@@ -105,4 +105,5 @@ def xy_adaptive(
         leader = argmax(jnp.where(tested, fit.means, -jnp.inf))
         return active, leader, largest(state.active, state.phase_counts)
 
-    return phased_design(features, 1 / (dim * (dim + 1) + 1), plan, eliminate)
+    begin = 1 / (dim * (dim + 1) + 1)
+    return phased_design(where, features, begin, plan, eliminate, delta=delta, sigma=sigma)

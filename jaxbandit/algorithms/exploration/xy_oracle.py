@@ -12,7 +12,7 @@ import numpy as np
 from jaxbandit import checks
 from jaxbandit.algorithms.exploration import thresholds, tracking
 from jaxbandit.algorithms.exploration.static_designs import first_look, next_look, spanning_features
-from jaxbandit.base import Algorithm, none
+from jaxbandit.base import Algorithm, Arms, Batch, Promise, Rewards
 from jaxbandit.estimators import ordinary_least_squares as least_squares
 from jaxbandit.numerics import argmax, as_float, get_at, set_at
 from jaxbandit.solvers.design import transductive_design
@@ -22,8 +22,8 @@ from jaxbandit.types import Array, Key, Scalar
 class OracleState(NamedTuple):
     """Pulls, and where to stop next."""
 
-    counts: Array  # int32[num_arms]
-    look: Array  # int32[], the number of pulls at which the stopping rule is looked at next
+    counts: Array  # int[num_arms]
+    look: Array  # int[], the number of pulls at which the stopping rule is looked at next
     weights: Array  # float[num_arms], the design, on the simplex
 
 
@@ -41,7 +41,7 @@ def xy_oracle(
 
     Returns:
       An Algorithm with actions int32[] in [0, num_arms), rewards float[] (ignored) and recommendations int32[1]. It
-      asks for its pulls in blocks, from one look to the next.
+      asks for its pulls in batches, from one look to the next.
 
     Raises:
       ValueError: an argument is out of range, the features do not span all dimensions, or two arms tie at the best.
@@ -71,7 +71,7 @@ def xy_oracle(
 
     def init(key: Key) -> OracleState:
         weights = transductive_design(as_float(features), directions()).weights
-        return OracleState(jnp.zeros(num_arms, jnp.int32), first_look(weights), weights)
+        return OracleState(jnp.zeros(num_arms, int), first_look(weights), weights)
 
     def select(noise: None, state: OracleState, context: None) -> Array:
         return tracking.next_arm(state.weights, state.counts)
@@ -80,10 +80,10 @@ def xy_oracle(
         counts = set_at(state.counts, action, get_at(state.counts, action) + 1)
         return OracleState(counts, next_look(state, grid), state.weights)
 
-    def block(state: OracleState) -> Array:
+    def plan(state: OracleState) -> Array:
         return tracking.followed(state.weights, state.counts, next_look(state, grid)) - state.counts
 
-    def update_block(state: OracleState, pulls: Array, sums: Array) -> OracleState:
+    def absorb(state: OracleState, pulls: Array, sums: Array) -> OracleState:
         return OracleState(state.counts + pulls, next_look(state, grid), state.weights)
 
     def recommend(state: OracleState) -> Array:
@@ -92,18 +92,21 @@ def xy_oracle(
     def stop(state: OracleState) -> Array:
         inverse = least_squares.inverse(least_squares.design_matrix(as_float(features), as_float(state.counts)))
         squares = least_squares.squared_norms(directions(), inverse)
-        pulls = jnp.sum(state.counts, dtype=jnp.int32)
+        pulls = jnp.sum(state.counts, dtype=state.counts.dtype)
         level = as_float(sigma) * thresholds.static_threshold(pulls, num_arms=num_arms, delta=delta)
         return (pulls >= state.look) & (level * jnp.sqrt(jnp.max(squares)) <= 1)
 
     return Algorithm(
         init=init,
-        noise=none(),
         select=select,
         update=update,
+        pulls=lambda state: state.counts,
         recommend=recommend,
         stop=stop,
-        block=block,
-        update_block=update_block,
+        batch=Batch(plan, absorb),
         verify=stop,  # it factorises the counts afresh
+        promise=Promise(delta),
+        arms=Arms(num_arms),
+        rewards=Rewards(sigma=sigma),
+        name="xy_oracle",
     )

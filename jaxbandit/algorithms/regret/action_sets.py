@@ -12,6 +12,7 @@ import numpy as np
 from jax import lax
 
 from jaxbandit import checks
+from jaxbandit.base import Arms
 from jaxbandit.estimators import recursive_least_squares
 from jaxbandit.estimators.recursive_least_squares import RecursiveLeastSquares
 from jaxbandit.numerics import as_float, get_at
@@ -30,6 +31,12 @@ class ActionSets(NamedTuple):
     def size(self) -> int:
         """Number of arms of all contexts together, padding included."""
         return self.features.shape[0] * self.features.shape[1]
+
+    @property
+    def arms(self) -> Arms:
+        """What an action is; one set needs no number."""
+        num_contexts, num_arms, _ = self.features.shape
+        return Arms(num_arms, num_contexts=num_contexts if num_contexts > 1 else None)
 
     @property
     def dim(self) -> int:

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 
 from jaxbandit.algorithms.regret import action_sets
 from jaxbandit.algorithms.regret.action_sets import TIE, ActionSets, Start
+from jaxbandit.base import Choice
 from jaxbandit.estimators import recursive_least_squares as estimator
 from jaxbandit.numerics import as_float, get_at, set_at
 from jaxbandit.solvers.allocation import BEST, allocation
@@ -49,8 +50,9 @@ def init_fields(sets: ActionSets, num_kinds: int) -> dict[str, Any]:
     }
 
 
-def updated(sets: ActionSets, state: Any, context: Array | None, action: Array, reward: Array, kind: Array) -> Any:
-    """The state after a round of this kind."""
+def updated(sets: ActionSets, state: Any, context: Array | None, choice: Choice, reward: Array) -> Any:
+    """The state after a round; the choice tells its kind."""
+    action, kind = choice
     index = action_sets.flat_index(sets, context, action)
     return state._replace(
         round=state.round + 1,

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxbandit import checks
-from jaxbandit.base import Algorithm, never, none
+from jaxbandit.base import Algorithm, Arms, Rewards
 from jaxbandit.numerics import argmax, as_float, get_at, set_at
 from jaxbandit.solvers.beta import with_arm
 from jaxbandit.solvers.beta_quantile import QuantileShape, logit_quantile, quantile_shape
@@ -70,7 +70,12 @@ def bayes_ucb(num_arms: int, *, prior_alpha: Scalar = 1.0, prior_beta: Scalar = 
             law=with_arm(state.law, action, changed),
         )
 
-    def recommend(state: BayesUcbState) -> Array:
-        return jnp.argmax(state.counts).astype(jnp.int32)
-
-    return Algorithm(init=init, noise=none(), select=select, update=update, recommend=recommend, stop=never())
+    return Algorithm(
+        init=init,
+        select=select,
+        update=update,
+        pulls=lambda state: state.counts,
+        arms=Arms(num_arms),
+        rewards=Rewards(0.0, 1.0),
+        name="bayes_ucb",
+    )

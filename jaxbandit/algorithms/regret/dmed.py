@@ -10,7 +10,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 
 from jaxbandit import checks
-from jaxbandit.base import Algorithm, never, none
+from jaxbandit.base import Algorithm, Arms, Rewards
 from jaxbandit.estimators import counts as estimator
 from jaxbandit.numerics import argmax, as_float, bernoulli_kl, set_at
 from jaxbandit.types import Array, Key
@@ -75,7 +75,12 @@ def dmed(num_arms: int) -> Algorithm:
             following=following & ~(first | over),
         )
 
-    def recommend(state: DmedState) -> Array:
-        return argmax(state.counts)
-
-    return Algorithm(init=init, noise=none(), select=select, update=update, recommend=recommend, stop=never())
+    return Algorithm(
+        init=init,
+        select=select,
+        update=update,
+        pulls=lambda state: state.counts,
+        arms=Arms(num_arms),
+        rewards=Rewards(0.0, 1.0),
+        name="dmed",
+    )

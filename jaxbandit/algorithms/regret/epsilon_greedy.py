@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 from jaxbandit import checks
 from jaxbandit.algorithms.regret.uniform import arm_of
-from jaxbandit.base import Algorithm, never
+from jaxbandit.base import Algorithm, Arms
 from jaxbandit.estimators import counts as estimator
 from jaxbandit.numerics import argmax, as_float
 from jaxbandit.types import Array, Key, Scalar
@@ -62,4 +62,13 @@ def epsilon_greedy(num_arms: int, *, epsilon: Scalar = 0.1) -> Algorithm:
     def recommend(state: EpsilonGreedyState) -> Array:
         return argmax(jnp.where(state.counts > 0, state.means, -jnp.inf))
 
-    return Algorithm(init=init, noise=noise, select=select, update=update, recommend=recommend, stop=never())
+    return Algorithm(
+        init=init,
+        select=select,
+        update=update,
+        pulls=lambda state: state.counts,
+        recommend=recommend,
+        noise=noise,
+        arms=Arms(num_arms),
+        name="epsilon_greedy",
+    )

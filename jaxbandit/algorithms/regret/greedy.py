@@ -36,4 +36,4 @@ def greedy(features: Array, *, mask: np.ndarray | None = None) -> Algorithm:
     def score(noise: Any, state: LinearState, rows: Array) -> Array:
         return estimator.means(state.estimate, rows)
 
-    return linear_policy(sets, score, regularization=None)
+    return linear_policy("greedy", sets, score, regularization=None)

@@ -7,7 +7,7 @@ paper reduces for rewards in {0, 1}; for other rewards in [0, 1] it is a lower b
 import jax.numpy as jnp
 
 from jaxbandit.algorithms.regret.index_policy import IndexState, index_policy
-from jaxbandit.base import Algorithm
+from jaxbandit.base import Algorithm, Rewards
 from jaxbandit.numerics import as_float, bernoulli_kl
 from jaxbandit.types import Array
 
@@ -36,4 +36,4 @@ def imed(num_arms: int) -> Algorithm:
         divergence = bernoulli_kl(state.means, jnp.max(state.means))
         return -(n * divergence + jnp.log(n))
 
-    return index_policy("imed", num_arms, index)
+    return index_policy("imed", num_arms, index, rewards=Rewards(0.0, 1.0))

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 
 from jaxbandit import checks
-from jaxbandit.base import Algorithm, never, none
+from jaxbandit.base import Algorithm, Arms, Rewards
 from jaxbandit.estimators import counts as estimator
 from jaxbandit.numerics import argmax, exploration_level, set_at
 from jaxbandit.types import Array, Key, Scalar
@@ -26,12 +26,20 @@ def divergence_budget(state: IndexState, c: Scalar) -> Array:
     return exploration_level(state.round, c) * state.inverse_sqrt_counts**2
 
 
-def index_policy(where: str, num_arms: int, index: Callable[[IndexState], Array]) -> Algorithm:
+def index_policy(
+    name: str, num_arms: int, index: Callable[[IndexState], Array], *, rewards: Rewards | None = None
+) -> Algorithm:
     """Return the deterministic policy that pulls argmax of `index(state)`, after one pull of each arm.
 
     During the first num_arms rounds the index, float[num_arms], may be anything, NaN included: it is not used.
+
+    Args:
+      name: of the policy, in results and refusals.
+      num_arms: number of arms, at least 1; static.
+      index: of the state, a number for each arm, float[num_arms].
+      rewards: what the policy is made for; None: not said.
     """
-    num_arms = checks.integer(where, "num_arms", num_arms, 1)
+    num_arms = checks.integer(name, "num_arms", num_arms, 1)
 
     def init(key: Key) -> IndexState:
         start = estimator.init(num_arms)
@@ -47,7 +55,12 @@ def index_policy(where: str, num_arms: int, index: Callable[[IndexState], Array]
         inverse = set_at(state.inverse_sqrt_counts, action, jnp.sqrt(1 / n))
         return IndexState(state.round + 1, counts, means, inverse)
 
-    def recommend(state: IndexState) -> Array:
-        return argmax(state.counts)
-
-    return Algorithm(init=init, noise=none(), select=select, update=update, recommend=recommend, stop=never())
+    return Algorithm(
+        init=init,
+        select=select,
+        update=update,
+        pulls=lambda state: state.counts,
+        arms=Arms(num_arms),
+        rewards=rewards,
+        name=name,
+    )

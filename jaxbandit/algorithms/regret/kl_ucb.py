@@ -5,7 +5,7 @@ The inversion takes a fixed number of steps (solvers/kl.py): within 5e-7, and ne
 
 from jaxbandit import checks
 from jaxbandit.algorithms.regret.index_policy import IndexState, divergence_budget, index_policy
-from jaxbandit.base import Algorithm
+from jaxbandit.base import Algorithm, Rewards
 from jaxbandit.solvers.kl import kl_upper
 from jaxbandit.types import Array, Scalar
 
@@ -30,4 +30,4 @@ def kl_ucb(num_arms: int, *, c: Scalar = 0.0) -> Algorithm:
     def index(state: IndexState) -> Array:
         return kl_upper(state.means, divergence_budget(state, c))
 
-    return index_policy("kl_ucb", num_arms, index)
+    return index_policy("kl_ucb", num_arms, index, rewards=Rewards(0.0, 1.0))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 
 from jaxbandit import checks
-from jaxbandit.base import Algorithm, never, none
+from jaxbandit.base import Algorithm, Arms, Rewards
 from jaxbandit.numerics import argmax, as_float, exploration_level
 from jaxbandit.solvers.empirical_kl import empirical_upper
 from jaxbandit.types import Array, Key, Scalar
@@ -62,7 +62,12 @@ def kl_ucb_empirical(num_arms: int, *, num_atoms: int = 2, c: Scalar = 0.0) -> A
         hit = jnp.expand_dims(arm, 1) & jnp.expand_dims(jnp.arange(num_atoms, dtype=jnp.int32) == atom, 0)
         return EmpiricalState(state.round + 1, state.counts + arm.astype(jnp.int32), state.seen + hit.astype(jnp.int32))
 
-    def recommend(state: EmpiricalState) -> Array:
-        return argmax(state.counts)
-
-    return Algorithm(init=init, noise=none(), select=select, update=update, recommend=recommend, stop=never())
+    return Algorithm(
+        init=init,
+        select=select,
+        update=update,
+        pulls=lambda state: state.counts,
+        arms=Arms(num_arms),
+        rewards=Rewards(0.0, 1.0),
+        name="kl_ucb_empirical",
+    )

@@ -16,7 +16,7 @@ from jaxbandit import checks
 from jaxbandit.algorithms.regret.action_sets import action_sets
 from jaxbandit.algorithms.regret.linear_level import checked_horizon
 from jaxbandit.algorithms.regret.linear_policy import LinearState, linear_policy
-from jaxbandit.base import Algorithm
+from jaxbandit.base import Algorithm, Rewards
 from jaxbandit.estimators import recursive_least_squares as estimator
 from jaxbandit.numerics import as_float, product, standard_normal
 from jaxbandit.types import Array, Key, Scalar
@@ -73,4 +73,4 @@ def lin_ts(
         return estimator.means(state.estimate, rows) + scale * product(rows, drawn)[:, 0]
 
     prior = sigma * sigma if variant == "heuristic" else 1.0
-    return linear_policy(sets, score, regularization=prior, noise=noise)
+    return linear_policy("lin_ts", sets, score, regularization=prior, noise=noise, rewards=Rewards(sigma=sigma))

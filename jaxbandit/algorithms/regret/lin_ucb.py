@@ -15,7 +15,7 @@ from jaxbandit import checks
 from jaxbandit.algorithms.regret.action_sets import action_sets
 from jaxbandit.algorithms.regret.linear_level import checked_horizon, linear_level
 from jaxbandit.algorithms.regret.linear_policy import LinearState, linear_policy
-from jaxbandit.base import Algorithm
+from jaxbandit.base import Algorithm, Rewards
 from jaxbandit.estimators import recursive_least_squares as estimator
 from jaxbandit.numerics import as_float
 from jaxbandit.types import Array, Scalar
@@ -83,4 +83,5 @@ def lin_ucb(
         widths = jnp.sqrt(estimator.variances(state.estimate, rows))
         return estimator.means(state.estimate, rows) + radius(state) * widths
 
-    return linear_policy(sets, score, regularization=None if variant == "fn" else regularization)
+    prior = None if variant == "fn" else regularization
+    return linear_policy("lin_ucb", sets, score, regularization=prior, rewards=Rewards(sigma=sigma))

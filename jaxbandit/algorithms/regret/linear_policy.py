@@ -7,10 +7,10 @@ import jax.numpy as jnp
 
 from jaxbandit.algorithms.regret import action_sets
 from jaxbandit.algorithms.regret.action_sets import ActionSets, Start
-from jaxbandit.base import Algorithm, never, none
+from jaxbandit.base import Algorithm, Rewards, none
 from jaxbandit.estimators import recursive_least_squares as estimator
 from jaxbandit.estimators.recursive_least_squares import RecursiveLeastSquares
-from jaxbandit.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.numerics import as_float, get_at, set_at
 from jaxbandit.types import Array, Key, Scalar
 
 
@@ -24,20 +24,24 @@ class LinearState(NamedTuple):
 
 
 def linear_policy(
+    name: str,
     sets: ActionSets,
     score: Callable[[Any, LinearState, Array], Array],
     *,
     regularization: Scalar | None,
     noise: Callable[[Key], Any] | None = None,
+    rewards: Rewards | None = None,
 ) -> Algorithm:
     """Return the policy that pulls the round's arm of the best score, after the start if nothing is regularised.
 
     Args:
+      name: of the policy, in results.
       sets: the action sets.
       score: of a round's noise, the state and the features of the round's arms, float[num_arms, dim], their scores,
         float[num_arms]; anything finite before the arms pulled span R^dim, if nothing is regularised.
       regularization: lambda > 0, or None for ordinary least squares.
       noise: what a round draws; None: nothing.
+      rewards: what the policy is made for; None: not said.
     """
 
     def init(key: Key) -> LinearState:
@@ -60,7 +64,13 @@ def linear_policy(
             start=None if state.start is None else action_sets.count_start(state.start, index),
         )
 
-    def recommend(state: LinearState) -> Array:
-        return argmax(state.counts)
-
-    return Algorithm(init=init, noise=noise or none(), select=select, update=update, recommend=recommend, stop=never())
+    return Algorithm(
+        init=init,
+        select=select,
+        update=update,
+        pulls=lambda state: state.counts,
+        noise=noise or none(),
+        arms=sets.arms,
+        rewards=rewards,
+        name=name,
+    )

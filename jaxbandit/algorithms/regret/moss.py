@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from jaxbandit import checks
 from jaxbandit.algorithms.regret.index_policy import IndexState, index_policy
-from jaxbandit.base import Algorithm
+from jaxbandit.base import Algorithm, Rewards
 from jaxbandit.numerics import as_float
 from jaxbandit.types import Array
 
@@ -45,4 +45,4 @@ def moss(num_arms: int, *, horizon: int | None = None) -> Algorithm:
             log_ratio = math.log(horizon) + log_ratio
         return state.means + jnp.sqrt(jnp.maximum(log_ratio, 0.0)) * state.inverse_sqrt_counts
 
-    return index_policy("moss", num_arms, index)
+    return index_policy("moss", num_arms, index, rewards=Rewards(0.0, 1.0))

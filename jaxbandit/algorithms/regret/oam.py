@@ -16,10 +16,10 @@ from jaxbandit.algorithms.regret import action_sets
 from jaxbandit.algorithms.regret import allocation_matching as matching
 from jaxbandit.algorithms.regret.action_sets import ActionSets, Start
 from jaxbandit.algorithms.regret.linear_level import checked_horizon, linear_level
-from jaxbandit.base import Algorithm, never, none
+from jaxbandit.base import Algorithm, Choice, Phases, Replan, Rewards
 from jaxbandit.estimators import recursive_least_squares as estimator
 from jaxbandit.estimators.recursive_least_squares import RecursiveLeastSquares
-from jaxbandit.numerics import argmax, as_float, get_at
+from jaxbandit.numerics import as_float, get_at
 from jaxbandit.solvers.spanner import barycentric_spanner
 from jaxbandit.types import Array, Key, Scalar
 
@@ -87,7 +87,7 @@ def oam(
     Returns:
       An Algorithm with actions int32[] in [0, num_arms), rewards float[], contexts int32[], or none where there is
       one set. It recommends the arm pulled most, num_arms m + a for arm a of context m. Its state counts rounds by
-      kind, as in KINDS, and asks for a refresh to solve T.
+      kind, as in KINDS, and it replans to solve T.
 
     Raises:
       ValueError: an argument is out of range, or the features of all sets together do not span all dimensions.
@@ -121,10 +121,10 @@ def oam(
     def gaps(state: OamState) -> Array:
         return matching.gaps(sets, estimator.means(state.estimate, action_sets.all_rows(sets)))
 
-    def needs_refresh(state: OamState) -> Array:
+    def due(state: OamState) -> Array:
         return matching.is_due(state, zeta)
 
-    def refresh(state: OamState) -> OamState:
+    def replan(state: OamState) -> OamState:
         every = gaps(state)
         # What costs nothing is pulled without end: its target is the cap alone.
         found = jnp.where(every > 0, matching.targets(sets, every, level(math.log(horizon))), jnp.inf)
@@ -136,7 +136,7 @@ def oam(
             return as_float(epsilon) * explored
         return explored / jnp.maximum(1.0, jnp.log(jnp.log(as_float(state.round))))
 
-    def decide(state: OamState, context: Array | None) -> tuple[Array, Array]:
+    def select(noise: None, state: OamState, context: Array | None) -> Choice:
         """Action and kind of the round."""
         rows, real, every = action_sets.round_rows(sets, context), matching.real_in_set(sets, context), gaps(state)
         means, norms = estimator.means(state.estimate, rows), estimator.variances(state.estimate, rows)
@@ -170,26 +170,21 @@ def oam(
         kind = jnp.where(exploit, EXPLOIT, jnp.where(wasted, WASTED, kind))
         scores = action_sets.with_start(sets, state.start, state.round, state.estimate, context, scores)
         kind = jnp.where(state.estimate.rank < sets.dim, START, kind).astype(jnp.int32)
-        return action_sets.best_of_set(sets, context, scores, matching.tie()), kind
+        return Choice(action_sets.best_of_set(sets, context, scores, matching.tie()), kind)
 
-    def select(noise: None, state: OamState, context: Array | None) -> Array:
-        return decide(state, context)[0]
-
-    def update(state: OamState, context: Array | None, action: Array, reward: Array) -> OamState:
-        return matching.updated(sets, state, context, action, reward, decide(state, context)[1])
-
-    def recommend(state: OamState) -> Array:
-        return argmax(state.counts)
+    def update(state: OamState, context: Array | None, choice: Choice, reward: Array) -> OamState:
+        return matching.updated(sets, state, context, choice, reward)
 
     return Algorithm(
         init=init,
-        noise=none(),
         select=select,
         update=update,
-        recommend=recommend,
-        stop=never(),
-        needs_refresh=needs_refresh,
-        refresh=refresh,
+        pulls=lambda state: state.counts,
+        phases=Phases(KINDS, lambda state: state.kinds),
+        replan=Replan(due, replan),
+        arms=sets.arms,
+        rewards=Rewards(sigma=sigma),
+        name=where,
     )
 
 

@@ -76,4 +76,4 @@ def oam_practical(
         c=c,
         zeta=zeta,
         sigma=sigma,
-    )
+    )._replace(name="oam_practical")

@@ -14,10 +14,10 @@ from jaxbandit import checks
 from jaxbandit.algorithms.regret import action_sets
 from jaxbandit.algorithms.regret import allocation_matching as matching
 from jaxbandit.algorithms.regret.action_sets import Start
-from jaxbandit.base import Algorithm, never, none
+from jaxbandit.base import Algorithm, Choice, Phases, Replan, Rewards
 from jaxbandit.estimators import recursive_least_squares as least_squares
 from jaxbandit.estimators.recursive_least_squares import RecursiveLeastSquares
-from jaxbandit.numerics import argmax, as_float, get_at
+from jaxbandit.numerics import as_float, get_at
 from jaxbandit.types import Array, Key, Scalar
 
 KINDS = ("start", "exploit", "estimate", "explore")
@@ -67,7 +67,7 @@ def ossb(
     Returns:
       An Algorithm with actions int32[] in [0, num_arms), rewards float[], contexts int32[], or none
       where there is one set. It recommends the arm pulled most, num_arms m + a for arm a of context m. Its state counts
-      rounds by kind, as in KINDS, and asks for a refresh to solve the allocation.
+      rounds by kind, as in KINDS, and it replans to solve the allocation.
 
     Raises:
       ValueError: an argument is out of range, the mask leaves a set empty, every set has one arm, or the arms do not
@@ -91,14 +91,14 @@ def ossb(
             return least_squares.means(state.estimate, action_sets.all_rows(sets))
         return state.sums / as_float(jnp.maximum(matching.vector_pulls(state).pulls, 1))
 
-    def needs_refresh(state: OssbState) -> Array:
+    def due(state: OssbState) -> Array:
         return matching.is_due(state, zeta)
 
-    def refresh(state: OssbState) -> OssbState:
+    def replan(state: OssbState) -> OssbState:
         found = matching.targets(sets, matching.gaps(sets, all_means(state)), 2 * as_float(sigma) ** 2)
         return matching.solved(state, found)
 
-    def decide(state: OssbState, context: Array | None) -> tuple[Array, Array]:
+    def select(noise: None, state: OssbState, context: Array | None) -> Choice:
         """Action and kind of the round."""
         real, pulls = matching.real_in_set(sets, context), matching.vector_pulls(state)
         means, n, share = (
@@ -115,28 +115,23 @@ def ossb(
         )
         kind = jnp.where(exploit, EXPLOIT, jnp.where(estimates, ESTIMATE, EXPLORE))
         kind = jnp.where(state.estimate.rank < sets.dim, START, kind).astype(jnp.int32)
-        return action_sets.best_of_set(sets, context, scores, matching.tie()), kind
+        return Choice(action_sets.best_of_set(sets, context, scores, matching.tie()), kind)
 
-    def select(noise: None, state: OssbState, context: Array | None) -> Array:
-        return decide(state, context)[0]
-
-    def update(state: OssbState, context: Array | None, action: Array, reward: Array) -> OssbState:
-        after = matching.updated(sets, state, context, action, reward, decide(state, context)[1])
+    def update(state: OssbState, context: Array | None, choice: Choice, reward: Array) -> OssbState:
+        after = matching.updated(sets, state, context, choice, reward)
         if state.sums is None:
             return after
-        owners, index = matching.vector_pulls(state).owners, action_sets.flat_index(sets, context, action)
+        owners, index = matching.vector_pulls(state).owners, action_sets.flat_index(sets, context, choice.action)
         return after._replace(sums=state.sums + jnp.where(owners == get_at(owners, index), reward, 0.0))
-
-    def recommend(state: OssbState) -> Array:
-        return argmax(state.counts)
 
     return Algorithm(
         init=init,
-        noise=none(),
         select=select,
         update=update,
-        recommend=recommend,
-        stop=never(),
-        needs_refresh=needs_refresh,
-        refresh=refresh,
+        pulls=lambda state: state.counts,
+        phases=Phases(KINDS, lambda state: state.kinds),
+        replan=Replan(due, replan),
+        arms=sets.arms,
+        rewards=Rewards(sigma=sigma),
+        name="ossb",
     )

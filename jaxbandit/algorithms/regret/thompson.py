@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxbandit import checks
-from jaxbandit.base import Algorithm, never
+from jaxbandit.base import Algorithm, Arms, Rewards
 from jaxbandit.numerics import argmax, as_float, get_at, set_at
 from jaxbandit.solvers.beta import BetaShape, beta_shape, draw_logits, draw_noise, with_arm
 from jaxbandit.types import Array, Key, Scalar
@@ -76,10 +76,16 @@ def thompson(num_arms: int, *, prior_alpha: Scalar = 1.0, prior_beta: Scalar = 1
             coin=state.coin,
         )
 
-    def recommend(state: ThompsonState) -> Array:
-        return jnp.argmax(state.counts).astype(jnp.int32)
-
-    return Algorithm(init=init, noise=noise, select=select, update=update, recommend=recommend, stop=never())
+    return Algorithm(
+        init=init,
+        select=select,
+        update=update,
+        pulls=lambda state: state.counts,
+        noise=noise,
+        arms=Arms(num_arms),
+        rewards=Rewards(0.0, 1.0),
+        name="thompson",
+    )
 
 
 def _coin(seed: Array, number: Array) -> Array:

@@ -5,7 +5,7 @@ UCB1 is Auer, Cesa-Bianchi, Fischer (2002) with the paper's level log t + c log 
 
 from jaxbandit import checks
 from jaxbandit.algorithms.regret.index_policy import IndexState, divergence_budget, index_policy
-from jaxbandit.base import Algorithm
+from jaxbandit.base import Algorithm, Rewards
 from jaxbandit.solvers.semidistance import UPPER
 from jaxbandit.types import Array, Distance, Scalar
 
@@ -32,7 +32,7 @@ def ucb(num_arms: int, *, distance: Distance = "kl", c: Scalar = 0.0) -> Algorit
     def index(state: IndexState) -> Array:
         return UPPER[distance](state.means, divergence_budget(state, c))
 
-    return index_policy("ucb", num_arms, index)
+    return index_policy("ucb", num_arms, index, rewards=Rewards(0.0, 1.0))
 
 
 def ucb1(num_arms: int, *, c: Scalar = 0.0) -> Algorithm:
@@ -50,4 +50,4 @@ def ucb1(num_arms: int, *, c: Scalar = 0.0) -> Algorithm:
 
     Source: Liu, Wang, Buccapatnam, Shroff (2018), Section 3.1; Auer, Cesa-Bianchi, Fischer (2002).
     """
-    return ucb(num_arms, distance="sq", c=c)
+    return ucb(num_arms, distance="sq", c=c)._replace(name="ucb1")

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 
 from jaxbandit import checks
-from jaxbandit.base import Algorithm, never, none
+from jaxbandit.base import Algorithm, Arms, Rewards
 from jaxbandit.estimators import counts as estimator
 from jaxbandit.numerics import argmax, as_float, get_at, set_at
 from jaxbandit.types import Array, Key, Scalar
@@ -73,7 +73,12 @@ def ucb_v(num_arms: int, *, zeta: Scalar = 1.2, c: Scalar = 1.0) -> Algorithm:
             inverse_counts=set_at(state.inverse_counts, action, 1 / n),
         )
 
-    def recommend(state: UcbVState) -> Array:
-        return argmax(state.counts)
-
-    return Algorithm(init=init, noise=none(), select=select, update=update, recommend=recommend, stop=never())
+    return Algorithm(
+        init=init,
+        select=select,
+        update=update,
+        pulls=lambda state: state.counts,
+        arms=Arms(num_arms),
+        rewards=Rewards(0.0, 1.0),
+        name="ucb_v",
+    )

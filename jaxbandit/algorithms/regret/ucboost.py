@@ -7,7 +7,7 @@ Algorithm 3 as printed moves k without its bracket; the definition is what is co
 
 from jaxbandit import checks
 from jaxbandit.algorithms.regret.index_policy import IndexState, divergence_budget, index_policy
-from jaxbandit.base import Algorithm
+from jaxbandit.base import Algorithm, Rewards
 from jaxbandit.numerics import as_float
 from jaxbandit.solvers import semidistance
 from jaxbandit.types import Array, Distance, Scalar
@@ -38,7 +38,7 @@ def ucboost(num_arms: int, *, distances: tuple[Distance, ...] = ("bq", "h", "lb"
     def index(state: IndexState) -> Array:
         return semidistance.upper_minimum(distances, state.means, divergence_budget(state, c))
 
-    return index_policy("ucboost", num_arms, index)
+    return index_policy("ucboost", num_arms, index, rewards=Rewards(0.0, 1.0))
 
 
 def ucboost_eps(num_arms: int, *, eps: Scalar = 0.01, c: Scalar = 0.0) -> Algorithm:
@@ -63,7 +63,7 @@ def ucboost_eps(num_arms: int, *, eps: Scalar = 0.01, c: Scalar = 0.0) -> Algori
     def index(state: IndexState) -> Array:
         return semidistance.upper_eps(state.means, divergence_budget(state, c), as_float(eps))
 
-    return index_policy("ucboost_eps", num_arms, index)
+    return index_policy("ucboost_eps", num_arms, index, rewards=Rewards(0.0, 1.0))
 
 
 def ucboost_lb(num_arms: int, *, eps: Scalar = 0.01, c: Scalar = 0.0) -> Algorithm:
@@ -88,4 +88,4 @@ def ucboost_lb(num_arms: int, *, eps: Scalar = 0.01, c: Scalar = 0.0) -> Algorit
     def index(state: IndexState) -> Array:
         return semidistance.upper_lb_eps(state.means, divergence_budget(state, c), as_float(eps))
 
-    return index_policy("ucboost_lb", num_arms, index)
+    return index_policy("ucboost_lb", num_arms, index, rewards=Rewards(0.0, 1.0))

@@ -7,11 +7,11 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandit import checks
-from jaxbandit.base import Algorithm, never
+from jaxbandit.base import Algorithm, Arms
 from jaxbandit.estimators import counts as estimator
 from jaxbandit.estimators.counts import Counts
 from jaxbandit.numerics import argmax
-from jaxbandit.types import Array, Key
+from jaxbandit.types import Array
 
 
 def arm_of(u: Array, num_arms: int) -> Array:
@@ -36,12 +36,6 @@ def uniform(num_arms: int) -> Algorithm:
     """
     num_arms = checks.integer("uniform", "num_arms", num_arms, 1)
 
-    def init(key: Key) -> Counts:
-        return estimator.init(num_arms)
-
-    def noise(key: Key) -> Array:
-        return jax.random.uniform(key)
-
     def select(noise: Array, state: Counts, context: None) -> Array:
         return arm_of(noise, num_arms)
 
@@ -53,4 +47,13 @@ def uniform(num_arms: int) -> Algorithm:
         # An arm never pulled has mean 0, which would beat negative means.
         return argmax(jnp.where(state.counts > 0, state.means, -jnp.inf))
 
-    return Algorithm(init=init, noise=noise, select=select, update=update, recommend=recommend, stop=never())
+    return Algorithm(
+        init=lambda key: estimator.init(num_arms),
+        select=select,
+        update=update,
+        pulls=lambda state: state.counts,
+        recommend=recommend,
+        noise=lambda key: jax.random.uniform(key),
+        arms=Arms(num_arms),
+        name="uniform",
+    )

@@ -1,4 +1,4 @@
-"""The part of `jaxbandit bench` on full-bandit top-k: seconds of Table 2, microseconds a check.
+"""The benchmark of full-bandit top-k: seconds of Table 2, microseconds a check.
 
 A check is peeling and the certified bound. Table 2 of Kuroki et al. (2019) is its six crowd sets with three rules, 100
 runs each, as `reproduce fullbandit` plays them, compilation apart; beside it, looks of SAQM in NumPy, one run alone.
@@ -56,7 +56,7 @@ def matrices(size: int, k: int, count: int) -> np.ndarray:
     return np.resize(np.array(found), (count, size, size))
 
 
-def bench_full_bandit(quick: bool) -> list[dict[str, Any]]:
+def measure(quick: bool) -> list[dict[str, Any]]:
     """Return a row a size and batch; progress goes to stderr."""
     rows = _played(quick)
     for size, k in ((111, 10),) if quick else ((24, 12), (111, 10), (1000, 50)):
@@ -64,7 +64,7 @@ def bench_full_bandit(quick: bool) -> list[dict[str, Any]]:
             if 2 * runs * size**2 * 8 > MEMORY:
                 print(f"n = {size}, {runs} runs: left out, needs more than 4 GiB", file=sys.stderr)
                 continue
-            row = _row(size, k, runs)
+            row = measure_checks(size, k, runs)
             rows.append(row)
             print(
                 f"n = {size}, k = {k}, {runs} runs: {row['us_per_check']:.1f} us a check, peeling alone "
@@ -103,25 +103,25 @@ def table(rows: list[dict[str, Any]]) -> str:
 def _played(quick: bool) -> list[dict[str, Any]]:
     """One run of SAQM on IT, and Table 2."""
     cells = [("it", "saqm", 1), *((name, rule, 100) for name in (("it",) if quick else CROWDS) for rule in RULES)]
-    rows = []
-    for name, rule, runs in cells:
-        num_arms, sets = CROWDS[name]
-        factory, told = ALGORITHMS[rule].factory(), {"k": K, "num_sets": sets, **RULES[rule]}
-        crowd = ENVIRONMENTS["crowd"].factory()(name, feedback="full", k=K, blocks="normal")
+    return [measure_cell(*cell) for cell in cells]
 
-        def make(
-            given: Any, factory: Any = factory, num_arms: int = num_arms, told: Any = told, crowd: Any = crowd
-        ) -> Any:
-            return factory(num_arms, **told, epsilon=given["epsilon"], sigma=given["sigma"]), crowd
 
-        given = {"epsilon": 0.5, "sigma": float(K)}
-        first, *more = [identify_cell(make, given, num_runs=runs, max_rounds=2 * 10**9) for _ in range(3)]
-        seconds = statistics.median(record.run_seconds for record in more)
-        row = {"dataset": name, "rule": rule, "runs": runs, "seconds": seconds, "samples": float(first.samples.mean())}
-        row |= {"us_per_look": seconds / first.run_steps * 1e6, "compile_seconds": first.compile_seconds}
-        rows.append(row | {"numpy_us": _numpy_look(num_arms, sets)})
-        print(f"{name}, {rule}, {runs} runs: {seconds:.2f} s, {row['us_per_look']:.1f} us a look", file=sys.stderr)
-    return rows
+def measure_cell(name: str, rule: str, runs: int, epsilon: float = 0.5) -> dict[str, Any]:
+    """Return the row of one crowd set under one rule."""
+    num_arms, sets = CROWDS[name]
+    factory, told = ALGORITHMS[rule].factory(), {"k": K, "num_sets": sets, **RULES[rule]}
+    crowd = ENVIRONMENTS["crowd"].factory()(name, feedback="full", k=K, blocks="normal")
+
+    def make(given: Any) -> Any:
+        return factory(num_arms, **told, epsilon=given["epsilon"], sigma=given["sigma"]), crowd
+
+    given = {"epsilon": epsilon, "sigma": float(K)}
+    first, *more = [identify_cell(make, given, num_runs=runs, max_rounds=2 * 10**9) for _ in range(3)]
+    seconds = statistics.median(record.run_seconds for record in more)
+    row = {"dataset": name, "rule": rule, "runs": runs, "seconds": seconds, "samples": float(first.samples.mean())}
+    row |= {"us_per_look": seconds / first.run_steps * 1e6, "compile_seconds": first.compile_seconds}
+    print(f"{name}, {rule}, {runs} runs: {seconds:.2f} s, {row['us_per_look']:.1f} us a look", file=sys.stderr)
+    return row | {"numpy_us": _numpy_look(num_arms, sets)}
 
 
 def _numpy_look(num_arms: int, num_sets: int) -> float:
@@ -139,7 +139,8 @@ def _numpy_look(num_arms: int, num_sets: int) -> float:
     return (time.perf_counter() - begun) / 100 * 1e6
 
 
-def _row(size: int, k: int, runs: int) -> dict[str, Any]:
+def measure_checks(size: int, k: int, runs: int) -> dict[str, Any]:
+    """Return the row of `runs` checks, each of its own matrix of `size` arms."""
     weights = matrices(size, k, runs)
     threads = min(cores(), runs)
     parts = np.array_split(weights, threads)

@@ -1,4 +1,4 @@
-"""The part of `jaxbandit bench` on the allocation problem: microseconds a problem, beside cvxpy with clarabel.
+"""The benchmark of the allocation problem: microseconds a problem, beside cvxpy with clarabel.
 
 Batches of 1, 100 and 10,000 random problems in one call, compiled as the engine compiles; the time beside is that of
 cvxpy with clarabel, one problem after the other, in the same process, where cvxpy is installed.
@@ -31,12 +31,12 @@ def problems(num_arms: int, dim: int, count: int) -> tuple[np.ndarray, np.ndarra
     return x, means.max(1, keepdims=True) - means
 
 
-def bench_allocation(quick: bool) -> list[dict[str, Any]]:
+def measure(quick: bool) -> list[dict[str, Any]]:
     """Return a row a size of problem and batch; progress goes to stderr."""
     rows = []
     for num_arms, dim in ((3, 2), (5, 3)) if quick else ((3, 2), (3, 3), (5, 3), (20, 5)):
         for count in (100,) if quick else (1, 100, 10_000):
-            row = _row(num_arms, dim, count)
+            row = measure_batch(num_arms, dim, count)
             rows.append(row)
             print(
                 f"allocation K = {num_arms}, d = {dim}: {row['us_per_problem']:.2f} us each of {count}", file=sys.stderr
@@ -58,7 +58,8 @@ def table(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def _row(num_arms: int, dim: int, count: int) -> dict[str, Any]:
+def measure_batch(num_arms: int, dim: int, count: int) -> dict[str, Any]:
+    """Return the row of `count` problems in one call."""
     features, gaps = problems(num_arms, dim, count)
     with jax.enable_x64(True):
         batch = jax.device_put(features), jax.device_put(gaps)

@@ -6,10 +6,11 @@ import subprocess
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
-from importlib import resources
 from pathlib import Path
 
 import numpy as np
+
+SOURCE = Path(__file__).with_name("ucb1_loop.c")
 
 
 class Yardstick:
@@ -22,14 +23,11 @@ class Yardstick:
         self.available = compiler is not None
         if compiler is None:
             return
-        source = resources.files("jaxbandit.experiments").joinpath("ucb1_loop.c").read_text(encoding="utf-8")
-        self._directory = tempfile.TemporaryDirectory(prefix="jaxbandit-")
-        path = Path(self._directory.name)
-        (path / "loop.c").write_text(source, encoding="utf-8")
         flags = ["-O3", "-march=native", "-ffast-math", "-shared", "-fPIC", f"-DK={num_arms}"]
-        command = [compiler, *flags, str(path / "loop.c"), "-o", str(path / "loop.so"), "-lm"]
-        subprocess.run(command, check=True, capture_output=True)
-        self._play = ctypes.CDLL(str(path / "loop.so")).play
+        with tempfile.TemporaryDirectory(prefix="jaxbandit-") as directory:
+            library = str(Path(directory) / "loop.so")
+            subprocess.run([compiler, *flags, str(SOURCE), "-o", library, "-lm"], check=True, capture_output=True)
+            self._play = ctypes.CDLL(library).play
         self._play.restype = ctypes.c_double
 
     def seconds(self, runs: int, horizon: int) -> tuple[float, float]:

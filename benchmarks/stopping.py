@@ -1,4 +1,4 @@
-"""The part of `jaxbandit bench` on runs that stop: nanoseconds per useful run-step, and how busy the lanes are.
+"""The benchmark of runs that stop: nanoseconds per useful run-step, and how busy the lanes are.
 
 Beside each figure, from the same process: a vmapped `while_loop` of the same step, which is what lanes replace, and a
 NumPy loop of LinGapE, one run after the other.
@@ -102,40 +102,42 @@ def cases(quick: bool) -> list[Case]:
     ]
 
 
-def bench_stopping(quick: bool) -> list[dict[str, Any]]:
+def measure(quick: bool) -> list[dict[str, Any]]:
     """Return a row a case; progress goes to stderr."""
-    rows = []
-    for case in cases(quick):
+    return [measure_case(case) for case in cases(quick)]
+
+
+def measure_case(case: Case) -> dict[str, Any]:
+    """Return the row of one case."""
+    found = identify_cell(case.make, {}, num_runs=case.runs, max_rounds=case.max_rounds)
+    compiled, ours, beside = found.compile_seconds, [], []
+    loop = vmapped_loop(case) if case.beside else None
+    steps = int(found.samples.sum())
+    for _ in range(REPEATS if loop is not None else 1):
         found = identify_cell(case.make, {}, num_runs=case.runs, max_rounds=case.max_rounds)
-        compiled, ours, beside = found.compile_seconds, [], []
-        loop = vmapped_loop(case) if case.beside else None
-        steps = int(found.samples.sum())
-        for _ in range(REPEATS if loop is not None else 1):
-            found = identify_cell(case.make, {}, num_runs=case.runs, max_rounds=case.max_rounds)
-            ours.append(found.run_seconds / steps * 1e9)
-            if loop is not None:
-                begun = time.perf_counter()
-                samples = np.asarray(loop())
-                beside.append((time.perf_counter() - begun) / steps * 1e9)
-                # The other layout rounds otherwise, and arms that tie by symmetry part at the last bit.
-                assert abs(samples.mean() / found.samples.mean() - 1) < 0.05, "the loop beside must do the same work"
-        row: dict[str, Any] = {
-            "case": case.name,
-            "runs": case.runs,
-            "mean_samples": float(found.samples.mean()),
-            "max_samples": int(found.samples.max()),
-            "ns_per_run_step": statistics.median(ours),
-            "lane_utilisation": found.lane_utilisation,
-            "compile_seconds": compiled,
-        }
-        if beside:
-            row["while_loop_ns"] = statistics.median(beside)
-            row["times_faster"] = statistics.median(b / o for o, b in zip(ours, beside, strict=True))
-        if case.features is not None and case.means is not None:
-            row["numpy_ns"] = numpy_lingape(case.features, case.means, 2_000) * 1e9
-        rows.append(row)
-        print(f"{case.name}: {row['ns_per_run_step']:.1f} ns per useful run-step", file=sys.stderr)
-    return rows
+        ours.append(found.run_seconds / steps * 1e9)
+        if loop is not None:
+            begun = time.perf_counter()
+            samples = np.asarray(loop())
+            beside.append((time.perf_counter() - begun) / steps * 1e9)
+            # The other layout rounds otherwise, and arms that tie by symmetry part at the last bit.
+            assert abs(samples.mean() / found.samples.mean() - 1) < 0.05, "the loop beside must do the same work"
+    row: dict[str, Any] = {
+        "case": case.name,
+        "runs": case.runs,
+        "mean_samples": float(found.samples.mean()),
+        "max_samples": int(found.samples.max()),
+        "ns_per_run_step": statistics.median(ours),
+        "lane_utilisation": found.lane_utilisation,
+        "compile_seconds": compiled,
+    }
+    if beside:
+        row["while_loop_ns"] = statistics.median(beside)
+        row["times_faster"] = statistics.median(b / o for o, b in zip(ours, beside, strict=True))
+    if case.features is not None and case.means is not None:
+        row["numpy_ns"] = numpy_lingape(case.features, case.means, 2_000) * 1e9
+    print(f"{case.name}: {row['ns_per_run_step']:.1f} ns per useful run-step", file=sys.stderr)
+    return row
 
 
 def table(rows: list[dict[str, Any]]) -> str:

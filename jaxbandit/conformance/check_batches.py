@@ -1,4 +1,4 @@
-"""The part of check_algorithm for blocks of pulls: a block must leave what the same pulls one by one leave."""
+"""The part of check_algorithm for batches of pulls: a batch must leave what the same pulls one by one leave."""
 
 from typing import Any, NamedTuple
 
@@ -6,50 +6,52 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base import Algorithm
-from jaxbandit.conformance.check_case import Case, as_arrays, explained, make_key, settled
+from jaxbandit.base import Algorithm, action_of
+from jaxbandit.conformance.check_case import Case, as_arrays, explained, make_key, recommended, settled
 from jaxbandit.types import Array, PyTree
 
-BLOCKS = 6  # looked at, from the first on
-MOST_PULLS = 5000  # of a block that is played one by one
+BATCHES = 6  # looked at, from the first on
+MOST_PULLS = 5000  # of a batch that is played one by one
 
 
 class _Step(NamedTuple):
-    """One block, and the same pulls one by one, from one state."""
+    """One batch, and the same pulls one by one, from one state."""
 
-    state: PyTree  # after the block
-    pulls: Array  # int32[num_arms]
-    over: Array  # bool[], whether it had stopped, or the block is too long to be looked at
-    early: Array  # bool[], whether it would have stopped inside the block
-    together: Any  # what is decided after the block
+    state: PyTree  # after the batch
+    pulls: Array  # int[num_arms]
+    over: Array  # bool[], whether it had stopped, or the batch is too long to be looked at
+    early: Array  # bool[], whether it would have stopped inside the batch
+    together: Any  # what is decided after the batch
     single: Any  # and after the pulls one by one
 
 
-def check_blocks(case: Case) -> None:
-    """Play the first blocks both ways on rewards that depend on the arm alone, so that their order does not matter."""
+def check_batches(case: Case) -> None:
+    """Play the first batches both ways on rewards that depend on the arm alone, so that their order does not matter."""
     algorithm = case.make(case.num_arms, **case.hyper[0])
-    if algorithm.block is None:
+    if algorithm.batch is None:
         return
     begin = jax.jit(lambda hyper: _begin(case.make(case.num_arms, **hyper)))
     step = jax.jit(lambda hyper, state: _step(case.make(case.num_arms, **hyper), state, case.num_arms))
     for hyper in case.hyper:
         arrays = as_arrays(case, hyper)
         state = begin(arrays)
-        for block in range(BLOCKS):
-            with explained(case, "a block"):
+        for batch in range(BATCHES):
+            with explained(case, "a batch"):
                 out = jax.device_get(step(arrays, state))
             if out.over:
                 break
-            where = f"block {block} of {out.pulls.tolist()} pulls"
+            where = f"batch {batch} of {out.pulls.tolist()} pulls"
             if out.pulls.min() < 0 or out.pulls.sum() < 1:
-                case.fail("blocks", f"{where}: must be at least 0 of each arm and 1 in all")
+                case.fail("batches of pulls", f"{where}: must be at least 0 of each arm and 1 in all")
             if out.early:
-                case.fail("blocks", f"{where}: stop is True inside it; a block must end where stop may become True")
+                case.fail(
+                    "batches of pulls", f"{where}: stop is True inside it; it must end where stop may become True"
+                )
             for name, one in out.single.items():
                 if not np.array_equal(out.together[name], one):
                     case.fail(
-                        "blocks",
-                        f"{where}: {name} is {out.together[name]} after update_block, {one} after the same pulls "
+                        "batches of pulls",
+                        f"{where}: {name} is {out.together[name]} after batch.absorb, {one} after the same pulls "
                         "one by one; both must decide alike",
                     )
             state = out.state
@@ -60,19 +62,21 @@ def _begin(algorithm: Algorithm) -> PyTree:
 
 
 def _step(algorithm: Algorithm, state: PyTree, num_arms: int) -> _Step:
-    assert algorithm.block is not None and algorithm.update_block is not None
+    rule = algorithm.batch
+    assert rule is not None
     values = jnp.linspace(0.1, 0.9, num_arms)
-    pulls = algorithm.block(state)
+    pulls = rule.plan(state)
     total = jnp.sum(pulls, dtype=jnp.int32)
     over = algorithm.stop(state) | (total > MOST_PULLS)
-    whole = algorithm.update_block(state, pulls, pulls.astype(values.dtype) * values)
+    n = pulls.astype(values.dtype)
+    whole = rule.absorb(state, pulls, n * values, *((n * values * values,) if rule.squares else ()))
 
     def turn(i: Array, carry: tuple[PyTree, PyTree, Array]) -> tuple[PyTree, PyTree, Array]:
         together, before, early = carry
         early |= (i > 1) & algorithm.stop(before)
         action = algorithm.select(algorithm.noise(jax.random.fold_in(make_key(), i)), before, None)
-        one = algorithm.update(before, None, action, values[action])
-        # Turn 0 is the whole block: a refresh is most of the program, and is compiled once for both ways.
+        one = algorithm.update(before, None, action, values[action_of(action)])
+        # Turn 0 is the whole batch: a new plan is most of the program, and is compiled once for both ways.
         after = settled(algorithm, _choose(i == 0, whole, one))
         return _choose(i == 0, after, together), _choose(i == 0, before, after), early
 
@@ -80,8 +84,8 @@ def _step(algorithm: Algorithm, state: PyTree, num_arms: int) -> _Step:
     together, single, early = jax.lax.fori_loop(0, turns, turn, (state, state, jnp.zeros((), bool)))
 
     def decided(after: Any) -> dict[str, Any]:
-        counts = {"counts": after.counts} if hasattr(after, "counts") else {}
-        return {**counts, "stop": algorithm.stop(after), "recommend": algorithm.recommend(after)}
+        pulled = {} if algorithm.pulls is None else {"pulls": algorithm.pulls(after)}
+        return {**pulled, "stop": algorithm.stop(after), "recommend": recommended(algorithm, after)}
 
     return _Step(together, pulls, over, early, decided(together), decided(single))
 

@@ -1,4 +1,4 @@
-"""The part of `jaxbandit bench` on linear contextual bandits: LinUCB and OAM against d, K and M, one beside the other.
+"""The benchmark of linear contextual bandits: LinUCB and OAM against d, K and M, one beside the other.
 
 Each size is changed alone about K = 20 arms, d = 3 dimensions and M = 2 contexts; features are random on the sphere.
 Repeats of OAM stand between repeats of LinUCB on the same problem: their ratio holds when the machine drifts.
@@ -44,22 +44,24 @@ def cases(quick: bool) -> list[tuple[str, Problem, int, int]]:
     return [*targets, *((f"K = {k}, d = {d}, M = {m}", sphere(k, d, m), 256, 2_000) for k, d, m in SIZES)]
 
 
-def bench_linear(quick: bool) -> list[dict[str, Any]]:
+def measure(quick: bool) -> list[dict[str, Any]]:
     """Return a row a case; progress goes to stderr."""
-    rows = []
-    for name, problem, runs, rounds in cases(quick):
-        play = {kind: _player(kind, problem, runs, rounds) for kind in ("lin_ucb", "oam")}
-        row: dict[str, Any] = {"case": name, "runs": runs, "rounds": rounds}
-        for kind in play:
-            row[f"{kind}_compile_seconds"] = play[kind]()[1]
-        seconds = [{kind: play[kind]()[0] for kind in play} for _ in range(REPEATS)]
-        for kind in play:
-            row[f"{kind}_seconds"] = statistics.median(s[kind] for s in seconds)
-            row[f"{kind}_ns"] = row[f"{kind}_seconds"] / (runs * rounds) * 1e9
-        row["times_lin_ucb"] = statistics.median(s["oam"] / s["lin_ucb"] for s in seconds)
-        rows.append(row)
-        print(f"{name}: lin_ucb {row['lin_ucb_ns']:.1f}, oam {row['oam_ns']:.1f} ns a run-step", file=sys.stderr)
-    return rows
+    return [measure_case(*case) for case in cases(quick)]
+
+
+def measure_case(name: str, problem: Problem, runs: int, rounds: int) -> dict[str, Any]:
+    """Return the row of one problem."""
+    play = {kind: _player(kind, problem, runs, rounds) for kind in ("lin_ucb", "oam")}
+    row: dict[str, Any] = {"case": name, "runs": runs, "rounds": rounds}
+    for kind in play:
+        row[f"{kind}_compile_seconds"] = play[kind]()[1]
+    seconds = [{kind: play[kind]()[0] for kind in play} for _ in range(REPEATS)]
+    for kind in play:
+        row[f"{kind}_seconds"] = statistics.median(s[kind] for s in seconds)
+        row[f"{kind}_ns"] = row[f"{kind}_seconds"] / (runs * rounds) * 1e9
+    row["times_lin_ucb"] = statistics.median(s["oam"] / s["lin_ucb"] for s in seconds)
+    print(f"{name}: lin_ucb {row['lin_ucb_ns']:.1f}, oam {row['oam_ns']:.1f} ns a run-step", file=sys.stderr)
+    return row
 
 
 def table(rows: list[dict[str, Any]]) -> str:

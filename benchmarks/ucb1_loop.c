@@ -1,4 +1,4 @@
-/* UCB1 on K Bernoulli arms as one tight loop: the yardstick of `jaxbandit bench`, called through ctypes.
+/* UCB1 on K Bernoulli arms as one tight loop: the yardstick of benchmarks/regret.py, called through ctypes.
  *
  * The same work as ucb1 + bernoulli: index min(1, mean + sqrt(log t / 2) / sqrt(n)), ties to the lowest arm, one pull of
  * each arm first. LANES runs side by side in structure-of-arrays form, so that the compiler vectorises over runs; only

@@ -1,0 +1,215 @@
+"""`python -m benchmarks revisions REV_A REV_B`: two revisions of the library, measured in alternation.
+
+Each revision is played by a process of its own, whose import path begins with that revision's tree; both run in the
+environment of the parent, and so with the same JAX. Rounds go A B, B A, A B, ...: the machine's drift meets both, and a
+ratio is taken within a round. There are several pairs of processes, since two processes of one program differ too.
+Cases: UCB1 at 9 and at 100 arms, LinGapE at six arms, and of Table 2 of Kuroki et al. (2019) the crowd set IT alone
+with its three rules, 100 runs each. Seconds are those of a whole warm call, compilation left out.
+"""
+
+import argparse
+import contextlib
+import io
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from benchmarks.revision_cases import cases
+
+CHILD = Path(__file__).with_name("revision_cases.py")
+REPOSITORY = CHILD.parents[1]
+
+
+class Failed(Exception):
+    """One line that says why two revisions could not be measured."""
+
+
+class Process:
+    """One revision at work."""
+
+    def __init__(self, tree: Path, quick: bool, errors: IO[str]):
+        self._errors = errors
+        command = [sys.executable, "-P", str(CHILD), *(["--quick"] if quick else [])]
+        self._process = subprocess.Popen(
+            command,
+            cwd=tree,
+            env=os.environ | {"PYTHONPATH": str(tree)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        )
+        self.about = self._answer()
+        if not Path(self.about["jaxbandit"]).is_relative_to(tree.resolve()):
+            self.close()
+            raise Failed(f"revisions: {self.about['jaxbandit']} was imported, must be the package in {tree}")
+
+    def time(self, case: str) -> dict[str, Any]:
+        """Return the seconds, steps and work of one call."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):  # the answer will be missing
+            self._process.stdin.write(case + "\n")
+            self._process.stdin.flush()
+        return self._answer()
+
+    def _answer(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            self.close()
+            self._errors.seek(0)
+            said = self._errors.read().strip().splitlines() or ["it said nothing"]
+            raise Failed(f"revisions: a process ended with status {self._process.returncode}: {said[-1]}")
+        return json.loads(line)
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.communicate()
+
+
+@contextlib.contextmanager
+def tree_of(revision: str, repository: Path = REPOSITORY) -> Iterator[tuple[Path, str]]:
+    """Yield the directory that holds the package as it was at a git revision, and the commit's hash.
+
+    A directory stands for what it holds: `.` is the work in progress.
+    """
+    if Path(revision).is_dir():
+        yield Path(revision).resolve(), "a directory"
+        return
+    with tempfile.TemporaryDirectory(prefix="jaxbandit-") as place:
+        commit = (
+            _git(repository, "rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}").decode().strip()
+        )
+        with tarfile.open(
+            fileobj=io.BytesIO(_git(repository, "archive", "--format=tar", commit, "jaxbandit"))
+        ) as archive:
+            archive.extractall(place, filter="data")
+        yield Path(place).resolve(), commit
+
+
+def _git(repository: Path, *arguments: str) -> bytes:
+    try:
+        return subprocess.run(["git", "-C", str(repository), *arguments], check=True, capture_output=True).stdout
+    except subprocess.CalledProcessError as error:
+        said = error.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"]
+        raise Failed(f"revisions: git {arguments[0]} {arguments[-1]}: {said[-1]}") from None
+    except OSError as error:
+        raise Failed(f"revisions: git: {error.strerror}") from None
+
+
+def measure(
+    revisions: Sequence[str], names: Sequence[str], *, processes: int, rounds: int, quick: bool = False
+) -> dict[str, Any]:
+    """Return `revisions` (what each is) and `rows` (what was measured), one for each case.
+
+    Args:
+      revisions: two git revisions or directories.
+      names: cases, of `revision_cases.cases`.
+      processes: pairs of processes, >= 1.
+      rounds: timed calls of each case in each process, >= 1.
+      quick: play so little that nothing is measured, only tried.
+    """
+    samples: dict[str, list[list[list[dict[str, Any]]]]] = {name: [] for name in names}
+    with contextlib.ExitStack() as trees:
+        found = [trees.enter_context(tree_of(revision)) for revision in revisions]
+        versions: list[str] = []
+        for pair in range(processes):
+            with contextlib.ExitStack() as stack:
+                players = []
+                for tree, _ in found:
+                    errors = stack.enter_context(tempfile.TemporaryFile("w+"))
+                    players.append(Process(tree, quick, errors))
+                    stack.callback(players[-1].close)
+                versions = [player.about["version"] for player in players]
+                for name in names:
+                    first = [player.time(name) for player in players]  # compiles
+                    played = [_round(players, name, swap=i % 2 == 1) for i in range(rounds)]
+                    samples[name].append([first, *played])
+                    print(f"{name}: pair {pair + 1} of {processes}", file=sys.stderr)
+    about = [
+        {"revision": revision, "commit": commit, "version": version}
+        for revision, (_, commit), version in zip(revisions, found, versions, strict=True)
+    ]
+    return {"revisions": about, "rows": [row(name, pairs) for name, pairs in samples.items()]}
+
+
+def _round(players: Sequence[Process], name: str, swap: bool) -> list[dict[str, Any]]:
+    if not swap:
+        return [player.time(name) for player in players]
+    return [player.time(name) for player in reversed(players)][::-1]
+
+
+def row(name: str, pairs: Sequence[Sequence[Sequence[dict[str, Any]]]]) -> dict[str, Any]:
+    """Return what the calls of one case say: `pairs[process][round][revision]`, of which round 0 compiled."""
+    timed = [played for pair in pairs for played in pair[1:]]
+    ratios = [b["seconds"] / a["seconds"] for a, b in timed]
+    processes = [statistics.median(b["seconds"] / a["seconds"] for a, b in pair[1:]) for pair in pairs]
+    quartiles = statistics.quantiles(ratios, n=4, method="inclusive") if len(ratios) > 1 else ratios * 3
+    steps, work = ([sorted({x[i][key] for x in timed}) for i in (0, 1)] for key in ("steps", "work"))
+    return {
+        "case": name,
+        "steps": steps,
+        "work": work,
+        "ns_per_run_step": [statistics.median(x[i]["seconds"] / x[i]["steps"] for x in timed) * 1e9 for i in (0, 1)],
+        "first_call_seconds": [statistics.median(pair[0][i]["seconds"] for pair in pairs) for i in (0, 1)],
+        "ratio": statistics.median(ratios),
+        "ratio_quartiles": [quartiles[0], quartiles[2]],
+        "ratio_of_processes": [min(processes), max(processes)],
+        "ratios": ratios,
+        "same_work": steps[0] == steps[1] and work[0] == work[1] and len(work[0]) == 1,
+    }
+
+
+def table(result: dict[str, Any]) -> str:
+    """The result as text."""
+    lines = [
+        f"{letter}: {about['revision']} ({about['commit']}), version {about['version']}"
+        for letter, about in zip("AB", result["revisions"], strict=True)
+    ]
+    head = f"{'case':22s}{'A ns/step':>12s}{'B ns/step':>12s}{'B / A':>8s}{'quartiles':>17s}{'of processes':>17s}"
+    lines += ["", f"{head}{'first call s':>16s}  same work"]
+    for found in result["rows"]:
+        a, b = found["ns_per_run_step"]
+        spreads = [f"{low:.3f} - {high:.3f}" for low, high in (found["ratio_quartiles"], found["ratio_of_processes"])]
+        first = "{:.1f}, {:.1f}".format(*found["first_call_seconds"])
+        lines.append(
+            f"{found['case']:22s}{a:12.2f}{b:12.2f}{found['ratio']:8.3f}{spreads[0]:>17s}{spreads[1]:>17s}"
+            f"{first:>16s}  {'yes' if found['same_work'] else 'NO'}"
+        )
+    return "\n".join(lines)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Measure what `argv` names, print a table or JSON, and return the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks revisions",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("revision", nargs=2, metavar="REV", help="git revision, or a directory that holds jaxbandit")
+    parser.add_argument("--processes", type=int, default=3, help="pairs of processes (default: 3)")
+    parser.add_argument("--rounds", type=int, default=5, help="timed calls in each process (default: 5)")
+    parser.add_argument("--only", default="", metavar="TEXT", help="only cases whose name contains this")
+    parser.add_argument("--quick", action="store_true", help="try it, with so little work that nothing is measured")
+    parser.add_argument("--json", action="store_true", help="print one JSON document instead of the table")
+    asked = parser.parse_args(argv)
+    names = [name for name in cases(asked.quick) if asked.only in name]
+    if not names:
+        parser.error(f"only = {asked.only!r}, must be part of one of: {'; '.join(cases(asked.quick))}")
+    if min(asked.processes, asked.rounds) < 1:
+        parser.error(f"processes = {asked.processes}, rounds = {asked.rounds}, must be 1 or more")
+    try:
+        result = measure(asked.revision, names, processes=asked.processes, rounds=asked.rounds, quick=asked.quick)
+    except Failed as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(json.dumps(result) if asked.json else table(result))
+    return 0

@@ -1,0 +1,219 @@
+"""check_environment: what the engine takes for granted of an environment, checked on anybody's."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, NoReturn
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit import checks
+from jaxbandit.base import Environment, SetPulls
+from jaxbandit.conformance.check_case import CheckFailed, describe, leaves, make_key
+from jaxbandit.types import Array, PyTree
+
+PROPERTIES = {
+    "traceable": "the functions trace, and trace to the same program again: no chance of Python's or NumPy's",
+    "types": "the state keeps its tree, shapes and dtypes in transition; regret and simple_regret are float[]",
+    "precision": "floats are float32, and float64 inside enable_x64",
+    "feedback": "every feedback sampled is finite and within the range that rewards says",
+    "regret": "no gap is below 0, and some arm's is 0 in every context met",
+    "batches of pulls": "sums of a batch agree in mean and variance with pulls one by one, at 5 standard errors",
+}
+SAMPLES = 2000  # rounds sampled of each arm
+PULLS = 8  # of each arm in a batch
+ERRORS = 5.0  # standard errors: a right environment of ten arms is failed less than once in 10^5
+SHARE = 1e-5  # of the largest gap: rounding of a gap that is 0
+
+
+class EnvironmentReport(NamedTuple):
+    """What was checked; a failed check raises instead."""
+
+    name: str
+    properties: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return "\n".join([f"{self.name}:", *(f"  {name}: {PROPERTIES[name]}" for name in self.properties)])
+
+
+class _Sampled(NamedTuple):
+    feedback: PyTree  # [samples, ...] of an action
+    regret: Array | None  # float[samples]
+
+
+def check_environment(
+    environment: Environment, *, actions: Any = None, rounds: int = 20, seed: int = 0
+) -> EnvironmentReport:
+    """Check that an environment keeps the contract that the engine relies on.
+
+    Args:
+      environment: what `bernoulli(means)` or a factory of your own returns.
+      actions: what to play, an array whose first axis lists actions; None: every arm, or random sets of arms, as
+        `environment.arms` says, which must then be given.
+      rounds: rounds played one after the other where the environment has a transition, >= 1.
+      seed: of what is sampled.
+
+    Returns:
+      An EnvironmentReport that lists the properties checked.
+
+    Raises:
+      CheckFailed: (an AssertionError) a property does not hold; one line says which, and what to do.
+      ValueError: the arguments of this function are wrong.
+    """
+    if not isinstance(environment, Environment):
+        raise ValueError(
+            f"check_environment: got a {type(environment).__name__}, must be an Environment: call its factory"
+        )
+    checks.integer("check_environment", "rounds", rounds, 1)
+    if actions is None and environment.arms is None:
+        raise ValueError("check_environment: the environment does not say its arms: give actions")
+    checked = [name for name in PROPERTIES if name != "batches of pulls" or environment.batch is not None]
+    if environment.regret is None:
+        checked.remove("regret")
+    for x64 in (False, True):
+        with jax.enable_x64(x64), jax.numpy_dtype_promotion("strict"):
+            case = _Case(environment, _actions(environment, actions, seed), seed)
+            case.check_types()
+            if not x64:
+                case.check_rounds(rounds)
+                case.check_batches()
+    return EnvironmentReport(environment.name or "environment", tuple(checked))
+
+
+def _actions(environment: Environment, actions: Any, seed: int) -> np.ndarray:
+    if actions is not None:
+        return np.asarray(actions)
+    arms: Any = environment.arms
+    if arms.set_size is None:
+        return np.arange(arms.num_arms, dtype=np.int32)
+    rng = np.random.default_rng(seed)
+    orders = [rng.permutation(arms.num_arms) < arms.set_size for _ in range(8)]
+    return np.stack(orders)
+
+
+class _Case:
+    """One environment in one precision."""
+
+    def __init__(self, environment: Environment, actions: np.ndarray, seed: int):
+        self.environment, self.actions, self.seed = environment, jnp.asarray(actions), seed
+        self.name = environment.name or "environment"
+
+    def fail(self, prop: str, message: str) -> NoReturn:
+        raise CheckFailed(f"{self.name} ({jnp.result_type(float)}): {prop}: {message}")
+
+    def traced(self, name: str, function: Callable | None, *arguments: Any) -> Any:
+        """Shapes of a function's results; it must trace to the same program twice."""
+        if function is None:
+            return None
+        try:
+            # A fresh function each time: JAX would answer from its cache and never call it again.
+            texts = [str(jax.make_jaxpr(lambda *a: function(*a))(*arguments)) for _ in range(2)]
+            shape = jax.eval_shape(function, *arguments)
+        except Exception as error:
+            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+            self.fail("traceable", f"{name}: {type(error).__name__}: {reason}")
+        if texts[0] != texts[1]:
+            self.fail(
+                "traceable",
+                f"{name} traced again is another program: draw chance from the key given to noise, with jax.random",
+            )
+        return shape
+
+    def check_types(self) -> None:
+        environment, key = self.environment, make_key(self.seed)
+        world = self.traced("init", environment.init, key)
+        noise = self.traced("noise", environment.noise, key)
+        context = self.traced("observe", environment.observe, world, noise)
+        met = (world, context, jax.eval_shape(lambda: self.actions[0]))
+        feedback = self.traced("reward", environment.reward, *met, noise)
+        regret = self.traced("regret", environment.regret, *met)
+        after = self.traced("transition", environment.transition, *met, noise)
+        for path, leaf in (leaves(world, "state") | leaves(feedback, "feedback") | leaves(regret, "regret")).items():
+            if jnp.issubdtype(leaf.dtype, jnp.floating) and leaf.dtype != jnp.result_type(float):
+                self.fail("precision", f"{path} is {leaf.dtype}; do not fix the dtype, use jaxbandit.numerics.as_float")
+        if regret is not None and regret.shape:
+            self.fail("types", f"regret returns {describe(regret)}, must be float[], the gap of the action")
+        if environment.transition is None:
+            return
+        before, moved = leaves(world, "state"), leaves(after, "state")
+        for path in {**before, **moved}:
+            here, there = (describe(x[path]) if path in x else "absent" for x in (before, moved))
+            if here != there:
+                self.fail(
+                    "types", f"{path} is {here} from init, {there} from transition; cast so that both are the same"
+                )
+
+    def check_rounds(self, rounds: int) -> None:
+        """Feedback and gaps of every action, at the states of one run."""
+        environment = self.environment
+        draw = jax.jit(jax.vmap(environment.noise))
+        look = jax.jit(jax.vmap(jax.vmap(self._look, (None, 0, None)), (None, None, 0)))
+        key, world = make_key(self.seed), jax.jit(environment.init)(make_key(self.seed))
+        for t in range(rounds if environment.transition else 1):
+            noise = draw(jax.random.split(jax.random.fold_in(key, t), SAMPLES))
+            seen = jax.device_get(look(world, self.actions, noise))
+            self._judge(seen, f"in round {t + 1}")
+            if environment.transition:
+                one = jax.tree.map(lambda x: x[0], noise)
+                met = (world, environment.observe(world, one), self.actions[t % len(self.actions)])
+                world = environment.transition(*met, one)
+
+    def _look(self, world: PyTree, action: Array, noise: PyTree) -> _Sampled:
+        environment = self.environment
+        context = environment.observe(world, noise)
+        regret = None if environment.regret is None else environment.regret(world, context, action)
+        return _Sampled(environment.reward(world, context, action, noise), regret)
+
+    def _judge(self, seen: _Sampled, when: str) -> None:
+        for path, x in leaves(seen.feedback, "feedback").items():
+            if not np.isfinite(x).all():
+                self.fail("feedback", f"{path} is {x[~np.isfinite(x)][0]} {when}; guard divisions and logs")
+        rewards = self.environment.rewards
+        single = jax.tree.leaves(seen.feedback)
+        if rewards is not None and len(single) == 1 and np.ndim(single[0]) == 2:
+            low, high = (np.asarray(x, single[0].dtype) for x in (rewards.low, rewards.high))
+            x = single[0]
+            if (x < low).any() or (x > high).any():
+                worst = x.min() if (x < low).any() else x.max()
+                self.fail("feedback", f"it is {worst} {when}, rewards says [{low}, {high}]; correct one of the two")
+        if seen.regret is None:
+            return
+        gaps = np.where(np.isnan(seen.regret), np.inf, seen.regret)  # an arm that the context lacks
+        slack = SHARE * np.abs(gaps[np.isfinite(gaps)]).max(initial=0.0)
+        if gaps.min() < -slack:
+            self.fail("regret", f"it is {gaps.min():g} {when}; a gap is at least 0, from the best action's mean")
+        arms = self.environment.arms
+        if arms is not None and arms.set_size is None and len(gaps[0]) == arms.num_arms and gaps.min(1).max() > slack:
+            self.fail("regret", f"no arm's is 0 {when}, the least is {gaps.min(1).max():g}; the best arm's gap is 0")
+
+    def check_batches(self) -> None:
+        """Sums of PULLS pulls of every action, against as many pulls one by one."""
+        environment, law = self.environment, self.environment.batch
+        if law is None:
+            return
+        key = make_key(self.seed + 1)
+        world = jax.jit(environment.init)(make_key(self.seed))
+        counts = jnp.full(len(self.actions), PULLS, jnp.int32)
+        pulls = counts if self.actions.ndim == 1 else SetPulls(self.actions, counts)
+        whole = jax.jit(jax.vmap(lambda k: law.sums(world, pulls, law.noise(k))))(jax.random.split(key, SAMPLES))
+
+        def singly(k: Array) -> Array:
+            noise = jax.vmap(environment.noise)(jax.random.split(k, PULLS))
+            each = jax.vmap(jax.vmap(self._look, (None, 0, None)), (None, None, 0))(world, self.actions, noise)
+            return jnp.sum(each.feedback, 0)
+
+        parts = jax.jit(jax.vmap(singly))(jax.random.split(jax.random.fold_in(key, 1), SAMPLES))
+        whole, parts = np.asarray(whole, np.float64), np.asarray(parts, np.float64)
+        for name, a, b in (("mean", whole, parts), ("variance", _squared(whole), _squared(parts))):
+            error = np.sqrt((a.var(0) + b.var(0)) / SAMPLES) + 1e-6 * np.abs(b).max()
+            apart = np.abs(a.mean(0) - b.mean(0)) / error
+            if apart.max() > ERRORS:
+                i = int(apart.argmax())
+                self.fail(
+                    "batches of pulls",
+                    f"{name} of {PULLS} pulls of action {i} is {a.mean(0)[i]:g}, {b.mean(0)[i]:g} one by one",
+                )
+
+
+def _squared(x: np.ndarray) -> np.ndarray:
+    return (x - x.mean(0)) ** 2

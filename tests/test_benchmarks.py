@@ -1,0 +1,192 @@
+"""The benchmarks at tiny sizes: that they measure what they say. How long anything takes is not tested."""
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[1]
+sys.path.append(str(ROOT))  # last: an installed package stays the one under test
+
+import jaxbandit as jb  # noqa: E402
+from benchmarks import (  # noqa: E402
+    __main__,
+    allocation,
+    full_bandit,
+    linear,
+    machine,
+    regret,
+    revision_cases,
+    revisions,
+    stopping,
+    yardstick,
+)
+
+pytestmark = pytest.mark.quickly_compiled
+
+
+@pytest.mark.statistical
+def test_the_loops_beside_play_ucb1():
+    """Mean regrets within 5 standard errors of each other: false in 1 of 10^6 right programs."""
+    loop = yardstick.Yardstick(3, threads=2)
+    means = loop.means.astype(float)
+    ours = jb.simulate(jb.ucb1(3), jb.bernoulli(means), horizon=500, num_runs=2_000, progress=False)
+    regrets = ours.arrays["regret"][:, -1]
+    allowed = 5 * np.sqrt(2) * regrets.std() / np.sqrt(2_000)
+    others = [yardstick.numpy_seconds(means, 2_000, 500)]
+    if loop.available:  # a C compiler is no condition of the benchmarks
+        others.append(loop.seconds(2_000, 500))
+    for seconds, found in others:
+        assert seconds > 0 and abs(found - regrets.mean()) < allowed
+
+
+def test_plain_arms():
+    rows = regret.block(3, 4, 0.001, only="uniform")
+    assert [row["algorithm"] for row in rows] == ["ucb1", "uniform"]
+    assert rows[0]["times_ucb1"] == 1 and rows[0]["numpy_ns"] > 0
+    assert {row["arms"] for row in rows} == {3} and {row["runs"] for row in rows} == {4}
+    # Uniform play of means 1/4, 1/2, 3/4 in turns: a quarter a round.
+    assert rows[1]["regret"] == pytest.approx(rows[1]["rounds"] / 4, rel=0.2)
+    lines = regret.table(rows).splitlines()
+    assert lines[0] == "3 arms, 4 runs" and lines[-1].startswith("uniform")
+
+
+def test_linear_contextual():
+    row = linear.measure_case("plane", linear.sphere(3, 2, 1), 4, 20)
+    assert row["lin_ucb_ns"] == pytest.approx(row["lin_ucb_seconds"] / 80 * 1e9)
+    assert "plane" in linear.table([row])
+
+
+def test_runs_that_stop():
+    case = stopping.cases(quick=True)[1]
+    row = stopping.measure_case(case._replace(runs=20))
+    assert row["runs"] == 20 and row["max_samples"] >= row["mean_samples"] > 4
+    assert row["while_loop_ns"] > 0 and row["numpy_ns"] > 0
+    assert case.name in stopping.table([row])
+
+
+def test_allocation():
+    row = allocation.measure_batch(3, 2, 4)
+    assert row["batch"] == 4 and row["largest_gap"] < 1e-6 and "cvxpy_us" in row
+    assert "K =  3, d =  2" in allocation.table([row])
+
+
+def test_full_bandit():
+    check = full_bandit.measure_checks(12, 3, 3)
+    cell = full_bandit.measure_cell("it", "saqm", 2, epsilon=3.0)
+    assert check["times_faster"] > 0 and cell["samples"] >= full_bandit.CROWDS["it"][1]
+    text = full_bandit.table([cell, check])
+    assert "it, saqm" in text and "n =   12, k =  3" in text
+
+
+def test_the_command_line_names_its_parts(capsys):
+    for argv in (["--help"], ["nothing"], ["revisions", "--help"], ["revisions", "a", "b", "--only", "nothing"]):
+        with pytest.raises(SystemExit) as ended:
+            __main__.main(argv)
+        assert ended.value.code == (0 if "--help" in argv else 2)
+    said = capsys.readouterr()
+    assert "regret, stopping, linear, allocation, full_bandit" in said.out
+    assert "part = 'nothing', must be one of" in said.err
+    assert "must be part of one of: ucb1, K = 9;" in said.err
+    assert all((ROOT / "benchmarks" / f"{part}.py").exists() for part in __main__.PARTS)
+    about = machine.machine()
+    assert f"{about['cores']} cores" in machine.text(about)
+
+
+# Two revisions
+
+
+def played(a: float, b: float, work: float = 1.0) -> list[dict]:
+    return [{"seconds": a, "steps": 100, "work": work}, {"seconds": b, "steps": 100, "work": 1.0}]
+
+
+def test_a_ratio_is_that_of_neighbours_and_leaves_the_first_call_out():
+    first = played(50.0, 60.0)
+    # The machine slows tenfold between rounds; B takes 1.1, 1.2, 1.3 and 1.4 times as long as A.
+    pairs = [[first, played(1.0, 1.1), played(10.0, 12.0)], [first, played(1.0, 1.3), played(10.0, 14.0)]]
+    found = revisions.row("x", pairs)
+    assert found["ratio"] == pytest.approx(1.25)
+    assert found["ratio_quartiles"] == pytest.approx([1.175, 1.325])
+    assert found["ratio_of_processes"] == pytest.approx([1.15, 1.35])
+    assert found["first_call_seconds"] == [50.0, 60.0]
+    assert found["ns_per_run_step"] == pytest.approx([5.5e7, 6.65e7])
+    assert found["same_work"]
+    assert not revisions.row("x", [[first, played(1.0, 1.0, work=2.0)]])["same_work"]
+
+
+STUB = """
+import sys, types
+__version__ = "{version}"
+ucb1 = bernoulli = lambda given: given
+def simulate(*given, **more):
+    print("played", __version__, file=open({log!r}, "a"))
+    if {version!r} == "broken":
+        raise ValueError("no such thing")
+    found = types.SimpleNamespace(value=[{regret}])
+    return types.SimpleNamespace(interval=lambda: found)
+"""
+
+
+def stub(place: Path, version: str, regret: float = 1.0) -> Path:
+    """A package with just what UCB1's case uses, which keeps a log beside it."""
+    (place / "jaxbandit").mkdir(parents=True)
+    text = STUB.format(version=version, regret=regret, log=str(place.parent / "log"))
+    (place / "jaxbandit" / "__init__.py").write_text(text, encoding="utf-8")
+    return place
+
+
+def test_two_directories_are_played_in_alternation(tmp_path):
+    trees = [str(stub(tmp_path / name, name, regret)) for name, regret in (("one", 1.0), ("two", 2.0))]
+    found = revisions.measure(trees, ["ucb1, K = 9"], processes=2, rounds=2)
+    log = (tmp_path / "log").read_text().replace("played ", "").split()
+    assert log == ["one", "two", "one", "two", "two", "one"] * 2
+    assert [about["version"] for about in found["revisions"]] == ["one", "two"]
+    row = found["rows"][0]
+    assert row["steps"] == [[10**8], [10**8]] and row["work"] == [[1.0], [2.0]] and not row["same_work"]
+    assert len(row["ratios"]) == 4
+    text = revisions.table(found)
+    assert "B: " in text and "NO" in text
+
+
+def test_a_revision_that_fails_is_said_in_one_line(tmp_path, capsys):
+    good, broken = str(stub(tmp_path / "one", "one")), str(stub(tmp_path / "two", "broken"))
+    assert revisions.main([good, broken, "--only", "K = 9", "--rounds", "1"]) == 1
+    assert capsys.readouterr().err == "revisions: a process ended with status 1: ValueError: no such thing\n"
+    assert revisions.main([good, str(tmp_path), "--only", "K = 9"]) == 1  # jaxbandit is not there
+    assert "jaxbandit" in capsys.readouterr().err
+
+
+def test_a_git_revision_is_its_own_tree(tmp_path):
+    def git(*arguments):
+        who = ["-c", "user.name=a", "-c", "user.email=a@b"]
+        subprocess.run(["git", "-C", str(tmp_path), *who, *arguments], check=True, capture_output=True)
+
+    package = stub(tmp_path, "none") / "jaxbandit" / "__init__.py"
+    git("init")
+    for version in ("old", "last", "new"):
+        package.write_text(f"__version__ = {version!r}", encoding="utf-8")
+        if version != "new":
+            git("add", ".")
+            git("commit", "-m", version)
+    with revisions.tree_of("HEAD~1", tmp_path) as (tree, commit):
+        assert "'old'" in (tree / "jaxbandit" / "__init__.py").read_text() and len(commit) == 40
+    assert not tree.exists()
+    with revisions.tree_of(str(tmp_path), tmp_path) as (tree, _):
+        assert "'new'" in (tree / "jaxbandit" / "__init__.py").read_text()
+    with pytest.raises(revisions.Failed, match="git rev-parse no_such"), revisions.tree_of("no_such", tmp_path):
+        pass
+
+
+@pytest.mark.slow
+def test_every_case_plays_on_this_revision(monkeypatch, capsys):
+    known = revision_cases.cases(quick=True)
+    monkeypatch.setattr(sys, "stdin", io.StringIO("".join(f"{name}\n" * 2 for name in known)))
+    revision_cases.answer(known)
+    answers = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert len(answers) == 2 * len(known)
+    for once, again in zip(answers[::2], answers[1::2], strict=True):
+        assert (once["steps"], once["work"]) == (again["steps"], again["work"]) and once["steps"] > 0
