@@ -65,6 +65,8 @@ class Run:
     set: Annotated[UseAppendAction[tuple[str, ...]], arg(metavar="KEY=VALUE")] = ()
     """Override, repeatable: runs=100, algorithm.NAME.c=3.0, instance.NAME.means=[0.1, 0.9]. NAME is the name in
     the file, quoted if it holds a dot, or its number counted from 0; the value is TOML."""
+    max_failed: float = 1.0
+    """Share of a cell's runs that may end with a number that is not finite, or a reward out of its range."""
     json: bool = False
     """Print one JSON document on stdout instead of the table."""
 
@@ -81,7 +83,7 @@ class Run:
 
         for line in warnings_of(experiment):
             print(f"jaxbandit: warning: {line}", file=sys.stderr)
-        results = run_experiment(experiment, out)
+        results = run_experiment(experiment, out, max_failed=self.max_failed)
         if self.json:
             from jaxbandit.results.saving import summary
 
@@ -108,6 +110,8 @@ class Reproduce:
     """Directory of the recorded data that a figure needs; without it such a figure is left out, and said so."""
     out: Annotated[Path | None, arg(metavar="DIR")] = None
     """Directory of the results."""
+    max_failed: float = 0.0
+    """Share of a cell's runs that may end with a number that is not finite, or a reward out of its range."""
     json: bool = False
     """Print one JSON document on stdout instead of the tables."""
 
@@ -117,6 +121,7 @@ class Reproduce:
 
         with _input():
             given = {"runs": self.runs, "horizon": self.horizon, "data_directory": self.data, "out": self.out}
+            given |= {"max_failed": self.max_failed}
             found = reproduce(self.paper, quick=self.quick, **given)
         print(json_module.dumps(found.summary, allow_nan=False) if self.json else found.table())
         return _paths(found.figures, quiet=self.json)
@@ -142,6 +147,8 @@ class Audit:
     """Most runs of a cell."""
     seconds: float | None = None
     """Most seconds of a cell, looked at after each batch."""
+    max_failed: float = 0.0
+    """Share of a cell's runs that may end with a number that is not finite, or a reward out of its range."""
     json: bool = False
     """Print one JSON document on stdout instead of the table."""
 
@@ -163,7 +170,7 @@ class Audit:
 
         for line in warnings_of(experiment):
             print(f"jaxbandit: warning: {line}", file=sys.stderr)
-        results = audit_experiment(experiment, out, limits)
+        results = audit_experiment(experiment, out, limits, max_failed=self.max_failed)
         if self.json:
             print(json_module.dumps(document(experiment, results), allow_nan=False))
         else:
