@@ -1,5 +1,7 @@
 """Comparison: pairing used where it holds and only there, and coverage of its interval."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from results_by_hand import noisy, result
@@ -72,7 +74,8 @@ def test_an_integer_in_a_float_is_a_round_and_a_fraction_is_said():
     with pytest.raises(ValueError, match="no checkpoint at 500"):
         compare(a, b, at=500.0)  # pyright: ignore[reportArgumentType]
     assert compare(a, b, fraction=0.02).at == 10
-    for wrong in ({"fraction": 1000.0}, {"at": 0.5}, {"at": 10, "fraction": 0.1}):
+    cases: list[Any] = [{"fraction": 1000.0}, {"at": 0.5}, {"at": 10, "fraction": 0.1}]
+    for wrong in cases:
         with pytest.raises(ValueError, match="compare: ") as error:
             compare(a, b, **wrong)
         assert "\n" not in str(error.value)

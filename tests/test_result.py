@@ -74,7 +74,7 @@ def test_feedback_is_never_called_regret(tmp_path):
     cell = r.summary()
     assert cell["feedback"]["mean"] == [0.5, 0.5, 0.6] and "regret" not in cell
     np.testing.assert_allclose(cell["feedback"]["se"], [0.0, 0.1, 0.1], atol=1e-7)
-    np.testing.assert_allclose(r.arrays["feedback"], np.float32([[0.5, 0.6, 0.7], [0.5, 0.4, 0.5]]))
+    np.testing.assert_allclose(r.arrays["feedback"], [[0.5, 0.6, 0.7], [0.5, 0.4, 0.5]])
     text = table([r])
     assert "mean feedback" in text and "regret  " not in text and "regret" not in r.arrays
     assert r.plot().get_ylabel() == "mean feedback per round" and "regret" not in r.plot().get_title(loc="left")
@@ -83,7 +83,7 @@ def test_feedback_is_never_called_regret(tmp_path):
 
 
 def test_hindsight_stands_beside_regret():
-    rows = np.float32(REGRET) / 2
+    rows = np.asarray(REGRET, np.float32) / 2
     moments = {"hindsight_mean": rows.mean(0), "hindsight_variance": rows.var(0, ddof=1)}
     r = result(REGRET, hindsight=rows, **moments)
     assert r.summary()["hindsight"]["mean"] == [0.5, 1.5, 3.0] and r.summary()["regret"]["mean"] == [1.0, 3.0, 6.0]
@@ -168,7 +168,7 @@ def test_arrays_are_readable_without_the_package(tmp_path):
             "mean",
             "variance",
         }
-        np.testing.assert_array_equal(arrays["regret"], np.float32(REGRET))
+        np.testing.assert_array_equal(arrays["regret"], np.asarray(REGRET, np.float32))
 
 
 def test_directory_with_summary_and_lookup(tmp_path):

@@ -8,7 +8,7 @@ that is not finished. Whatever has a result's fields can be written: nothing her
 import dataclasses
 import hashlib
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,7 @@ def save(results: Any, directory: str | Path, *, replace: bool = False) -> None:
       ValueError: no results, two kinds of them, or a directory that holds results already.
     """
     directory = Path(directory)
-    some = [results] if dataclasses.is_dataclass(results) and not isinstance(results, Sequence) else list(results)
+    some: list[Any] = list(results) if isinstance(results, Iterable) else [results]
     kinds = sorted({result.kind for result in some})
     if len(kinds) != 1:
         refuse("save", f": results of {len(kinds)} kinds ({', '.join(kinds) or 'none given'}), must be of one kind")
