@@ -87,7 +87,7 @@ def test_runs_that_go_wrong_are_in_no_mean_and_all_is_said(clean, rule, world, f
 
 
 def test_more_failed_runs_than_allowed_is_an_error_of_one_line(rule, world):
-    with pytest.raises(ValueError, match=r"faulty/ucb1: .* of 500 runs left out: not finite; max_failed = 0.1") as error:
+    with pytest.raises(ValueError, match=r"ucb1: .* of 500 runs left out: not finite; max_failed = 0.1") as error:
         simulate(rule, faulty(world, 0.2, np.nan), **SMALL, max_failed=0.1)
     assert "\n" not in str(error.value)
     with pytest.raises(ValueError, match=r"max_failed = 1.5, must be in \[0, 1\]"):
