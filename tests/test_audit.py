@@ -29,7 +29,7 @@ from jaxbandit.auditing.cell import (
     batch_length,
     judge,
 )
-from jaxbandit.base import Algorithm, Promise, Outcome
+from jaxbandit.base import Algorithm, Outcome, Promise
 from jaxbandit.cli import command_line, commands
 from jaxbandit.estimators import least_squares
 from jaxbandit.numerics import as_float
