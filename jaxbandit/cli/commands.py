@@ -47,6 +47,8 @@ class Run:
     set: Annotated[UseAppendAction[tuple[str, ...]], arg(metavar="KEY=VALUE")] = ()
     """Override, repeatable: runs=100, algorithm.NAME.c=3.0, instance.NAME.means=[0.1, 0.9]. NAME is the name in
     the file, quoted if it holds a dot, or its number counted from 0; the value is TOML."""
+    max_failed: float = 1.0
+    """Share of a cell's runs that may end with a number that is not finite, or a reward out of its range."""
     json: bool = False
     """Print one JSON document on stdout instead of the table."""
 
@@ -64,7 +66,7 @@ class Run:
 
         for line in warnings_of(experiment):
             print(f"jaxbandit: warning: {line}", file=sys.stderr)
-        results = run_experiment(experiment, out)
+        results = run_experiment(experiment, out, max_failed=self.max_failed)
         if self.json:
             from jaxbandit.results.saving import summary
 
@@ -91,6 +93,8 @@ class Reproduce:
     """Directory of the recorded data that a figure needs; without it such a figure is left out, and said so."""
     out: Annotated[Path | None, arg(metavar="DIR")] = None
     """Directory of the results."""
+    max_failed: float = 0.0
+    """Share of a cell's runs that may end with a number that is not finite, or a reward out of its range."""
     json: bool = False
     """Print one JSON document on stdout instead of the tables."""
 
@@ -100,6 +104,7 @@ class Reproduce:
 
         with _input():
             given = {"runs": self.runs, "horizon": self.horizon, "data_directory": self.data, "out": self.out}
+            given |= {"max_failed": self.max_failed}
             found = reproduce(self.paper, quick=self.quick, **given)
         print(json_module.dumps(found.summary, allow_nan=False) if self.json else found.table())
         return _paths(found.figures, quiet=self.json)
@@ -125,6 +130,8 @@ class Audit:
     """Most runs of a cell."""
     seconds: float | None = None
     """Most seconds of a cell, looked at after each batch."""
+    max_failed: float = 0.0
+    """Share of a cell's runs that may end with a number that is not finite, or a reward out of its range."""
     json: bool = False
     """Print one JSON document on stdout instead of the table."""
 
@@ -147,7 +154,7 @@ class Audit:
 
         for line in warnings_of(experiment):
             print(f"jaxbandit: warning: {line}", file=sys.stderr)
-        results = audit_experiment(experiment, out, limits)
+        results = audit_experiment(experiment, out, limits, max_failed=self.max_failed)
         if self.json:
             print(json_module.dumps(document(experiment, results), allow_nan=False))
         else:
@@ -175,19 +182,21 @@ class Plot:
 class Compare:
     """Pair the runs of two directories with the same seeds: differences of regret or of samples, with intervals."""
 
-    first: Annotated[Positional[Path], arg(metavar="DIR")]
-    """A directory of results."""
-    second: Annotated[Positional[Path], arg(metavar="DIR")]
+    first: Annotated[Positional[str], arg(metavar="DIR[/INSTANCE/ALGORITHM[?PARAMETER=VALUE]]")]
+    """A directory of results, or one of them by its name."""
+    second: Annotated[Positional[str], arg(metavar="DIR[/INSTANCE/ALGORITHM[?PARAMETER=VALUE]]")]
     """Another."""
+    at: int | None = None
+    """Round at which regret is compared; default: the last that both have."""
     json: bool = False
     """Print one JSON document instead of the table."""
 
     def __call__(self) -> int:
         """Print the comparison."""
-        from jaxbandit.results.compare import compare_directories
+        from jaxbandit.results.places import compare_places
 
         with _input():
-            report = compare_directories(self.first, self.second)
+            report = compare_places(self.first, self.second, at=self.at)
         print(json_module.dumps(report.summary(), allow_nan=False) if self.json else report.table())
         return DONE
 
