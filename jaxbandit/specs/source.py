@@ -40,8 +40,8 @@ def read(path: Path) -> dict[str, Any]:
             return tomllib.load(file)
     except OSError as error:
         refuse(str(path), f": cannot be read ({reason(error)}); give a TOML file")
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        refuse(str(path), f": not valid TOML: {error}")
+    except (ValueError, RecursionError) as error:
+        refuse(str(path), f": not valid TOML: {_fault(error)}")
 
 
 def override(data: dict[str, Any], text: str) -> None:
@@ -58,8 +58,8 @@ def override(data: dict[str, Any], text: str) -> None:
         value = f'"{word}"'
     try:
         tree = tomllib.loads(f"{key}={value}")
-    except tomllib.TOMLDecodeError as error:
-        refuse(where, f": not valid TOML: {error}; write for instance 3, 0.5 or [1, 2]")
+    except (ValueError, RecursionError) as error:
+        refuse(where, f": not valid TOML: {_fault(error)}; write for instance 3, 0.5 or [1, 2]")
     [(top, rest)] = tree.items() if len(tree) == 1 else refuse(where, ": must set one key")
     if top not in ("instance", "algorithm"):
         data[top] = rest
@@ -83,6 +83,14 @@ def override(data: dict[str, Any], text: str) -> None:
 def _is_toml(text: str) -> bool:
     try:
         tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         return False
     return True
+
+
+def _fault(error: Exception) -> str:
+    """Return what is wrong with a TOML text, where the parser's own words are of Python."""
+    if isinstance(error, RecursionError):
+        return "tables or lists are nested too deep"
+    known = isinstance(error, tomllib.TOMLDecodeError | UnicodeDecodeError)
+    return str(error) if known else "an integer has thousands of digits"
