@@ -12,6 +12,7 @@ from jax.core import Tracer
 
 
 def is_traced(value: Any) -> bool:
+    """Return whether a value is known only to a trace, so that nothing can be said of it."""
     return isinstance(value, Tracer)
 
 

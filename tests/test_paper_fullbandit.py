@@ -12,7 +12,7 @@ from results_by_hand import stopping
 
 from jaxbandit.algorithms.exploration.super_arms import uniform_inverse
 from jaxbandit.reproduction import figure_experiments, own_instances, paper, verdict
-from jaxbandit.reproduction.tables import complexity, full_bandit_costs, full_bandit_looks
+from jaxbandit.reproduction.tables import computed, full_bandit_costs, full_bandit_looks
 from jaxbandit.results.base import ResultSet
 from jaxbandit.specs import source, spec
 
@@ -131,9 +131,9 @@ def test_claims_on_shares_from_below():
         for low in (0.91, 0.8)
     ]
     claim = {"id": "x", "table": "t", "variant": "a", "value": 0.9, "relation": "above"}
-    judged = [complexity.judge([claim], [{"name": "t", "rows": [row]}])[0]["verdict"] for row in rows]
+    judged = [computed.judge([claim], [{"name": "t", "rows": [row]}])[0]["verdict"] for row in rows]
     assert judged == ["agrees", "undecided"]
-    below = complexity.judge([claim | {"relation": "below"}], [{"name": "t", "rows": rows[:1]}])[0]
+    below = computed.judge([claim | {"relation": "below"}], [{"name": "t", "rows": rows[:1]}])[0]
     assert below["verdict"] == "disagrees"
 
 

@@ -10,7 +10,7 @@ from scipy import stats
 
 from jaxbandit.refusals import BadInput
 from jaxbandit.reproduction import box_plots, figure_experiments, nearness, own_instances, paper
-from jaxbandit.reproduction.tables import complexity
+from jaxbandit.reproduction.tables import complexity, computed
 from jaxbandit.results.base import ResultSet
 from jaxbandit.running import side_by_side
 from jaxbandit.specs import source, spec
@@ -102,14 +102,14 @@ def test_quick_leaves_out_what_it_has_no_settings_for():
     assert {"1a", "1b", "1c", "2"} <= kept.keys()
     assert not {"3-m3", "stored", "heuristic-hard"} & kept.keys()
     assert len(kept) + len(lines) == len(figures)
-    sizes, lines = complexity.wanted(PAPER, "", quick=True, runs=None)
+    sizes, lines = computed.wanted(PAPER, "", quick=True, runs=None)
     assert sizes == {"table5": 0}
     assert lines == [f"{PAPER['complexity']['table4']['title']}: not run, not with --quick"]
 
 
 def test_sizes_of_tables():
     def sizes(target="", **more):
-        return complexity.wanted(PAPER, target, **{"quick": False, "runs": None} | more)[0]
+        return computed.wanted(PAPER, target, **{"quick": False, "runs": None} | more)[0]
 
     table = PAPER["complexity"]["table4"]
     assert sizes()["table4"] == table["instances"]
@@ -213,10 +213,10 @@ def test_verdicts_on_shares(monkeypatch, share, instances, expected):
 def test_claims_on_shares(monkeypatch):
     tables = [{"name": "t", "rows": _shares(monkeypatch, 0.3)}]
     claim = {"id": "s", "table": "t", "value": 0.5, "variant": "code"}
-    verdicts = [complexity.judge([claim | {"variant": name}], tables)[0]["verdict"] for name in ("code", "half")]
+    verdicts = [computed.judge([claim | {"variant": name}], tables)[0]["verdict"] for name in ("code", "half")]
     assert verdicts == ["agrees", "disagrees"]
-    assert complexity.judge([claim | {"table": "other"}], tables) == []
-    near = complexity.judge([claim | {"value": 0.31}], tables)
+    assert computed.judge([claim | {"table": "other"}], tables) == []
+    near = computed.judge([claim | {"value": 0.31}], tables)
     assert near[0]["verdict"] == "undecided"
 
 
@@ -234,11 +234,11 @@ def test_table_is_kept_and_not_computed_again(monkeypatch, tmp_path):
     monkeypatch.setattr(complexity, "values", lambda *given: calls.append(given) or [{"instance": "x"}])
     about = {"confidence": 0.95, "complexity": {"t": {"kind": "values", "title": "T", "source": "S", "sigma": 1.0}}}
     for _ in range(2):
-        (found,) = complexity.evaluate(about, tmp_path, {"t": 0})
+        (found,) = computed.evaluate(about, tmp_path, {"t": 0})
     assert len(calls) == 1
     assert found["rows"] == [{"instance": "x"}]
     about["complexity"]["t"]["sigma"] = 2.0
-    complexity.evaluate(about, tmp_path, {"t": 0})
+    computed.evaluate(about, tmp_path, {"t": 0})
     assert len(calls) == 2
 
 

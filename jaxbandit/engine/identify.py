@@ -185,7 +185,7 @@ def _code(program: LanesProgram, key: Any, arguments: PyTree, root: Any, given: 
 
     def advance(width: int, device: Device) -> Any:
         def construct() -> Any:
-            more = (number, number, number, number)
+            more = (number, program.run.count, number, number)
             with jax.default_device(device):
                 return compile(program.advance, device, arguments, root, shapes(width), *more, donate=(2,))
 

@@ -120,10 +120,10 @@ class Queue:
         """Play until every run has ended."""
         job, code = self.job, self.job.code
         end = jnp.int32(job.first_run + self.end)
-        limit = jnp.int32(job.max_rounds)
         lanes = self._load()
         if lanes is None:
             lanes = code.empty(job.first_run + self.first, job.lanes, self.device)
+        limit = jnp.asarray(job.max_rounds, lanes.pulls.dtype)
         blocks, saved, steps_before = FIRST_BLOCKS, time.monotonic(), _steps(lanes)
         while not job.done[self.first : self.end].all():
             if job.interrupted.is_set():

@@ -3,7 +3,7 @@
 A paper's TOML is an experiment with one more table, [paper]: title, figures (name -> instances), quick settings, claims
 (verdict.py), untested, published and cost. Where a figure is a table, figures are experiments of their own
 (figure_experiments.py, published.py), with instances of their own (own_instances.py), readings of an algorithm
-(open_readings.py) and tables in which nothing is pulled (complexity.py).
+(open_readings.py) and tables in which nothing is pulled (tables/).
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from jaxbandit.plotting.style import file_name
 from jaxbandit.refusals import BadInput
 from jaxbandit.reproduction import drawing, figure_experiments, nearness, open_readings, own_instances, verdict
 from jaxbandit.reproduction.regret_report import cost, regret_table
-from jaxbandit.reproduction.tables import complexity
+from jaxbandit.reproduction.tables import computed
 from jaxbandit.results import json_files
 from jaxbandit.results.base import ResultSet, versions
 from jaxbandit.results.loading import load
@@ -94,10 +94,10 @@ def reproduce(
         paper["published"] = own_instances.one_each(paper.get("published", []))
         rare = quick and runs is None
         known, skipped = own_instances.split(figure_experiments.figures_of(paper), missing, figure, quick=rare)
-        sizes, lines = complexity.wanted(paper, figure, quick=quick, runs=runs)
+        sizes, lines = computed.wanted(paper, figure, quick=quick, runs=runs)
         wanted = not figure or figure not in sizes
         run, shown = figure_experiments.experiments(known, figure, quick=quick, runs=runs) if wanted else ([], [])
-        extra = {"complexity": complexity.evaluate(paper, directory, sizes), "skipped": [*skipped, *lines]}
+        extra = {"complexity": computed.evaluate(paper, directory, sizes), "skipped": [*skipped, *lines]}
         options |= {"tile": tile} if data["kind"] == "simulate" else {}
         return _reproduce_apart(data, paper, source, directory, run, shown, extra, options)
     given = {"runs": runs, "horizon": horizon}
@@ -141,7 +141,7 @@ def _reproduce_apart(
     results = ResultSet(data["name"], tuple(result for part in loaded for result in part))
     content = figure_experiments.assess(results, paper, shown) if run else _without_cells(data, paper)
     content["claims"] += nearness.judge(paper.get("near", []), paper.get("published", []), results)
-    content["claims"] += complexity.judge(paper.get("share", []), extra["complexity"])
+    content["claims"] += computed.judge(paper.get("share", []), extra["complexity"])
     longer = {int(key): value for key, value in paper.get("runs_at", {}).items()}
     extra = dict(extra) | {"longer": cost(content, longer) if longer else []}
     content |= {key: value for key, value in extra.items() if value}
@@ -217,7 +217,7 @@ def report(content: Mapping[str, Any]) -> str:
     parts = [f"{paper['title']} ({paper['year']})\n{paper['url']}"]
     if "figures" in content:
         tables = [figure_experiments.table(content, figure) for figure in content["figures"]]
-        tables += [complexity.text(table) for table in content.get("complexity", [])]
+        tables += [computed.text(table) for table in content.get("complexity", [])]
         notes = [f"({name}) {text}" for name, text in paper.get("notes", {}).items()]
         apart = ["\n".join(lines) for lines in (notes, content.get("skipped", []), content.get("longer", [])) if lines]
         readings = [open_readings.text(content["readings"])] if "readings" in content else []

@@ -22,7 +22,7 @@ def simulate(
     name: str = "algorithm",
     instance: str = "instance",
     regret_constant: float | None = None,
-    refresh_late: int = 0,
+    replan_late: int = 0,
     tile: int | None = None,
     workers: int | None = None,
     devices: Sequence[Any] | None = None,
@@ -44,7 +44,7 @@ def simulate(
       name: label of the algorithm in tables and figures.
       instance: label of the environment.
       regret_constant: draws log(t) times this as a lower bound; `jaxbandit.bounds` computes it.
-      refresh_late: most rounds by which an algorithm's rare heavy work may be late; 0 is exact. Little is saved where
+      replan_late: most rounds by which an algorithm's rare heavy work may be late; 0 is exact. Little is saved where
         the work is rare.
       tile: runs played at once on a core; default: what fits the cache.
       workers: threads; default: the cores.
@@ -72,7 +72,7 @@ def simulate(
         name=name,
         instance=instance,
         regret_constant=regret_constant,
-        refresh_late=refresh_late,
+        replan_late=replan_late,
         tile=tile,
         workers=workers,
         devices=devices,

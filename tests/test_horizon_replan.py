@@ -99,7 +99,7 @@ def same(a, b, runs=None):
 def test_equals_one_run_after_the_other(late):
     """The contract, written as a plain loop: a refresh before the round that asks, or at most `late` rounds after."""
     number, horizon = 3, 100
-    many = simulate_cell(make, MEANS, horizon=horizon, num_runs=number, refresh_late=late)
+    many = simulate_cell(make, MEANS, horizon=horizon, num_runs=number, replan_late=late)
     run = SingleRun(make, jnp.asarray(MEANS), "threefry4x32")
     assert not run.state_varies.round and run.state_varies.planned
     algorithm = make(MEANS)[0]
@@ -173,7 +173,7 @@ def test_interrupted_and_resumed(whole, tmp_path, monkeypatch):
     with pytest.raises(Interrupted):
         simulate_cell(make, MEANS, **OPTIONS, checkpoint_dir=tmp_path, progress=stop)
     with pytest.raises(ValueError, match="belongs to another simulation"):
-        simulate_cell(make, MEANS, **OPTIONS, checkpoint_dir=tmp_path, refresh_late=1)
+        simulate_cell(make, MEANS, **OPTIONS, checkpoint_dir=tmp_path, replan_late=1)
     rest = simulate_cell(make, MEANS, **OPTIONS, checkpoint_dir=tmp_path)
     same(whole, rest)
     assert rest.run_steps < whole.run_steps and rest.kinds_mean.tobytes() == whole.kinds_mean.tobytes()
@@ -217,8 +217,8 @@ def test_a_refresh_that_changes_a_type_is_named():
 
 def test_how_late_is_judged():
     for late in (-1, 1.5, True):
-        with pytest.raises(ValueError, match="simulate: refresh_late = "):
-            simulate_cell(make, MEANS, horizon=10, num_runs=2, refresh_late=late)
+        with pytest.raises(ValueError, match="simulate: replan_late = "):
+            simulate_cell(make, MEANS, horizon=10, num_runs=2, replan_late=late)
 
 
 def test_rounds_by_kind_are_kept_with_the_result(tmp_path):
