@@ -15,9 +15,8 @@ import numpy as np
 
 from jaxbandit.auditing.cell import Batch, Finding, Limits, audit
 from jaxbandit.refusals import BadInput, refuse
-from jaxbandit.results import json_files
+from jaxbandit.results import json_files, names
 from jaxbandit.results.loading import load_cell
-from jaxbandit.results.report import names
 from jaxbandit.results.saving import save_cell, summary
 from jaxbandit.results.stopping import StoppingResult
 from jaxbandit.running import directory
@@ -33,7 +32,7 @@ LANES = 128  # on a CPU: small first batches would choose fewer than the next on
 KEPT = ("samples", "outcome", "shortfall")  # of each run in memory; what else a batch holds stays on the disk
 
 
-@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class AuditedResult(StoppingResult):
     """All runs of an audited cell, with what they say of its error rate."""
 
@@ -102,14 +101,15 @@ def document(experiment: Experiment, results: Sequence[AuditedResult]) -> dict[s
 def table(results: Sequence[AuditedResult]) -> str:
     """Return the audit as text for people."""
     rows = [("instance", "algorithm", "delta", "wrong", "runs", "error rate", "verdict")]
-    for name, result in zip(names(results), results, strict=True):
+    for name, result in zip(names.algorithms(results), results, strict=True):
         finding, errors = result.finding, result.errors()
         wrong = 0 if errors is None else int(errors.sum())
         unjudged = result.runs - result.outcomes()["stopped"]
         rows.append(
             (
-                *name,
-                f"{finding.delta:g}",
+                result.instance,
+                name,
+                result.promised,
                 f"{wrong}" + (f" to {wrong + unjudged}" if unjudged else ""),
                 f"{result.runs}",
                 f"[{finding.low:.2e}, {finding.high:.2e}]",

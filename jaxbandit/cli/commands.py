@@ -191,19 +191,21 @@ class Plot:
 class Compare:
     """Pair the runs of two directories with the same seeds: differences of regret or of samples, with intervals."""
 
-    first: Annotated[Positional[Path], arg(metavar="DIR")]
-    """A directory of results."""
-    second: Annotated[Positional[Path], arg(metavar="DIR")]
+    first: Annotated[Positional[str], arg(metavar="DIR[/INSTANCE/ALGORITHM[?PARAMETER=VALUE]]")]
+    """A directory of results, or one of them by its name."""
+    second: Annotated[Positional[str], arg(metavar="DIR[/INSTANCE/ALGORITHM[?PARAMETER=VALUE]]")]
     """Another."""
+    at: int | None = None
+    """Round at which regret is compared; default: the last that both have."""
     json: bool = False
     """Print one JSON document instead of the table."""
 
     def __call__(self) -> int:
         """Print the comparison."""
-        from jaxbandit.results.compare import compare_directories
+        from jaxbandit.results.places import compare_places
 
         with _input():
-            report = compare_directories(self.first, self.second)
+            report = compare_places(self.first, self.second, at=self.at)
         print(json_module.dumps(report.summary(), allow_nan=False) if self.json else report.table())
         return DONE
 
