@@ -17,6 +17,7 @@ from jaxbandit.refusals import BadInput, Unfinished, reason, refuse, show
 from jaxbandit.results import json_files
 from jaxbandit.results.base import Result
 from jaxbandit.results.loading import load_cell
+from jaxbandit.results.saving import PROVENANCE
 from jaxbandit.specs import references, source
 from jaxbandit.specs.arguments import plain
 from jaxbandit.specs.spec import Cell, Experiment
@@ -43,12 +44,12 @@ def alone(out: Path | None) -> Iterator[None]:
         yield
 
 
-def claim(out: Path, experiment: Experiment, *, grows: bool = True) -> dict[int, int]:
-    """Make `out` the directory of this experiment, or refuse it; return the number of the files of each cell's index.
+def claim(out: Path, experiment: Experiment, *, grows: bool = True) -> list[int]:
+    """Make `out` the directory of this experiment, or refuse it; return the numbers of the files of its cells.
 
     With `grows`, it may be that of the same experiment with fewer instances, algorithms or runs.
     """
-    path, about = out / "spec.toml", out / "provenance.json"
+    path, about = out / "spec.toml", out / PROVENANCE
     cells = [label(cell) for cell in experiment.cells()]
     here = provenance(experiment)
     try:
@@ -60,15 +61,16 @@ def claim(out: Path, experiment: Experiment, *, grows: bool = True) -> dict[int,
             if about.exists():
                 known = _same(about, here)
             elif any(out.glob("cell-*")) or (out / "checkpoint").exists() or (out / "audit").exists():
-                refuse(str(out), ": without provenance.json, so of another version; give another --out or delete it")
+                refuse(str(out), f": without {PROVENANCE}, so of another version; give another --out or delete it")
         elif any(not item.name.startswith(".") for item in out.iterdir()):
             refuse(str(out), ": not empty and without spec.toml, so not of results; give another --out")
         storage.write_bytes(path, experiment.to_toml().encode())
         known += [cell for cell in cells if cell not in known]
-        json_files.write_json(about, {**here, "cells": known})
+        numbers = [known.index(cell) for cell in cells]
+        json_files.write_json(about, {**here, "cells": known, "order": numbers})
     except OSError as error:
         refuse(str(out), f": cannot be written ({reason(error)}); give another --out")
-    return {index: known.index(cell) for index, cell in enumerate(cells)}
+    return numbers
 
 
 def label(cell: Cell) -> dict[str, Any]:
@@ -160,8 +162,8 @@ def _unequal(there: Any, here: Any, place: str) -> str:
     return f"{told[0]}, {show(here)} here" if len(told) == 2 else f"{told[0]} only"
 
 
-def finished(out: Path, cells: Sequence[Cell], numbers: Mapping[int, int]) -> dict[int, Result]:
-    """Return the finished cells by their index; refuse one of other versions than those that play here."""
+def finished(out: Path, cells: Sequence[Cell], numbers: Sequence[int], runs: int) -> dict[int, Result]:
+    """Return the cells that have files by their index; refuse one of more runs, or of other versions than here."""
     import jax
 
     versions = identity.surroundings(jax.default_backend())
@@ -180,6 +182,8 @@ def finished(out: Path, cells: Sequence[Cell], numbers: Mapping[int, int]) -> di
         there = {name: value for name, value in result.identity.items() if name in versions}
         if differences := identity.differences(there, versions):
             refuse(where, f": its numbers are of something else: {'; '.join(differences)}; delete it and run again")
+        if result.runs > runs:
+            refuse(where, f": has {result.runs} runs, and runs = {runs} asks for fewer; ask for more or give another --out")
         found[cell.index] = result
     return found
 
