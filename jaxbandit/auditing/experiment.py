@@ -187,5 +187,5 @@ def _check(experiment: Experiment, cells: Sequence[Cell]) -> None:
         algorithm, instance = cell.algorithm, cell.instance
         if cell.arguments.get("delta") is None:
             refuse(f"{where}algorithm {algorithm.name}", f" = {algorithm.type}, must be one that promises a delta")
-        if instance.entry.factory()(**instance.arguments).shortfall is None:
+        if instance.entry.factory()(**instance.arguments).simple_regret is None:
             refuse(f"{where}instance {instance.name}", f" = {instance.type}, must be one that judges recommendations")
