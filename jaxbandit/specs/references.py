@@ -95,14 +95,18 @@ def trace(where: str, found: Entry, given: Mapping[str, Any]) -> None:
         return ()
 
     if moving:
-        what = f" when {', '.join(moving)} {'is' if len(moving) == 1 else 'are'} traced"
-        call(where, found.name, lambda: jax.eval_shape(play, moving), what)
+        call(where, found.name, lambda: jax.eval_shape(play, moving), f" when {', '.join(moving)} are traced")
 
 
 def call(where: str, name: str, function: Callable[[], Any], when: str = "") -> Any:
     """Call somebody's code, of this name in refusals; refuse what it raises."""
+    from jax.errors import JAXTypeError
+
     try:
         return function()
+    except JAXTypeError as error:
+        remedy = "write it with jax.numpy, or annotate what Python must know as int, bool or Literal"
+        refuse(where, f": {name} raises {type(error).__name__}{when}; {remedy}")
     except Exception as error:
         refuse(where, f": {name} raises {said(error)}{when}")
 

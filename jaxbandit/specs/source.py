@@ -1,11 +1,12 @@
 """Where an experiment's TOML comes from: a file, one embedded in the package, and `--set` on top of it."""
 
 import tomllib
+from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from jaxbandit.refusals import nearest, reason, refuse
+from jaxbandit.refusals import SHOWN, nearest, reason, refuse
 
 
 def embedded() -> dict[str, Path]:
@@ -49,7 +50,7 @@ def override(data: dict[str, Any], text: str) -> None:
 
     The text is TOML, so a name with a dot in it is quoted; a bare word is taken as a string.
     """
-    where = f"--set {text}"
+    where = f"--set {text if len(text) <= SHOWN else text[:SHOWN] + '...'}"
     key, equals, value = text.partition("=")
     if not equals:
         refuse(where, ": must be key=value, for instance algorithm.kl.c=3.0")
@@ -68,7 +69,7 @@ def override(data: dict[str, Any], text: str) -> None:
     if not isinstance(rest, dict) or not isinstance(items, list):
         refuse(where, f": must be {top}.NAME.key=value, NAME being a name or number of [[{top}]]")
     [(name, keys)] = rest.items()
-    names = [str(item.get("name", item.get("type", ""))) if isinstance(item, dict) else "" for item in items]
+    names = [default_name(item) if isinstance(item, dict) else "" for item in items]
     if name in names:
         at = names.index(name)
     elif name.isdecimal() and int(name) < len(items):
@@ -78,6 +79,11 @@ def override(data: dict[str, Any], text: str) -> None:
     if not isinstance(keys, dict) or not isinstance(items[at], dict):
         refuse(where, f": must be {top}.{name}.key=value")
     items[at] |= keys
+
+
+def default_name(table: Mapping[str, Any]) -> str:
+    """Return the name of an [[instance]] or [[algorithm]]: its type, or the factory's of one outside the package."""
+    return str(table.get("name", str(table.get("type", "")).rpartition(":")[2]))
 
 
 def _is_toml(text: str) -> bool:

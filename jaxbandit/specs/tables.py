@@ -6,7 +6,7 @@ from typing import Any
 
 from jaxbandit import refusals
 from jaxbandit.refusals import nearest, refuse, show, wrong
-from jaxbandit.specs import arguments, references
+from jaxbandit.specs import arguments, references, source
 from jaxbandit.specs.entry import Entry
 from jaxbandit.specs.experiment import AlgorithmSpec, Cell, InstanceSpec
 from jaxbandit.specs.registry import ALGORITHMS, ENVIRONMENTS, FILLED, KNOWABLE, PROBLEM_DATA
@@ -95,7 +95,7 @@ def _typed(
         if not imports:
             refuse(f"{where}.type", f" = {show(type_)}, names code outside the package, which --no-import refuses")
         entry = references.resolve(f"{where}.type", type_)
-        return refusals.text(f"{where}.name", table.get("name", entry.attribute)), entry
+        return refusals.text(f"{where}.name", table.get("name", source.default_name(table))), entry
     if not isinstance(type_, str) or type_ not in entries:
         other = ALGORITHMS.get(type_) if isinstance(type_, str) else None
         if other and kind:
