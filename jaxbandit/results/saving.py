@@ -36,7 +36,11 @@ def save(results: Any, directory: str | Path, *, replace: bool = False) -> None:
     kinds = sorted({result.kind for result in some})
     if len(kinds) != 1:
         refuse("save", f": results of {len(kinds)} kinds ({', '.join(kinds) or 'none given'}), must be of one kind")
-    there = [path for pattern in ("cell-*.json", "cell-*.npz", "summary.json", "spec.toml", PROVENANCE) for path in directory.glob(pattern)]
+    there = [
+        path
+        for pattern in ("cell-*.json", "cell-*.npz", "summary.json", "spec.toml", PROVENANCE)
+        for path in directory.glob(pattern)
+    ]
     if there and not replace:
         refuse(str(directory), f": holds results already ({there[0].name}); give another directory, or replace = True")
     for path in there:

@@ -158,7 +158,9 @@ def _unequal(there: Any, here: Any, place: str) -> str:
         return next(filter(None, found), "")
     if there == here:
         return ""
-    told = [f"{place} is {show(value)} {where}" for value, where in ((there, "there"), (here, "here")) if value is not None]
+    told = [
+        f"{place} is {show(value)} {where}" for value, where in ((there, "there"), (here, "here")) if value is not None
+    ]
     return f"{told[0]}, {show(here)} here" if len(told) == 2 else f"{told[0]} only"
 
 
@@ -183,7 +185,9 @@ def finished(out: Path, cells: Sequence[Cell], numbers: Sequence[int], runs: int
         if differences := identity.differences(there, versions):
             refuse(where, f": its numbers are of something else: {'; '.join(differences)}; delete it and run again")
         if result.runs > runs:
-            refuse(where, f": has {result.runs} runs, and runs = {runs} asks for fewer; ask for more or give another --out")
+            refuse(
+                where, f": has {result.runs} runs, and runs = {runs} asks for fewer; ask for more or give another --out"
+            )
         found[cell.index] = result
     return found
 

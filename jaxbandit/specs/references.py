@@ -44,7 +44,12 @@ def entry(reference: str) -> Entry:
     if not callable(factory):
         raise BadInput(f"is a {type(factory).__name__}, must be a function that returns an algorithm or an environment")
     found = Entry(
-        reference, name, "", attribute=attribute, kind="", described=callable(getattr(module, f"describe_{attribute}", None))
+        reference,
+        name,
+        "",
+        attribute=attribute,
+        kind="",
+        described=callable(getattr(module, f"describe_{attribute}", None)),
     )
     try:
         arguments = tuple(found.parameters())

@@ -76,7 +76,9 @@ def parse(data: Mapping[str, Any], origin: str, base: Path = Path(), *, imports:
     else:
         own = {"max_rounds": refusals.integer(f"{at}max_rounds", data.get("max_rounds", MAX_ROUNDS), 1, MOST_ROUNDS)}
     instances = tuple(tables.instance(where, table, base, imports) for where, table in _tables(at, data, "instance"))
-    algorithms = tuple(tables.algorithm(where, table, base, kind, imports) for where, table in _tables(at, data, "algorithm"))
+    algorithms = tuple(
+        tables.algorithm(where, table, base, kind, imports) for where, table in _tables(at, data, "algorithm")
+    )
     for key, items in (("instance", instances), ("algorithm", algorithms)):
         names = [item.name for item in items]
         for i, name in enumerate(names):

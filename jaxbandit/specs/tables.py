@@ -81,7 +81,9 @@ def _description(where: str, entry: Entry, given: Mapping[str, Any]) -> dict[str
         return {k: arguments.constant(v) for k, v in describe(**given).items()}
     told = references.call(where, describe.__name__, lambda: describe(**given))
     if not isinstance(told, dict):
-        wrong(f"{where}: {describe.__name__}", told, "a dict of what an algorithm may know, by the name of its argument")
+        wrong(
+            f"{where}: {describe.__name__}", told, "a dict of what an algorithm may know, by the name of its argument"
+        )
     return {k: arguments.constant(v) for k, v in told.items()}
 
 
