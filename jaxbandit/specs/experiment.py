@@ -1,7 +1,5 @@
 """An experiment as frozen data: every default is written out, so that equal experiments are equal."""
 
-import hashlib
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -122,8 +120,3 @@ class Experiment:
         import tomli_w
 
         return tomli_w.dumps(self.to_dict())
-
-    @property
-    def digest(self) -> str:
-        """Hash of all that the results depend on, the same in every process."""
-        return hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()

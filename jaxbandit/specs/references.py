@@ -100,7 +100,7 @@ def trace(where: str, found: Entry, given: Mapping[str, Any]) -> None:
         return ()
 
     if moving:
-        call(where, found.name, lambda: jax.eval_shape(play, moving), f" when {', '.join(moving)} are traced")
+        call(where, found.name, lambda: jax.eval_shape(play, moving), f" with {', '.join(moving)} traced")
 
 
 def call(where: str, name: str, function: Callable[[], Any], when: str = "") -> Any:
