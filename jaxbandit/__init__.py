@@ -90,10 +90,13 @@ if TYPE_CHECKING:
         table,
         top_m_classic,
     )
+    from jaxbandit.plotting.figures import plot
+    from jaxbandit.refusals import RunsLeftOut
     from jaxbandit.reproduction.paper import reproduce
     from jaxbandit.results.base import Result
     from jaxbandit.results.compare import compare
     from jaxbandit.results.loading import load
+    from jaxbandit.results.saving import save
     from jaxbandit.running.identify import identify
     from jaxbandit.running.run import run
     from jaxbandit.running.simulate import simulate
@@ -114,6 +117,7 @@ __all__ = [
     "Replan",
     "Result",
     "Rewards",
+    "RunsLeftOut",
     "SetPulls",
     "__version__",
     "adaptive_full_bandit",
@@ -165,6 +169,7 @@ __all__ = [
     "oam",
     "oam_practical",
     "ossb",
+    "plot",
     "r6a",
     "r6a_like",
     "rage",
@@ -174,6 +179,7 @@ __all__ = [
     "run_until_stop",
     "sa_foa",
     "saqm",
+    "save",
     "simulate",
     "soare",
     "sweep",
@@ -207,6 +213,7 @@ _HOME = {
     "Replan": "base",
     "Result": "results.base",
     "Rewards": "base",
+    "RunsLeftOut": "refusals",
     "SetPulls": "base",
     "adaptive_full_bandit": "algorithms",
     "algorithms": "",
@@ -257,6 +264,7 @@ _HOME = {
     "oam": "algorithms",
     "oam_practical": "algorithms",
     "ossb": "algorithms",
+    "plot": "plotting.figures",
     "r6a": "environments",
     "r6a_like": "environments",
     "rage": "algorithms",
@@ -266,6 +274,7 @@ _HOME = {
     "run_until_stop": "engine.rollout",
     "sa_foa": "algorithms",
     "saqm": "algorithms",
+    "save": "results.saving",
     "simulate": "running.simulate",
     "soare": "environments",
     "sweep": "running.sweep",

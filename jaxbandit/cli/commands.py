@@ -77,6 +77,9 @@ class Run:
     """Seed instead of the file's."""
     no_import: bool = False
     """Refuse a type = "package.module:factory", whose module would be imported, which runs its code."""
+    max_failed: Annotated[float | None, arg(metavar="S")] = None
+    """Share of a cell's runs that may end with a number that is not finite, or a reward out of its range; default: the
+    file's, or 1."""
     json: bool = False
     """Print one JSON document on stdout instead of the table."""
 
@@ -94,7 +97,7 @@ class Run:
 
         for line in warnings_of(experiment):
             print(f"jaxbandit: warning: {line}", file=sys.stderr)
-        results = run_experiment(experiment, out)
+        results = run_experiment(experiment, out, max_failed=self.max_failed)
         if self.json:
             from jaxbandit.results.saving import summary
 
@@ -121,6 +124,8 @@ class Reproduce:
     """Directory of the recorded data that a figure needs; without it such a figure is left out, and said so."""
     out: Annotated[Path | None, arg(metavar="DIR")] = None
     """Directory of the results."""
+    max_failed: Annotated[float, arg(metavar="S")] = 0.0
+    """Share of a cell's runs that may end with a number that is not finite, or a reward out of its range."""
     json: bool = False
     """Print one JSON document on stdout instead of the tables."""
 
@@ -130,6 +135,7 @@ class Reproduce:
 
         with _input():
             given = {"runs": self.runs, "horizon": self.horizon, "data_directory": self.data, "out": self.out}
+            given |= {"max_failed": self.max_failed}
             found = reproduce(self.paper, quick=self.quick, **given)
         print(json_module.dumps(found.summary, allow_nan=False) if self.json else found.table())
         return _paths(found.figures, quiet=self.json)
@@ -157,6 +163,8 @@ class Audit:
     """Most runs of a cell."""
     seconds: Annotated[float | None, arg(metavar="S")] = None
     """Most seconds of a cell, looked at after each batch."""
+    max_failed: Annotated[float, arg(metavar="S")] = 0.0
+    """Share of a cell's runs that may end with a number that is not finite, or a reward out of its range."""
     json: bool = False
     """Print one JSON document on stdout instead of the table."""
 
@@ -178,7 +186,7 @@ class Audit:
 
         for line in warnings_of(experiment):
             print(f"jaxbandit: warning: {line}", file=sys.stderr)
-        results = audit_experiment(experiment, out, limits)
+        results = audit_experiment(experiment, out, limits, max_failed=self.max_failed)
         if self.json:
             print(json_module.dumps(document(experiment, results), allow_nan=False))
         else:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from jaxbandit.refusals import BadInput
 from jaxbandit.results import names
@@ -80,9 +80,10 @@ def compare_places(
     Raises:
       ValueError: a place is not whole, or nothing in it can be compared.
     """
-    (first, alone_a), (second, alone_b) = _place(a), _place(b)
-    sets = first, second
-    if alone_a or alone_b:
+    places = _place(a), _place(b)
+    sets = first, second = places[0].results, places[1].results
+    called = places[0].names | places[1].names
+    if any(place.single for place in places):
         pairs = [(x, y) for x in first for y in second]
     else:
         pairs = [(x, y) for x in first for y in second if _cell(x) == _cell(y)]
@@ -92,29 +93,32 @@ def compare_places(
             if instance not in matched and all(len(results) == 1 for results in single):
                 pairs.append((single[0][0], single[1][0]))
     if not pairs:
-        have = [", ".join(names.addresses(results)) for results in sets]
+        have = [", ".join(place.names.values()) for place in places]
         raise BadInput(f"compare: nothing in common; {a} holds {have[0]}; {b} holds {have[1]}")
     only = [
-        tuple(
-            name
-            for r, name in zip(results, names.addresses(results), strict=True)
-            if not any(r is pair[side] for pair in pairs)
-        )
+        tuple(called[id(r)] for r in results if not any(r is pair[side] for pair in pairs))
         for side, results in enumerate(sets)
     ]
-    called = [dict(zip(map(id, results), names.addresses(results), strict=True)) for results in sets]
     comparisons = tuple(
-        replace(compare(x, y, at=at, fraction=fraction, confidence=confidence), a=called[0][id(x)], b=called[1][id(y)])
+        replace(compare(x, y, at=at, fraction=fraction, confidence=confidence), a=called[id(x)], b=called[id(y)])
         for x, y in pairs
     )
     return PlacesComparison(str(a), str(b), comparisons, *only)
 
 
-def _place(where: str | Path) -> tuple[Sequence[Result], bool]:
-    """Return the results at a place, and whether it is one of a directory's."""
+class _Place(NamedTuple):
+    """The results at a place."""
+
+    results: Sequence[Result]
+    names: dict[int, str]  # by id: as their directory tells them apart
+    single: bool  # one of a directory's
+
+
+def _place(where: str | Path) -> _Place:
     path = Path(where)
     if path.is_dir():
-        return load(path), False
+        results = load(path)
+        return _Place(results, _named(results), single=False)
     text = str(where)
     cuts = [i for i, letter in enumerate(text.partition("?")[0]) if letter == "/"]
     for cut in reversed(cuts):
@@ -122,10 +126,14 @@ def _place(where: str | Path) -> tuple[Sequence[Result], bool]:
             results = load(text[:cut])
             found = names.found(results, text[cut + 1 :])
             if len(found) == 1:
-                return found, True
+                return _Place(found, _named(results), single=True)
             known = ", ".join(names.addresses(results))
             raise BadInput(f"compare: {where} names {len(found)} results, must name one of {known} in {text[:cut]}")
     raise BadInput(f"compare: {where}: no directory of results; give DIR, or DIR/instance/algorithm?parameter=value")
+
+
+def _named(results: Sequence[Result]) -> dict[int, str]:
+    return dict(zip(map(id, results), names.addresses(results), strict=True))
 
 
 def _cell(result: Result) -> tuple[str, str, str]:

@@ -66,9 +66,7 @@ class RegretResult(Result):
             arrays.update(averaged)
         return result
 
-    def interval(
-        self, confidence: float = intervals.CONFIDENCE, *, what: str | None = None
-    ) -> intervals.Interval:
+    def interval(self, confidence: float = intervals.CONFIDENCE, *, what: str | None = None) -> intervals.Interval:
         """Return the mean at the checkpoints with its Student interval; needs at least two runs that count.
 
         `what`: the result's measure (default), or "hindsight".
@@ -170,9 +168,8 @@ def place(where: str, at: Any, fraction: Any) -> int | None:
             refusals.refuse(where, f": at = {at!r} and fraction = {fraction!r}, must be one of them")
         if isinstance(fraction, bool | str) or not 0 < fraction <= 1:
             refusals.refuse(where, f": fraction = {fraction!r}, must be in (0, 1], of the horizon")
+    if at is None:
         return None
-    if at is None or (isinstance(at, int | np.integer) and not isinstance(at, bool)):
-        return None if at is None else int(at)
-    if isinstance(at, float | np.floating) and float(at).is_integer():
+    if isinstance(at, int | float | np.integer | np.floating) and not isinstance(at, bool) and float(at).is_integer():
         return int(at)
-    refusals.refuse(where, f": at = {at!r}, must be a round; of the horizon give a fraction, such as fraction = 0.5")
+    return refusals.refuse(where, f": at = {at!r}, must be a round; a part of the horizon is fraction = 0.5")

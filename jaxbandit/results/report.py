@@ -48,7 +48,7 @@ def _regret(results: Sequence[Any]) -> str:
     rounds = " or ".join(f"{n}" for n in dict.fromkeys(int(r.arrays["checkpoints"][-1]) for r in results))
     lines = [align(list(zip(*shown, strict=True)), right), f"{runs} runs, {measure} after {rounds} rounds"]
     if any(result.measure == "feedback" for result in results):
-        lines.append("mean feedback: of a round, where the environment knows no regret")
+        lines.append("mean feedback: per round, where the environment knows no regret")
     if any("hindsight_mean" in result.arrays for result in results):
         lines.append("hindsight: regret against the best fixed arm in hindsight")
     if below:

@@ -7,7 +7,7 @@ that is not finished. Whatever has a result's fields can be written: nothing her
 
 import dataclasses
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from jaxbandit.results.json_files import write_json, write_sealed
 
 SCHEMA = 1
 PROVENANCE = "provenance.json"  # of an experiment's directory: what its numbers depend on, and the order of its cells
+OWN_FILES = ("cell-*.json", "cell-*.npz", "summary.json", "spec.toml", PROVENANCE)
 
 
 def save(results: Any, directory: str | Path, *, replace: bool = False) -> None:
@@ -32,15 +33,11 @@ def save(results: Any, directory: str | Path, *, replace: bool = False) -> None:
       ValueError: no results, two kinds of them, or a directory that holds results already.
     """
     directory = Path(directory)
-    some = [results] if dataclasses.is_dataclass(results) and not isinstance(results, Sequence) else list(results)
+    some: list[Any] = list(results) if isinstance(results, Iterable) else [results]
     kinds = sorted({result.kind for result in some})
     if len(kinds) != 1:
         refuse("save", f": results of {len(kinds)} kinds ({', '.join(kinds) or 'none given'}), must be of one kind")
-    there = [
-        path
-        for pattern in ("cell-*.json", "cell-*.npz", "summary.json", "spec.toml", PROVENANCE)
-        for path in directory.glob(pattern)
-    ]
+    there = [path for pattern in OWN_FILES for path in directory.glob(pattern)]
     if there and not replace:
         refuse(str(directory), f": holds results already ({there[0].name}); give another directory, or replace = True")
     for path in there:

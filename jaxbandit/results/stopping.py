@@ -146,7 +146,7 @@ class StoppingResult(Result):
 
     @property
     def promised(self) -> str:
-        """The promised error rate as text: "0.05", "0.05 (heuristic)" where it is not proved, "" where there is none."""
+        """The promised error rate as text: "0.05", "0.05 (heuristic)" if it is not proved, "" if there is none."""
         if "delta" not in self.guarantee:
             return ""
         return f"{self.guarantee['delta']:g}" + (" (heuristic)" if not self.guarantee.get("proved", True) else "")

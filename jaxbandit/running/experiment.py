@@ -22,10 +22,10 @@ from jaxbandit.results.base import Result
 from jaxbandit.results.regret import RegretResult
 from jaxbandit.results.saving import cell_paths, save_cell, write_summary
 from jaxbandit.results.stopping import StoppingResult
-from jaxbandit.running import directory, memory
+from jaxbandit.running import directory, failures, memory
 from jaxbandit.running.cell import Make, stopping_result
 from jaxbandit.running.progress import progress_bar, runs_bar
-from jaxbandit.running.truth import cautions, seeks_best_arm, truth_of
+from jaxbandit.running.truth import cautions, guarantee, seeks_best_arm, truth_of
 from jaxbandit.specs.arguments import plain
 from jaxbandit.specs.registry import Entry
 from jaxbandit.specs.spec import Cell, Experiment
@@ -41,6 +41,7 @@ def run_experiment(
     tile: int | None = None,
     lanes: int | None = None,
     chunk: int | None = None,
+    max_failed: float | None = None,
 ) -> list[Any]:
     """Run, or resume, every cell of a resolved experiment.
 
@@ -54,16 +55,21 @@ def run_experiment(
       tile: runs played side by side, of a fixed horizon; changes no number.
       lanes: the same of runs that stop.
       chunk: steps between two looks at the host, of runs that stop; changes no number.
+      max_failed: share of a cell's runs that may go wrong, in [0, 1]; more is an error. The cell is kept. Default: the
+        experiment's.
 
     Returns:
       A Result a cell, in the order of `experiment.cells()`.
 
     Raises:
       BadInput: `out` is of another experiment, holds results of other versions or a damaged file, is in use by another
-        process, or cannot be written; or the results would not fit into the memory.
+        process, or cannot be written; or the results would not fit into the memory, or too many
+        runs failed.
       Unfinished: the disk failed under way.
       KeyboardInterrupt: after the state has been saved; the same call continues.
     """
+    max_failed = experiment.max_failed if max_failed is None else max_failed
+    failures.check_share("run", max_failed)
     cells = list(experiment.cells())
     memory.check(experiment)
     with directory.disk(out), directory.alone(out):
@@ -75,6 +81,7 @@ def run_experiment(
             for cell in cells:
                 before = done.get(cell.index)
                 if before is not None and before.runs == experiment.runs:
+                    failures.judge([before], max_failed)
                     continue
                 key = cell.instance.name, seeks_best_arm(cell)
                 if key not in truths:
@@ -82,6 +89,7 @@ def run_experiment(
                 options = {"workers": workers, "progress": advance}
                 options |= {"tile": tile} if experiment.kind == "simulate" else {"lanes": lanes, "chunk": chunk}
                 done[cell.index] = _stored(experiment, cell, truths[key], options, out, numbers[cell.index], before)
+                failures.judge([done[cell.index]], max_failed)
         results = [done[cell.index] for cell in cells]
         if out is not None:
             about = (experiment.name, experiment.kind, experiment.seed, experiment.precision)
@@ -147,11 +155,11 @@ def play_stopping(experiment: Experiment, cell: Cell, truth: dict[str, Any], opt
     )
     return stopping_result(
         record,
-        cell.arguments,
+        guarantee(cell),
         **_labels(experiment, cell),
         truth=truth,
         max_rounds=experiment.max_rounds,
-        warnings=cautions(cell, truth["means"]),
+        warnings=cautions(cell, truth.get("means")),
     )
 
 

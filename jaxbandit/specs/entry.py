@@ -60,10 +60,6 @@ class Entry:
         lists = {k: np.asarray(v) for k, v in given.items() if parameters[k].traced and isinstance(v, tuple)}
         return self.factory()(**{**given, **lists})
 
-    def kind_names(self) -> tuple[str, ...]:
-        """Return the names of the kinds of rounds that an algorithm counts; none for most."""
-        return getattr(importlib.import_module(self.module), "KINDS", ())
-
     def parameters(self) -> dict[str, Parameter]:
         """Return the factory's arguments by name, in order; imports it."""
         return _parameters(self.factory())
