@@ -1,4 +1,4 @@
-"""Algorithms and environments of a user's own file, named in TOML: played, audited, interrupted, resumed, and refused."""
+"""Algorithms and environments of a user's own file, named in TOML: played, audited, interrupted, resumed, refused."""
 
 import json
 import os

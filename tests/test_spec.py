@@ -20,6 +20,7 @@ name = "two"
 kind = "simulate"
 runs = 10
 horizon = 500
+any_rewards = true
 
 [[instance]]
 name = "b"
@@ -112,7 +113,7 @@ def test_experiments_are_equal_by_values_and_not_by_spelling():
     base = resolved()
     assert resolved(seed=0, precision="float32", per_run=True, max_failed=1) == base
     assert resolved(TEXT.replace("[0, 1.5, 3]", "[0.0, 1.5, 3.0]")) == base
-    for changes in ({"seed": 1}, {"runs": 11}, {"precision": "float64"}, {"checkpoints": [500]}, {"any_rewards": True}):
+    for changes in ({"seed": 1}, {"runs": 11}, {"precision": "float64"}, {"checkpoints": [500]}, {"hindsight": True}):
         assert resolved(**changes) != base
     assert resolved(TEXT.replace("0.9", "0.8")) != base
 
@@ -151,10 +152,10 @@ def test_csv_header_and_labels_are_left_out(tmp_path):
         file.write_text(text, encoding="utf-8")
         assert read_csv("here", file) == numbers
     table = {"type": "table", "rewards": "rewards.csv"}
-    data = {"kind": "simulate", "runs": 1, "horizon": 9, "instance": [table], "algorithm": [{"type": "ucb1"}]}
+    data = {"kind": "simulate", "runs": 1, "horizon": 9, "instance": [table], "algorithm": [{"type": "uniform"}]}
     assert spec.parse(data, "x.toml", tmp_path).instances[0].arguments["rewards"] == numbers
     nested = spec.parse(data | {"instance": [table | {"rewards": [[1, 2.5], [3, -0.4]]}]}, "x.toml")
-    assert nested.digest == spec.parse(data, "x.toml", tmp_path).digest  # the numbers count, not where they lay
+    assert nested == spec.parse(data, "x.toml", tmp_path)  # the numbers count, not where they lay
 
 
 def test_real_table():

@@ -78,7 +78,9 @@ def crowd_answers(path: str | Path, *, k: int = 10, blocks: Literal["exact", "no
     return members._replace(noise=noise, reward=reward, batch=BatchRewards(lambda key: key, sums), name=where)
 
 
-def describe_crowd_answers(path: str | Path, *, k: int = 10, blocks: Literal["exact", "normal"] = "exact") -> dict[str, Any]:
+def describe_crowd_answers(
+    path: str | Path, *, k: int = 10, blocks: Literal["exact", "normal"] = "exact"
+) -> dict[str, Any]:
     """Return what an algorithm may know of `crowd_answers`: k, and sigma = k, a bound of a pull's noise."""
     return {"k": k, "sigma": float(k)}
 

@@ -15,8 +15,10 @@ import numpy as np
 
 from jaxbandit.base import Algorithm, Environment
 from jaxbandit.engine.checkpoint import Finished
+from jaxbandit.engine.fit import misfit
 from jaxbandit.engine.horizon import simulate_cell
 from jaxbandit.engine.identify import identify_cell
+from jaxbandit.engine.rounds import ContractError
 from jaxbandit.refusals import BadInput
 from jaxbandit.results.base import Result
 from jaxbandit.results.regret import RegretResult
@@ -109,13 +111,15 @@ def _stored(
 ) -> Result:
     """Play one cell, or the runs that it lacks, and store it; `before` is what its files hold of fewer runs."""
     if out is None:
-        return _PLAY[experiment.kind](experiment, cell, truth, options)
+        return _played(experiment, cell, truth, options)
     checkpoint, stored = out / "checkpoint" / f"{number:03d}", cell_paths(out, number)[0]
     options = {**options, "checkpoint_dir": checkpoint}
     if before is not None and ("samples" in before.arrays or "regret" in before.arrays):  # else all are played again
         options["finished"] = Finished(str(stored), before.identity, before.arrays)
     try:
-        result = _PLAY[experiment.kind](experiment, cell, truth, options)
+        result = _played(experiment, cell, truth, options)
+    except BadInput:
+        raise
     except ValueError as error:
         if str(checkpoint) in str(error) or str(stored) in str(error):  # a file is damaged, or of something else
             raise BadInput(" ".join(str(error).split())) from None
@@ -123,6 +127,14 @@ def _stored(
     save_cell(out, number, result)
     shutil.rmtree(checkpoint, ignore_errors=True)
     return result
+
+
+def _played(experiment: Experiment, cell: Cell, truth: dict[str, Any], options: dict[str, Any]) -> Result:
+    """Play one cell; an algorithm or an environment that breaks its contract is bad input."""
+    try:
+        return _PLAY[experiment.kind](experiment, cell, truth, options)
+    except ContractError as error:
+        raise BadInput(f"{cell.instance.name}/{cell.algorithm.name}: {' '.join(str(error).split())}") from None
 
 
 def _simulate(experiment: Experiment, cell: Cell, truth: dict[str, Any], options: dict[str, Any]) -> Result:
@@ -173,7 +185,7 @@ def _labels(experiment: Experiment, cell: Cell) -> dict[str, Any]:
         "params": {name: plain(value) for name, value in cell.params.items()},
         "seed": experiment.seed,
         "precision": experiment.precision,
-        "any_rewards": experiment.any_rewards,
+        "any_rewards": experiment.any_rewards and bool(misfit(cell.build().rewards, cell.instance.build().rewards)),
     }
 
 

@@ -13,6 +13,7 @@ OWN = {"simulate": ("horizon", "checkpoints", "per_run", "hindsight", "replan_la
 KINDS = tuple(OWN)
 LABELS = ("name", "kind", "runs", "seed")
 COMMON = ("precision", "any_rewards", "max_failed")
+MOST_ROUNDS = 2**31 - 129  # int32 counts, and a block of rounds to spare
 
 
 @dataclass(frozen=True)

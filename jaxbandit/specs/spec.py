@@ -11,14 +11,24 @@ from typing import Any
 from jaxbandit import refusals
 from jaxbandit.refusals import refuse, wrong
 from jaxbandit.specs import source, tables
-from jaxbandit.specs.experiment import COMMON, KINDS, LABELS, OWN, AlgorithmSpec, Cell, Experiment, InstanceSpec
+from jaxbandit.specs.experiment import (
+    COMMON,
+    KINDS,
+    LABELS,
+    MOST_ROUNDS,
+    OWN,
+    AlgorithmSpec,
+    Cell,
+    Experiment,
+    InstanceSpec,
+)
 
 __all__ = ["AlgorithmSpec", "Cell", "Experiment", "InstanceSpec", "embedded", "load", "parse", "read"]
 
 KEYS = (*LABELS, *OWN["simulate"], *OWN["identify"], *COMMON, "instance", "algorithm")
 PUBLISHED = "paper"  # a table that says what a paper found: not part of the experiment
 PRECISIONS = {"simulate": ("float32", "float64"), "identify": ("float64", "float32")}  # the default first
-MOST_ROUNDS = 2**31 - 129  # int32 counts, and a block of rounds to spare
+MOST_PULLS = 10**15  # in batches, counted in 64 bits
 MAX_ROUNDS = 10_000_000
 QUICK_RUNS = 20
 
@@ -74,7 +84,7 @@ def parse(data: Mapping[str, Any], origin: str, base: Path = Path(), *, imports:
             "replan_late": refusals.integer(f"{at}replan_late", data.get("replan_late", 0), 0, 2**31 - 2),
         }
     else:
-        own = {"max_rounds": refusals.integer(f"{at}max_rounds", data.get("max_rounds", MAX_ROUNDS), 1, MOST_ROUNDS)}
+        own = {"max_rounds": refusals.integer(f"{at}max_rounds", data.get("max_rounds", MAX_ROUNDS), 1, MOST_PULLS)}
     instances = tuple(tables.instance(where, table, base, imports) for where, table in _tables(at, data, "instance"))
     algorithms = tuple(
         tables.algorithm(where, table, base, kind, imports) for where, table in _tables(at, data, "algorithm")
@@ -100,7 +110,7 @@ def parse(data: Mapping[str, Any], origin: str, base: Path = Path(), *, imports:
         **own,
     )
     for cell in experiment.cells():  # the factories judge the rest: ranges, and what depends on the instance
-        tables.judge(f"{at}algorithm[{algorithms.index(cell.algorithm)}]", cell, kind)
+        tables.judge(f"{at}algorithm[{algorithms.index(cell.algorithm)}]", cell, experiment)
     return experiment
 
 

@@ -8,7 +8,7 @@ from jaxbandit import refusals
 from jaxbandit.refusals import nearest, refuse, show, wrong
 from jaxbandit.specs import arguments, references, source
 from jaxbandit.specs.entry import Entry
-from jaxbandit.specs.experiment import AlgorithmSpec, Cell, InstanceSpec
+from jaxbandit.specs.experiment import MOST_ROUNDS, AlgorithmSpec, Cell, Experiment, InstanceSpec
 from jaxbandit.specs.registry import ALGORITHMS, ENVIRONMENTS, FILLED, KNOWABLE, PROBLEM_DATA
 
 
@@ -45,18 +45,32 @@ def algorithm(where: str, table: Mapping[str, Any], base: Path, kind: str, impor
     return AlgorithmSpec(name, entry.name, _arguments(where, table, entry, base, filled=FILLED))
 
 
-def judge(where: str, cell: Cell, kind: str) -> None:
-    """Refuse an algorithm that lacks an argument on this instance, or whose factory refuses one."""
+def judge(where: str, cell: Cell, experiment: Experiment) -> None:
+    """Refuse an algorithm that lacks an argument on this instance, whose factory refuses one, or that does not fit it."""
     from jaxbandit.base import Algorithm
+    from jaxbandit.engine import fit
+    from jaxbandit.engine.rounds import plays_batches
 
     entry = cell.algorithm.entry
     _complete(where, entry, cell.arguments, cell.instance)
     _one_row_an_arm(where, cell)
     algorithm = _returned(where, entry, build(where, entry, cell.arguments), Algorithm)
+    environment = cell.instance.build()
     if references.is_reference(entry.name):
         references.trace(where, entry, cell.arguments)
-        if kind == "identify" and algorithm.stop is Algorithm._field_defaults["stop"]:
-            refuse(f"{where}.type", f' = "{entry.name}", has no stopping rule (stop); it is for kind = "simulate"')
+    if not experiment.any_rewards:
+        try:
+            fit.check_rewards(algorithm, environment)
+        except ValueError as error:
+            refuse(where, f": {error}")
+    if experiment.kind == "simulate":
+        return
+    if algorithm.stop is Algorithm._field_defaults["stop"]:
+        refuse(f"{where}.type", f' = "{entry.name}", has no stopping rule (stop); it is for kind = "simulate"')
+    if experiment.precision == "float32" and algorithm.verify is None:
+        refuse(where, f': {entry.name} cannot verify runs of precision = "float32", must be "float64"')
+    if experiment.max_rounds > MOST_ROUNDS and not plays_batches(algorithm, environment):
+        refuse(where, f": max_rounds = {experiment.max_rounds}, must be in [1, {MOST_ROUNDS}] for single pulls")
 
 
 def build(where: str, entry: Entry, given: Mapping[str, Any]) -> Any:
