@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import jaxbandit
 from jaxbandit import cli
 from jaxbandit.results.loading import load
 from jaxbandit.specs import references, spec
@@ -189,6 +190,12 @@ def test_audit(own, capsys):
     assert cli.main(argv) == 0
     [cell] = json.loads(capsys.readouterr().out)["cells"]
     assert cell["audit"]["delta"] == 0.1 and cell["audit"]["verdict"] != "violates"
+
+
+@pytest.mark.quickly_compiled
+def test_audit_from_python(own):
+    [result] = jaxbandit.audit("stopping.toml", runs=200, progress=False)
+    assert result.finding.delta == 0.1 and result.finding.runs == 200
 
 
 @pytest.mark.quickly_compiled

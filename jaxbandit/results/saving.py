@@ -1,8 +1,8 @@
 """Results written: a cell as two files, an experiment's summary, one result as a directory.
 
-A cell is two files: `cell-000.npz`, plain arrays under plain names that NumPy alone can read, and
-`cell-000.json`, the rest, with the digest of the first and of itself. The JSON is written last: a cell without it is a cell
-that is not finished. Whatever has a result's fields can be written: nothing here knows the kinds of results.
+A cell is two files: `cell-000.npz`, plain arrays under plain names that NumPy alone can read, and `cell-000.json`, the
+rest, with the digests of the first and of itself. The JSON is written last: a cell without it is not finished. Whatever
+has a result's fields can be written: nothing here knows the kinds of results.
 """
 
 import dataclasses

@@ -1,6 +1,6 @@
 """The directory of an experiment's results: whose it is, what is finished in it, and what is left to clear away.
 
-Beside `spec.toml` it holds `provenance.json`: what its numbers depend on besides the experiment (versions, the source of
+Beside `spec.toml` it holds `provenance.json`: what its numbers depend on besides the experiment (versions, source of
 factories outside the package, data files named by path), and its cells in the order of the numbers of their files. An
 experiment may come back with more instances, algorithms or runs: cells keep their numbers, what is missing is played.
 """

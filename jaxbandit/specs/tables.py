@@ -46,7 +46,7 @@ def algorithm(where: str, table: Mapping[str, Any], base: Path, kind: str, impor
 
 
 def judge(where: str, cell: Cell, experiment: Experiment) -> None:
-    """Refuse an algorithm that lacks an argument on this instance, whose factory refuses one, or that does not fit it."""
+    """Refuse an algorithm that lacks an argument on this instance, whose factory refuses one, or that does not fit."""
     from jaxbandit.base import Algorithm
     from jaxbandit.engine import fit
     from jaxbandit.engine.rounds import plays_batches
