@@ -41,8 +41,9 @@ def test_static_and_traced_are_read_off_the_signature():
 
 def test_every_registered_factory_is_public():
     assert {entry.name for entry in ENTRIES} <= set(jaxbandit.__all__)
-    for entry in ENTRIES:
-        assert getattr(jaxbandit, entry.name) is entry.factory()
+    for entries, package in ((ALGORITHMS, jaxbandit.algorithms), (ENVIRONMENTS, jaxbandit.environments)):
+        for entry in entries.values():
+            assert getattr(jaxbandit, entry.name) is getattr(package, entry.name) is entry.factory()
 
 
 @pytest.mark.parametrize("package", [jaxbandit, jaxbandit.algorithms, jaxbandit.environments, jaxbandit.bounds])
