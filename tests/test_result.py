@@ -127,7 +127,7 @@ def test_played_on_any_rewards_is_marked_everywhere():
 
 def test_a_lower_bound_above_the_regret_is_a_sentence_and_no_column():
     above = result(REGRET, truth={"regret_constant": 50.0})
-    assert "lower bound  " not in table([above]) and "The lower bound on regret, 230.26 at the end" in table([above])
+    assert "lower bound  " not in table([above]) and "lower bound 230.26: it holds as t grows" in table([above])
     assert "lower bound  " in table([result(REGRET, truth={"regret_constant": 0.5})])
 
 

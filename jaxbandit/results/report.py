@@ -28,12 +28,9 @@ def kinds_table(cells: Sequence[Mapping[str, Any]], published: Sequence[Mapping[
     return "\n\n".join(["rounds by kind, their share with one standard error", *tables]) if tables else ""
 
 
-def early(mean: float, bound: float, rounds: int) -> str:
-    """Return what a lower bound of log t says where the regret is below it, one sentence."""
-    return (
-        f"The lower bound on regret, {bound:,.2f} at the end, holds as t grows: after {rounds:,} rounds a regret of "
-        f"{mean:,.2f} is still below it"
-    )
+def early(bound: float, rounds: int) -> str:
+    """Return what a lower bound of log t says where a regret is below it, one line."""
+    return f"lower bound {bound:,.2f}: it holds as t grows, and after {rounds:,} rounds a regret is still below it"
 
 
 def _regret(results: Sequence[Any]) -> str:
@@ -52,7 +49,7 @@ def _regret(results: Sequence[Any]) -> str:
     if any("hindsight_mean" in result.arrays for result in results):
         lines.append("hindsight: regret against the best fixed arm in hindsight")
     if below:
-        lines.append(early(*min(below), int(results[0].arrays["checkpoints"][-1])))
+        lines += dict.fromkeys(early(bound, int(results[0].arrays["checkpoints"][-1])) for _, bound in below)
     lines += foot(results)
     kinds = kinds_table([result.summary() for result in results])
     return "\n".join(lines) + (f"\n\n{kinds}" if kinds else "")
