@@ -45,6 +45,7 @@ class Result:
     devices: list[str]
     versions: dict[str, str]
     truth: dict[str, Any] = field(default_factory=dict)
+    identity: dict[str, Any] = field(default_factory=dict)  # what the numbers depend on, by name; empty: not known
     any_rewards: bool = False  # played on rewards that the algorithm is not made for
 
     @classmethod
@@ -78,6 +79,7 @@ class Result:
             devices=[str(device) for device in record.devices],
             versions=versions(),
             truth=plain(truth),
+            identity=plain(dict(record.identity)),
             **more,
         )
 
