@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxbandit import checks
 from jaxbandit.algorithms.regret import epsilon_greedy, kl_ucb, ucb1, ucboost
 from jaxbandit.base import Algorithm, Environment, Outcome, never, none
 from jaxbandit.engine import compiled, storage, tiles
@@ -299,6 +300,7 @@ def test_a_state_that_changes_its_type_is_named():
     [
         ({"horizon": 0}, "horizon = 0, must be an integer in"),
         ({"horizon": 1.5}, "horizon = 1.5"),
+        ({"horizon": 2**24 + 1, "precision": "float32"}, "horizon = 16777217, must be at most 16777216 in float32"),
         ({"num_runs": -1}, "num_runs = -1"),
         ({"seed": -1}, "seed = -1"),
         ({"seed": True}, "seed = True"),
@@ -316,6 +318,13 @@ def test_refusals(change, line):
     with pytest.raises(ValueError, match=line) as error:
         simulate_cell(make, MEANS, **({"horizon": 100, "num_runs": 5} | change))
     assert "\n" not in str(error.value)
+
+
+def test_the_default_precision_counts_every_round():
+    most = checks.FLOAT32_COUNTS
+    assert np.float32(most - 1) + np.float32(1) == most and np.float32(most) + np.float32(1) == most
+    assert [checks.precision("here", None, "horizon", n) for n in (most, most + 1)] == ["float32", "float64"]
+    assert checks.precision("here", "float32", "horizon", most) == "float32"
 
 
 def test_default_checkpoints():

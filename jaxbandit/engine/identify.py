@@ -79,7 +79,8 @@ def identify_cell(
       first_run: number of the first run, >= 0: a run's numbers do not depend on which call plays it.
       seed: in [0, 2^32).
       max_rounds: pulls after which a run is censored, in [1, 2^31 - 129]; traced.
-      precision: of everything but counts; the process-wide flag is not touched. In float32 an algorithm's `verify`
+      precision: of everything but counts; the process-wide flag is not touched. In float32, which is
+        refused for a max_rounds beyond 2^24, an algorithm's `verify`
         judges each stopped run in float64.
       lanes: runs side by side on one worker, rounded up to at least 64; default from the size of the state.
         Changes no number.
@@ -100,7 +101,7 @@ def identify_cell(
     num_runs = checks.integer("identify", "num_runs", num_runs, 1, 2**31 - 1)
     first_run = checks.integer("identify", "first_run", first_run, 0, 2**31 - 1 - num_runs)
     max_rounds = checks.integer("identify", "max_rounds", max_rounds, 1, MOST_ROUNDS)
-    checks.choice("identify", "precision", precision, ("float32", "float64"))
+    checks.precision("identify", precision, "max_rounds", max_rounds)
     for name, value in (("lanes", lanes), ("chunk", chunk), ("workers", workers)):
         if value is not None:
             checks.integer("identify", name, value, 1, 2**31 - 1)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from jaxbandit import checks
 from jaxbandit.base import Algorithm, Environment
 from jaxbandit.results.regret import RegretResult
 from jaxbandit.results.stopping import StoppingResult
@@ -37,7 +38,7 @@ def run_simulate(
     horizon: int,
     num_runs: int,
     seed: int = 0,
-    precision: Precision = "float32",
+    precision: Precision | None = None,
     name: str = "algorithm",
     instance: str = "instance",
     regret_constant: float | None = None,
@@ -48,6 +49,8 @@ def run_simulate(
     """Play one cell of `make(arguments)` for a fixed horizon; what `simulate` and `sweep` share."""
     from jaxbandit.engine.horizon import simulate_cell
 
+    horizon = checks.integer("simulate", "horizon", horizon, 1)
+    chosen = checks.precision("simulate", precision, "horizon", horizon)
     with progress_bar(horizon * num_runs, name, progress) as advance:
         record = simulate_cell(
             make,
@@ -55,7 +58,7 @@ def run_simulate(
             horizon=horizon,
             num_runs=num_runs,
             seed=seed,
-            precision=precision,
+            precision=chosen,
             checkpoint_dir=None if checkpoint_dir is None else Path(checkpoint_dir),
             progress=advance,
             **options,
@@ -65,7 +68,7 @@ def run_simulate(
     if means is not None:
         truth["means"] = means
     return RegretResult.from_record(
-        record, instance=instance, algorithm=name, params=params, seed=seed, precision=precision, truth=truth
+        record, instance=instance, algorithm=name, params=params, seed=seed, precision=chosen, truth=truth
     )
 
 

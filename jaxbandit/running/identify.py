@@ -38,7 +38,7 @@ def identify(
       max_rounds: a run that has pulled so often is censored, and is never averaged as if it had stopped.
       epsilon: what the algorithm was told: a run errs if its recommendation falls short by more.
       delta: what the algorithm was told; tables and figures show the error rate beside it.
-      precision: "float64" or "float32"; the latter marks the runs that it cannot carry.
+      precision: "float64" or "float32"; the latter marks the runs that it cannot carry, up to a max_rounds of 2^24.
       name: label of the algorithm in tables and figures.
       instance: label of the environment.
       lanes: runs side by side on one worker; changes no number.

@@ -17,7 +17,7 @@ def simulate(
     num_runs: int,
     seed: int = 0,
     checkpoints: Sequence[int] | None = None,
-    precision: Precision = "float32",
+    precision: Precision | None = None,
     per_run: bool = True,
     name: str = "algorithm",
     instance: str = "instance",
@@ -39,7 +39,7 @@ def simulate(
       seed: two algorithms with one seed meet the same chance, so that `compare` can pair their runs.
       checkpoints: rounds at which regret is recorded, increasing, the last = horizon; default: about 100,
         log-spaced.
-      precision: "float32" or "float64".
+      precision: "float32", the default up to a horizon of 2^24, or "float64", which alone counts further.
       per_run: keep regret and pulls of each run; otherwise only mean and variance, in less memory.
       name: label of the algorithm in tables and figures.
       instance: label of the environment.

@@ -20,7 +20,7 @@ OWN = {"simulate": ("horizon", "checkpoints"), "identify": ("max_rounds",)}  # k
 KINDS = tuple(OWN)
 KEYS = ("name", "kind", "runs", "seed", *OWN["simulate"], *OWN["identify"], "precision", "instance", "algorithm")
 PUBLISHED = "paper"  # a table that says what a paper found: not part of the experiment
-PRECISIONS = {"simulate": ("float32", "float64"), "identify": ("float64", "float32")}  # the default first
+PRECISIONS = ("float32", "float64")
 MOST_ROUNDS = 2**31 - 129  # int32 counts, and a block of rounds to spare
 MAX_ROUNDS = 10_000_000
 
@@ -172,7 +172,7 @@ def parse(data: Mapping[str, Any], origin: str, base: Path = Path()) -> Experime
         kind=kind,
         runs=runs,
         seed=refusals.integer(f"{at}seed", data.get("seed", 0), 0, 2**32 - 1),
-        precision=refusals.choice(f"{at}precision", data.get("precision", PRECISIONS[kind][0]), PRECISIONS[kind]),
+        precision=_precision(origin, data.get("precision", "float64" if kind == "identify" else None), own),
         instances=instances,
         algorithms=algorithms,
         **own,
@@ -183,6 +183,18 @@ def parse(data: Mapping[str, Any], origin: str, base: Path = Path()) -> Experime
         _one_row_an_arm(at_algorithm, cell)
         build(at_algorithm, cell.algorithm.entry, cell.arguments)
     return experiment
+
+
+def _precision(origin: str, value: Any, own: Mapping[str, Any]) -> str:
+    from jaxbandit import checks  # it imports JAX
+
+    if value is not None:
+        refusals.choice(f"{origin}: precision", value, PRECISIONS)
+    name = next(key for key in ("horizon", "max_rounds") if key in own)
+    try:
+        return checks.precision(origin, value, name, own[name])
+    except ValueError as error:
+        raise refusals.BadInput(str(error)) from None
 
 
 def build(where: str, entry: Entry, given: Mapping[str, Any]) -> Any:
