@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from jaxbandit import checks
-from jaxbandit.algorithms.regret import epsilon_greedy, kl_ucb, ucb1, ucboost
+from jaxbandit.algorithms.regret import epsilon_greedy, kl_ucb, ucb1, ucboost, uniform
 from jaxbandit.base import Algorithm, Environment, Outcome, never, none
 from jaxbandit.engine import compiled, storage, tiles
 from jaxbandit.engine import horizon as horizon_engine
@@ -263,6 +263,18 @@ def test_accumulated_regret_keeps_its_digits():
     gap = np.float64(np.float32(0.9) - np.float32(0.8))
     np.testing.assert_allclose(record.regret[:, -1], gap * (1 << 18), rtol=2e-7)
     assert record.pulls is None
+
+
+@pytest.mark.parametrize("power", [-30, 30])
+def test_means_scale_with_the_unit_of_rewards(power):
+    """Exactly, by a power of two: rounding of means to a fixed unit would lose regrets of 1e-9."""
+
+    def scaled_by(unit):
+        return uniform(3), gaussian(MEANS * unit, sigma=unit)
+
+    plain, scaled = (simulate_cell(scaled_by, np.float32(u), horizon=64, num_runs=100) for u in (1.0, 2.0**power))
+    np.testing.assert_array_equal(scaled.mean, np.ldexp(plain.mean, power))
+    np.testing.assert_array_equal(scaled.variance, np.ldexp(plain.variance, 2 * power))
 
 
 def contextual(means):
