@@ -46,7 +46,7 @@ def identify(
       workers: threads; default: the cores.
       devices: JAX devices to spread the runs over.
       checkpoint_dir: where interrupted runs leave their state and find it again.
-      progress: a bar on stderr; default: only on a terminal.
+      progress: a bar on stderr; default: only on a terminal, and where tqdm is installed.
 
     Returns:
       A Result. The same two objects played again are not compiled again.

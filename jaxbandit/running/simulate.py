@@ -50,7 +50,7 @@ def simulate(
       workers: threads; default: the cores.
       devices: JAX devices to spread the runs over.
       checkpoint_dir: where an interrupted simulation leaves its state and finds it again.
-      progress: a bar on stderr; default: only on a terminal.
+      progress: a bar on stderr; default: only on a terminal, and where tqdm is installed.
 
     Returns:
       A Result. The same two objects simulated again are not compiled again.

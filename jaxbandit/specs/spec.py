@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from jaxbandit import refusals
+from jaxbandit import extras, refusals
 from jaxbandit.refusals import nearest, refuse, wrong
 from jaxbandit.specs import arguments, source
 from jaxbandit.specs.registry import ALGORITHMS, ENVIRONMENTS, KNOWABLE, PROBLEM_DATA, Entry
@@ -119,7 +119,8 @@ class Experiment:
 
     def to_toml(self) -> str:
         """Return the experiment as TOML, readable by `load`."""
-        import tomli_w
+        with extras.lab():
+            import tomli_w
 
         return tomli_w.dumps(self.to_dict())
 
