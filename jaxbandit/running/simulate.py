@@ -22,7 +22,7 @@ def simulate(
     hindsight: bool = False,
     any_rewards: bool = False,
     max_failed: float = 1.0,
-    precision: Precision = "float32",
+    precision: Precision | None = None,
     per_run: bool = True,
     regret_constant: float | None = None,
     checkpoint_dir: str | Path | None = None,
@@ -52,7 +52,7 @@ def simulate(
       max_failed: share of the runs, in [0, 1], that may go wrong; more is an error.
 
       For experts, none of which changes what is simulated:
-      precision: "float32" or "float64".
+      precision: "float32", the default up to a horizon of 2^24, or "float64", which alone counts further.
       per_run: keep regret and pulls of each run; otherwise only mean and variance, in less memory.
       regret_constant: draws log(t) times this as a lower bound; `jaxbandit.bounds` computes it. Known for `bernoulli`
         and `gaussian`.
