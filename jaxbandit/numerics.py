@@ -52,6 +52,11 @@ def argmax(x: Array) -> Array:
     return lax.argmax(x, 0, jnp.int32)
 
 
+def dot(left: Array, right: Array) -> Array:
+    """left @ right, as precise as the dtype: by default accelerators round the factors to TF32 or bfloat16."""
+    return jnp.matmul(left, right, precision=lax.Precision.HIGHEST)
+
+
 def matrix_vector(matrix: Array, vector: Array) -> Array:
     """matrix @ vector, 8 columns at a time: the same to the bit in every batch, compiled as the engine compiles.
 

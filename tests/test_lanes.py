@@ -152,9 +152,16 @@ def test_equals_one_run_after_the_other(make, arguments):
         arguments = jnp.asarray(arguments)
         run = StoppingRun(make, arguments, "threefry4x32")
         algorithm, environment = make(arguments)
-        begin, draw, play = jax.jit(run.begin), jax.jit(run.draw), jax.jit(run.play)
+
+        def play(world, state, noise):
+            if run.batches:
+                state, _, count = rounds.play_batch(algorithm, environment, world, state, noise[0])
+                return state, count
+            return rounds.play(algorithm, environment, world, state, noise).state, 1
+
+        begin, draw, play = jax.jit(run.begin), jax.jit(run.draw), jax.jit(play)
         stop, replan = jax.jit(algorithm.stop), algorithm.replan
-        from jaxbandit.engine import keys
+        from jaxbandit.engine import keys, rounds
 
         words = keys.run_keys(keys.root_key(0), jnp.arange(number, dtype=jnp.int32))
         for r in range(number):
@@ -168,7 +175,7 @@ def test_equals_one_run_after_the_other(make, arguments):
                     outcome = Outcome.STOPPED
                     break
                 step += 1
-                after, count = play(arguments, world, state, draw(arguments, own, jnp.int32(step)))
+                after, count = play(world, state, draw(arguments, own, jnp.int32(step)))
                 if pulls + int(count) > limit:
                     break
                 state, pulls = after, pulls + int(count)

@@ -13,6 +13,7 @@ from importlib import metadata
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit import __version__, jaxprs
@@ -136,7 +137,7 @@ def _aval(aval: Any) -> bytes:
 
 
 def _array(value: Any) -> bytes:
-    if isinstance(value, jax.Array) and jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key):
+    if isinstance(value, jax.Array) and jnp.issubdtype(value.dtype, jax.dtypes.prng_key):
         return _join(str(value.dtype), _array(jax.random.key_data(value)))
     array = np.asarray(value)
     return _join(str(array.dtype), str(array.shape), array.tobytes())

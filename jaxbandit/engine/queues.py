@@ -17,6 +17,8 @@ from jaxbandit.base import Outcome
 from jaxbandit.engine.checkpoint import Checkpoint, Rows, Segment, columns, joined, shares, size, unknown
 from jaxbandit.engine.compiled import LANE_MULTIPLE, LANES_LEAST, same_scopes
 from jaxbandit.engine.lanes import REFILL_SHARE, Lanes, Report
+from jaxbandit.engine.recorder import MISCOUNTED
+from jaxbandit.engine.rounds import ContractError
 from jaxbandit.engine.stopping import EMPTY, LIVE
 from jaxbandit.types import Device, Key, PyTree
 
@@ -42,6 +44,7 @@ class Code(NamedTuple):
     compiled: Callable[[int, Device], bool]  # whether advance would return at once
     block_steps: int
     varies: Any  # of the state: True where a leaf has a lane axis
+    counts: bool  # whether pulls of the arms must sum to the samples
     verify: Callable[[Any, int], np.ndarray] | None  # states of so many runs, runs first: bool[runs], to be trusted
 
 
@@ -270,9 +273,12 @@ class Queue:
         for name, values in ended.items():  # how far a run got before it broke depends on the block it was in
             if name != "run":
                 values[outcome == Outcome.NONFINITE] = 0
-        rows = {**ended, "outcome": outcome}
-        self.job.checkpoint.collect(rows)
-        return self.job.collect(rows), steps
+        known = (outcome == Outcome.STOPPED) | (outcome == Outcome.MAX_ROUNDS)
+        if self.job.code.counts and (ended["pulls"].sum(1)[known] != ended["samples"][known]).any():
+            raise ContractError(MISCOUNTED)
+        left: Rows = {**ended, "outcome": outcome}
+        self.job.checkpoint.collect(left)
+        return self.job.collect(left), steps
 
     def _report(self, progress: Progress, lane_steps: int) -> None:
         with self.job.lock:

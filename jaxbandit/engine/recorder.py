@@ -10,6 +10,7 @@ from jaxbandit.engine import fit
 from jaxbandit.engine.rounds import ContractError, Played, called
 from jaxbandit.types import Array, PyTree
 
+MISCOUNTED = "algorithm.pulls sums to another number than the rounds played: it must count every pull, each once"
 REPORTED = ("pulls", "kinds")  # vectors of integers that are reported of every run
 
 
@@ -72,7 +73,7 @@ class Recorder(NamedTuple):
         if tally.pulls is not None:
             result["pulls"] = tally.pulls
         if played is not None and "pulls" in result:
-            total, sizes = jnp.sum(result["pulls"]), {1, self.set_size or 1}
+            total, sizes = jnp.sum(result["pulls"], dtype=played.dtype), {1, self.set_size or 1}
             result["miscounted"] = jnp.stack([total != size * played for size in sizes]).all()
         return result
 

@@ -38,7 +38,7 @@ class SingleRun:
         self.flag = jax.ShapeDtypeStruct((), bool)
         algorithm, environment = self._pair(any_rewards)
         self.replans, self.moves = algorithm.replan is not None, environment.transition is not None
-        self.phases = algorithm.phases.names if algorithm.phases else None
+        self.phases = algorithm.phases.names if algorithm.phases else ()
         self.world, self.state = jax.eval_shape(self.begin, self.arguments, self.words)
         self.recorder = self._recorder(algorithm, environment, hindsight)
         self.tally = jax.eval_shape(self.recorder.empty)

@@ -118,8 +118,10 @@ class StoppingRun(SingleRun):
             raise ContractError("algorithm.recommend and algorithm.pulls are both None: nothing is recommended")
         self.batches = rounds.plays_batches(algorithm, environment)
         rough = jnp.result_type(float) == jnp.float32
-        # In float32 the final states go to the host, to be verified in float64.
-        self.verifies = algorithm.verify is not None and rough
+        if rough and algorithm.verify is None:
+            name = algorithm.name or "the algorithm"
+            raise ContractError(f"identify: precision = 'float32', {name} cannot verify runs of it: must be 'float64'")
+        self.verifies = rough  # then the final states go to the host, to be verified in float64
         self.judges = environment.simple_regret is not None
         return algorithm, environment
 
