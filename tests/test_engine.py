@@ -98,9 +98,9 @@ def test_numbers_do_not_depend_on_the_noise_block_or_the_chunk(monkeypatch):
     for block, chunk in ((1, 64), (64, 64), (16, 192)):
         monkeypatch.setattr("jaxbandit.engine.program.NOISE_ROUNDS", block)
         monkeypatch.setattr(tiles, "FIRST_CHUNK", chunk)
-        compiled._kept.clear()
+        compiled.forget()
         same(one, simulate_cell(make_random, MEANS, horizon=300, num_runs=20))
-    compiled._kept.clear()
+    compiled.forget()
 
 
 def test_numbers_do_not_depend_on_the_number_of_devices(tmp_path):

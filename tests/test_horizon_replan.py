@@ -111,11 +111,11 @@ def test_equals_one_run_after_the_other(late):
     words = keys.run_keys(keys.root_key(0), jnp.arange(number, dtype=jnp.int32))
     for r in range(number):
         own, plans = tuple(w[:, r] for w in words), 0
-        world, state = begin(MEANS, own)
+        (world, state), tally = begin(MEANS, own), run.recorder.empty()
         for t in range(1, horizon + 1):
             if (t - 1) % (late + 1) == 0 and due(state):
                 state, plans = replan(state), plans + 1
-            state, _ = play(MEANS, world, state, draw(MEANS, own, jnp.int32(t)))
+            world, state, tally = play(MEANS, world, state, tally, draw(MEANS, own, jnp.int32(t)))
         assert plans > 6
         np.testing.assert_array_equal(many.pulls[r], state.counts)
         np.testing.assert_array_equal(many.kinds[r], state.kinds)
@@ -138,9 +138,9 @@ def test_numbers_do_not_depend_on_the_chunk(whole, monkeypatch):
 @pytest.mark.slow
 def test_numbers_do_not_depend_on_the_noise_block(whole, monkeypatch):
     monkeypatch.setattr("jaxbandit.engine.program.NOISE_ROUNDS", 1)
-    compiled._kept.clear()
+    compiled.forget()
     same(whole, simulate_cell(make, MEANS, **OPTIONS))
-    compiled._kept.clear()
+    compiled.forget()
 
 
 @pytest.mark.slow

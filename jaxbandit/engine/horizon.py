@@ -32,15 +32,21 @@ class Record(NamedTuple):
     """What a fixed-horizon simulation leaves behind, as NumPy arrays."""
 
     checkpoints: np.ndarray  # int64[checkpoints], the last is the horizon
+    measure: str  # "regret", or "feedback" where no regret is known: then that is what is summed up in its place
+    counted: int  # runs that reached the horizon without a fault: the means are over these
     regret: np.ndarray | None  # float[runs, checkpoints], or None if per_run was False
-    mean: np.ndarray  # float64[checkpoints], over runs
-    variance: np.ndarray  # float64[checkpoints], divisor runs - 1
-    pulls: np.ndarray | None  # int32[runs, num_arms], None if per_run was False or the state has no counts
+    mean: np.ndarray  # float64[checkpoints], over the runs counted
+    variance: np.ndarray  # float64[checkpoints], divisor counted - 1
+    hindsight: np.ndarray | None  # as regret, against the best fixed arm in hindsight; None unless asked for
+    hindsight_mean: np.ndarray | None
+    hindsight_variance: np.ndarray | None
+    pulls: np.ndarray | None  # int32[runs, num_arms], None if per_run was False or nobody counts them
     pulls_mean: np.ndarray | None  # float64[num_arms]
     kinds: np.ndarray | None  # int32[runs, num_kinds], rounds by kind; None as for pulls
     kinds_mean: np.ndarray | None  # float64[num_kinds]
+    phases: tuple[str, ...]  # names of the kinds of rounds
     recommendation: np.ndarray | None  # [runs, ...]
-    outcome: np.ndarray  # int8[runs], Outcome: STOPPED at the horizon, or NONFINITE
+    outcome: np.ndarray  # int8[runs], Outcome: STOPPED at the horizon, NONFINITE or OUT_OF_RANGE
     compile_seconds: float
     run_seconds: float
     run_steps: int  # rounds played by this call, over all runs
@@ -63,6 +69,8 @@ def simulate_cell(
     checkpoints: Sequence[int] | None = None,
     precision: Literal["float32", "float64"] = "float32",
     per_run: bool = True,
+    any_rewards: bool = False,
+    hindsight: bool = False,
     replan_late: int = 0,
     tile: int | None = None,
     workers: int | None = None,
@@ -86,6 +94,8 @@ def simulate_cell(
       precision: of everything but counts; the process-wide flag is not touched.
       per_run: keep regret, pulls and recommendation of each run; otherwise only their means, in memory that does not
         grow with num_runs.
+      any_rewards: play although the algorithm is made for other rewards than the environment gives.
+      hindsight: record regret against the best fixed arm in hindsight too.
       replan_late: most rounds by which a new plan may be late, >= 0; 0 is exact. The engine looks for runs that need
         one every (replan_late + 1) rounds: fewer looks, and more runs replanned at a time.
       tile: runs played side by side by one worker, default from the size of the state. Changes no number.
@@ -118,7 +128,8 @@ def simulate_cell(
         root = keys.root_key(seed, implementation)
         arguments = jax.tree.map(jnp.asarray, arguments)
         begun = time.perf_counter()
-        key, program, digest = _traced(make, arguments, len(marks), replan_late, implementation)
+        options = {"any_rewards": any_rewards, "hindsight": hindsight}
+        key, program, digest = _traced(make, arguments, len(marks), replan_late, implementation, **options)
         compile_seconds = time.perf_counter() - begun
         about = {
             "engine": "fixed horizon",
@@ -128,6 +139,7 @@ def simulate_cell(
             "horizon": horizon,
             "checkpoints": marks.tolist(),
             "replan_late": replan_late,
+            "hindsight": hindsight,
             "precision": precision,
             "generator": implementation,
             **identity.surroundings(devices[0].platform),
@@ -148,6 +160,12 @@ def simulate_cell(
             run_seconds = time.perf_counter() - begun
     return Record(
         checkpoints=marks,
+        measure=str(program.run.recorder.measure),
+        counted=job.moments.count,
+        hindsight=job.arrays.get("hindsight"),
+        hindsight_mean=job.hindsight.mean() if hindsight else None,
+        hindsight_variance=job.hindsight.variance() if hindsight else None,
+        phases=program.run.phases,
         regret=job.arrays.get("regret"),
         mean=job.moments.mean(),
         variance=job.moments.variance(),
@@ -190,15 +208,16 @@ def _lanes(lane_bytes: int, num_runs: int, tile: int | None, workers: int, num_d
 
 
 def _traced(
-    make: Make, arguments: PyTree, num_checkpoints: int, replan_late: int, implementation: str
+    make: Make, arguments: PyTree, num_checkpoints: int, replan_late: int, implementation: str, **options: bool
 ) -> tuple[Any, Program, str]:
     """The key under which programs are kept, the program, and its digest."""
     leaves, structure = jax.tree.flatten(arguments)
     shapes = tuple((leaf.shape, leaf.dtype) for leaf in leaves)
-    key = (make, structure, shapes, num_checkpoints, replan_late, implementation, jax.enable_x64.value)
+    asked = (num_checkpoints, replan_late, implementation, *options.items())
+    key = (make, structure, shapes, asked)
 
     def trace() -> tuple[Program, str]:
-        run = SingleRun(make, arguments, implementation)
+        run = SingleRun(make, arguments, implementation, **options)
         return Program(run, num_checkpoints, replan_late), identity.of_program(run.examples())
 
     return key, *kept(key, trace)

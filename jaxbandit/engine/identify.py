@@ -28,7 +28,8 @@ LANES_BYTES = 1 << 20  # state and noise of a queue's lanes: what a core's secon
 LANES_MOST = {"cpu": 256}  # more are less busy in the end, and no faster
 LANES_MOST_ELSEWHERE = 1 << 15
 REFILLS = 8  # runs of a lane, at least, before lanes are added: the last runs leave the others idle
-MOST_ROUNDS = 2**31 - 129
+MOST_ROUNDS = 2**31 - 129  # of single pulls
+MOST_PULLS = 10**15  # in batches, counted in 64 bits
 
 
 class Identified(NamedTuple):
@@ -61,6 +62,7 @@ def identify_cell(
     seed: int = 0,
     max_rounds: int = 10_000_000,
     precision: Literal["float32", "float64"] = "float64",
+    any_rewards: bool = False,
     lanes: int | None = None,
     chunk: int | None = None,
     workers: int | None = None,
@@ -78,9 +80,10 @@ def identify_cell(
       num_runs: independent runs, >= 1.
       first_run: number of the first run, >= 0: a run's numbers do not depend on which call plays it.
       seed: in [0, 2^32).
-      max_rounds: pulls after which a run is censored, in [1, 2^31 - 129]; traced.
+      max_rounds: pulls after which a run is censored, in [1, 2^31 - 129], in batches up to 10^15; traced.
       precision: of everything but counts; the process-wide flag is not touched. In float32 an algorithm's `verify`
         judges each stopped run in float64.
+      any_rewards: play although the rule is made for other rewards than the environment gives.
       lanes: runs side by side on one worker, rounded up to at least 64; default from the size of the state.
         Changes no number.
       chunk: steps between two looks at the host, default about half a second. Changes no number.
@@ -99,7 +102,7 @@ def identify_cell(
     """
     num_runs = checks.integer("identify", "num_runs", num_runs, 1, 2**31 - 1)
     first_run = checks.integer("identify", "first_run", first_run, 0, 2**31 - 1 - num_runs)
-    max_rounds = checks.integer("identify", "max_rounds", max_rounds, 1, MOST_ROUNDS)
+    max_rounds = checks.integer("identify", "max_rounds", max_rounds, 1, MOST_PULLS)
     checks.choice("identify", "precision", precision, ("float32", "float64"))
     for name, value in (("lanes", lanes), ("chunk", chunk), ("workers", workers)):
         if value is not None:
@@ -113,8 +116,10 @@ def identify_cell(
         root = keys.root_key(seed, implementation)
         given, arguments = arguments, jax.tree.map(jnp.asarray, arguments)
         begun = time.perf_counter()
-        key = (make, _shapes(arguments), implementation, precision)
-        program, digest = kept(key, lambda: _traced(make, arguments, implementation))
+        key = (make, _shapes(arguments), implementation, precision, any_rewards)
+        program, digest = kept(key, lambda: _traced(make, arguments, implementation, any_rewards))
+        if max_rounds > MOST_ROUNDS and not program.run.batches:
+            raise ValueError(f"identify: max_rounds = {max_rounds}, must be in [1, {MOST_ROUNDS}] for single pulls")
         code = _code(program, key, arguments, root, given)
         compile_seconds = time.perf_counter() - begun
         about = {
@@ -156,9 +161,9 @@ def identify_cell(
     )
 
 
-def _traced(make: Make, arguments: PyTree, implementation: str) -> tuple[LanesProgram, str]:
+def _traced(make: Make, arguments: PyTree, implementation: str, any_rewards: bool) -> tuple[LanesProgram, str]:
     """The program and its digest."""
-    run = StoppingRun(make, arguments, implementation)
+    run = StoppingRun(make, arguments, implementation, any_rewards=any_rewards)
     return LanesProgram(run), identity.of_program(run.examples())
 
 
@@ -214,7 +219,8 @@ def _code(program: LanesProgram, key: Any, arguments: PyTree, root: Any, given: 
         return is_kept(name(width, device))
 
     verify = _verifier(program.run, key, given) if program.run.verifies else None
-    return Code(empty, shapes, advance, compiled, program.block_steps, program.run.state_varies, verify)
+    counts = program.run.recorder.set_size is None and "pulls" in _names(program)
+    return Code(empty, shapes, advance, compiled, program.block_steps, program.run.state_varies, counts, verify)
 
 
 def _verifier(run: StoppingRun, key: Any, given: PyTree) -> Callable[[PyTree, int], np.ndarray]:
@@ -225,7 +231,7 @@ def _verifier(run: StoppingRun, key: Any, given: PyTree) -> Callable[[PyTree, in
         return algorithm.verify(state)
 
     axes = jax.tree.map(lambda varies: 0 if varies else None, run.state_varies)
-    many = kept((*key, "verify"), lambda: jax.jit(jax.vmap(check, (None, axes))))
+    many = jax.vmap(check, (None, axes))
 
     def verify(states: PyTree, number: int) -> np.ndarray:
         size = 1 << max(number - 1, LANES_LEAST - 1).bit_length()  # few shapes, so few compilations
@@ -234,8 +240,10 @@ def _verifier(run: StoppingRun, key: Any, given: PyTree) -> Callable[[PyTree, in
             x = x.astype(np.float64) if np.issubdtype(x.dtype, np.floating) else x
             return np.resize(x, (size, *x.shape[1:])) if varies else x
 
-        with jax.enable_x64(True):
+        with jax.enable_x64(True), jax.default_device(jax.local_devices()[0]):
             wide = jax.tree.map(widen, states, run.state_varies)
-            return np.asarray(many(jax.tree.map(jnp.asarray, given), wide))[:number]
+            exact = jax.tree.map(jnp.asarray, given)
+            judge = kept((*key, "verify", size), lambda: compile(many, jax.local_devices()[0], exact, wide))
+            return np.asarray(judge(exact, wide))[:number]
 
     return verify

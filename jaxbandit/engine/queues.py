@@ -15,8 +15,10 @@ import numpy as np
 
 from jaxbandit.base import Outcome
 from jaxbandit.engine.checkpoint import Checkpoint, Rows, Segment, columns, joined, shares, size, unknown
-from jaxbandit.engine.compiled import LANE_MULTIPLE, LANES_LEAST
+from jaxbandit.engine.compiled import LANE_MULTIPLE, LANES_LEAST, same_scopes
 from jaxbandit.engine.lanes import REFILL_SHARE, Lanes, Report
+from jaxbandit.engine.recorder import MISCOUNTED
+from jaxbandit.engine.rounds import ContractError
 from jaxbandit.engine.stopping import EMPTY, LIVE
 from jaxbandit.types import Device, Key, PyTree
 
@@ -42,6 +44,7 @@ class Code(NamedTuple):
     compiled: Callable[[int, Device], bool]  # whether advance would return at once
     block_steps: int
     varies: Any  # of the state: True where a leaf has a lane axis
+    counts: bool  # whether pulls of the arms must sum to the samples
     verify: Callable[[Any, int], np.ndarray] | None  # states of so many runs, runs first: bool[runs], to be trusted
 
 
@@ -85,12 +88,12 @@ class Job:
 
     def play(self, lanes: int, devices: Sequence[Device]) -> None:
         """Play every run, on one queue a device in `devices`; on any exception save what runs and raise it."""
-        x64 = jax.enable_x64.value  # a thread starts with the process-wide flag, not with this scope's
+        scopes = same_scopes()
         number = min(len(devices), self.left())
         queues = [Queue(self, i, *dealt, lanes, devices[i]) for i, dealt in enumerate(self._deal(number))]
 
         def work(queue: Queue) -> None:
-            with jax.enable_x64(x64), jax.default_device(queue.device):
+            with scopes(), jax.default_device(queue.device):
                 queue.play()
 
         with ThreadPoolExecutor(max(number, 1)) as pool:
@@ -270,6 +273,9 @@ class Queue:
         for name, values in ended.items():  # how far a run got before it broke depends on the block it was in
             if name != "run":
                 values[outcome == Outcome.NONFINITE] = 0
+        known = (outcome == Outcome.STOPPED) | (outcome == Outcome.MAX_ROUNDS)
+        if self.job.code.counts and (ended["pulls"].sum(1)[known] != ended["samples"][known]).any():
+            raise ContractError(MISCOUNTED)
         left: Rows = {**ended, "outcome": outcome}
         self.job.checkpoint.collect(left)
         return self.job.collect(left), steps

@@ -15,9 +15,10 @@ import numpy as np
 
 from jaxbandit.base import Outcome
 from jaxbandit.engine.checkpoint import Checkpoint, Rows, Segment, unknown
+from jaxbandit.engine.compiled import same_scopes
 from jaxbandit.engine.moments import Moments
 from jaxbandit.engine.program import NOISE_ROUNDS
-from jaxbandit.engine.recorder import REPORTED
+from jaxbandit.engine.recorder import MISCOUNTED, REPORTED
 from jaxbandit.engine.rounds import ContractError
 from jaxbandit.types import Key, PyTree
 
@@ -25,7 +26,6 @@ CHUNK_SECONDS = 1.0  # between two looks at the host
 FIRST_CHUNK = 16 * NOISE_ROUNDS
 NOT_ENDED = -1  # in place of an Outcome
 JUDGED = ("nonfinite", "out_of_range", "miscounted")  # of a report: what the outcome is made of
-MISCOUNTED = "algorithm.pulls sums to another number than the rounds played: it must count every pull, each once"
 ROWS = 4096  # read at a time from what earlier calls have left
 
 
@@ -65,7 +65,7 @@ class Job:
         self.arguments, self.root = arguments, root
         self.checkpoints, self.horizon, self.num_runs = checkpoints, int(checkpoints[-1]), num_runs
         self.per_run, self.checkpoint, self.progress = per_run, checkpoint, progress
-        self.moments = Moments(len(checkpoints))
+        self.moments, self.hindsight = Moments(len(checkpoints)), Moments(len(checkpoints))
         self.arrays: dict[str, np.ndarray] = {}
         self._totals: dict[str, np.ndarray] = {}
         self.outcome = np.full(num_runs, NOT_ENDED, np.int8)
@@ -116,11 +116,11 @@ class Job:
 
     def play(self, tiles: Iterator[Tile], codes: Mapping[int, Code], workers: int) -> None:
         """Play every tile to the horizon with `workers` threads; on any exception save what runs and raise it."""
-        x64 = jax.enable_x64.value  # a thread starts with the process-wide flag, not with this scope's
+        scopes = same_scopes()
         taking = threading.Lock()
 
         def work() -> None:
-            with jax.enable_x64(x64):
+            with scopes():
                 while not self._interrupted.is_set():
                     with taking:
                         tile = next(tiles, None)
@@ -196,6 +196,8 @@ class Job:
         with self._lock:
             counts = rows["outcome"] == Outcome.STOPPED
             self.moments.add(rows["regret"].T, counts)
+            if "hindsight" in rows:
+                self.hindsight.add(rows["hindsight"].T, counts)
             self.outcome[run] = rows["outcome"]
             for name in rows.keys() & set(REPORTED):
                 self._totals[name] = self._totals.get(name, 0) + rows[name][counts].sum(0, dtype=np.int64)
