@@ -45,7 +45,7 @@ def crowd_answers(path: str, *, k: int = 10, blocks: Literal["exact", "normal"] 
     k = checks.integer(where, "k", k, 1, num_arms - 1)
     checks.choice(where, "blocks", blocks, ("exact", "normal"))
     apart = right - right.mean(axis=0)
-    covariance: Any = apart.T @ apart / num_tasks
+    covariance: Any = np.matmul(apart.T, apart) / num_tasks
 
     def noise(key: Key) -> Array:
         return jax.random.randint(key, (), 0, num_tasks, jnp.int32)

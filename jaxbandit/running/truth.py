@@ -16,7 +16,9 @@ def means_of(environment: Environment) -> list[float] | None:
     """Return what the environment says its arms pay, where its state has a field `means` of one axis."""
     import jax
 
-    with jax.enable_x64(True):  # 0.1 shall read 0.1
+    from jaxbandit.numerics import alone
+
+    with alone(), jax.enable_x64(True):  # 0.1 shall read 0.1
         means = getattr(environment.init(jax.random.key(0)), "means", None)
         return np.asarray(means, np.float64).tolist() if means is not None and means.ndim == 1 else None
 
@@ -53,9 +55,11 @@ def _of_features(instance: InstanceSpec) -> dict[str, Any]:
     if "theta" not in known or not gaussian or np.size(known["features"]) > MOST_NUMBERS:
         return dim
     from jaxbandit.bounds.linear_regret import linear_regret_constant
+    from jaxbandit.numerics import alone
 
-    found = linear_regret_constant(known["features"], known["theta"], mask=known.get("mask"))
-    return dim | {"regret_constant": float(found.bound) * float(known["sigma"]) ** 2}
+    with alone():
+        found = float(linear_regret_constant(known["features"], known["theta"], mask=known.get("mask")).bound)
+    return dim | {"regret_constant": found * float(known["sigma"]) ** 2}
 
 
 def seeks_best_arm(cell: Cell) -> bool:
@@ -68,13 +72,14 @@ def characteristic_time(instance: InstanceSpec, means: Any) -> float | None:
     """Return T* of the best arm, certified from below; None where two arms are best or the noise is not Gaussian."""
     import jax
 
+    from jaxbandit.numerics import alone
     from jaxbandit.solvers.best_arm import best_arm_design
 
     known = instance.known
     if not instance.entry.gaussian or instance.arguments.get("noise", "gaussian") != "gaussian" or len(means) < 2:
         return None
     features = known.get("features", np.eye(len(means)))
-    with jax.enable_x64(True):
+    with alone(), jax.enable_x64(True):
         time = float(jax.jit(best_arm_design)(np.asarray(features), np.asarray(means), sigma=known["sigma"]).bound)
     return time if np.isfinite(time) else None
 
