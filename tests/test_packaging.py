@@ -74,7 +74,8 @@ def test_the_sdist_makes_the_same_wheel(wheel, unpacked, tmp_path):
 
 def test_the_sdist_passes_its_own_tests(unpacked):
     """Those that read what lies beside the package: documents, notebooks, sources, benchmarks."""
-    files = [f"tests/test_{name}.py" for name in ("docs", "layers", "notebooks", "without_extras", "benchmarks")]
+    files = [f"tests/test_{name}.py" for name in ("docs", "layers", "notebooks", "registry")]
+    files.append("tests/test_benchmarks.py::test_the_command_line_names_its_parts")
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-n", "0", "-q", "-m", "not slow", "-p", "no:cacheprovider", *files],
         cwd=unpacked,
