@@ -55,7 +55,7 @@ def truth_of(instance: InstanceSpec, kind: str, *, best_arm: bool = False) -> di
     on which the worst case depends. For runs that stop it is T* if `best_arm`,
     and the instance's own numbers are there too, so that a figure can be drawn against one.
     """
-    environment = instance.entry.factory()(**instance.arguments)
+    environment = instance.build()
     means = means_of(environment)
     truth: dict[str, Any] = {} if means is None else {"means": means}
     if kind == "identify":
@@ -93,7 +93,7 @@ def _guarantee(entry: Entry, given: tuple[tuple[str, Any], ...]) -> dict[str, An
     from jaxbandit.numerics import alone
 
     with alone():
-        return guarantee_of(entry.factory()(**dict(given)))
+        return guarantee_of(entry.build(dict(given)))
 
 
 def seeks_best_arm(cell: Cell) -> bool:
@@ -145,6 +145,6 @@ def warnings_of(experiment: Experiment) -> list[str]:
     """Return the cautions of all cells of an experiment, each line once."""
     if experiment.kind != "identify":
         return []
-    means = {i.name: means_of(i.entry.factory()(**i.arguments)) for i in experiment.instances}
+    means = {i.name: means_of(i.build()) for i in experiment.instances}
     lines = [line for cell in experiment.cells() for line in cautions(cell, means[cell.instance.name])]
     return list(dict.fromkeys(lines))
