@@ -10,6 +10,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 DONE, BUG, BAD_INPUT, INTERRUPTED = 0, 1, 2, 3
 
@@ -38,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _warnings_as_lines(category: type[Warning]) -> Iterator[None]:
     """Print every warning of this category as one line on stderr, without the place in our code that gave it."""
 
-    def show(message: Warning | str, kind: type[Warning], *rest: object) -> None:
+    def show(message: Warning | str, kind: type[Warning], *rest: Any) -> None:
         if issubclass(kind, category):
             print(f"jaxbandit: warning: {message}", file=sys.stderr)
         else:
@@ -54,7 +55,7 @@ def _parse(argv: list[str]) -> Callable[[], int] | int:
     """Return the command that `argv` asks for, or the exit status after help or a refusal."""
     import functools
     import operator
-    from typing import Annotated, Any
+    from typing import Annotated
 
     from jaxbandit.extras import MissingExtra, lab
 

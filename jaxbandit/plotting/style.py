@@ -42,13 +42,13 @@ def new_axes(size: tuple[float, float]) -> Any:
     return plt.figure(figsize=size, layout="constrained").add_subplot()
 
 
-def canvas(size: tuple[float, float]) -> Any:
+def canvas(size: tuple[float, float], layout: str | None = "constrained") -> Any:
     """Return an empty figure for a file: without pyplot no display is asked for and no figure stays open."""
     with lab():
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
 
-    figure = Figure(figsize=size, dpi=160, layout="constrained")
+    figure = Figure(figsize=size, dpi=160, layout=layout)  # pyright: ignore[reportArgumentType]
     FigureCanvasAgg(figure)
     return figure
 
