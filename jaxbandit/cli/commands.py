@@ -117,7 +117,8 @@ class Reproduce:
 
         with _input():
             given = {"runs": self.runs, "horizon": self.horizon, "data_directory": self.data, "out": self.out}
-            found = reproduce(self.paper, quick=self.quick, **given)
+            paper, _, figure = self.paper.partition("/")
+            found = reproduce(paper, figure or None, quick=self.quick, **given)
         print(json_module.dumps(found.summary, allow_nan=False) if self.json else found.table())
         return _paths(found.figures, quiet=self.json)
 
@@ -149,25 +150,17 @@ class Audit:
         """Audit the experiment."""
         import tomli_w  # noqa: F401  (missing: said now, not after the first batch)
 
-        from jaxbandit.auditing.cell import Limits
         from jaxbandit.specs import spec
 
-        seconds = float("inf") if self.seconds is None else self.seconds
-        limits = Limits(self.confidence, self.resolution, self.factor, self.runs, seconds)
-        limits.check()
         experiment = spec.load(self.spec, self.set)
-        out = self.out or Path(f"{source.locate(self.spec).stem}-audit")
-        from jaxbandit.auditing.experiment import audit_experiment, document
-        from jaxbandit.auditing.experiment import table as audit_table
+        from jaxbandit.auditing.audit import audit
         from jaxbandit.running.truth import warnings_of
 
         for line in warnings_of(experiment):
             print(f"jaxbandit: warning: {line}", file=sys.stderr)
-        results = audit_experiment(experiment, out, limits)
-        if self.json:
-            print(json_module.dumps(document(experiment, results), allow_nan=False))
-        else:
-            print(audit_table(results))
+        given = {name: getattr(self, name) for name in ("confidence", "resolution", "factor", "runs", "seconds")}
+        found = audit(experiment, out=self.out or Path(f"{source.locate(self.spec).stem}-audit"), **given)
+        print(json_module.dumps(found.summary(), allow_nan=False) if self.json else found.table())
         return DONE
 
 
