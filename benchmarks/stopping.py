@@ -88,8 +88,10 @@ def cases(quick: bool) -> list[Case]:
                 algorithm.update(state[0], context, action, reward),
                 state[1],
             ),
+            pulls=lambda state: algorithm.pulls(state[0]),
             recommend=lambda state: algorithm.recommend(state[0]),
             stop=stop,
+            verify=None,
         )
         return tail, plain
 

@@ -57,9 +57,12 @@ if TYPE_CHECKING:
     from jaxbandit.environments.soare import soare
     from jaxbandit.environments.table import table
     from jaxbandit.environments.top_m_classic import top_m_classic
+    from jaxbandit.plotting.figures import plot
+    from jaxbandit.refusals import RunsLeftOut
     from jaxbandit.results.base import Result
     from jaxbandit.results.compare import compare
     from jaxbandit.results.loading import load
+    from jaxbandit.results.saving import save
     from jaxbandit.running.identify import identify
     from jaxbandit.running.simulate import simulate
     from jaxbandit.running.sweep import sweep
@@ -71,6 +74,7 @@ __all__ = [
     "Environment",
     "Outcome",
     "Result",
+    "RunsLeftOut",
     "SetPulls",
     "__version__",
     "adaptive_full_bandit",
@@ -116,11 +120,13 @@ __all__ = [
     "oam",
     "oam_practical",
     "ossb",
+    "plot",
     "r6a",
     "r6a_like",
     "rage",
     "sa_foa",
     "saqm",
+    "save",
     "simulate",
     "soare",
     "sweep",
@@ -146,6 +152,7 @@ _HOME = {
     "Environment": "base",
     "Outcome": "base",
     "Result": "results.base",
+    "RunsLeftOut": "refusals",
     "SetPulls": "base",
     "adaptive_full_bandit": "algorithms.exploration.adaptive_full_bandit",
     "bayes_ucb": "algorithms.regret.bayes_ucb",
@@ -190,11 +197,13 @@ _HOME = {
     "oam": "algorithms.regret.oam",
     "oam_practical": "algorithms.regret.oam_practical",
     "ossb": "algorithms.regret.ossb",
+    "plot": "plotting.figures",
     "r6a": "environments.r6a",
     "r6a_like": "environments.r6a_like",
     "rage": "algorithms.exploration.rage",
     "sa_foa": "algorithms.exploration.sa_foa",
     "saqm": "algorithms.exploration.saqm",
+    "save": "results.saving",
     "simulate": "running.simulate",
     "soare": "environments.soare",
     "sweep": "running.sweep",

@@ -132,8 +132,9 @@ class Algorithm(NamedTuple):
     init: Callable[[Key], State]
     select: Callable[[Noise, State, Context], Action]  # an action, or a Choice
     update: Callable[[State, Context, Action, Feedback], State]  # the third argument is what select returned
-    # Pulls of each arm so far, int32[num_arms]; with contexts int32[num_contexts * num_arms], arm a of context m at
-    # m num_arms + a, padding included. Results show them, and regret is read off them where that is exact.
+    # Pulls of each arm so far, int32[num_arms], or int[num_arms] where they come in batches; with contexts
+    # int32[num_contexts * num_arms], arm a of context m at m num_arms + a, padding included. Results show them, and
+    # regret is read off them where that is exact.
     pulls: Callable[[State], Array] | None = None
     recommend: Callable[[State], Recommendation] | None = None  # None: the arm pulled most, by `pulls`
     noise: Callable[[Key], Noise] = none()  # the chance that one round's select uses

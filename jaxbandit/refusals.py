@@ -18,6 +18,10 @@ class Unfinished(RuntimeError):
     """The disk failed under way. What is finished is kept, and the same call continues."""
 
 
+class RunsLeftOut(UserWarning):
+    """Some runs of a result went wrong, and its means leave them out."""
+
+
 def nearest(value: Any, allowed: Iterable[str]) -> str:
     """Return '; did you mean X?' for a misspelt name, or '' when nothing is near."""
     from jaxbandit import checks  # it imports JAX: only a refusal pays for it

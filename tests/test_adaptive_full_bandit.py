@@ -64,21 +64,21 @@ def test_the_eigenvalue_bound(leads):
 
 @pytest.mark.parametrize("bound", ["certified", pytest.param("climbed", marks=pytest.mark.slow)])
 def test_the_same_looks_pulls_and_stop(bound):
-    """Block after block the same super-arms, as often, and the same stop; sums of each pull's own reward."""
+    """Batch after batch the same super-arms, as often, and the same stop; sums of each pull's own reward."""
     means = np.array([0.9, -0.3, 0.8, 0.1, 0.7, 0.2])
     told = {"choices": 5, "explore": 0.4, "grid": 1.25, "delta": 0.1, "epsilon": 0.1, "sigma": 0.8}
     rng = np.random.default_rng(1)
     with jax.enable_x64(True):
         algorithm = jb.adaptive_full_bandit(6, k=3, num_sets=9, bound=bound, **told)
-        block, update = jax.jit(algorithm.block), jax.jit(algorithm.update_block)
+        plan, absorb = (jax.jit(part) for part in algorithm.batch[:2])
         state = algorithm.init(jax.random.key(0))
-        rows = np.asarray(block(state).sets).astype(float)
+        rows = np.asarray(plan(state).sets).astype(float)
         counts = np.repeat([1, 0], [9, 5])
-        np.testing.assert_array_equal(block(state).counts, counts)
+        np.testing.assert_array_equal(plan(state).counts, counts)
         design, response, t, done, looks = np.zeros((6, 6)), np.zeros(6), 0, False, 0
         while not done:
             sums = counts * (rows @ means) + 0.3 * np.sqrt(counts) * rng.normal(size=len(rows))
-            state = update(state, block(state), jnp.asarray(sums))
+            state = absorb(state, plan(state), jnp.asarray(sums))
             design, response, t = design + (rows.T * counts) @ rows, response + sums @ rows, t + counts.sum()
             known = told | {"certified": bound == "certified"}
             done, best, chosen, counts = reference.look(t, design, response, 3, 9, **known)
@@ -86,8 +86,8 @@ def test_the_same_looks_pulls_and_stop(bound):
             assert bool(algorithm.stop(state)) == done
             np.testing.assert_array_equal(algorithm.recommend(state), np.flatnonzero(best))
             if not done:
-                np.testing.assert_array_equal(block(state).sets, rows > 0)
-                np.testing.assert_array_equal(block(state).counts, counts)
+                np.testing.assert_array_equal(plan(state).sets, rows > 0)
+                np.testing.assert_array_equal(plan(state).counts, counts)
             looks += 1
     assert looks > 5 and int(state.rounds) == t
     assert set(np.flatnonzero(best)) == {0, 2, 4}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from jaxbandit.algorithms.exploration.super_arms import super_arms
-from jaxbandit.base import SetPulls
+from jaxbandit.base import Arms, Batch, Choice, SetPulls, action_of
 from jaxbandit.conformance.check_algorithm import check_algorithm
 from jaxbandit.environments.linear_contextual import linear_contextual
 from jaxbandit.specs.registry import ALGORITHMS
@@ -86,21 +86,25 @@ def numbered(factory, count, **hyper):
     assert len(sets) == count
     inner = factory(count, k=2, **hyper)
 
-    def block(state):
-        asked = inner.block(state)
+    def plan(state):
+        asked = inner.batch.plan(state)
         same = jnp.all(asked.sets[:, None] == sets[None], 2)
-        return jnp.sum(jnp.where(same, asked.counts[:, None], 0), 0, dtype=jnp.int32)
+        return jnp.sum(jnp.where(same, asked.counts[:, None], 0), 0, dtype=asked.counts.dtype)
 
     def select(noise, state, context):
-        action = inner.select(noise, state, context)
-        return jnp.argmax(jnp.all(sets == action[None], axis=1)).astype(jnp.int32)
+        selected = inner.select(noise, state, context)
+        action = jnp.argmax(jnp.all(sets == action_of(selected)[None], axis=1)).astype(jnp.int32)
+        return selected._replace(action=action) if isinstance(selected, Choice) else action
 
-    return inner._replace(
-        select=select,
-        update=lambda state, context, action, reward: inner.update(state, context, sets[action], reward),
-        block=block,
-        update_block=lambda state, pulls, sums: inner.update_block(state, SetPulls(sets, pulls), sums),
-    )
+    def update(state, context, selected, reward):
+        members = sets[action_of(selected)]
+        selected = selected._replace(action=members) if isinstance(selected, Choice) else members
+        return inner.update(state, context, selected, reward)
+
+    def absorb(state, pulls, sums):
+        return inner.batch.absorb(state, SetPulls(sets, pulls), sums)
+
+    return inner._replace(select=select, update=update, batch=Batch(plan, absorb), arms=Arms(count))
 
 
 LISTS = ("sets", "weights")  # of super-arms: concrete, and given with a static argument alone

@@ -28,8 +28,8 @@ def soare(dim, angle):
     return np.vstack([np.eye(dim), [math.cos(angle), math.sin(angle), *[0] * (dim - 2)]]), 2 * np.eye(dim)[0]
 
 
-def play_blocks(make, means, sigma, seed):
-    """State, recommendation and number of blocks of one run with Gaussian rewards."""
+def play_batches(make, means, sigma, seed):
+    """State, recommendation and number of batches of one run with Gaussian rewards."""
 
     @jax.jit
     def run(means, sigma, key):
@@ -37,10 +37,10 @@ def play_blocks(make, means, sigma, seed):
 
         def body(carry):
             state, number = carry
-            pulls = algorithm.block(state)
+            pulls = algorithm.batch.plan(state)
             noise = jax.random.normal(jax.random.fold_in(key, number), pulls.shape)
             n = pulls.astype(noise.dtype)
-            return algorithm.update_block(state, pulls, n * means + sigma * jnp.sqrt(n) * noise), number + 1
+            return algorithm.batch.absorb(state, pulls, n * means + sigma * jnp.sqrt(n) * noise), number + 1
 
         start = (algorithm.init(key), jnp.zeros((), jnp.int32))
         state, number = jax.lax.while_loop(lambda c: ~algorithm.stop(c[0]), body, start)
@@ -57,7 +57,7 @@ def samples_of_table_1(rho, num_arms=6, delta=0.05):
 
 def test_oracle_of_table_1():
     features, theta = soare(5, 0.01)
-    state, arm, _ = play_blocks(lambda: xy_oracle(features, theta), features @ theta, 1.0, 0)
+    state, arm, _ = play_batches(lambda: xy_oracle(features, theta), features @ theta, 1.0, 0)
     pulls = np.asarray(state.counts)
     assert abs(pulls.sum() / samples_of_table_1(10100) - 1) < 0.003  # a step of the grid, and the other directions
     assert abs(pulls.sum() / 2.742e6 - 1) < 0.01  # LinGapE's Table 1
@@ -68,13 +68,13 @@ def test_oracle_of_table_1():
 @pytest.mark.statistical
 def test_xy_static_of_table_1():
     features, theta = soare(5, 0.01)
-    state, arm, blocks = play_blocks(lambda: xy_static(features), features @ theta, 1.0, 0)
+    state, arm, batches = play_batches(lambda: xy_static(features), features @ theta, 1.0, 0)
     pulls = np.asarray(state.counts)
     # x_1 - x_6 is 0.01 e_2 up to 5e-5, and a fifth of the pulls are of e_2: rho = 0.01^2 * 5 / gap^2. The estimated gap
     # is off by sqrt(1 / (8 log(...))) of itself, 6 %, and the samples by twice that: 5 deviations, alarm below 1e-6.
     expected = samples_of_table_1(1e-4 * 5 / (2 * (1 - math.cos(0.01))) ** 2)
     assert 0.5 < pulls.sum() / expected < 1.9 and arm == 0
-    assert blocks < 11_000  # a thousand single pulls, then steps of a thousandth
+    assert batches < 11_000  # a thousand single pulls, then steps of a thousandth
 
 
 @pytest.mark.parametrize("num_arms", [3, pytest.param(20, marks=pytest.mark.slow)])

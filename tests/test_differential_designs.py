@@ -2,7 +2,7 @@
 
 The solvers have tests of their own: here a rough design stands in for theirs, which compiles in no time, and the
 references take its weights. All else they compute their own way. The k-th pull of an arm has the same reward however
-pulls are ordered, so that blocks can be compared with single pulls.
+pulls are ordered, so that batches can be compared with single pulls.
 """
 
 import functools
@@ -23,6 +23,7 @@ from jaxbandit.algorithms.exploration.rage import rage
 from jaxbandit.algorithms.exploration.static_designs import xy_static
 from jaxbandit.algorithms.exploration.xy_adaptive import xy_adaptive
 from jaxbandit.algorithms.exploration.xy_oracle import xy_oracle
+from jaxbandit.base import action_of
 from jaxbandit.solvers.best_arm import BestArmDesign
 from jaxbandit.solvers.design import Design
 
@@ -77,30 +78,30 @@ class Player:
             return jax.jit(lambda options, *rest: part(make(**options), *rest))
 
         def step(algorithm, state, streams):
-            action = algorithm.select(None, state, None)
-            after = algorithm.update(state, None, action, streams[action, state.counts[action]])
+            selected = algorithm.select(None, state, None)
+            action = action_of(selected)
+            after = algorithm.update(state, None, selected, streams[action, state.counts[action]])
             return after, action, algorithm.stop(state), algorithm.recommend(state)[0]
 
-        def block(algorithm, state, sums):
-            pulls, arms = algorithm.block(state), jnp.arange(sums.shape[0])
+        def batch(algorithm, state, sums):
+            pulls, arms = algorithm.batch.plan(state), jnp.arange(sums.shape[0])
             more = sums[arms, state.counts + pulls] - sums[arms, state.counts]
-            after = algorithm.update_block(state, pulls, more)
+            after = algorithm.batch.absorb(state, pulls, more)
             return after, pulls, algorithm.stop(state), algorithm.recommend(state)[0]
 
-        refresh = make().refresh
         self.init = jit(lambda algorithm: algorithm.init(jax.random.key(0)))
-        self.refresh = jit(lambda algorithm, state: algorithm.refresh(state)) if refresh else None
-        self.needs = jit(lambda algorithm, state: algorithm.needs_refresh(state))
-        self.step, self.block = jit(step), jit(block)
+        self.replan = jit(lambda algorithm, state: algorithm.replan.apply(state)) if make().replan else None
+        self.due = jit(lambda algorithm, state: algorithm.replan.due(state))
+        self.step, self.batch = jit(step), jit(batch)
 
     def play(self, part, data, options):
-        """Actions or blocks until it stops, the arm returned, and the states at the start and after each refresh."""
+        """Actions or batches until it stops, the arm returned, and the states at the start and after replanning."""
         options = {name: jnp.asarray(value, float) for name, value in options.items()}
         state, done = self.init(options), []
         states = [state]
         for _ in range(ROUNDS):
-            if self.refresh is not None and self.needs(options, state):
-                state = self.refresh(options, state)
+            if self.replan is not None and self.due(options, state):
+                state = self.replan(options, state)
                 states.append(state)
             after, action, stopped, arm = part(options, state, data)
             if stopped:
@@ -114,10 +115,10 @@ class Player:
         assert len(actions) > fewest  # else the instance shows little
         return actions, arm, states
 
-    def blocks_agree(self, streams, options, actions, arm):
-        """Hold blocks to have made the same pulls and stopped at the same number; return how many there were."""
+    def batches_agree(self, streams, options, actions, arm):
+        """Hold batches to have made the same pulls and stopped at the same number; return how many there were."""
         sums = np.concatenate([np.zeros((len(streams), 1)), np.cumsum(streams, 1)], 1)
-        pulls, best, _ = self.play(self.block, jnp.asarray(sums), options)
+        pulls, best, _ = self.play(self.batch, jnp.asarray(sums), options)
         np.testing.assert_array_equal(pulls.sum(0), np.bincount(actions, minlength=len(streams)))
         assert best == arm
         return len(pulls)
@@ -137,7 +138,7 @@ def test_static_designs():
             actions, arm, states = player.singles(streams, options)
             weights = np.asarray(states[0].weights)
             agree(actions, arm, *reference_static.play(streams, NORMALISED, weights, actions, **options))
-            number = player.blocks_agree(streams, options, actions, arm)
+            number = player.batches_agree(streams, options, actions, arm)
             assert grid > 1 or number == len(actions) - np.count_nonzero(weights) + 1
 
 
@@ -149,7 +150,7 @@ def test_oracle():
         actions, arm, states = player.singles(streams, options)
         weights = np.asarray(states[0].weights)
         agree(actions, arm, *reference_static.play(streams, features, weights, actions, theta=theta, **options))
-        player.blocks_agree(streams, options, actions, arm)
+        player.batches_agree(streams, options, actions, arm)
 
 
 def phases_agree(player, play, features, streams, options):
@@ -160,7 +161,7 @@ def phases_agree(player, play, features, streams, options):
     agree(actions, arm, expected, best)
     assert [list(np.flatnonzero(state.active)) for state in states[:-1]] == history
     assert len(set(map(tuple, history))) > 1  # phases of fewer arms
-    assert player.blocks_agree(streams, options, actions, arm) == len(history)
+    assert player.batches_agree(streams, options, actions, arm) == len(history)
 
 
 @pytest.mark.slow

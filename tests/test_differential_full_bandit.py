@@ -1,6 +1,6 @@
 """Full-bandit algorithms against their NumPy reference: same margins; same sums, pulls, stopping look and k arms.
 
-The j-th pull of a super-arm has the same reward however pulls are put into blocks.
+The j-th pull of a super-arm has the same reward however pulls are put into batches.
 """
 
 import functools
@@ -148,14 +148,14 @@ def test_the_same_pulls_and_stop(name):
 
 def _played(algorithm, streams):
     totals = np.concatenate([np.zeros((len(streams), 1)), np.cumsum(streams, axis=1)], axis=1)
-    stop, block, update = jax.jit(algorithm.stop), jax.jit(algorithm.block), jax.jit(algorithm.update_block)
+    stop, plan, absorb = (jax.jit(part) for part in (algorithm.stop, *algorithm.batch[:2]))
     state = algorithm.init(jax.random.key(5))
     pulls = np.zeros(len(streams), int)
     rows = np.arange(len(streams))
     while not stop(state):
-        asked = block(state)
+        asked = plan(state)
         after = pulls + np.asarray(asked.counts)
-        state = update(state, asked, jnp.asarray(totals[rows, after] - totals[rows, pulls]))
+        state = absorb(state, asked, jnp.asarray(totals[rows, after] - totals[rows, pulls]))
         pulls = after
     recommendation = np.asarray(algorithm.recommend(state))
     return SimpleNamespace(state=state, pulls=pulls, rounds=pulls.sum(), recommendation=recommendation)

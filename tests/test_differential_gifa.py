@@ -91,9 +91,9 @@ def play(factory, problem, statics, traced, rewards):
         algorithm = factory(problem, **statics, **traced)
 
         def body(state, row):
-            action = algorithm.select(None, state, None)
-            after = algorithm.update(state, None, action, row[action])
-            return after, (action, algorithm.stop(state), algorithm.recommend(state))
+            choice = algorithm.select(None, state, None)
+            after = algorithm.update(state, None, choice, row[choice.action])
+            return after, (choice.action, algorithm.stop(state), algorithm.recommend(state))
 
         return jax.lax.scan(body, algorithm.init(jax.random.key(0)), rewards)[1]
 

@@ -16,6 +16,7 @@ from reference import ossb as reference_ossb
 from jaxbandit.algorithms.regret.oam import KINDS, WASTED, oam
 from jaxbandit.algorithms.regret.oam_practical import oam_practical
 from jaxbandit.algorithms.regret.ossb import ossb
+from jaxbandit.base import action_of
 from jaxbandit.solvers.allocation import allocation
 
 pytestmark = pytest.mark.quickly_compiled
@@ -54,32 +55,33 @@ def made(factory, features, mask=None, **options):
 
 
 @functools.cache
-def begin_and_refresh(factory, **options):
+def begin_and_replan(factory, **options):
     """What takes long to compile, and is the same for all readings."""
     return (
         jax.jit(lambda features: made(factory, features, **options).init(None)),
-        jax.jit(lambda features, state: made(factory, features, **options).refresh(state)),
+        jax.jit(lambda features, state: made(factory, features, **options).replan.apply(state)),
     )
 
 
 def ours(factory, features, contexts, rewards, **options):
     """Arms, and kinds read off the counters, of one run."""
     same = {name: value for name, value in options.items() if name not in ("schedule", "exploit_if", "budget")}
-    begin, refresh = begin_and_refresh(factory, **same)
+    begin, replan = begin_and_replan(factory, **same)
 
     @jax.jit
     def step(state, context, rewards):
         algorithm = made(factory, features, **options)
-        arm = algorithm.select(None, state, context)
-        after = algorithm.update(state, context, arm, rewards[context, arm])
-        return after, algorithm.needs_refresh(after), arm, jnp.argmax(after.kinds - state.kinds)
+        selected = algorithm.select(None, state, context)
+        arm = action_of(selected)
+        after = algorithm.update(state, context, selected, rewards[context, arm])
+        return after, algorithm.replan.due(after), arm, jnp.argmax(after.kinds - state.kinds)
 
-    record, needs = [], False
+    record, due = [], False
     with jax.enable_x64(True):
         state = begin(features)
         for context, row in zip(contexts.astype(np.int32), rewards, strict=True):
-            state = refresh(features, state) if needs else state
-            state, needs, arm, kind = step(state, context, row)
+            state = replan(features, state) if due else state
+            state, due, arm, kind = step(state, context, row)
             record.append((int(arm), int(kind)))
     return record
 
@@ -174,8 +176,8 @@ def test_the_level_of_wasted_rounds():
             kinds=state.kinds.at[WASTED].set(s - 1),
             targets=jnp.array([jnp.inf, 0.0]),
         )
-        arm = algorithm.select(None, state, None)
-        return arm, jnp.argmax(algorithm.update(state, None, arm, 0.0).kinds - state.kinds)
+        selected = algorithm.select(None, state, None)
+        return selected.action, jnp.argmax(algorithm.update(state, None, selected, 0.0).kinds - state.kinds)
 
     rounds = np.repeat(np.array([2, 3, 10, 100], np.int32), 2)
     near = np.tile([1 - 1e-6, 1 + 1e-6], 4)

@@ -156,12 +156,12 @@ def test_a_checkpoint_of_something_else_is_refused(tmp_path):
     options = {"horizon": 100, "num_runs": 20, "checkpoint_dir": tmp_path}
     simulate_cell(make, MEANS, **options)
     for change in ({"seed": 1}, {"horizon": 101}, {"precision": "float64"}):
-        with pytest.raises(ValueError, match="belongs to another simulation"):
+        with pytest.raises(ValueError, match="of another simulation"):
             simulate_cell(make, MEANS, **(options | change))
     for other in (make_costly, make_boosted):
-        with pytest.raises(ValueError, match="belongs to another simulation"):
+        with pytest.raises(ValueError, match="of another simulation"):
             simulate_cell(other, MEANS, **options)
-    with pytest.raises(ValueError, match="belongs to another simulation"):
+    with pytest.raises(ValueError, match="of another simulation"):
         simulate_cell(make, MEANS + 0.01, **options)
 
 

@@ -27,9 +27,9 @@ def play(make, rewards, seed=0, **traced):
         algorithm = make(**traced)
 
         def body(state, row):
-            action = algorithm.select(None, state, None)
-            after = algorithm.update(state, None, action, row[action])
-            return after, (action, algorithm.stop(state), algorithm.recommend(state))
+            choice = algorithm.select(None, state, None)
+            after = algorithm.update(state, None, choice, row[choice.action])
+            return after, (choice.action, algorithm.stop(state), algorithm.recommend(state))
 
         return jax.lax.scan(body, algorithm.init(key), rewards)
 
@@ -113,7 +113,7 @@ def test_exact_ties_go_to_the_lowest_arm_or_where_the_run_drew_it():
     """Canonical arms with no pulls tie to the bit, and arm 0 is pulled; nine draws agree with chance 1.5e-4."""
     assert play(partial(lingifa, np.eye(3)), np.zeros((1, 3)))[1][0] == [0]
     algorithm = lingifa(np.eye(3), ties="random")
-    first = jax.jit(jax.vmap(lambda seed: algorithm.select(None, algorithm.init(jax.random.key(seed)), None)))
+    first = jax.jit(jax.vmap(lambda seed: algorithm.select(None, algorithm.init(jax.random.key(seed)), None).action))
     assert len(set(first(jnp.arange(9)).tolist())) > 1
     state, (actions, _, _) = play(
         partial(lucb, 3, rule="both"), np.zeros((40, 3))
@@ -291,8 +291,8 @@ def test_a_float32_run_is_trusted_unless_its_estimate_leaves_its_rewards_and_pul
         algorithm = make(sigma=0.5)
 
         def body(state, row):
-            action = algorithm.select(None, state, None)
-            after = algorithm.update(state, None, action, row[action])
+            choice = algorithm.select(None, state, None)
+            after = algorithm.update(state, None, choice, row[choice.action])
             return jax.tree.map(partial(jnp.where, algorithm.stop(state)), state, after), None
 
         return jax.lax.scan(body, algorithm.init(jax.random.key(0)), rewards)[0]

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbandit.base import Algorithm, Outcome, never, none
+from jaxbandit.base import Algorithm, Outcome, Phases, Replan
 from jaxbandit.engine import compiled, keys, tiles
 from jaxbandit.engine.horizon import simulate_cell
 from jaxbandit.engine.single import SingleRun
@@ -29,22 +29,22 @@ class PlannerState(NamedTuple):
     kinds: Array  # int32[2], rounds that pulled the planned arm, and others
     round: Array  # int32[], the same for all runs
     spread: Array  # float[], sum of squared rewards
-    level: Array  # float[], spread at the last refresh
-    planned: Array  # int32[], round of the last refresh: made of what runs share, but differs between them
-    weights: Array  # float[3], made by the last refresh
+    level: Array  # float[], spread at the last replanning
+    planned: Array  # int32[], round of the last replanning: made of what runs share, but differs between them
+    weights: Array  # float[3], made by the last replanning
 
 
 def planner(means, *, growth=1.3, stuck_after=10**6):
-    """Pulls what lags most behind weights that a refresh makes anew whenever the rewards' spread has grown."""
+    """Pulls what lags most behind weights that are planned anew whenever the rewards' spread has grown."""
 
     def init(key):
         nought, zero = jnp.zeros(3, jnp.int32), jnp.int32(0)
         return PlannerState(nought, jnp.zeros(3), nought[:2], zero, jnp.zeros(()), jnp.zeros(()), zero, jnp.ones(3))
 
-    def needs_refresh(state):
+    def due(state):
         return (state.round > 0) & (state.spread > as_float(growth) * state.level)
 
-    def refresh(state):
+    def replan(state):
         # Roots and a factorisation: what would round otherwise in another loop.
         spread = jnp.maximum(state.spread, 1e-3)
         factor = jnp.linalg.cholesky(jnp.outer(state.sums, state.sums) + spread * jnp.eye(3))
@@ -67,18 +67,21 @@ def planner(means, *, growth=1.3, stuck_after=10**6):
 
     return Algorithm(
         init=init,
-        noise=none(),
         select=select,
         update=update,
+        pulls=lambda state: state.counts,
         recommend=lambda state: state.planned,
-        stop=never(),
-        needs_refresh=needs_refresh,
-        refresh=refresh,
+        phases=Phases(("planned", "other"), lambda state: state.kinds),
+        replan=Replan(due, replan),
     )
 
 
 def make(means):
     return planner(means), gaussian(means)
+
+
+def altered(algorithm, apply):
+    return algorithm._replace(replan=algorithm.replan._replace(apply=apply))
 
 
 OPTIONS = {"horizon": 150, "num_runs": 200}
@@ -97,30 +100,30 @@ def same(a, b, runs=None):
 
 @pytest.mark.parametrize("late", [0, pytest.param(6, marks=pytest.mark.slow)])
 def test_equals_one_run_after_the_other(late):
-    """The contract, written as a plain loop: a refresh before the round that asks, or at most `late` rounds after."""
+    """The contract, written as a plain loop: a new plan before the round that asks, or at most `late` rounds after."""
     number, horizon = 3, 100
     many = simulate_cell(make, MEANS, horizon=horizon, num_runs=number, replan_late=late)
     run = SingleRun(make, jnp.asarray(MEANS), "threefry4x32")
     assert not run.state_varies.round and run.state_varies.planned
     algorithm = make(MEANS)[0]
     begin, draw, play = jax.jit(run.begin), jax.jit(run.draw), jax.jit(run.play)
-    refresh, needs = jax.jit(algorithm.refresh), jax.jit(algorithm.needs_refresh)
+    replan, due = jax.jit(algorithm.replan.apply), jax.jit(algorithm.replan.due)
     words = keys.run_keys(keys.root_key(0), jnp.arange(number, dtype=jnp.int32))
     for r in range(number):
-        own, refreshes = tuple(w[:, r] for w in words), 0
-        world, state = begin(MEANS, own)
+        own, plans = tuple(w[:, r] for w in words), 0
+        (world, state), tally = begin(MEANS, own), run.recorder.empty()
         for t in range(1, horizon + 1):
-            if (t - 1) % (late + 1) == 0 and needs(state):
-                state, refreshes = refresh(state), refreshes + 1
-            state, _ = play(MEANS, world, state, draw(MEANS, own, jnp.int32(t)))
-        assert refreshes > 6
+            if (t - 1) % (late + 1) == 0 and due(state):
+                state, plans = replan(state), plans + 1
+            world, state, tally = play(MEANS, world, state, tally, draw(MEANS, own, jnp.int32(t)))
+        assert plans > 6
         np.testing.assert_array_equal(many.pulls[r], state.counts)
         np.testing.assert_array_equal(many.kinds[r], state.kinds)
         assert many.recommendation[r] == state.planned and many.outcome[r] == Outcome.STOPPED
 
 
 def test_numbers_do_not_depend_on_the_tile_or_the_workers(whole):
-    assert len(np.unique(whole.recommendation)) > 5  # refreshed at rounds of their own
+    assert len(np.unique(whole.recommendation)) > 5  # planned at rounds of their own
     for tile, workers in ((1, 2), (1000, 1)):
         same(whole, simulate_cell(make, MEANS, **OPTIONS, tile=tile, workers=workers))
     same(whole, simulate_cell(make, MEANS, horizon=150, num_runs=7), 7)
@@ -147,7 +150,7 @@ def test_numbers_do_not_depend_on_the_number_of_devices(whole, tmp_path):
         jax.config.update("jax_num_cpu_devices", 2)
         sys.path.insert(0, sys.argv[1])
         from jaxbandit.engine.horizon import simulate_cell
-        from test_horizon_refresh import MEANS, OPTIONS, make
+        from test_horizon_replan import MEANS, OPTIONS, make
 
         r = simulate_cell(make, MEANS, **OPTIONS)
         assert len(r.devices) == 2
@@ -180,7 +183,7 @@ def test_interrupted_and_resumed(whole, tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_refresh_that_never_ends_is_reported():
+def test_a_plan_that_never_ends_is_reported():
     """Of a few runs, which do not hold up the others, and which play on to the horizon."""
 
     def broken(means):
@@ -194,24 +197,24 @@ def test_a_refresh_that_never_ends_is_reported():
 
 
 @pytest.mark.slow
-def test_another_refresh_is_another_simulation(tmp_path):
+def test_another_replanning_is_another_simulation(tmp_path):
     options = {"horizon": 20, "num_runs": 5, "checkpoint_dir": tmp_path}
     simulate_cell(make, MEANS, **options)
 
     def other(means):
         algorithm, environment = make(means)
-        return algorithm._replace(refresh=lambda s: algorithm.refresh(s)._replace(weights=s.weights)), environment
+        return altered(algorithm, lambda s: algorithm.replan.apply(s)._replace(weights=s.weights)), environment
 
     with pytest.raises(ValueError, match="belongs to another simulation"):
         simulate_cell(other, MEANS, **options)
 
 
-def test_a_refresh_that_changes_a_type_is_named():
+def test_a_plan_that_changes_a_type_is_named():
     def bad(means):
         algorithm, environment = make(means)
-        return algorithm._replace(refresh=lambda s: s._replace(planned=s.level)), environment
+        return altered(algorithm, lambda s: s._replace(planned=s.level)), environment
 
-    with pytest.raises(ValueError, match=r"algorithm\.refresh changes state\.planned from int32"):
+    with pytest.raises(ValueError, match=r"algorithm\.replan\.apply changes state\.planned from int32"):
         simulate_cell(bad, MEANS, horizon=10, num_runs=2)
 
 

@@ -14,7 +14,7 @@ from lives import Lives
 
 from jaxbandit.algorithms.exploration.icb import icb
 from jaxbandit.algorithms.exploration.presets import lingape, lucb
-from jaxbandit.base import Algorithm, Outcome, none
+from jaxbandit.base import Algorithm, Batch, Outcome, Replan
 from jaxbandit.engine import queues
 from jaxbandit.engine.identify import identify_cell
 from jaxbandit.engine.stopping import StoppingRun
@@ -31,12 +31,12 @@ FEATURES = np.vstack([np.eye(3), [[np.cos(0.5), np.sin(0.5), 0.0]]])
 class RaceState(NamedTuple):
     counts: Array  # int32[3]
     sums: Array  # float[3]
-    fresh: Array  # int32[], rounds since the last refresh
+    fresh: Array  # int32[], rounds since the last replanning
     table: Array  # float[3], the same for all runs, never changed
     start: Array  # float[], drawn by init
 
 
-def race(means, *, level=6.0, refresh_every=0, broken_after=0, block=0, trust=1e9):
+def race(means, *, level=6.0, replan_every=0, broken_after=0, batch=0, trust=1e9):
     """Pulls in turn, and stops when the sums of two arms are `level` apart: enough to exercise every path."""
 
     def init(key):
@@ -60,29 +60,39 @@ def race(means, *, level=6.0, refresh_every=0, broken_after=0, block=0, trust=1e
         return jnp.argmax(state.sums + 0 * state.table).astype(jnp.int32)[None]
 
     extras = {}
-    if refresh_every:
-        extras["needs_refresh"] = lambda state: state.fresh >= refresh_every
-        extras["refresh"] = lambda state: state._replace(fresh=jnp.zeros_like(state.fresh), sums=state.sums * 0.875)
-    if block:
-        extras["block"] = lambda state: jnp.full(3, block, jnp.int32)
-        extras["update_block"] = lambda state, pulls, sums: state._replace(
-            counts=state.counts + pulls, sums=state.sums + sums
+    if replan_every:
+        extras["replan"] = Replan(
+            lambda state: state.fresh >= replan_every,
+            lambda state: state._replace(fresh=jnp.zeros_like(state.fresh), sums=state.sums * 0.875),
+        )
+    if batch:
+        extras["batch"] = Batch(
+            lambda state: jnp.full(3, batch, jnp.int32),
+            lambda state, pulls, sums: state._replace(counts=state.counts + pulls, sums=state.sums + sums),
         )
     if trust < 1e9:
         extras["verify"] = lambda state: jnp.max(state.sums) < trust
-    return Algorithm(init=init, noise=none(), select=select, update=update, recommend=recommend, stop=stop, **extras)
+    return Algorithm(
+        init=init,
+        select=select,
+        update=update,
+        pulls=lambda state: state.counts,
+        recommend=recommend,
+        stop=stop,
+        **extras,
+    )
 
 
 def make_race(means):
     return race(means), gaussian(means)
 
 
-def make_refreshed(means):
-    return race(means, refresh_every=5), gaussian(means)
+def make_replanned(means):
+    return race(means, replan_every=5), gaussian(means)
 
 
-def make_blocks(means):
-    return race(means, level=20.0, block=7), gaussian(means)
+def make_batches(means):
+    return race(means, level=20.0, batch=7), gaussian(means)
 
 
 def make_lucb(means):
@@ -90,7 +100,7 @@ def make_lucb(means):
 
 
 def make_super_arms(means):
-    """Sums of two of three arms, in blocks over all pairs."""
+    """Sums of two of three arms, in batches over all pairs."""
     return icb(3, k=2, epsilon=0.2, sigma=0.2), full_bandit(means, 2, sigma=0.5)
 
 
@@ -100,8 +110,8 @@ def make_lingape(angle):
     ), soare(3, angle)
 
 
-MAKERS = [(make_race, MEANS), (make_refreshed, MEANS), (make_blocks, MEANS), (make_lucb, MEANS), (make_lingape, 0.7)]
-IDS = ["race", "refresh", "blocks", "lucb", "lingape"]
+MAKERS = [(make_race, MEANS), (make_replanned, MEANS), (make_batches, MEANS), (make_lucb, MEANS), (make_lingape, 0.7)]
+IDS = ["race", "replan", "batches", "lucb", "lingape"]
 
 
 def same(a, b, runs=slice(None)):
@@ -142,9 +152,16 @@ def test_equals_one_run_after_the_other(make, arguments):
         arguments = jnp.asarray(arguments)
         run = StoppingRun(make, arguments, "threefry4x32")
         algorithm, environment = make(arguments)
-        begin, draw, play = jax.jit(run.begin), jax.jit(run.draw), jax.jit(run.play)
-        stop, refresh = jax.jit(algorithm.stop), algorithm.refresh
-        from jaxbandit.engine import keys
+
+        def play(world, state, noise):
+            if run.batches:
+                state, _, count = rounds.play_batch(algorithm, environment, world, state, noise[0])
+                return state, count
+            return rounds.play(algorithm, environment, world, state, noise).state, 1
+
+        begin, draw, play = jax.jit(run.begin), jax.jit(run.draw), jax.jit(play)
+        stop, replan = jax.jit(algorithm.stop), algorithm.replan
+        from jaxbandit.engine import keys, rounds
 
         words = keys.run_keys(keys.root_key(0), jnp.arange(number, dtype=jnp.int32))
         for r in range(number):
@@ -152,20 +169,20 @@ def test_equals_one_run_after_the_other(make, arguments):
             world, state = begin(arguments, own)
             pulls, step, outcome = 0, 0, Outcome.MAX_ROUNDS
             while True:
-                while refresh is not None and algorithm.needs_refresh(state):
-                    state = refresh(state)
+                while replan is not None and replan.due(state):
+                    state = replan.apply(state)
                 if stop(state):
                     outcome = Outcome.STOPPED
                     break
                 step += 1
-                after, count = play(arguments, world, state, draw(arguments, own, jnp.int32(step)))
+                after, count = play(world, state, draw(arguments, own, jnp.int32(step)))
                 if pulls + int(count) > limit:
                     break
                 state, pulls = after, pulls + int(count)
             assert (many.samples[r], many.outcome[r]) == (pulls, outcome)
             np.testing.assert_array_equal(many.pulls[r], state.counts)
             np.testing.assert_array_equal(many.recommendation[r], algorithm.recommend(state))
-            shortfall = environment.shortfall(world, algorithm.recommend(state))
+            shortfall = environment.simple_regret(world, algorithm.recommend(state))
             np.testing.assert_allclose(many.shortfall[r], shortfall, atol=1e-15)
 
 
@@ -176,9 +193,9 @@ def test_the_same_bytes_for_more_lanes():
 
 
 @pytest.mark.slow
-def test_blocks_are_played_one_by_one_where_the_environment_cannot_sum():
+def test_batches_are_played_one_by_one_where_the_environment_cannot_sum():
     def make(means):
-        return race(means, block=7), gaussian(means)._replace(block_reward=None, block_noise=None)
+        return race(means, batch=7), gaussian(means)._replace(batch=None)
 
     single = identify_cell(make, MEANS, num_runs=50)
     assert (single.samples == identify_cell(make_race, MEANS, num_runs=50).samples).all()
@@ -209,15 +226,15 @@ def test_max_rounds_censors():
     assert (cut.outcome == np.where(late, Outcome.MAX_ROUNDS, Outcome.STOPPED)).all()
     np.testing.assert_array_equal(cut.samples, np.minimum(whole.samples, 20))
     np.testing.assert_array_equal(cut.pulls.sum(1), cut.samples)
-    blocks = identify_cell(make_blocks, MEANS, num_runs=50, max_rounds=50)
-    assert set(blocks.samples) <= {21, 42}  # a block that does not fit is not pulled
-    assert (blocks.outcome[blocks.samples < 42] == Outcome.STOPPED).all()
+    batches = identify_cell(make_batches, MEANS, num_runs=50, max_rounds=50)
+    assert set(batches.samples) <= {21, 42}  # a batch that does not fit is not pulled
+    assert (batches.outcome[batches.samples < 42] == Outcome.STOPPED).all()
 
 
 @pytest.mark.slow
-def test_a_block_too_large_for_int32_censors():
+def test_a_batch_too_large_for_int32_censors():
     def make(means):
-        return race(means, block=2**30, level=1e300), gaussian(means)
+        return race(means, batch=2**30, level=1e300), gaussian(means)
 
     found = identify_cell(make, MEANS, num_runs=3)
     assert (found.outcome == Outcome.MAX_ROUNDS).all() and (found.samples == 0).all()
@@ -236,10 +253,10 @@ def test_nan_ends_a_run_at_once_and_leaves_zeros():
     same(found, identify_cell(make, MEANS, num_runs=200, max_rounds=10**6, lanes=37, chunk=1))
 
 
-def test_a_refresh_that_never_ends_is_reported():
+def test_a_replanning_that_never_ends_is_reported():
     def make(means):
-        algorithm = race(means, refresh_every=5)
-        return algorithm._replace(refresh=lambda state: state), gaussian(means)
+        algorithm = race(means, replan_every=5)
+        return algorithm._replace(replan=algorithm.replan._replace(apply=lambda state: state)), gaussian(means)
 
     assert (identify_cell(make, MEANS, num_runs=4).outcome == Outcome.NONFINITE).all()
 
@@ -304,7 +321,7 @@ class Interrupted(Exception):
 
 
 @pytest.mark.parametrize(
-    "make", [make_lucb, *(pytest.param(make, marks=pytest.mark.slow) for make in (make_refreshed, make_super_arms))]
+    "make", [make_lucb, *(pytest.param(make, marks=pytest.mark.slow) for make in (make_replanned, make_super_arms))]
 )
 def test_interrupted_and_resumed(make, tmp_path):
     whole = identify_cell(make, MEANS, num_runs=400)
@@ -333,11 +350,11 @@ def test_interrupted_and_resumed(make, tmp_path):
 def test_a_checkpoint_of_something_else_is_refused(tmp_path):
     options = {"num_runs": 20, "checkpoint_dir": tmp_path, "workers": 1}
     identify_cell(make_race, MEANS, **options)
-    for change in ({"seed": 1}, {"max_rounds": 99}, {"precision": "float32"}, {"first_run": 1}, {"num_runs": 21}):
-        with pytest.raises(ValueError, match="belongs to other runs"):
+    for change in ({"seed": 1}, {"max_rounds": 99}, {"precision": "float32"}):
+        with pytest.raises(ValueError, match="of another simulation"):
             identify_cell(make_race, MEANS, **(options | change))
     for make, arguments in ((make_race, MEANS + 0.01), (make_lucb, MEANS)):
-        with pytest.raises(ValueError, match="belongs to other runs"):
+        with pytest.raises(ValueError, match="of another simulation"):
             identify_cell(make, arguments, **options)
     (file,) = tmp_path.glob("*.npz")
     file.write_bytes(file.read_bytes()[:500])
@@ -387,7 +404,7 @@ def test_the_same_bytes_on_two_devices():
             return plain(queue, report)
 
         queues.Queue._collect = noted
-        for make in (make_lucb, make_super_arms):  # pulls, and blocks of them
+        for make in (make_lucb, make_super_arms):  # pulls, and batches of them
             options = dict(num_runs=200, max_rounds=500)
             found = [identify_cell(make, MEANS, devices=jax.devices()[:n], **options) for n in (1, 2)]
             assert len(found[1].devices) == 2 and used == set(jax.devices())

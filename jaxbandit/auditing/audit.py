@@ -48,6 +48,7 @@ def audit(
     out: str | Path | None = None,
     progress: bool = True,
     workers: int | None = None,
+    max_failed: float = 0.0,
 ) -> Audit:
     """Say of each cell of an experiment whether its rule keeps its delta, with as many runs as it takes.
 
@@ -67,12 +68,14 @@ def audit(
       out: directory that keeps the batches, made if it is absent: the same call goes on from there; default: none.
       progress: a bar on stderr where that is a terminal.
       workers: threads, default one a core; changes no number.
+      max_failed: share of a cell's runs that may go wrong, in [0, 1]; more is an error. The batches are kept.
 
     Returns:
       An Audit: `table()`, `summary()`, and a result a cell with `finding` (verdict, low, high, delta, runs).
 
     Raises:
-      ValueError: an argument out of range, a rule that promises no delta, or `out` holds another experiment.
+      ValueError: an argument out of range, a rule that promises no delta, `out` holds another experiment, or too many
+        runs failed.
       KeyboardInterrupt: after the state has been saved in `out`; the same call continues.
 
     Source: Howard, Ramdas, McAuliffe, Sekhon (2021), the beta-binomial confidence sequence.
@@ -85,5 +88,5 @@ def audit(
         from jaxbandit.specs.spec import load
 
         experiment = load(spec, settings)
-    given: dict[str, Any] = {"progress": progress, "workers": workers}
+    given: dict[str, Any] = {"progress": progress, "workers": workers, "max_failed": max_failed}
     return Audit(experiment, tuple(audit_experiment(experiment, None if out is None else Path(out), limits, **given)))

@@ -8,7 +8,8 @@ import io
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 
 DONE, BUG, BAD_INPUT, INTERRUPTED = 0, 1, 2, 3
 EXTRAS = ("tyro", "tqdm", "matplotlib", "tomli_w", "xarray", "pandas", "h5netcdf")
@@ -16,11 +17,12 @@ EXTRAS = ("tyro", "tqdm", "matplotlib", "tomli_w", "xarray", "pandas", "h5netcdf
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command of `argv` (default: the process's) and return the exit status."""
-    from jaxbandit.refusals import BadInput, Unfinished
+    from jaxbandit.refusals import BadInput, RunsLeftOut, Unfinished
 
     try:
         command = _parse(sys.argv[1:] if argv is None else list(argv))
-        return command if isinstance(command, int) else command()
+        with _warnings_as_lines(RunsLeftOut):
+            return command if isinstance(command, int) else command()
     except BadInput as error:
         return _say(str(error), BAD_INPUT)
     except ModuleNotFoundError as error:
@@ -34,6 +36,22 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _say(str(error), INTERRUPTED)
     except KeyboardInterrupt:
         return _say("interrupted; run the same command to resume", INTERRUPTED)
+
+
+@contextlib.contextmanager
+def _warnings_as_lines(category: type[Warning]) -> Iterator[None]:
+    """Print every warning of this category as one line on stderr, without the place in our code that gave it."""
+
+    def show(message: Warning | str, kind: type[Warning], *rest: object) -> None:
+        if issubclass(kind, category):
+            print(f"jaxbandit: warning: {message}", file=sys.stderr)
+        else:
+            usual(message, kind, *rest)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", category)
+        usual, warnings.showwarning = warnings.showwarning, show
+        yield
 
 
 def _parse(argv: list[str]) -> Callable[[], int] | int:

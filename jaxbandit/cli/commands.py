@@ -65,6 +65,8 @@ class Run:
     set: Annotated[UseAppendAction[tuple[str, ...]], arg(metavar="KEY=VALUE")] = ()
     """Override, repeatable: runs=100, algorithm.NAME.c=3.0, instance.NAME.means=[0.1, 0.9]. NAME is the name in
     the file, quoted if it holds a dot, or its number counted from 0; the value is TOML."""
+    max_failed: float = 1.0
+    """Share of a cell's runs that may end with a number that is not finite, or a reward out of its range."""
     json: bool = False
     """Print one JSON document on stdout instead of the table."""
 
@@ -81,7 +83,7 @@ class Run:
 
         for line in warnings_of(experiment):
             print(f"jaxbandit: warning: {line}", file=sys.stderr)
-        results = run_experiment(experiment, out)
+        results = run_experiment(experiment, out, max_failed=self.max_failed)
         if self.json:
             from jaxbandit.results.saving import summary
 
@@ -108,6 +110,8 @@ class Reproduce:
     """Directory of the recorded data that a figure needs; without it such a figure is left out, and said so."""
     out: Annotated[Path | None, arg(metavar="DIR")] = None
     """Directory of the results."""
+    max_failed: float = 0.0
+    """Share of a cell's runs that may end with a number that is not finite, or a reward out of its range."""
     json: bool = False
     """Print one JSON document on stdout instead of the tables."""
 
@@ -117,6 +121,7 @@ class Reproduce:
 
         with _input():
             given = {"runs": self.runs, "horizon": self.horizon, "data_directory": self.data, "out": self.out}
+            given |= {"max_failed": self.max_failed}
             paper, _, figure = self.paper.partition("/")
             found = reproduce(paper, figure or None, quick=self.quick, **given)
         print(json_module.dumps(found.summary, allow_nan=False) if self.json else found.table())
@@ -143,6 +148,8 @@ class Audit:
     """Most runs of a cell."""
     seconds: float | None = None
     """Most seconds of a cell, looked at after each batch."""
+    max_failed: float = 0.0
+    """Share of a cell's runs that may end with a number that is not finite, or a reward out of its range."""
     json: bool = False
     """Print one JSON document on stdout instead of the table."""
 
@@ -158,8 +165,9 @@ class Audit:
 
         for line in warnings_of(experiment):
             print(f"jaxbandit: warning: {line}", file=sys.stderr)
-        given = {name: getattr(self, name) for name in ("confidence", "resolution", "factor", "runs", "seconds")}
-        found = audit(experiment, out=self.out or Path(f"{source.locate(self.spec).stem}-audit"), **given)
+        told = ("confidence", "resolution", "factor", "runs", "seconds", "max_failed")
+        out = self.out or Path(f"{source.locate(self.spec).stem}-audit")
+        found = audit(experiment, out=out, **{name: getattr(self, name) for name in told})
         print(json_module.dumps(found.summary(), allow_nan=False) if self.json else found.table())
         return DONE
 
@@ -184,19 +192,21 @@ class Plot:
 class Compare:
     """Pair the runs of two directories with the same seeds: differences of regret or of samples, with intervals."""
 
-    first: Annotated[Positional[Path], arg(metavar="DIR")]
-    """A directory of results."""
-    second: Annotated[Positional[Path], arg(metavar="DIR")]
+    first: Annotated[Positional[str], arg(metavar="DIR[/INSTANCE/ALGORITHM[?PARAMETER=VALUE]]")]
+    """A directory of results, or one of them by its name."""
+    second: Annotated[Positional[str], arg(metavar="DIR[/INSTANCE/ALGORITHM[?PARAMETER=VALUE]]")]
     """Another."""
+    at: int | None = None
+    """Round at which regret is compared; default: the last that both have."""
     json: bool = False
     """Print one JSON document instead of the table."""
 
     def __call__(self) -> int:
         """Print the comparison."""
-        from jaxbandit.results.compare import compare_directories
+        from jaxbandit.results.places import compare_places
 
         with _input():
-            report = compare_directories(self.first, self.second)
+            report = compare_places(self.first, self.second, at=self.at)
         print(json_module.dumps(report.summary(), allow_nan=False) if self.json else report.table())
         return DONE
 

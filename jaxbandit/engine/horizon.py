@@ -3,7 +3,6 @@
 Memory is [runs, checkpoints], never [runs, horizon]. A run's numbers depend on (seed, run) alone.
 """
 
-import hashlib
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,11 +14,12 @@ import numpy as np
 
 from jaxbandit import checks
 from jaxbandit.base import Algorithm, Environment
-from jaxbandit.engine import keys
+from jaxbandit.engine import identity, keys
+from jaxbandit.engine.checkpoint import Checkpoint, Finished
 from jaxbandit.engine.compiled import LANE_MULTIPLE, LANES_LEAST, compile, cores, kept
 from jaxbandit.engine.program import Program, sharded
 from jaxbandit.engine.single import SingleRun
-from jaxbandit.engine.tiles import Code, Job
+from jaxbandit.engine.tiles import JUDGED, Code, Job
 from jaxbandit.types import Device, Key, PyTree
 
 Make = Callable[[PyTree], tuple[Algorithm, Environment]]
@@ -32,19 +32,26 @@ class Record(NamedTuple):
     """What a fixed-horizon simulation leaves behind, as NumPy arrays."""
 
     checkpoints: np.ndarray  # int64[checkpoints], the last is the horizon
+    measure: str  # "regret", or "feedback" where no regret is known: then that is what is summed up in its place
+    counted: int  # runs that reached the horizon without a fault: the means are over these
     regret: np.ndarray | None  # float[runs, checkpoints], or None if per_run was False
-    mean: np.ndarray  # float64[checkpoints], over runs
-    variance: np.ndarray  # float64[checkpoints], divisor runs - 1
-    pulls: np.ndarray | None  # int32[runs, num_arms], None if per_run was False or the state has no counts
+    mean: np.ndarray  # float64[checkpoints], over the runs counted
+    variance: np.ndarray  # float64[checkpoints], divisor counted - 1
+    hindsight: np.ndarray | None  # as regret, against the best fixed arm in hindsight; None unless asked for
+    hindsight_mean: np.ndarray | None
+    hindsight_variance: np.ndarray | None
+    pulls: np.ndarray | None  # int32[runs, num_arms], None if per_run was False or nobody counts them
     pulls_mean: np.ndarray | None  # float64[num_arms]
     kinds: np.ndarray | None  # int32[runs, num_kinds], rounds by kind; None as for pulls
     kinds_mean: np.ndarray | None  # float64[num_kinds]
+    phases: tuple[str, ...]  # names of the kinds of rounds
     recommendation: np.ndarray | None  # [runs, ...]
-    outcome: np.ndarray  # int8[runs], Outcome: STOPPED at the horizon, or NONFINITE
+    outcome: np.ndarray  # int8[runs], Outcome: STOPPED at the horizon, NONFINITE or OUT_OF_RANGE
     compile_seconds: float
     run_seconds: float
     run_steps: int  # rounds played by this call, over all runs
     devices: list[str]  # platform of each device
+    identity: dict[str, Any]  # what the numbers depend on, by name, as plain data
 
 
 def default_checkpoints(horizon: int) -> np.ndarray:
@@ -62,12 +69,15 @@ def simulate_cell(
     checkpoints: Sequence[int] | None = None,
     precision: Literal["float32", "float64"] = "float32",
     per_run: bool = True,
+    any_rewards: bool = False,
+    hindsight: bool = False,
     replan_late: int = 0,
     tile: int | None = None,
     workers: int | None = None,
     devices: Sequence[Device] | None = None,
     implementation: str = "threefry4x32",
     checkpoint_dir: Path | None = None,
+    finished: Finished | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Record:
     """Play num_runs independent runs of make(arguments) for horizon rounds.
@@ -84,17 +94,22 @@ def simulate_cell(
       precision: of everything but counts; the process-wide flag is not touched.
       per_run: keep regret, pulls and recommendation of each run; otherwise only their means, in memory that does not
         grow with num_runs.
+      any_rewards: play although the algorithm is made for other rewards than the environment gives.
+      hindsight: record regret against the best fixed arm in hindsight too.
       replan_late: most rounds by which a new plan may be late, >= 0; 0 is exact. The engine looks for runs that need
         one every (replan_late + 1) rounds: fewer looks, and more runs replanned at a time.
       tile: runs played side by side by one worker, default from the size of the state. Changes no number.
       workers: threads that play tiles; default one a core on a CPU, else one. Changes no number.
-      devices: devices of one kind, default all; the runs of a tile are split between them.
+      devices: devices of one kind, default all of this process; the runs of a tile are split between them.
       implementation: "threefry4x32" (default) or "threefry2x32".
-      checkpoint_dir: where unfinished tiles are kept; calling again with the same arguments continues from there.
+      checkpoint_dir: where ended runs and those under way are kept, by run. Another call continues from there, with
+        whatever tile, workers, devices and num_runs. One process at a time.
+      finished: runs that an earlier call has played, with per_run; only the others are played.
       progress: called now and then, from worker threads, with the number of run-rounds played since the last call.
 
     Raises:
-      ValueError: an argument out of range, or checkpoint_dir belongs to another simulation.
+      ValueError: an argument out of range, or checkpoint_dir or `finished` belongs to another simulation, or another
+        process is in checkpoint_dir.
       KeyboardInterrupt: after the state has been saved in checkpoint_dir.
     """
     horizon = checks.integer("simulate", "horizon", horizon, 1, 2**31 - 2 * 64)
@@ -102,7 +117,7 @@ def simulate_cell(
     checks.choice("simulate", "precision", precision, ("float32", "float64"))
     marks = _checkpoints(checkpoints, horizon)
     replan_late = checks.integer("simulate", "replan_late", replan_late, 0, 2**31 - 2)
-    devices = list(jax.devices() if devices is None else devices)
+    devices = list(jax.local_devices() if devices is None else devices)
     if workers is None:
         workers = cores() if devices[0].platform == "cpu" and len(devices) == 1 else 1
     workers = checks.integer("simulate", "workers", workers, 1)
@@ -113,15 +128,44 @@ def simulate_cell(
         root = keys.root_key(seed, implementation)
         arguments = jax.tree.map(jnp.asarray, arguments)
         begun = time.perf_counter()
-        code = _compiled(make, arguments, root, marks, num_runs, replan_late, tile, workers, devices, implementation)
+        options = {"any_rewards": any_rewards, "hindsight": hindsight}
+        key, program, digest = _traced(make, arguments, len(marks), replan_late, implementation, **options)
         compile_seconds = time.perf_counter() - begun
-        identity = _identity(code, arguments, marks, seed, num_runs)
-        job = Job(code, arguments, root, marks, num_runs, per_run, checkpoint_dir, identity, progress)
-        begun = time.perf_counter()
-        job.play(workers)
-        run_seconds = time.perf_counter() - begun
+        about = {
+            "engine": "fixed horizon",
+            "program": digest,
+            "arguments": identity.of_arrays(arguments),
+            "seed": seed,
+            "horizon": horizon,
+            "checkpoints": marks.tolist(),
+            "replan_late": replan_late,
+            "hindsight": hindsight,
+            "precision": precision,
+            "generator": implementation,
+            **identity.surroundings(devices[0].platform),
+        }
+        with Checkpoint(checkpoint_dir, about) as checkpoint:
+            job = Job(arguments, root, marks, num_runs, per_run, checkpoint, progress)
+            if finished is not None:
+                job.take_over(finished.rows(about, _names(program, arguments, root), 0, num_runs))
+            for rows in checkpoint.ended():
+                job.take_over(rows)
+            lanes = _lanes(program.lane_bytes, job.left(), tile, workers, len(devices))
+            found, widths = job.tiles(lanes, LANES_LEAST * len(devices))
+            begun = time.perf_counter()
+            codes = {width: _code(key, program, arguments, root, len(marks), width, devices) for width in widths}
+            compile_seconds += time.perf_counter() - begun
+            begun = time.perf_counter()
+            job.play(found, codes, workers)
+            run_seconds = time.perf_counter() - begun
     return Record(
         checkpoints=marks,
+        measure=str(program.run.recorder.measure),
+        counted=job.moments.count,
+        hindsight=job.arrays.get("hindsight"),
+        hindsight_mean=job.hindsight.mean() if hindsight else None,
+        hindsight_variance=job.hindsight.variance() if hindsight else None,
+        phases=program.run.phases,
         regret=job.arrays.get("regret"),
         mean=job.moments.mean(),
         variance=job.moments.variance(),
@@ -135,6 +179,7 @@ def simulate_cell(
         run_seconds=run_seconds,
         run_steps=job.run_steps,
         devices=[device.platform for device in devices],
+        identity=about,
     )
 
 
@@ -155,59 +200,63 @@ def _lanes(lane_bytes: int, num_runs: int, tile: int | None, workers: int, num_d
     unit = LANE_MULTIPLE * num_devices
     if tile is None:
         most = min(max(TILE_BYTES // max(lane_bytes, 1), LANES_LEAST), TILE_MOST) * num_devices
-        tiles = -(-num_runs // most)
+        tiles = max(-(-num_runs // most), 1)
         if num_runs >= workers * LANES_LEAST:
             tiles = -(-tiles // workers) * workers
         tile = -(-num_runs // tiles)
     return -(-max(tile, LANES_LEAST * num_devices) // unit) * unit
 
 
-def _compiled(
-    make: Make,
-    arguments: PyTree,
-    root: Key,
-    marks: np.ndarray,
-    num_runs: int,
-    replan_late: int,
-    tile: int | None,
-    workers: int,
-    devices: Sequence[Device],
-    implementation: str,
-) -> Code:
+def _traced(
+    make: Make, arguments: PyTree, num_checkpoints: int, replan_late: int, implementation: str, **options: bool
+) -> tuple[Any, Program, str]:
+    """The key under which programs are kept, the program, and its digest."""
     leaves, structure = jax.tree.flatten(arguments)
     shapes = tuple((leaf.shape, leaf.dtype) for leaf in leaves)
-    key = (make, structure, shapes, len(marks), replan_late, implementation, jax.enable_x64.value)
+    asked = (num_checkpoints, replan_late, implementation, *options.items())
+    key = (make, structure, shapes, asked, jax.enable_x64.value)
 
-    def trace() -> Program:
-        return Program(SingleRun(make, arguments, implementation), len(marks), replan_late)
+    def trace() -> tuple[Program, str]:
+        run = SingleRun(make, arguments, implementation, **options)
+        return Program(run, num_checkpoints, replan_late), identity.of_program(run.examples())
 
-    program: Program = kept(key, trace)
-    lanes = _lanes(program.lane_bytes, num_runs, tile, workers, len(devices))
+    return key, *kept(key, trace)
 
+
+def _names(program: Program, arguments: PyTree, root: Key) -> list[str]:
+    """What ended runs leave."""
+    carry = jax.eval_shape(program.start, arguments, root, jax.ShapeDtypeStruct((LANES_LEAST,), jnp.int32))
+    report = jax.eval_shape(program.finish, arguments, carry)
+    return ["regret", "outcome", *(name for name in report if name not in JUDGED)]
+
+
+def _code(
+    key: Any,
+    program: Program,
+    arguments: PyTree,
+    root: Key,
+    num_checkpoints: int,
+    lanes: int,
+    devices: Sequence[Device],
+) -> Code:
     def construct() -> Code:
         chosen: Any = program
-        if len(devices) > 1 or devices[0] != jax.devices()[0]:
+        if len(devices) > 1 or devices[0] != jax.local_devices()[0]:
             chosen = sharded(program, arguments, root, lanes, devices)
         runs = jax.ShapeDtypeStruct((lanes,), jnp.int32)
         carry = jax.eval_shape(chosen.start, arguments, root, runs)
-
+        # Some leaves have a run axis of length 0: their numbers are read off others.
+        leaves = zip(jax.tree.leaves(carry), jax.tree.leaves(program.varying), strict=True)
+        varies = tuple(flag and leaf.shape[-1:] == (lanes,) for leaf, flag in leaves)
         last = jax.ShapeDtypeStruct((), jnp.int32)
-        checkpoints = jax.ShapeDtypeStruct((len(marks),), jnp.int32)
+        checkpoints = jax.ShapeDtypeStruct((num_checkpoints,), jnp.int32)
         return Code(
             start=compile(chosen.start, devices[0], arguments, root, runs),
             advance=compile(chosen.advance, devices[0], arguments, carry, last, checkpoints, donate=(1,)),
             finish=compile(chosen.finish, devices[0], arguments, carry),
             carry=jax.tree.structure(carry),
+            varies=varies,
             lanes=lanes,
-            digest=f"{program.run.digest()} {replan_late}",
         )
 
     return kept((*key, lanes, tuple(devices)), construct)
-
-
-def _identity(code: Code, arguments: PyTree, marks: np.ndarray, seed: int, num_runs: int) -> str:
-    """What a checkpoint must have in common with the call that continues it."""
-    digest = hashlib.sha256(f"{code.digest} {code.lanes} {seed} {num_runs} {jax.__version__}".encode())
-    for leaf in (*jax.tree.leaves(arguments), marks):
-        digest.update(np.asarray(leaf).tobytes())
-    return digest.hexdigest()

@@ -3,7 +3,6 @@
 A run's numbers depend on (seed, run) alone.
 """
 
-import hashlib
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,7 +14,8 @@ import numpy as np
 
 from jaxbandit import checks
 from jaxbandit.base import Algorithm, Environment
-from jaxbandit.engine import keys
+from jaxbandit.engine import identity, keys
+from jaxbandit.engine.checkpoint import Checkpoint, Finished
 from jaxbandit.engine.compiled import LANE_MULTIPLE, LANES_LEAST, compile, cores, is_kept, kept
 from jaxbandit.engine.lanes import Lanes, LanesProgram
 from jaxbandit.engine.queues import Code, Job, Progress
@@ -28,7 +28,8 @@ LANES_BYTES = 1 << 20  # state and noise of a queue's lanes: what a core's secon
 LANES_MOST = {"cpu": 256}  # more are less busy in the end, and no faster
 LANES_MOST_ELSEWHERE = 1 << 15
 REFILLS = 8  # runs of a lane, at least, before lanes are added: the last runs leave the others idle
-MOST_ROUNDS = 2**31 - 129
+MOST_ROUNDS = 2**31 - 129  # of single pulls
+MOST_PULLS = 10**15  # in batches, counted in 64 bits
 
 
 class Identified(NamedTuple):
@@ -44,6 +45,7 @@ class Identified(NamedTuple):
     run_steps: int  # steps that runs took in this call
     lane_steps: int  # steps executed by all lanes, with a run or without
     devices: list[str]  # platform of each device
+    identity: dict[str, Any]  # what the numbers depend on, by name, as plain data
 
     @property
     def lane_utilisation(self) -> float:
@@ -60,12 +62,14 @@ def identify_cell(
     seed: int = 0,
     max_rounds: int = 10_000_000,
     precision: Literal["float32", "float64"] = "float64",
+    any_rewards: bool = False,
     lanes: int | None = None,
     chunk: int | None = None,
     workers: int | None = None,
     devices: Sequence[Device] | None = None,
     implementation: str = "threefry4x32",
     checkpoint_dir: Path | None = None,
+    finished: Finished | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Identified:
     """Play runs first_run, ..., first_run + num_runs - 1 of make(arguments), each until its own rule stops it.
@@ -76,30 +80,34 @@ def identify_cell(
       num_runs: independent runs, >= 1.
       first_run: number of the first run, >= 0: a run's numbers do not depend on which call plays it.
       seed: in [0, 2^32).
-      max_rounds: pulls after which a run is censored, in [1, 2^31 - 129]; traced.
+      max_rounds: pulls after which a run is censored, in [1, 2^31 - 129], in batches up to 10^15; traced.
       precision: of everything but counts; the process-wide flag is not touched. In float32 an algorithm's `verify`
         judges each stopped run in float64.
+      any_rewards: play although the rule is made for other rewards than the environment gives.
       lanes: runs side by side on one worker, rounded up to at least 64; default from the size of the state.
         Changes no number.
       chunk: steps between two looks at the host, default about half a second. Changes no number.
       workers: threads, each with its own queue; default one a core on a CPU, else one. Changes no number.
-      devices: default all; each has its own queue and nothing is exchanged.
+      devices: default all of this process; each has its own queue and nothing is exchanged.
       implementation: "threefry4x32" (default) or "threefry2x32".
-      checkpoint_dir: where unfinished queues are kept; the same call continues from there.
+      checkpoint_dir: where ended runs and those under way are kept, by run. Another call continues from there, with
+        whatever lanes, workers, devices, first_run and num_runs. One process at a time.
+      finished: runs from first_run on that an earlier call has played; only the others are played.
       progress: called now and then, from worker threads, with what happened since its last call.
 
     Raises:
-      ValueError: an argument out of range, or checkpoint_dir belongs to other runs.
+      ValueError: an argument out of range, or checkpoint_dir or `finished` belongs to other runs, or another process
+        is in checkpoint_dir.
       KeyboardInterrupt: after the state has been saved in checkpoint_dir.
     """
     num_runs = checks.integer("identify", "num_runs", num_runs, 1, 2**31 - 1)
     first_run = checks.integer("identify", "first_run", first_run, 0, 2**31 - 1 - num_runs)
-    max_rounds = checks.integer("identify", "max_rounds", max_rounds, 1, MOST_ROUNDS)
+    max_rounds = checks.integer("identify", "max_rounds", max_rounds, 1, MOST_PULLS)
     checks.choice("identify", "precision", precision, ("float32", "float64"))
     for name, value in (("lanes", lanes), ("chunk", chunk), ("workers", workers)):
         if value is not None:
             checks.integer("identify", name, value, 1, 2**31 - 1)
-    devices = list(jax.devices() if devices is None else devices)
+    devices = list(jax.local_devices() if devices is None else devices)
     if workers is None:
         workers = cores() if devices[0].platform == "cpu" and len(devices) == 1 else 1
     queues = [device for device in devices for _ in range(workers)]
@@ -108,31 +116,36 @@ def identify_cell(
         root = keys.root_key(seed, implementation)
         given, arguments = arguments, jax.tree.map(jnp.asarray, arguments)
         begun = time.perf_counter()
-        key = (make, _shapes(arguments), implementation, precision)
-        program = kept(key, lambda: LanesProgram(StoppingRun(make, arguments, implementation)))
+        key = (make, _shapes(arguments), implementation, precision, any_rewards)
+        program, digest = kept(key, lambda: _traced(make, arguments, implementation, any_rewards))
+        if max_rounds > MOST_ROUNDS and not program.run.batches:
+            raise ValueError(f"identify: max_rounds = {max_rounds}, must be in [1, {MOST_ROUNDS}] for single pulls")
         code = _code(program, key, arguments, root, given)
-        width = _width(program.lane_bytes, num_runs, lanes, queues)
-        for device in dict.fromkeys(queues):
-            code.advance(width, device)
         compile_seconds = time.perf_counter() - begun
-        identity = _identity(program, arguments, seed, first_run, num_runs, max_rounds, len(queues))
-        job = Job(
-            code,
-            arguments,
-            root,
-            first_run,
-            num_runs,
-            max_rounds,
-            width,
-            chunk,
-            queues,
-            checkpoint_dir,
-            identity,
-            progress,
-        )
-        begun = time.perf_counter()
-        job.play()
-        run_seconds = time.perf_counter() - begun
+        about = {
+            "engine": "runs that stop",
+            "program": digest,
+            "arguments": identity.of_arrays(arguments),
+            "seed": seed,
+            "max_rounds": max_rounds,
+            "precision": precision,
+            "generator": implementation,
+            **identity.surroundings(devices[0].platform),
+        }
+        with Checkpoint(checkpoint_dir, about) as checkpoint:
+            job = Job(code, arguments, root, first_run, num_runs, max_rounds, chunk, checkpoint, progress)
+            if finished is not None:
+                job.take_over(finished.rows(about, _names(program), first_run, num_runs))
+            for rows in checkpoint.ended():
+                job.take_over(rows)
+            width = _width(program.lane_bytes, job.left(), lanes, queues)
+            begun = time.perf_counter()
+            for device in dict.fromkeys(queues) if job.left() else ():
+                code.advance(width, device)
+            compile_seconds += time.perf_counter() - begun
+            begun = time.perf_counter()
+            job.play(width, queues)
+            run_seconds = time.perf_counter() - begun
     return Identified(
         samples=job.arrays["samples"].astype(np.int64),
         outcome=job.arrays["outcome"],
@@ -144,15 +157,21 @@ def identify_cell(
         run_steps=job.run_steps,
         lane_steps=job.lane_steps,
         devices=[device.platform for device in devices],
+        identity=about,
     )
 
 
-def _identity(program: LanesProgram, arguments: PyTree, *numbers: int) -> str:
-    """What a checkpoint must have in common with the call that continues it."""
-    digest = hashlib.sha256(f"{program.run.digest()} {numbers} {jax.__version__}".encode())
-    for leaf in jax.tree.leaves(arguments):
-        digest.update(np.asarray(leaf).tobytes())
-    return digest.hexdigest()
+def _traced(make: Make, arguments: PyTree, implementation: str, any_rewards: bool) -> tuple[LanesProgram, str]:
+    """The program and its digest."""
+    run = StoppingRun(make, arguments, implementation, any_rewards=any_rewards)
+    return LanesProgram(run), identity.of_program(run.examples())
+
+
+def _names(program: LanesProgram) -> list[str]:
+    """What ended runs leave, of what is returned."""
+    run = program.run
+    verdict = jax.eval_shape(run.verdict, run.arguments, run.world, run.state, run.tally)
+    return ["samples", "outcome", *(name for name in verdict if name in Identified._fields)]
 
 
 def _shapes(arguments: PyTree) -> Any:
@@ -181,7 +200,7 @@ def _code(program: LanesProgram, key: Any, arguments: PyTree, root: Any, given: 
         return jax.eval_shape(lambda a, n: program.empty(program.first(a), n, width), arguments, number)
 
     # Once for all devices, as one program whatever their number: a run's numbers must not depend on it.
-    first = kept((*key, "first"), lambda: compile(program.first, jax.devices()[0], arguments))(arguments)
+    first = kept((*key, "first"), lambda: compile(program.first, jax.local_devices()[0], arguments))(arguments)
 
     def advance(width: int, device: Device) -> Any:
         def construct() -> Any:
@@ -200,7 +219,8 @@ def _code(program: LanesProgram, key: Any, arguments: PyTree, root: Any, given: 
         return is_kept(name(width, device))
 
     verify = _verifier(program.run, key, given) if program.run.verifies else None
-    return Code(empty, shapes, advance, compiled, program.block_steps, program.run.state_varies, verify)
+    counts = program.run.recorder.set_size is None and "pulls" in _names(program)
+    return Code(empty, shapes, advance, compiled, program.block_steps, program.run.state_varies, counts, verify)
 
 
 def _verifier(run: StoppingRun, key: Any, given: PyTree) -> Callable[[PyTree, int], np.ndarray]:

@@ -185,7 +185,8 @@ class Program:
         )
         result = report(arguments, carry.state, carry.tally, carry.round - 1)
         failed = result["nonfinite"] | ~jnp.isfinite(carry.regret).all(0)
-        return {**result, "nonfinite": failed if carry.stuck is None else failed | carry.stuck}
+        result["nonfinite"] = failed if carry.stuck is None else failed | carry.stuck
+        return result if carry.hindsight is None else {**result, "hindsight": carry.hindsight}
 
 
 class Functions(NamedTuple):

@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
@@ -15,14 +14,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base import Outcome
-from jaxbandit.engine import storage
+from jaxbandit.engine.checkpoint import Checkpoint, Rows, Segment, columns, joined, shares, size, unknown
 from jaxbandit.engine.compiled import LANE_MULTIPLE, LANES_LEAST
-from jaxbandit.engine.lanes import Lanes, Report
+from jaxbandit.engine.lanes import REFILL_SHARE, Lanes, Report
+from jaxbandit.engine.recorder import MISCOUNTED
+from jaxbandit.engine.rounds import ContractError
 from jaxbandit.engine.stopping import EMPTY, LIVE
 from jaxbandit.types import Device, Key, PyTree
 
 CALL_SECONDS = 0.5  # between two looks at the host
-SAVE_SECONDS = 10.0  # between two checkpoints of a queue
 COMPILE_SECONDS = 1.0  # about what a program for fewer lanes costs
 FIRST_BLOCKS = 8
 NARROWING = 4  # compaction goes to this part of the lanes
@@ -44,6 +44,7 @@ class Code(NamedTuple):
     compiled: Callable[[int, Device], bool]  # whether advance would return at once
     block_steps: int
     varies: Any  # of the state: True where a leaf has a lane axis
+    counts: bool  # whether pulls of the arms must sum to the samples
     verify: Callable[[Any, int], np.ndarray] | None  # states of so many runs, runs first: bool[runs], to be trusted
 
 
@@ -58,103 +59,170 @@ class Job:
         first_run: int,
         num_runs: int,
         max_rounds: int,
-        lanes: int,
         chunk: int | None,
-        devices: Sequence[Device],
-        directory: Path | None,
-        identity: str,
+        checkpoint: Checkpoint,
         progress: Callable[[Progress], None] | None,
     ):
         self.code, self.arguments, self.root = code, arguments, root
-        self.first_run, self.num_runs, self.max_rounds, self.lanes = first_run, num_runs, max_rounds, lanes
+        self.first_run, self.num_runs, self.max_rounds = first_run, num_runs, max_rounds
         self.blocks = None if chunk is None else -(-chunk // code.block_steps)
-        self.devices, self.directory, self.identity, self.progress = devices, directory, identity, progress
+        self.checkpoint, self.progress = checkpoint, progress
         self.arrays: dict[str, np.ndarray] = {}
         self.done = np.zeros(num_runs, bool)
         self.run_steps = self.lane_steps = 0
         self.interrupted = threading.Event()
         self.lock, self.compiling = threading.Lock(), threading.Lock()
+        leaves = (jax.tree.leaves(code.shapes(width)) for width in (LANES_LEAST, 2 * LANES_LEAST))
+        self.varies = [few.shape != many.shape for few, many in zip(*leaves, strict=True)]  # has a lane axis
 
-    def play(self) -> None:
-        """Play every queue, one a device in `devices`; on any exception save what runs and raise it."""
+    def take_over(self, rows: Rows) -> None:
+        """Count runs as ended that an earlier call has played; those that are ended or not asked for are left out."""
+        run = rows["run"]
+        place = np.flatnonzero((run >= self.first_run) & (run < self.first_run + self.num_runs))
+        place = place[~self.done[run[place] - self.first_run]]
+        self.collect({name: values[place] for name, values in rows.items()})
+
+    def left(self) -> int:
+        """Number of runs that have not ended."""
+        return int(np.count_nonzero(~self.done))
+
+    def play(self, lanes: int, devices: Sequence[Device]) -> None:
+        """Play every run, on one queue a device in `devices`; on any exception save what runs and raise it."""
         x64 = jax.enable_x64.value  # a thread starts with the process-wide flag, not with this scope's
-        number = min(len(self.devices), self.num_runs)
-        ends = [self.num_runs * i // number for i in range(number + 1)]
+        number = min(len(devices), self.left())
+        queues = [Queue(self, i, *dealt, lanes, devices[i]) for i, dealt in enumerate(self._deal(number))]
 
-        def work(i: int) -> None:
-            with jax.enable_x64(x64), jax.default_device(self.devices[i]):
-                Queue(self, ends[i], ends[i + 1], self.devices[i]).play()
+        def work(queue: Queue) -> None:
+            with jax.enable_x64(x64), jax.default_device(queue.device):
+                queue.play()
 
-        with ThreadPoolExecutor(number) as pool:
-            futures = [pool.submit(work, i) for i in range(number)]
+        with ThreadPoolExecutor(max(number, 1)) as pool:
+            futures = [pool.submit(work, queue) for queue in queues]
             try:
                 done, _ = wait(futures, return_when=FIRST_EXCEPTION)
-            finally:  # ctrl-C reaches this thread alone: the others save at the end of their call
+            finally:  # ctrl-C reaches this thread alone: the others stop at the end of their call
                 self.interrupted.set()
                 pool.shutdown(wait=True, cancel_futures=True)
+                self.checkpoint.save()
         for future in done:
             future.result()
 
-    def collect(self, ended: dict[str, Any]) -> int:
-        """Keep what ended runs have left, given as rows; return their number."""
-        place = ended.pop("run") - self.first_run
+    def collect(self, ended: Rows) -> int:
+        """Keep what ended runs have left; return their number."""
+        place = ended["run"] - self.first_run
         with self.lock:
-            for name, rows in ended.items():
+            for name in ended.keys() - {"run"}:
                 if name not in self.arrays:
-                    self.arrays[name] = np.zeros((self.num_runs, *rows.shape[1:]), rows.dtype)
-                self.arrays[name][place] = rows
+                    self.arrays[name] = np.zeros((self.num_runs, *ended[name].shape[1:]), ended[name].dtype)
+                self.arrays[name][place] = ended[name]
             self.done[place] = True
         return len(place)
 
+    def _deal(self, queues: int) -> list[tuple[list[Segment], list[tuple[int, int]]]]:
+        """For each queue its share of the runs under way, and of those not begun as ranges [first, end)."""
+        known, segments = self.done.copy(), []
+        for segment in self.checkpoint.under_way():
+            place = segment["run"] - self.first_run
+            here = np.flatnonzero((place >= 0) & (place < self.num_runs))
+            here = here[~known[place[here]]]
+            known[place[here]] = True
+            segments.append(columns(segment, here))
+        ranges = [(first + self.first_run, end + self.first_run) for first, end in unknown(known)]
+        dealt = enumerate(shares(ranges, queues))
+        return [([columns(x, slice(i, None, queues)) for x in segments], share) for i, share in dealt]
+
 
 class Queue:
-    """Runs [first, end) of a job, on one device."""
+    """Some runs of a job, on one device: those that were under way when they were saved, and ranges of others."""
 
-    def __init__(self, job: Job, first: int, end: int, device: Device):
-        self.job, self.first, self.end, self.device = job, first, end, device
+    def __init__(
+        self,
+        job: Job,
+        key: int,
+        segments: list[Segment],
+        ranges: list[tuple[int, int]],
+        width: int,
+        device: Device,
+    ):
+        self.job, self.key, self.ranges, self.width, self.device = job, key, ranges, width, device
+        self.waiting = joined(segments)
+        self.end = 0  # of the range that the lanes are refilled from
+        self.left = sum(end - first for first, end in ranges) + size(self.waiting)
         self.arguments, self.root = jax.device_put((job.arguments, job.root), device)
-        self.file = job.directory and job.directory / f"runs-{first:09d}.npz"
         self.lost = 0.0  # seconds spent on lanes mostly without runs
+        if self.waiting:
+            job.checkpoint.hold(key, lambda: self.waiting)
 
     def play(self) -> None:
         """Play until every run has ended."""
         job, code = self.job, self.job.code
-        end = jnp.int32(job.first_run + self.end)
-        lanes = self._load()
-        if lanes is None:
-            lanes = code.empty(job.first_run + self.first, job.lanes, self.device)
+        job.checkpoint.begin(self.key)
+        lanes = code.empty(0, self.width, self.device)
         limit = jnp.asarray(job.max_rounds, lanes.pulls.dtype)
-        blocks, saved, steps_before = FIRST_BLOCKS, time.monotonic(), _steps(lanes)
-        while not job.done[self.first : self.end].all():
+        blocks = FIRST_BLOCKS
+
+        def segment() -> Segment:
+            return self._segment(lanes)
+
+        while self.left:
             if job.interrupted.is_set():
-                self._save(lanes)
+                job.checkpoint.hold(self.key, segment)
                 return
-            lanes, floor = self._narrowed(lanes)
-            width = lanes.run.shape[0]
+            lanes, floor = self._narrowed(self._fed(lanes))
+            width, steps_before = lanes.run.shape[0], _steps(lanes)
+            if self.waiting or self.ranges:  # come back to be given more
+                floor = width - max(width // REFILL_SHARE, 1)
             advance = code.advance(width, self.device)
             begun = time.monotonic()
             budget = jnp.int32(blocks if job.blocks is None else job.blocks)
+            end = jnp.int32(self.end)
             report = advance(self.arguments, self.root, lanes, end, limit, budget, jnp.int32(floor))
             lanes = jax.block_until_ready(report.lanes)
             seconds = time.monotonic() - begun
             finished, ended_steps = self._collect(report)
-            steps_now = _steps(lanes)
-            steps, steps_before = ended_steps + steps_now - steps_before, steps_now
+            self.left -= finished
             executed = int(report.blocks)
             try:
-                self._report(Progress(finished, steps), executed * code.block_steps * width)
+                progress = Progress(finished, ended_steps + _steps(lanes) - steps_before)
+                self._report(progress, executed * code.block_steps * width)
             except BaseException:
-                self._save(lanes)
+                job.checkpoint.hold(self.key, segment)
                 raise
-            if int(lanes.next) >= int(end) and _live(lanes) * NARROWING <= width:
+            if self._is_last(lanes) and _live(lanes) * NARROWING <= width:
                 self.lost += seconds
-            if time.monotonic() - saved > SAVE_SECONDS:
-                self._save(lanes)
-                saved = time.monotonic()
+            job.checkpoint.look(self.key, segment)
             # At most four times longer than the last: the first calls of a process run slowly.
             pace = CALL_SECONDS / max(seconds, 1e-9) * max(executed, 1) / blocks
             blocks = min(max(1, int(blocks * min(pace, 4.0))), 2**30 // code.block_steps)
-        self._save(lanes)
+        job.checkpoint.end(self.key)
+
+    def _is_last(self, lanes: Lanes) -> bool:
+        """Whether no more runs will be begun."""
+        return not self.waiting and not self.ranges and int(lanes.next) >= self.end
+
+    def _fed(self, lanes: Lanes) -> Lanes:
+        """Lanes with runs that were under way in the empty ones; when all are, the next range is begun."""
+        free = np.flatnonzero(np.asarray(lanes.status) == EMPTY)[: size(self.waiting)]
+        if len(free):
+            leaves, structure = jax.tree.flatten(lanes)
+            for i, varies in enumerate(self.job.varies):
+                if varies:
+                    filled = np.array(leaves[i])
+                    filled[..., free] = self.waiting[f"leaf{i}"][..., : len(free)]
+                    leaves[i] = jnp.array(filled, device=self.device)
+            lanes = jax.tree.unflatten(structure, leaves)
+            self.waiting = columns(self.waiting, slice(len(free), None))
+        if not self.waiting and self.ranges and int(lanes.next) >= self.end:
+            first, self.end = self.ranges.pop(0)
+            lanes = lanes._replace(next=jnp.int32(first))
+        return lanes
+
+    def _segment(self, lanes: Lanes) -> Segment:
+        """The runs under way."""
+        own = np.flatnonzero(np.asarray(lanes.status) != EMPTY)
+        leaves = zip(jax.tree.leaves(lanes), self.job.varies, strict=True)
+        named = {f"leaf{i}": np.asarray(leaf)[..., own] for i, (leaf, varies) in enumerate(leaves) if varies}
+        return joined([{"run": np.asarray(lanes.run)[own], **named}, self.waiting])
 
     def _narrowed(self, lanes: Lanes) -> tuple[Lanes, int]:
         """Lanes without most of the empty ones, once the queue is, and the number of live ones to return at.
@@ -163,7 +231,7 @@ class Queue:
         """
         job, width = self.job, lanes.run.shape[0]
         narrow = max(-(-width // NARROWING // LANE_MULTIPLE) * LANE_MULTIPLE, LANES_LEAST)
-        if narrow >= width or int(lanes.next) < job.first_run + self.end:
+        if narrow >= width or not self._is_last(lanes):
             return lanes, 0
         occupied = np.flatnonzero(np.asarray(lanes.status) != EMPTY)
         if not job.code.compiled(narrow, self.device):
@@ -205,7 +273,12 @@ class Queue:
         for name, values in ended.items():  # how far a run got before it broke depends on the block it was in
             if name != "run":
                 values[outcome == Outcome.NONFINITE] = 0
-        return self.job.collect({**ended, "outcome": outcome}), steps
+        known = (outcome == Outcome.STOPPED) | (outcome == Outcome.MAX_ROUNDS)
+        if self.job.code.counts and (ended["pulls"].sum(1)[known] != ended["samples"][known]).any():
+            raise ContractError(MISCOUNTED)
+        rows = {**ended, "outcome": outcome}
+        self.job.checkpoint.collect(rows)
+        return self.job.collect(rows), steps
 
     def _report(self, progress: Progress, lane_steps: int) -> None:
         with self.job.lock:
@@ -213,33 +286,6 @@ class Queue:
             self.job.lane_steps += lane_steps
             if self.job.progress is not None:
                 self.job.progress(progress)
-
-    def _save(self, lanes: Lanes) -> None:
-        if self.file is None:
-            return
-        part = slice(self.first, self.end)
-        with self.job.lock:
-            results = {f"result.{name}": rows[part] for name, rows in self.job.arrays.items()}
-        leaves = {f"leaf{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(lanes))}
-        done = {"done": self.job.done[part], "identity": np.array(self.job.identity)}
-        storage.write_arrays(self.file, {**done, **leaves, **results})
-
-    def _load(self) -> Lanes | None:
-        if self.file is None or not self.file.exists():
-            return None
-        arrays = storage.read_arrays(self.file)
-        if str(arrays.get("identity")) != self.job.identity:
-            raise ValueError(
-                f"{self.file}: belongs to other runs (other algorithm, environment, arguments, seed, runs, max_rounds, "
-                f"workers or versions); give another directory or delete this one"
-            )
-        done = np.flatnonzero(arrays["done"])
-        if len(done):
-            run = done + self.first + self.job.first_run
-            ended = {k.removeprefix("result."): v[done] for k, v in arrays.items() if k.startswith("result.")}
-            self.job.collect({**ended, "run": run})
-        structure = jax.tree.structure(self.job.code.shapes(self.job.lanes))
-        return jax.tree.unflatten(structure, [jnp.asarray(arrays[f"leaf{i}"]) for i in range(structure.num_leaves)])
 
 
 def _steps(lanes: Lanes) -> int:

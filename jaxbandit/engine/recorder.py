@@ -10,6 +10,7 @@ from jaxbandit.engine import fit
 from jaxbandit.engine.rounds import ContractError, Played, called
 from jaxbandit.types import Array, PyTree
 
+MISCOUNTED = "algorithm.pulls sums to another number than the rounds played: it must count every pull, each once"
 REPORTED = ("pulls", "kinds")  # vectors of integers that are reported of every run
 
 

@@ -1,13 +1,10 @@
 """One run, traced: the functions that the engine batches, and which of their leaves differ between runs."""
 
-import hashlib
-import re
 from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from jaxbandit.base import Algorithm, Environment
 from jaxbandit.engine import batching, fit, recorder, rounds
@@ -23,6 +20,7 @@ class SingleRun:
     """
 
     measures = True  # regret, or feedback where no regret is known
+    batches = False  # steps are single pulls
 
     def __init__(
         self,
@@ -40,7 +38,7 @@ class SingleRun:
         self.flag = jax.ShapeDtypeStruct((), bool)
         algorithm, environment = self._pair(any_rewards)
         self.replans, self.moves = algorithm.replan is not None, environment.transition is not None
-        self.phases = algorithm.phases.names if algorithm.phases else None
+        self.phases = algorithm.phases.names if algorithm.phases else ()
         self.world, self.state = jax.eval_shape(self.begin, self.arguments, self.words)
         self.recorder = self._recorder(algorithm, environment, hindsight)
         self.tally = jax.eval_shape(self.recorder.empty)
@@ -97,11 +95,14 @@ class SingleRun:
 
     def examples(self) -> list[tuple[Callable, tuple]]:
         """The functions on which every number of the run depends, with examples of their arguments."""
+        run = (self.arguments, self.world, self.state, self.tally)
         more: list = [(self.replanned, (self.arguments, self.state, self.flag))] if self.replans else []
+        if self.measures:
+            more += [(self.measured, run), (self.report, (self.arguments, self.state, self.tally, self.round))]
         return [
             (self.begin, (self.arguments, self.words)),
             (self.draw, (self.arguments, self.words, self.round)),
-            (self.play, (self.arguments, self.world, self.state, self.tally, self.noise)),
+            (self.play, (*run, self.noise)),
             *more,
         ]
 
@@ -136,7 +137,8 @@ class SingleRun:
             after = jax.eval_shape(self._replan, self.arguments, self.state)
             same_state("algorithm.replan.apply", "state", self.state, after)
         fit.check_arms(algorithm, environment, pulls, played.context is not None)
-        return recorder.recorder_of(algorithm, environment, played, pulls, measures=self.measures, hindsight=hindsight)
+        found = recorder.recorder_of(algorithm, environment, played, pulls, measures=self.measures, hindsight=hindsight)
+        return found._replace(counted=None) if self.batches else found  # the pulls of a batch are its own
 
     def _replan(self, arguments: PyTree, state: PyTree) -> PyTree:
         replan: Any = self.make(arguments)[0].replan
@@ -160,16 +162,6 @@ class SingleRun:
             if grown == varies:
                 return varies
             varies = grown
-
-    def digest(self) -> str:
-        """Of what is played, as JAX sees it, and of the arrays closed over."""
-        digest = hashlib.sha256()
-        for function, example in self.examples():
-            closed = jax.make_jaxpr(function)(*example)
-            digest.update(re.sub("0x[0-9a-f]+", "", str(closed.jaxpr)).encode())  # addresses differ by process
-            for constant in closed.consts:
-                digest.update(np.asarray(constant).tobytes())
-        return digest.hexdigest()
 
     def bytes(self, tree: PyTree, varies: PyTree) -> int:
         """Size of the leaves of one run that are not shared."""

@@ -23,6 +23,7 @@ class StoppingRun(SingleRun):
     """A run of make(arguments) until it stops; steps are single pulls, or batches where both parts know them."""
 
     measures = False
+    verifies = judges = False
 
     def __init__(
         self,
@@ -32,7 +33,6 @@ class StoppingRun(SingleRun):
         *,
         any_rewards: bool = False,
     ):
-        self.batches = self.verifies = self.judges = False
         super().__init__(make, arguments, implementation, any_rewards=any_rewards)
         # Runs are at different steps: they share only what init gives to all alike and nothing changes.
         world, state, tally = self._changed()
@@ -86,7 +86,7 @@ class StoppingRun(SingleRun):
 
         kept = jax.tree.map(next_value, state, after, self.state_varies, self.frozen)
         world = jax.tree.map(next_value, world, moved, self.world_varies)
-        tally = jax.tree.map(lambda old, new: jnp.where(played, new, old), tally, counted)
+        tally = jax.tree.map(next_value, tally, counted, self.tally_varies)
         return world, kept, tally, status, jnp.where(played, pulls + count, pulls), played
 
     def verdict(self, arguments: PyTree, world: PyTree, state: PyTree, tally: Tally) -> dict[str, Array]:
@@ -104,10 +104,13 @@ class StoppingRun(SingleRun):
     def examples(self) -> list[tuple[Callable, tuple]]:
         """As of any run, and the functions of one that stops."""
         run = (self.arguments, self.world, self.state, self.tally)
+        verify: Any = lambda arguments, state: self.make(arguments)[0].verify(state)  # noqa: E731
+        more = [(verify, (self.arguments, self.state))] if self.verifies else []
         return [
             *super().examples(),
             (self.step, (*run, self.noise, self.number, self.count, self.count)),
             (self.verdict, run),
+            *more,
         ]
 
     def _pair(self, any_rewards: bool) -> tuple[Algorithm, Environment]:
@@ -116,8 +119,10 @@ class StoppingRun(SingleRun):
             raise ContractError("algorithm.recommend and algorithm.pulls are both None: nothing is recommended")
         self.batches = rounds.plays_batches(algorithm, environment)
         rough = jnp.result_type(float) == jnp.float32
-        # In float32 the final states go to the host, to be verified in float64.
-        self.verifies = algorithm.verify is not None and rough
+        if rough and algorithm.verify is None:
+            name = algorithm.name or "the algorithm"
+            raise ContractError(f"identify: precision = 'float32', {name} cannot verify runs of it: must be 'float64'")
+        self.verifies = rough  # then the final states go to the host, to be verified in float64
         self.judges = environment.simple_regret is not None
         return algorithm, environment
 

@@ -5,9 +5,8 @@ Between two chunks live the progress report, the checkpoint, the interrupt and t
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
@@ -15,15 +14,18 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base import Outcome
-from jaxbandit.engine import storage
+from jaxbandit.engine.checkpoint import Checkpoint, Rows, Segment, unknown
 from jaxbandit.engine.moments import Moments
 from jaxbandit.engine.program import NOISE_ROUNDS
-from jaxbandit.engine.recorder import REPORTED
+from jaxbandit.engine.recorder import MISCOUNTED, REPORTED
+from jaxbandit.engine.rounds import ContractError
 from jaxbandit.types import Key, PyTree
 
 CHUNK_SECONDS = 1.0  # between two looks at the host
-SAVE_SECONDS = 10.0  # between two checkpoints of a tile
 FIRST_CHUNK = 16 * NOISE_ROUNDS
+NOT_ENDED = -1  # in place of an Outcome
+JUDGED = ("nonfinite", "out_of_range", "miscounted")  # of a report: what the outcome is made of
+ROWS = 4096  # read at a time from what earlier calls have left
 
 
 class Code(NamedTuple):
@@ -33,8 +35,17 @@ class Code(NamedTuple):
     advance: Callable[..., Any]
     finish: Callable[..., Any]
     carry: Any  # the structure of the carry, to read it back from a file
+    varies: tuple[bool, ...]  # of the carry's leaves: whether the last axis is that of the runs
     lanes: int
-    digest: str
+
+
+class Tile(NamedTuple):
+    """Runs that are played side by side."""
+
+    key: int
+    run: np.ndarray  # int32[runs], at most `lanes`
+    lanes: int
+    segment: Segment | None  # their state as it was saved; None before round 1
 
 
 class Job:
@@ -42,83 +53,136 @@ class Job:
 
     def __init__(
         self,
-        code: Code,
         arguments: PyTree,
         root: Key,
         checkpoints: np.ndarray,
         num_runs: int,
         per_run: bool,
-        directory: Path | None,
-        identity: str,
+        checkpoint: Checkpoint,
         progress: Callable[[int], None] | None,
     ):
-        self.code, self.arguments, self.root = code, arguments, root
+        self.arguments, self.root = arguments, root
         self.checkpoints, self.horizon, self.num_runs = checkpoints, int(checkpoints[-1]), num_runs
-        self.per_run, self.directory, self.identity, self.progress = per_run, directory, identity, progress
-        self.moments = Moments(len(checkpoints))
+        self.per_run, self.checkpoint, self.progress = per_run, checkpoint, progress
+        self.moments, self.hindsight = Moments(len(checkpoints)), Moments(len(checkpoints))
         self.arrays: dict[str, np.ndarray] = {}
         self._totals: dict[str, np.ndarray] = {}
-        self.outcome = np.full(num_runs, Outcome.STOPPED, np.int8)
+        self.outcome = np.full(num_runs, NOT_ENDED, np.int8)
         self.run_steps = 0
         self._interrupted = threading.Event()
         self._lock = threading.Lock()
 
-    def play(self, workers: int) -> None:
+    def take_over(self, rows: Rows) -> None:
+        """Count runs as ended that an earlier call has played; those that are ended or not asked for are left out."""
+        run = rows["run"]
+        place = np.flatnonzero((run >= 0) & (run < self.num_runs))
+        place = place[self.outcome[run[place]] == NOT_ENDED]
+        for some in np.split(place, range(ROWS, len(place), ROWS)):
+            self._collect({name: values[some] for name, values in rows.items()})
+
+    def left(self) -> int:
+        """Number of runs that have not ended."""
+        return int(np.count_nonzero(self.outcome == NOT_ENDED))
+
+    def tiles(self, lanes: int, unit: int) -> tuple[Iterator[Tile], list[int]]:
+        """The tiles of the runs left, and the different numbers of their lanes.
+
+        Runs under way go on in tiles of their own, because a tile has one round for all. They are split where they are
+        more than `lanes`, and have a program of their own, with a multiple of `unit` lanes, where they are much fewer.
+        """
+        known = self.outcome != NOT_ENDED
+        resumed: list[Tile] = []
+        for segment in self.checkpoint.under_way():
+            run = segment["run"]
+            run = run[(run >= 0) & (run < self.num_runs)]
+            run = run[~known[run]]
+            known[run] = True
+            own = -(-int(segment["lanes"]) // unit) * unit
+            width = lanes if own > lanes // 2 else own
+            for start in range(0, len(run), width):
+                part = _part(segment, run[start : start + width])
+                self.checkpoint.hold(len(resumed), lambda part=part: part)
+                resumed.append(Tile(len(resumed), part["run"], width, part))
+        missing = unknown(known)
+        widths = {tile.lanes for tile in resumed} | ({lanes} if missing else set())
+
+        def all_tiles() -> Iterator[Tile]:
+            yield from resumed
+            for key, run in enumerate(_batches(missing, lanes), len(resumed)):
+                yield Tile(key, run, lanes, None)
+
+        return all_tiles(), sorted(widths)
+
+    def play(self, tiles: Iterator[Tile], codes: Mapping[int, Code], workers: int) -> None:
         """Play every tile to the horizon with `workers` threads; on any exception save what runs and raise it."""
-        tiles = range(-(-self.num_runs // self.code.lanes))
         x64 = jax.enable_x64.value  # a thread starts with the process-wide flag, not with this scope's
+        taking = threading.Lock()
 
-        def work(tile: int) -> None:
+        def work() -> None:
             with jax.enable_x64(x64):
-                self._play_tile(tile)
+                while not self._interrupted.is_set():
+                    with taking:
+                        tile = next(tiles, None)
+                    if tile is None:
+                        return
+                    self._play_tile(codes[tile.lanes], tile)
 
-        with ThreadPoolExecutor(min(workers, len(tiles))) as pool:
-            futures = [pool.submit(work, tile) for tile in tiles]
+        workers = max(1, min(workers, -(-self.left() // min(codes, default=1))))
+        with ThreadPoolExecutor(workers) as pool:
+            futures = [pool.submit(work) for _ in range(workers)]
             try:
                 done, _ = wait(futures, return_when=FIRST_EXCEPTION)
-            finally:  # ctrl-C reaches this thread alone: the others save at the end of their chunk
+            finally:  # ctrl-C reaches this thread alone: the others stop at the end of their chunk
                 self._interrupted.set()
                 pool.shutdown(wait=True, cancel_futures=True)
+                self.checkpoint.save()
         for future in done:
             future.result()
 
     def mean(self, name: str) -> np.ndarray | None:
-        """Mean over runs of pulls or kinds, float64; None where the state has none."""
-        return self._totals[name] / self.num_runs if name in self._totals else None
+        """Mean over the runs that count of pulls or kinds, float64; None where the algorithm has none."""
+        return self._totals[name] / max(self.moments.count, 1) if name in self._totals else None
 
-    def _play_tile(self, tile: int) -> None:
-        first = tile * self.code.lanes
-        valid = min(self.code.lanes, self.num_runs - first)
-        file = self.directory and self.directory / f"runs-{first:09d}.npz"
-        carry = self._load(file)
-        if carry is None:
-            # Run numbers past num_runs fill up the last tile; what they play is thrown away.
-            runs = np.minimum(first + np.arange(self.code.lanes), 2**31 - 1).astype(np.int32)
-            carry = self.code.start(self.arguments, self.root, runs)
-        round, chunk, saved = int(carry.round), FIRST_CHUNK, time.monotonic()
+    def _play_tile(self, code: Code, tile: Tile) -> None:
+        number = len(tile.run)
+        self.checkpoint.begin(tile.key)
+        # The last run fills up a tile of fewer runs than lanes; what it plays there is thrown away.
+        run = np.pad(tile.run, (0, code.lanes - number), mode="edge")
+        if tile.segment is None:
+            carry = code.start(self.arguments, self.root, run)
+        else:
+            part = _part(tile.segment, run)
+            carry = jax.tree.unflatten(code.carry, [part[f"leaf{i}"] for i in range(len(code.varies))])
+
+        def segment() -> Segment:
+            leaves = {f"leaf{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(carry))}
+            whole = {"run": run, "lanes": np.array(code.lanes), "varies": np.array(code.varies), **leaves}
+            return _part(whole, tile.run)
+
+        round, chunk = int(carry.round), FIRST_CHUNK
         marks = jnp.asarray(self.checkpoints, jnp.int32)
-        while round <= self.horizon:
-            if self._interrupted.is_set():
-                self._save(file, carry)
-                return
+        while round <= self.horizon and not self._interrupted.is_set():
             last = min(round + chunk - 1, self.horizon)
             begun = time.monotonic()
-            carry = jax.block_until_ready(self.code.advance(self.arguments, carry, jnp.int32(last), marks))
+            carry = jax.block_until_ready(code.advance(self.arguments, carry, jnp.int32(last), marks))
             now = time.monotonic()
             rounds, round = last + 1 - round, last + 1
             try:
-                self._report(rounds * valid)
+                self._report(rounds * number)
             except BaseException:
-                self._save(file, carry)
+                self.checkpoint.hold(tile.key, segment)
                 raise
-            if round <= self.horizon and now - saved > SAVE_SECONDS:
-                self._save(file, carry)
-                saved = now
+            self.checkpoint.look(tile.key, segment)
             # At most four times longer than the last: the first chunks of a process run slowly.
             pace = CHUNK_SECONDS / max(now - begun, 1e-9)
             chunk = max(NOISE_ROUNDS, int(chunk * min(pace, 4.0)) // NOISE_ROUNDS * NOISE_ROUNDS)
-        self._save(file, carry)
-        self._collect(first, valid, carry)
+        if round <= self.horizon:
+            self.checkpoint.hold(tile.key, segment)
+            return
+        rows = _rows(tile.run, carry.regret, code.finish(self.arguments, carry))
+        self._collect(rows)
+        self.checkpoint.collect(rows)
+        self.checkpoint.end(tile.key)
 
     def _report(self, steps: int) -> None:
         with self._lock:
@@ -126,35 +190,54 @@ class Job:
             if self.progress is not None:
                 self.progress(steps)
 
-    def _collect(self, first: int, valid: int, carry: Any) -> None:
-        regret = np.asarray(carry.regret)[:, :valid]
-        report = {k: np.asarray(v)[..., :valid] for k, v in self.code.finish(self.arguments, carry).items()}
-        bad = report.pop("nonfinite")
+    def _collect(self, rows: Rows) -> None:
+        run = rows["run"]
         with self._lock:
-            self.moments.add(regret, ~bad)
-            self.outcome[first : first + valid][bad] = Outcome.NONFINITE
-            for name in report.keys() & set(REPORTED):
-                self._totals[name] = self._totals.get(name, 0) + report[name].sum(1, dtype=np.int64)
+            counts = rows["outcome"] == Outcome.STOPPED
+            self.moments.add(rows["regret"].T, counts)
+            if "hindsight" in rows:
+                self.hindsight.add(rows["hindsight"].T, counts)
+            self.outcome[run] = rows["outcome"]
+            for name in rows.keys() & set(REPORTED):
+                self._totals[name] = self._totals.get(name, 0) + rows[name][counts].sum(0, dtype=np.int64)
             if self.per_run:
-                for name, values in {"regret": regret, **report}.items():
-                    rows = np.moveaxis(values, -1, 0)
+                for name in rows.keys() - {"run", "outcome"}:
                     if name not in self.arrays:
-                        self.arrays[name] = np.empty((self.num_runs, *rows.shape[1:]), rows.dtype)
-                    self.arrays[name][first : first + valid] = rows
+                        self.arrays[name] = np.empty((self.num_runs, *rows[name].shape[1:]), rows[name].dtype)
+                    self.arrays[name][run] = rows[name]
 
-    def _save(self, file: Path | None, carry: Any) -> None:
-        if file is not None:
-            leaves = {f"leaf{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(carry))}
-            storage.write_arrays(file, {"identity": np.array(self.identity), **leaves})
 
-    def _load(self, file: Path | None) -> Any:
-        if file is None or not file.exists():
-            return None
-        arrays = storage.read_arrays(file)
-        if str(arrays.get("identity")) != self.identity:
-            raise ValueError(
-                f"{file}: belongs to another simulation (other algorithm, environment, arguments, seed, runs, "
-                f"checkpoints, tile or versions); give another directory or delete this one"
-            )
-        leaves = [arrays[f"leaf{i}"] for i in range(self.code.carry.num_leaves)]
-        return jax.tree.unflatten(self.code.carry, leaves)
+def _rows(run: np.ndarray, regret: Any, report: dict[str, Any]) -> Rows:
+    """What a tile's runs have left, without the lanes that filled it up."""
+    rows = {name: np.moveaxis(np.asarray(x), -1, 0)[: len(run)] for name, x in {"regret": regret, **report}.items()}
+    nonfinite, out_of_range = rows.pop("nonfinite"), rows.pop("out_of_range")
+    outcome = np.full(len(run), Outcome.STOPPED, np.int8)
+    outcome[out_of_range] = Outcome.OUT_OF_RANGE
+    outcome[nonfinite] = Outcome.NONFINITE
+    if (rows.pop("miscounted", np.zeros(1, bool)) & ~nonfinite).any():
+        raise ContractError(MISCOUNTED)
+    return {"run": run, "outcome": outcome, **rows}
+
+
+def _part(segment: Segment, run: np.ndarray) -> Segment:
+    """The segment with these of its runs, in this order, repeated where they are repeated."""
+    order = np.argsort(segment["run"], kind="stable")
+    place = order[np.searchsorted(segment["run"], run, sorter=order)]
+    varies = dict(zip((f"leaf{i}" for i in range(len(segment["varies"]))), segment["varies"], strict=True))
+    return {name: x[..., place] if varies.get(name, name == "run") else x for name, x in segment.items()}
+
+
+def _batches(ranges: list[tuple[int, int]], size: int) -> Iterator[np.ndarray]:
+    """The numbers of ranges [a, b), int32, so many at a time."""
+    parts: list[np.ndarray] = []
+    room = size
+    for first, end in ranges:
+        while first < end:
+            number = min(end - first, room)
+            parts.append(np.arange(first, first + number, dtype=np.int32))
+            first, room = first + number, room - number
+            if not room:
+                yield np.concatenate(parts)
+                parts, room = [], size
+    if parts:
+        yield np.concatenate(parts)

@@ -56,6 +56,7 @@ def reproduce(
     progress: bool | None = True,
     workers: int | None = None,
     tile: int | None = None,
+    max_failed: float = 0.0,
 ) -> Reproduction:
     """Run a paper's experiments, or what of them `out` still lacks, and set its numbers and claims beside ours.
 
@@ -74,13 +75,14 @@ def reproduce(
       progress: a bar on stderr where that is a terminal.
       workers: threads, default one a core; changes no number.
       tile: runs played side by side, of a fixed horizon; changes no number.
+      max_failed: share of a cell's runs that may go wrong, in [0, 1]; more is an error. The cells are kept.
 
     Returns:
       A Reproduction: `summary` (what `--json` prints), `table()`, `figures`. `out` then also holds summary.json,
       tables.txt, figures and a directory of results for each figure that is run.
 
     Raises:
-      ValueError: no such paper or figure, or `out` holds another experiment.
+      ValueError: no such paper or figure, or `out` holds another experiment, or too many runs failed.
       KeyboardInterrupt: after the state has been saved; the same call continues.
 
     Source: the paper's own TOML, reproduction/papers/NAME.toml, says where each number and claim stands in it.
@@ -101,7 +103,8 @@ def reproduce(
     wanted = not target or target not in sizes
     run, shown = figure_experiments.experiments(known, target, quick=quick, runs=runs) if wanted else ([], [])
     tables = computed.evaluate(data, about, directory, sizes)
-    options = {"progress": progress, "workers": workers} | ({"tile": tile} if data["kind"] == "simulate" else {})
+    options: dict[str, Any] = {"progress": progress, "workers": workers, "max_failed": max_failed}
+    options |= {"tile": tile} if data["kind"] == "simulate" else {}
     results = _run(data, run, source, directory, about.get("at_once", 1), options)
     content = assessment.assess(results, about, shown) if run else assessment.without_cells(data, about)
     content["claims"] += computed.judge(about.get("share", []), tables)

@@ -5,10 +5,15 @@ from typing import Any
 
 from jaxbandit.reproduction import open_readings
 from jaxbandit.reproduction.tables import computed
+from jaxbandit.results.base import left_out
 from jaxbandit.results.report import kinds_table
 from jaxbandit.text import align, number
 
-BESIDE: tuple[str, str, str] = ("published", "prediction interval", "")  # of a published number: the interval decides, with its margin
+BESIDE: tuple[str, str, str] = (
+    "published",
+    "prediction interval",
+    "",
+)  # of a published number: the interval decides, with its margin
 
 
 def report(content: Mapping[str, Any]) -> str:
@@ -39,7 +44,7 @@ def _figure_table(content: Mapping[str, Any], figure: Mapping[str, Any]) -> str:
     beside = {(e["instance"], e["algorithm"], e["quantity"], e.get("arm")): e for e in content["published"]}
     lines = _pulls_table(rows, beside) if figure["draw"] == "pulls" else _samples_table(rows, beside)
     counts = " or ".join(f"{runs:,}" for runs in sorted({row["runs"] for row in rows}))
-    return f"{figure['title']}; {counts} runs\n{lines}"
+    return "\n".join([f"{figure['title']}; {counts} runs", lines, *_left_out(rows)])
 
 
 def _samples_table(rows: Sequence[Mapping[str, Any]], beside: Mapping[Any, Mapping[str, Any]]) -> str:
@@ -97,23 +102,31 @@ def _aligned(lines: Sequence[tuple[str, ...]]) -> str:
 def _regret_table(instance: str, cells: Sequence[Mapping[str, Any]]) -> str:
     """Return the regret of the cells of one instance as text."""
     rows = [("algorithm", "regret", "95 % interval", *BESIDE)]
-    for cell in sorted(cells, key=lambda c: -c["regret"]["mean"][-1]):
+    known = [cell for cell in cells if cell["regret"]["mean"]]
+    for cell in sorted(known, key=lambda c: -c["regret"]["mean"][-1]):
         regret, given = cell["regret"], cell.get("published")
         interval = f"[{regret['low'][-1]:,.2f}, {regret['high'][-1]:,.2f}]" if "low" in regret else ""
         beside = _theirs(given and given | {"verdict": cell["verdict"]})
         rows.append((cell["algorithm"], f"{regret['mean'][-1]:,.2f}", interval, *beside))
     first = cells[0]
-    title = f"{instance}: regret after {first['regret']['at'][-1]:,} rounds, {first['runs']:,} runs"
+    after = f"after {known[0]['regret']['at'][-1]:,} rounds" if known else "is not known"
+    title = f"{instance}: regret {after}, {first['runs']:,} runs"
     bound = first["regret"].get("lower_bound")
     foot = f"\nlower bound, log(t) times the constant: {bound[-1]:,.2f}" if bound else ""
-    return f"{title}\n{_aligned(rows)}{foot}"
+    return "\n".join([title, f"{_aligned(rows)}{foot}", *_left_out(cells)])
+
+
+def _left_out(cells: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return, a line each, the cells whose means leave runs out, how many and why."""
+    found = [(cell, left_out(cell["runs"], cell.get("outcomes", {}))) for cell in cells]
+    return [f"{cell['instance']}/{cell['algorithm']}: {words}" for cell, words in found if words]
 
 
 def cost(content: Mapping[str, Any], longer: Mapping[int, int]) -> list[str]:
     """Return, a line each, what the same cells would take at other horizons: `longer`, horizon -> runs."""
     played = sum(cell["run_steps"] for cell in content["cells"])
     seconds = sum(cell["seconds"]["run"] for cell in content["cells"])
-    horizon = content["cells"][0]["regret"]["at"][-1]
+    horizon = max((cell["regret"]["at"][-1] for cell in content["cells"] if cell["regret"]["at"]), default=0)
     lines = []
     for other, runs in longer.items():
         if other == horizon or not played:

@@ -9,6 +9,10 @@ AXES = {
     "mean": ("checkpoint",),
     "variance": ("checkpoint",),
     "regret": ("run", "checkpoint"),
+    "feedback": ("run", "checkpoint"),
+    "hindsight": ("run", "checkpoint"),
+    "hindsight_mean": ("checkpoint",),
+    "hindsight_variance": ("checkpoint",),
     "pulls": ("run", "arm"),
     "pulls_mean": ("arm",),
     "kinds": ("run", "kind"),
@@ -35,13 +39,12 @@ def to_xarray(result: Any) -> Any:
 
 
 def regret(result: Any) -> Any:
-    """Return the regret of a result as a frame, one row a checkpoint."""
+    """Return the regret, or mean feedback, of a result as a frame, one row a checkpoint."""
     import pandas
 
-    content = dict(result.summary()["regret"])
+    content = dict(result.summary()[result.measure])
     rounds = content.pop("at")
-    labels = {"instance": result.instance, "algorithm": result.algorithm}
-    return pandas.DataFrame({**labels, "round": rounds, **content})
+    return pandas.DataFrame({**_labels(result), "round": rounds, **content})
 
 
 def stopping(result: Any) -> Any:
@@ -52,9 +55,7 @@ def stopping(result: Any) -> Any:
     arms = arrays["recommendation"].reshape(result.runs, -1).T
     places = ["recommendation"] if len(arms) == 1 else [f"recommendation_{i}" for i in range(len(arms))]
     columns = {
-        "instance": result.instance,
-        "algorithm": result.algorithm,
-        **{name: value for name, value in result.params.items() if not isinstance(value, list)},
+        **_labels(result),
         "run": range(result.runs),
         "samples": arrays["samples"],
         "outcome": [Outcome(code).name.lower() for code in arrays["outcome"]],
@@ -62,3 +63,9 @@ def stopping(result: Any) -> Any:
         **({"shortfall": arrays["shortfall"]} if "shortfall" in arrays else {}),
     }
     return pandas.DataFrame(columns)
+
+
+def _labels(result: Any) -> dict[str, Any]:
+    """Instance, algorithm and parameters, the columns of every row."""
+    numbers = {name: value for name, value in result.params.items() if not isinstance(value, list)}
+    return {"instance": result.instance, "algorithm": result.algorithm, **numbers}

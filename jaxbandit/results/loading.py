@@ -1,5 +1,6 @@
 """Results read back: a cell, or all that a directory holds, as results of their kind."""
 
+import dataclasses
 import hashlib
 import io
 from pathlib import Path
@@ -23,9 +24,8 @@ def load_cell(directory: str | Path, index: int) -> Result | None:
         return None
     about = read_json(manifest)
     cls = KINDS.get(str(about.get("kind")), Result)
-    missing = [
-        name for name in ("schema", "kind", *manifest_fields(cls), "sha256") if name not in {*about, "kind_names"}
-    ]
+    needed = [item.name for item in dataclasses.fields(cls) if item.default is dataclasses.MISSING]
+    missing = [name for name in ("schema", "kind", *needed, "sha256") if name not in {*about, "arrays"}]
     if missing:
         raise BadInput(f"{manifest}: damaged, {missing[0]!r} is missing; delete it and run again")
     if about["schema"] != SCHEMA:

@@ -8,23 +8,46 @@ that is not finished. Whatever has a result's fields can be written: nothing her
 import dataclasses
 import hashlib
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from jaxbandit.engine import storage
+from jaxbandit.refusals import refuse
+from jaxbandit.results import names
 from jaxbandit.results.json_files import write_json
 
 SCHEMA = 1
+OWN_FILES = ("cell-*.json", "cell-*.npz", "summary.json", "spec.toml")
 
 
-def save(result: Any, directory: str | Path) -> None:
-    """Write one result as a directory that `load` reads."""
+def save(results: Any, directory: str | Path, *, replace: bool = False) -> None:
+    """Write a result, or several of one kind, as a directory that `load` reads.
+
+    Args:
+      results: a Result, a ResultSet, or a list of Results; they may come from different calls.
+      directory: made if it is absent.
+      replace: whether results that are there already may be deleted.
+
+    Raises:
+      ValueError: no results, two kinds of them, or a directory that holds results already.
+    """
     directory = Path(directory)
-    save_cell(directory, 0, result)
-    write_summary(directory, result.instance, result.kind, result.seed, result.precision, [result])
+    some: list[Any] = list(results) if isinstance(results, Iterable) else [results]
+    kinds = sorted({result.kind for result in some})
+    if len(kinds) != 1:
+        refuse("save", f": results of {len(kinds)} kinds ({', '.join(kinds) or 'none given'}), must be of one kind")
+    there = [path for pattern in OWN_FILES for path in directory.glob(pattern)]
+    if there and not replace:
+        refuse(str(directory), f": holds results already ({there[0].name}); give another directory, or replace = True")
+    for path in there:
+        path.unlink()
+    for index, result in enumerate(some):
+        save_cell(directory, index, result)
+    name = getattr(results, "name", "") or (some[0].instance if len(some) == 1 else directory.name)
+    write_summary(directory, name, some[0].kind, some[0].seed, some[0].precision, some)
 
 
 def summary(name: str, kind: str, seed: int, precision: str, results: Sequence[Any], **extra: Any) -> dict:
@@ -39,9 +62,17 @@ def summary(name: str, kind: str, seed: int, precision: str, results: Sequence[A
         "jax": first.versions["jax"],
         "devices": first.devices,
         "precision": precision,
-        "cells": [result.summary() for result in results],
+        "cells": [
+            result.summary() | {"name": address} | _own(result, seed=seed, precision=precision)
+            for result, address in zip(results, names.addresses(results), strict=True)
+        ],
         **extra,
     }
+
+
+def _own(result: Any, **shared: Any) -> dict[str, Any]:
+    """What a result has for itself of what the others share."""
+    return {key: own for key, value in shared.items() if (own := getattr(result, key)) != value}
 
 
 def write_summary(

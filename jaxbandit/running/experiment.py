@@ -21,10 +21,10 @@ from jaxbandit.results.base import Result
 from jaxbandit.results.regret import RegretResult
 from jaxbandit.results.saving import save_cell, write_summary
 from jaxbandit.results.stopping import StoppingResult
-from jaxbandit.running import directory
+from jaxbandit.running import directory, failures
 from jaxbandit.running.cell import Make, stopping_result
 from jaxbandit.running.progress import progress_bar, runs_bar
-from jaxbandit.running.truth import cautions, seeks_best_arm, truth_of
+from jaxbandit.running.truth import cautions, guarantee, seeks_best_arm, truth_of
 from jaxbandit.specs.arguments import plain
 from jaxbandit.specs.registry import Entry
 from jaxbandit.specs.spec import Cell, Experiment
@@ -40,6 +40,7 @@ def run_experiment(
     tile: int | None = None,
     lanes: int | None = None,
     chunk: int | None = None,
+    max_failed: float = 1.0,
 ) -> list[Any]:
     """Run, or resume, every cell of a resolved experiment.
 
@@ -53,15 +54,17 @@ def run_experiment(
       tile: runs played side by side, of a fixed horizon; changes no number.
       lanes: the same of runs that stop.
       chunk: steps between two looks at the host, of runs that stop; changes no number.
+      max_failed: share of a cell's runs that may go wrong, in [0, 1]; more is an error. The cell is kept.
 
     Returns:
       A Result a cell, in the order of `experiment.cells()`.
 
     Raises:
-      BadInput: `out` is of another experiment, cannot be written, or holds a damaged file.
+      BadInput: `out` is of another experiment, cannot be written, or holds a damaged file; or too many runs failed.
       Unfinished: the disk failed under way.
       KeyboardInterrupt: after the state has been saved; the same call continues.
     """
+    failures.check_share("run", max_failed)
     cells = list(experiment.cells())
     if out is None:
         done: dict[int, Result] = {}
@@ -73,6 +76,7 @@ def run_experiment(
     with bar([experiment], progress, share) as advance, directory.disk(out):
         for cell in cells:
             if cell.index in done:
+                failures.judge([done[cell.index]], max_failed)
                 continue
             checkpoint = None if out is None else out / "checkpoint" / f"{cell.index:03d}"
             key = cell.instance.name, seeks_best_arm(cell)
@@ -90,6 +94,7 @@ def run_experiment(
             if out is not None and checkpoint is not None:
                 save_cell(out, cell.index, done[cell.index])
                 shutil.rmtree(checkpoint, ignore_errors=True)
+            failures.judge([done[cell.index]], max_failed)
         results = [done[cell.index] for cell in cells]
         if out is not None:
             about = (experiment.name, experiment.kind, experiment.seed, experiment.precision)
@@ -108,8 +113,7 @@ def _simulate(experiment: Experiment, cell: Cell, truth: dict[str, Any], options
         precision=experiment.precision,  # pyright: ignore[reportArgumentType]
         **options,
     )
-    names = cell.algorithm.entry.kind_names()
-    return RegretResult.from_record(record, **_labels(experiment, cell), truth=truth, kind_names=list(names))
+    return RegretResult.from_record(record, **_labels(experiment, cell), truth=truth)
 
 
 def play_stopping(experiment: Experiment, cell: Cell, truth: dict[str, Any], options: dict[str, Any]) -> StoppingResult:
@@ -124,11 +128,11 @@ def play_stopping(experiment: Experiment, cell: Cell, truth: dict[str, Any], opt
     )
     return stopping_result(
         record,
-        cell.arguments,
+        guarantee(cell),
         **_labels(experiment, cell),
         truth=truth,
         max_rounds=experiment.max_rounds,
-        warnings=cautions(cell, truth["means"]),
+        warnings=cautions(cell, truth.get("means")),
     )
 
 

@@ -51,10 +51,6 @@ class Entry:
         """Import and return the factory."""
         return getattr(importlib.import_module(self.module), self.attribute or self.name)
 
-    def kind_names(self) -> tuple[str, ...]:
-        """Return the names of the kinds of rounds that an algorithm counts; none for most."""
-        return getattr(importlib.import_module(self.module), "KINDS", ())
-
     def parameters(self) -> dict[str, Parameter]:
         """Return the factory's arguments by name, in order; imports it."""
         return _parameters(self.factory())
