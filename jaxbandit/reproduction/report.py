@@ -112,7 +112,11 @@ def _regret_table(instance: str, cells: Sequence[Mapping[str, Any]]) -> str:
     after = f"after {known[0]['regret']['at'][-1]:,} rounds" if known else "is not known"
     title = f"{instance}: regret {after}, {first['runs']:,} runs"
     bound = first["regret"].get("lower_bound")
-    foot = f"\nlower bound, log(t) times the constant: {bound[-1]:,.2f}" if bound else ""
+    foot = ""
+    if bound:
+        early = [cell for cell in known if cell["regret"]["mean"][-1] < bound[-1]]
+        foot = f"\nlower bound, log(t) times the constant: {bound[-1]:,.2f}"
+        foot += ", of more rounds: here a regret is still below it" if early else ""
     return "\n".join([title, f"{_aligned(rows)}{foot}", *_left_out(cells)])
 
 
