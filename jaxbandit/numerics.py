@@ -1,7 +1,9 @@
 """Small numerical helpers that trace to few operations and stay finite at the edges of their domain."""
 
 import functools
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import jax
@@ -11,11 +13,23 @@ from jax.custom_batching import custom_vmap
 
 from jaxbandit.types import Array, Key, PyTree, Scalar
 
+_turn = threading.RLock()
 _COLUMNS = 8  # of a matrix at a time, in matrix_vector
 UNROLLED = 8  # dimensions up to which loops over them are written out: at 25 that took half a minute to compile
 _ROOT_HALF = 0x3FE6A09E667F3BCD  # the bits of sqrt(1/2) in float64
 _LOG_2_HIGH = float.fromhex("0x1.62e42fee00000p-1")  # its product with an exponent is exact
 _LOG_2_LOW = float.fromhex("0x1.a39ef35793c76p-33")
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Return a scope in which nothing else of this process calls LAPACK; what is computed there is waited for there.
+
+    On a CPU each batch of such calls waits in one of the process's threads for the others, and two batches at once have
+    waited for each other for ever (jaxlib 0.10.2). What the engine compiles takes turns by itself.
+    """
+    with _turn:
+        yield
 
 
 def as_float(x: Scalar | Array) -> Array:
@@ -36,6 +50,11 @@ def set_at(x: Array, index: Array, value: Array) -> Array:
 def argmax(x: Array) -> Array:
     """Lowest index of the largest entry of a vector, int32[] in every scope (jnp.argmax gives int64 under x64)."""
     return lax.argmax(x, 0, jnp.int32)
+
+
+def dot(left: Array, right: Array) -> Array:
+    """left @ right, as precise as the dtype: by default accelerators round the factors to TF32 or bfloat16."""
+    return jnp.matmul(left, right, precision=lax.Precision.HIGHEST)
 
 
 def matrix_vector(matrix: Array, vector: Array) -> Array:

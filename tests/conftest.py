@@ -7,7 +7,6 @@ import gc
 
 import jax
 import pytest
-from jax._src import compiler  # there is no public way to set the options of every program
 from xla_options import QUICKLY
 
 from jaxbandit.engine import compiled
@@ -17,26 +16,17 @@ jax.config.update("jax_numpy_dtype_promotion", "strict")
 gc.freeze()
 gc.set_threshold(20_000, 20, 20)  # tracing makes many objects and little garbage: collecting took 7 % of a profile
 
-_options: dict[str, bool | int] = {}  # of the test that runs
-_get_compile_options = compiler.get_compile_options
-
-
-def _with_options(*args, env_options_overrides=None, **kwargs):
-    return _get_compile_options(*args, env_options_overrides=_options | (env_options_overrides or {}), **kwargs)
-
-
-compiler.get_compile_options = _with_options
-
 
 @pytest.hookimpl(tryfirst=True)  # before fixtures, which compile too
 def pytest_runtest_setup(item):
-    _options.clear()
-    if item.get_closest_marker("quickly_compiled"):
-        _options.update(QUICKLY)
+    quickly = item.get_closest_marker("quickly_compiled") is not None
+    jax.config.update("jax_disable_most_optimizations", quickly)  # what tests and solvers compile by jax.jit
+    compiled.MORE_OPTIONS.clear()  # what the engine compiles
+    compiled.MORE_OPTIONS.update(QUICKLY if quickly else {})
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _drop_compiled_code():
     yield
-    compiled._kept.clear()  # another module may be compiled otherwise
+    compiled.forget()
     jax.clear_caches()

@@ -1,24 +1,72 @@
 """Batching with the run axis last equals vmap, operation by operation; what all runs share is found."""
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
+from jax.experimental import io_callback
+from jax.extend import core
+from jax.interpreters import batching as interpreters
+from jax.interpreters import mlir
 
-from jaxbandit.engine import batching
+from jaxbandit.algorithms.exploration import lucb
+from jaxbandit.algorithms.regret import kl_ucb, ucb1
+from jaxbandit.engine import batching, compiled
+from jaxbandit.engine.horizon import simulate_cell
+from jaxbandit.engine.identify import identify_cell
+from jaxbandit.environments.bernoulli import bernoulli
 
 pytestmark = pytest.mark.quickly_compiled
 
 LANES = 5
 VECTOR = np.linspace(-1, 1, 4 * LANES, dtype=np.float32).reshape(4, LANES)  # [entries, lanes]
 SCALAR = np.linspace(0.1, 2, LANES, dtype=np.float32)
+CONSTANT = np.linspace(1, 2, 4, dtype=np.float32)
 INDEX = np.array([0, 3, 1, 1, 2], np.int32)
 LONG = np.arange(100 * LANES, dtype=np.float32).reshape(100, LANES)
 
 
 def key_of(seed):
     return jax.random.key(seed, impl="threefry4x32")
+
+
+@jax.custom_jvp
+def own_jvp(x):
+    return jnp.sin(x) + CONSTANT
+
+
+@own_jvp.defjvp
+def _(primals, tangents):
+    return own_jvp(*primals), jnp.cos(*primals) * tangents[0]
+
+
+@jax.custom_vjp
+def own_vjp(x, y):
+    return x * y * CONSTANT[0]
+
+
+own_vjp.defvjp(lambda x, y: (own_vjp(x, y), (x, y)), lambda kept, g: (g * kept[1], g * kept[0]))
+
+
+@jax.custom_batching.custom_vmap
+def own_batching(x, y):
+    return x * y
+
+
+@own_batching.def_vmap
+def _(size, batched, x, y):
+    return jax.vmap(lambda a, b: a * b, [0 if flag else None for flag in batched])(x, y), True
+
+
+def of_another_scope(i):
+    """Draws under either way to count, of the same key."""
+    key = jax.random.fold_in(jax.random.key(0, impl="threefry2x32"), i)
+    shared = jax.random.key(1, impl="threefry2x32")
+    with jax.threefry_partitionable(False):
+        there = jax.random.uniform(key, (4,)), jax.random.uniform(shared, (4,))
+    return *there, jax.random.uniform(key, (4,)), jax.random.uniform(shared, (4,))
 
 
 FUNCTIONS = {
@@ -48,21 +96,150 @@ FUNCTIONS = {
     "keys": lambda v, s, i: jax.random.uniform(jax.random.fold_in(key_of(0), i), (3,)),
     "split": lambda v, s, i: jax.random.normal(jax.random.split(jax.random.fold_in(key_of(0), i))[1]),
     "shared": lambda v, s, i: (jnp.arange(3.0), jnp.float32(2) * 3),
+    "reshape by columns": lambda v, s, i: lax.reshape(jnp.outer(v, jnp.arange(3.0)), (12,), (1, 0)),
+    "custom derivatives": lambda v, s, i: (own_jvp(v), own_vjp(v, s), jax.nn.relu(v), jax.grad(own_vjp, 1)(v[0], s)),
+    "remat": lambda v, s, i: jax.checkpoint(lambda x: jnp.sin(x) * s)(v),
+    "closed over": lambda v, s, i: (
+        lax.scan(lambda c, x: (c * s + v[i], x + c), s, v)[0],
+        lax.while_loop(lambda c: c < s + 3, lambda c: c + v.max() + 1, s),
+        lax.switch(i, [lambda: v + s, lambda: v * s, lambda: v]),
+    ),
+    "linear solve": lambda v, s, i: lax.custom_linear_solve(
+        lambda x: x * (2 + s), v, lambda matvec, b: b / (2 + s), symmetric=True
+    ),
+    "root": lambda v, s, i: lax.custom_root(lambda x: x - s, 0.0, lambda f, x: x - f(x), lambda g, y: y / g(1.0)),
+    "map": lambda v, s, i: lax.map(lambda x: x * s, v),
+    "callback": lambda v, s, i: jax.pure_callback(np.sin, v, v * s, vmap_method="sequential"),
+    "own batching": lambda v, s, i: own_batching(v, s),
+    "another scope's keys": lambda v, s, i: of_another_scope(i),
 }
 
 
+@pytest.mark.parametrize("reading", [True, False], ids=["replayed", "vmapped"])
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_equals_vmap(name):
+def test_equals_vmap(name, reading, monkeypatch):
+    monkeypatch.setattr(batching, "READING", reading)
     function = FUNCTIONS[name]
     inputs = (VECTOR, SCALAR, INDEX)
     example = tuple(x[..., 0] for x in inputs)
     got = batching.batch_last(function, example, (True, True, True), True, LANES)(*inputs)
-    want = jax.vmap(function, -1, -1)(*map(jnp.asarray, inputs))
-    assert jax.tree.structure(got) == jax.tree.structure(want)
-    for g, w in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
-        assert g.shape == w.shape and g.dtype == w.dtype
-        # Fused loops may contract a multiply and an add; nothing else may differ.
-        np.testing.assert_allclose(g, w, rtol=1e-6, atol=1e-6)
+    same(got, jax.vmap(function, -1, -1)(*map(jnp.asarray, inputs)))
+
+
+def same(got, want):
+    chex.assert_trees_all_equal_shapes_and_dtypes(got, want)
+    # Fused loops may contract a multiply and an add; nothing else may differ.
+    chex.assert_trees_all_close(got, want, rtol=1e-6, atol=1e-6)
+
+
+class Odd(core.Primitive):
+    """Twice its operand, in a form of our own: what is bound is not what is written."""
+
+    broken = False
+
+    def get_bind_params(self, params):
+        if self.broken:
+            raise NotImplementedError("another form")
+        return {"factor": params["written"]}
+
+
+def odd_primitive(broken):
+    odd = Odd("odd")
+    odd.broken = broken
+
+    def bound(x, *, written=None, factor=None):
+        assert (written is None) == (factor == 2)
+        return x * 2
+
+    odd.def_impl(bound)
+    odd.def_abstract_eval(lambda x, **params: x)
+    mlir.register_lowering(odd, mlir.lower_fun(bound, multiple_results=False))
+    interpreters.primitive_batchers[odd] = lambda args, axes, **params: (odd.bind(*args, **params), axes[0])
+    return odd
+
+
+def test_a_primitive_is_bound_as_jax_does():
+    odd = odd_primitive(broken=False)
+
+    def function(v, s):
+        return odd.bind(v, written=2) + s, odd.bind(jnp.float32(3), written=2)
+
+    got = batching.batch_last(function, (VECTOR[:, 0], SCALAR[0]), (True, True), True, LANES)(VECTOR, SCALAR)
+    same(got, (VECTOR * 2 + SCALAR, jnp.full(LANES, 6.0)))
+
+
+def test_a_form_that_is_not_known_goes_through_vmap_with_one_warning():
+    """A whole algorithm with such an operation in it plays as without."""
+    odd = odd_primitive(broken=True)
+
+    def plain(means):
+        return ucb1(3), bernoulli(means)
+
+    def strange(means):
+        def update(state, context, action, reward):
+            return ucb1(3).update(state, context, action, odd.bind(reward, written=2) / 2)
+
+        return ucb1(3)._replace(update=update), bernoulli(means)
+
+    means = np.array([0.4, 0.5, 0.6])
+    options = {"horizon": 100, "num_runs": 70}
+    with pytest.warns(RuntimeWarning, match="form that this version does not know .* by jax.vmap") as said:
+        found = simulate_cell(strange, means, **options)
+    assert len(said) == 1 and "\n" not in str(said[0].message)
+    whole = simulate_cell(plain, means, **options)
+    assert found.pulls.tobytes() == whole.pulls.tobytes()
+    np.testing.assert_allclose(found.regret, whole.regret, rtol=1e-6)
+
+
+def test_an_error_of_the_function_itself_is_its_own():
+    @jax.custom_batching.custom_vmap
+    def refuses(x):
+        return x
+
+    @refuses.def_vmap
+    def _(size, batched, x):
+        raise ZeroDivisionError("mine")
+
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        batching.batch_last(refuses, (SCALAR[0],), (True,), True, LANES)(SCALAR)
+
+
+def test_without_reading_programs_the_numbers_are_the_same(monkeypatch):
+    def fixed(means):
+        return kl_ucb(3), bernoulli(means)
+
+    def stopping(means):
+        return lucb(3, delta=0.1), bernoulli(means)
+
+    means = np.array([0.2, 0.5, 0.8])
+    found = []
+    for reading in (True, False):
+        monkeypatch.setattr(batching, "READING", reading)
+        compiled.forget()
+        found.append(
+            (simulate_cell(fixed, means, horizon=100, num_runs=70), identify_cell(stopping, means, num_runs=70))
+        )
+    compiled.forget()
+    (regret, stopped), (plain_regret, plain_stopped) = found
+    np.testing.assert_array_equal(regret.pulls, plain_regret.pulls)
+    np.testing.assert_allclose(regret.regret, plain_regret.regret, rtol=1e-6)
+    for name in ("samples", "outcome", "recommendation", "pulls"):
+        np.testing.assert_array_equal(getattr(stopped, name), getattr(plain_stopped, name))
+
+
+def test_a_callback_is_called_as_often_as_it_is_written():
+    calls = []
+
+    def draw(x):
+        calls.append(x)
+        return np.float32(len(calls))
+
+    def function(s):
+        first, second = (io_callback(draw, jnp.float32(0), jnp.float32(1), ordered=True) for _ in range(2))
+        return second - first + 0 * s
+
+    got = batching.batch_last(function, (SCALAR[0],), (True,), True, LANES)(SCALAR)
+    assert len(calls) == 2 and (got == 1).all()
 
 
 def test_argmax_of_ties_and_nan():

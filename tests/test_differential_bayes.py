@@ -11,6 +11,7 @@ from reference import thompson as reference_thompson
 
 from jaxbandit.algorithms.regret.bayes_ucb import bayes_ucb
 from jaxbandit.algorithms.regret.thompson import thompson
+from jaxbandit.base import action_of
 from jaxbandit.engine.horizon import simulate_cell
 from jaxbandit.environments.bernoulli import bernoulli
 
@@ -23,8 +24,9 @@ def run(factory, rewards, key, hyper):
 
     def body(state, step):
         noise, row = step
-        action = algorithm.select(noise, state, None)
-        return algorithm.update(state, None, action, row[action]), action
+        selected = algorithm.select(noise, state, None)
+        action = action_of(selected)
+        return algorithm.update(state, None, selected, row[action]), action
 
     noise = jax.vmap(algorithm.noise)(jax.random.split(key, ROUNDS))
     return jax.lax.scan(body, algorithm.init(key), (noise, rewards))[1], noise
@@ -38,21 +40,63 @@ def bernoulli_rewards(seed):
     return (np.random.default_rng(seed).random((ROUNDS, NUM_ARMS)) < [0.1, 0.5, 0.6]).astype(float)
 
 
-@pytest.mark.parametrize(("seed", "prior"), [(0, (1.0, 1.0)), (1, (1.0, 1.0)), (2, (0.5, 2.0))])
-def test_thompson_plays_as_its_reference(seed, prior):
-    rewards, hyper = bernoulli_rewards(seed), {"prior_alpha": prior[0], "prior_beta": prior[1]}
+def rewards_of(seed, law):
+    if law == "fractions":
+        return np.random.default_rng(seed).random((ROUNDS, NUM_ARMS)) * [0.4, 0.7, 1.0]
+    return bernoulli_rewards(seed)
+
+
+@pytest.mark.parametrize(
+    ("seed", "prior", "law"),
+    [
+        (0, (1.0, 1.0), "bernoulli"),
+        (1, (1.0, 1.0), "bernoulli"),
+        (2, (0.5, 2.0), "bernoulli"),
+        (3, (1.0, 1.0), "fractions"),
+    ],
+)
+def test_thompson_plays_as_its_reference(seed, prior, law):
+    rewards, hyper = rewards_of(seed, law), {"prior_alpha": prior[0], "prior_beta": prior[1]}
     with jax.enable_x64(True):
         key = jax.random.key(seed, impl="threefry4x32")
         actions, noise = ours(thompson, jnp.asarray(rewards), key, **hyper)
     assert np.bincount(actions, minlength=NUM_ARMS).min() >= 1  # the stream says something about every arm
-    np.testing.assert_array_equal(actions, reference_thompson.play(rewards, noise, ties=actions, **hyper))
+    np.testing.assert_array_equal(actions, reference_thompson.play(rewards, *noise, ties=actions, **hyper))
+
+
+@pytest.mark.quickly_compiled
+@pytest.mark.parametrize("num_arms", [3, 80])
+def test_a_fraction_is_a_success_with_that_probability_whatever_the_arms_draw(num_arms):
+    """20,000 coins: their mean, and their correlation with each arm's word, within 5 standard errors.
+
+    At most 81 numbers are looked at, each of them beyond with probability 6e-7: false alarm below 1e-4 in all.
+    """
+    number, reward = 20_000, 0.3
+    algorithm = thompson(num_arms)
+    state = algorithm.init(jax.random.key(0))
+
+    def one(key):
+        noise = algorithm.noise(key)
+        selected = algorithm.select(noise, state, None)
+        after = algorithm.update(state, None, selected, jnp.float32(reward))
+        return noise[0], action_of(selected), after.successes, after.counts
+
+    words, actions, successes, counts = jax.device_get(
+        jax.jit(jax.vmap(one))(jax.random.split(jax.random.key(1), number))
+    )
+    np.testing.assert_array_equal(counts, np.eye(num_arms, dtype=np.int32)[actions])
+    assert (successes <= counts).all()
+    won = successes.sum(axis=1)
+    assert abs(won.mean() - reward) < 5 * np.sqrt(reward * (1 - reward) / number)
+    levels = np.ascontiguousarray(words).view(np.int32) / 2.0**31
+    apart = levels - levels.mean(axis=0)
+    correlation = (won - won.mean()) @ apart / number / won.std() / levels.std(axis=0)
+    assert (abs(correlation) < 5 / np.sqrt(number)).all()
 
 
 @pytest.mark.parametrize(("seed", "law"), [(0, "bernoulli"), (1, "bernoulli"), (2, "fractions")])
 def test_bayes_ucb_plays_as_its_reference(seed, law):
-    rewards = bernoulli_rewards(seed)
-    if law == "fractions":
-        rewards = np.random.default_rng(seed).random((ROUNDS, NUM_ARMS)) * [0.4, 0.7, 1.0]
+    rewards = rewards_of(seed, law)
     with jax.enable_x64(True):
         actions, _ = ours(bayes_ucb, jnp.asarray(rewards), jax.random.key(0))
     np.testing.assert_array_equal(actions, reference_bayes_ucb.play(rewards, ties=actions))

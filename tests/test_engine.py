@@ -1,6 +1,7 @@
 """The fixed-horizon engine: a run's numbers depend on (seed, run) alone, and what is recorded is exact."""
 
 import gc
+import socket
 import subprocess
 import sys
 import textwrap
@@ -97,9 +98,9 @@ def test_numbers_do_not_depend_on_the_noise_block_or_the_chunk(monkeypatch):
     for block, chunk in ((1, 64), (64, 64), (16, 192)):
         monkeypatch.setattr("jaxbandit.engine.program.NOISE_ROUNDS", block)
         monkeypatch.setattr(tiles, "FIRST_CHUNK", chunk)
-        compiled._kept.clear()
+        compiled.forget()
         same(one, simulate_cell(make_random, MEANS, horizon=300, num_runs=20))
-    compiled._kept.clear()
+    compiled.forget()
 
 
 def test_numbers_do_not_depend_on_the_number_of_devices(tmp_path):
@@ -122,6 +123,31 @@ def test_numbers_do_not_depend_on_the_number_of_devices(tmp_path):
         subprocess.run([sys.executable, "-c", script, str(n), str(file)], check=True)
     one, two = (dict(np.load(file)) for file in files)
     assert all(one[name].tobytes() == two[name].tobytes() for name in one)
+
+
+@pytest.mark.slow
+def test_each_of_several_processes_plays_on_its_own_devices():
+    """Under jax.distributed the devices of all processes are listed: those of others cannot be used."""
+    script = textwrap.dedent("""
+        import sys, jax, numpy as np
+        jax.distributed.initialize(f"localhost:{sys.argv[1]}", num_processes=2, process_id=int(sys.argv[2]))
+        from jaxbandit.algorithms.exploration.presets import lucb
+        from jaxbandit.algorithms.regret import ucb1
+        from jaxbandit.engine.horizon import simulate_cell
+        from jaxbandit.engine.identify import identify_cell
+        from jaxbandit.environments.bernoulli import bernoulli
+
+        assert len(jax.devices()) == 2 and len(jax.local_devices()) == 1
+        means = np.array([0.0, 0.5, 1.0])
+        record = simulate_cell(lambda m: (ucb1(3), bernoulli(m)), means, horizon=100, num_runs=20)
+        found = identify_cell(lambda m: (lucb(3, delta=0.3), bernoulli(m)), means, num_runs=20)
+        assert len(record.devices) == len(found.devices) == 1
+    """)
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = str(free.getsockname()[1])
+    both = [subprocess.Popen([sys.executable, "-c", script, port, str(i)]) for i in (0, 1)]
+    assert [process.wait(300) for process in both] == [0, 0]
 
 
 class Interrupted(Exception):

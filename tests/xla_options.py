@@ -2,15 +2,8 @@
 
 import jax
 
+from jaxbandit.engine.compiled import known_options
 
-def _is_known(option: str, value: bool | int) -> bool:
-    """Whether this version of XLA has the option."""
-    try:
-        jax.jit(lambda: 0).lower().compile(compiler_options={option: value})
-    except jax.errors.JaxRuntimeError:
-        return False
-    return True
-
-
-_WANTED: dict[str, bool | int] = {"xla_cpu_use_fusion_emitters": False, "xla_backend_optimization_level": 0}
-QUICKLY = {option: value for option, value in _WANTED.items() if _is_known(option, value)}
+QUICKLY = known_options(
+    {"xla_cpu_use_fusion_emitters": False, "xla_backend_optimization_level": 0}, jax.devices("cpu")[0]
+)

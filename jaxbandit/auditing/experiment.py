@@ -81,11 +81,11 @@ def audit_experiment(
     failures.check_share("audit", max_failed)
     cells = list(experiment.cells())
     _check(experiment, cells)
-    if out is not None:
-        directory.claim(out, experiment)
     show = None if progress else False
     results = []
-    with directory.disk(out):
+    with directory.disk(out), directory.alone(out):
+        if out is not None:
+            directory.claim(out, experiment, grows=False)
         for cell in cells:
             played = _Played(experiment, cell, out, show, workers)
             delta = guarantee(cell)["delta"]
@@ -133,7 +133,7 @@ class _Played:
 
     def __init__(self, experiment: Experiment, cell: Cell, out: Path | None, show: bool | None, workers: int | None):
         self.experiment, self.cell, self.show, self.workers = experiment, cell, show, workers
-        means = means_of(cell.instance.entry.factory()(**cell.instance.arguments))
+        means = means_of(cell.instance.build())
         self.truth = {} if means is None else {"means": means}
         self.folder = None if out is None else out / "audit" / f"{cell.index:03d}"
         self.batches: list[StoppingResult] = []
@@ -193,5 +193,5 @@ def _check(experiment: Experiment, cells: Sequence[Cell]) -> None:
         algorithm, instance = cell.algorithm, cell.instance
         if "delta" not in guarantee(cell):
             refuse(f"{where}algorithm {algorithm.name}", f" = {algorithm.type}, must be one that promises a delta")
-        if instance.entry.factory()(**instance.arguments).simple_regret is None:
+        if instance.build().simple_regret is None:
             refuse(f"{where}instance {instance.name}", f" = {instance.type}, must be one that judges recommendations")

@@ -12,23 +12,19 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 
 DONE, BUG, BAD_INPUT, INTERRUPTED = 0, 1, 2, 3
-EXTRAS = ("tyro", "tqdm", "matplotlib", "tomli_w", "xarray", "pandas", "h5netcdf")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command of `argv` (default: the process's) and return the exit status."""
+    from jaxbandit.extras import MissingExtra
     from jaxbandit.refusals import BadInput, RunsLeftOut, Unfinished
 
     try:
         command = _parse(sys.argv[1:] if argv is None else list(argv))
         with _warnings_as_lines(RunsLeftOut):
             return command if isinstance(command, int) else command()
-    except BadInput as error:
+    except (BadInput, MissingExtra) as error:
         return _say(str(error), BAD_INPUT)
-    except ModuleNotFoundError as error:
-        if error.name not in EXTRAS:
-            raise
-        return _say(f"{error.name} is not installed: pip install 'jaxbandit[lab]'", BAD_INPUT)
     except BrokenPipeError:  # the reader, `head` for instance, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
@@ -60,16 +56,27 @@ def _parse(argv: list[str]) -> Callable[[], int] | int:
     import operator
     from typing import Annotated, Any
 
-    import tyro
+    from jaxbandit.extras import MissingExtra, lab
 
-    from jaxbandit.cli.commands import COMMANDS
-
-    options: list[Any] = [Annotated[c, tyro.conf.subcommand(name)] for name, c in COMMANDS.items()]
     if argv == ["--version"]:
         from jaxbandit import __version__
 
         print(f"jaxbandit {__version__}")
         return DONE
+    try:
+        with lab():
+            import tyro
+    except MissingExtra:
+        if argv not in (["list"], ["list", "--json"]):
+            raise
+        from jaxbandit.cli import listing
+
+        listing.show("--json" in argv)
+        return DONE
+
+    from jaxbandit.cli.commands import COMMANDS
+
+    options: list[Any] = [Annotated[c, tyro.conf.subcommand(name)] for name, c in COMMANDS.items()]
     said = io.StringIO()
     try:
         with contextlib.redirect_stderr(said):

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend import core
 
+from jaxbandit import jaxprs
 from jaxbandit.base import Algorithm, Choice, action_of
 from jaxbandit.conformance.check_case import Case, as_arrays, explained, is_float, make_key, recommended, settled, waits
 from jaxbandit.numerics import as_float
@@ -62,23 +62,21 @@ def _has_nan(tree: PyTree) -> Array:
 def _watched(select: Callable[..., PyTree]) -> Callable[..., tuple[PyTree, Array]]:
     """`select`, and whether a NaN reached an argmax or argmin in it: the action alone would look like any other."""
 
-    def run(jaxpr: core.Jaxpr, consts: Sequence[Any], values: Sequence[Any], seen: list[Array]) -> list[Any]:
+    def run(jaxpr: Any, consts: Sequence[Any], values: Sequence[Any], seen: list[Array]) -> list[Any]:
         env = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*consts, *values], strict=True))
 
         def read(atom: Any) -> Any:
-            return atom.val if isinstance(atom, core.Literal) else env[atom]
+            return atom.val if jaxprs.is_literal(atom) else env[atom]
 
         for equation in jaxpr.eqns:
             arguments = [read(atom) for atom in equation.invars]
-            inner = equation.params.get("jaxpr")
-            if equation.primitive.name in ("jit", "pjit") and isinstance(inner, core.ClosedJaxpr):
-                results = run(inner.jaxpr, inner.consts, arguments, seen)
+            inner = jaxprs.called(equation) if equation.primitive.name in ("jit", "pjit") else None
+            if inner is not None:
+                results = run(*inner, arguments, seen)
             else:
                 if equation.primitive.name in ("argmax", "argmin") and is_float(arguments[0]):
                     seen.append(jnp.any(jnp.isnan(arguments[0])))
-                params = equation.primitive.get_bind_params(equation.params)
-                results = equation.primitive.bind(*arguments, **params)
-                results = results if equation.primitive.multiple_results else [results]
+                results = jaxprs.bind(equation, arguments)
             env.update(zip(equation.outvars, results, strict=True))
         return [read(atom) for atom in jaxpr.outvars]
 

@@ -1,15 +1,15 @@
 """The part of check_algorithm that needs no numbers: types, precision, where chance is drawn, purity."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
-from jax.extend import core
 
+from jaxbandit import jaxprs
 from jaxbandit.base import Algorithm, Batch, Phases, Replan, action_of
 from jaxbandit.conformance.check_case import (
     Case,
@@ -132,28 +132,23 @@ def check_types(case: Case) -> _Round:
     return out
 
 
-def _inner(equation: core.JaxprEqn) -> Iterator[core.Jaxpr]:
-    for part in jax.tree.leaves(list(equation.params.values()), is_leaf=lambda x: hasattr(x, "eqns")):
-        if isinstance(part, core.ClosedJaxpr):
-            yield part.jaxpr
-        elif isinstance(part, core.Jaxpr):
-            yield part
-
-
-def _draws(jaxpr: core.Jaxpr) -> bool:
+def _draws(jaxpr: Any) -> bool:
     """Whether anything is drawn at all."""
-    return any(e.primitive.name.startswith(("random_", "threefry")) or any(map(_draws, _inner(e))) for e in jaxpr.eqns)
+    return any(
+        e.primitive.name.startswith(("random_", "threefry")) or any(map(_draws, jaxprs.inner_programs(e)))
+        for e in jaxpr.eqns
+    )
 
 
-def _draws_from_nothing(jaxpr: core.Jaxpr, given: Sequence[bool]) -> bool:
+def _draws_from_nothing(jaxpr: Any, given: Sequence[bool]) -> bool:
     """Whether a key is made here, or is the same in every run: made from no input that is `given` (bool an input)."""
     derived = {v for v, from_input in zip(jaxpr.invars, given, strict=True) if from_input}
     for equation in jaxpr.eqns:
-        flags = [not isinstance(v, core.Literal) and v in derived for v in equation.invars]
+        flags = [not jaxprs.is_literal(v) and v in derived for v in equation.invars]
         name = equation.primitive.name
         if name == "random_seed" or (name in ("random_bits", "random_fold_in", "random_split") and not flags[0]):
             return True
-        for inner in _inner(equation):
+        for inner in jaxprs.inner_programs(equation):
             known = flags if len(inner.invars) == len(flags) else [True] * len(inner.invars)
             if _draws_from_nothing(inner, known):
                 return True
@@ -170,7 +165,7 @@ class Programs(NamedTuple):
     texts: dict[str, str]
 
 
-def _trace(case: Case, algorithm: Algorithm, out: _Round) -> dict[str, core.ClosedJaxpr]:
+def _trace(case: Case, algorithm: Algorithm, out: _Round) -> dict[str, Any]:
     context = jax.eval_shape(lambda: _context(case, make_key()))
     reward = jax.ShapeDtypeStruct((), case.dtype)
     sums = [jax.ShapeDtypeStruct((case.num_arms,), case.dtype)] * (
@@ -201,7 +196,7 @@ def _functions(algorithm: Algorithm) -> dict[str, Callable]:
     return found
 
 
-def _text(case: Case, name: str, program: core.ClosedJaxpr) -> str:
+def _text(case: Case, name: str, program: Any) -> str:
     """The program and its constants; addresses of Python functions in it are dropped."""
     if any(isinstance(const, Tracer) for const in program.consts):
         case.fail("pure", f"{name} uses a traced value kept outside the state; put it in the state")

@@ -6,53 +6,24 @@ is then one logarithm a round, and a lookup reads a table of num_arms numbers.
 `jax.vmap` may move the batch axis to the front inside a function, whatever axis the caller asks for; XLA then carries
 mixed layouts through the loop, and a round costs many times more. Here a function of one run is traced once, and its
 operations are replayed on arrays whose last axis is the run: a pass over one arm of all runs stays contiguous. A
-lookup or update of one entry of a vector becomes a gather, or a select over all entries while they are few. Whatever
-has no rule below goes through vmap, operation by operation, so every function works.
+lookup or update of one entry of a vector becomes a gather, or a select over all entries while they are few.
+
+For all that JAX's program of the function is read. Where a JAX writes it in a form that is not known here, plain vmap
+does the work, and every leaf counts as varying: the same results up to rounding, slower, and one warning.
 """
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jax import lax
-from jax.core import Tracer
-from jax.extend.core import Literal
 
+from jaxbandit import jaxprs
+from jaxbandit.engine.compiled import warn_once
+from jaxbandit.engine.replay import RUNS, replay, with_runs
 from jaxbandit.types import Array, PyTree
 
-RUNS = -1  # the batch axis comes last: a pass over one arm of all runs is contiguous
-
-# Up to this many entries a select over all of them is faster than one store a run (benchmarks/RESULTS.md).
-SELECT_LIMIT = 64
-CONSTANT_LIMIT = 4096  # entries of a constant that is compared by value
-LOOKUP_LIMIT = 16  # entries of a vector, or rows of a matrix, of which one is looked up so
-
-ELEMENTWISE = frozenset(
-    (
-        "abs add and acos acosh asin asinh atan atan2 atanh cbrt ceil clz convert_element_type copy cos "
-        "cosh digamma div eq erf erf_inv erfc exp exp2 expm1 floor ge gt integer_pow is_finite le lgamma "
-        "log log1p logistic lt max min mul ne neg nextafter not or population_count pow "
-        "regularized_incomplete_beta rem round rsqrt select_n shift_left shift_right_arithmetic "
-        "shift_right_logical sign sin sinh sqrt square stop_gradient sub tan tanh xor "
-    ).split()
-)
-# Their axis parameters name axes of the single run, which come first and keep their numbers.
-ALONG_AXES = frozenset(
-    (
-        "reduce_sum reduce_max reduce_min reduce_prod reduce_and reduce_or argmax argmin cumsum cumprod cummax cummin "
-        "cumlogsumexp rev"
-    ).split()
-)
-INLINED = {  # calls, and the parameter that holds what they call
-    "jit": "jaxpr",
-    "pjit": "jaxpr",
-    "closed_call": "call_jaxpr",
-    "custom_jvp_call": "call_jaxpr",
-    "custom_vjp_call": "call_jaxpr",
-}
+READING = True  # False: no program is read, as if its form were not known. For comparison
 
 
 def varying_outputs(function: Callable[..., PyTree], arguments: tuple, varying: tuple) -> PyTree:
@@ -67,12 +38,31 @@ def varying_outputs(function: Callable[..., PyTree], arguments: tuple, varying: 
     the unsafe side: vmap's own bookkeeping is at least as fine.
     """
     closed, shape = jax.make_jaxpr(function, return_shape=True)(*arguments)
-    marked = {v for v, flag in zip(closed.jaxpr.invars, jax.tree.leaves(varying), strict=True) if flag}
-    for equation in closed.jaxpr.eqns:
-        if any(not isinstance(v, Literal) and v in marked for v in equation.invars):
-            marked.update(equation.outvars)
-    flags = [not isinstance(v, Literal) and v in marked for v in closed.jaxpr.outvars]
-    return jax.tree.unflatten(jax.tree.structure(shape), flags)
+    structure = jax.tree.structure(shape)
+    return jax.tree.unflatten(
+        structure,
+        _read(
+            lambda: jaxprs.dependent_outputs(closed, jax.tree.leaves(varying)), lambda: [True] * structure.num_leaves
+        ),
+    )
+
+
+def changed(function: Callable[..., PyTree], state: PyTree, *arguments: PyTree) -> PyTree:
+    """A tree of bools like `state`: False where function(state, *arguments), like it, gives the same leaf back."""
+    closed = jax.make_jaxpr(function)(state, *arguments)
+    structure = jax.tree.structure(state)
+    number = structure.num_leaves
+    flags = _read(lambda: [not same for same in jaxprs.passed_on(closed)[:number]], lambda: [True] * number)
+    return jax.tree.unflatten(structure, flags)
+
+
+def needed(function: Callable[..., PyTree], state: PyTree, *arguments: PyTree) -> PyTree:
+    """A tree of bools like `state`: False where function(state, *arguments) does not depend on a leaf."""
+    closed = jax.make_jaxpr(function)(state, *arguments)
+    structure = jax.tree.structure(state)
+    number = structure.num_leaves
+    flags = _read(lambda: jaxprs.needed_inputs(closed)[:number], lambda: [True] * number)
+    return jax.tree.unflatten(structure, flags)
 
 
 def constant_flags(tree: PyTree, flag: bool) -> PyTree:
@@ -105,17 +95,22 @@ def batch_last(
 
     def batched(*inputs: PyTree) -> PyTree:
         leaves = [jnp.asarray(x) for x in jax.tree.leaves(inputs)]
-        outputs, varies = _replay(closed.jaxpr, closed.consts, leaves, flags, lanes, {})
-        assert all(w or not v for v, w in zip(varies, wanted, strict=True)), "a varying output needs its run axis"
-        outputs = [_with_runs(x, lanes) if w and not v else x for x, v, w in zip(outputs, varies, wanted, strict=True)]
-        return jax.tree.unflatten(structure, outputs)
+
+        def replayed() -> list:
+            outputs, varies = replay(closed.jaxpr, closed.consts, leaves, flags, lanes, {})
+            assert all(w or not v for v, w in zip(varies, wanted, strict=True)), "a varying output needs its run axis"
+            return [with_runs(x, lanes) if w and not v else x for x, v, w in zip(outputs, varies, wanted, strict=True)]
+
+        def mapped() -> list:
+            def one(_: Array, *leaves: Array) -> list:
+                return jax.tree.leaves(function(*jax.tree.unflatten(jax.tree.structure(inputs), leaves)))
+
+            axes = [RUNS if flag else None for flag in flags]
+            return jax.vmap(one, (0, *axes), [RUNS if w else None for w in wanted])(jnp.arange(lanes), *leaves)
+
+        return jax.tree.unflatten(structure, _read(replayed, mapped))
 
     return batched
-
-
-def _with_runs(x: Array, lanes: int) -> Array:
-    """Repeat what all runs share along a new last axis."""
-    return lax.broadcast_in_dim(x, (*x.shape, lanes), range(x.ndim))
 
 
 def without_splits(function: Callable[..., PyTree], arguments: tuple) -> Callable[..., PyTree]:
@@ -128,187 +123,27 @@ def without_splits(function: Callable[..., PyTree], arguments: tuple) -> Callabl
 
     def rewritten(*inputs: PyTree) -> PyTree:
         leaves = jax.tree.leaves(inputs)
-        outputs, _ = _replay(closed.jaxpr, closed.consts, leaves, [False] * len(leaves), 0, {})
-        return jax.tree.unflatten(jax.tree.structure(shape), outputs)
+
+        def replayed() -> PyTree:
+            outputs, _ = replay(closed.jaxpr, closed.consts, leaves, [False] * len(leaves), 0, {})
+            return jax.tree.unflatten(jax.tree.structure(shape), outputs)
+
+        return _read(replayed, lambda: function(*inputs))
 
     return rewritten
 
 
-def _replay(
-    jaxpr: Any, consts: Sequence, inputs: Sequence, flags: Sequence[bool], lanes: int, known: dict
-) -> tuple[list, list]:
-    """The outputs, and which of them vary. `known` holds what was computed: nothing is computed twice.
-
-    What stop and select have in common is so found here; XLA would not find it behind the barriers of argmax.
-    """
-    values: dict[Any, tuple[Array, bool]] = {}
-
-    def read(v: Any) -> tuple[Any, bool]:
-        return (v.val, False) if isinstance(v, Literal) else values[v]
-
-    values.update((v, (x, False)) for v, x in zip(jaxpr.constvars, consts, strict=True))
-    values.update((v, (x, f)) for v, x, f in zip(jaxpr.invars, inputs, flags, strict=True))
-    for equation in jaxpr.eqns:
-        operands = tuple(read(v)[0] for v in equation.invars)
-        marks = tuple(read(v)[1] for v in equation.invars)
-        if equation.primitive.name in INLINED:
-            inner = equation.params[INLINED[equation.primitive.name]]
-            results, outs = _replay(inner.jaxpr, inner.consts, operands, marks, lanes, known)
-        elif equation.primitive.name == "random_split" and _is_one_threefry_key(operands[0]):
-            parts = range(math.prod(equation.params["shape"]))
-            keys = jnp.stack([jax.random.fold_in(operands[0], i) for i in parts])
-            results, outs = [keys.reshape(equation.params["shape"])], [False]
-        elif (token := _token(equation, operands, marks)) in known:
-            results, outs, _ = known[token]
-        elif not any(marks):
-            results = equation.primitive.bind(*operands, **equation.params)
-            results = results if equation.primitive.multiple_results else [results]
-            outs = [False] * len(results)
-            known[token] = results, outs, operands  # the operands stay alive, and so their identity
-        else:
-            results = _rule(equation, operands, marks, lanes)
-            outs = [True] * len(results)
-            known[token] = results, outs, operands
-        values.update((v, (x, f)) for v, x, f in zip(equation.outvars, results, outs, strict=True))
-    results = [read(v) for v in jaxpr.outvars]
-    return [jnp.asarray(x) for x, _ in results], [f for _, f in results]
-
-
-def _token(equation: Any, operands: tuple, marks: tuple) -> Any:
-    """Equal for two operations that give the same results."""
-
-    def name(x: Any) -> Any:
-        if isinstance(x, Tracer) or np.size(x) > CONSTANT_LIMIT or jnp.issubdtype(x.dtype, jax.dtypes.extended):
-            return id(x)
-        return np.asarray(x).tobytes(), np.shape(x), x.dtype
-
-    token = (equation.primitive, tuple(map(name, operands)), marks, tuple(sorted(equation.params.items())))
+def _read(reading: Callable[[], Any], plain: Callable[[], Any]) -> Any:
+    """What reading a program gives; where its form is not known, what is found without, and one warning."""
+    if not READING:
+        return plain()
     try:
-        hash(token)
-    except TypeError:  # a parameter that cannot be compared: an operation of its own
-        return object()
-    return token
-
-
-def _rule(equation: Any, operands: tuple, marks: tuple, lanes: int) -> Sequence[Array]:
-    """One operation with at least one varying operand; every result varies."""
-    name, params = equation.primitive.name, equation.params
-    out = equation.outvars[0].aval
-
-    def full(i: int) -> Array:
-        return operands[i] if marks[i] else _with_runs(jnp.asarray(operands[i]), lanes)
-
-    def whole(i: int) -> Array:
-        """The operand in the result's shape: an elementwise operation may take a scalar beside an array."""
-        x = full(i)
-        return x if x.ndim > out.ndim else lax.broadcast_in_dim(x, (*out.shape, lanes), (out.ndim,))
-
-    everything = range(len(operands))
-    if name in ELEMENTWISE:
-        return [equation.primitive.bind(*map(whole, everything), **params)]
-    if name in ("argmax", "argmin") and out.shape == ():
-        return [_first_extreme(operands[0], name == "argmax", params["index_dtype"])]
-    if name in ALONG_AXES:
-        return [equation.primitive.bind(full(0), **params)]
-    if name == "reduce" and not any(marks[len(operands) // 2 :]):
-        values = map(full, range(len(operands) // 2))
-        return equation.primitive.bind(*values, *operands[len(operands) // 2 :], **params)
-    if name == "broadcast_in_dim" and len(operands) == 1:
-        dimensions = (*params["broadcast_dimensions"], out.ndim)
-        return [lax.broadcast_in_dim(full(0), (*out.shape, lanes), dimensions)]
-    if name in ("reshape", "squeeze", "expand_dims") and len(operands) == 1:
-        return [full(0).reshape(*out.shape, lanes)]
-    if name == "concatenate":
-        return [lax.concatenate([full(i) for i in everything], params["dimension"])]
-    if name == "dynamic_slice" and _is_entry(equation.invars[0].aval, params["slice_sizes"]):
-        return [_entry(operands[0], full(1), marks[0])[None]]
-    if name == "dynamic_slice" and _is_row(equation, marks) and equation.invars[0].aval.shape[0] <= LOOKUP_LIMIT:
-        return [_row(full(0), full(1))[None]]
-    if name in ("scatter", "scatter-add") and _is_entry(out, (1,)) and equation.invars[2].aval.shape == ():
-        vector, index, value = map(full, everything)
-        return [_with_entry(vector, index[0], value, name == "scatter-add", params["mode"])]
-    return _vmapped(equation, operands, marks, lanes)
-
-
-def _is_one_threefry_key(key: Any) -> bool:
-    return key.ndim == 0 and str(jax.random.key_impl(key)) == "threefry4x32"
-
-
-def _vmapped(equation: Any, operands: tuple, marks: tuple, lanes: int) -> Sequence[Array]:
-    axes = [RUNS if mark else None for mark in marks]
-
-    def bind(*xs: Array) -> Any:
-        return equation.primitive.bind(*xs, **equation.params)
-
-    results = jax.vmap(bind, axes, RUNS, axis_size=lanes)(*operands)
-    return results if equation.primitive.multiple_results else [results]
-
-
-def _is_entry(vector: Any, sizes: tuple[int, ...]) -> bool:
-    return len(vector.shape) == 1 and tuple(sizes) == (1,)
-
-
-def _is_row(equation: Any, marks: tuple) -> bool:
-    """Whether a dynamic_slice is the lookup of one row of a matrix."""
-    matrix, _, column = equation.invars
-    shape = matrix.aval.shape
-    whole = isinstance(column, Literal) and int(column.val) == 0
-    return len(shape) == 2 and tuple(equation.params["slice_sizes"]) == (1, shape[1]) and whole and not marks[2]
-
-
-def _row(matrix: Array, index: Array) -> Array:
-    """matrix[index] of each run, the index clamped; matrix is [rows, columns, lanes], index int[lanes].
-
-    A chain of selects is fused into what reads the row; a gather goes lane by lane.
-    """
-    row = matrix[-1]
-    for k in range(matrix.shape[0] - 2, -1, -1):
-        row = jnp.where((index <= k)[None], matrix[k], row)
-    return row
-
-
-def _only(hit: Array, x: Array) -> Array:
-    """The one entry along axis 0 of x where hit is True: the largest of what is left, to the bit."""
-    if x.dtype == bool:
-        return (hit & x).any(0)
-    low = -jnp.inf if jnp.issubdtype(x.dtype, jnp.floating) else jnp.iinfo(x.dtype).min
-    return jnp.max(jnp.where(hit, x, jnp.asarray(low, x.dtype)), axis=0)
-
-
-def _first_extreme(vector: Array, largest: bool, dtype: Any) -> Array:
-    """Argmax or argmin over the entries of [entries, lanes], the first NaN counting as extreme, as in JAX.
-
-    XLA's CPU compiler computes what a pair-wise argmax reads inside its search, one number at a time: three to
-    six times slower than two plain reductions of a stored vector (measured, 10 and 20 arms).
-    """
-    vector = lax.optimization_barrier(vector)
-    extreme = (jnp.max if largest else jnp.min)(vector, axis=0)
-    index = jnp.arange(vector.shape[0], dtype=dtype)[:, None]
-    hit = (vector == extreme[None]) | (vector != vector)
-    return jnp.min(jnp.where(hit, index, vector.shape[0] - 1), axis=0)
-
-
-def _entry(vector: Array, index: Array, varies: bool) -> Array:
-    """vector[index] of each run, the index clamped as dynamic_slice does; vector is [entries] or [entries, lanes]."""
-    index = jnp.clip(index, 0, vector.shape[0] - 1)
-    if vector.shape[0] <= LOOKUP_LIMIT:
-        hit = jnp.arange(vector.shape[0], dtype=index.dtype)[:, None] == index[None]
-        return _only(hit, vector if varies else vector[:, None])
-    place = (index, _lane_numbers(index)) if varies else (index,)
-    return vector.at[place].get(mode="promise_in_bounds")
-
-
-def _with_entry(vector: Array, index: Array, value: Array, add: bool, mode: Any) -> Array:
-    """vector[index] = value, or += value, in each run: vector is [entries, lanes], index int[lanes], value [lanes]."""
-    if mode == lax.GatherScatterMode.CLIP:
-        index = jnp.clip(index, 0, vector.shape[0] - 1)
-    if vector.shape[0] <= SELECT_LIMIT:
-        hit = jnp.arange(vector.shape[0], dtype=index.dtype)[:, None] == index[None]
-        return jnp.where(hit, vector + value[None] if add else value[None], vector)
-    place = vector.at[index, _lane_numbers(index)]
-    options: Any = {"mode": "drop", "unique_indices": True}
-    return place.add(value, **options) if add else place.set(value, **options)
-
-
-def _lane_numbers(index: Array) -> Array:
-    return jnp.arange(index.shape[0], dtype=index.dtype)
+        return reading()
+    except Exception as error:
+        result = plain()  # what is amiss with the function itself is said here
+        why = f"{type(error).__name__}: {error}".splitlines()[0]
+        warn_once(
+            f"a program is written in a form that this version does not know (JAX {jax.__version__}; {why}): its runs "
+            "are batched by jax.vmap, with the same results up to rounding, more slowly"
+        )
+        return result

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxbandit.engine import identity, storage
+from jaxbandit.engine import storage
+from jaxbandit.engine.identity import Identity, require
 
 SAVE_SECONDS = 10.0  # between two saves
 SAVE_SHARE = 20  # but at least so many times as long as the last save took
@@ -31,12 +32,12 @@ class Finished(NamedTuple):
     """
 
     where: str  # named in refusals
-    identity: identity.Identity  # of the earlier call
+    identity: Identity  # of the earlier call
     arrays: Mapping[str, np.ndarray]
 
-    def rows(self, here: identity.Identity, names: Iterable[str], first_run: int, num_runs: int) -> Rows:
+    def rows(self, here: Identity, names: Iterable[str], first_run: int, num_runs: int) -> Rows:
         """The arrays of these names as rows; ValueError if they are of something else, or of too many runs."""
-        identity.require(self.where, self.identity, here)
+        require(self.where, self.identity, here)
         if missing := [name for name in names if name not in self.arrays]:
             raise ValueError(f"{self.where}: has no {missing[0]} of each run, so no runs can be added; delete it")
         number = len(self.arrays["outcome"])
@@ -53,7 +54,7 @@ class Checkpoint:
     them saves for all. Segments that no player has begun are saved as they were read.
     """
 
-    def __init__(self, directory: Path | None, about: identity.Identity):
+    def __init__(self, directory: Path | None, about: Identity):
         self.directory, self.about = directory, about
         self._ended: list[Rows] = []
         self._segments: dict[int, Segment] = {}
@@ -76,7 +77,7 @@ class Checkpoint:
             return
         about, parts = self.directory / "identity.json", self._parts()
         if about.exists():
-            identity.require(self.directory, self._identity(about), self.about)
+            require(self.directory, self._identity(about), self.about)
         elif parts or (self.directory / "live.npz").exists():
             raise ValueError(f"{about}: is missing; delete {self.directory} to compute it again")
         else:
@@ -174,7 +175,7 @@ class Checkpoint:
     def _parts(self) -> list[Path]:
         return [] if self.directory is None else sorted(self.directory.glob("done-*.npz"))
 
-    def _identity(self, path: Path) -> identity.Identity:
+    def _identity(self, path: Path) -> Identity:
         try:
             found = json.loads(path.read_bytes())
             if isinstance(found, dict):

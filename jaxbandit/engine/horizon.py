@@ -214,7 +214,7 @@ def _traced(
     leaves, structure = jax.tree.flatten(arguments)
     shapes = tuple((leaf.shape, leaf.dtype) for leaf in leaves)
     asked = (num_checkpoints, replan_late, implementation, *options.items())
-    key = (make, structure, shapes, asked, jax.enable_x64.value)
+    key = (make, structure, shapes, asked)
 
     def trace() -> tuple[Program, str]:
         run = SingleRun(make, arguments, implementation, **options)

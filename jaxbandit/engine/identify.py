@@ -231,7 +231,7 @@ def _verifier(run: StoppingRun, key: Any, given: PyTree) -> Callable[[PyTree, in
         return algorithm.verify(state)
 
     axes = jax.tree.map(lambda varies: 0 if varies else None, run.state_varies)
-    many = kept((*key, "verify"), lambda: jax.jit(jax.vmap(check, (None, axes))))
+    many = jax.vmap(check, (None, axes))
 
     def verify(states: PyTree, number: int) -> np.ndarray:
         size = 1 << max(number - 1, LANES_LEAST - 1).bit_length()  # few shapes, so few compilations
@@ -240,8 +240,10 @@ def _verifier(run: StoppingRun, key: Any, given: PyTree) -> Callable[[PyTree, in
             x = x.astype(np.float64) if np.issubdtype(x.dtype, np.floating) else x
             return np.resize(x, (size, *x.shape[1:])) if varies else x
 
-        with jax.enable_x64(True):
+        with jax.enable_x64(True), jax.default_device(jax.local_devices()[0]):
             wide = jax.tree.map(widen, states, run.state_varies)
-            return np.asarray(many(jax.tree.map(jnp.asarray, given), wide))[:number]
+            exact = jax.tree.map(jnp.asarray, given)
+            judge = kept((*key, "verify", size), lambda: compile(many, jax.local_devices()[0], exact, wide))
+            return np.asarray(judge(exact, wide))[:number]
 
     return verify

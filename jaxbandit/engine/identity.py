@@ -13,10 +13,11 @@ from importlib import metadata
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
-import jaxbandit
+from jaxbandit import __version__
 from jaxbandit.types import PyTree
 
 Identity = Mapping[str, Any]  # plain data: it is stored as JSON
@@ -37,7 +38,7 @@ _FOLLOWS = {
 
 def surroundings(platform: str) -> dict[str, str]:
     """The part of an identity that no argument decides: `platform` is that of the devices, such as "cpu"."""
-    versions = {"jax": jax.__version__, "jaxlib": metadata.version("jaxlib"), "jaxbandit": jaxbandit.__version__}
+    versions = {"jax": jax.__version__, "jaxlib": metadata.version("jaxlib"), "jaxbandit": __version__}
     return {"platform": platform, **versions}
 
 
@@ -137,7 +138,7 @@ def _aval(aval: Any) -> bytes:
 
 
 def _array(value: Any) -> bytes:
-    if isinstance(value, jax.Array) and jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key):
+    if isinstance(value, jax.Array) and jnp.issubdtype(value.dtype, jax.dtypes.prng_key):
         return _join(str(value.dtype), _array(jax.random.key_data(value)))
     array = np.asarray(value)
     return _join(str(array.dtype), str(array.shape), array.tobytes())

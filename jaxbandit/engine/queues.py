@@ -15,7 +15,7 @@ import numpy as np
 
 from jaxbandit.base import Outcome
 from jaxbandit.engine.checkpoint import Checkpoint, Rows, Segment, columns, joined, shares, size, unknown
-from jaxbandit.engine.compiled import LANE_MULTIPLE, LANES_LEAST
+from jaxbandit.engine.compiled import LANE_MULTIPLE, LANES_LEAST, same_scopes
 from jaxbandit.engine.lanes import REFILL_SHARE, Lanes, Report
 from jaxbandit.engine.recorder import MISCOUNTED
 from jaxbandit.engine.rounds import ContractError
@@ -88,12 +88,12 @@ class Job:
 
     def play(self, lanes: int, devices: Sequence[Device]) -> None:
         """Play every run, on one queue a device in `devices`; on any exception save what runs and raise it."""
-        x64 = jax.enable_x64.value  # a thread starts with the process-wide flag, not with this scope's
+        scopes = same_scopes()
         number = min(len(devices), self.left())
         queues = [Queue(self, i, *dealt, lanes, devices[i]) for i, dealt in enumerate(self._deal(number))]
 
         def work(queue: Queue) -> None:
-            with jax.enable_x64(x64), jax.default_device(queue.device):
+            with scopes(), jax.default_device(queue.device):
                 queue.play()
 
         with ThreadPoolExecutor(max(number, 1)) as pool:
@@ -276,9 +276,9 @@ class Queue:
         known = (outcome == Outcome.STOPPED) | (outcome == Outcome.MAX_ROUNDS)
         if self.job.code.counts and (ended["pulls"].sum(1)[known] != ended["samples"][known]).any():
             raise ContractError(MISCOUNTED)
-        rows = {**ended, "outcome": outcome}
-        self.job.checkpoint.collect(rows)
-        return self.job.collect(rows), steps
+        left: Rows = {**ended, "outcome": outcome}
+        self.job.checkpoint.collect(left)
+        return self.job.collect(left), steps
 
     def _report(self, progress: Progress, lane_steps: int) -> None:
         with self.job.lock:

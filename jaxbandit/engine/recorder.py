@@ -73,7 +73,7 @@ class Recorder(NamedTuple):
         if tally.pulls is not None:
             result["pulls"] = tally.pulls
         if played is not None and "pulls" in result:
-            total, sizes = jnp.sum(result["pulls"]), {1, self.set_size or 1}
+            total, sizes = jnp.sum(result["pulls"], dtype=played.dtype), {1, self.set_size or 1}
             result["miscounted"] = jnp.stack([total != size * played for size in sizes]).all()
         return result
 

@@ -148,7 +148,7 @@ class SingleRun:
         """True where a new plan may give a leaf of the state another value."""
         if not self.replans:
             return batching.constant_flags(self.state, False)
-        return changed(lambda state, arguments: self._replan(arguments, state), self.state, self.arguments)
+        return batching.changed(lambda state, arguments: self._replan(arguments, state), self.state, self.arguments)
 
     def _varying(self) -> tuple[PyTree, PyTree, PyTree]:
         """Which leaves of world, state and tally differ between runs: shared only if no round makes them differ."""
@@ -167,14 +167,6 @@ class SingleRun:
         """Size of the leaves of one run that are not shared."""
         leaves = zip(jax.tree.leaves(tree), jax.tree.leaves(varies), strict=True)
         return sum(leaf.size * leaf.dtype.itemsize for leaf, flag in leaves if flag)
-
-
-def changed(function: Callable[..., PyTree], state: PyTree, *arguments: PyTree) -> PyTree:
-    """A tree of bools like `state`: False where function(state, *arguments), like it, gives the same leaf back."""
-    closed = jax.make_jaxpr(function)(state, *arguments)
-    structure = jax.tree.structure(state)
-    before, after = closed.jaxpr.invars[: structure.num_leaves], closed.jaxpr.outvars
-    return jax.tree.unflatten(structure, [new is not old for old, new in zip(before, after, strict=True)])
 
 
 def same_state(name: str, kind: str, before: PyTree, after: PyTree) -> None:

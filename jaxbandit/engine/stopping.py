@@ -6,13 +6,12 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.extend.core import Literal
 
 from jaxbandit.base import Algorithm, Environment, Outcome
 from jaxbandit.engine import batching, fit, rounds
 from jaxbandit.engine.recorder import Tally, has_nan
 from jaxbandit.engine.rounds import ContractError
-from jaxbandit.engine.single import SingleRun, changed
+from jaxbandit.engine.single import SingleRun
 from jaxbandit.types import Array, PyTree
 
 EMPTY = -2  # a lane without a run
@@ -149,13 +148,7 @@ class StoppingRun(SingleRun):
             del result["nonfinite"]
             return result, None if judge is None else judge(world, result["recommendation"])
 
-        jaxpr = jax.make_jaxpr(read)(self.state, self.arguments, self.world, self.tally).jaxpr
-        needed = {v for v in jaxpr.outvars if not isinstance(v, Literal)}
-        for equation in reversed(jaxpr.eqns):
-            if not needed.isdisjoint(equation.outvars):
-                needed.update(v for v in equation.invars if not isinstance(v, Literal))
-        structure = jax.tree.structure(self.state)
-        return jax.tree.unflatten(structure, [v in needed for v in jaxpr.invars[: structure.num_leaves]])
+        return batching.needed(read, self.state, self.arguments, self.world, self.tally)
 
     def _changed(self) -> tuple[PyTree, PyTree, PyTree]:
         """True where a step may give a leaf of world, state or tally another value."""
@@ -163,7 +156,7 @@ class StoppingRun(SingleRun):
         def stepped(carried: tuple, arguments: PyTree, noise: PyTree) -> PyTree:
             return self.play(arguments, *carried, noise)
 
-        return changed(stepped, (self.world, self.state, self.tally), self.arguments, self.noise)
+        return batching.changed(stepped, (self.world, self.state, self.tally), self.arguments, self.noise)
 
 
 def _nothing_pulled(live: Array, x: Array, varies: bool) -> Array:

@@ -15,6 +15,7 @@ import numpy as np
 
 from jaxbandit.base import Outcome
 from jaxbandit.engine.checkpoint import Checkpoint, Rows, Segment, unknown
+from jaxbandit.engine.compiled import same_scopes
 from jaxbandit.engine.moments import Moments
 from jaxbandit.engine.program import NOISE_ROUNDS
 from jaxbandit.engine.recorder import MISCOUNTED, REPORTED
@@ -115,11 +116,11 @@ class Job:
 
     def play(self, tiles: Iterator[Tile], codes: Mapping[int, Code], workers: int) -> None:
         """Play every tile to the horizon with `workers` threads; on any exception save what runs and raise it."""
-        x64 = jax.enable_x64.value  # a thread starts with the process-wide flag, not with this scope's
+        scopes = same_scopes()
         taking = threading.Lock()
 
         def work() -> None:
-            with jax.enable_x64(x64):
+            with scopes():
                 while not self._interrupted.is_set():
                     with taking:
                         tile = next(tiles, None)

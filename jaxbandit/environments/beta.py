@@ -42,7 +42,7 @@ def quantile_table(alpha: np.ndarray, beta: np.ndarray) -> np.ndarray:
     tails = np.append(starts.reshape(-1, 1) + widths[:, None] * nodes, np.full((1, 4), 2.0**31), axis=0) / 2**32
     a, b = alpha[:, None, None], beta[:, None, None]
     values = np.stack([special.betaincinv(a, b, tails), special.betainccinv(a, b, tails)], axis=1)
-    cubics = values @ np.linalg.inv(np.vander(nodes, increasing=True)).T
+    cubics = np.matmul(values, np.linalg.inv(np.vander(nodes, increasing=True)).T)
     return np.ascontiguousarray(np.moveaxis(cubics, -1, 0).reshape(4, -1))
 
 

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from jaxbandit.base import Outcome
+from jaxbandit.extras import lab
 from jaxbandit.results import frames, names, saving
 from jaxbandit.results.json_files import plain
 
@@ -44,6 +45,7 @@ class Result:
     devices: list[str]
     versions: dict[str, str]
     truth: dict[str, Any] = field(default_factory=dict)
+    identity: dict[str, Any] = field(default_factory=dict)  # what the numbers depend on, by name; empty: not known
     any_rewards: bool = False  # played on rewards that the algorithm is not made for
 
     @classmethod
@@ -77,6 +79,7 @@ class Result:
             devices=[str(device) for device in record.devices],
             versions=versions(),
             truth=plain(truth),
+            identity=plain(dict(record.identity)),
             **more,
         )
 
@@ -182,7 +185,8 @@ class ResultSet(Sequence[Result]):
 
     def to_dataframe(self) -> Any:
         """Return the frames of all results, one below the other."""
-        import pandas
+        with lab():
+            import pandas
 
         return pandas.concat([result.to_dataframe() for result in self.results], ignore_index=True)
 

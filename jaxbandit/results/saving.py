@@ -1,26 +1,24 @@
 """Results written: a cell as two files, an experiment's summary, one result as a directory.
 
-A cell is two files: `cell-000.npz`, plain arrays under plain names that NumPy alone can read, and
-`cell-000.json`, the rest, with the digest of the first. The JSON is written last: a cell without it is a cell
-that is not finished. Whatever has a result's fields can be written: nothing here knows the kinds of results.
+A cell is two files: `cell-000.npz`, plain arrays under plain names that NumPy alone can read, and `cell-000.json`, the
+rest, with the digests of the first and of itself. The JSON is written last: a cell without it is not finished. Whatever
+has a result's fields can be written: nothing here knows the kinds of results.
 """
 
 import dataclasses
 import hashlib
-import io
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from jaxbandit.engine import storage
 from jaxbandit.refusals import refuse
 from jaxbandit.results import names
-from jaxbandit.results.json_files import write_json
+from jaxbandit.results.json_files import write_json, write_sealed
 
 SCHEMA = 1
-OWN_FILES = ("cell-*.json", "cell-*.npz", "summary.json", "spec.toml")
+PROVENANCE = "provenance.json"  # of an experiment's directory: what its numbers depend on, and the order of its cells
+OWN_FILES = ("cell-*.json", "cell-*.npz", "summary.json", "spec.toml", PROVENANCE)
 
 
 def save(results: Any, directory: str | Path, *, replace: bool = False) -> None:
@@ -87,13 +85,11 @@ def write_summary(
 def save_cell(directory: str | Path, index: int, result: Any) -> None:
     """Write one cell, all of it or nothing if killed at any instant; equal arrays give equal bytes."""
     npz, manifest = cell_paths(directory, index)
-    buffer = io.BytesIO()
-    np.savez(buffer, allow_pickle=False, **result.arrays)
-    data = buffer.getvalue()
     about = {name: getattr(result, name) for name in manifest_fields(type(result))}
-    storage.write_bytes(npz, data)
-    digest = hashlib.sha256(data).hexdigest()
-    write_json(manifest, {"schema": SCHEMA, "kind": result.kind, **about, "sha256": digest})
+    storage.write_arrays(npz, result.arrays)
+    with npz.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    write_sealed(manifest, {"schema": SCHEMA, "kind": result.kind, **about, "sha256": digest})
 
 
 def manifest_fields(cls: type[Any]) -> list[str]:

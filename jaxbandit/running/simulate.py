@@ -57,7 +57,7 @@ def simulate(
       regret_constant: draws log(t) times this as a lower bound; `jaxbandit.bounds` computes it. Known for `bernoulli`
         and `gaussian`.
       checkpoint_dir: where an interrupted simulation leaves its state and finds it again.
-      progress: a bar on stderr; default: only on a terminal.
+      progress: a bar on stderr; default: only on a terminal, and where tqdm is installed.
       replan_late: most rounds by which an algorithm's rare heavy work may be late; 0 is exact. Little is saved where
         the work is rare.
       tile: runs played at once on a core; default: what fits the cache.

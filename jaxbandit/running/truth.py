@@ -23,8 +23,9 @@ def means_of(environment: Environment) -> list[float] | None:
     import jax
 
     from jaxbandit.engine.batching import varying_outputs
+    from jaxbandit.numerics import alone
 
-    with jax.enable_x64(True):  # 0.1 shall read 0.1
+    with alone(), jax.enable_x64(True):  # 0.1 shall read 0.1
         key = jax.random.key(0)
         means = getattr(jax.eval_shape(environment.init, key), "means", None)
         if means is None or len(means.shape) != 1 or environment.transition is not None:
@@ -54,7 +55,7 @@ def truth_of(instance: InstanceSpec, kind: str, *, best_arm: bool = False) -> di
     on which the worst case depends. For runs that stop it is T* if `best_arm`,
     and the instance's own numbers are there too, so that a figure can be drawn against one.
     """
-    environment = instance.entry.factory()(**instance.arguments)
+    environment = instance.build()
     means = means_of(environment)
     truth: dict[str, Any] = {} if means is None else {"means": means}
     if kind == "identify":
@@ -75,9 +76,11 @@ def _of_features(instance: InstanceSpec) -> dict[str, Any]:
     if "theta" not in known or not gaussian or np.size(known["features"]) > MOST_NUMBERS:
         return dim
     from jaxbandit.bounds.linear_regret import linear_regret_constant
+    from jaxbandit.numerics import alone
 
-    found = linear_regret_constant(known["features"], known["theta"], mask=known.get("mask"))
-    return dim | {"regret_constant": float(found.bound) * float(known["sigma"]) ** 2}
+    with alone():
+        found = float(linear_regret_constant(known["features"], known["theta"], mask=known.get("mask")).bound)
+    return dim | {"regret_constant": found * float(known["sigma"]) ** 2}
 
 
 def guarantee(cell: Cell) -> dict[str, Any]:
@@ -87,7 +90,10 @@ def guarantee(cell: Cell) -> dict[str, Any]:
 
 @functools.lru_cache(maxsize=256)  # a factory may have much to compute
 def _guarantee(entry: Entry, given: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
-    return guarantee_of(entry.factory()(**dict(given)))
+    from jaxbandit.numerics import alone
+
+    with alone():
+        return guarantee_of(entry.build(dict(given)))
 
 
 def seeks_best_arm(cell: Cell) -> bool:
@@ -100,6 +106,7 @@ def characteristic_time(instance: InstanceSpec, means: Any) -> float | None:
     """Return T* of the best arm, certified from below; None where two arms are best or the noise is not Gaussian."""
     import jax
 
+    from jaxbandit.numerics import alone
     from jaxbandit.solvers.best_arm import best_arm_design
 
     known = instance.known
@@ -107,7 +114,7 @@ def characteristic_time(instance: InstanceSpec, means: Any) -> float | None:
     if not gaussian or means is None or len(means) < 2:
         return None
     features = known.get("features", np.eye(len(means)))
-    with jax.enable_x64(True):
+    with alone(), jax.enable_x64(True):
         time = float(jax.jit(best_arm_design)(np.asarray(features), np.asarray(means), sigma=known["sigma"]).bound)
     return time if np.isfinite(time) else None
 
@@ -138,6 +145,6 @@ def warnings_of(experiment: Experiment) -> list[str]:
     """Return the cautions of all cells of an experiment, each line once."""
     if experiment.kind != "identify":
         return []
-    means = {i.name: means_of(i.entry.factory()(**i.arguments)) for i in experiment.instances}
+    means = {i.name: means_of(i.build()) for i in experiment.instances}
     lines = [line for cell in experiment.cells() for line in cautions(cell, means[cell.instance.name])]
     return list(dict.fromkeys(lines))

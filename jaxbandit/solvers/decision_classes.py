@@ -16,7 +16,7 @@ import numpy as np
 from jax import lax
 
 from jaxbandit import checks
-from jaxbandit.numerics import argmax, set_at
+from jaxbandit.numerics import argmax, dot, set_at
 from jaxbandit.types import Array
 
 _ONE_BY_ONE = 64  # members
@@ -134,7 +134,7 @@ def spanning_trees(num_vertices: int, edges: Sequence[tuple[int, int]] | np.ndar
     incidence[ends[:, 0], np.arange(len(ends))] = 1
     incidence[ends[:, 1], np.arange(len(ends))] = -1
     reduced = incidence[1:]  # its square submatrices have determinant 0, 1 or -1, the bases are the trees
-    sign, log_size = np.linalg.slogdet(reduced @ reduced.T)  # Kirchhoff: the number of spanning trees
+    sign, log_size = np.linalg.slogdet(np.matmul(reduced, reduced.T))  # Kirchhoff: the number of spanning trees
     if sign <= 0 or log_size < 0.5:
         trees = "no spanning tree" if sign <= 0 else "one spanning tree only"
         raise ValueError(f"{where}: the graph has {trees}, must be connected, with a cycle")
@@ -157,7 +157,7 @@ def spanning_trees(num_vertices: int, edges: Sequence[tuple[int, int]] | np.ndar
         # An edge as a combination of the tree's: -1, 0 or 1, and not 0 along the path that it would close.
         matrix = jnp.asarray(reduced, scores.dtype)
         tree = jnp.where(best[None], matrix, 0.0)
-        combinations = tree.T @ jnp.linalg.solve(tree @ tree.T, matrix)
+        combinations = dot(tree.T, jnp.linalg.solve(dot(tree, tree.T), matrix))
         return _best_exchange(scores, best, jnp.abs(combinations) > 0.5)
 
     def enumerate() -> np.ndarray:

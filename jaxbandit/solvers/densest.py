@@ -22,7 +22,7 @@ from jax import lax
 from jax.custom_batching import custom_vmap
 
 from jaxbandit import checks
-from jaxbandit.numerics import argmax, slice_at
+from jaxbandit.numerics import argmax, dot, slice_at
 from jaxbandit.types import Array
 
 _LANES = 8  # side by side on a CPU,
@@ -39,8 +39,8 @@ def quadratic(weights: Array, members: Array, *, diagonal: Array | None = None) 
       diagonal: float[n], traced, or None for 0.
     """
     x = members.astype(weights.dtype)
-    value = x @ weights @ x
-    return value if diagonal is None else value + x @ diagonal
+    value = dot(dot(x, weights), x)
+    return value if diagonal is None else value + dot(x, diagonal)
 
 
 def peeling(weights: Array, k: int, *, diagonal: Array | None = None, polish: int = 0) -> Array:
@@ -169,7 +169,7 @@ def exchange(weights: Array, own: Array, members: Array, steps: int) -> Array:
 
     def step(_: int, members: Array) -> Array:
         x = members.astype(weights.dtype)
-        gain = own + 2 * (weights @ x - jnp.diagonal(weights) * x)  # of joining, or of not being left out
+        gain = own + 2 * (dot(weights, x) - jnp.diagonal(weights) * x)  # of joining, or of not being left out
         swaps = gain[None] - gain[:, None] - 2 * weights  # in place of the row's vertex, the column's
         swaps = jnp.where(members[:, None] & ~members[None], swaps, -jnp.inf)
         best = argmax(swaps.reshape(-1))

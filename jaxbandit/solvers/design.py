@@ -22,6 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import solve_triangular
 
+from jaxbandit.numerics import dot
 from jaxbandit.solvers.span import coordinates, span
 from jaxbandit.types import Array
 
@@ -83,10 +84,10 @@ def transductive_design(features: Array, directions: Array, *, mask: Array | Non
 
     def products(weights: Array) -> tuple[Array, Array, Array]:
         """x_a' A^-1 x_b, float[K, K]; x_a' A^-1 y, float[K, P]; y' A^-1 y, float[P]."""
-        factor = jnp.linalg.cholesky((x.T * weights[None]) @ x + outside)
-        roots = solve_triangular(factor, jnp.eye(x.shape[1], dtype=x.dtype), lower=True) @ both
+        factor = jnp.linalg.cholesky(dot(x.T * weights[None], x) + outside)
+        roots = dot(solve_triangular(factor, jnp.eye(x.shape[1], dtype=x.dtype), lower=True), both)
         left = roots[:, :num_arms].T
-        return left @ roots[:, :num_arms], left @ roots[:, num_arms:], jnp.sum(roots[:, num_arms:] ** 2, 0)
+        return dot(left, roots[:, :num_arms]), dot(left, roots[:, num_arms:]), jnp.sum(roots[:, num_arms:] ** 2, 0)
 
     def invert(variance: Array, cross: Array) -> tuple[Array, Array]:
         """h and its gradient, float[P, K]."""
@@ -99,9 +100,9 @@ def transductive_design(features: Array, directions: Array, *, mask: Array | Non
     def certify(found: _Found, weights: Array, mixture: Array, cross: Array, variance: Array) -> _Found:
         total = jnp.sum(weights)
         value = total * largest(variance)
-        scores = cross**2 @ mixture
+        scores = dot(cross**2, mixture)
         top = jnp.max(scores)
-        bound = (mixture @ variance) ** 2 / jnp.where(top > 0, top * jnp.sum(mixture), 1.0)
+        bound = dot(mixture, variance) ** 2 / jnp.where(top > 0, top * jnp.sum(mixture), 1.0)
         better = value < found.design.value
         design = Design(
             jnp.where(better, weights / total, found.design.weights),
@@ -118,17 +119,17 @@ def transductive_design(features: Array, directions: Array, *, mask: Array | Non
         found = certify(found, it.weights, mixture, cross, variance)
 
         missing = jnp.where(counts, inverse - 1 - it.slack, 0.0)
-        residual = 1 - it.multipliers @ gradient - it.reduced
+        residual = 1 - dot(it.multipliers, gradient) - it.reduced
         stiffness = it.multipliers / it.slack
         bend = stiffness - 2 * it.multipliers * variance  # the second term and the product below: h's curvature
-        hessian = 2 * gram * ((cross * mixture[None]) @ cross.T) + (gradient.T * bend[None]) @ gradient
+        hessian = 2 * gram * dot(cross * mixture[None], cross.T) + dot(gradient.T * bend[None], gradient)
         newton = _solver(hessian + jnp.diag(it.reduced / it.weights))
 
         def direction(target: Array) -> _Iterate:
             push = jnp.where(counts, (target - it.multipliers * missing) / it.slack - it.multipliers, 0.0)
             lift = target / it.weights - it.reduced
-            weights = newton(gradient.T @ push + lift - residual)
-            rise = gradient @ weights
+            weights = newton(dot(gradient.T, push) + lift - residual)
+            rise = dot(gradient, weights)
             return _Iterate(
                 weights,
                 push - stiffness * rise,
@@ -144,7 +145,7 @@ def transductive_design(features: Array, directions: Array, *, mask: Array | Non
             return jax.tree.map(lambda a, length, b: a + length * b, it, lengths, change)
 
         def duality(at: _Iterate) -> Array:
-            return (at.multipliers @ at.slack + at.weights @ at.reduced) / size
+            return (dot(at.multipliers, at.slack) + dot(at.weights, at.reduced)) / size
 
         now = duality(it)
         centring = jnp.clip((duality(move(direction(jnp.zeros_like(now)), 1.0)) / now) ** 3, 1e-4, 0.9)
@@ -158,15 +159,15 @@ def transductive_design(features: Array, directions: Array, *, mask: Array | Non
     scale = 2 * jnp.where(start > 0, start, 1.0)  # h is 2 or more
     inverse, gradient = invert(variance / scale, cross / scale)
     multipliers = jnp.where(counts, 1 / (inverse - 1), 0.0)
-    top = jnp.max(multipliers @ gradient)
+    top = jnp.max(dot(multipliers, gradient))
     multipliers = multipliers / jnp.where(top > 0, 2 * top, 1.0)
-    it = _Iterate(scale * uniform, multipliers, inverse - 1, 1 - multipliers @ gradient)
+    it = _Iterate(scale * uniform, multipliers, inverse - 1, 1 - dot(multipliers, gradient))
     _, found = jax.lax.fori_loop(0, steps + 1, step, (it, found))  # the last one certifies; its move is not used
 
     best = found.design
     sparse = jnp.where(best.weights > found.idle, best.weights, 0.0)  # one of the two tends to 0
     sparse = sparse / jnp.sum(sparse)
-    value = largest(_singular_variance((x.T * sparse[None]) @ x, y))
+    value = largest(_singular_variance(dot(x.T * sparse[None], x), y))
     keep = value <= best.value + jnp.maximum(best.value - best.bound, 1e3 * unit * best.value)
     value = jnp.where(keep, value, best.value)
     reachable = ~jnp.any(counts & ~inside)
@@ -182,10 +183,10 @@ def _singular_variance(matrix: Array, directions: Array) -> Array:
     identity = jnp.eye(matrix.shape[0], dtype=matrix.dtype)
     ridge = 64 * jnp.finfo(matrix.dtype).eps * identity
     root = solve_triangular(jnp.linalg.cholesky(matrix + ridge), identity, lower=True)
-    inverse = root.T @ root
-    solved = directions @ inverse
+    inverse = dot(root.T, root)
+    solved = dot(directions, inverse)
     for _ in range(2):
-        solved = solved + (directions - solved @ matrix) @ inverse
+        solved = solved + dot(directions - dot(solved, matrix), inverse)
     return jnp.sum(solved * directions, -1)
 
 
@@ -208,7 +209,7 @@ def _solver(hessian: Array):
     def solve(right_side: Array) -> Array:
         right_side = scale * right_side
         first = once(right_side)
-        return scale * (first + once(right_side - scaled @ first))
+        return scale * (first + once(right_side - dot(scaled, first)))
 
     return solve
 

@@ -18,6 +18,7 @@ from jax.lax import linalg
 from scipy.optimize import linprog
 
 from jaxbandit import checks
+from jaxbandit.numerics import dot
 from jaxbandit.solvers.span import coordinates, span
 from jaxbandit.types import Array
 
@@ -56,7 +57,7 @@ def _simple(features: np.ndarray) -> np.ndarray:
 
     The point is the shortest u with x_i'u = 1 and x_j'u = -1; every other |x_a'u| must be below 1.
     """
-    gram = features @ features.T
+    gram = np.matmul(features, features.T)
     norm = np.diagonal(gram)
     determinant = norm[:, None] * norm - gram**2
     independent = determinant > 1e-9 * norm[:, None] * norm
@@ -69,7 +70,7 @@ def _simple(features: np.ndarray) -> np.ndarray:
 
 
 def _solve(features: np.ndarray, target: np.ndarray) -> np.ndarray:
-    size = np.sqrt(target @ target)  # HiGHS has absolute tolerances
+    size = np.sqrt(np.matmul(target, target))  # HiGHS has absolute tolerances
     if size == 0:
         return np.zeros(len(features))
     both = np.hstack([features.T, -features.T])
@@ -113,7 +114,7 @@ def l1_representation(features: Array, target: Array, *, steps: int = 12) -> Rep
     ridge = jnp.where(basis.kept, _RIDGE * unit, 1.0)
 
     def factorise(scaling: Array) -> Array:
-        normal = (x.T * scaling[None]) @ x
+        normal = dot(x.T * scaling[None], x)
         normal += jnp.diag(ridge * jnp.max(jnp.diagonal(normal)))
         return linalg.cholesky(normal, symmetrize_input=False)
 
@@ -122,17 +123,17 @@ def l1_representation(features: Array, target: Array, *, steps: int = 12) -> Rep
         return linalg.triangular_solve(factor, half, left_side=True, lower=True, transpose_a=True)[:, 0]
 
     def step(_: int, it: _Iterate) -> _Iterate:
-        reach = x @ it.dual
+        reach = dot(x, it.dual)
         low, high = 1 - reach, 1 + reach
         ratio_up, ratio_down = it.up / low, it.down / high
         factor = factorise(ratio_up + ratio_down)
-        duality = (it.up @ low + it.down @ high) / (2 * x.shape[0])
+        duality = (dot(it.up, low) + dot(it.down, high)) / (2 * x.shape[0])
 
         def direction(centre_up: Array, centre_down: Array) -> tuple[Array, Array, Array, Array]:
             """Newton's step to up * low = centre_up, down * high = centre_down and x'(up - down) = y."""
             fixed_up, fixed_down = centre_up / low, centre_down / high
-            change = solve(factor, y - (fixed_up - fixed_down) @ x)
-            moved = x @ change
+            change = solve(factor, y - dot(fixed_up - fixed_down, x))
+            moved = dot(x, change)
             return fixed_up - it.up + ratio_up * moved, fixed_down - it.down - ratio_down * moved, change, moved
 
         def lengths(up: Array, down: Array, moved: Array) -> tuple[Array, Array]:
@@ -142,7 +143,7 @@ def l1_representation(features: Array, target: Array, *, steps: int = 12) -> Rep
         nothing = jnp.zeros_like(reach)
         up, down, change, moved = direction(nothing, nothing)
         primal, dual = (jnp.minimum(length, 1.0) for length in lengths(up, down, moved))
-        after = (it.up + primal * up) @ (low - dual * moved) + (it.down + primal * down) @ (high + dual * moved)
+        after = dot(it.up + primal * up, low - dual * moved) + dot(it.down + primal * down, high + dual * moved)
         centre = jnp.clip((after / (2 * x.shape[0] * duality)) ** 3, 1e-6, 1.0) * duality
         up, down, change, moved = direction(centre + up * moved, centre - down * moved)
         primal, dual = (jnp.minimum(0.995 * length, 1.0) for length in lengths(up, down, moved))
@@ -150,23 +151,23 @@ def l1_representation(features: Array, target: Array, *, steps: int = 12) -> Rep
         going = (duality > 4 * unit) & jnp.isfinite(primal + dual + jnp.sum(change))
         return jax.tree.map(lambda before, now: jnp.where(going, now, before), it, new)
 
-    least = x @ y
+    least = dot(x, y)
     shift = jnp.max(jnp.abs(least)) / 2 + unit
     it = _Iterate(jnp.maximum(least, 0.0) + shift, jnp.maximum(-least, 0.0) + shift, jnp.zeros_like(y))
     it = jax.lax.fori_loop(0, steps, step, it)
 
     inner = it.up - it.down
-    inner = inner + x @ (y - inner @ x)
-    weights = jnp.where(jnp.abs(inner) > 1 - jnp.abs(x @ it.dual), inner, 0.0)  # one of the two tends to 0
+    inner = inner + dot(x, y - dot(inner, x))
+    weights = jnp.where(jnp.abs(inner) > 1 - jnp.abs(dot(x, it.dual)), inner, 0.0)  # one of the two tends to 0
     share, sign = jnp.abs(weights), jnp.sign(weights)
     factor, dual = factorise(share), it.dual
     for _ in range(3):  # on the support: x'w = y and x_a'u = sign w_a
-        weights = weights + share * (x @ solve(factor, y - weights @ x))
-        dual = dual + solve(factor, (share * (sign - x @ dual)) @ x)
-    exact = jnp.max(jnp.abs(weights @ x - y)) <= 1e3 * unit
+        weights = weights + share * dot(x, solve(factor, y - dot(weights, x)))
+        dual = dual + solve(factor, dot(share * (sign - dot(x, dual)), x))
+    exact = jnp.max(jnp.abs(dot(weights, x) - y)) <= 1e3 * unit
     weights = jnp.where(exact, weights, inner) * size
     value = jnp.sum(jnp.abs(weights))
-    bounds = [jnp.sum(y * u) / jnp.maximum(jnp.max(jnp.abs(x @ u)), 1.0) for u in (it.dual, dual)]
+    bounds = [jnp.sum(y * u) / jnp.maximum(jnp.max(jnp.abs(dot(x, u))), 1.0) for u in (it.dual, dual)]
     bound = size * jnp.where(bounds[1] > bounds[0], bounds[1], bounds[0])
     return Representation(
         weights, jnp.where(inside, value, jnp.inf), jnp.where(inside, jnp.minimum(bound, value), jnp.inf)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
+from jaxbandit.numerics import dot
 from jaxbandit.types import Array
 
 
@@ -32,7 +33,7 @@ def coordinates(basis: Span, vectors: Array) -> tuple[Array, Array]:
 
     A vector counts as inside up to rounding: differences of nearly equal features are short, and so is their rest.
     """
-    along = jnp.where(basis.kept[None], vectors @ basis.right.T, 0.0)
-    rest = jnp.sum((vectors - along @ basis.right) ** 2, -1)
+    along = jnp.where(basis.kept[None], dot(vectors, basis.right.T), 0.0)
+    rest = jnp.sum((vectors - dot(along, basis.right)) ** 2, -1)
     tolerance = jnp.finfo(vectors.dtype).eps ** 0.8
     return along / basis.singular[None], rest <= tolerance * jnp.sum(vectors**2, -1)

@@ -14,17 +14,21 @@ def draw(word, a, b):
     return logit(beta.ppf(tail, a, b)) if centred < 0 else -logit(beta.ppf(tail, b, a))
 
 
-def play(rewards, noise, prior_alpha=1.0, prior_beta=1.0, ties=None):
-    """`ties`: actions to take where they are as good up to CLOSE."""
+def play(rewards, words, coins, prior_alpha=1.0, prior_beta=1.0, ties=None):
+    """A reward x counts as 1 where the coin's uniform is below x, else as 0.
+
+    `ties`: actions to take where they are as good up to CLOSE.
+    """
     rounds, num_arms = rewards.shape
     a, b = np.full(num_arms, float(prior_alpha)), np.full(num_arms, float(prior_beta))
     actions = []
     for t in range(rounds):
-        draws = [draw(noise[t, k], a[k], b[k]) for k in range(num_arms)]
+        draws = [draw(words[t, k], a[k], b[k]) for k in range(num_arms)]
         arm = int(np.argmax(draws))
         if ties is not None and draws[ties[t]] >= draws[arm] - CLOSE:
             arm = int(ties[t])
         actions.append(arm)
-        a[arm] += rewards[t, arm]
-        b[arm] += 1 - rewards[t, arm]
+        success = coins[t] < rewards[t, arm]
+        a[arm] += success
+        b[arm] += not success
     return np.array(actions)

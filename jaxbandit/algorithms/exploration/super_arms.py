@@ -206,10 +206,11 @@ def _counts(where: str, sets: np.ndarray, allocation: AllocationKind, weights: A
 def _g_design(sets: bytes, shape: tuple[int, ...]) -> np.ndarray:
     import jax
 
+    from jaxbandit.numerics import alone
     from jaxbandit.solvers.design import g_design
 
     x = np.frombuffer(sets, bool).reshape(shape).astype(np.float64)
-    with jax.ensure_compile_time_eval(), jax.enable_x64(True):
+    with alone(), jax.ensure_compile_time_eval(), jax.enable_x64(True):
         weights = np.array(jax.jit(lambda rows: g_design(rows).weights)(x))
     weights[weights < 1e-6 / len(weights)] = 0.0  # what the solver leaves of sets that the design does without
     return weights / weights.sum()

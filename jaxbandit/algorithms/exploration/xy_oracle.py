@@ -57,8 +57,8 @@ def xy_oracle(
     checks.number("xy_oracle", "grid", grid, low=1.0)
     num_arms = features.shape[0]
     if isinstance(features, np.ndarray) and isinstance(theta, np.ndarray):
-        order = np.argsort(-(features @ theta), kind="stable")
-        if features[order[0]] @ theta == features[order[1]] @ theta:
+        order = np.argsort(-np.matmul(features, theta), kind="stable")
+        if np.matmul(features[order[0]], theta) == np.matmul(features[order[1]], theta):
             raise ValueError(f"xy_oracle: arms {order[0]} and {order[1]} tie at the best, must be one best arm")
 
     def directions() -> Array:

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxbandit import checks
-from jaxbandit.base import Algorithm, Arms, Rewards
+from jaxbandit.base import Algorithm, Arms, Choice, Rewards
 from jaxbandit.numerics import argmax, as_float, get_at, set_at
 from jaxbandit.solvers.beta import BetaShape, beta_shape, draw_logits, draw_noise, with_arm
 from jaxbandit.types import Array, Key, Scalar
@@ -25,7 +25,6 @@ class ThompsonState(NamedTuple):
     counts: Array  # int32[num_arms]
     successes: Array  # int32[num_arms]
     shapes: BetaShape  # of float[num_arms] and float[terms, num_arms]
-    coin: Array  # uint32[words], seed of the coins for rewards other than 0 and 1
 
 
 def thompson(num_arms: int, *, prior_alpha: Scalar = 1.0, prior_beta: Scalar = 1.0) -> Algorithm:
@@ -55,25 +54,27 @@ def thompson(num_arms: int, *, prior_alpha: Scalar = 1.0, prior_beta: Scalar = 1
 
     def init(key: Key) -> ThompsonState:
         zeros = jnp.zeros(num_arms, jnp.int32)
-        coin = jax.random.key_data(key)
-        return ThompsonState(zeros, zeros, posterior(zeros, zeros), coin)
+        return ThompsonState(zeros, zeros, posterior(zeros, zeros))
 
-    def noise(key: Key) -> Array:
-        return draw_noise(key, num_arms)
+    def noise(key: Key) -> tuple[Array, Array]:
+        """Words for the arms, uint32[num_arms], and for the coin a uniform in [0, 1): below 1 always, below 0 never."""
+        coin = jax.random.uniform(jax.random.fold_in(key, num_arms), dtype=jnp.float32)  # the arms' are below
+        return draw_noise(key, num_arms), as_float(coin)
 
-    def select(noise: Array, state: ThompsonState, context: None) -> Array:
-        return argmax(draw_logits(noise, state.shapes))
+    def select(noise: tuple[Array, Array], state: ThompsonState, context: None) -> Choice:
+        words, coin = noise
+        return Choice(argmax(draw_logits(words, state.shapes)), coin)
 
-    def update(state: ThompsonState, context: None, action: Array, reward: Array) -> ThompsonState:
+    def update(state: ThompsonState, context: None, choice: Choice, reward: Array) -> ThompsonState:
+        action, coin = choice
         count = get_at(state.counts, action)
-        success = (_coin(state.coin, count * num_arms + action) < reward).astype(jnp.int32)
+        success = (coin < reward).astype(jnp.int32)
         successes = get_at(state.successes, action) + success
         changed = lax.optimization_barrier(posterior(count + 1, successes))
         return ThompsonState(
             counts=set_at(state.counts, action, count + 1),
             successes=set_at(state.successes, action, successes),
             shapes=with_arm(state.shapes, action, changed),
-            coin=state.coin,
         )
 
     return Algorithm(
@@ -86,14 +87,3 @@ def thompson(num_arms: int, *, prior_alpha: Scalar = 1.0, prior_beta: Scalar = 1
         rewards=Rewards(0.0, 1.0),
         name="thompson",
     )
-
-
-def _coin(seed: Array, number: Array) -> Array:
-    """Return the uniform in [0, 1) of the coin of that number: below a reward of 1 always, of 0 never.
-
-    The number is added to the seed's last word: Threefry's keys may be consecutive (engine/keys.py), and a folded key
-    would cost XLA's CPU compiler much more than a block.
-    """
-    implementation = {4: "threefry4x32", 2: "threefry2x32"}[seed.shape[-1]]
-    data = jnp.concatenate([seed[:-1], seed[-1:] + number.astype(jnp.uint32)])
-    return as_float(jax.random.uniform(jax.random.wrap_key_data(data, impl=implementation), dtype=jnp.float32))

@@ -32,22 +32,23 @@ def first_order(matrix: Any, estimate: Any, width: Any, anchors: Any, k: int) ->
     import jax
     import jax.numpy as jnp
 
+    from jaxbandit.numerics import dot
     from jaxbandit.solvers.decision_classes import top_k
     from jaxbandit.solvers.densest import peeling
 
     family = top_k(matrix.shape[0], k)
     best = family.best(estimate)
     own = best.astype(matrix.dtype)
-    product = matrix @ own
+    product = dot(matrix, own)
 
     def value(members: Any) -> Any:
         chosen = members.astype(matrix.dtype)
         x = chosen - own
-        return chosen @ estimate + width * jnp.sqrt(jnp.maximum(x @ matrix @ x, 0.0))
+        return dot(chosen, estimate) + width * jnp.sqrt(jnp.maximum(dot(dot(x, matrix), x), 0.0))
 
     def expand(point: Any) -> Any:
         x = point.astype(matrix.dtype) - own
-        apart = jnp.sqrt(jnp.maximum(x @ matrix @ x, 0.0))
+        apart = jnp.sqrt(jnp.maximum(dot(dot(x, matrix), x), 0.0))
         members = peeling(matrix, k, diagonal=2 * apart / width * estimate - 2 * product)
         return jnp.where(jnp.any(point != best) & jnp.any(members != best), value(members), -jnp.inf)
 
@@ -75,7 +76,7 @@ def approximation(table: Mapping[str, Any], instances: Mapping[str, Any], size: 
             means = np.asarray(means_of(ENVIRONMENTS["full_bandit_random"].factory()(n, k, gap)))
             for rounds in table["rounds"]:
                 chance = np.random.default_rng([rounds, size])
-                noise = [np.linalg.cholesky(w / rounds) @ chance.standard_normal(n) for w in inverses]
+                noise = [np.matmul(np.linalg.cholesky(w / rounds), chance.standard_normal(n)) for w in inverses]
                 estimates = means + np.array(noise)
                 anchors = np.array([a.sets[chance.integers(0, len(a.sets), n)] for a in supports])  # pyright: ignore
                 width = radius(rounds, n, k, sigma=sigma) / math.sqrt(rounds)
@@ -84,7 +85,7 @@ def approximation(table: Mapping[str, Any], instances: Mapping[str, Any], size: 
                 for estimate, w in zip(estimates, inverses, strict=True):
                     best = np.isin(np.arange(n), np.argsort(-estimate)[:k])
                     apart = sets - best
-                    values = sets @ estimate + width * np.sqrt(np.einsum("mi,ij,mj->m", apart, w, apart))
+                    values = np.matmul(sets, estimate) + width * np.sqrt(np.einsum("mi,ij,mj->m", apart, w, apart))
                     optimum.append(values[np.abs(apart).any(1)].max())
                 found["SA-FOA", gap, rounds] = ours / np.array(optimum)
     level = intervals.bonferroni(0.95, len(found))
@@ -106,6 +107,7 @@ def run_time(table: Mapping[str, Any], instances: Mapping[str, Any], size: int) 
     import jax
     import jax.numpy as jnp
 
+    from jaxbandit.numerics import dot
     from jaxbandit.solvers.decision_classes import challenger, top_k
     from jaxbandit.solvers.densest import peeling, quadratic
     from jaxbandit.solvers.quadratic_bound import upper_bound
@@ -114,7 +116,7 @@ def run_time(table: Mapping[str, Any], instances: Mapping[str, Any], size: int) 
     for n in [n for n in table["sizes"] if n <= size]:
         k, rng = n // 2, np.random.default_rng(n)
         x = (np.argsort(rng.random((9 * n // 4, n)), axis=1) < k).astype(float)
-        matrix, estimate, anchors = x.T @ x / len(x), rng.uniform(-1, 1, n), x[:n] > 0
+        matrix, estimate, anchors = np.matmul(x.T, x) / len(x), rng.uniform(-1, 1, n), x[:n] > 0
         family = top_k(n, k)
 
         def saqm(w: Any, theta: Any, k: int = k) -> Any:
@@ -140,7 +142,7 @@ def run_time(table: Mapping[str, Any], instances: Mapping[str, Any], size: int) 
                     w = jnp.linalg.inv(a)
                     if rule is not None:
                         return rule(w, theta)
-                    return jnp.max(sets[0] @ theta + 0.01 * jnp.sqrt(jnp.sum((sets[0] @ w) * sets[0], 1)))
+                    return jnp.max(dot(sets[0], theta) + 0.01 * jnp.sqrt(jnp.sum(dot(sets[0], w) * sets[0], 1)))
 
                 given = (jnp.asarray(matrix), jnp.asarray(estimate), *(jnp.asarray(np.asarray(s)) for s in more))
                 row[name] = _milliseconds(jax.jit(look), given if rule is None else given[:2])

@@ -1,0 +1,176 @@
+"""How functions are compiled: options that a compiler lacks, linear algebra that takes turns, what is compiled anew."""
+
+import threading
+
+import jax
+import jax.numpy as jnp
+import jax.scipy.linalg as jsl
+import numpy as np
+import pytest
+from jax import lax
+
+from jaxbandit.algorithms.regret import ucb1
+from jaxbandit.engine import compiled
+from jaxbandit.engine.horizon import simulate_cell
+from jaxbandit.engine.identify import identify_cell
+from jaxbandit.environments.bernoulli import bernoulli
+from jaxbandit.numerics import alone
+from jaxbandit.running import truth
+from jaxbandit.specs.spec import InstanceSpec
+
+MEANS = np.array([0.4, 0.6])
+CPU = jax.devices("cpu")[0]
+
+
+@pytest.fixture(autouse=True)
+def _forget():
+    yield
+    compiled.MORE_OPTIONS.clear()
+    compiled.forget()
+
+
+def make(means):
+    return ucb1(2), bernoulli(means)
+
+
+def test_an_option_that_the_compiler_lacks_is_dropped_with_one_warning():
+    whole = simulate_cell(make, MEANS, horizon=50, num_runs=10)
+    compiled.MORE_OPTIONS["xla_no_such_option"] = 7
+    with pytest.warns(RuntimeWarning, match="does not know xla_no_such_option: compiled without") as said:
+        found = simulate_cell(make, MEANS, horizon=50, num_runs=10)
+    assert len(said) == 1 and "\n" not in str(said[0].message)
+    assert found.regret.tobytes() == whole.regret.tobytes()
+
+
+def test_known_options():
+    options = {"xla_backend_optimization_level": 0, "xla_no_such_option": 7}
+    assert compiled.known_options(options, CPU) == {"xla_backend_optimization_level": 0}
+
+
+MATRIX = np.eye(4, dtype=np.float32)
+BESIDE = np.ones(3, np.float32)
+LIBRARY = {
+    "cholesky": jnp.linalg.cholesky,
+    "inv": jnp.linalg.inv,
+    "solve": lambda x: jnp.linalg.solve(x, x),
+    "lstsq": lambda x: jnp.linalg.lstsq(x, x)[0],
+    "det": jnp.linalg.det,
+    "qr": jnp.linalg.qr,
+    "pivoted qr": lambda x: jsl.qr(x, pivoting=True),
+    "svd": jnp.linalg.svd,
+    "pinv": jnp.linalg.pinv,
+    "eig": jnp.linalg.eig,
+    "eigh": jnp.linalg.eigh,
+    "eigvalsh": jnp.linalg.eigvalsh,
+    "schur": jsl.schur,
+    "hessenberg": jsl.hessenberg,
+    "tridiagonal": lambda x: lax.linalg.tridiagonal(x),
+    "tridiagonal solve": lambda x: lax.linalg.tridiagonal_solve(x[0], x[0], x[0], x),
+    "triangular solve": lambda x: jsl.solve_triangular(x, x),
+    "in a call": jax.jit(jax.jit(jnp.linalg.inv)),
+    "in a loop": lambda x: lax.fori_loop(0, 3, lambda i, y: jnp.linalg.inv(y), x),
+    "in a branch": lambda x: lax.cond(x[0, 0] > 0, jnp.linalg.inv, lambda y: y, x),
+    "in a batch": jax.vmap(lambda row: jnp.linalg.inv(jnp.outer(row, row))),
+}
+WITHOUT = {
+    "sums and products": lambda x: x @ x + x.sum(),
+    "sort": lambda x: jnp.sort(x),
+    "top_k": lambda x: lax.top_k(x, 2),
+    "chance": lambda x: jax.random.gamma(jax.random.key(0), x),
+    "special functions": lambda x: jax.scipy.special.betainc(x, x, x),
+    "a callback": lambda x: jax.pure_callback(lambda y: y, x, x),
+}
+
+
+@pytest.mark.parametrize("name", [*LIBRARY, *WITHOUT])
+def test_calls_of_a_library_are_found(name):
+    """As found in the text of the compiled code, where targets of LAPACK begin so with every jaxlib so far."""
+    lowered = jax.jit((LIBRARY | WITHOUT)[name]).lower(MATRIX)
+    assert compiled.calls_library(lowered) == (name in LIBRARY) == ("lapack_" in lowered.compile().as_text())
+
+
+def test_what_does_not_tell_its_calls_takes_turns():
+    assert compiled.calls_library(object())
+
+
+def waits_while_another_is_alone(call):
+    """Call once; then, while this thread is alone, call in another: whether that ends only afterwards."""
+    call()
+    thread = threading.Thread(target=call)
+    with alone():
+        thread.start()
+        thread.join(2)
+        waited = thread.is_alive()
+    thread.join(60)
+    return waited and not thread.is_alive()
+
+
+@pytest.mark.parametrize("name", ["inv", "sums and products"])
+def test_linear_algebra_takes_turns_and_nothing_else_does(name):
+    function = compiled.compile((LIBRARY | WITHOUT)[name], CPU, MATRIX)
+    assert waits_while_another_is_alone(lambda: function(MATRIX)) == (name in LIBRARY)
+
+
+def test_verify_takes_turns():
+    """Only what is verified in float64 calls a library here, not the rounds."""
+
+    def verify(state):
+        return jnp.linalg.eigvalsh(jnp.outer(state.means, state.means))[-1] > -1.0
+
+    def stopping(means):
+        return ucb1(2)._replace(stop=lambda state: state.counts.sum() >= 20, verify=verify), bernoulli(means)
+
+    def play():
+        identify_cell(stopping, MEANS, num_runs=8, precision="float32", workers=1)
+
+    assert waits_while_another_is_alone(play)
+
+
+def test_truth_takes_turns():
+    instance = InstanceSpec("three", "gaussian", {"means": [0.0, 0.5, 1.0]}, {"sigma": 1.0})
+    assert waits_while_another_is_alone(lambda: truth.characteristic_time(instance, [0.0, 0.5, 1.0]))
+
+
+@pytest.mark.parametrize(
+    "scope", [lambda: jax.default_matmul_precision("highest"), lambda: jax.debug_nans(True)], ids=["precision", "nans"]
+)
+def test_another_trace_context_is_compiled_anew(scope):
+    traced = []
+
+    def noted(means):
+        traced.append((jax.config.jax_default_matmul_precision, jax.config.jax_debug_nans))
+        return make(means)
+
+    plain = simulate_cell(noted, MEANS, horizon=50, num_runs=10)
+    before = len(traced)
+    with scope():
+        inside = simulate_cell(noted, MEANS, horizon=50, num_runs=10)
+        assert len(traced) > before and len(set(traced)) == 2
+        before = len(traced)
+        simulate_cell(noted, MEANS, horizon=50, num_runs=10)
+    simulate_cell(noted, MEANS, horizon=50, num_runs=10)
+    assert len(traced) == before and inside.regret.tobytes() == plain.regret.tobytes()
+
+
+def test_threads_take_up_the_scopes():
+    seen = []
+
+    def look(scopes):
+        with scopes():
+            seen.append(compiled.trace_context())
+
+    with (
+        jax.enable_x64(True),
+        jax.default_matmul_precision("highest"),
+        jax.debug_nans(True),
+        jax.debug_infs(True),
+        jax.threefry_partitionable(False),
+        jax.default_prng_impl("threefry4x32"),
+        jax.numpy_dtype_promotion("standard"),
+        jax.numpy_rank_promotion("allow"),
+    ):
+        here = compiled.trace_context()
+        thread = threading.Thread(target=look, args=(compiled.same_scopes(),))
+        thread.start()
+        thread.join()
+    assert seen == [here] != [compiled.trace_context()]

@@ -1,0 +1,139 @@
+"""What a checkpoint must have in common with the call that takes it up, by name; one process in a directory."""
+
+import itertools
+import json
+import subprocess
+import sys
+import textwrap
+import time
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.extend.core import Jaxpr
+
+from jaxbandit.algorithms.regret import ucb1
+from jaxbandit.engine import checkpoint, identity, storage
+from jaxbandit.engine.horizon import simulate_cell
+from jaxbandit.environments.bernoulli import bernoulli
+
+MEANS = np.array([0.9, 0.3, 0.0])
+
+
+def make_plain(means):
+    return ucb1(3), bernoulli(means)
+
+
+def test_what_differs_is_named(tmp_path):
+    options = {"horizon": 100, "num_runs": 20, "checkpoint_dir": tmp_path}
+    simulate_cell(make_plain, MEANS, **options)
+
+    def refused(words, make=make_plain, means=MEANS, **changes):
+        with pytest.raises(ValueError, match=f"of another simulation: {words}; give another") as error:
+            simulate_cell(make, means, **(options | changes))
+        assert "\n" not in str(error.value)
+
+    refused("seed 0, here 1", seed=1)
+    refused("horizon 100, here 101", horizon=101)
+    refused(r"the recorded rounds \(checkpoints\) differ", checkpoints=[100])
+    refused("replan_late 0, here 2", replan_late=2)
+    refused("generator threefry4x32, here threefry2x32", implementation="threefry2x32")
+    refused("precision float32, here float64", precision="float64")
+    refused("the arguments of algorithm or environment differ", means=MEANS + 0.01)
+    refused(
+        r"the program \(algorithm, environment or their constants\) differs",
+        make=lambda m: (ucb1(3, c=3.0), bernoulli(m)),
+    )
+    file = tmp_path / "identity.json"
+    about = json.loads(file.read_text())
+    for name in ("platform", "jax", "jaxlib", "jaxbandit"):
+        file.write_text(json.dumps(about | {name: "other", "program": "another, for that reason or not"}))
+        program = "" if name != "platform" else r"the program \(algorithm, environment or their constants\) differs; "
+        refused(f"{program}{name} other, here {about[name]}")
+    file.write_text(json.dumps(about)[:50])
+    with pytest.raises(ValueError, match=r"identity\.json: not readable .*; delete"):
+        simulate_cell(make_plain, MEANS, **options)
+    file.unlink()
+    with pytest.raises(ValueError, match=r"identity\.json: is missing; delete"):
+        simulate_cell(make_plain, MEANS, **options)
+    with pytest.raises(ValueError, match=r"engine .*max_rounds"):
+        identity.require("there", about, {"engine": "runs that stop", "max_rounds": 9})
+
+
+def digest(function, *example):
+    return identity.of_program([(function, example)])
+
+
+def test_the_digest_sees_constants_and_does_not_print(monkeypatch):
+    def inner(constant, name="f"):
+        held = jnp.asarray(constant)
+        function = jax.jit(lambda x: x + held)
+        return lambda x: function(x) * 2
+
+    x = jnp.ones(3)
+    one = digest(inner([1.0, 2.0, 3.0]), x)
+    assert one == digest(inner([1.0, 2.0, 3.0]), x)
+    assert one != digest(inner([1.0, 2.0, 4.0]), x)  # bound within an inner jit
+    assert one != digest(inner(np.array([1.0, 2.0, 3.0], np.float16).astype(np.float32) + np.float32(1e-7)), x)
+    branches = [digest(lambda x, c=c: jax.lax.cond(x[0] > 0, lambda y: y * c, lambda y: y, x), x) for c in (2.0, 3.0)]
+    loops = [digest(lambda x, n=n: jax.lax.fori_loop(0, n, lambda i, y: y + 1, x), x) for n in (5, 6)]
+    crossed = [digest(f, x, x) for f in (lambda a, b: a - b, lambda a, b: b - a)]
+    keys = [digest(lambda x, k=k: x + jax.random.normal(k), x) for k in (jax.random.key(0), jax.random.key(1))]
+    bases = [digest(lambda x, f=f: f(x), x) for f in (jnp.cumsum, jnp.cumprod, lambda x: jnp.cumsum(x, 0)[::-1])]
+    found = [one, *branches, *loops, *crossed, *keys, *bases]
+    assert len(set(found)) == len(found)
+
+    def fail(self):
+        raise AssertionError("printed")
+
+    monkeypatch.setattr(Jaxpr, "__repr__", fail)
+    monkeypatch.setattr(Jaxpr, "__str__", fail)
+    assert one == digest(inner([1.0, 2.0, 3.0]), x)
+
+
+def test_one_process_in_a_directory(tmp_path):
+    code = """
+        import sys
+        from pathlib import Path
+        from jaxbandit.engine import storage
+        with storage.locked(Path(sys.argv[1])):
+            print("in", flush=True)
+            sys.stdin.read()
+    """
+    command, pipe = [sys.executable, "-c", textwrap.dedent(code), str(tmp_path)], subprocess.PIPE
+    options = {"horizon": 100, "num_runs": 20, "checkpoint_dir": tmp_path}
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe) as process:
+        assert process.stdout.readline() == b"in\n"
+        with pytest.raises(ValueError, match=f"in use by process {process.pid} on .*; wait") as error:
+            simulate_cell(make_plain, MEANS, **options)
+        assert "\n" not in str(error.value)
+        process.kill()
+    simulate_cell(make_plain, MEANS, **options)
+    with storage.locked(tmp_path), pytest.raises(ValueError, match="in use by"), storage.locked(tmp_path):
+        pass
+    assert not (tmp_path / storage.LOCK).exists()
+
+
+def test_saves_are_rarer_where_they_take_long(tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoint, "SAVE_SECONDS", 0.0)
+    now = 0.0
+
+    def slow(path, arrays, write=storage.write_arrays):
+        nonlocal now
+        now += 3.0  # a save takes so long
+        write(path, arrays)
+
+    monkeypatch.setattr(storage, "write_arrays", slow)
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    files = checkpoint.Checkpoint(tmp_path, {})
+    files.begin(0)
+    saves = []
+    for _ in range(200):
+        now += 1.0
+        before = now
+        files.look(0, lambda: {"run": np.arange(3)})
+        if now != before:
+            saves.append(before)
+    assert len(saves) == 4 and all(b - a >= 60 for a, b in itertools.pairwise(saves))
+    assert [list(segment["run"]) for segment in files.under_way()] == [[0, 1, 2]]
