@@ -119,7 +119,8 @@ class Reproduce:
         with _input():
             given = {"runs": self.runs, "horizon": self.horizon, "data_directory": self.data, "out": self.out}
             given |= {"max_failed": self.max_failed}
-            found = reproduce(self.paper, quick=self.quick, **given)
+            paper, _, figure = self.paper.partition("/")
+            found = reproduce(paper, figure or None, quick=self.quick, **given)
         print(json_module.dumps(found.summary, allow_nan=False) if self.json else found.table())
         return _paths(found.figures, quiet=self.json)
 
