@@ -127,7 +127,8 @@ def _play(case: Case, hyper: dict[str, Any], words: Array, rewards: Array) -> _P
     steps = jnp.arange(case.rounds, dtype=jnp.int32), own, worldly
     (state, _), (actions, seen, lives) = jax.lax.scan(body, (begun, unpulled), steps)
     rounds = jnp.sum(seen.astype(jnp.int32), axis=0, dtype=jnp.int32)
-    return _Play(actions, *rounds, ~lives[0], state, recommended(algorithm, state), algorithm.stop(state))
+    last = (~lives[0], state, recommended(algorithm, state), algorithm.stop(state))
+    return _Play._make((actions, *rounds, *last))
 
 
 def check_plays(case: Case, *, alone: bool) -> None:
