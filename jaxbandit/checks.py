@@ -19,6 +19,8 @@ def is_traced(value: Any) -> bool:
 def integer(where: str, name: str, value: Any, low: int, high: int | None = None) -> int:
     """Return `value` as an int in [low, high]; raise ValueError otherwise."""
     allowed = f"an integer >= {low}" if high is None else f"an integer in [{low}, {high}]"
+    if high is not None and high < low:
+        allowed = f"at least {low}, and here at most {high}: the problem is too small"
     try:
         if isinstance(value, bool | np.bool_):
             raise TypeError
@@ -107,8 +109,9 @@ def nearest(value: Any, allowed: Any) -> str:
     """Return '; did you mean X?' for a misspelt name, or '' when nothing is near."""
     import difflib  # only a refusal pays for it
 
-    close = difflib.get_close_matches(str(value), [str(a) for a in allowed], n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    names = {str(a).casefold(): str(a) for a in allowed}
+    close = difflib.get_close_matches(str(value).casefold(), names, n=1)
+    return f"; did you mean {names[close[0]]!r}?" if close else ""
 
 
 def action_sets(where: str, name: str, value: Any, mask: Any) -> tuple[Any, np.ndarray | None]:

@@ -29,7 +29,7 @@ from jaxbandit.auditing.cell import (
     batch_length,
     judge,
 )
-from jaxbandit.base import Algorithm, Outcome
+from jaxbandit.base import Algorithm, Outcome, Promise
 from jaxbandit.cli import command_line, commands
 from jaxbandit.estimators import least_squares
 from jaxbandit.numerics import as_float
@@ -192,6 +192,7 @@ def stale_lingape(
         update=update,
         recommend=lambda state: state.pair[:1],
         stop=stop,
+        promise=Promise(delta),
     )
 
 

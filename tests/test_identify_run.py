@@ -60,7 +60,7 @@ def whole():
 
 def found():
     costs = {"compile_seconds": 0.0, "run_seconds": 0.0, "run_steps": 9, "lane_steps": 9, "devices": ["cpu"]}
-    return Identified(**stopping([5, 7]).arrays, **costs)
+    return Identified(**stopping([5, 7]).arrays, **costs, identity={})
 
 
 @pytest.fixture
@@ -70,9 +70,7 @@ def calls(monkeypatch):
 
     def identify_cell(make, arguments, **options):
         made.append(SimpleNamespace(make=make, arguments=arguments, options=options))
-        return Identified(
-            **stopping([5, 7]).arrays, compile_seconds=0, run_seconds=0, run_steps=9, lane_steps=9, devices=[]
-        )
+        return found()
 
     monkeypatch.setattr(running, "identify_cell", identify_cell)
     monkeypatch.setattr("jaxbandit.running.truth.characteristic_time", lambda *_: 1.0)  # a compilation a shape
@@ -169,7 +167,8 @@ def test_identify_and_sweep_equal_the_experiment(whole):
     algorithm = functools.partial(lucb, 2, threshold="heuristic", sigma=0.5)
     alone = identify(algorithm(), world, **options, delta=0.05, name="lucb", instance="easy", progress=False)
     np.testing.assert_array_equal(alone.arrays["samples"], whole[0].arrays["samples"])
-    assert (alone.algorithm, alone.instance, alone.guarantee) == ("lucb", "easy", {"epsilon": 0.0, "delta": 0.05})
+    assert (alone.algorithm, alone.instance) == ("lucb", "easy")
+    assert alone.guarantee == {"delta": 0.05, "epsilon": 0.0, "m": 1, "proved": False}
     assert alone.truth == {"means": [1.0, 0.0]}
     swept = sweep(algorithm, world, {"delta": [0.05, 0.2]}, **options)
     assert [r.params for r in swept] == [{"delta": 0.05}, {"delta": 0.2}]
@@ -186,9 +185,7 @@ def test_an_instance_can_be_swept(monkeypatch):
 
     def identify_cell(make, arguments, **options):
         makes.append((make, arguments))
-        return Identified(
-            **stopping([5, 7]).arrays, compile_seconds=0, run_seconds=0, run_steps=9, lane_steps=9, devices=[]
-        )
+        return found()
 
     monkeypatch.setattr(engine, "identify_cell", identify_cell)
 
@@ -257,7 +254,7 @@ def test_command_line(tmp_path, monkeypatch, capsys):
     assert captured.err == ""
     lines = captured.out.splitlines()
     assert lines[0].split()[:3] == ["instance", "algorithm", "samples"]
-    assert [line.split()[:3] for line in lines[2:4]] == [["easy", "lucb", "delta=0.05"], ["easy", "lucb", "delta=0.2"]]
+    assert [line.split()[:2] for line in lines[2:4]] == [["easy", "lucb?delta=0.05"], ["easy", "lucb?delta=0.2"]]
     assert {"samples-easy.png", "stopping-easy.png", "pulls-easy.png", "sweep-easy-delta.png"} <= set(
         os.listdir("stop-result")
     )

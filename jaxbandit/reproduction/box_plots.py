@@ -25,6 +25,7 @@ def write(figure: Figure, results: ResultSet, content: Mapping[str, Any], direct
     whole = TITLE + len(rows) * (panel + LABELS)
     sheet = canvas((width, whole))
     axes = sheet.subplots(len(rows), 2, squeeze=False, sharey="row", width_ratios=(3, 2))
+    sheet.set_layout_engine("none")  # panels of one height, whatever their words
     sheet.subplots_adjust(wspace=0.16, hspace=LABELS / panel, top=1 - TITLE / whole, bottom=LABELS / whole)
     marked = False
     for (left, right), row in zip(axes, rows, strict=True):

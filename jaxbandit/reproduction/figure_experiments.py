@@ -155,9 +155,9 @@ def assess(results: ResultSet, paper: Mapping[str, Any], shown: Sequence[Figure]
     content |= {} if readings is None else {"readings": readings}
     totals = {(e["instance"], e["algorithm"]): e for e in beside if e["quantity"] in ("samples", "regret")}
     for cell, result in zip(content["cells"], results, strict=True):
-        if first.kind == "identify" and "pulls" in cell and result.runs > 1:
-            pulls = result.arrays["pulls"].astype(np.float64)
-            interval = intervals.student(pulls.mean(axis=0), pulls.var(axis=0, ddof=1), result.runs)
+        if first.kind == "identify" and "pulls" in cell and result.counted > 1:
+            pulls = result.arrays["pulls"][result.counts()].astype(np.float64)
+            interval = intervals.student(pulls.mean(axis=0), pulls.var(axis=0, ddof=1), result.counted)
             cell["pulls"] |= {"low": interval.low, "high": interval.high}
         if (entry := totals.get((result.instance, result.algorithm))) is not None:
             kept = {k: v for k, v in entry.items() if k not in ("instance", "algorithm", "verdict")}
@@ -184,7 +184,7 @@ def table(content: Mapping[str, Any], figure: Mapping[str, Any]) -> str:
     beside = {(e["instance"], e["algorithm"], e["quantity"], e.get("arm")): e for e in content["published"]}
     lines = _pulls_table(rows, beside) if figure["draw"] == "pulls" else _samples_table(rows, beside)
     counts = " or ".join(f"{runs:,}" for runs in sorted({row["runs"] for row in rows}))
-    return f"{figure['title']}; {counts} runs\n{lines}"
+    return "\n".join([f"{figure['title']}; {counts} runs", lines, *regret_report.left_out(rows)])
 
 
 def _samples_table(rows: Sequence[Mapping[str, Any]], beside: Mapping[Any, Mapping[str, Any]]) -> str:

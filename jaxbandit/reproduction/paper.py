@@ -58,6 +58,7 @@ def reproduce(
     progress: bool | None = True,
     workers: int | None = None,
     tile: int | None = None,
+    max_failed: float = 0.0,
 ) -> Reproduction:
     """Run a paper's experiments, or what of them `out` still lacks, and judge its claims.
 
@@ -69,6 +70,7 @@ def reproduce(
       horizon: rounds a run instead of the paper's; of a fixed horizon only. [paper.runs_at] may have its runs.
       data_directory: where recorded data lie that a figure needs; without it such a figure is left out, and said so.
       progress: as for `run_experiment`, like workers and tile.
+      max_failed: share of a cell's runs that may go wrong, in [0, 1]; more is an error. The cells are kept.
 
     Returns:
       A Reproduction; `out` then also holds summary.json, figures and, of runs that stop, tables.txt and a
@@ -82,7 +84,7 @@ def reproduce(
 
     data, paper, source = _read(target)
     directory = Path(target.replace("/", "-") if out is None else out)
-    options = {"progress": progress, "workers": workers}
+    options: dict[str, Any] = {"progress": progress, "workers": workers, "max_failed": max_failed}
     if data["kind"] == "identify" and horizon is not None:
         raise BadInput(f"reproduce: horizon = {horizon}: only for a fixed horizon; leave it out")
     if _apart(paper):

@@ -72,7 +72,7 @@ def judge(number: Mapping[str, Any], result: Any, confidence: float) -> dict[str
 
 def _mean(number: Mapping[str, Any], result: Any, confidence: float) -> tuple[float, float] | None:
     sample = measures.of(number["quantity"], result, number.get("arm"), round_kind=number.get("round"))
-    values, runs = sample.values, number["runs"]
+    values, runs = sample.values[~np.isnan(sample.values)], number["runs"]
     if len(values) < 2 or sample.above or sample.below:
         return None
     mean, variance, count = float(values.mean()), float(values.var(ddof=1)), len(values)

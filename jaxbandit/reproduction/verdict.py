@@ -187,10 +187,10 @@ def judge_published(entry: Mapping[str, Any], result: Any) -> dict[str, Any] | N
     overlap, unless ours is too wide to tell.
     """
     at = entry["at"]
-    if result.runs < 2 or at not in result.arrays["checkpoints"]:
+    if result.counted < 2 or at not in result.arrays["checkpoints"]:
         return None
     i = result.at(at)
-    ours = intervals.student(result.arrays["mean"][i], result.arrays["variance"][i], result.runs)
+    ours = intervals.student(result.arrays["mean"][i], result.arrays["variance"][i], result.counted)
     theirs = intervals.student(entry["value"], result.arrays["variance"][i], entry["runs"])
     apart = ours.low > theirs.high or ours.high < theirs.low
     wide = (ours.high - ours.low) / 2 > TOO_WIDE * abs(entry["value"])
