@@ -81,7 +81,7 @@ def test_run_prints_a_table_and_writes_a_directory(tiny, capsys):
     assert captured.err == ""
     lines = captured.out.splitlines()
     assert lines[0].split() == ["instance", "algorithm", "regret", "95", "%", "interval", "lower", "bound", "seconds"]
-    assert [line.split()[:3] for line in lines[2:4]] == [["it", "square", "c=0"], ["it", "square", "c=3"]]
+    assert [line.split()[:2] for line in lines[2:4]] == [["it", "square?c=0"], ["it", "square?c=3"]]
     assert "8 runs, regret after 100 rounds" in captured.out
     names = set(os.listdir("tiny-result"))
     assert {"spec.toml", "summary.json", "cell-000.npz", "cell-002.npz"} <= names
@@ -103,7 +103,7 @@ def test_json_is_one_document_with_the_fixed_names(tiny, capsys):
     cell = document["cells"][1]
     assert (cell["instance"], cell["algorithm"], cell["params"], cell["runs"]) == ("it", "square", {"c": 3.0}, 4)
     regret = cell["regret"]
-    assert regret["at"] == [10, 100] and set(regret) == {"at", "mean", "se", "low", "high", "lower_bound"}
+    assert regret["at"] == [10, 100] and set(regret) == {"at", "runs", "mean", "se", "low", "high", "lower_bound"}
     assert sum(cell["pulls"]["mean"]) == pytest.approx(100)
     assert set(cell["seconds"]) == {"compile", "run"} and cell["run_steps"] == 400
     uniform = document["cells"][2]
