@@ -102,7 +102,7 @@ if TYPE_CHECKING:
     from jaxbandit.running.simulate import simulate
     from jaxbandit.running.sweep import sweep
 
-__version__ = "0.2.0.dev0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Algorithm",

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from jax.core import Tracer
 
+FLOAT32_COUNTS = 2**24  # float32 has no odd number beyond, and a mean of so many rewards takes in no further one
+
 
 def is_traced(value: Any) -> bool:
     """Return whether a value is known only to a trace, so that nothing can be said of it."""
@@ -102,6 +104,28 @@ def choice(where: str, name: str, value: Any, allowed: tuple[str, ...]) -> Any:
     """Return `value` if it is one of `allowed`; raise ValueError, with the nearest name, otherwise."""
     if value not in allowed:
         raise ValueError(f"{where}: {name} = {value!r}, must be one of {', '.join(allowed)}{nearest(value, allowed)}")
+    return value
+
+
+def precision(where: str, value: str | None, name: str, rounds: int) -> Any:
+    """Return the precision of a run of so many rounds: what is given, by default float32 as far as that counts.
+
+    Args:
+      where: whose argument it is.
+      value: "float32", "float64", or None.
+      name: of the argument that `rounds` is, horizon or max_rounds.
+      rounds: the most that a run may have.
+
+    Raises:
+      ValueError: `value` is neither, or is "float32" for more than FLOAT32_COUNTS rounds.
+    """
+    if value is None:
+        return "float32" if rounds <= FLOAT32_COUNTS else "float64"
+    if choice(where, "precision", value, ("float32", "float64")) == "float32" and rounds > FLOAT32_COUNTS:
+        raise ValueError(
+            f"{where}: {name} = {rounds}, must be at most {FLOAT32_COUNTS} in float32, whose means of so many rewards "
+            'take in no further one; give precision = "float64"'
+        )
     return value
 
 

@@ -24,19 +24,23 @@ def is_literal(atom: Any) -> bool:
     return hasattr(atom, "val")
 
 
+def opened(value: Any) -> tuple[Any, Sequence[Any]] | None:
+    """The program and its constants if `value` is one, closed or not; else None."""
+    if not hasattr(value, "eqns"):
+        return None
+    return getattr(value, "jaxpr", value), getattr(value, "consts", ())
+
+
 def inner_programs(equation: Any) -> Iterator[Any]:
     """Yield the programs among an operation's parameters: of a call, a loop, branches."""
     for part in jax.tree.leaves(list(equation.params.values()), is_leaf=lambda x: hasattr(x, "eqns")):
-        if hasattr(part, "eqns"):
-            yield getattr(part, "jaxpr", part)
+        if (program := opened(part)) is not None:
+            yield program[0]
 
 
 def called(equation: Any) -> tuple[Any, Sequence[Any]] | None:
     """The program that a plain call plays, and its constants; None for every other operation."""
-    program = equation.params.get(INLINED.get(equation.primitive.name))
-    if hasattr(program, "jaxpr") and hasattr(program, "consts"):
-        return program.jaxpr, program.consts
-    return None
+    return opened(equation.params.get(INLINED.get(equation.primitive.name)))
 
 
 def bind(equation: Any, operands: Sequence[Any]) -> Sequence[Any]:

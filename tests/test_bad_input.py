@@ -44,6 +44,7 @@ BAD_FILES = {
     "horizon text": ("horizon = 50", 'horizon = "50"', 'horizon = "50"', "an integer"),
     "negative seed": ("runs = 4", "runs = 4\nseed = -1", "seed = -1", "an integer in [0, "),
     "unknown precision": ("runs = 4", 'runs = 4\nprecision = "float23"', "precision", "did you mean 'float32'"),
+    "float32 too far": ("horizon = 50", 'horizon = 20000000\nprecision = "float32"', "horizon = 20000000", '"float64"'),
     "kind missing": ('kind = "simulate"', "", "kind: missing", "must be one of simulate"),
     "kind misspelt": ("kind = ", "knd = ", "knd: unknown key", "did you mean 'kind'"),
     "no algorithm": (GOOD[GOOD.index("[[algorithm]]") :], "", "algorithm: missing", "must be given"),

@@ -172,11 +172,15 @@ def test_a_damaged_checkpoint_is_named(tmp_path):
     out = tmp_path / "out"
     with pytest.raises(Stop):
         running.run_experiment(experiment(), out, progress=stop_after(0), workers=1)
-    [file] = list((out / "checkpoint" / "000").iterdir())[:1]
-    file.write_bytes(file.read_bytes()[:100])
-    with pytest.raises(BadInput, match=r"checkpoint/000/.*\n?") as error:
-        running.run_experiment(experiment(), out, progress=False, workers=1)
-    assert "\n" not in str(error.value) and "; delete " in str(error.value)
+    files = list((out / "checkpoint" / "000").iterdir())
+    assert {"identity.json", "live.npz"} <= {file.name for file in files}
+    for file in files:
+        whole = file.read_bytes()
+        file.write_bytes(whole[:100])
+        with pytest.raises(BadInput, match=f"checkpoint/000/{file.name}") as error:
+            running.run_experiment(experiment(), out, progress=False, workers=1)
+        assert "\n" not in str(error.value) and "; delete " in str(error.value)
+        file.write_bytes(whole)
 
 
 def test_a_full_disk_keeps_what_is_finished(tmp_path, whole, monkeypatch):

@@ -65,6 +65,11 @@ def test_defaults_are_written_out():
     assert [item.name for item in experiment.algorithms] == ["kl", "ucb1", "moss"]
 
 
+def test_a_long_horizon_is_played_in_float64():
+    """Beyond 2^24 rounds float32 is no default, and refused (tests/test_bad_input.py)."""
+    assert [resolved(horizon=n).precision for n in (2**24, 2**24 + 1)] == ["float32", "float64"]
+
+
 def test_cells_are_instances_by_algorithms_by_values_of_a_sweep():
     cells = list(resolved().cells())
     assert [cell.index for cell in cells] == list(range(10))

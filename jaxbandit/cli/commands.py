@@ -14,6 +14,8 @@ from typing import Annotated, Any
 
 from tyro.conf import Positional, UseAppendAction, arg
 
+from jaxbandit import extras
+from jaxbandit.cli import listing
 from jaxbandit.refusals import BadInput, Unfinished, reason
 from jaxbandit.results.report import table
 from jaxbandit.specs import source
@@ -32,27 +34,7 @@ class List:
 
     def __call__(self) -> int:
         """Print the listing."""
-        from jaxbandit.specs.registry import ALGORITHMS, ENVIRONMENTS, PROBLEM_DATA
-
-        listing: dict[str, list[dict[str, Any]]] = {}
-        for title, entries, hidden in (("algorithms", ALGORITHMS, PROBLEM_DATA), ("environments", ENVIRONMENTS, ())):
-            listing[title] = [
-                {
-                    "name": entry.name,
-                    "arguments": [name for name in entry.arguments if name not in hidden],
-                    "summary": entry.summary,
-                }
-                for entry in entries.values()
-            ]
-        listing["papers"] = [{"name": name, "summary": source.about(path)} for name, path in source.embedded().items()]
-        if self.json:
-            print(json_module.dumps(listing, indent=1))
-            return DONE
-        for title, rows in listing.items():
-            print(title)
-            for row in rows:
-                head = row["name"] + (f"({', '.join(row['arguments'])})" if row.get("arguments") else "")
-                print(f"  {head:<40}  {row['summary']}")
+        listing.show(self.json)
         return DONE
 
 
@@ -85,7 +67,8 @@ class Run:
 
     def __call__(self) -> int:
         """Run the experiment."""
-        import tomli_w  # noqa: F401  (missing: said now, not after the first cell)
+        with extras.lab():
+            import tomli_w  # noqa: F401  (missing: said now, not after the first cell)
 
         from jaxbandit.specs import spec
 
@@ -136,7 +119,8 @@ class Reproduce:
         with _input():
             given = {"runs": self.runs, "horizon": self.horizon, "data_directory": self.data, "out": self.out}
             given |= {"max_failed": self.max_failed}
-            found = reproduce(self.paper, quick=self.quick, **given)
+            paper, _, figure = self.paper.partition("/")
+            found = reproduce(paper, figure or None, quick=self.quick, **given)
         print(json_module.dumps(found.summary, allow_nan=False) if self.json else found.table())
         return _paths(found.figures, quiet=self.json)
 
@@ -170,7 +154,8 @@ class Audit:
 
     def __call__(self) -> int:
         """Audit the experiment."""
-        import tomli_w  # noqa: F401  (missing: said now, not after the first batch)
+        with extras.lab():
+            import tomli_w  # noqa: F401  (missing: said now, not after the first batch)
 
         from jaxbandit.auditing.cell import Limits
         from jaxbandit.specs import spec
@@ -274,9 +259,8 @@ def _draw(results: Sequence[Any], out: Path, quiet: bool) -> int:
 
         with _figures(out):
             paths = write_figures(results, out)
-    except ModuleNotFoundError as error:
-        remedy = "pip install 'jaxbandit[lab]'"
-        print(f"jaxbandit: no figure: {error.name} is not installed: {remedy}", file=sys.stderr)
+    except extras.MissingExtra as error:
+        print(f"jaxbandit: no figure: {error}", file=sys.stderr)
         return DONE
     return _paths(paths, quiet)
 

@@ -15,9 +15,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
-from jaxbandit import __version__
+from jaxbandit import __version__, jaxprs
 from jaxbandit.types import PyTree
 
 Identity = Mapping[str, Any]  # plain data: it is stored as JSON
@@ -75,18 +74,17 @@ class _Walk:
     """Digests of what equations are made of. Nothing is printed but values whose type JAX alone knows."""
 
     def __init__(self):
-        self._known: dict[int, tuple[Any, bytes]] = {}  # by id of a Jaxpr, which is kept so that no other gets its id
+        self._known: dict[int, tuple[Any, bytes]] = {}  # by id of a program, kept so that no other gets its id
 
     def digest(self, value: Any) -> bytes:
-        if isinstance(value, Jaxpr):
+        if (opened := jaxprs.opened(value)) is not None:
             if id(value) not in self._known:
-                self._known[id(value)] = value, self._jaxpr(value)
+                program, consts = opened
+                self._known[id(value)] = value, _join(self._jaxpr(program), *map(_array, consts))
             return self._known[id(value)][1]
         return _join(type(value).__name__, *self._parts(value))
 
     def _parts(self, value: Any) -> list[bytes | str]:
-        if isinstance(value, ClosedJaxpr):
-            return [self.digest(value.jaxpr), *(_array(constant) for constant in value.consts)]
         if isinstance(value, Mapping):
             return [self.digest(x) for key in sorted(value, key=str) for x in (str(key), value[key])]
         if isinstance(value, (tuple, list)):
@@ -107,11 +105,11 @@ class _Walk:
             return [str(value.__module__), value.__qualname__]
         return [re.sub("0x[0-9a-f]+", "", repr(value))]  # addresses differ by process
 
-    def _jaxpr(self, jaxpr: Jaxpr) -> bytes:
+    def _jaxpr(self, jaxpr: Any) -> bytes:
         numbers: dict[Any, int] = {}
 
         def place(variable: Any) -> bytes:
-            if isinstance(variable, Literal):
+            if jaxprs.is_literal(variable):
                 return _join("literal", _aval(variable.aval), self.digest(variable.val))
             number = numbers.setdefault(variable, len(numbers))
             return _join(str(number), _aval(variable.aval))
@@ -119,7 +117,8 @@ class _Walk:
         parts = [_join("inputs", *map(place, (*jaxpr.constvars, *jaxpr.invars)))]
         for equation in jaxpr.eqns:
             inputs, outputs = (_join(*map(place, variables)) for variables in (equation.invars, equation.outvars))
-            parts.append(_join(equation.primitive.name, inputs, outputs, self.digest(equation.params)))
+            split = str(getattr(getattr(equation, "ctx", None), "threefry_partitionable", None))
+            parts.append(_join(equation.primitive.name, inputs, outputs, self.digest(equation.params), split))
         return _join("jaxpr", *parts, _join("outputs", *map(place, jaxpr.outvars)))
 
 

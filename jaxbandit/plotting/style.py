@@ -7,6 +7,8 @@ matplotlib is imported when something is drawn.
 from collections.abc import Sequence
 from typing import Any
 
+from jaxbandit.extras import lab
+
 LOG_FROM = 8.0  # largest over smallest value, beyond which an axis is logarithmic
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 DASHES = ("-", (0, (3.5, 1.2)), (0, (1.2, 0.9)))
@@ -34,17 +36,19 @@ def labels(results: Sequence[Any]) -> list[str]:
 
 def new_axes(size: tuple[float, float]) -> Any:
     """Return the Axes of a new figure, made with pyplot so that a notebook shows it."""
-    import matplotlib.pyplot as plt
+    with lab():
+        import matplotlib.pyplot as plt
 
     return plt.figure(figsize=size, layout="constrained").add_subplot()
 
 
-def canvas(size: tuple[float, float]) -> Any:
+def canvas(size: tuple[float, float], layout: str | None = "constrained") -> Any:
     """Return an empty figure for a file: without pyplot no display is asked for and no figure stays open."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+    with lab():
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
 
-    figure = Figure(figsize=size, dpi=160, layout="constrained")
+    figure = Figure(figsize=size, dpi=160, layout=layout)  # pyright: ignore[reportArgumentType]
     FigureCanvasAgg(figure)
     return figure
 

@@ -23,9 +23,8 @@ def write(figure: Figure, results: ResultSet, content: Mapping[str, Any], direct
     width, height = stopping_times.rows_size(rows[0])
     panel = height - LABELS
     whole = TITLE + len(rows) * (panel + LABELS)
-    sheet = canvas((width, whole))
+    sheet = canvas((width, whole), layout=None)  # panels of one height, whatever their words
     axes = sheet.subplots(len(rows), 2, squeeze=False, sharey="row", width_ratios=(3, 2))
-    sheet.set_layout_engine("none")  # panels of one height, whatever their words
     sheet.subplots_adjust(wspace=0.16, hspace=LABELS / panel, top=1 - TITLE / whole, bottom=LABELS / whole)
     marked = False
     for (left, right), row in zip(axes, rows, strict=True):

@@ -57,8 +57,11 @@ def sample(what: str, quantity: Quantity, results: Any) -> Sample:
     if quantity.minus:
         return Sample(a - b, above, below)
     known = ~np.isnan(a + b)
-    ratio = a[known].mean() / b[known].mean() if known.any() else np.nan
-    return Sample(ratio + (a - ratio * b) / b.mean(), above, below)
+    if not known.any():
+        return Sample(np.zeros(0))
+    scale = b[known].mean()
+    ratio = a[known].mean() / scale
+    return Sample(ratio + (a - ratio * b) / scale, above, below)
 
 
 def difference(left: Sample, factor: float, right: Sample | float, confidence: float) -> intervals.Interval | None:

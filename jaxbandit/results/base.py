@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from jaxbandit.base import Outcome
+from jaxbandit.extras import lab
 from jaxbandit.results import frames, names, saving
 from jaxbandit.results.json_files import plain
 
@@ -184,7 +185,8 @@ class ResultSet(Sequence[Result]):
 
     def to_dataframe(self) -> Any:
         """Return the frames of all results, one below the other."""
-        import pandas
+        with lab():
+            import pandas
 
         return pandas.concat([result.to_dataframe() for result in self.results], ignore_index=True)
 

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from jaxbandit.base import Outcome
+from jaxbandit.extras import lab
 
 AXES = {
     "mean": ("checkpoint",),
@@ -25,7 +26,8 @@ AXES = {
 
 def to_xarray(result: Any) -> Any:
     """Return the arrays of a result as a Dataset, its labels as attributes that netCDF can hold."""
-    import xarray
+    with lab():
+        import xarray
 
     variables = {
         name: (AXES.get(name) or ("run", *(f"{name}_{i}" for i in range(array.ndim - 1))), array)
@@ -40,7 +42,8 @@ def to_xarray(result: Any) -> Any:
 
 def regret(result: Any) -> Any:
     """Return the regret, or mean feedback, of a result as a frame, one row a checkpoint."""
-    import pandas
+    with lab():
+        import pandas
 
     content = dict(result.summary()[result.measure])
     rounds = content.pop("at")
@@ -49,7 +52,8 @@ def regret(result: Any) -> Any:
 
 def stopping(result: Any) -> Any:
     """Return the runs of a result as a frame, one row each; a recommendation of m arms has m columns."""
-    import pandas
+    with lab():
+        import pandas
 
     arrays = result.arrays
     arms = arrays["recommendation"].reshape(result.runs, -1).T

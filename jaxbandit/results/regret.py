@@ -150,7 +150,8 @@ class RegretResult(Result):
 
     def _known(self, what: str) -> np.ndarray:
         """Which checkpoints have a mean, and an interval, that is finite: JSON holds no other number."""
-        return np.isfinite(self.moments(what)).all(axis=0) if self.counted > 1 else np.isfinite(self.moments(what)[0])
+        mean, variance = self.moments(what)
+        return np.isfinite(mean) & (np.isfinite(variance) if self.counted > 1 else True)
 
     def _curve(self, what: str) -> dict[str, Any]:
         keep, counted = self._known(what), self.counted

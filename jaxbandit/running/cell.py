@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from jaxbandit import checks
 from jaxbandit.base import Algorithm, Environment
 from jaxbandit.results.regret import RegretResult
 from jaxbandit.results.stopping import StoppingResult
@@ -68,7 +69,7 @@ def run_simulate(
     horizon: int,
     num_runs: int,
     seed: int = 0,
-    precision: Precision = "float32",
+    precision: Precision | None = None,
     name: str | None = None,
     instance: str | None = None,
     regret_constant: float | None = None,
@@ -82,6 +83,8 @@ def run_simulate(
     from jaxbandit.engine.horizon import simulate_cell
 
     failures.check_share("simulate", max_failed)
+    horizon = checks.integer("simulate", "horizon", horizon, 1)
+    chosen = checks.precision("simulate", precision, "horizon", horizon)
     labels = _labels(pair, name, instance, any_rewards)
     with progress_bar(horizon * num_runs, labels["algorithm"], progress) as advance:
         record = simulate_cell(
@@ -90,7 +93,7 @@ def run_simulate(
             horizon=horizon,
             num_runs=num_runs,
             seed=seed,
-            precision=precision,
+            precision=chosen,
             any_rewards=any_rewards,
             checkpoint_dir=None if checkpoint_dir is None else Path(checkpoint_dir),
             progress=advance,
@@ -103,7 +106,7 @@ def run_simulate(
         record,
         params=params,
         seed=seed,
-        precision=precision,
+        precision=chosen,
         truth={key: value for key, value in truth.items() if value is not None},
         **labels,
     )

@@ -47,9 +47,10 @@ def identify(
       max_failed: share of the runs, in [0, 1], that may go wrong; more is an error.
 
       For experts, none of which changes what is played:
-      precision: "float64" or "float32"; the latter marks the runs that it cannot carry.
+      precision: "float64" or "float32"; the latter marks the runs that it cannot carry, up to a
+        max_rounds of 2^24.
       checkpoint_dir: where interrupted runs leave their state and find it again.
-      progress: a bar on stderr; default: only on a terminal.
+      progress: a bar on stderr; default: only on a terminal, and where tqdm is installed.
       lanes: runs side by side on one worker.
       chunk: steps between two looks at the host.
       workers: threads; default: the cores.

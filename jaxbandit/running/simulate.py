@@ -22,7 +22,7 @@ def simulate(
     hindsight: bool = False,
     any_rewards: bool = False,
     max_failed: float = 1.0,
-    precision: Precision = "float32",
+    precision: Precision | None = None,
     per_run: bool = True,
     regret_constant: float | None = None,
     checkpoint_dir: str | Path | None = None,
@@ -52,12 +52,12 @@ def simulate(
       max_failed: share of the runs, in [0, 1], that may go wrong; more is an error.
 
       For experts, none of which changes what is simulated:
-      precision: "float32" or "float64".
+      precision: "float32", the default up to a horizon of 2^24, or "float64", which alone counts further.
       per_run: keep regret and pulls of each run; otherwise only mean and variance, in less memory.
       regret_constant: draws log(t) times this as a lower bound; `jaxbandit.bounds` computes it. Known for `bernoulli`
         and `gaussian`.
       checkpoint_dir: where an interrupted simulation leaves its state and finds it again.
-      progress: a bar on stderr; default: only on a terminal.
+      progress: a bar on stderr; default: only on a terminal, and where tqdm is installed.
       replan_late: most rounds by which an algorithm's rare heavy work may be late; 0 is exact. Little is saved where
         the work is rare.
       tile: runs played at once on a core; default: what fits the cache.

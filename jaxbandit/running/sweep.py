@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxbandit import checks
 from jaxbandit.base import Environment
 from jaxbandit.refusals import BadInput
 from jaxbandit.running.cell import run_identify, run_simulate, swept
@@ -37,9 +38,14 @@ def sweep(
     lengths = {name: len(column) for name, column in values.items()}
     if len(set(lengths.values())) != 1 or 0 in lengths.values():
         raise BadInput(f"sweep: values have lengths {lengths}, must be one length, at least 1")
-    run, precision = (run_simulate, "float32") if "horizon" in options else (run_identify, "float64")
+    precision = options.get("precision")
+    if "horizon" in options:
+        horizon = checks.integer("sweep", "horizon", options["horizon"], 1)
+        run, precision = run_simulate, checks.precision("sweep", precision, "horizon", horizon)
+    else:
+        run, precision = run_identify, precision or "float64"
     make = swept(factory, environment)
-    number = np.float64 if options.get("precision", precision) == "float64" else np.float32
+    number = np.float64 if precision == "float64" else np.float32
     base = options.pop("checkpoint_dir", None)
     results = []
     for i in range(next(iter(lengths.values()))):

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from jaxbandit import extras
 from jaxbandit.specs import arguments, registry
 from jaxbandit.specs.entry import Entry
 from jaxbandit.specs.registry import FILLED, KNOWABLE
@@ -118,6 +119,7 @@ class Experiment:
 
     def to_toml(self) -> str:
         """Return the experiment as TOML, readable by `load`."""
-        import tomli_w
+        with extras.lab():
+            import tomli_w
 
         return tomli_w.dumps(self.to_dict())

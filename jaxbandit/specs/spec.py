@@ -27,7 +27,7 @@ __all__ = ["AlgorithmSpec", "Cell", "Experiment", "InstanceSpec", "embedded", "l
 
 KEYS = (*LABELS, *OWN["simulate"], *OWN["identify"], *COMMON, "instance", "algorithm")
 PUBLISHED = "paper"  # a table that says what a paper found: not part of the experiment
-PRECISIONS = {"simulate": ("float32", "float64"), "identify": ("float64", "float32")}  # the default first
+PRECISIONS = ("float32", "float64")
 MOST_PULLS = 10**15  # in batches, counted in 64 bits
 MAX_ROUNDS = 10_000_000
 QUICK_RUNS = 20
@@ -104,7 +104,7 @@ def parse(data: Mapping[str, Any], origin: str, base: Path = Path(), *, imports:
         seed=refusals.integer(f"{at}seed", data.get("seed", 0), 0, 2**32 - 1),
         any_rewards=refusals.boolean(f"{at}any_rewards", data.get("any_rewards", False)),
         max_failed=refusals.share(f"{at}max_failed", data.get("max_failed", 1.0)),
-        precision=refusals.choice(f"{at}precision", data.get("precision", PRECISIONS[kind][0]), PRECISIONS[kind]),
+        precision=_precision(origin, data.get("precision", "float64" if kind == "identify" else None), own),
         instances=instances,
         algorithms=algorithms,
         **own,
@@ -112,6 +112,18 @@ def parse(data: Mapping[str, Any], origin: str, base: Path = Path(), *, imports:
     for cell in experiment.cells():  # the factories judge the rest: ranges, and what depends on the instance
         tables.judge(f"{at}algorithm[{algorithms.index(cell.algorithm)}]", cell, experiment)
     return experiment
+
+
+def _precision(origin: str, value: Any, own: Mapping[str, Any]) -> str:
+    from jaxbandit import checks  # it imports JAX
+
+    if value is not None:
+        refusals.choice(f"{origin}: precision", value, PRECISIONS)
+    name = next(key for key in ("horizon", "max_rounds") if key in own)
+    try:
+        return checks.precision(origin, value, name, own[name])
+    except ValueError as error:
+        raise refusals.BadInput(str(error)) from None
 
 
 def _required(at: str, data: Mapping[str, Any], key: str, allowed: tuple[str, ...] = ()) -> Any:
