@@ -108,7 +108,6 @@ def stopping(
         lane_steps=2 * int(n.sum()),
         identity={},
         devices=["cpu"],
-        identity={},
     )
     labels = {"seed": 7, "precision": "float64", "truth": {"means": [0.9, 0.5]}, "warnings": ()} | changes
     params = {"delta": 0.05, "epsilon": 0.1} if params is None else params
