@@ -13,16 +13,13 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
-from jaxbandit.engine import keys
 from jaxbandit.engine.identify import identify_cell
-from jaxbandit.engine.stopping import LIVE, StoppingRun
+from jaxbandit.engine.rollout import run_key, run_until_stop
 from jaxbandit.specs.registry import ALGORITHMS, ENVIRONMENTS
 from jaxbandit.types import Array, PyTree
 
 REPEATS = 3
-IMPLEMENTATION = "threefry4x32"
 
 
 class Case(NamedTuple):
@@ -158,25 +155,14 @@ def table(rows: list[dict[str, Any]]) -> str:
 def vmapped_loop(case: Case) -> Callable[[], Array]:
     """What one writes without lanes: each run a `while_loop`, vmapped; compiled here."""
     with jax.enable_x64(True):
-        run = StoppingRun(case.make, {}, IMPLEMENTATION)
-        root = keys.root_key(0, IMPLEMENTATION)
 
-        def play(words: tuple[Array, Array]) -> Array:
-            world, state = run.begin({}, words)
+        def play(run: Array) -> Array:
+            algorithm, environment = case.make({})
+            return run_until_stop(run_key(0, run), algorithm, environment, case.max_rounds).samples
 
-            def body(inner: tuple) -> tuple:
-                state, status, pulls, steps = inner
-                noise = run.draw({}, words, steps + 1)
-                limit = jnp.int32(case.max_rounds)
-                state, status, pulls, played = run.step({}, world, state, noise, status, pulls, limit)
-                return state, status, pulls, steps + played.astype(jnp.int32)
-
-            start = (state, jnp.int32(LIVE), jnp.int32(0), jnp.int32(0))
-            return lax.while_loop(lambda inner: inner[1] == LIVE, body, start)[2]
-
-        words = keys.run_keys(root, jnp.arange(case.runs, dtype=jnp.int32))
-        compiled = jax.jit(jax.vmap(play, in_axes=-1)).lower(words).compile()
-        return lambda: jax.block_until_ready(compiled(words))
+        runs = jnp.arange(case.runs, dtype=jnp.int32)
+        compiled = jax.jit(jax.vmap(play)).lower(runs).compile()
+        return lambda: jax.block_until_ready(compiled(runs))
 
 
 def numpy_lingape(features: np.ndarray, means: np.ndarray, rounds: int) -> float:

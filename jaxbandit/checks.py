@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from jax.core import Tracer
 
+FLOAT32_COUNTS = 2**24  # float32 has no odd number beyond, and a mean of so many rewards takes in no further one
+
 
 def is_traced(value: Any) -> bool:
     """Return whether a value is known only to a trace, so that nothing can be said of it."""
@@ -19,6 +21,8 @@ def is_traced(value: Any) -> bool:
 def integer(where: str, name: str, value: Any, low: int, high: int | None = None) -> int:
     """Return `value` as an int in [low, high]; raise ValueError otherwise."""
     allowed = f"an integer >= {low}" if high is None else f"an integer in [{low}, {high}]"
+    if high is not None and high < low:
+        allowed = f"at least {low}, and here at most {high}: the problem is too small"
     try:
         if isinstance(value, bool | np.bool_):
             raise TypeError
@@ -103,12 +107,35 @@ def choice(where: str, name: str, value: Any, allowed: tuple[str, ...]) -> Any:
     return value
 
 
+def precision(where: str, value: str | None, name: str, rounds: int) -> Any:
+    """Return the precision of a run of so many rounds: what is given, by default float32 as far as that counts.
+
+    Args:
+      where: whose argument it is.
+      value: "float32", "float64", or None.
+      name: of the argument that `rounds` is, horizon or max_rounds.
+      rounds: the most that a run may have.
+
+    Raises:
+      ValueError: `value` is neither, or is "float32" for more than FLOAT32_COUNTS rounds.
+    """
+    if value is None:
+        return "float32" if rounds <= FLOAT32_COUNTS else "float64"
+    if choice(where, "precision", value, ("float32", "float64")) == "float32" and rounds > FLOAT32_COUNTS:
+        raise ValueError(
+            f"{where}: {name} = {rounds}, must be at most {FLOAT32_COUNTS} in float32, whose means of so many rewards "
+            'take in no further one; give precision = "float64"'
+        )
+    return value
+
+
 def nearest(value: Any, allowed: Any) -> str:
     """Return '; did you mean X?' for a misspelt name, or '' when nothing is near."""
     import difflib  # only a refusal pays for it
 
-    close = difflib.get_close_matches(str(value), [str(a) for a in allowed], n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    names = {str(a).casefold(): str(a) for a in allowed}
+    close = difflib.get_close_matches(str(value).casefold(), names, n=1)
+    return f"; did you mean {names[close[0]]!r}?" if close else ""
 
 
 def action_sets(where: str, name: str, value: Any, mask: Any) -> tuple[Any, np.ndarray | None]:

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
 SHOWN = 60  # characters of a refused value worth repeating
+MOST_BITS = 1000
+NAME_BYTES = 100  # two names and an argument's fit into the 255 bytes of a file's name
 
 
 class BadInput(ValueError):
@@ -16,6 +18,10 @@ class BadInput(ValueError):
 
 class Unfinished(RuntimeError):
     """The disk failed under way. What is finished is kept, and the same call continues."""
+
+
+class RunsLeftOut(UserWarning):
+    """Some runs of a result went wrong, and its means leave them out."""
 
 
 def nearest(value: Any, allowed: Iterable[str]) -> str:
@@ -41,6 +47,8 @@ def show(value: Any) -> str:
             text = "[" + ", ".join(map(show, value)) + "]"
         case str():
             text = '"' + value + '"'
+        case int() if value.bit_length() > MOST_BITS:  # Python refuses to write thousands of digits
+            text = f"an integer of {value.bit_length()} bits"
         case _:
             text = str(value)
     return text if len(text) <= SHOWN else text[: SHOWN - 3] + "..."
@@ -68,15 +76,33 @@ def integer(where: str, value: Any, low: int, high: int) -> int:
 
 def number(where: str, value: Any) -> float:
     """Return a finite number as a float."""
-    if type(value) not in (int, float) or not math.isfinite(value):
-        wrong(where, value, "a finite number")
+    if type(value) in (int, float):
+        try:
+            if math.isfinite(value):
+                return float(value)
+        except OverflowError:  # an integer beyond the largest float
+            pass
+    wrong(where, value, "a finite number")
+
+
+def share(where: str, value: Any) -> float:
+    """Return a number in [0, 1] as a float."""
+    if type(value) not in (int, float) or not 0 <= value <= 1:
+        wrong(where, value, "a number in [0, 1]")
     return float(value)
 
 
+def boolean(where: str, value: Any) -> bool:
+    """Return true or false."""
+    return value if isinstance(value, bool) else wrong(where, value, "true or false")
+
+
 def text(where: str, value: Any) -> str:
-    """Return a printable, non-empty string of one line."""
+    """Return a printable, non-empty string of one line, short enough for the name of a file."""
     if not isinstance(value, str) or not value.strip() or not value.isprintable():
         wrong(where, value, "a non-empty string of one line")
+    if len(value.encode()) > NAME_BYTES:
+        wrong(where, value, f"at most {NAME_BYTES} bytes long, since files are named for it")
     return value
 
 

@@ -1,5 +1,6 @@
 """Numbers and columns as text."""
 
+import math
 from collections.abc import Collection, Sequence
 
 
@@ -19,3 +20,13 @@ def align(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> str:
 def number(value: float) -> str:
     """Return a number of samples as text: whole from a thousand on, with commas."""
     return f"{value:,.0f}" if value >= 1000 or value == int(value) else f"{value:.1f}"
+
+
+def with_interval(value: float, low: float | None = None, high: float | None = None) -> str:
+    """Return a number as text, with its interval if it has one, in as many digits as that leaves of it."""
+    if low is None or high is None:
+        return f"{value:,.1f}" if abs(value) >= 1000 else f"{value:.4g}"
+    half = (high - low) / 2
+    places = 1 - round(math.log10(half)) if math.isfinite(half) and half > 0 else 1
+    places = min(max(places, 0), 12)
+    return f"{value:,.{places}f} [{low:,.{places}f}, {high:,.{places}f}]"

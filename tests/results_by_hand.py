@@ -1,11 +1,10 @@
 """Results made by hand for tests, through the engine's record."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from jaxbandit.engine.horizon import Record
-from jaxbandit.engine.identify import Identified
 from jaxbandit.results.regret import RegretResult
 from jaxbandit.results.stopping import StoppingResult
 from jaxbandit.running.cell import stopping_result
@@ -13,28 +12,37 @@ from jaxbandit.running.cell import stopping_result
 MEANS = [0.1, 0.5, 0.9]
 
 
-def record(rows: Any, checkpoints: Any = (1, 10, 100), **changes: Any) -> Record:
-    """Record of regret given per run, [runs, checkpoints]."""
+def record(rows: Any, checkpoints: Any = (1, 10, 100), **changes: Any) -> SimpleNamespace:
+    """What the engine records of regret given per run, [runs, checkpoints]; a run that went wrong counts in no mean."""
     regret = np.asarray(rows, np.float32)
     runs = len(regret)
-    double = regret.astype(np.float64)
+    outcome = np.asarray(changes.get("outcome", np.zeros(runs)), np.int8)
+    double = regret.astype(np.float64)[outcome == 0]
+    pulls = np.arange(3 * runs, dtype=np.int32).reshape(runs, 3)
+    spread = len(double) > 1
     fields: dict[str, Any] = {
         "checkpoints": np.asarray(checkpoints, np.int64),
         "regret": regret,
-        "mean": double.mean(axis=0),
-        "variance": double.var(axis=0, ddof=1) if runs > 1 else np.full(regret.shape[1], np.nan),
-        "pulls": np.arange(3 * runs, dtype=np.int32).reshape(runs, 3),
-        "pulls_mean": np.arange(3 * runs).reshape(runs, 3).mean(axis=0),
+        "mean": double.mean(axis=0) if len(double) else np.full(regret.shape[1], np.nan),
+        "variance": double.var(axis=0, ddof=1) if spread else np.full(regret.shape[1], np.nan),
+        "hindsight": None,
+        "hindsight_mean": None,
+        "hindsight_variance": None,
+        "measure": "regret",
+        "phases": (),
+        "pulls": pulls,
+        "pulls_mean": pulls[outcome == 0].mean(axis=0) if len(double) else np.full(3, np.nan),
         "kinds": None,
         "kinds_mean": None,
         "recommendation": np.full(runs, 2, np.int32),
-        "outcome": np.zeros(runs, np.int8),
+        "outcome": outcome,
         "compile_seconds": 0.5,
         "run_seconds": 0.006,
         "run_steps": 1000,
         "devices": ["cpu"],
+        "identity": {},
     }
-    return Record(**(fields | changes))
+    return SimpleNamespace(**(fields | changes | {"outcome": outcome}))
 
 
 def result(
@@ -46,6 +54,7 @@ def result(
     seed: int = 7,
     precision: str = "float32",
     truth: dict[str, Any] | None = None,
+    any_rewards: bool = False,
     **changes: Any,
 ) -> RegretResult:
     """Result of such a record."""
@@ -57,6 +66,7 @@ def result(
         seed=seed,
         precision=precision,
         truth={"means": MEANS, "regret_constant": 2.0} if truth is None else truth,
+        any_rewards=any_rewards,
     )
 
 
@@ -84,7 +94,7 @@ def stopping(
     """Result of runs that stopped after `samples` pulls, two thirds of them of arm 0; arm 0 is recommended."""
     runs = len(samples)
     n = np.asarray(samples, np.int64)
-    found = Identified(
+    found = SimpleNamespace(
         samples=n,
         outcome=np.zeros(runs, np.int8) if outcome is None else np.asarray(outcome, np.int8),
         recommendation=np.tile(np.arange(m, dtype=np.int32), (runs, 1)),
@@ -93,11 +103,13 @@ def stopping(
         compile_seconds=0.5,
         run_seconds=0.006,
         run_steps=int(n.sum()),
-        lane_steps=2 * int(n.sum()),
+        lane_utilisation=0.5,
         devices=["cpu"],
+        identity={},
     )
     labels = {"seed": 7, "precision": "float64", "truth": {"means": [0.9, 0.5]}, "warnings": ()} | changes
     params = {"delta": 0.05, "epsilon": 0.1} if params is None else params
+    told = {"epsilon": 0.0, "m": m} | {k: v for k, v in params.items() if k in ("delta", "epsilon", "proved")}
     return stopping_result(
-        found, params, instance=instance, algorithm=algorithm, params=params, max_rounds=max_rounds, **labels
+        found, told, instance=instance, algorithm=algorithm, params=params, max_rounds=max_rounds, **labels
     )

@@ -29,7 +29,7 @@ from jaxbandit.auditing.cell import (
     batch_length,
     judge,
 )
-from jaxbandit.base import Algorithm, Outcome
+from jaxbandit.base import Algorithm, Outcome, Promise
 from jaxbandit.cli import command_line, commands
 from jaxbandit.estimators import least_squares
 from jaxbandit.numerics import as_float
@@ -192,6 +192,7 @@ def stale_lingape(
         update=update,
         recommend=lambda state: state.pair[:1],
         stop=stop,
+        promise=Promise(delta),
     )
 
 
@@ -284,6 +285,7 @@ def made_up(monkeypatch):
             run_steps=int(number.sum()),
             lane_utilisation=1.0,
             devices=["cpu"],
+            identity={},
         )
         labels = {"instance": "angle", "algorithm": "lingape", "params": dict(cell.params), "seed": experiment.seed}
         labels |= {"precision": experiment.precision, "truth": truth, "max_rounds": experiment.max_rounds}

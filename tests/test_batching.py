@@ -1,5 +1,6 @@
 """Batching with the run axis last equals vmap, operation by operation; what all runs share is found."""
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -126,11 +127,9 @@ def test_equals_vmap(name, reading, monkeypatch):
 
 
 def same(got, want):
-    assert jax.tree.structure(got) == jax.tree.structure(want)
-    for g, w in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
-        assert g.shape == w.shape and g.dtype == w.dtype
-        # Fused loops may contract a multiply and an add; nothing else may differ.
-        np.testing.assert_allclose(g, w, rtol=1e-6, atol=1e-6)
+    chex.assert_trees_all_equal_shapes_and_dtypes(got, want)
+    # Fused loops may contract a multiply and an add; nothing else may differ.
+    chex.assert_trees_all_close(got, want, rtol=1e-6, atol=1e-6)
 
 
 class Odd(core.Primitive):

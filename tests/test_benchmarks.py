@@ -69,6 +69,13 @@ def test_runs_that_stop():
     assert case.name in stopping.table([row])
 
 
+@pytest.mark.slow
+def test_a_run_in_a_hundred_never_stops():
+    case = stopping.cases(quick=False)[-1]
+    row = stopping.measure_case(case._replace(runs=500, max_rounds=2_000, beside=False))
+    assert row["max_samples"] == 2_000 and row["mean_samples"] < 1_000
+
+
 def test_allocation():
     row = allocation.measure_batch(3, 2, 4)
     assert row["batch"] == 4 and row["largest_gap"] < 1e-6 and "cvxpy_us" in row

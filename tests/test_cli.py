@@ -8,7 +8,9 @@ import tomllib
 
 import pytest
 
+import jaxbandit
 from jaxbandit import __version__, cli
+from jaxbandit.results.loading import load
 from jaxbandit.running import experiment as running
 from jaxbandit.specs.registry import ALGORITHMS, ENVIRONMENTS
 
@@ -33,6 +35,9 @@ c = {sweep = [0.0, 3.0]}
 name = "none"
 type = "uniform"
 """
+
+
+REMEDY = "pip install xarray h5netcdf pandas matplotlib tqdm tyro tomli-w"
 
 
 @pytest.fixture
@@ -79,7 +84,7 @@ def test_run_prints_a_table_and_writes_a_directory(tiny, capsys):
     assert captured.err == ""
     lines = captured.out.splitlines()
     assert lines[0].split() == ["instance", "algorithm", "regret", "95", "%", "interval", "lower", "bound", "seconds"]
-    assert [line.split()[:3] for line in lines[2:4]] == [["it", "square", "c=0"], ["it", "square", "c=3"]]
+    assert [line.split()[:2] for line in lines[2:4]] == [["it", "square?c=0"], ["it", "square?c=3"]]
     assert "8 runs, regret after 100 rounds" in captured.out
     names = set(os.listdir("tiny-result"))
     assert {"spec.toml", "summary.json", "cell-000.npz", "cell-002.npz"} <= names
@@ -101,7 +106,7 @@ def test_json_is_one_document_with_the_fixed_names(tiny, capsys):
     cell = document["cells"][1]
     assert (cell["instance"], cell["algorithm"], cell["params"], cell["runs"]) == ("it", "square", {"c": 3.0}, 4)
     regret = cell["regret"]
-    assert regret["at"] == [10, 100] and set(regret) == {"at", "mean", "se", "low", "high", "lower_bound"}
+    assert regret["at"] == [10, 100] and set(regret) == {"at", "mean", "se", "low", "high", "runs", "lower_bound"}
     assert sum(cell["pulls"]["mean"]) == pytest.approx(100)
     assert set(cell["seconds"]) == {"compile", "run"} and cell["run_steps"] == 400
     uniform = document["cells"][2]
@@ -137,6 +142,43 @@ def test_disk_full_is_status_3(tiny, capsys, monkeypatch):
     assert "No space left on device" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("command", [["run", "tiny.toml", "--out", "there"], ["plot", "there"]])
+def test_a_disk_that_is_full_when_figures_are_written_keeps_the_results(command, tiny, capsys, monkeypatch):
+    from jaxbandit.plotting import figures
+
+    def full(*args, **kwargs):
+        raise OSError(28, "No space left on device")
+
+    if command[0] == "plot":
+        assert cli.main(["run", "tiny.toml", "--out", "there"]) == 0
+        capsys.readouterr()
+    monkeypatch.setattr(figures, "write_figures", full)
+    assert cli.main(command) == 3
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1 and "the figures cannot be written (No space left on device)" in err
+    assert "`jaxbandit plot there` draws them" in err
+    assert len(load("there")) == 3
+
+
+def test_runs_horizon_seed_and_quick_are_options(tiny, capsys):
+    assert cli.main(["run", "tiny.toml", "--runs", "3", "--horizon", "50", "--seed", "7", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["seed"] == 7 and [cell["runs"] for cell in document["cells"]] == [3, 3, 3]
+    assert document["cells"][0]["regret"]["at"] == [10, 50]  # the file's 100 is beyond
+    assert cli.main(["run", "tiny.toml", "--set", "runs=100", "--quick", "--out", "there", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["cells"][0]["runs"] == 20
+
+
+def test_run_from_python_is_the_command(tiny, capsys):
+    assert cli.main(["run", "tiny.toml", "--out", "there", "--json"]) == 0
+    found = jaxbandit.run("tiny.toml", "there")  # nothing is left to play
+    assert [r.summary() for r in found] == [r.summary() for r in load("there")] and found.name == "tiny"
+    again = jaxbandit.run("tiny.toml", runs=3, overrides=["algorithm.none.name=even"])
+    assert [(r.algorithm, r.runs) for r in again] == [("square", 3), ("square", 3), ("even", 3)]
+    with pytest.raises(ValueError, match=r"tiny\.toml: runs = 0, must be"):
+        jaxbandit.run("tiny.toml", runs=0)
+
+
 def test_a_bug_keeps_its_traceback(tiny, monkeypatch):
     def bug(*args, **kwargs):
         raise ValueError("operands could not be broadcast")
@@ -153,7 +195,7 @@ def test_a_missing_extra_is_named(module, tiny, capsys, monkeypatch):
         monkeypatch.delitem(sys.modules, name)
     assert cli.main(["run", "tiny.toml"]) == 2
     err = capsys.readouterr().err
-    assert err == f"jaxbandit: {module} is not installed: pip install 'jaxbandit[lab]'\n"
+    assert err == f"jaxbandit: {module} is not installed, part of the extra lab: {REMEDY}\n"
     assert not os.path.exists("tiny-result")
 
 
@@ -164,7 +206,7 @@ def test_no_figure_without_matplotlib(tiny, capsys, monkeypatch):
     assert cli.main(["run", "tiny.toml"]) == 0
     captured = capsys.readouterr()
     assert "square" in captured.out
-    assert captured.err.count("\n") == 1 and "pip install 'jaxbandit[lab]'" in captured.err
+    assert captured.err == f"jaxbandit: no figure: matplotlib is not installed, part of the extra lab: {REMEDY}\n"
 
 
 def test_plot_and_compare(tiny, capsys):

@@ -1,12 +1,16 @@
 """Comparison: pairing used where it holds and only there, and coverage of its interval."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from results_by_hand import noisy, result
 from scipy import stats
 
-from jaxbandit.results.compare import compare, compare_directories
-from jaxbandit.results.saving import save_cell
+from jaxbandit.base import Outcome
+from jaxbandit.results.compare import compare
+from jaxbandit.results.places import compare_places
+from jaxbandit.results.saving import save, save_cell
 
 pytestmark = pytest.mark.quickly_compiled
 
@@ -63,6 +67,46 @@ def test_checkpoint_is_the_last_shared_or_the_one_asked_for():
         compare(a, b, at=100)
 
 
+def test_an_integer_in_a_float_is_a_round_and_a_fraction_is_said():
+    rows = np.random.default_rng(0).normal(5, 1, (9, 3))
+    a, b = result(rows, checkpoints=(1, 10, 1000)), result(rows + 1, checkpoints=(1, 10, 1000))
+    assert compare(a, b, at=10.0).at == 10  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match="no checkpoint at 500"):
+        compare(a, b, at=500.0)  # pyright: ignore[reportArgumentType]
+    assert compare(a, b, fraction=0.02).at == 10
+    cases: list[Any] = [{"fraction": 1000.0}, {"at": 0.5}, {"at": 10, "fraction": 0.1}]
+    for wrong in cases:
+        with pytest.raises(ValueError, match="compare: ") as error:
+            compare(a, b, **wrong)
+        assert "\n" not in str(error.value)
+
+
+def test_pairs_count_where_both_runs_do():
+    rows = np.random.default_rng(0).normal(5, 1, (30, 3))
+    broken = rows.copy()
+    broken[3] = np.nan
+    a = result(broken, outcome=np.where(np.arange(30) == 3, Outcome.NONFINITE, 0))
+    b = result(rows + 2, algorithm="b", outcome=np.where(np.arange(30) == 7, Outcome.OUT_OF_RANGE, 0))
+    c = compare(a, b)
+    assert (c.paired, c.runs, c.left_out, c.summary()["left_out"]) == (True, 28, 2, 2)
+    assert c.difference == pytest.approx(-2, abs=1e-6)
+    assert "left_out" not in compare(b, b).summary() or compare(b, b).left_out == 1
+    other = compare(a, result(rows + 2, algorithm="b", seed=1))
+    assert (other.paired, other.left_out) == (False, 1)
+
+
+def test_nothing_to_compare_is_one_line(tmp_path):
+    rows = np.full((5, 3), np.nan)
+    nothing, some = result(rows, outcome=[Outcome.NONFINITE] * 5), result(np.ones((5, 3)), algorithm="b")
+    for pair in ((nothing, some), (some, result(rows, outcome=[Outcome.NONFINITE] * 5, seed=1))):
+        with pytest.raises(ValueError, match=r"have 0 .* that count, must have at least 2") as error:
+            compare(*pair)
+        assert "\n" not in str(error.value)
+    large = result(np.full((5, 3), 3e38), algorithm="c", mean=np.full(3, 1e300), variance=np.full(3, np.inf), seed=1)
+    with pytest.raises(ValueError, match="has no finite interval"):
+        compare(some, large)
+
+
 @pytest.mark.statistical
 def test_paired_interval_coverage():
     """1,000 intervals of 90 %: misses are binomial(1000, 0.1). False alarm: 1e-4 by the exact two-sided test."""
@@ -81,7 +125,7 @@ def test_directories(tmp_path):
     for i, name in enumerate(("kl", "ucb")):
         save_cell(tmp_path / "a", i, noisy(10 + i, seed=i, algorithm=name))
     save_cell(tmp_path / "b", 0, noisy(10.5, seed=5, algorithm="kl"))
-    found = compare_directories(tmp_path / "a", tmp_path / "b")
+    found = compare_places(tmp_path / "a", tmp_path / "b")
     assert [(c.a, c.b) for c in found.comparisons] == [("it/kl", "it/kl")]
     assert found.only_a == ("it/ucb",)
     assert found.only_b == ()
@@ -92,10 +136,25 @@ def test_directories(tmp_path):
     assert found.summary()["comparisons"][0]["difference"] == pytest.approx(-0.5, abs=1e-4)
 
 
+def test_any_two_results_by_name(tmp_path):
+    swept = [noisy(10 + c, seed=int(c), algorithm="kl", params={"c": c}) for c in (0.0, 3.0)]
+    save(swept, tmp_path / "a")
+    save([noisy(10.5, seed=5, algorithm="ucb")], tmp_path / "b")
+    (c,) = compare_places(f"{tmp_path}/a/it/kl?c=3", f"{tmp_path}/b/it/ucb").comparisons
+    assert (c.a, c.b, c.verdict) == ("it/kl?c=3", "it/ucb", "higher")
+    (c,) = compare_places(f"{tmp_path}/a/it/kl?c=0.0", f"{tmp_path}/a/it/kl?c=3").comparisons
+    assert (c.a, c.b, c.verdict, c.runs) == ("it/kl?c=0", "it/kl?c=3", "lower", 200)
+    assert len(compare_places(f"{tmp_path}/b/it/ucb", tmp_path / "a").comparisons) == 2
+    for wrong, said in (("a/it/kl", "names 2 results, must name one of it/kl.c=0, it/kl.c=3"), ("c/it/kl", "no dir")):
+        with pytest.raises(ValueError, match=said):
+            compare_places(f"{tmp_path}/{wrong}", tmp_path / "b")
+    assert compare(*swept).a == "it/kl?c=0"
+
+
 def test_directories_of_two_single_algorithms(tmp_path):
     save_cell(tmp_path / "a", 0, noisy(10.0, seed=0, algorithm="kl"))
     save_cell(tmp_path / "b", 0, noisy(12.0, seed=5, algorithm="ucb"))
-    (c,) = compare_directories(tmp_path / "a", tmp_path / "b").comparisons
+    (c,) = compare_places(tmp_path / "a", tmp_path / "b").comparisons
     assert (c.a, c.b, c.verdict) == ("it/kl", "it/ucb", "lower")
 
 
@@ -103,4 +162,4 @@ def test_directories_with_nothing_in_common(tmp_path):
     save_cell(tmp_path / "a", 0, noisy(10.0, algorithm="kl"))
     save_cell(tmp_path / "b", 0, noisy(12.0, algorithm="kl", instance="other"))
     with pytest.raises(ValueError, match=r"nothing in common.*it/kl.*other/kl"):
-        compare_directories(tmp_path / "a", tmp_path / "b")
+        compare_places(tmp_path / "a", tmp_path / "b")

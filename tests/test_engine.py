@@ -14,7 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbandit.algorithms.regret import epsilon_greedy, kl_ucb, ucb1, ucboost
+from jaxbandit import checks
+from jaxbandit.algorithms.regret import epsilon_greedy, kl_ucb, ucb1, ucboost, uniform
 from jaxbandit.base import Algorithm, Environment, Outcome, never, none
 from jaxbandit.engine import compiled, storage, tiles
 from jaxbandit.engine import horizon as horizon_engine
@@ -264,6 +265,18 @@ def test_accumulated_regret_keeps_its_digits():
     assert record.pulls is None
 
 
+@pytest.mark.parametrize("power", [-30, 30])
+def test_means_scale_with_the_unit_of_rewards(power):
+    """Exactly, by a power of two: rounding of means to a fixed unit would lose regrets of 1e-9."""
+
+    def scaled_by(unit):
+        return uniform(3), gaussian(MEANS * unit, sigma=unit)
+
+    plain, scaled = (simulate_cell(scaled_by, np.float32(u), horizon=64, num_runs=100) for u in (1.0, 2.0**power))
+    np.testing.assert_array_equal(scaled.mean, np.ldexp(plain.mean, power))
+    np.testing.assert_array_equal(scaled.variance, np.ldexp(plain.variance, 2 * power))
+
+
 def contextual(means):
     """Two contexts that swap the arms; the algorithm sees which."""
     base = bernoulli(means)
@@ -325,6 +338,7 @@ def test_a_state_that_changes_its_type_is_named():
     [
         ({"horizon": 0}, "horizon = 0, must be an integer in"),
         ({"horizon": 1.5}, "horizon = 1.5"),
+        ({"horizon": 2**24 + 1, "precision": "float32"}, "horizon = 16777217, must be at most 16777216 in float32"),
         ({"num_runs": -1}, "num_runs = -1"),
         ({"seed": -1}, "seed = -1"),
         ({"seed": True}, "seed = True"),
@@ -342,6 +356,13 @@ def test_refusals(change, line):
     with pytest.raises(ValueError, match=line) as error:
         simulate_cell(make, MEANS, **({"horizon": 100, "num_runs": 5} | change))
     assert "\n" not in str(error.value)
+
+
+def test_the_default_precision_counts_every_round():
+    most = checks.FLOAT32_COUNTS
+    assert np.float32(most - 1) + np.float32(1) == most and np.float32(most) + np.float32(1) == most
+    assert [checks.precision("here", None, "horizon", n) for n in (most, most + 1)] == ["float32", "float64"]
+    assert checks.precision("here", "float32", "horizon", most) == "float32"
 
 
 def test_default_checkpoints():

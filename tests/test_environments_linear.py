@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -338,9 +339,8 @@ def test_traced_arguments_vmap(name):
     assert len(np.unique(np.asarray(batched[0]), axis=0)) == 3
     for i in range(3):
         alone = function(*(x[i] for x in stacked))  # concrete: features in NumPy
-        for got, expected in zip(jax.tree.leaves(batched), jax.tree.leaves(alone), strict=True):
-            # XLA's cosine and NumPy's may differ in the last bit.
-            np.testing.assert_allclose(got[i], expected, rtol=1e-14, atol=1e-15)
+        # XLA's cosine and NumPy's may differ in the last bit.
+        chex.assert_trees_all_close(jax.tree.map(lambda leaf, i=i: leaf[i], batched), alone, rtol=1e-14, atol=1e-15)
 
 
 def test_a_mean_that_rounding_takes_beyond_1_is_1():

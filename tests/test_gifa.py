@@ -2,6 +2,7 @@
 
 from functools import partial
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -147,7 +148,7 @@ def test_the_unit_of_the_rewards_does_not_matter(factory):
     rewards = rewards_of(RANDOM)
     one = play(partial(factory, RANDOM, m=2, sigma=0.5, theta_norm=1.5, epsilon=0.125), rewards)[1]
     four = play(partial(factory, RANDOM, m=2, sigma=2.0, theta_norm=6.0, epsilon=0.5), 4 * rewards)[1]
-    jax.tree.map(np.testing.assert_array_equal, one, four)
+    chex.assert_trees_all_equal(one, four)
     assert one[1].any()
 
 
@@ -174,7 +175,7 @@ def test_duplicates_and_arms_never_pulled_stay_finite(classical):
     )
     state, (_, stopped, recommended) = play(make, rewards_of(features, 4000, 0.1))
     assert stopped.any() and recommended[np.argmax(stopped)][0] in (0, 1)
-    assert all(np.isfinite(x).all() for x in jax.tree.leaves(state.estimate))
+    chex.assert_tree_all_finite(state.estimate)
 
 
 @pytest.mark.slow

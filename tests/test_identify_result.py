@@ -9,8 +9,9 @@ from results_by_hand import noisy, stopping
 from scipy import stats
 
 from jaxbandit.base import Outcome
-from jaxbandit.results.compare import compare, compare_directories
+from jaxbandit.results.compare import compare
 from jaxbandit.results.loading import load, load_cell
+from jaxbandit.results.places import compare_places
 from jaxbandit.results.saving import save_cell
 
 LATE = Outcome.MAX_ROUNDS
@@ -32,7 +33,7 @@ def test_summary_has_the_fixed_keys_and_right_numbers():
     theirs = stats.binomtest(1, 4).proportion_ci(0.95, method="exact")
     assert cell["error"]["rate"] == 0.25 and cell["error"]["delta"] == 0.05
     np.testing.assert_allclose([cell["error"]["low"], cell["error"]["high"]], theirs, rtol=1e-9)
-    assert cell["outcomes"] == {"stopped": 4, "max_rounds": 0, "nonfinite": 0, "precision": 0}
+    assert cell["outcomes"] == {"stopped": 4, "max_rounds": 0, "nonfinite": 0, "precision": 0, "out_of_range": 0}
     assert cell["pulls"] == {"mean": [(20 + 6 + 26 + 13) / 4, (10 + 4 + 14 + 7) / 4]}
     assert cell["lane_utilisation"] == 0.5
     json.dumps(cell, allow_nan=False)
@@ -50,7 +51,7 @@ def test_censored_runs_are_never_averaged_in_silently():
         r.interval()
     assert "\n" not in str(error.value)
     alone = stopping([1000], outcome=[LATE]).summary()
-    assert alone["samples"] == {"restricted_mean": 1000, "max_rounds": 1000} and "error" not in alone
+    assert alone["samples"] == {"restricted_mean": 1000, "runs": 1, "max_rounds": 1000} and "error" not in alone
 
 
 def product_limit(times, observed, level):
@@ -81,7 +82,7 @@ def test_runs_without_a_stopping_time_are_left_out_and_shown():
     cell = r.summary()
     assert cell["samples"]["mean"] == 40 and cell["samples"]["max"] == cell["samples"]["q95"] == 50
     assert cell["error"]["rate"] == 0.0
-    assert cell["outcomes"] == {"stopped": 2, "max_rounds": 0, "nonfinite": 1, "precision": 1}
+    assert cell["outcomes"] == {"stopped": 2, "max_rounds": 0, "nonfinite": 1, "precision": 1, "out_of_range": 0}
     nothing = stopping([0, 0], outcome=[Outcome.NONFINITE] * 2).summary()
     assert not {"samples", "error", "pulls"} & set(nothing)
 
@@ -189,12 +190,13 @@ def test_compare_restricts_both_where_one_is_censored():
     assert (c.quantity, c.at) == ("restricted samples", 500)
     assert c.difference == pytest.approx(((100 - 200) + (300 - 500) + (500 - 500)) / 3)
     lost = compare(a, stopping([200, 700, 900], outcome=[0, 0, Outcome.NONFINITE], algorithm="b"))
-    assert not lost.paired and lost.reason == "runs without a stopping time are left out: it/b"
+    assert (lost.paired, lost.runs, lost.left_out) == (True, 2, 1)
+    assert lost.difference == pytest.approx(((100 - 200) + (300 - 500)) / 2)
 
 
 def test_directories(tmp_path):
     save_cell(tmp_path / "a", 0, stopping([100, 200, 300]))
     save_cell(tmp_path / "b", 0, stopping([150, 260, 340]))
-    found = compare_directories(tmp_path / "a", tmp_path / "b")
+    found = compare_places(tmp_path / "a", tmp_path / "b")
     assert found.comparisons[0].difference == -50
     assert "samples a" in found.table() and "3 pairs" in found.table()

@@ -362,6 +362,24 @@ def test_a_checkpoint_of_something_else_is_refused(tmp_path):
         identify_cell(make_race, MEANS, **options)
 
 
+def test_the_unit_of_rewards_changes_nothing():
+    """Powers of two times all means, sigma and epsilon: the same pulls, and errors of that unit. The unit is traced."""
+
+    def scaled(unit):
+        rule = lucb(3, delta=0.5, sigma=unit / 4, epsilon=0.25 * unit, rule="both")
+        return rule, gaussian(np.array([0.9, 0.5, 0.0]) * unit, sigma=unit)
+
+    small, plain, large = (
+        identify_cell(scaled, np.float64(unit), num_runs=64, max_rounds=10_000, any_rewards=True)
+        for unit in (2.0**-20, 1.0, 2.0**20)
+    )
+    assert 0 < np.count_nonzero(plain.shortfall) < 64
+    for other, unit in ((small, 2.0**-20), (large, 2.0**20)):
+        for name in ("samples", "outcome", "recommendation", "pulls"):
+            np.testing.assert_array_equal(getattr(other, name), getattr(plain, name))
+        np.testing.assert_array_equal(other.shortfall, plain.shortfall * unit)
+
+
 def test_bad_arguments_are_one_line():
     for name, value in (
         ("num_runs", 0),
@@ -378,6 +396,8 @@ def test_bad_arguments_are_one_line():
         with pytest.raises(ValueError, match=name) as error:
             identify_cell(make_race, MEANS, **{"num_runs": 5, name: value})
         assert "\n" not in str(error.value)
+    with pytest.raises(ValueError, match=r"max_rounds = 16777217, must be at most 16777216 in float32.*\"float64\""):
+        identify_cell(make_race, MEANS, num_runs=5, max_rounds=2**24 + 1, precision="float32")
 
 
 PROGRAM = f"""

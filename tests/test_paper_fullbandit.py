@@ -139,7 +139,7 @@ def test_claims_on_shares_from_below():
 
 @pytest.mark.slow
 def test_alpha_decides_how_long_saqm_takes(tmp_path):
-    found = paper.reproduce("fullbandit/alpha", out=tmp_path, runs=20, progress=False)
+    found = paper.reproduce("fullbandit", "alpha", out=tmp_path, runs=20, progress=False)
     assert found.summary == json.loads((tmp_path / "summary.json").read_text())
     verdicts = {(c["id"], c.get("reading")): c["verdict"] for c in found.summary["claims"]}
     # Hundreds of times between Theorem 1 and the certified alpha; 8 % between that and 0.9, where a run has sd 4 %.
@@ -149,7 +149,7 @@ def test_alpha_decides_how_long_saqm_takes(tmp_path):
 
 @pytest.mark.slow
 def test_tables_alone(tmp_path):
-    found = paper.reproduce("fullbandit/table1", out=tmp_path, progress=False)
+    found = paper.reproduce("fullbandit", "table1", out=tmp_path, progress=False)
     (table,) = found.summary["complexity"]
     assert [row["verdict"] for row in table["rows"]] == ["agrees"] * 6
     assert found.summary["cells"] == []

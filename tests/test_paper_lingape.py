@@ -1,17 +1,19 @@
 """Verdicts on runs that stop, made by hand in all outcomes; the paper's TOML; which experiments its figures are."""
 
 import json
+import re
 
 import numpy as np
 import pytest
 from results_by_hand import stopping
 from scipy import stats
 
-from jaxbandit.reproduction import figure_experiments, measures, paper, published, verdict
+from jaxbandit.reproduction import assessment, figure_experiments, measures, paper, published, report, verdict
 from jaxbandit.reproduction.measures import Quantity
 from jaxbandit.results.base import ResultSet
 from jaxbandit.running.experiment import run_experiment
 from jaxbandit.specs import source, spec
+from jaxbandit.text import number as words
 
 pytestmark = pytest.mark.quickly_compiled
 
@@ -140,7 +142,7 @@ def test_published_numbers_are_of_the_family_too():
     results = _set(_cell(900), _cell(1000, "b"))
     entries = [{"instance": "it", "algorithm": "a", "pulls": [600, 300], "runs": 1, "source": "s"}]
     about = {"title": "t", "authors": [], "year": 2000, "url": "u", "confidence": 0.9, "published": entries}
-    content = figure_experiments.assess(results, about | {"claim": [CLAIM | BELOW]}, [])
+    content = assessment.assess(results, about | {"claim": [CLAIM | BELOW]}, [])
     levels = [entry["confidence"] for entry in content["published"]] + [content["claims"][0]["checks"][0]["confidence"]]
     assert levels == pytest.approx([0.975] * 4)  # samples, pulls of two arms, and the claim's check
     assert [e["value"] for e in content["published"]] == [900, 600, 300]
@@ -150,6 +152,19 @@ def test_published_numbers_are_of_the_family_too():
     interval = stats.ttest_1samp(pulls, 0).confidence_interval(0.95)
     np.testing.assert_allclose(content["cells"][0]["pulls"]["low"], interval.low, rtol=1e-12)
     assert json.loads(json.dumps(content)) == content
+
+
+def test_the_interval_that_decides_is_shown():
+    """Not that of our mean: with 200 runs beside a single one of theirs it is narrower by a factor of 14."""
+    entries = [{"instance": "it", "algorithm": "a", "value": 930, "runs": 1, "margin": 0.01, "source": "s"}]
+    about = {"title": "t", "authors": [], "year": 2000, "url": "u", "confidence": 0.9, "published": entries}
+    shown = [figure_experiments.Figure("f", "Title", ["it"], ["a", "b"])]
+    content = assessment.assess(_set(_cell(900), _cell(1000, "b")), about, shown)
+    (entry,) = content["published"]
+    assert entry["allowed"] == [entry["low"] - 9.3, entry["high"] + 9.3]
+    (line,) = [line for line in report.report(content).splitlines() if line.startswith("it        a ")]
+    low, high = map(words, entry["allowed"])
+    assert f"930  [{low}, {high}]  undecided" in re.sub(r"  +", "  ", line)
 
 
 def _beside(value, cell=None, **more):
@@ -209,12 +224,12 @@ def test_the_prediction_interval_covers():
 def test_claims_are_narrowed_to_what_was_run():
     results = _set(_cell(900), _cell(1000, "b"))
     claim = CLAIM | BELOW | {"instance": ["it", "absent"], "against": ["b", "c"]}
-    narrowed = figure_experiments.narrowed(claim, results)
+    narrowed = assessment.narrowed(claim, results)
     assert (narrowed["instance"], narrowed["against"], narrowed["in_part"]) == (["it"], ["b"], True)
     assert verdict.judge([narrowed], results)[0]["verdict"] == "agrees"
     assert verdict.judge([claim], results) == []
-    assert "in_part" not in figure_experiments.narrowed(CLAIM | BELOW, results)
-    along = figure_experiments.narrowed(CLAIM | {"instance": ["it", "absent"], "relation": "increasing"}, results)
+    assert "in_part" not in assessment.narrowed(CLAIM | BELOW, results)
+    along = assessment.narrowed(CLAIM | {"instance": ["it", "absent"], "relation": "increasing"}, results)
     assert verdict.judge([along], results) == []  # nothing is left to compare
 
 
@@ -367,7 +382,7 @@ def test_oracle_reaches_table_1(lingape):
 
 @pytest.mark.slow
 def test_reproduce_end_to_end(tmp_path):
-    found = paper.reproduce("lingape/figure2", out=tmp_path, quick=True, runs=40, progress=False)
+    found = paper.reproduce("lingape", "figure2", out=tmp_path, quick=True, runs=40, progress=False)
     content = json.loads((tmp_path / "summary.json").read_text())
     assert content == found.summary
     assert content["schema"] == 1
@@ -383,6 +398,6 @@ def test_reproduce_end_to_end(tmp_path):
     assert (tmp_path / "tables.txt").read_text() == f"{found.table()}\n"
     before = {p.name: p.read_bytes() for p in (tmp_path / "figure2").glob("cell-*")}
     assert len(before) == 20
-    again = paper.reproduce("lingape/figure2", out=tmp_path, quick=True, runs=40, progress=False)
+    again = paper.reproduce("lingape", "figure2", out=tmp_path, quick=True, runs=40, progress=False)
     assert again.summary == found.summary
     assert before == {p.name: p.read_bytes() for p in (tmp_path / "figure2").glob("cell-*")}

@@ -9,10 +9,10 @@ from results_by_hand import result
 
 from jaxbandit.algorithms.regret.oam import KINDS
 from jaxbandit.environments.linear_random import describe_linear_random
-from jaxbandit.reproduction import figure_experiments, open_readings, paper, published, regret_report, verdict
+from jaxbandit.reproduction import assessment, figure_experiments, open_readings, paper, published, report, verdict
 from jaxbandit.reproduction.measures import Quantity
-from jaxbandit.results import report
 from jaxbandit.results.base import ResultSet
+from jaxbandit.results.report import kinds_table, table
 from jaxbandit.specs import source
 from jaxbandit.specs.spec import parse
 
@@ -141,7 +141,7 @@ def _made(about, values, early):
 def test_verdicts_follow_the_data_not_the_paper(oam):
     """Data made to fit every claim under every reading, then the same with every order reversed."""
     _, about = oam
-    content = figure_experiments.assess(_made(about, FIT, 0.95), about | {"published": []}, [])
+    content = assessment.assess(_made(about, FIT, 0.95), about | {"published": []}, [])
     table, ids = content["readings"], [claim["id"] for claim in about["claim"]]
     assert table["claims"] == ids and list(table["rows"]) == [*about["readings"]["OAM"], open_readings.ALONE]
     assert {word for cells in table["rows"].values() for word in cells} == {"agrees", ""}
@@ -151,7 +151,7 @@ def test_verdicts_follow_the_data_not_the_paper(oam):
         assert said == [not alone] * 4 + [alone]
     turned = {i: {n: 1000 - (v if n == "OAM" else 2 * v) for n, v in row.items()} for i, row in FIT.items()}
     turned["5.1 u=0.1"]["OAM"] = turned["5.1 u=0.2"]["OAM"] = 3000
-    judged = figure_experiments.assess(_made(about, turned, 0.5), about | {"published": []}, [])["claims"]
+    judged = assessment.assess(_made(about, turned, 0.5), about | {"published": []}, [])["claims"]
     wrong = {c["id"] for c in judged if c["verdict"] == "disagrees"}
     assert wrong >= {"1.1", "1.2", "1.3", "2.2", "2.3", "3.1", "3.2", "3.3", "4.1", "4.2", "4.3", "D.1", "D.4"}
     assert "agrees" in {c["verdict"] for c in judged}  # pulls, and the start, are as before
@@ -200,14 +200,14 @@ def test_rounds_by_kind():
         (number,) = published.numbers([entry | {"value": value}], results)
         judged = published.judge(number, cell, 0.95)
         assert judged["verdict"] == expected
-        assert f"{share:.4f} ± {errors[3]:.4f} ({value:g}: {expected})" in report.kinds_table([content], [judged])
+        assert f"{share:.4f} ± {errors[3]:.4f} ({value:g}: {expected})" in kinds_table([content], [judged])
     forced = published.judge(entry | {"value": 0.005, "round": "forced"}, cell, 0.95)  # ours is 0
     assert forced["verdict"] == "agrees"  # a margin of a share is no fraction of it
     assert published.numbers([entry | {"value": 0, "horizon": 1000}], results) == []  # f_n is that of the horizon
     with pytest.raises(ValueError, match=r"it/a: kind of rounds = 'idle', must be one of start, exploit"):
         published.judge(entry | {"value": 0.5, "round": "idle"}, cell, 0.95)
-    assert report.kinds_table([_cell(1.0).summary()]) == ""
-    assert "rounds by kind" in report.table([cell]) and "rounds by kind" not in report.table([_cell(1.0)])
+    assert kinds_table([_cell(1.0).summary()]) == ""
+    assert "rounds by kind" in table([cell]) and "rounds by kind" not in table([_cell(1.0)])
 
 
 class _Stop(Exception):
@@ -215,23 +215,23 @@ class _Stop(Exception):
 
 
 @pytest.mark.parametrize(
-    ("target", "options", "names", "runs", "horizon"),
+    ("figure", "options", "names", "runs", "horizon"),
     [
-        ("oam", {}, ["1", "2", "3-left", "3-right", "4-left", "4-right"], 10_000, 10_000),
-        ("oam", {"quick": True}, ["1", "2", "3-left"], 200, 10_000),
-        ("oam/2", {"horizon": 1_000_000}, ["2"], 1000, 1_000_000),
-        ("oam/2", {"horizon": 1_000_000, "runs": 7}, ["2"], 7, 1_000_000),
-        ("oam/4-left", {"horizon": 500}, ["4-left"], 10_000, 500),
+        (None, {}, ["1", "2", "3-left", "3-right", "4-left", "4-right"], 10_000, 10_000),
+        (None, {"quick": True}, ["1", "2", "3-left"], 200, 10_000),
+        ("2", {"horizon": 1_000_000}, ["2"], 1000, 1_000_000),
+        ("2", {"horizon": 1_000_000, "runs": 7}, ["2"], 7, 1_000_000),
+        ("4-left", {"horizon": 500}, ["4-left"], 10_000, 500),
     ],
 )
-def test_what_is_run(monkeypatch, tmp_path, target, options, names, runs, horizon):
+def test_what_is_run(monkeypatch, tmp_path, figure, options, names, runs, horizon):
     def run_experiments(experiments, **more):
         raise _Stop(experiments)
 
     monkeypatch.setattr("jaxbandit.specs.spec.parse", lambda data, origin: data)  # 60 factories are for others
     monkeypatch.setattr("jaxbandit.running.side_by_side.run_experiments", run_experiments)
     with pytest.raises(_Stop) as stop:
-        paper.reproduce(target, out=tmp_path, **options)
+        paper.reproduce("oam", figure, out=tmp_path, **options)
     (experiments,) = stop.value.args
     assert [(e["name"], place.name) for e, place in experiments] == [(f"oam-{n}", n) for n in names]
     assert {(e["runs"], e["horizon"]) for e, _ in experiments} == {(runs, horizon)}
@@ -239,18 +239,18 @@ def test_what_is_run(monkeypatch, tmp_path, target, options, names, runs, horizo
 
 def test_what_a_longer_horizon_takes():
     cells = [_cell(1.0).summary(), _cell(2.0, "bb").summary()]  # 1000 run-steps in 0.006 s, each
-    (line,) = regret_report.cost({"cells": cells}, {1_000_000: 1000})
+    (line,) = report.cost({"cells": cells}, {1_000_000: 1000})
     assert line.startswith("with --horizon 1000000 these cells play 1,000 runs each: at most about 3.3 hours")
-    assert regret_report.cost({"cells": cells}, {10_000: 1000}) == []
+    assert report.cost({"cells": cells}, {10_000: 1000}) == []
 
 
 def test_bad_targets():
     with pytest.raises(ValueError, match=r"paper = 'oan'.*did you mean 'oam'"):
         paper.reproduce("oan")
     with pytest.raises(ValueError, match=r"figure = '3', must be one of 1, 2, 3-left, 3-right, 4-left, 4-right"):
-        paper.reproduce("oam/3")
+        paper.reproduce("oam", "3")
     with pytest.raises(ValueError, match=r"figure 4-left: not with --quick"):
-        paper.reproduce("oam/4-left", quick=True)
+        paper.reproduce("oam", "4-left", quick=True)
 
 
 def test_misspelt_names_are_refused(oam):
@@ -268,7 +268,7 @@ def test_misspelt_names_are_refused(oam):
 def test_reproduce_end_to_end(tmp_path):
     """Figure 1 in a hurry: one compilation an algorithm, three instances."""
     out = tmp_path / "out"
-    found = paper.reproduce("oam/1", quick=True, runs=20, horizon=200, out=out, progress=False)
+    found = paper.reproduce("oam", "1", quick=True, runs=20, horizon=200, out=out, progress=False)
     content = json.loads((out / "summary.json").read_text())
     assert content == found.summary and len(content["cells"]) == 12
     for cell in content["cells"]:
@@ -282,5 +282,5 @@ def test_reproduce_end_to_end(tmp_path):
     assert tables == f"{found.table()}\n"
     assert re.search(r"rounds by kind.*readings by claims", tables, re.DOTALL)
     before = {p: p.read_bytes() for p in out.rglob("cell-*")}
-    again = paper.reproduce("oam/1", quick=True, runs=20, horizon=200, out=out, progress=False)
+    again = paper.reproduce("oam", "1", quick=True, runs=20, horizon=200, out=out, progress=False)
     assert again.summary == found.summary and before == {p: p.read_bytes() for p in out.rglob("cell-*")}

@@ -1,4 +1,4 @@
-"""The Top-m paper's TOML; recorded data from a directory; tables of constants; nearness; experiments at once."""
+"""The Top-m paper's TOML; recorded data from a directory; tables of constants; experiments at once."""
 
 import threading
 from pathlib import Path
@@ -9,7 +9,7 @@ from results_by_hand import stopping
 from scipy import stats
 
 from jaxbandit.refusals import BadInput
-from jaxbandit.reproduction import box_plots, figure_experiments, nearness, own_instances, paper
+from jaxbandit.reproduction import box_plots, figure_experiments, own_instances, paper, published
 from jaxbandit.reproduction.tables import complexity, computed
 from jaxbandit.results.base import ResultSet
 from jaxbandit.running import side_by_side
@@ -112,9 +112,9 @@ def test_sizes_of_tables():
         return computed.wanted(PAPER, target, **{"quick": False, "runs": None} | more)[0]
 
     table = PAPER["complexity"]["table4"]
-    assert sizes()["table4"] == table["instances"]
+    assert sizes()["table4"] == table["size"]
     assert sizes("table4") == {"table4": table["alone"]} == {"table4": 1000}
-    assert sizes("table4", quick=True) == {"table4": table["instances"]}
+    assert sizes("table4", quick=True) == {"table4": table["size"]}
     assert sizes(runs=7)["table4"] == 7
     assert sizes("1a") == {}
 
@@ -145,25 +145,29 @@ def test_one_entry_each():
 NUMBER = {"instance": "it", "algorithm": "a", "value": 1000, "sd": 50.0, "runs": 100, "source": "them"}
 
 
-@pytest.mark.parametrize(("value", "apart", "expected"), [(1010, 1.41, "agrees"), (1030, 4.24, "disagrees")])
-def test_nearness_counts_standard_errors_of_both(value, apart, expected):
-    samples = np.where(np.arange(100) % 2, 1050, 950)  # sd 50.25 beside their 50: a standard error of 7.09
-    claim = {"id": "n", "published": "them", "errors": 3}
-    (judged,) = nearness.judge(
-        [claim], [NUMBER | {"value": value}], ResultSet("x", (stopping(samples, None, None, "a"),))
-    )
-    assert judged["verdict"] == expected
-    assert judged["checks"][0]["apart"] == pytest.approx(apart, abs=0.01)
-    assert "in_part" not in judged
+@pytest.mark.parametrize(("second", "expected"), [(1010, "agrees"), (1060, "disagrees")])
+def test_numbers_of_one_source_are_judged_together(second, expected):
+    samples = np.where(np.arange(100) % 2, 1050, 950)  # sd 50.25 beside their 50: 95 % within 14 of 1000
+    cells = ResultSet("x", tuple(stopping(samples, None, None, name, max_rounds=2000) for name in ("a", "b")))
+    entries = [NUMBER | {"value": 1000}, NUMBER | {"algorithm": "b", "value": second}]
+    entries += [NUMBER | {"source": "others", "value": 1}]
+    judged = [published.judge(n, cells[n["instance"], n["algorithm"]], 0.95) for n in published.numbers(entries, cells)]
+    claim = {"id": "n", "published": "them"}
+    (found,) = published.judge_together([claim], entries, judged)
+    assert found["verdict"] == expected and "in_part" not in found
+    assert [check["verdict"] for check in found["checks"]] == ["agrees", expected]
+    assert "a in it: published 1,000, prediction interval [986.0" in found["checks"][0]["statement"]
+    (part,) = published.judge_together([claim], [*entries, NUMBER | {"algorithm": "absent"}], judged)
+    assert part["in_part"]
+    assert published.judge_together([claim | {"published": "nobody"}], entries, judged) == []
 
 
-def test_nearness_of_other_sources_and_cells():
+def test_numbers_beside_censored_runs_are_undecided():
     results = ResultSet("x", (stopping([900, 1100], [0, 1], None, "a"),))
-    claim = {"id": "n", "published": "them", "errors": 3}
-    assert nearness.judge([claim], [NUMBER | {"source": "others"}], results) == []
-    (judged,) = nearness.judge([claim], [NUMBER, NUMBER | {"algorithm": "absent"}], results)
-    assert judged["in_part"]
-    assert "950 (1 censored) against 1,000" in judged["checks"][0]["statement"]  # at max_rounds = 1000
+    judged = [published.judge(n, results[0], 0.95) for n in published.numbers([NUMBER], results)]
+    (found,) = published.judge_together([{"id": "n", "published": "them"}], [NUMBER], judged)
+    assert found["verdict"] == "undecided"
+    assert found["checks"][0]["statement"].endswith("without a prediction interval of ours")
 
 
 def test_independent_features_have_nine_eighths():
@@ -193,7 +197,7 @@ def _shares(monkeypatch, share, hits=291, instances=1000):
     column = {"num_arms": 10, "dim": 5, "m": 4, "variance": 0.25, "hits": hits}
     variants = [{"name": "code", "normalization": "spectral", "sigma": 1.0}]
     variants += [{"name": "half", "normalization": "spectral", "sigma": 0.5, "columns": [0]}]
-    table = {"columns": [column], "variants": variants, "trials": 1000, "most": 10**6}
+    table = {"columns": [column], "variants": variants, "trials": 1000, "most": 10**6, "wide": 0.1}
     return complexity.shares(table, instances=instances, confidence=0.95)
 
 
@@ -206,8 +210,32 @@ def test_verdicts_on_shares(monkeypatch, share, instances, expected):
     assert first["verdict"] == expected
     assert first["rate"] == share
     assert second["rate"] == 1.0  # sigma^2 = 1/4 of either ratio is below 1
-    interval = stats.binomtest(291, 1000).proportion_ci(1 - 0.05 / 4, "exact")  # two rows, two intervals each
-    assert first["published"]["low"] == pytest.approx(interval.low, rel=1e-9)
+    assert first["published"]["low"] < share < first["published"]["high"]
+
+
+@pytest.mark.parametrize("more", [50, 1000])
+def test_the_prediction_interval_of_a_rate_is_fishers(more):
+    low, high = published.predicted_rate(7, 100, more, 0.9)
+    hits = range(round(low * more), round(high * more) + 1)
+
+    def least_tail(y):
+        table = [[y, 7], [more - y, 93]]
+        return min(stats.fisher_exact(table, alternative=side).pvalue for side in ("less", "greater"))
+
+    assert all(least_tail(y) > 0.05 for y in hits)
+    assert least_tail(hits[-1] + 1) <= 0.05 and (hits[0] == 0 or least_tail(hits[0] - 1) <= 0.05)
+
+
+@pytest.mark.statistical
+def test_a_published_rate_is_seldom_outside_by_chance():
+    """4,000 pairs of rates of one coin: outside their 90 % at most as often as stated, by the exact one-sided test at
+    1e-4, the false-alarm rate; the rates are discrete, so it is rarer still, but not by half."""
+    rng = np.random.default_rng(11)
+    ours, theirs = rng.binomial(60, 0.2, 4000), rng.binomial(200, 0.2, 4000) / 200
+    ends = {hits: published.predicted_rate(hits, 60, 200, 0.9) for hits in set(ours.tolist())}
+    outside = sum(not ends[x][0] <= y <= ends[x][1] for x, y in zip(ours.tolist(), theirs, strict=True))
+    assert stats.binomtest(outside, 4000, 0.1, alternative="greater").pvalue > 1e-4
+    assert outside > 200
 
 
 def test_claims_on_shares(monkeypatch):
@@ -234,11 +262,11 @@ def test_table_is_kept_and_not_computed_again(monkeypatch, tmp_path):
     monkeypatch.setattr(complexity, "values", lambda *given: calls.append(given) or [{"instance": "x"}])
     about = {"confidence": 0.95, "complexity": {"t": {"kind": "values", "title": "T", "source": "S", "sigma": 1.0}}}
     for _ in range(2):
-        (found,) = computed.evaluate(about, tmp_path, {"t": 0})
+        (found,) = computed.evaluate({}, about, tmp_path, {"t": 0})
     assert len(calls) == 1
     assert found["rows"] == [{"instance": "x"}]
     about["complexity"]["t"]["sigma"] = 2.0
-    computed.evaluate(about, tmp_path, {"t": 0})
+    computed.evaluate({}, about, tmp_path, {"t": 0})
     assert len(calls) == 2
 
 
@@ -294,13 +322,13 @@ def test_when_one_experiment_fails_the_others_end(monkeypatch, tmp_path):
 
 @pytest.mark.slow
 def test_small_reproduction(tmp_path):
-    found = paper.reproduce("topm/heuristic-hard", runs=100, out=tmp_path, progress=False)
+    found = paper.reproduce("topm", "heuristic-hard", runs=100, out=tmp_path, progress=False)
     summary = found.summary
     assert [cell["runs"] for cell in summary["cells"]] == [100, 100]
     near = {claim["id"]: claim for claim in summary["claims"]}["9.2"]
     assert near["in_part"]
-    # Both means within 4 standard errors of an independent code's (100 runs each): a false alarm in 8,000 seeds.
-    assert all(check["apart"] < 4 for check in near["checks"])
+    # Both means inside intervals that hold together with 95 %, of an independent code's (100 runs each).
+    assert all(check["verdict"] != "disagrees" for check in near["checks"])
     assert (tmp_path / "heuristic-hard.png").exists()
     assert "0.1 with the threshold heuristic" in found.table()
     assert all(entry["verdict"] != "disagrees" for entry in summary["published"])

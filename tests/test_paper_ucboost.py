@@ -1,6 +1,5 @@
-"""Verdicts on synthetic data in all outcomes and with swapped data, the paper's TOML, and one small reproduction."""
+"""Verdicts on synthetic data in all outcomes and with swapped data, the paper's TOML, times, a small reproduction."""
 
-import dataclasses
 import json
 
 import numpy as np
@@ -8,10 +7,10 @@ import pytest
 from results_by_hand import noisy, result
 from scipy import stats
 
-from jaxbandit.reproduction import paper, verdict
+from jaxbandit.reproduction import figure_experiments, own_instances, paper, published, verdict
+from jaxbandit.reproduction.tables import computed, times
 from jaxbandit.results.base import ResultSet
-from jaxbandit.running import experiment as running
-from jaxbandit.specs import source, spec
+from jaxbandit.specs import source
 
 pytestmark = pytest.mark.quickly_compiled
 
@@ -126,20 +125,6 @@ def test_false_verdicts_are_as_rare_as_stated():
     assert stats.binomtest(false, 300, 0.1, alternative="greater").pvalue > 1e-4
 
 
-@pytest.mark.parametrize(
-    ("seconds", "expected"), [(1.0, "agrees"), (4.0, "disagrees"), (1.9, "undecided"), (2.1, "undecided")]
-)
-def test_time_claims_allow_for_noise(seconds, expected):
-    cells = (noisy(1.0, algorithm="a", run_seconds=seconds), noisy(1.0, algorithm="b", run_seconds=4.0))
-    claim = {"quantity": "time", "relation": "below", "against": "b", "factor": 0.5}
-    assert _verdict(ResultSet("demo", cells), **claim) == expected
-
-
-def test_nanoseconds():
-    # 0.006 s over 1000 run-steps of 3 arms
-    assert verdict.nanoseconds(noisy(1.0)) == pytest.approx(2000)
-
-
 def test_guarantee_is_the_constant_of_the_distance():
     results = ResultSet("demo", (noisy(1.0, algorithm="a"),))  # means 0.1, 0.5, 0.9
     claim = {"quantity": "guarantee", "algorithm": "sq", "relation": "below", "against": "kl"}
@@ -158,21 +143,23 @@ def test_bad_claims_are_refused():
 
 
 @pytest.mark.parametrize(("value", "expected"), [(10.0, "agrees"), (13.0, "disagrees"), (8.0, "disagrees")])
-def test_published_number(value, expected):
-    entry = {"value": value, "at": 100, "runs": 1000, "source": "s"}
-    found = verdict.judge_published(entry, noisy(10.0, runs=5000, shared=1))
-    assert found is not None
+def test_published_regret(value, expected):
+    """The prediction interval of the rule that all papers have: the spread of a run is that of 5,000 of ours."""
+    entry = {"instance": "it", "algorithm": "kl", "quantity": "regret", "horizon": 100, "value": value, "runs": 1000}
+    cell = noisy(10.0, runs=5000, shared=1)
+    (number,) = published.numbers([entry | {"source": "s"}], ResultSet("demo", (cell,)))
+    found = published.judge(number, cell, 0.95)
     assert found["verdict"] == expected
-    # sd of a run is sqrt(26): published half-width 1.96 sqrt(26 / 1000) = 0.316
-    assert found["published"]["high"] - value == pytest.approx(0.316, rel=0.05)
+    final = cell.arrays["regret"][:, 2].astype(float)
+    half = stats.t.ppf(0.975, 4999) * final.std(ddof=1) * np.sqrt(1 / 5000 + 1 / 1000)
+    assert (found["high"] - found["low"]) / 2 == pytest.approx(half, rel=1e-9)
 
 
-def test_published_number_beside_few_runs_or_another_round():
-    entry = {"value": 10.0, "at": 100, "runs": 1000, "source": "s"}
-    few = verdict.judge_published(entry, noisy(10.0, runs=20))
-    assert few is not None
-    assert few["verdict"] == "undecided"
-    assert verdict.judge_published(entry | {"at": 99}, noisy(10.0)) is None
+def test_published_regret_beside_few_runs_or_another_horizon():
+    entry = {"instance": "it", "algorithm": "kl", "quantity": "regret", "horizon": 100, "value": 10.0, "runs": 1000}
+    cell = noisy(10.0, runs=20)
+    assert published.judge(entry | {"source": "s"}, cell, 0.95)["verdict"] == "undecided"
+    assert published.numbers([entry | {"horizon": 99}], ResultSet("demo", (cell,))) == []
 
 
 def test_the_paper_is_complete():
@@ -182,8 +169,12 @@ def test_the_paper_is_complete():
     instances = {item["name"] for item in data["instance"]}
     assert len(algorithms) == 12
     assert (data["runs"], data["horizon"]) == (10000, 10000)
-    assert {i for figure in about["figures"].values() for i in figure} == instances
-    ids = [claim["id"] for claim in about["claim"]]
+    figures = figure_experiments.figures_of(about)
+    assert list(figures) == ["a", "b", "c"]
+    assert {(i, a) for f in figures.values() for i in f.instances for a in f.algorithms} == {
+        (i, a) for i in instances for a in algorithms
+    }
+    ids = [claim["id"] for claim in about["claim"] + about["share"]]
     assert len(set(ids)) == len(ids)
     for claim in about["claim"]:
         assert "verdict" not in claim
@@ -193,14 +184,18 @@ def test_the_paper_is_complete():
             for q in (check.left, check.right):
                 assert q.instance in instances
                 assert guarantee or {q.algorithm, q.minus} - {""} <= algorithms
-        if {"margin", "factor", "within"} & claim.keys() and claim.get("quantity") != "time":
+        if {"margin", "factor", "within"} & claim.keys():
             assert claim["reason"]
-    for entry in about["published"]:
+    for entry in own_instances.one_each(about["published"]):
         assert (entry["instance"] in instances) and (entry["algorithm"] in algorithms)
-        assert "independent" in entry["source"]
-    for entry in about["cost"]:
-        assert entry["microseconds"].keys() <= algorithms
-    assert about["cost"][0]["microseconds"]["kl_ucb"] == 933
+        assert "independent" in entry["source"] and entry["horizon"] == data["horizon"]
+    table = about["complexity"]["table2"]
+    rows = {row["instance"]: row["microseconds"] for row in table["rows"]}
+    for microseconds in rows.values():
+        assert table["reference"] in microseconds and microseconds.keys() <= algorithms
+    assert rows["bernoulli-1"]["kl_ucb"] == 933
+    for claim in about["share"]:
+        assert all(claim["variant"] in rows[instance] for instance in claim["instance"])
 
 
 def test_verdicts_follow_the_data_not_the_paper():
@@ -221,74 +216,67 @@ def test_bad_targets():
     with pytest.raises(ValueError, match=r"paper = 'ucbost'.*did you mean 'ucboost'"):
         paper.reproduce("ucbost")
     with pytest.raises(ValueError, match=r"figure = 'd', must be one of a, b, c"):
-        paper.reproduce("ucboost/d")
-
-
-class _Stop(Exception):
-    pass
+        paper.reproduce("ucboost", "d")
 
 
 @pytest.mark.parametrize(
-    ("options", "runs", "horizon"),
-    [
-        ({}, 10000, 10000),
-        ({"quick": True}, 400, 10000),
-        ({"quick": True, "runs": 70}, 70, 10000),
-        ({"horizon": 20000}, 10000, 20000),
-    ],
+    ("options", "runs"), [({}, 10000), ({"quick": True}, 400), ({"quick": True, "runs": 70}, 70), ({"runs": 7}, 7)]
 )
-def test_what_is_run(monkeypatch, options, runs, horizon):
-    def run_experiment(experiment, out, **more):
-        raise _Stop(experiment)
+def test_what_is_run(options, runs):
+    about = source.read(source.embedded()["ucboost"])["paper"]
+    run, shown = figure_experiments.experiments(figure_experiments.figures_of(about), "b", **options)
+    data = source.read(source.embedded()["ucboost"])
+    (part,) = [figure_experiments.experiment(data, figure) for figure in run]
+    assert ([i["name"] for i in part["instance"]], len(part["algorithm"])) == (["bernoulli-2"], 12)
+    assert (part["runs"] or data["runs"], part["horizon"], [f.name for f in shown]) == (runs, 10000, ["b"])
 
-    monkeypatch.setattr("jaxbandit.running.experiment.run_experiment", run_experiment)
-    with pytest.raises(_Stop) as stop:
-        paper.reproduce("ucboost/b", **options)
-    (experiment,) = stop.value.args
-    assert (experiment.runs, experiment.horizon, len(experiment.algorithms)) == (runs, horizon, 12)
-    assert [i.name for i in experiment.instances] == ["bernoulli-2"]
-    assert 10000 in experiment.checkpoints  # where the published numbers are
+
+TIMES = {
+    "rows": [{"instance": "it", "microseconds": {"slow": 100.0, "fast": 1.0}}],
+    "reference": "slow",
+    "horizon": 200,
+    "repetitions": 4,
+    "confidence": 0.9,
+}
+
+
+def test_times_are_ratios_with_an_interval():
+    """Thompson's draws beside one multiplication, the same 64 runs: several times as long, whatever else runs."""
+    data = {
+        "name": "demo",
+        "seed": 0,
+        "instance": [{"name": "it", "type": "bernoulli", "means": [0.1, 0.9]}],
+        "algorithm": [{"name": "fast", "type": "uniform"}, {"name": "slow", "type": "thompson"}],
+    }
+    slow, fast = times.times(TIMES, data, 64)
+    assert (slow["variant"], fast["variant"], fast["published_ratio"]) == ("slow", "fast", 0.01)
+    assert "ratio" not in slow and fast["low"] < fast["ratio"] < fast["high"] and fast["confidence"] == 0.9
+    assert fast["ratio"] == pytest.approx(fast["nanoseconds"] / slow["nanoseconds"], rel=1e-9)
+    assert times.times_text([slow, fast]).count("\n") == 3
+    claim = {"id": "t", "table": "t", "quantity": "time", "variant": "fast", "instance": ["it"]}
+    tables = [{"name": "t", "rows": [slow, fast]}]
+    low, high, between = fast["low"] / 2, 2 * fast["high"], fast["ratio"]
+    judged = [computed.judge([claim | {"value": v}], tables)[0]["verdict"] for v in (low, high, between)]
+    assert judged == ["disagrees", "agrees", "undecided"]
+    assert computed.judge([claim | {"value": 1, "instance": ["other"]}], tables) == []
 
 
 def test_listed():
     assert paper.papers()["ucboost"].endswith("(2018)")
 
 
-def _reproduced(tmp_path, target):
-    found = paper.reproduce(target, out=tmp_path / "out", runs=50, horizon=200, progress=False)
+@pytest.mark.slow
+def test_reproduce_one_figure(tmp_path):
+    found = paper.reproduce("ucboost", "c", out=tmp_path / "out", runs=50, horizon=200, progress=False)
     content = json.loads((tmp_path / "out" / "summary.json").read_text())
     assert content == found.summary
     assert content["schema"] == 1
+    assert {cell["instance"] for cell in content["cells"]} == {"beta"} and len(content["cells"]) == 12
+    assert {c["id"] for c in content["claims"]} == {"2.8", *(f"3.{i}" for i in range(1, 7))}
     assert all(c["verdict"] in ("agrees", "disagrees", "undecided") for c in content["claims"])
-    assert all(path.exists() for path in found.figures)
+    assert content["published"] == []  # of another horizon
+    assert [path.name for path in found.figures] == ["regret-beta.png"] and found.figures[0].exists()
     assert "claims: " in found.table()
-    return found
-
-
-@pytest.mark.slow
-def test_reproduce_end_to_end(tmp_path, monkeypatch):
-    """All cells, each played by UCB1, since compiling takes the time: the figure below is played by its own twelve."""
-    program, ucb1 = running._program, spec.AlgorithmSpec("ucb1", "ucb1", {})
-
-    def of_ucb1(cell):
-        arguments = {"num_arms": cell.arguments["num_arms"], "c": 0.0}
-        return program(dataclasses.replace(cell, algorithm=ucb1, params={}, arguments=arguments))
-
-    monkeypatch.setattr(running, "_program", of_ucb1)
-    found = _reproduced(tmp_path, "ucboost")
-    assert len(found.summary["cells"]) == 36
-    assert len(found.figures) == 3
-    assert len(found.summary["table2"]) == 36
-    claims = source.read(source.embedded()["ucboost"])["paper"]["claim"]
-    assert [c["id"] for c in found.summary["claims"]] == [c["id"] for c in claims]
-    bytes_before = {p.name: p.read_bytes() for p in (tmp_path / "out").glob("cell-*")}
-    again = _reproduced(tmp_path, "ucboost")  # nothing is run again
-    assert again.summary == found.summary
-    assert bytes_before == {p.name: p.read_bytes() for p in (tmp_path / "out").glob("cell-*")}
-
-
-@pytest.mark.slow
-def test_reproduce_one_figure(tmp_path):
-    found = _reproduced(tmp_path, "ucboost/c")
-    assert {cell["instance"] for cell in found.summary["cells"]} == {"beta"}
-    assert {c["id"] for c in found.summary["claims"]} == {f"3.{i}" for i in range(1, 7)}
+    before = {p: p.read_bytes() for p in (tmp_path / "out").rglob("cell-*")}
+    again = paper.reproduce("ucboost", "c", out=tmp_path / "out", runs=50, horizon=200, progress=False)
+    assert again.summary == found.summary and before == {p: p.read_bytes() for p in (tmp_path / "out").rglob("cell-*")}

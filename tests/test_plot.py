@@ -5,9 +5,10 @@ import sys
 
 import numpy as np
 import pytest
-from results_by_hand import noisy, result
+from results_by_hand import noisy, result, stopping
 
 from jaxbandit.plotting import regret_curves
+from jaxbandit.plotting.figures import plot
 from jaxbandit.results.base import ResultSet
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -32,13 +33,72 @@ def test_curves_bands_and_bound(axes):
     assert regret_curves.plot(results, axes) is axes
     for r in results:
         np.testing.assert_array_equal(_line(axes, r.algorithm).get_ydata(), r.arrays["mean"])
-    np.testing.assert_allclose(_line(axes, "lower bound").get_ydata(), 2 * np.log([1, 10, 100]))
+    np.testing.assert_allclose(_line(axes, "asymptotic slope").get_ydata(), 2 * np.log([1, 10, 100]))
     assert len(axes.collections) == 2
     band = axes.collections[0].get_paths()[0].get_extents()
     assert band.y1 == pytest.approx(results[0].interval().high[-1])
     assert axes.get_xscale() == "log"
     names = [text.get_text() for text in axes.texts]
     assert [name.split()[0] for name in names] == ["ucb", "kl", "asymptotic"]  # from the largest regret down
+
+
+def test_a_second_result_on_the_same_axes_is_in_the_legend(axes):
+    first, second = noisy(10.0, algorithm="kl"), noisy(30.0, algorithm="ucb", outcome=[2] + [0] * 199)
+    second.plot(first.plot(axes))
+    named = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert named == ["kl", "ucb", "asymptotic slope 2 log t"]
+    assert axes.get_ylim()[1] > 30  # and the axes hold both
+    notes = [text for text in axes.texts if "left out" in text.get_text()]
+    assert [text.get_text() for text in notes] == ["ucb: 1 of 200 runs left out: not finite"]
+    first.plot(axes)
+    assert axes.get_legend().get_texts()[2].get_text() == "kl (2)"
+
+
+def test_what_has_no_name_in_the_picture_is_not_drawn(axes):
+    far = [noisy(40.0, truth={"regret_constant": 500.0})]
+    regret_curves.plot(far, axes)
+    assert len([line for line in axes.get_lines() if "slope" in str(line.get_label())]) == 0
+    axes.clear()
+    far[0].plot(axes)
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["kl"]
+
+
+@pytest.mark.parametrize("what", ["legend", "ends", "samples", "stopping"])
+def test_nothing_is_cut_off_at_the_edges_of_a_figure(what):
+    import matplotlib.pyplot as plt
+
+    name = "an algorithm of a rather long name"
+    if what in ("legend", "ends"):
+        results = [noisy(99_999.0, algorithm=name, checkpoints=(1, 100, 10_000), outcome=[2] + [0] * 199)]
+        ax = results[0].plot() if what == "legend" else plot(results)
+    else:
+        ax = plot(stopping([10, 20, 99_999], algorithm=name), what=what)
+    try:
+        figure = ax.figure
+        figure.canvas.draw()
+        drawn = figure.get_tightbbox().extents * figure.dpi
+        assert drawn[0] >= -1 and drawn[1] >= -1
+        assert drawn[2] <= figure.bbox.width + 1 and drawn[3] <= figure.bbox.height + 1
+    finally:
+        plt.close(ax.figure)
+
+
+def test_a_title_names_the_instance_if_it_has_a_name(axes):
+    noisy(10.0, instance="environment").plot(axes)
+    assert axes.get_title(loc="left") == "Mean regret of 200 runs, bands of 95 %"
+
+
+def test_plot_takes_one_result_several_or_a_set(axes):
+    one, other = noisy(10.0, algorithm="a"), noisy(20.0, algorithm="b", instance="y")
+    for results in (one, [one], [one, other], ResultSet("demo", (one, other))):
+        axes.clear()
+        assert _line(plot(results, axes), "a") is not None
+    assert _line(plot([one, other], axes, instance="y"), "b") is not None
+    for wrong, said in (({"instance": "z"}, 'instance = "z", must be one of it, y'), ({"what": "error"}, "what")):
+        with pytest.raises(ValueError, match=said):
+            plot([one, other], axes, **wrong)
+    with pytest.raises(ValueError, match="2 kinds"):
+        plot([one, stopping([3, 4])], axes)
 
 
 def test_short_horizon_is_linear_and_one_run_has_no_band(axes):
@@ -138,5 +198,5 @@ def test_curves_far_apart_on_a_logarithmic_axis(axes):
     assert abs(names[0].get_position()[1] - end) < regret_curves.LINE_HEIGHT
     axes.clear()
     regret_curves.plot(high_up, axes, log=True)  # a bound that leaves the picture has its name at the top
-    above = next(text for text in axes.texts if "lower bound" in text.get_text())
+    above = next(text for text in axes.texts if "asymptotic slope 5,000 log t" in text.get_text())
     assert axes.get_ylim()[1] < 5000 * np.log(100) and 0.9 < above.get_position()[1] <= 1

@@ -41,26 +41,37 @@ def test_static_and_traced_are_read_off_the_signature():
 
 def test_every_registered_factory_is_public():
     assert {entry.name for entry in ENTRIES} <= set(jaxbandit.__all__)
-    for entry in ENTRIES:
-        assert getattr(jaxbandit, entry.name) is entry.factory()
+    for entries, package in ((ALGORITHMS, jaxbandit.algorithms), (ENVIRONMENTS, jaxbandit.environments)):
+        for entry in entries.values():
+            assert getattr(jaxbandit, entry.name) is getattr(package, entry.name) is entry.factory()
 
 
-def test_public_names_are_one_list():
-    tree = ast.parse(Path(jaxbandit.__file__).read_text(encoding="utf-8"))
+@pytest.mark.parametrize("package", [jaxbandit, jaxbandit.algorithms, jaxbandit.environments, jaxbandit.bounds])
+def test_public_names_are_one_list(package):
+    tree = ast.parse(Path(package.__file__).read_text(encoding="utf-8"))
     for_checkers = {
-        alias.name: (node.module or "").removeprefix("jaxbandit.")
+        alias.name: (node.module or "").removeprefix(package.__name__).removeprefix(".")
         for block in tree.body
         if isinstance(block, ast.If)
         for node in block.body
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-    assert for_checkers == jaxbandit._HOME
-    assert sorted(jaxbandit.__all__) == sorted([*for_checkers, "__version__"])
-    for name in jaxbandit.__all__:
-        assert getattr(jaxbandit, name) is not None
+    assert for_checkers == package._HOME
+    assert sorted(package.__all__) == sorted([*for_checkers, *(["__version__"] if package is jaxbandit else [])])
+    for name in package.__all__:
+        assert getattr(package, name) is not None
     with pytest.raises(AttributeError, match="no_such_name"):
-        jaxbandit.no_such_name  # noqa: B018
+        package.no_such_name  # noqa: B018
+
+
+def test_a_name_is_what_its_module_holds_whatever_is_imported_first():
+    code = (
+        "import jaxbandit.environments.bernoulli, jaxbandit as jb; "
+        "print(jb.environments.bernoulli is jb.bernoulli, callable(jb.bernoulli))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "True True"
 
 
 def test_importing_the_package_and_its_registry_imports_no_jax():

@@ -4,12 +4,18 @@ import json
 
 import numpy as np
 import pytest
-from results_by_hand import record, result
+from results_by_hand import record, result, stopping
+from scipy import stats
 
+from jaxbandit.base import Outcome
 from jaxbandit.results.base import ResultSet
 from jaxbandit.results.loading import load, load_cell
 from jaxbandit.results.regret import RegretResult
-from jaxbandit.results.saving import save_cell, write_summary
+from jaxbandit.results.report import table
+from jaxbandit.results.saving import save, save_cell, write_summary
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
 
 REGRET = [[0.5, 2.0, 4.0], [1.5, 3.0, 8.0], [1.0, 4.0, 6.0]]
 
@@ -17,7 +23,7 @@ REGRET = [[0.5, 2.0, 4.0], [1.5, 3.0, 8.0], [1.0, 4.0, 6.0]]
 def test_summary_has_the_fixed_keys_and_right_numbers():
     cell = result(REGRET, params={"c": np.float32(0.5)}).summary()
     assert set(cell) == {"instance", "algorithm", "params", "runs", "regret", "pulls", "seconds", "run_steps"}
-    assert set(cell["regret"]) == {"at", "mean", "se", "low", "high", "lower_bound"}
+    assert set(cell["regret"]) == {"at", "mean", "se", "low", "high", "runs", "lower_bound"}
     assert cell["regret"]["at"] == [1, 10, 100]
     assert cell["regret"]["mean"] == [1.0, 3.0, 6.0]
     np.testing.assert_allclose(cell["regret"]["se"], np.array([0.5, 1.0, 2.0]) / np.sqrt(3))
@@ -33,19 +39,105 @@ def test_summary_has_the_fixed_keys_and_right_numbers():
 
 def test_keys_that_do_not_apply_are_absent():
     one = result(REGRET[:1], truth={}).summary()
-    assert set(one["regret"]) == {"at", "mean"}
+    assert set(one["regret"]) == {"at", "mean", "runs"}
     bare = result(REGRET, regret=None, pulls=None, pulls_mean=None, recommendation=None).summary()
     assert "pulls" not in bare
     assert bare["regret"]["mean"] == [1.0, 3.0, 6.0]
 
 
-def test_nonfinite_runs_show_and_json_stays_json():
-    outcome = np.array([0, 2, 0], np.int8)
-    cell = result(REGRET, outcome=outcome, mean=np.array([1.0, np.nan, np.nan])).summary()
-    assert cell["outcomes"] == {"stopped": 2, "max_rounds": 0, "nonfinite": 1, "precision": 0}
-    assert cell["regret"]["at"] == [1]
-    assert len(cell["regret"]["se"]) == 1
+def test_runs_that_went_wrong_are_in_no_mean_and_counted_beside_it():
+    rows = [[0.5, 2.0, 4.0], [1.5, np.nan, np.nan], [1.0, 4.0, 6.0], [9.0, 9.0, 9.0]]
+    r = result(rows, outcome=[0, Outcome.NONFINITE, 0, Outcome.OUT_OF_RANGE])
+    cell = r.summary()
+    assert cell["outcomes"] == {"stopped": 2, "max_rounds": 0, "nonfinite": 1, "precision": 0, "out_of_range": 1}
+    assert (cell["runs"], cell["regret"]["runs"]) == (4, 2)
+    assert cell["regret"]["mean"] == [0.75, 3.0, 5.0]
+    half = 12.706204736432095 * np.sqrt(2) / np.sqrt(2)  # t(0.975, 1), of two runs
+    np.testing.assert_allclose(cell["regret"]["high"][2] - 5.0, half)
+    assert cell["pulls"]["mean"] == [3.0, 4.0, 5.0]  # of runs 0 and 2
     json.dumps(cell, allow_nan=False)
+    said = "2 of 4 runs left out: 1 not finite, 1 rewards out of range"
+    assert said in repr(r) and f"kl: {said}" in table([r]) and "2 of 4  " in table([r])
+
+
+def test_a_cell_in_which_no_run_counts_stays_json():
+    r = result(REGRET, outcome=[Outcome.NONFINITE] * 3)
+    cell = r.summary()
+    assert cell["regret"]["at"] == cell["regret"]["mean"] == [] and "pulls" not in cell
+    json.dumps(cell, allow_nan=False)
+    assert "no run counts" in repr(r) and "3 of 3 runs left out" in table([r])
+
+
+def test_feedback_is_never_called_regret(tmp_path):
+    sums = [[0.5, 6.0, 70.0], [0.5, 4.0, 50.0]]  # of feedback, which the engine adds up
+    r = result(sums, measure="feedback", truth={})
+    cell = r.summary()
+    assert cell["feedback"]["mean"] == [0.5, 0.5, 0.6] and "regret" not in cell
+    np.testing.assert_allclose(cell["feedback"]["se"], [0.0, 0.1, 0.1], atol=1e-7)
+    np.testing.assert_allclose(r.arrays["feedback"], [[0.5, 0.6, 0.7], [0.5, 0.4, 0.5]])
+    text = table([r])
+    assert "mean feedback" in text and "regret  " not in text and "regret" not in r.arrays
+    assert r.plot().get_ylabel() == "mean feedback per round" and "regret" not in r.plot().get_title(loc="left")
+    r.save(tmp_path)
+    assert load(tmp_path)[0].summary() == cell
+
+
+def test_hindsight_stands_beside_regret():
+    rows = np.asarray(REGRET, np.float32) / 2
+    moments = {"hindsight_mean": rows.mean(0), "hindsight_variance": rows.var(0, ddof=1)}
+    r = result(REGRET, hindsight=rows, **moments)
+    assert r.summary()["hindsight"]["mean"] == [0.5, 1.5, 3.0] and r.summary()["regret"]["mean"] == [1.0, 3.0, 6.0]
+    assert "hindsight" in table([r]) and "3.00" in table([r])
+    line = r.plot(what="hindsight").get_lines()[0]
+    np.testing.assert_array_equal(line.get_ydata(), [0.5, 1.5, 3.0])
+    with pytest.raises(ValueError, match='what = "hindsight", must be one of regret'):
+        result(REGRET).plot(what="hindsight")
+
+
+@pytest.mark.parametrize("at", [10, 10.0, np.float32(10), np.int64(10)])
+def test_a_round_is_a_round_whatever_its_type(at):
+    assert result(REGRET).at(at) == 1
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"checkpoint": 1000.0}, "no checkpoint at 1000, the last is 100"),
+        ({"checkpoint": 0.5}, "at = 0.5, must be a round"),
+        ({"checkpoint": True}, "at = True, must be a round"),
+        ({"fraction": 1000.0}, r"fraction = 1000.0, must be in \(0, 1\]"),
+        ({"fraction": 0}, r"fraction = 0, must be in \(0, 1\]"),
+        ({"checkpoint": 10, "fraction": 0.1}, "must be one of them"),
+    ],
+)
+def test_what_is_no_round_is_refused_in_one_line(wrong, said):
+    with pytest.raises(ValueError, match=said) as error:
+        result(REGRET).at(**wrong)
+    assert "\n" not in str(error.value)
+    assert result(REGRET).at(fraction=0.1) == 1 and result(REGRET).at(fraction=1) == 2
+
+
+def test_played_on_any_rewards_is_marked_everywhere():
+    r = result(REGRET, any_rewards=True)
+    said = "kl was played on rewards that it is not made for"
+    assert r.summary()["any_rewards"] is True and said in table([r])
+    assert any(said in text.get_text() for text in r.plot().texts)
+    assert "any_rewards" not in result(REGRET).summary()
+
+
+def test_a_lower_bound_above_the_regret_is_a_sentence_and_no_column():
+    above = result(REGRET, truth={"regret_constant": 50.0})
+    assert "lower bound  " not in table([above]) and "lower bound 230.26: it holds as t grows" in table([above])
+    assert "lower bound  " in table([result(REGRET, truth={"regret_constant": 0.5})])
+
+
+def test_results_print_themselves():
+    rows = np.random.default_rng(0).normal(101.65, 16.9, (1000, 3))
+    r = result(rows, algorithm="UCB1", instance="bernoulli", checkpoints=(1, 10, 10_000))
+    low, high = stats.ttest_1samp(np.float64(np.float32(rows[:, 2])), 0).confidence_interval()
+    mean = f"{np.float32(rows[:, 2]).mean(dtype=float):.1f} [{low:.1f}, {high:.1f}]"
+    assert repr(r) == str(r) == f"UCB1 on bernoulli: regret {mean} after 10,000 rounds, 1,000 runs"
+    assert repr(ResultSet("demo", (r, r))) == f"demo: 2 results\n  {r}\n  {r}"
 
 
 def test_round_trip_is_bytewise(tmp_path):
@@ -76,7 +168,7 @@ def test_arrays_are_readable_without_the_package(tmp_path):
             "mean",
             "variance",
         }
-        np.testing.assert_array_equal(arrays["regret"], np.float32(REGRET))
+        np.testing.assert_array_equal(arrays["regret"], np.asarray(REGRET, np.float32))
 
 
 def test_directory_with_summary_and_lookup(tmp_path):
@@ -108,6 +200,28 @@ def test_directory_with_summary_and_lookup(tmp_path):
 def test_save_and_load_of_one_result(tmp_path):
     result(REGRET).save(tmp_path)
     assert load(tmp_path)[0].summary() == result(REGRET).summary()
+    other = result(REGRET, algorithm="b", seed=8)
+    with pytest.raises(ValueError, match="holds results already"):
+        other.save(tmp_path)
+    assert load(tmp_path)[0].algorithm == "kl"
+    save([result(REGRET), other], tmp_path, replace=True)
+    assert [r.seed for r in load(tmp_path)] == [7, 8] and load(tmp_path).summary()["cells"][1]["seed"] == 8
+    other.save(tmp_path, replace=True)
+    assert [r.algorithm for r in load(tmp_path)] == ["b"]
+    with pytest.raises(ValueError, match=r"2 kinds \(identify, simulate\), must be of one kind"):
+        save([other, stopping([3, 4])], tmp_path / "mixed")
+
+
+def test_swept_cells_have_names_of_their_own():
+    cells = [result(REGRET, params={"c": c, "d": 1.0}) for c in (0.0, 0.1234567, 3.0)]
+    results = ResultSet("demo", (*cells, result(REGRET, algorithm="b")))
+    named = ["it/kl?c=0", "it/kl?c=0.1234567", "it/kl?c=3", "it/b"]
+    assert [cell["name"] for cell in results.summary()["cells"]] == named
+    assert [results[name] for name in named] == list(results)
+    assert results["it", "kl?c=3.0"] is results["it/kl?c=3&d=1"] is cells[2]
+    with pytest.raises(KeyError, match="names 3 results, must name one of it/kl"):
+        results["it", "kl"]
+    assert "kl?c=0.1234567" in table(results)
 
 
 def _truncate(path):
@@ -185,6 +299,7 @@ def test_dataframe():
         "se",
         "low",
         "high",
+        "runs",
         "lower_bound",
     ]
     assert list(frame["algorithm"]) == ["a"] * 3 + ["b"] * 3

@@ -110,17 +110,17 @@ class Interrupted(Exception):
 
 
 def interrupt(call, reports, **options):
-    """Interrupt the call at this of its reports."""
-    count = 0
+    """Interrupt the call at this of its reports; return the steps that it played."""
+    told = []
 
     def stop(progress):
-        nonlocal count
-        count += 1
-        if count == reports:
+        told.append(getattr(progress, "run_steps", progress))
+        if len(told) == reports:
             raise Interrupted
 
     with pytest.raises(Interrupted):
         call(progress=stop, **options)
+    return sum(told)
 
 
 def same(a, b):
@@ -145,15 +145,12 @@ def test_other_tiles_and_workers(make, tmp_path, short_chunks):
 
     whole = play(tile=64, workers=2)
     narrow, wide = {"tile": 64, "workers": 2}, {"tile": 208, "workers": 1}
-    for first, then in ((narrow, wide), (wide, narrow)):
-        interrupt(play, 5, **first, checkpoint_dir=tmp_path / str(first["tile"]))
-        rest = play(**then, checkpoint_dir=tmp_path / str(first["tile"]))
+    for calls in ((narrow, wide), (wide, narrow), (narrow, wide, narrow, wide)):
+        directory = tmp_path / "-".join(str(call["tile"]) for call in calls)
+        steps = [interrupt(play, 3, **call, checkpoint_dir=directory) for call in calls[:-1]]
+        rest = play(**calls[-1], checkpoint_dir=directory)
         same(whole, rest)
-        assert rest.run_steps < whole.run_steps  # what was saved is not played again
-    interrupt(play, 2, **narrow, checkpoint_dir=tmp_path / "often")
-    interrupt(play, 2, **wide, checkpoint_dir=tmp_path / "often")
-    interrupt(play, 3, **narrow, checkpoint_dir=tmp_path / "often")
-    same(whole, play(**wide, checkpoint_dir=tmp_path / "often"))
+        assert rest.run_steps + sum(steps) == whole.run_steps  # nothing is lost, nothing is played twice
 
 
 @pytest.mark.parametrize("make", [make_stopping, make_batches])
@@ -163,16 +160,18 @@ def test_other_lanes_and_workers(make, tmp_path, short_chunks):
 
     whole = play(lanes=64, workers=2)
     narrow, wide = {"lanes": 64, "workers": 1}, {"lanes": 256, "workers": 2}
-    for first, then in ((narrow, wide), (wide, narrow)):
-        directory = tmp_path / str(first["lanes"])
-        interrupt(play, 3, **first, checkpoint_dir=directory)
-        under_way = storage.read_arrays(directory / "live.npz")
-        runs = sum(len(values) for name, values in under_way.items() if name.endswith("run"))
-        assert runs > 64 or first is narrow  # more than the lanes that take them up
-        rest = play(**then, checkpoint_dir=directory)
+    for calls in ((narrow, wide), (wide, narrow), (wide, narrow, wide)):
+        directory = tmp_path / "-".join(str(call["lanes"]) for call in calls)
+        steps = []
+        for call in calls[:-1]:
+            steps.append(interrupt(play, 1, **call, checkpoint_dir=directory))
+            saved = storage.read_arrays(directory / "live.npz")
+            runs = sum(len(values) for name, values in saved.items() if name.endswith("run"))
+            assert runs > 64 or call is narrow  # more than the lanes that take them up
+        rest = play(**calls[-1], checkpoint_dir=directory)
         same(whole, rest)
-        assert rest.run_steps < whole.run_steps
-    again = play(checkpoint_dir=tmp_path / "64")
+        assert rest.run_steps + sum(steps) == whole.run_steps  # nothing is lost, nothing is played twice
+    again = play(checkpoint_dir=directory)
     same(whole, again)
     assert again.run_steps == 0
 

@@ -1,0 +1,132 @@
+"""The algorithms, and the frame of an index policy of your own. Names are imported when they are first used."""
+
+from typing import TYPE_CHECKING
+
+from jaxbandit import lazy
+
+if TYPE_CHECKING:
+    from jaxbandit.algorithms.exploration.adaptive_full_bandit import adaptive_full_bandit
+    from jaxbandit.algorithms.exploration.exhaustive import exhaustive
+    from jaxbandit.algorithms.exploration.gifa import gifa
+    from jaxbandit.algorithms.exploration.icb import icb
+    from jaxbandit.algorithms.exploration.lazy_track_and_stop import lazy_track_and_stop
+    from jaxbandit.algorithms.exploration.lin_game import lin_game
+    from jaxbandit.algorithms.exploration.presets import lingape, lingifa, lucb, m_lingape, ugape
+    from jaxbandit.algorithms.exploration.rage import rage
+    from jaxbandit.algorithms.exploration.sa_foa import sa_foa
+    from jaxbandit.algorithms.exploration.saqm import saqm
+    from jaxbandit.algorithms.exploration.static_designs import g_static, xy_static
+    from jaxbandit.algorithms.exploration.xy_adaptive import xy_adaptive
+    from jaxbandit.algorithms.exploration.xy_oracle import xy_oracle
+    from jaxbandit.algorithms.regret.bayes_ucb import bayes_ucb
+    from jaxbandit.algorithms.regret.dmed import dmed
+    from jaxbandit.algorithms.regret.epsilon_greedy import epsilon_greedy
+    from jaxbandit.algorithms.regret.greedy import greedy
+    from jaxbandit.algorithms.regret.imed import imed
+    from jaxbandit.algorithms.regret.index_policy import IndexState, divergence_budget, index_policy
+    from jaxbandit.algorithms.regret.kl_ucb import kl_ucb
+    from jaxbandit.algorithms.regret.kl_ucb_empirical import kl_ucb_empirical
+    from jaxbandit.algorithms.regret.lin_ts import lin_ts
+    from jaxbandit.algorithms.regret.lin_ucb import lin_ucb
+    from jaxbandit.algorithms.regret.moss import moss
+    from jaxbandit.algorithms.regret.oam import oam
+    from jaxbandit.algorithms.regret.oam_practical import oam_practical
+    from jaxbandit.algorithms.regret.ossb import ossb
+    from jaxbandit.algorithms.regret.thompson import thompson
+    from jaxbandit.algorithms.regret.ucb import ucb, ucb1
+    from jaxbandit.algorithms.regret.ucb_v import ucb_v
+    from jaxbandit.algorithms.regret.ucboost import ucboost, ucboost_eps, ucboost_lb
+    from jaxbandit.algorithms.regret.uniform import uniform
+
+__all__ = [
+    "IndexState",
+    "adaptive_full_bandit",
+    "bayes_ucb",
+    "divergence_budget",
+    "dmed",
+    "epsilon_greedy",
+    "exhaustive",
+    "g_static",
+    "gifa",
+    "greedy",
+    "icb",
+    "imed",
+    "index_policy",
+    "kl_ucb",
+    "kl_ucb_empirical",
+    "lazy_track_and_stop",
+    "lin_game",
+    "lin_ts",
+    "lin_ucb",
+    "lingape",
+    "lingifa",
+    "lucb",
+    "m_lingape",
+    "moss",
+    "oam",
+    "oam_practical",
+    "ossb",
+    "rage",
+    "sa_foa",
+    "saqm",
+    "thompson",
+    "ucb",
+    "ucb1",
+    "ucb_v",
+    "ucboost",
+    "ucboost_eps",
+    "ucboost_lb",
+    "ugape",
+    "uniform",
+    "xy_adaptive",
+    "xy_oracle",
+    "xy_static",
+]
+
+# Where each name lives; a test holds this equal to the imports above.
+_HOME = {
+    "IndexState": "regret.index_policy",
+    "adaptive_full_bandit": "exploration.adaptive_full_bandit",
+    "bayes_ucb": "regret.bayes_ucb",
+    "divergence_budget": "regret.index_policy",
+    "dmed": "regret.dmed",
+    "epsilon_greedy": "regret.epsilon_greedy",
+    "exhaustive": "exploration.exhaustive",
+    "g_static": "exploration.static_designs",
+    "gifa": "exploration.gifa",
+    "greedy": "regret.greedy",
+    "icb": "exploration.icb",
+    "imed": "regret.imed",
+    "index_policy": "regret.index_policy",
+    "kl_ucb": "regret.kl_ucb",
+    "kl_ucb_empirical": "regret.kl_ucb_empirical",
+    "lazy_track_and_stop": "exploration.lazy_track_and_stop",
+    "lin_game": "exploration.lin_game",
+    "lin_ts": "regret.lin_ts",
+    "lin_ucb": "regret.lin_ucb",
+    "lingape": "exploration.presets",
+    "lingifa": "exploration.presets",
+    "lucb": "exploration.presets",
+    "m_lingape": "exploration.presets",
+    "moss": "regret.moss",
+    "oam": "regret.oam",
+    "oam_practical": "regret.oam_practical",
+    "ossb": "regret.ossb",
+    "rage": "exploration.rage",
+    "sa_foa": "exploration.sa_foa",
+    "saqm": "exploration.saqm",
+    "thompson": "regret.thompson",
+    "ucb": "regret.ucb",
+    "ucb1": "regret.ucb",
+    "ucb_v": "regret.ucb_v",
+    "ucboost": "regret.ucboost",
+    "ucboost_eps": "regret.ucboost",
+    "ucboost_lb": "regret.ucboost",
+    "ugape": "exploration.presets",
+    "uniform": "regret.uniform",
+    "xy_adaptive": "exploration.xy_adaptive",
+    "xy_oracle": "exploration.xy_oracle",
+    "xy_static": "exploration.static_designs",
+}
+
+__getattr__, __dir__ = lazy.names(__name__, _HOME, __all__)

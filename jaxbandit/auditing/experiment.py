@@ -15,15 +15,14 @@ import numpy as np
 
 from jaxbandit.auditing.cell import Batch, Finding, Limits, audit
 from jaxbandit.refusals import BadInput, refuse
-from jaxbandit.results import json_files
+from jaxbandit.results import json_files, names
 from jaxbandit.results.loading import load_cell
-from jaxbandit.results.report import names
 from jaxbandit.results.saving import save_cell, summary
 from jaxbandit.results.stopping import StoppingResult
-from jaxbandit.running import directory
+from jaxbandit.running import directory, failures
 from jaxbandit.running.experiment import play_stopping
 from jaxbandit.running.progress import runs_bar
-from jaxbandit.running.truth import means_of
+from jaxbandit.running.truth import guarantee, means_of
 from jaxbandit.specs.spec import Cell, Experiment
 from jaxbandit.stats.confidence_sequence import confidence_sequence
 from jaxbandit.stats.intervals import CONFIDENCE
@@ -33,7 +32,7 @@ LANES = 128  # on a CPU: small first batches would choose fewer than the next on
 KEPT = ("samples", "outcome", "shortfall")  # of each run in memory; what else a batch holds stays on the disk
 
 
-@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class AuditedResult(StoppingResult):
     """All runs of an audited cell, with what they say of its error rate."""
 
@@ -56,6 +55,7 @@ def audit_experiment(
     *,
     progress: bool = True,
     workers: int | None = None,
+    max_failed: float = 0.0,
 ) -> list[AuditedResult]:
     """Audit, or go on auditing, every cell of a resolved experiment of kind "identify".
 
@@ -65,29 +65,33 @@ def audit_experiment(
       limits: the confidence of the whole table, what is to be known, and the budget of a cell.
       progress: a bar on stderr where that is a terminal.
       workers: threads; changes no number.
+      max_failed: share of a cell's runs that may go wrong, in [0, 1]; more is an error. The batches are kept.
 
     Returns:
       A result a cell, in the order of `experiment.cells()`; the runs of two cells are not equally many.
 
     Raises:
-      BadInput: the experiment is not one of stopping rules that promise a delta, or `out` is of another experiment.
+      BadInput: the experiment is not one of stopping rules that promise a delta, or `out` is of another experiment;
+        or too many runs failed.
       Unfinished: the disk failed under way.
       KeyboardInterrupt: after the state has been saved; the same call continues.
     """
     limits = limits or Limits()
     limits.check()
+    failures.check_share("audit", max_failed)
     cells = list(experiment.cells())
     _check(experiment, cells)
-    if out is not None:
-        directory.claim(out, experiment)
     show = None if progress else False
     results = []
-    with directory.disk(out):
+    with directory.disk(out), directory.alone(out):
+        if out is not None:
+            directory.claim(out, experiment, grows=False)
         for cell in cells:
             played = _Played(experiment, cell, out, show, workers)
-            delta = float(cell.arguments["delta"])
+            delta = guarantee(cell)["delta"]
             finding = audit(played.draw, delta, limits, first=experiment.runs, cells=len(cells))
             results.append(played.joined(finding))
+            failures.judge(results[-1:], max_failed)
         if out is not None:
             json_files.write_json(out / "audit.json", document(experiment, results))
             shutil.rmtree(out / "audit" / "checkpoint", ignore_errors=True)
@@ -102,14 +106,15 @@ def document(experiment: Experiment, results: Sequence[AuditedResult]) -> dict[s
 def table(results: Sequence[AuditedResult]) -> str:
     """Return the audit as text for people."""
     rows = [("instance", "algorithm", "delta", "wrong", "runs", "error rate", "verdict")]
-    for name, result in zip(names(results), results, strict=True):
+    for name, result in zip(names.algorithms(results), results, strict=True):
         finding, errors = result.finding, result.errors()
         wrong = 0 if errors is None else int(errors.sum())
         unjudged = result.runs - result.outcomes()["stopped"]
         rows.append(
             (
-                *name,
-                f"{finding.delta:g}",
+                result.instance,
+                name,
+                result.promised,
                 f"{wrong}" + (f" to {wrong + unjudged}" if unjudged else ""),
                 f"{result.runs}",
                 f"[{finding.low:.2e}, {finding.high:.2e}]",
@@ -128,7 +133,8 @@ class _Played:
 
     def __init__(self, experiment: Experiment, cell: Cell, out: Path | None, show: bool | None, workers: int | None):
         self.experiment, self.cell, self.show, self.workers = experiment, cell, show, workers
-        self.truth = {"means": means_of(cell.instance.entry.factory()(**cell.instance.arguments))}
+        means = means_of(cell.instance.build())
+        self.truth = {} if means is None else {"means": means}
         self.folder = None if out is None else out / "audit" / f"{cell.index:03d}"
         self.batches: list[StoppingResult] = []
 
@@ -185,7 +191,7 @@ def _check(experiment: Experiment, cells: Sequence[Cell]) -> None:
         refuse(f"{where}kind", f' = "{experiment.kind}", must be "identify": only a stopping rule promises a delta')
     for cell in cells:
         algorithm, instance = cell.algorithm, cell.instance
-        if cell.arguments.get("delta") is None:
+        if "delta" not in guarantee(cell):
             refuse(f"{where}algorithm {algorithm.name}", f" = {algorithm.type}, must be one that promises a delta")
-        if instance.entry.factory()(**instance.arguments).simple_regret is None:
+        if instance.build().simple_regret is None:
             refuse(f"{where}instance {instance.name}", f" = {instance.type}, must be one that judges recommendations")

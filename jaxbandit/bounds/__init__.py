@@ -1,0 +1,87 @@
+"""What theory says of an instance: lower bounds, complexities and their parts. Imported when they are first used."""
+
+from typing import TYPE_CHECKING
+
+from jaxbandit import lazy
+
+if TYPE_CHECKING:
+    from jaxbandit.bounds.exploration import (
+        complexity_constants,
+        linear_complexity,
+        lingape_sample_bound,
+        representations,
+        sample_lower_bound,
+        top_m_gaps,
+    )
+    from jaxbandit.bounds.full_bandit import (
+        full_bandit_complexity,
+        icb_sample_bound,
+        rho,
+        rho_prime,
+        saqm_sample_bound,
+        uniform_design_matrix,
+    )
+    from jaxbandit.bounds.linear_regret import linear_regret_constant, minimax_linear_regret
+    from jaxbandit.bounds.regret import (
+        bernoulli_kl,
+        bernoulli_regret_constant,
+        beta_regret_constant,
+        gaussian_kl,
+        gaussian_regret_constant,
+        k_inf,
+        regret_lower_bound,
+        table_regret_constant,
+    )
+
+__all__ = [
+    "bernoulli_kl",
+    "bernoulli_regret_constant",
+    "beta_regret_constant",
+    "complexity_constants",
+    "full_bandit_complexity",
+    "gaussian_kl",
+    "gaussian_regret_constant",
+    "icb_sample_bound",
+    "k_inf",
+    "linear_complexity",
+    "linear_regret_constant",
+    "lingape_sample_bound",
+    "minimax_linear_regret",
+    "regret_lower_bound",
+    "representations",
+    "rho",
+    "rho_prime",
+    "sample_lower_bound",
+    "saqm_sample_bound",
+    "table_regret_constant",
+    "top_m_gaps",
+    "uniform_design_matrix",
+]
+
+# Where each name lives; a test holds this equal to the imports above.
+_HOME = {
+    "bernoulli_kl": "regret",
+    "bernoulli_regret_constant": "regret",
+    "beta_regret_constant": "regret",
+    "complexity_constants": "exploration",
+    "full_bandit_complexity": "full_bandit",
+    "gaussian_kl": "regret",
+    "gaussian_regret_constant": "regret",
+    "icb_sample_bound": "full_bandit",
+    "k_inf": "regret",
+    "linear_complexity": "exploration",
+    "linear_regret_constant": "linear_regret",
+    "lingape_sample_bound": "exploration",
+    "minimax_linear_regret": "linear_regret",
+    "regret_lower_bound": "regret",
+    "representations": "exploration",
+    "rho": "full_bandit",
+    "rho_prime": "full_bandit",
+    "sample_lower_bound": "exploration",
+    "saqm_sample_bound": "full_bandit",
+    "table_regret_constant": "regret",
+    "top_m_gaps": "exploration",
+    "uniform_design_matrix": "full_bandit",
+}
+
+__getattr__, __dir__ = lazy.names(__name__, _HOME, __all__)

@@ -8,25 +8,24 @@ import io
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 DONE, BUG, BAD_INPUT, INTERRUPTED = 0, 1, 2, 3
-EXTRAS = ("tyro", "tqdm", "matplotlib", "tomli_w", "xarray", "pandas", "h5netcdf")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command of `argv` (default: the process's) and return the exit status."""
-    from jaxbandit.refusals import BadInput, Unfinished
+    from jaxbandit.extras import MissingExtra
+    from jaxbandit.refusals import BadInput, RunsLeftOut, Unfinished
 
     try:
         command = _parse(sys.argv[1:] if argv is None else list(argv))
-        return command if isinstance(command, int) else command()
-    except BadInput as error:
+        with _warnings_as_lines(RunsLeftOut):
+            return command if isinstance(command, int) else command()
+    except (BadInput, MissingExtra) as error:
         return _say(str(error), BAD_INPUT)
-    except ModuleNotFoundError as error:
-        if error.name not in EXTRAS:
-            raise
-        return _say(f"{error.name} is not installed: pip install 'jaxbandit[lab]'", BAD_INPUT)
     except BrokenPipeError:  # the reader, `head` for instance, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
@@ -36,22 +35,49 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _say("interrupted; run the same command to resume", INTERRUPTED)
 
 
+@contextlib.contextmanager
+def _warnings_as_lines(category: type[Warning]) -> Iterator[None]:
+    """Print every warning of this category as one line on stderr, without the place in our code that gave it."""
+
+    def show(message: Warning | str, kind: type[Warning], *rest: Any) -> None:
+        if issubclass(kind, category):
+            print(f"jaxbandit: warning: {message}", file=sys.stderr)
+        else:
+            usual(message, kind, *rest)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", category)
+        usual, warnings.showwarning = warnings.showwarning, show
+        yield
+
+
 def _parse(argv: list[str]) -> Callable[[], int] | int:
     """Return the command that `argv` asks for, or the exit status after help or a refusal."""
     import functools
     import operator
-    from typing import Annotated, Any
+    from typing import Annotated
 
-    import tyro
+    from jaxbandit.extras import MissingExtra, lab
 
-    from jaxbandit.cli.commands import COMMANDS
-
-    options: list[Any] = [Annotated[c, tyro.conf.subcommand(name)] for name, c in COMMANDS.items()]
     if argv == ["--version"]:
         from jaxbandit import __version__
 
         print(f"jaxbandit {__version__}")
         return DONE
+    try:
+        with lab():
+            import tyro
+    except MissingExtra:
+        if argv not in (["list"], ["list", "--json"]):
+            raise
+        from jaxbandit.cli import listing
+
+        listing.show("--json" in argv)
+        return DONE
+
+    from jaxbandit.cli.commands import COMMANDS
+
+    options: list[Any] = [Annotated[c, tyro.conf.subcommand(name)] for name, c in COMMANDS.items()]
     said = io.StringIO()
     try:
         with contextlib.redirect_stderr(said):

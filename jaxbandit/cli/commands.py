@@ -3,6 +3,7 @@
 JAX is imported where it is needed and not before, so that help and listings come at once.
 """
 
+import errno
 import json as json_module
 import sys
 from collections.abc import Iterator, Sequence
@@ -13,11 +14,14 @@ from typing import Annotated, Any
 
 from tyro.conf import Positional, UseAppendAction, arg
 
-from jaxbandit.refusals import BadInput
+from jaxbandit import extras
+from jaxbandit.cli import listing
+from jaxbandit.refusals import BadInput, Unfinished, reason
 from jaxbandit.results.report import table
 from jaxbandit.specs import source
 
 DONE = 0
+FULL = (errno.ENOSPC, errno.EDQUOT)  # of the errors of a disk, those that come while one writes
 DEFAULT_SPEC = "crowd"
 
 
@@ -30,27 +34,7 @@ class List:
 
     def __call__(self) -> int:
         """Print the listing."""
-        from jaxbandit.specs.registry import ALGORITHMS, ENVIRONMENTS, PROBLEM_DATA
-
-        listing: dict[str, list[dict[str, Any]]] = {}
-        for title, entries, hidden in (("algorithms", ALGORITHMS, PROBLEM_DATA), ("environments", ENVIRONMENTS, ())):
-            listing[title] = [
-                {
-                    "name": entry.name,
-                    "arguments": [name for name in entry.arguments if name not in hidden],
-                    "summary": entry.summary,
-                }
-                for entry in entries.values()
-            ]
-        listing["papers"] = [{"name": name, "summary": source.about(path)} for name, path in source.embedded().items()]
-        if self.json:
-            print(json_module.dumps(listing, indent=1))
-            return DONE
-        for title, rows in listing.items():
-            print(title)
-            for row in rows:
-                head = row["name"] + (f"({', '.join(row['arguments'])})" if row.get("arguments") else "")
-                print(f"  {head:<40}  {row['summary']}")
+        listing.show(self.json)
         return DONE
 
 
@@ -65,23 +49,38 @@ class Run:
     set: Annotated[UseAppendAction[tuple[str, ...]], arg(metavar="KEY=VALUE")] = ()
     """Override, repeatable: runs=100, algorithm.NAME.c=3.0, instance.NAME.means=[0.1, 0.9]. NAME is the name in
     the file, quoted if it holds a dot, or its number counted from 0; the value is TOML."""
+    quick: bool = False
+    """At most 20 runs."""
+    runs: Annotated[int | None, arg(metavar="N")] = None
+    """Runs a cell instead of the file's; more than DIR has are added to them."""
+    horizon: Annotated[int | None, arg(metavar="N")] = None
+    """Horizon instead of the file's."""
+    seed: Annotated[int | None, arg(metavar="N")] = None
+    """Seed instead of the file's."""
+    no_import: bool = False
+    """Refuse a type = "package.module:factory", whose module would be imported, which runs its code."""
+    max_failed: Annotated[float | None, arg(metavar="S")] = None
+    """Share of a cell's runs that may end with a number that is not finite, or a reward out of its range; default: the
+    file's, or 1."""
     json: bool = False
     """Print one JSON document on stdout instead of the table."""
 
     def __call__(self) -> int:
         """Run the experiment."""
-        import tomli_w  # noqa: F401  (missing: said now, not after the first cell)
+        with extras.lab():
+            import tomli_w  # noqa: F401  (missing: said now, not after the first cell)
 
         from jaxbandit.specs import spec
 
-        experiment = spec.load(self.spec, self.set)
+        given = {"runs": self.runs, "horizon": self.horizon, "seed": self.seed}
+        experiment = spec.load(self.spec, self.set, imports=not self.no_import, quick=self.quick, **given)
         out = self.out or Path(f"{source.locate(self.spec).stem}-result")
         from jaxbandit.running.experiment import run_experiment
         from jaxbandit.running.truth import warnings_of
 
         for line in warnings_of(experiment):
             print(f"jaxbandit: warning: {line}", file=sys.stderr)
-        results = run_experiment(experiment, out)
+        results = run_experiment(experiment, out, max_failed=self.max_failed)
         if self.json:
             from jaxbandit.results.saving import summary
 
@@ -100,14 +99,16 @@ class Reproduce:
     """PAPER or PAPER/FIGURE, one of those that `jaxbandit list` names."""
     quick: bool = False
     """Fewer runs: under a minute."""
-    runs: int | None = None
+    runs: Annotated[int | None, arg(metavar="N")] = None
     """Runs instead of the paper's."""
-    horizon: int | None = None
+    horizon: Annotated[int | None, arg(metavar="N")] = None
     """Horizon instead of the paper's."""
     data: Annotated[Path | None, arg(metavar="DIR")] = None
     """Directory of the recorded data that a figure needs; without it such a figure is left out, and said so."""
     out: Annotated[Path | None, arg(metavar="DIR")] = None
     """Directory of the results."""
+    max_failed: Annotated[float, arg(metavar="S")] = 0.0
+    """Share of a cell's runs that may end with a number that is not finite, or a reward out of its range."""
     json: bool = False
     """Print one JSON document on stdout instead of the tables."""
 
@@ -117,7 +118,9 @@ class Reproduce:
 
         with _input():
             given = {"runs": self.runs, "horizon": self.horizon, "data_directory": self.data, "out": self.out}
-            found = reproduce(self.paper, quick=self.quick, **given)
+            given |= {"max_failed": self.max_failed}
+            paper, _, figure = self.paper.partition("/")
+            found = reproduce(paper, figure or None, quick=self.quick, **given)
         print(json_module.dumps(found.summary, allow_nan=False) if self.json else found.table())
         return _paths(found.figures, quiet=self.json)
 
@@ -132,22 +135,27 @@ class Audit:
     """Directory of the batches; default: the spec's name with -audit after it."""
     set: Annotated[UseAppendAction[tuple[str, ...]], arg(metavar="KEY=VALUE")] = ()
     """Override, repeatable, as for run."""
-    confidence: float = 0.999
+    no_import: bool = False
+    """As for run."""
+    confidence: Annotated[float, arg(metavar="P")] = 0.999
     """Of all verdicts of the table together, whenever they are reached."""
-    resolution: float = 2.0
+    resolution: Annotated[float, arg(metavar="R")] = 2.0
     """How conservative a rule is, is known once the bounds of that factor are within this ratio."""
-    factor: float = 20.0
+    factor: Annotated[float, arg(metavar="F")] = 20.0
     """A rule conservative by this factor or more is conservative enough."""
-    runs: int = 1_000_000
+    runs: Annotated[int, arg(metavar="N")] = 1_000_000
     """Most runs of a cell."""
-    seconds: float | None = None
+    seconds: Annotated[float | None, arg(metavar="S")] = None
     """Most seconds of a cell, looked at after each batch."""
+    max_failed: Annotated[float, arg(metavar="S")] = 0.0
+    """Share of a cell's runs that may end with a number that is not finite, or a reward out of its range."""
     json: bool = False
     """Print one JSON document on stdout instead of the table."""
 
     def __call__(self) -> int:
         """Audit the experiment."""
-        import tomli_w  # noqa: F401  (missing: said now, not after the first batch)
+        with extras.lab():
+            import tomli_w  # noqa: F401  (missing: said now, not after the first batch)
 
         from jaxbandit.auditing.cell import Limits
         from jaxbandit.specs import spec
@@ -155,7 +163,7 @@ class Audit:
         seconds = float("inf") if self.seconds is None else self.seconds
         limits = Limits(self.confidence, self.resolution, self.factor, self.runs, seconds)
         limits.check()
-        experiment = spec.load(self.spec, self.set)
+        experiment = spec.load(self.spec, self.set, imports=not self.no_import)
         out = self.out or Path(f"{source.locate(self.spec).stem}-audit")
         from jaxbandit.auditing.experiment import audit_experiment, document
         from jaxbandit.auditing.experiment import table as audit_table
@@ -163,7 +171,7 @@ class Audit:
 
         for line in warnings_of(experiment):
             print(f"jaxbandit: warning: {line}", file=sys.stderr)
-        results = audit_experiment(experiment, out, limits)
+        results = audit_experiment(experiment, out, limits, max_failed=self.max_failed)
         if self.json:
             print(json_module.dumps(document(experiment, results), allow_nan=False))
         else:
@@ -184,26 +192,30 @@ class Plot:
         from jaxbandit.results.loading import load
 
         with _input():
-            return _paths(write_figures(load(self.directory), self.directory), quiet=False)
+            results = load(self.directory)
+        with _figures(self.directory):
+            return _paths(write_figures(results, self.directory), quiet=False)
 
 
 @dataclass(frozen=True)
 class Compare:
     """Pair the runs of two directories with the same seeds: differences of regret or of samples, with intervals."""
 
-    first: Annotated[Positional[Path], arg(metavar="DIR")]
-    """A directory of results."""
-    second: Annotated[Positional[Path], arg(metavar="DIR")]
+    first: Annotated[Positional[str], arg(metavar="DIR[/INSTANCE/ALGORITHM[?PARAMETER=VALUE]]")]
+    """A directory of results, or one of them by its name."""
+    second: Annotated[Positional[str], arg(metavar="DIR[/INSTANCE/ALGORITHM[?PARAMETER=VALUE]]")]
     """Another."""
+    at: int | None = None
+    """Round at which regret is compared; default: the last that both have."""
     json: bool = False
     """Print one JSON document instead of the table."""
 
     def __call__(self) -> int:
         """Print the comparison."""
-        from jaxbandit.results.compare import compare_directories
+        from jaxbandit.results.places import compare_places
 
         with _input():
-            report = compare_directories(self.first, self.second)
+            report = compare_places(self.first, self.second, at=self.at)
         print(json_module.dumps(report.summary(), allow_nan=False) if self.json else report.table())
         return DONE
 
@@ -220,23 +232,35 @@ COMMANDS = {
 
 @contextmanager
 def _input() -> Iterator[None]:
-    """Refusals of the parts that read directories and papers are bad input."""
+    """Refusals of the parts that read directories and papers are bad input; a full disk is none."""
     try:
         yield
     except (ValueError, OSError) as error:
+        if getattr(error, "errno", None) in FULL:
+            raise Unfinished(f"{error}; the results are kept, run the same command to resume") from None
         if isinstance(error, BadInput) or "\n" in str(error):
             raise
         raise BadInput(str(error)) from None
+
+
+@contextmanager
+def _figures(directory: Path) -> Iterator[None]:
+    """A disk that fails while figures are written leaves the results as they are."""
+    try:
+        yield
+    except OSError as error:
+        remedy = f"the results are kept, `jaxbandit plot {directory}` draws them"
+        raise Unfinished(f"{directory}: the figures cannot be written ({reason(error)}); {remedy}") from None
 
 
 def _draw(results: Sequence[Any], out: Path, quiet: bool) -> int:
     try:
         from jaxbandit.plotting.figures import write_figures
 
-        paths = write_figures(results, out)
-    except ModuleNotFoundError as error:
-        remedy = "pip install 'jaxbandit[lab]'"
-        print(f"jaxbandit: no figure: {error.name} is not installed: {remedy}", file=sys.stderr)
+        with _figures(out):
+            paths = write_figures(results, out)
+    except extras.MissingExtra as error:
+        print(f"jaxbandit: no figure: {error}", file=sys.stderr)
         return DONE
     return _paths(paths, quiet)
 

@@ -67,7 +67,7 @@ def simulate_cell(
     num_runs: int,
     seed: int = 0,
     checkpoints: Sequence[int] | None = None,
-    precision: Literal["float32", "float64"] = "float32",
+    precision: Literal["float32", "float64"] | None = None,
     per_run: bool = True,
     any_rewards: bool = False,
     hindsight: bool = False,
@@ -91,7 +91,8 @@ def simulate_cell(
       seed: in [0, 2^32).
       checkpoints: rounds at which regret is recorded, increasing; the horizon is added if it is not the last. Default:
         about 100, logarithmically spaced.
-      precision: of everything but counts; the process-wide flag is not touched.
+      precision: of everything but counts; None: float32, and float64 for a horizon beyond 2^24, where float32 is
+        refused. The process-wide flag is not touched.
       per_run: keep regret, pulls and recommendation of each run; otherwise only their means, in memory that does not
         grow with num_runs.
       any_rewards: play although the algorithm is made for other rewards than the environment gives.
@@ -114,7 +115,7 @@ def simulate_cell(
     """
     horizon = checks.integer("simulate", "horizon", horizon, 1, 2**31 - 2 * 64)
     num_runs = checks.integer("simulate", "num_runs", num_runs, 1, 2**31 - 1)
-    checks.choice("simulate", "precision", precision, ("float32", "float64"))
+    precision = checks.precision("simulate", precision, "horizon", horizon)
     marks = _checkpoints(checkpoints, horizon)
     replan_late = checks.integer("simulate", "replan_late", replan_late, 0, 2**31 - 2)
     devices = list(jax.local_devices() if devices is None else devices)

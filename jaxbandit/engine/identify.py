@@ -82,7 +82,7 @@ def identify_cell(
       seed: in [0, 2^32).
       max_rounds: pulls after which a run is censored, in [1, 2^31 - 129], in batches up to 10^15; traced.
       precision: of everything but counts; the process-wide flag is not touched. In float32 an algorithm's `verify`
-        judges each stopped run in float64.
+        judges each stopped run in float64; max_rounds beyond 2^24 are refused there.
       any_rewards: play although the rule is made for other rewards than the environment gives.
       lanes: runs side by side on one worker, rounded up to at least 64; default from the size of the state.
         Changes no number.
@@ -104,6 +104,7 @@ def identify_cell(
     first_run = checks.integer("identify", "first_run", first_run, 0, 2**31 - 1 - num_runs)
     max_rounds = checks.integer("identify", "max_rounds", max_rounds, 1, MOST_PULLS)
     checks.choice("identify", "precision", precision, ("float32", "float64"))
+    checks.precision("identify", precision, "max_rounds", max_rounds)
     for name, value in (("lanes", lanes), ("chunk", chunk), ("workers", workers)):
         if value is not None:
             checks.integer("identify", name, value, 1, 2**31 - 1)

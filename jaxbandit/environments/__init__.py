@@ -1,0 +1,67 @@
+"""The environments. Names are imported when they are first used."""
+
+from typing import TYPE_CHECKING
+
+from jaxbandit import lazy
+
+if TYPE_CHECKING:
+    from jaxbandit.environments.bernoulli import bernoulli
+    from jaxbandit.environments.beta import beta
+    from jaxbandit.environments.crowd import crowd
+    from jaxbandit.environments.crowd_answers import crowd_answers
+    from jaxbandit.environments.full_bandit import full_bandit
+    from jaxbandit.environments.full_bandit_random import full_bandit_random
+    from jaxbandit.environments.gaussian import gaussian
+    from jaxbandit.environments.linear import linear
+    from jaxbandit.environments.linear_contextual import linear_contextual
+    from jaxbandit.environments.linear_contextual_classes import linear_contextual_classes
+    from jaxbandit.environments.linear_contextual_random import linear_contextual_random
+    from jaxbandit.environments.linear_random import linear_random
+    from jaxbandit.environments.r6a import r6a
+    from jaxbandit.environments.r6a_like import r6a_like
+    from jaxbandit.environments.soare import soare
+    from jaxbandit.environments.table import table
+    from jaxbandit.environments.top_m_classic import top_m_classic
+
+__all__ = [
+    "bernoulli",
+    "beta",
+    "crowd",
+    "crowd_answers",
+    "full_bandit",
+    "full_bandit_random",
+    "gaussian",
+    "linear",
+    "linear_contextual",
+    "linear_contextual_classes",
+    "linear_contextual_random",
+    "linear_random",
+    "r6a",
+    "r6a_like",
+    "soare",
+    "table",
+    "top_m_classic",
+]
+
+# Where each name lives; a test holds this equal to the imports above.
+_HOME = {
+    "bernoulli": "bernoulli",
+    "beta": "beta",
+    "crowd": "crowd",
+    "crowd_answers": "crowd_answers",
+    "full_bandit": "full_bandit",
+    "full_bandit_random": "full_bandit_random",
+    "gaussian": "gaussian",
+    "linear": "linear",
+    "linear_contextual": "linear_contextual",
+    "linear_contextual_classes": "linear_contextual_classes",
+    "linear_contextual_random": "linear_contextual_random",
+    "linear_random": "linear_random",
+    "r6a": "r6a",
+    "r6a_like": "r6a_like",
+    "soare": "soare",
+    "table": "table",
+    "top_m_classic": "top_m_classic",
+}
+
+__getattr__, __dir__ = lazy.names(__name__, _HOME, __all__)

@@ -22,7 +22,7 @@ from jaxbandit.numerics import as_float
 from jaxbandit.types import Array, Key
 
 
-def crowd_answers(path: str, *, k: int = 10, blocks: Literal["exact", "normal"] = "exact") -> Environment:
+def crowd_answers(path: str | Path, *, k: int = 10, blocks: Literal["exact", "normal"] = "exact") -> Environment:
     """Return the full bandit that draws a task and counts which workers of the team answered it rightly.
 
     Args:
@@ -78,12 +78,14 @@ def crowd_answers(path: str, *, k: int = 10, blocks: Literal["exact", "normal"] 
     return members._replace(noise=noise, reward=reward, batch=BatchRewards(lambda key: key, sums), name=where)
 
 
-def describe_crowd_answers(path: str, *, k: int = 10, blocks: Literal["exact", "normal"] = "exact") -> dict[str, Any]:
+def describe_crowd_answers(
+    path: str | Path, *, k: int = 10, blocks: Literal["exact", "normal"] = "exact"
+) -> dict[str, Any]:
     """Return what an algorithm may know of `crowd_answers`: k, and sigma = k, a bound of a pull's noise."""
     return {"k": k, "sigma": float(k)}
 
 
-def read_answers(path: str) -> Any:
+def read_answers(path: str | Path) -> Any:
     """Return which answers are right, float64[tasks, workers], of DIR/answer.csv and DIR/truth.csv.
 
     Raises:
@@ -95,7 +97,7 @@ def read_answers(path: str) -> Any:
 
 
 @functools.lru_cache(maxsize=8)
-def _read(path: str) -> np.ndarray:
+def _read(path: str | Path) -> np.ndarray:
     answers, truth = (_rows(Path(path) / name) for name in ("answer.csv", "truth.csv"))
     known = {row[0]: row[1] for row in truth}
     for row in answers:

@@ -11,6 +11,7 @@ import warnings
 import zlib
 from array import array
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -126,7 +127,7 @@ def _features(tokens: tuple[bytes, ...]) -> tuple[float, ...]:
 
 
 def r6a(
-    path: str,
+    path: str | Path,
     num_arms: int,
     *,
     instance_seed: int = 0,
@@ -161,7 +162,7 @@ def r6a(
 
 
 def describe_r6a(
-    path: str,
+    path: str | Path,
     num_arms: int,
     *,
     instance_seed: int = 0,
@@ -173,7 +174,7 @@ def describe_r6a(
     return describe_linear(*_instance(path, num_arms, instance_seed, min_gap, penalty), noise="sign", sigma=sigma)
 
 
-def _instance(path: str, num_arms: int, instance_seed: int, min_gap: float, penalty: float) -> tuple[Any, Any]:
+def _instance(path: str | Path, num_arms: int, instance_seed: int, min_gap: float, penalty: float) -> tuple[Any, Any]:
     num_arms = checks.integer("r6a", "num_arms", num_arms, 2)
     seed = checks.integer("r6a", "instance_seed", instance_seed, 0)
     checks.number("r6a", "min_gap", min_gap, low=0.0, high=1.0, open_low=True, open_high=True)
@@ -184,7 +185,7 @@ def _instance(path: str, num_arms: int, instance_seed: int, min_gap: float, pena
     return products(log.user[arms], log.article[arms]), theta
 
 
-def _stamp(path: str) -> tuple[int, int]:
+def _stamp(path: str | Path) -> tuple[int, int]:
     """What changes when the file does; what is wrong with it, reading will say."""
     try:
         found = os.stat(path)
@@ -194,7 +195,7 @@ def _stamp(path: str) -> tuple[int, int]:
 
 
 @functools.lru_cache(maxsize=1)  # the environment, its description and other instances of one log
-def _fitted(path: str, stamp: tuple[int, int], penalty: float) -> tuple[ClickLog, np.ndarray, np.ndarray]:
+def _fitted(path: str | Path, stamp: tuple[int, int], penalty: float) -> tuple[ClickLog, np.ndarray, np.ndarray]:
     """The log, theta, and x' theta of every visit."""
     log = read_click_log(path)
     lost = ", ".join(f"{name} {log.counts[name]}" for name in _LOST if log.counts[name])

@@ -6,7 +6,7 @@ from typing import Any
 
 from jaxbandit.plotting import regret_curves, stopping_times, sweeps
 from jaxbandit.plotting.style import SIZE, canvas, file_name
-from jaxbandit.refusals import choice
+from jaxbandit.refusals import choice, refuse
 
 STOPPING = {
     "stopping": stopping_times.plot_stopping,
@@ -16,15 +16,49 @@ STOPPING = {
 }
 
 
-def draw(results: Sequence[Any], ax: Any = None, what: str | None = None, *, alone: bool = False, **look: Any) -> Any:
-    """Draw results of one instance on `ax`; `alone`: one of them, labelled for a legend. Return the Axes.
+def plot(
+    results: Any,
+    ax: Any = None,
+    *,
+    what: str | None = None,
+    instance: str | None = None,
+    **look: Any,
+) -> Any:
+    """Draw results of one instance.
 
-    `look`: of several results of regret, as for `regret_curves.plot`.
+    Args:
+      results: a Result, a ResultSet, or a list of Results of one kind.
+      ax: matplotlib Axes, which may hold others already; default: those of a new figure.
+      what: of a fixed horizon the result's measure (default), "regret" or "feedback", or "hindsight"; of runs that
+        stop "stopping" (default), "samples", "error" or "pulls".
+      instance: the one to draw; default: that of the first result.
+      **look: of regret: bands = "95 %" or "standard error", minimax (the minimax order too) and log (a logarithmic
+        axis of regret).
+
+    Returns:
+      The Axes. A single result of regret is named in a legend, which is renewed when another is drawn on its Axes;
+      several are named at the ends of their curves.
+
+    Raises:
+      ValueError: no results, two kinds of them, no such instance, or nothing of what is asked for.
     """
-    if results[0].kind == "simulate":
-        choice("plot: what", what or "regret", ("regret",))
-        return regret_curves.plot_one(results[0], ax) if alone else regret_curves.plot(results, ax, **look)
-    return STOPPING[choice("plot: what", what or "stopping", tuple(STOPPING))](results, ax)
+    single = hasattr(results, "kind")
+    some = [results] if single else list(results)
+    kinds = {result.kind for result in some}
+    if len(kinds) != 1:
+        held = ", ".join(sorted(kinds)) or "none given"
+        refuse("plot", f": results of {len(kinds)} kinds ({held}), must be of one kind")
+    wanted = some[0].instance if instance is None else instance
+    shown = [result for result in some if result.instance == wanted]
+    if not shown:
+        choice("plot: instance", wanted, tuple(dict.fromkeys(result.instance for result in some)))
+    if kinds == {"identify"}:
+        if look:
+            refuse("plot", f": {', '.join(look)}, only for regret; leave it out")
+        return STOPPING[choice("plot: what", what or "stopping", tuple(STOPPING))](shown, ax)
+    if single and not look:
+        return regret_curves.plot_one(results, ax, what=what)
+    return regret_curves.plot(shown, ax, what=what, **look)
 
 
 def write_figures(results: Sequence[Any], directory: str | Path, **look: Any) -> list[Path]:
@@ -59,7 +93,6 @@ def write_figures(results: Sequence[Any], directory: str | Path, **look: Any) ->
         stopping_times.plot_samples(some, left)
         stopping_times.plot_error(some, right)
         right.tick_params(labelleft=False)
-        figure.subplots_adjust(wspace=0.1)
         save(figure, f"samples-{instance}")
         for what in ("stopping", "pulls"):
             if what == "pulls" and not any("pulls" in r.arrays for r in some):

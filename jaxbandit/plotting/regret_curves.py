@@ -1,4 +1,4 @@
-"""Figures of regret: mean curves with 95 % bands and the lower bound, one figure an instance.
+"""Figures of regret, or mean feedback: mean curves with 95 % bands and the lower bound, one figure an instance.
 
 Each curve is named at its end in its own colour, from the largest regret down, instead of in a legend to be
 matched. matplotlib is imported when something is drawn.
@@ -10,12 +10,19 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from jaxbandit.plotting.style import INK, SIZE, canvas, file_name, labels, look, new_axes, quiet
+from jaxbandit.plotting.style import INK, SIZE, canvas, file_name, footnotes, labels, look, new_axes, quiet, titled
 from jaxbandit.refusals import BadInput, choice
 from jaxbandit.stats import intervals
+from jaxbandit.text import number
 
 Bands = Literal["95 %", "standard error"]
-_LONG = {"lower bound": "asymptotic lower bound", "minimax": "d √t, minimax order"}
+WORDS = {
+    "regret": ("mean regret", "regret"),
+    "feedback": ("mean feedback per round", "mean feedback per round"),
+    "hindsight": ("mean regret against the best fixed arm in hindsight", "regret in hindsight"),
+}  # in the title, and at the axis
+SLOPE, MINIMAX = "asymptotic slope", "minimax"
+CURVE = "curve"
 LINE_HEIGHT = 0.047  # of the axes: what one label at the curves' end needs
 
 
@@ -23,15 +30,17 @@ def plot(
     results: Sequence[Any],
     ax: Any = None,
     *,
+    what: str | None = None,
     bands: Bands = "95 %",
     minimax: bool = False,
     log: bool = False,
 ) -> Any:
-    """Draw the mean regret of several algorithms on one instance.
+    """Draw the mean regret of several algorithms on one instance, each named at the end of its curve.
 
     Args:
-      results: at least one Result, all of one instance.
+      results: at least one Result, all of one instance and measure.
       ax: matplotlib Axes; default: those of a new figure, made with pyplot so that a notebook shows it.
+      what: the results' measure (default), or "hindsight".
       bands: about the means: intervals of "95 %", or the "standard error" to either side.
       minimax: draw d sqrt(t) too, the order of the least regret on the worst linear instance of the dimension.
       log: regret on a logarithmic axis, for means that are far apart.
@@ -40,42 +49,60 @@ def plot(
       The Axes.
 
     Raises:
-      ValueError: no results, several instances, or minimax of an instance without features.
+      ValueError: no results, several instances, several measures, or minimax of an instance without features.
     """
     choice("plot: bands", bands, get_args(Bands))
     instances = {r.instance for r in results}
     if len(instances) != 1:
         raise BadInput(f"plot: instances = {sorted(instances)}, must be one; draw them one by one")
-    ax = ax or _room(new_axes(SIZE), 0.28)
+    what = _measure(results, what)
+    ax = ax or new_axes(SIZE)
     names = labels(results)
     ends = []
     for i, (result, name) in enumerate(zip(results, names, strict=True)):
-        line = _curve(ax, result, name, i, bands)
-        ends.append((float(result.arrays["mean"][-1]), f"{name}  {_value(result, bands)}", line))
-    _dress(ax, results[0], bands)
+        line = _curve(ax, result, name, i, what, bands)
+        if result.counted:
+            ends.append((float(result.moments(what)[0][-1]), f"{name}  {_value(result, what, bands)}", line))
+    _dress(ax, results[0], what, bands)
     if log:
-        _log_regret(ax, results)
-    top = max(end for end, *_ in ends)
-    for name, bound, style in _bounds(results, minimax):
-        if log and bound[-1] <= 0:
-            continue
-        (line,) = ax.plot(
-            results[0].arrays["checkpoints"], bound, color=INK, linewidth=1.1, linestyle=style, zorder=1.5, label=name
-        )
-        if bound[-1] <= 1.5 * top:  # farther up it would flatten the curves: let it leave the picture
+        _log_regret(ax, results, what)
+    top = max((end for end, *_ in ends), default=0.0)
+    for name, text, bound, style in _bounds(results, what, minimax):
+        near = bound[-1] <= 1.5 * top  # farther up it would flatten the curves
+        if not (near or log) or (log and bound[-1] <= 0):
+            continue  # what cannot be named in the picture is not drawn
+        line = _bound(ax, results[0], name, bound, style)
+        if near:
             ax.set_ylim(top=max(ax.get_ylim()[1], 1.05 * bound[-1]))
-        if log or bound[-1] <= 1.5 * top:  # where regret is logarithmic its start may be in the picture
-            ends.append((float(bound[-1]), f"{_LONG[name]}  {bound[-1]:,.1f}", line))
+        ends.append((float(bound[-1]), text, line))
     _name_ends(ax, ends)
+    footnotes(ax, results)
     return ax
 
 
-def _bounds(results: Sequence[Any], minimax: bool) -> list[tuple[str, np.ndarray, Any]]:
-    """Name, values at the checkpoints, and line style of what theory says of the instance."""
+def _measure(results: Sequence[Any], what: str | None) -> str:
+    """Return what is drawn; refuse results that do not all hold it."""
+    held = {result.measure for result in results} if what is None else {what}
+    if len(held) != 1:
+        raise BadInput(
+            f"plot: results of {' and of '.join(sorted(held))}, must be of one measure; draw them one by one"
+        )
+    (only,) = held
+    choice("plot: what", only, tuple(WORDS))
+    for result in results:
+        result.moments(only)  # refused where the result lacks it
+    return only
+
+
+def _bounds(results: Sequence[Any], what: str, minimax: bool) -> list[tuple[str, str, np.ndarray, Any]]:
+    """Name, text at the end, values at the checkpoints, and line style of what theory says of the instance."""
+    if what != "regret":
+        return []
     found = []
-    bound = next((b for r in results if (b := r.lower_bound()) is not None), None)
-    if bound is not None:
-        found.append(("lower bound", bound, (0, (6, 3))))
+    known = [(r.truth["regret_constant"], b) for r in results if (b := r.lower_bound()) is not None]
+    if known:
+        constant, bound = known[0]
+        found.append((SLOPE, f"asymptotic slope {number(constant)} log t", bound, (0, (6, 3))))
     if minimax:
         dim = next((d for r in results if (d := r.truth.get("dim")) is not None), None)
         if dim is None:
@@ -83,19 +110,47 @@ def _bounds(results: Sequence[Any], minimax: bool) -> list[tuple[str, np.ndarray
         from jaxbandit.bounds.linear_regret import minimax_linear_regret
 
         rate = minimax_linear_regret(dim, results[0].arrays["checkpoints"])
-        found.append(("minimax", rate, ":"))
+        found.append((MINIMAX, f"d √t, minimax order  {rate[-1]:,.1f}", rate, ":"))
     return found
 
 
-def plot_one(result: Any, ax: Any = None) -> Any:
-    """Draw the mean regret of one result, labelled for a legend; return the Axes."""
-    new = ax is None
-    ax = ax or _room(new_axes(SIZE), 0.0)
-    _curve(ax, result, result.algorithm, len(ax.get_lines()))
-    _dress(ax, result)
-    if new:
-        ax.legend(frameon=False, loc="upper left")
+def _bound(ax: Any, result: Any, name: str, bound: np.ndarray, style: Any) -> Any:
+    rounds = result.arrays["checkpoints"]
+    return ax.plot(rounds, bound, color=INK, linewidth=1.1, linestyle=style, zorder=1.5, label=name)[0]
+
+
+def plot_one(result: Any, ax: Any = None, *, what: str | None = None) -> Any:
+    """Draw the mean regret of one result, named in a legend; return the Axes.
+
+    On Axes that hold another result already, its axes and legend are renewed for both.
+    """
+    what = _measure([result], what)
+    ax = ax or new_axes(SIZE)
+    before = ax.get_lines()
+    curves = [line for line in before if line.get_gid() == CURVE]
+    limits = (ax.get_xlim(), ax.get_ylim()) if before else None
+    _curve(ax, result, _unlike(result.algorithm, curves), len(curves), what)
+    _dress(ax, result, what)
+    drawn = any(str(line.get_label()).startswith(SLOPE) for line in before)
+    for _, text, bound, style in () if drawn else _bounds([result], what, False):
+        if result.counted and bound[-1] <= 1.5 * result.moments(what)[0][-1]:
+            _bound(ax, result, text, bound, style)
+            ax.set_ylim(top=max(ax.get_ylim()[1], 1.05 * bound[-1]))
+    if limits:
+        (left, right), (low, high) = limits
+        ax.set_xlim(min(left, ax.get_xlim()[0]), max(right, ax.get_xlim()[1]))
+        ax.set_ylim(min(low, ax.get_ylim()[0]), max(high, ax.get_ylim()[1]))
+    named = [line for line in ax.get_lines() if not str(line.get_label()).startswith("_")]
+    named.sort(key=lambda line: line.get_gid() != CURVE)  # the curves first
+    ax.legend(handles=named, frameon=False, loc="best" if what == "feedback" else "upper left")
+    footnotes(ax, [result])
     return ax
+
+
+def _unlike(name: str, curves: Sequence[Any]) -> str:
+    """Return the name, numbered where a curve has it already."""
+    taken = {line.get_label() for line in curves}
+    return next(n for n in (name, *(f"{name} ({i})" for i in range(2, len(curves) + 3))) if n not in taken)
 
 
 def plot_results(results: Sequence[Any], directory: str | Path, **look: Any) -> list[Path]:
@@ -105,42 +160,36 @@ def plot_results(results: Sequence[Any], directory: str | Path, **look: Any) -> 
     paths = []
     for instance in dict.fromkeys(r.instance for r in results):
         figure = canvas(SIZE)
-        plot([r for r in results if r.instance == instance], _room(figure.add_subplot(), 0.28), **look)
+        plot([r for r in results if r.instance == instance], figure.add_subplot(), **look)
         paths.append(directory / f"regret-{file_name(instance)}.png")
         figure.savefig(paths[-1], bbox_inches="tight", pad_inches=0.15)
     return paths
 
 
-def _room(ax: Any, room: float) -> Any:
-    """Leave a part of the figure free at the right, for names."""
-    ax.figure.subplots_adjust(left=0.08, right=0.98 - room, bottom=0.12, top=0.9)
-    return ax
-
-
-def _curve(ax: Any, result: Any, name: str, order: int, bands: Bands = "95 %") -> Any:
-    rounds, mean = result.arrays["checkpoints"], result.arrays["mean"]
+def _curve(ax: Any, result: Any, name: str, order: int, what: str, bands: Bands = "95 %") -> Any:
+    rounds, mean = result.arrays["checkpoints"], result.moments(what)[0]
     colour, style = look(order)
-    (line,) = ax.plot(rounds, mean, color=colour, linestyle=style, linewidth=1.6, label=name)
-    if result.runs > 1:
-        interval = result.interval(intervals.CONFIDENCE)
+    (line,) = ax.plot(rounds, mean, color=colour, linestyle=style, linewidth=1.6, label=name, gid=CURVE)
+    if result.counted > 1:
+        interval = result.interval(intervals.CONFIDENCE, what=what)
         low, high = (mean - interval.se, mean + interval.se) if bands == "standard error" else interval[-2:]
         ax.fill_between(rounds, low, high, color=colour, alpha=0.22, linewidth=0)
     return line
 
 
-def _log_regret(ax: Any, results: Sequence[Any]) -> None:
+def _log_regret(ax: Any, results: Sequence[Any], what: str) -> None:
     """Make the axis of regret logarithmic, from the least regret in the first decade that is shown."""
     rounds = results[0].arrays["checkpoints"]
     first = max(ax.get_xlim()[0], 1)
-    shown = np.concatenate([r.arrays["mean"][(rounds >= first) & (rounds <= 10 * first)] for r in results])
+    shown = np.concatenate([r.moments(what)[0][(rounds >= first) & (rounds <= 10 * first)] for r in results])
     shown = shown[shown > 0]
     ax.set_yscale("log")
     ax.yaxis.set_major_formatter("{x:,.15g}")
-    last = max(float(r.arrays["mean"][-1]) for r in results)
+    last = max(float(r.moments(what)[0][-1]) for r in results)
     ax.set_ylim(0.8 * shown.min() if len(shown) else None, 1.6 * last)
 
 
-def _dress(ax: Any, result: Any, bands: Bands = "95 %") -> None:
+def _dress(ax: Any, result: Any, what: str, bands: Bands = "95 %") -> None:
     """Set scales, words and the quiet frame."""
     rounds = result.arrays["checkpoints"]
     if rounds[-1] >= 100 * rounds[0]:  # regret of log t is a straight line
@@ -150,11 +199,28 @@ def _dress(ax: Any, result: Any, bands: Bands = "95 %") -> None:
         ax.xaxis.set_major_formatter("{x:,.0f}")
     else:
         ax.set_xlim(rounds[0] if len(rounds) > 1 else 0, rounds[-1])
-    ax.set_ylim(bottom=0)
+    ax.autoscale(axis="y")
+    if what == "regret":
+        ax.set_ylim(bottom=0)
+    elif ax.get_xscale() == "log":
+        _fit_shown(ax)
+    ax.yaxis.set_major_formatter("{x:,.10g}")
     ax.set_xlabel("round")
-    ax.set_ylabel("regret")
+    ax.set_ylabel(WORDS[what][1])
     told = "bands of 95 %" if bands == "95 %" else "bands of one standard error"
-    quiet(ax, f"{result.instance}: mean regret of {result.runs:,} runs, {told}")
+    quiet(ax, titled(result, f"{WORDS[what][0]} of {result.runs:,} runs, {told}"))
+
+
+def _fit_shown(ax: Any) -> None:
+    """Fit the axis of values to the rounds that are shown: the first ones are noise."""
+    first = ax.get_xlim()[0]
+    curves = [line for line in ax.get_lines() if line.get_gid() == CURVE]
+    shown = np.concatenate([np.asarray(c.get_ydata())[np.asarray(c.get_xdata()) >= first] for c in curves])
+    shown = shown[np.isfinite(shown)]
+    if len(shown):
+        low, high = float(shown.min()), float(shown.max())
+        pad = 0.08 * (high - low) or 0.05 * abs(high) or 1.0
+        ax.set_ylim(low - pad, high + pad)
 
 
 def _name_ends(ax: Any, ends: Sequence[tuple[float, str, Any]]) -> None:
@@ -192,10 +258,11 @@ def spread(values: Sequence[float], height: float, low: float, high: float) -> l
     return [float(np.clip(x, min(lower, upper), upper)) - rank * height for rank, x in enumerate(level)]
 
 
-def _value(result: Any, bands: Bands) -> str:
-    mean = float(result.arrays["mean"][-1])
-    if result.runs < 2:
-        return f"{mean:,.1f}"
-    interval = result.interval()
+def _value(result: Any, what: str, bands: Bands) -> str:
+    mean = float(result.moments(what)[0][-1])
+    places = 4 if what == "feedback" else 1
+    if result.counted < 2:
+        return f"{mean:,.{places}f}"
+    interval = result.interval(what=what)
     half = float(interval.se[-1] if bands == "standard error" else interval.high[-1] - mean)
-    return f"{mean:,.1f} ± {half:,.1f}" if half >= 0.05 else f"{mean:,.1f}"
+    return f"{mean:,.{places}f} ± {half:,.{places}f}" if half >= 0.5 * 10.0**-places else f"{mean:,.{places}f}"

@@ -10,7 +10,20 @@ from typing import Any
 import numpy as np
 
 from jaxbandit.base import Outcome
-from jaxbandit.plotting.style import GREY, INK, PALE, SIZE, labels, legend, look, new_axes, quiet, scale
+from jaxbandit.plotting.style import (
+    GREY,
+    INK,
+    PALE,
+    SIZE,
+    footnotes,
+    labels,
+    legend,
+    look,
+    new_axes,
+    quiet,
+    scale,
+    titled,
+)
 from jaxbandit.refusals import BadInput
 from jaxbandit.stats import intervals
 from jaxbandit.text import number
@@ -49,8 +62,9 @@ def plot_stopping(results: Sequence[Any], ax: Any = None) -> Any:
     ax.set_ylim(0, 1.02)
     ax.set_ylabel("share of runs that have stopped")
     ax.set_xlabel("samples")
-    quiet(ax, f"{results[0].instance}: stopping times of {_runs(results)}, bands of 95 %")
+    quiet(ax, titled(results[0], f"stopping times of {_runs(results)}, bands of 95 %"))
     legend(ax)
+    footnotes(ax, results)
     return ax
 
 
@@ -106,7 +120,8 @@ def plot_samples(results: Sequence[Any], ax: Any = None) -> Any:
     rows_axis(ax, labels(results))
     dashed = any(r.lower_bound() is not None for r in results)
     ax.set_xlabel("samples   (dashed: lower bound on the mean)" if dashed else "samples")
-    quiet(ax, f"{results[0].instance}: samples of {_runs(results)}", along="x")
+    quiet(ax, titled(results[0], f"samples of {_runs(results)}"), along="x")
+    footnotes(ax, results)
     return ax
 
 
@@ -129,8 +144,10 @@ def plot_error(results: Sequence[Any], ax: Any = None) -> Any:
             top = max(top, delta)
     ax.set_xlim(0, 1.12 * top if top else 1)
     rows_axis(ax, labels(results))
-    ax.set_xlabel("error rate   (dashed: delta)")
-    quiet(ax, f"{results[0].instance}: errors, intervals of 95 %", along="x")
+    promised = [r.guarantee for r in results if "delta" in r.guarantee]
+    heuristic = " of a heuristic" * (bool(promised) and not any(g.get("proved", True) for g in promised))
+    ax.set_xlabel(f"error rate   (dashed: delta{heuristic})" if promised else "error rate")
+    quiet(ax, titled(results[0], "errors, intervals of 95 %"), along="x")
     return ax
 
 
@@ -151,7 +168,7 @@ def plot_pulls(results: Sequence[Any], ax: Any = None) -> Any:
     few = num_arms <= NAMED_ARMS
     step = min(0.12, 0.7 / len(given)) if few else 0.0
     for place, (i, name, result) in enumerate(given):
-        pulls = result.arrays["pulls"][result.ended(Outcome.STOPPED, Outcome.MAX_ROUNDS)].astype(np.float64)
+        pulls = result.arrays["pulls"][result.counts()].astype(np.float64)
         mean = pulls.mean(axis=0)[arms]
         x = np.arange(num_arms) + (place - (len(given) - 1) / 2) * step
         colour = look(i)[0]
@@ -171,8 +188,9 @@ def plot_pulls(results: Sequence[Any], ax: Any = None) -> Any:
             ax.axvline(x, color=PALE, linewidth=0.7)
     ax.set_xlabel("arm, and its mean" if few and means is not None else "arms, from the best to the worst")
     ax.set_ylabel("pulls of the arm")
-    quiet(ax, f"{results[0].instance}: mean pulls of each arm, {_runs(results)}, intervals of 95 %")
+    quiet(ax, titled(results[0], f"mean pulls of each arm, {_runs(results)}, intervals of 95 %"))
     legend(ax)
+    footnotes(ax, results)
     return ax
 
 

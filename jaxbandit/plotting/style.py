@@ -7,11 +7,15 @@ matplotlib is imported when something is drawn.
 from collections.abc import Sequence
 from typing import Any
 
+from jaxbandit.extras import lab
+
 LOG_FROM = 8.0  # largest over smallest value, beyond which an axis is logarithmic
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 DASHES = ("-", (0, (3.5, 1.2)), (0, (1.2, 0.9)))
 INK, GREY, PALE = "#222222", "#777777", "#dddddd"
 SIZE = (8.4, 4.8)  # inches
+UNNAMED = "environment"  # the label of an instance to which nobody gave a name
+FOOT = "footnotes"
 
 
 def look(order: int) -> tuple[str, Any]:
@@ -32,17 +36,19 @@ def labels(results: Sequence[Any]) -> list[str]:
 
 def new_axes(size: tuple[float, float]) -> Any:
     """Return the Axes of a new figure, made with pyplot so that a notebook shows it."""
-    import matplotlib.pyplot as plt
+    with lab():
+        import matplotlib.pyplot as plt
 
-    return plt.figure(figsize=size).add_subplot()
+    return plt.figure(figsize=size, layout="constrained").add_subplot()
 
 
-def canvas(size: tuple[float, float]) -> Any:
+def canvas(size: tuple[float, float], layout: str | None = "constrained") -> Any:
     """Return an empty figure for a file: without pyplot no display is asked for and no figure stays open."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+    with lab():
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
 
-    figure = Figure(figsize=size, dpi=160)
+    figure = Figure(figsize=size, dpi=160, layout=layout)  # pyright: ignore[reportArgumentType]
     FigureCanvasAgg(figure)
     return figure
 
@@ -76,6 +82,23 @@ def scale(axis: Any, values: Any) -> bool:
 def legend(ax: Any) -> None:
     """Name the curves at the right of the axes."""
     ax.legend(frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0)
+
+
+def titled(result: Any, text: str) -> str:
+    """Return a title that begins with the instance, unless nobody named it."""
+    return text[:1].upper() + text[1:] if result.instance == UNNAMED else f"{result.instance}: {text}"
+
+
+def footnotes(ax: Any, results: Sequence[Any]) -> None:
+    """Write under the axes what is to be known beside the numbers of the results, below what stands there already."""
+    found = next((text for text in ax.texts if text.get_gid() == FOOT), None)
+    lines = found.get_text().split("\n") if found else []
+    lines = list(dict.fromkeys([*lines, *(note for result in results for note in result.notes())]))
+    if found:
+        found.remove()
+    if lines:
+        place = {"xycoords": ("axes fraction", ax.xaxis.label), "textcoords": "offset points", "va": "top", "gid": FOOT}
+        ax.annotate("\n".join(lines), (0, 0), (0, -5), fontsize=8.5, color=GREY, annotation_clip=False, **place)
 
 
 def file_name(name: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxbandit.plotting.stopping_times import BOUND, mean_of
-from jaxbandit.plotting.style import GREY, SIZE, labels, legend, look, new_axes, quiet, scale
+from jaxbandit.plotting.style import GREY, SIZE, footnotes, labels, legend, look, new_axes, quiet, scale
 from jaxbandit.refusals import BadInput
 
 Point = tuple[float, Any]  # a value of the parameter, and the StoppingResult there
@@ -107,6 +107,7 @@ def plot_sweep(sweep: Sweep, ax: Any = None) -> Any:
     counts = " or ".join(f"{count:,}" for count in sorted({r.runs for r in results}))
     quiet(ax, f"{place} samples against {sweep.parameter}, {counts} runs, intervals of 95 %")
     legend(ax)
+    footnotes(ax, results)
     return ax
 
 

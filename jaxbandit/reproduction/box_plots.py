@@ -23,7 +23,7 @@ def write(figure: Figure, results: ResultSet, content: Mapping[str, Any], direct
     width, height = stopping_times.rows_size(rows[0])
     panel = height - LABELS
     whole = TITLE + len(rows) * (panel + LABELS)
-    sheet = canvas((width, whole))
+    sheet = canvas((width, whole), layout=None)  # panels of one height, whatever their words
     axes = sheet.subplots(len(rows), 2, squeeze=False, sharey="row", width_ratios=(3, 2))
     sheet.subplots_adjust(wspace=0.16, hspace=LABELS / panel, top=1 - TITLE / whole, bottom=LABELS / whole)
     marked = False

@@ -33,7 +33,7 @@ class Quantity(NamedTuple):
 class Sample(NamedTuple):
     """A value a run. Where runs are censored, the true mean is only known to lie `above` or `below` theirs."""
 
-    values: np.ndarray  # float64[runs]
+    values: np.ndarray  # float64[runs], NaN of a run that no mean counts
     above: bool = False
     below: bool = False
 
@@ -56,8 +56,12 @@ def sample(what: str, quantity: Quantity, results: Any) -> Sample:
     above, below = first.above or second.below, first.below or second.above
     if quantity.minus:
         return Sample(a - b, above, below)
-    ratio = a.mean() / b.mean()
-    return Sample(ratio + (a - ratio * b) / b.mean(), above, below)
+    known = ~np.isnan(a + b)
+    if not known.any():
+        return Sample(np.zeros(0))
+    scale = b[known].mean()
+    ratio = a[known].mean() / scale
+    return Sample(ratio + (a - ratio * b) / scale, above, below)
 
 
 def difference(left: Sample, factor: float, right: Sample | float, confidence: float) -> intervals.Interval | None:
@@ -68,9 +72,11 @@ def difference(left: Sample, factor: float, right: Sample | float, confidence: f
     if not isinstance(right, Sample):
         right = Sample(np.full(len(left.values), float(right)))
     runs = min(len(left.values), len(right.values))
-    if runs < 2:
+    values = left.values[:runs] - factor * right.values[:runs]
+    values = values[~np.isnan(values)]
+    if len(values) < 2:
         return None
-    interval = intervals.student_of(left.values[:runs] - factor * right.values[:runs], confidence)
+    interval = intervals.student_of(values, confidence)
     if left.below or right.above:
         interval = interval._replace(low=-np.inf)
     if left.above or right.below:
@@ -85,11 +91,13 @@ def of(
     if result.kind == "identify":
         return stopping(what, result, arm)
     if what == "pulls":
-        return Sample(_pulls(what, result, arm))
-    if what == "kind":
-        return Sample(result.rounds_of(round_kind) / result.arrays["checkpoints"][-1])
-    column = -1 if at is None else result.at(at)
-    return Sample(result.arrays["regret"][:, column].astype(np.float64))
+        values = _pulls(what, result, arm)
+    elif what == "kind":
+        values = result.rounds_of(round_kind) / result.arrays["checkpoints"][-1]
+    else:
+        column = result.at(fraction=at) if isinstance(at, float) else result.at(at)
+        values = result.arrays["regret"][:, column].astype(np.float64)
+    return Sample(np.where(result.counts(), values, np.nan))
 
 
 def stopping(what: str, result: StoppingResult, arm: int | None = None) -> Sample:

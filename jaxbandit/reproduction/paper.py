@@ -1,9 +1,8 @@
 """Reproduction of a published experiment: run its TOML, then set our numbers and verdicts beside the paper's.
 
-A paper's TOML is an experiment with one more table, [paper]: title, figures (name -> instances), quick settings, claims
-(verdict.py), untested, published and cost. Where a figure is a table, figures are experiments of their own
-(figure_experiments.py, published.py), with instances of their own (own_instances.py), readings of an algorithm
-(open_readings.py) and tables in which nothing is pulled (tables/).
+A paper's TOML is an experiment with one more table, [paper]: title, figures, each an experiment of its own
+(figure_experiments.py), claims (verdict.py), published numbers (published.py) and what is untested; instances of its
+own (own_instances.py), readings of an algorithm (open_readings.py) and tables beside the figures (tables/).
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,17 +12,15 @@ from typing import Any
 
 from jaxbandit.checks import nearest
 from jaxbandit.engine import storage
-from jaxbandit.plotting import figures
 from jaxbandit.plotting.style import file_name
 from jaxbandit.refusals import BadInput
-from jaxbandit.reproduction import drawing, figure_experiments, nearness, open_readings, own_instances, verdict
-from jaxbandit.reproduction.regret_report import cost, regret_table
+from jaxbandit.reproduction import assessment, drawing, figure_experiments, own_instances
+from jaxbandit.reproduction.figure_experiments import Figure
+from jaxbandit.reproduction.report import cost, report
 from jaxbandit.reproduction.tables import computed
 from jaxbandit.results import json_files
-from jaxbandit.results.base import ResultSet, versions
+from jaxbandit.results.base import ResultSet
 from jaxbandit.results.loading import load
-from jaxbandit.results.saving import SCHEMA, summary
-from jaxbandit.text import align
 
 
 @dataclass(frozen=True)
@@ -35,7 +32,7 @@ class Reproduction:
     summary: dict[str, Any]
 
     def table(self) -> str:
-        """Return regret, claims and cost as text."""
+        """Return figures, tables and claims as text."""
         return report(self.summary)
 
 
@@ -48,248 +45,105 @@ def papers() -> dict[str, str]:
 
 
 def reproduce(
-    target: str,
+    paper: str,
+    figure: str | None = None,
     *,
-    out: str | Path | None = None,
     quick: bool = False,
     runs: int | None = None,
     horizon: int | None = None,
+    out: str | Path | None = None,
     data_directory: str | Path | None = None,
     progress: bool | None = True,
     workers: int | None = None,
     tile: int | None = None,
+    max_failed: float = 0.0,
 ) -> Reproduction:
-    """Run a paper's experiments, or what of them `out` still lacks, and judge its claims.
+    """Run a paper's experiments, or what of them `out` still lacks, and set its numbers and claims beside ours.
+
+    Every published number is judged by one rule, the prediction interval of reproduction/published.py, every claim by
+    the interval of a difference (reproduction/verdict.py); all hold together with the paper's confidence.
 
     Args:
-      target: "PAPER" or "PAPER/FIGURE", for instance "ucboost/a".
-      out: directory of the results; default: the target's name in the current directory.
+      paper: "ucboost", "lingape", "topm", "oam" or "fullbandit".
+      figure: one of its figures or tables alone, such as "a" of "ucboost"; default: all.
       quick: the paper's quick settings, fewer runs: wider intervals, more claims undecided.
-      runs: number of runs instead of the paper's (or quick's).
+      runs: number of runs >= 1 instead of the paper's (or quick's).
       horizon: rounds a run instead of the paper's; of a fixed horizon only. [paper.runs_at] may have its runs.
+      out: directory of the results, made if it is absent; default: the paper's name, and the figure's after it, in the
+        current directory.
       data_directory: where recorded data lie that a figure needs; without it such a figure is left out, and said so.
-      progress: as for `run_experiment`, like workers and tile.
+      progress: a bar on stderr where that is a terminal.
+      workers: threads, default one a core; changes no number.
+      tile: runs played side by side, of a fixed horizon; changes no number.
+      max_failed: share of a cell's runs that may go wrong, in [0, 1]; more is an error. The cells are kept.
 
     Returns:
-      A Reproduction; `out` then also holds summary.json, figures and, of runs that stop, tables.txt and a
-      directory of results for each figure that is run.
+      A Reproduction: `summary` (what `--json` prints), `table()`, `figures`. `out` then also holds summary.json,
+      tables.txt, figures and a directory of results for each figure that is run.
 
     Raises:
-      ValueError: no such paper or figure, or `out` holds another experiment.
-    """
-    from jaxbandit.running.experiment import run_experiment
-    from jaxbandit.specs.spec import parse
+      ValueError: no such paper or figure, or `out` holds another experiment, or too many runs failed.
+      KeyboardInterrupt: after the state has been saved; the same call continues.
 
-    data, paper, source = _read(target)
-    directory = Path(target.replace("/", "-") if out is None else out)
-    options = {"progress": progress, "workers": workers}
+    Source: the paper's own TOML, reproduction/papers/NAME.toml, says where each number and claim stands in it.
+    """
+    data, about, source = _read(paper)
+    target = figure or ""
     if data["kind"] == "identify" and horizon is not None:
         raise BadInput(f"reproduce: horizon = {horizon}: only for a fixed horizon; leave it out")
-    if _apart(paper):
-        if horizon is not None:
-            data["horizon"] = horizon
-            runs = paper.get("runs_at", {}).get(str(horizon)) if runs is None and not quick else runs
-        figure = target.partition("/")[2]
-        missing = own_instances.add_instances(data, paper, None if data_directory is None else Path(data_directory))
-        paper["published"] = own_instances.one_each(paper.get("published", []))
-        rare = quick and runs is None
-        known, skipped = own_instances.split(figure_experiments.figures_of(paper), missing, figure, quick=rare)
-        sizes, lines = computed.wanted(paper, figure, quick=quick, runs=runs)
-        wanted = not figure or figure not in sizes
-        run, shown = figure_experiments.experiments(known, figure, quick=quick, runs=runs) if wanted else ([], [])
-        extra = {"complexity": computed.evaluate(paper, directory, sizes), "skipped": [*skipped, *lines]}
-        options |= {"tile": tile} if data["kind"] == "simulate" else {}
-        return _reproduce_apart(data, paper, source, directory, run, shown, extra, options)
-    given = {"runs": runs, "horizon": horizon}
-    data |= (paper["quick"] if quick else {}) | {key: value for key, value in given.items() if value is not None}
-    marks = [entry["at"] for entry in paper.get("published", []) if entry["at"] < data["horizon"]]
-    if marks and "checkpoints" not in data:
-        from jaxbandit.engine.horizon import default_checkpoints
-
-        data["checkpoints"] = sorted({*default_checkpoints(data["horizon"]).tolist(), *marks})
-    experiment = parse(data, source)
-    run_experiment(experiment, directory, tile=tile, **options)
-    results = load(directory)
-    content = assess(results, paper)
-    json_files.write_json(directory / "summary.json", content)
-    return Reproduction(directory, tuple(figures.write_figures(results, directory)), content)
-
-
-def _apart(paper: Mapping[str, Any]) -> bool:
-    """Whether the figures are experiments of their own."""
-    return any(isinstance(figure, Mapping) for figure in paper["figures"].values())
-
-
-def _reproduce_apart(
-    data: dict[str, Any],
-    paper: dict[str, Any],
-    source: str,
-    directory: Path,
-    run: Sequence[figure_experiments.Figure],
-    shown: Sequence[figure_experiments.Figure],
-    extra: Mapping[str, Any],
-    options: Mapping[str, Any],
-) -> Reproduction:
-    from jaxbandit.running.side_by_side import run_experiments
-    from jaxbandit.specs.spec import parse
-
-    experiments = [(figure.name, own_instances.parts(figure_experiments.experiment(data, figure))) for figure in run]
-    parts = [(parse(p, source), directory / name / file_name(k)) for name, some in experiments for k, p in some.items()]
-    if parts:
-        run_experiments(parts, at_once=paper.get("at_once", 1), **options)
-    loaded = [load(place) for _, place in parts]
-    results = ResultSet(data["name"], tuple(result for part in loaded for result in part))
-    content = figure_experiments.assess(results, paper, shown) if run else _without_cells(data, paper)
-    content["claims"] += nearness.judge(paper.get("near", []), paper.get("published", []), results)
-    content["claims"] += computed.judge(paper.get("share", []), extra["complexity"])
-    longer = {int(key): value for key, value in paper.get("runs_at", {}).items()}
-    extra = dict(extra) | {"longer": cost(content, longer) if longer else []}
-    content |= {key: value for key, value in extra.items() if value}
+    if horizon is not None:
+        data["horizon"] = horizon
+        runs = about.get("runs_at", {}).get(str(horizon)) if runs is None and not quick else runs
+    directory = Path("-".join([paper, target] if target else [paper]) if out is None else out)
+    missing = own_instances.add_instances(data, about, None if data_directory is None else Path(data_directory))
+    about["published"] = own_instances.one_each(about.get("published", []))
+    known = figure_experiments.figures_of(about)
+    sizes, lines = computed.wanted(about, target, quick=quick, runs=runs)
+    known, skipped = own_instances.split(known, missing, target, quick=quick and runs is None)
+    wanted = not target or target not in sizes
+    run, shown = figure_experiments.experiments(known, target, quick=quick, runs=runs) if wanted else ([], [])
+    tables = computed.evaluate(data, about, directory, sizes)
+    options: dict[str, Any] = {"progress": progress, "workers": workers, "max_failed": max_failed}
+    options |= {"tile": tile} if data["kind"] == "simulate" else {}
+    results = _run(data, run, source, directory, about.get("at_once", 1), options)
+    content = assessment.assess(results, about, shown) if run else assessment.without_cells(data, about)
+    content["claims"] += computed.judge(about.get("share", []), tables)
+    longer = {int(key): value for key, value in about.get("runs_at", {}).items()}
+    more = {"complexity": tables, "skipped": [*skipped, *lines], "longer": cost(content, longer) if longer else []}
+    content |= {key: value for key, value in more.items() if value}
     json_files.write_json(directory / "summary.json", content)
     found = Reproduction(directory, tuple(drawing.write(shown, results, content, directory)), content)
     storage.write_bytes(directory / "tables.txt", f"{found.table()}\n".encode())
     return found
 
 
-def _without_cells(data: Mapping[str, Any], paper: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the summary of a reproduction in which nothing is pulled."""
-    about = {key: paper[key] for key in ("title", "authors", "year", "url", "confidence")}
-    head = {"schema": SCHEMA} | {key: data[key] for key in ("name", "kind", "seed")}
-    head |= {key: value for key, value in versions().items() if key in ("jaxbandit", "jax")}
-    empty = {"cells": [], "figures": [], "published": [], "claims": [], "untested": []}
-    return json_files.plain({**head, "devices": [], "precision": "float64", "paper": about, **empty})
+def _run(
+    data: Mapping[str, Any],
+    run: Sequence[Figure],
+    source: str,
+    directory: Path,
+    at_once: int,
+    options: Mapping[str, Any],
+) -> ResultSet:
+    """Run the experiments of the figures, each in its directory, and return all their cells."""
+    from jaxbandit.running.side_by_side import run_experiments
+    from jaxbandit.specs.spec import parse
+
+    experiments = [(figure.name, own_instances.parts(figure_experiments.experiment(data, figure))) for figure in run]
+    parts = [(parse(p, source), directory / name / file_name(k)) for name, some in experiments for k, p in some.items()]
+    if parts:
+        run_experiments(parts, at_once=at_once, **options)
+    loaded = [load(place) for _, place in parts]
+    return ResultSet(data["name"], tuple(result for part in loaded for result in part))
 
 
-def assess(results: ResultSet, paper: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the summary of `results` with what `paper` says: `published`, `claims`, `untested`, `table2`."""
-    first = results[0]
-    judged = verdict.judge(
-        paper.get("claim", []),
-        results,
-        confidence=paper["confidence"],
-        timing_noise=paper["timing_noise"],
-    )
-    about = {key: paper[key] for key in ("title", "authors", "year", "url", "confidence", "timing_noise")}
-    content = summary(
-        results.name,
-        first.kind,
-        first.seed,
-        first.precision,
-        results,
-        paper=about,
-        claims=judged,
-        untested=list(paper.get("untested", [])),
-        table2=cost_table(results, paper),
-    )
-    for entry in paper.get("published", []):
-        for cell, result in zip(content["cells"], results, strict=True):
-            if (result.instance, result.algorithm) == (entry["instance"], entry["algorithm"]):
-                cell |= verdict.judge_published(entry, result) or {}
-    return json_files.plain(content)
-
-
-def cost_table(results: ResultSet, paper: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the time of an arm and round, ours and published, and their ratios to the reference's."""
-    published = {entry["instance"]: entry for entry in paper.get("cost", [])}
-    reference = {r.instance: r for r in results if r.algorithm == paper["reference"]}
-    rows = []
-    for result in results:
-        entry = published.get(result.instance)
-        # A cell that was taken from disk complete has no steps of its own to time.
-        if entry is None or not result.run_steps:
-            continue
-        row = {"instance": result.instance, "algorithm": result.algorithm, "source": entry["source"]}
-        row |= {"nanoseconds": verdict.nanoseconds(result), "compile_seconds": result.seconds["compile"]}
-        base = reference.get(result.instance)
-        if base is not None and base.run_steps:
-            row["ratio"] = verdict.nanoseconds(result) / verdict.nanoseconds(base)
-        theirs = entry["microseconds"]
-        if result.algorithm in theirs:
-            row["published_microseconds"] = theirs[result.algorithm]
-            row["published_ratio"] = theirs[result.algorithm] / theirs[paper["reference"]]
-        rows.append(row)
-    return rows
-
-
-def report(content: Mapping[str, Any]) -> str:
-    """Return the summary of a reproduction as text for people."""
-    paper = content["paper"]
-    parts = [f"{paper['title']} ({paper['year']})\n{paper['url']}"]
-    if "figures" in content:
-        tables = [figure_experiments.table(content, figure) for figure in content["figures"]]
-        tables += [computed.text(table) for table in content.get("complexity", [])]
-        notes = [f"({name}) {text}" for name, text in paper.get("notes", {}).items()]
-        apart = ["\n".join(lines) for lines in (notes, content.get("skipped", []), content.get("longer", [])) if lines]
-        readings = [open_readings.text(content["readings"])] if "readings" in content else []
-        return "\n\n".join([*parts, *tables, *apart, _claims_table(content), *readings])
-    for instance in dict.fromkeys(cell["instance"] for cell in content["cells"]):
-        parts.append(regret_table(instance, [c for c in content["cells"] if c["instance"] == instance]))
-    parts.append(_claims_table(content))
-    if content["table2"]:
-        parts.append(_cost_text(content["table2"]))
-    return "\n\n".join(parts)
-
-
-def _read(target: str) -> tuple[dict[str, Any], dict[str, Any], str]:
-    """Return the experiment, reduced to the figure asked for, its table [paper], and the file's name."""
+def _read(paper: str) -> tuple[dict[str, Any], dict[str, Any], str]:
+    """Return a paper's experiment, its table [paper], and the file's name."""
     from jaxbandit.specs import source
 
-    name, _, figure = target.partition("/")
     known = papers()
-    if name not in known:
-        raise BadInput(f"reproduce: paper = {name!r}, must be one of {', '.join(known)}{nearest(name, list(known))}")
-    path = source.embedded()[name]
+    if paper not in known:
+        raise BadInput(f"reproduce: paper = {paper!r}, must be one of {', '.join(known)}{nearest(paper, list(known))}")
+    path = source.embedded()[paper]
     data = source.read(path)
-    paper = data.pop("paper")
-    if figure and not _apart(paper):
-        known_figures = paper["figures"]
-        if figure not in known_figures:
-            raise BadInput(f"reproduce: figure = {figure!r}, must be one of {', '.join(known_figures)}")
-        data["instance"] = [item for item in data["instance"] if item["name"] in known_figures[figure]]
-    return data, paper, path.name
-
-
-def _claims_table(content: Mapping[str, Any]) -> str:
-    rows = [("claim", "verdict", "", "decided by")]
-    for claim in content["claims"]:
-        checks = [check for check in claim["checks"] if check["verdict"] == claim["verdict"]]
-        text = f"{claim['text']} (in part)" if claim.get("in_part") else claim["text"]
-        text = f"{claim['reading']}: {text}" if "reading" in claim else text
-        rows.append((claim["id"], claim["verdict"], text, _check_text(checks[0])))
-    words = ("agrees", "disagrees", "undecided")
-    counts = ", ".join(f"{sum(c['verdict'] == word for c in content['claims'])} {word}" for word in words)
-    what = "published numbers and claims" if "figures" in content else "regret"
-    confidence = f"all intervals on {what} hold together with {100 * content['paper']['confidence']:g} %"
-    left = [f"not tested: {item['text']} ({item['source']}): {item['reason']}" for item in content["untested"]]
-    return "\n".join([f"claims: {counts} ({confidence})", align(rows), *left])
-
-
-def _check_text(check: Mapping[str, Any]) -> str:
-    if "ratio" in check:
-        return f"{check['statement']}: ratio {check['ratio']:.3g}"
-    if not {"low", "high"} & check.keys():
-        return check["statement"]
-    ends = [_signed(check[name]) if name in check else "?" for name in ("low", "high")]
-    return f"{check['statement']}: difference [{', '.join(ends)}]"
-
-
-def _signed(value: float) -> str:
-    return f"{value:+,.0f}" if abs(value) >= 1000 else f"{value:+.2f}" if abs(value) >= 1 else f"{value:+.3g}"
-
-
-def _cost_text(rows: list[dict[str, Any]]) -> str:
-    head = ("instance", "algorithm", "ns", "ratio", "published us", "ratio", "compile s")
-    lines = [
-        (
-            row["instance"],
-            row["algorithm"],
-            f"{row['nanoseconds']:.2f}",
-            f"{row['ratio']:.2f}" if "ratio" in row else "",
-            f"{row['published_microseconds']:g}" if "published_microseconds" in row else "",
-            f"{row['published_ratio']:.1f}" if "published_ratio" in row else "",
-            f"{row['compile_seconds']:.2f}",
-        )
-        for row in rows
-    ]
-    title = "Table 2: time of an arm and round, all cores together, compilation apart (ratio: to UCB1's)"
-    return f"{title}\n{align([head, *lines], right=range(2, 7))}"
+    return data, data.pop("paper"), path.name

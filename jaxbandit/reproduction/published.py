@@ -1,21 +1,31 @@
-"""A published number beside ours: "agrees", "disagrees" or "undecided", by an interval alone.
+"""The rule for a published number beside ours: "agrees", "disagrees" or "undecided", by a prediction interval alone.
 
-The interval is where the published number would lie, with the stated confidence, if it came from runs like ours:
-Student's prediction interval, for a mean of many runs as for the example of a single one (roughly, where single runs
-are skewed), and Welch's where the published spread is printed. The numbers disagree if it lies outside by more than
-the fraction `margin`. They agree if it lies inside and the interval is narrow enough to mean something: half its width
-at most the fraction `wide` of the number. An entry with a `margin` or `wide` of its own says why.
+The interval is where the published number would lie, with the stated confidence, if it came from runs like ours: our
+noise and its own together. With n runs of ours, of mean x and variance s^2, and m published runs it is
+
+- x +- t s sqrt(1/n + 1/m) for a mean whose spread is not printed (Student, n - 1 degrees of freedom), also for the
+  example of a single run, m = 1 (roughly, where single runs are skewed);
+- x +- t sqrt(s^2/n + v^2/m) where the standard deviation v of a published run is printed (Welch);
+- for a rate, x wrong runs of ours and y of theirs, every y that Fisher's exact test does not reject: given x + y, y is
+  hypergeometric, and neither of its tails may be below (1 - confidence) / 2 (Thatcher 1964).
+
+The confidence is what Bonferroni's inequality leaves for one of a paper's family, which is all its published numbers
+and all its claims: all intervals hold together with the paper's. A number disagrees if it lies outside by more than
+its `margin`. It agrees if it lies inside and the interval is narrow enough to mean something: half its width at most
+`wide`. Both are fractions of the number, of 1 for rates and shares; an entry with one of its own says why.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
-from jaxbandit.reproduction import measures
+from jaxbandit.reproduction import measures, verdict
 from jaxbandit.results.base import ResultSet
 from jaxbandit.results.stopping import StoppingResult
 from jaxbandit.stats import intervals
+from jaxbandit.text import number as words
 
 WIDE = 0.05
 SHOWN = ("quantity", "arm", "round", "horizon", "value", "sd", "runs", "margin", "wide", "reason", "source", "note")
@@ -54,25 +64,74 @@ def _one_by_one(entry: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def judge(number: Mapping[str, Any], result: Any, confidence: float) -> dict[str, Any]:
-    """Return a published number with `low` and `high`, where it would lie were it ours, and the verdict."""
+    """Return a published number with its verdict and what decides it.
+
+    `low` and `high` are the prediction interval, `allowed` the same with the number's margin on either side; they are
+    absent where our runs give none.
+    """
     table = {"instance": result.instance, "algorithm": result.algorithm}
     table |= {key: number[key] for key in SHOWN if key in number}
     found = (_rate if number["quantity"] == "error" else _mean)(number, result, confidence)
     if found is None:
         return table | {"verdict": "undecided"}
-    low, high = found
-    value, scale = number["value"], 1.0 if number["quantity"] in ("error", "kind") else abs(number["value"])
-    slack, wide = number.get("margin", 0.0) * scale, number.get("wide", WIDE) * scale
+    scale = 1.0 if number["quantity"] in ("error", "kind") else abs(number["value"])
+    slack = number.get("margin", 0.0) * scale
     if "margin" in number and "arm" in number:
         slack += 1  # a fraction of a few pulls is less than rounding
-    outside = value < low - slack or value > high + slack
-    verdict = "disagrees" if outside else "agrees" if (high - low) / 2 <= wide else "undecided"
-    return table | {"low": low, "high": high, "confidence": confidence, "verdict": verdict}
+    low, high = found
+    decided = decide(number["value"], low, high, slack=slack, wide=number.get("wide", WIDE) * scale)
+    allowed = [low - slack, high + slack]
+    return table | {"low": low, "high": high, "allowed": allowed, "confidence": confidence, "verdict": decided}
+
+
+def decide(value: float, low: float, high: float, *, slack: float = 0.0, wide: float = WIDE) -> str:
+    """Return the verdict on a published value beside its prediction interval."""
+    if value < low - slack or value > high + slack:
+        return "disagrees"
+    return "agrees" if (high - low) / 2 <= wide else "undecided"
+
+
+def predicted_rate(hits: int, runs: int, more: int, confidence: float) -> tuple[float, float]:
+    """Return the least and the largest rate of `more` further runs, after `hits` of `runs` (Thatcher 1964)."""
+    further = np.arange(more + 1)
+    law = stats.hypergeom(runs + more, hits + further, more)  # of their hits, given those of both together
+    tails = np.minimum(law.cdf(further), law.sf(further - 1))
+    possible = further[tails > (1 - confidence) / 2] / more
+    return float(possible.min()), float(possible.max())
+
+
+def judge_together(
+    claims: Sequence[Mapping[str, Any]], entries: Sequence[Mapping[str, Any]], judged: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return claims that published means are ours, with checks and verdicts; those on no number judged are left out.
+
+    Args:
+      claims: tables [[paper.near]], which name the numbers by their source: `published`.
+      entries: all published numbers of the paper.
+      judged: those of the cells that were run, as `judge` returns them.
+    """
+    found = []
+    for claim in claims:
+        known = [n for n in judged if n["source"] == claim["published"] and n["quantity"] == "samples"]
+        if known:
+            part = len(known) < sum(entry["source"] == claim["published"] for entry in entries)
+            checks = [{"statement": _statement(n), "verdict": n["verdict"]} for n in known]
+            told = {"quantity": "samples", "checks": checks, "verdict": verdict.together([n["verdict"] for n in known])}
+            found.append({**claim, **({"in_part": True} if part else {}), **told})
+    return found
+
+
+def _statement(number: Mapping[str, Any]) -> str:
+    where = f"{number['algorithm']} in {number['instance']}: published {words(number['value'])}"
+    if "allowed" not in number:
+        return f"{where}, without a prediction interval of ours"
+    low, high = map(words, number["allowed"])
+    return f"{where}, prediction interval [{low}, {high}]"
 
 
 def _mean(number: Mapping[str, Any], result: Any, confidence: float) -> tuple[float, float] | None:
     sample = measures.of(number["quantity"], result, number.get("arm"), round_kind=number.get("round"))
-    values, runs = sample.values, number["runs"]
+    values, runs = sample.values[~np.isnan(sample.values)], number["runs"]
     if len(values) < 2 or sample.above or sample.below:
         return None
     mean, variance, count = float(values.mean()), float(values.var(ddof=1)), len(values)
@@ -84,11 +143,7 @@ def _mean(number: Mapping[str, Any], result: Any, confidence: float) -> tuple[fl
 
 
 def _rate(number: Mapping[str, Any], result: StoppingResult, confidence: float) -> tuple[float, float] | None:
-    """The rates of `runs` runs that our errors and theirs leave possible for one true rate."""
-    ours = result.error((1 + confidence) / 2)
-    if ours is None:
+    errors = result.errors()
+    if errors is None or not len(errors):
         return None
-    hits = np.arange(number["runs"] + 1)
-    theirs = intervals.clopper_pearson(hits, number["runs"], (1 + confidence) / 2)
-    possible = hits[(theirs.low <= ours.high) & (theirs.high >= ours.low)] / number["runs"]
-    return float(possible.min()), float(possible.max())
+    return predicted_rate(int(errors.sum()), len(errors), number["runs"], confidence)

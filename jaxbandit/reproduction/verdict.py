@@ -1,5 +1,4 @@
-"""Published claims and numbers against ours: "agrees", "disagrees" or "undecided", decided by intervals
-alone.
+"""Published claims on our runs: "agrees", "disagrees" or "undecided", decided by intervals alone.
 
 A claim is data (a table of a paper's TOML). It becomes checks `left < right` or `left > right` on means over
 runs (regret, samples, pulls), each linear in the runs, so that run-by-run differences give it a Student
@@ -19,16 +18,15 @@ import numpy as np
 from jaxbandit.refusals import BadInput
 from jaxbandit.reproduction import measures
 from jaxbandit.reproduction.measures import Quantity
-from jaxbandit.results.base import Result, ResultSet
+from jaxbandit.results.base import ResultSet
 from jaxbandit.stats import intervals
 
 RELATIONS = ("below", "above", "between", "equal", "decreasing", "increasing")
 QUANTITIES = {  # the default first
-    "simulate": ("regret", "pulls", "time", "guarantee"),
+    "simulate": ("regret", "pulls", "guarantee"),
     "identify": ("samples", "pulls", "share", "error"),
 }
 WITH_INTERVAL = (*measures.MEANS, "error")
-TOO_WIDE = 0.05  # an interval of ours wider than this fraction of a published number cannot confirm it
 
 
 @dataclass(frozen=True)
@@ -54,13 +52,12 @@ def checks_of(claim: Mapping[str, Any]) -> list[Check]:
     """Return the checks that a claim's table stands for.
 
     Keys: `instance`, one or several; `algorithm`, one or several, each of which must satisfy it, or `gap` or
-      `ratio`, two whose
-    difference or ratio is meant; `relation`; `against`, one or several (all of them; for "between" the lower and
-    the upper), or `value`, a number, or `against_instance`, the same quantity elsewhere, or `against_at`, the same at
-    another round; `at`, a round, or a fraction of the horizon, default: its end; `factor` (below or above
-    factor times it, default 1); `within` (below or above, but by less than this fraction); `margin` ("equal":
-    the fraction that passes for none). "decreasing" and "increasing" go along the instances if there are several
-    and one algorithm, gap or ratio, else along the algorithms.
+    `ratio`, two whose difference or ratio is meant; `relation`; `against`, one or several (all of them; for
+    "between" the lower and the upper), or `value`, a number, or `against_instance`, the same quantity elsewhere, or
+    `against_at`, the same at another round; `at`, a round, or a fraction of the horizon, default: its end; `factor`
+    (below or above factor times it, default 1); `within` (below or above, but by less than this fraction); `margin`
+    ("equal": the fraction that passes for none). "decreasing" and "increasing" go along the instances if there are
+    several and one algorithm, gap or ratio, else along the algorithms.
     """
     relation, where = claim["relation"], claim["id"]
     if relation not in RELATIONS:
@@ -119,20 +116,19 @@ def judge(
     results: ResultSet,
     *,
     confidence: float = intervals.CONFIDENCE,
-    timing_noise: float = 1.5,
     others: int = 0,
 ) -> list[dict[str, Any]]:
     """Return the claims with their checks and verdicts.
 
     Args:
       claims: tables as `checks_of` reads them, with `id`, `text` and `source`. `quantity` is "regret" (default
-        of a fixed horizon), "pulls" of `arm`, "time" (per arm and round) or "guarantee" (the constant of log t
-        in the regret bound of the distance that `algorithm` then names); or, of runs that stop, "samples"
-        (default), "pulls" or "share" of `arm`, one or several, or "error", the rate, against a `value`.
+        of a fixed horizon), "pulls" of `arm`, or "guarantee" (the constant of log t in the regret bound of the
+        distance that `algorithm` then names: a number without noise, so without an interval); or, of runs that
+        stop, "samples" (default), "pulls" or "share" of `arm`, one or several, or "error", the rate, against a
+        `value`.
         A claim on cells that `results` lacks, or that compares nothing, is left out.
       results: what we measured.
       confidence: with which all intervals hold together.
-      timing_noise: two times whose ratio is within this factor of the claimed one are not told apart.
       others: number of intervals beside these that shall hold together with them.
 
     Returns:
@@ -147,7 +143,7 @@ def judge(
     level = intervals.bonferroni(confidence, num_intervals(claims) + others)
     judged = []
     for claim in claims:
-        checks = [_judge(check, claim, results, level, timing_noise) for check in checks_of(claim)]
+        checks = [_judge(check, claim, results, level) for check in checks_of(claim)]
         judged.append({**claim, "checks": checks, "verdict": together([c["verdict"] for c in checks])})
     return judged
 
@@ -179,43 +175,22 @@ def side(low: float, high: float, sign: int) -> str:
     return "agrees" if low > 0 else "disagrees" if high < 0 else "undecided"
 
 
-def judge_published(entry: Mapping[str, Any], result: Any) -> dict[str, Any] | None:
-    """Return a published number beside ours, or None where we have no checkpoint at its round.
-
-    Its interval is value +- t s / sqrt(runs), runs the published number of runs and s our standard deviation
-    between runs (published errors are rarely told from standard deviations). They agree if the intervals
-    overlap, unless ours is too wide to tell.
-    """
-    at = entry["at"]
-    if result.runs < 2 or at not in result.arrays["checkpoints"]:
-        return None
-    i = result.at(at)
-    ours = intervals.student(result.arrays["mean"][i], result.arrays["variance"][i], result.runs)
-    theirs = intervals.student(entry["value"], result.arrays["variance"][i], entry["runs"])
-    apart = ours.low > theirs.high or ours.high < theirs.low
-    wide = (ours.high - ours.low) / 2 > TOO_WIDE * abs(entry["value"])
-    verdict = "disagrees" if apart else "undecided" if wide else "agrees"
-    published = {"value": entry["value"], "source": entry["source"], "at": at, "runs": entry["runs"]}
-    return {"published": published | {"low": theirs.low, "high": theirs.high}, "verdict": verdict}
-
-
-def _judge(
-    check: Check, claim: Mapping[str, Any], results: ResultSet, level: float, timing_noise: float
-) -> dict[str, Any]:
+def _judge(check: Check, claim: Mapping[str, Any], results: ResultSet, level: float) -> dict[str, Any]:
     quantity, left, right = claim["quantity"], check.left, check.right
     if quantity in measures.MEANS:
         ours = measures.sample(quantity, left, results)
         other = measures.sample(quantity, right, results) if isinstance(right, Quantity) else right
         return _decided(check, measures.difference(ours, check.factor, other, level), level)
     if isinstance(right, Quantity) == (quantity == "error") or left.minus or left.over:
-        raise BadInput(f"claim {claim['id']}: {check}: an error rate is compared with `value`, time and guarantee not")
+        raise BadInput(f"claim {claim['id']}: {check}: an error rate is compared with `value`, guarantees not")
     if quantity == "error":
         rate = results[left.instance, left.algorithm].error(level)
         bound = check.factor * float(right)  # pyright: ignore[reportArgumentType]
         shifted = rate and intervals.Interval(rate.value - bound, rate.se, rate.low - bound, rate.high - bound)
         return _decided(check, shifted, level)
-    measure, noise = (_time, timing_noise) if quantity == "time" else (_guarantee, 1.0)
-    return _judge_ratio(check, measure, results, noise)
+    ratio = _guarantee(left, results) / _guarantee(right, results)  # pyright: ignore[reportArgumentType]
+    excess = np.log(ratio / check.factor)
+    return {"statement": str(check), "ratio": ratio, "verdict": side(excess, excess, check.sign)}
 
 
 def _decided(check: Check, interval: intervals.Interval | None, level: float) -> dict[str, Any]:
@@ -225,26 +200,6 @@ def _decided(check: Check, interval: intervals.Interval | None, level: float) ->
     ends = {name: value for name in ("low", "high") if np.isfinite(value := getattr(interval, name))}
     numbers = {"difference": interval.value, **ends, "confidence": level}
     return table | numbers | {"verdict": side(interval.low, interval.high, check.sign)}
-
-
-def _judge_ratio(check: Check, measure: Any, results: ResultSet, noise: float) -> dict[str, Any]:
-    ratio = measure(check.left, results) / measure(check.right, results)
-    excess = np.log(ratio / check.factor)
-    tolerance = np.log(noise)
-    return {
-        "statement": str(check),
-        "ratio": ratio,
-        "verdict": side(excess - tolerance, excess + tolerance, check.sign),
-    }
-
-
-def _time(quantity: Quantity, results: ResultSet) -> float:
-    return nanoseconds(results[quantity.instance, quantity.algorithm])
-
-
-def nanoseconds(result: Result) -> float:
-    """Return the time of one arm in one round of one run, over all cores together, without compilation."""
-    return 1e9 * result.seconds["run"] / (result.run_steps * len(result.truth["means"]))
 
 
 def _guarantee(quantity: Quantity, results: ResultSet) -> float:

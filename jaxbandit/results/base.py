@@ -3,7 +3,7 @@
 saving.py writes them, loading.py reads them back.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
@@ -12,11 +12,18 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from jaxbandit.base import Outcome
-from jaxbandit.results import frames, saving
+from jaxbandit.extras import lab
+from jaxbandit.results import frames, names, saving
 from jaxbandit.results.json_files import plain
 
+FAULTS = {  # outcomes that no mean counts, in words
+    Outcome.NONFINITE: "not finite",
+    Outcome.PRECISION: "beyond float32",
+    Outcome.OUT_OF_RANGE: "rewards out of range",
+}
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Result:
     """One cell: arrays by name, what they were made from, what they cost.
 
@@ -38,6 +45,8 @@ class Result:
     devices: list[str]
     versions: dict[str, str]
     truth: dict[str, Any] = field(default_factory=dict)
+    identity: dict[str, Any] = field(default_factory=dict)  # what the numbers depend on, by name; empty: not known
+    any_rewards: bool = False  # played on rewards that the algorithm is not made for
 
     @classmethod
     def from_record(
@@ -70,6 +79,7 @@ class Result:
             devices=[str(device) for device in record.devices],
             versions=versions(),
             truth=plain(truth),
+            identity=plain(dict(record.identity)),
             **more,
         )
 
@@ -78,6 +88,36 @@ class Result:
         count = np.bincount(self.arrays["outcome"], minlength=len(Outcome))
         return {outcome.name.lower(): int(count[outcome]) for outcome in Outcome}
 
+    def ended(self, *outcomes: Outcome) -> np.ndarray:
+        """Return which runs ended so, bool[runs]."""
+        return np.isin(self.arrays["outcome"], outcomes)
+
+    def counts(self) -> np.ndarray:
+        """Return which runs the means count, bool[runs]: none that went wrong."""
+        return ~self.ended(*FAULTS)
+
+    @property
+    def counted(self) -> int:
+        """Number of runs in the means."""
+        return int(self.counts().sum())
+
+    @property
+    def left_out(self) -> str:
+        """How many runs the means leave out and why, "91 of 500 runs left out: not finite"; "" where none is."""
+        return left_out(self.runs, self.outcomes())
+
+    def notes(self) -> list[str]:
+        """Return, a line each, what is to be known beside the numbers; for the foot of a table or a figure."""
+        lines = [f"{self.algorithm} was played on rewards that it is not made for"] if self.any_rewards else []
+        return [f"{self.algorithm}: {self.left_out}", *lines] if self.left_out else lines
+
+    def headline(self) -> str:
+        """Return the result in one line."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return self.headline() + (f"; {self.left_out}" if self.left_out else "")
+
     def content(self) -> dict[str, Any]:
         """Return what the cell says beside its labels and costs."""
         raise NotImplementedError
@@ -85,11 +125,12 @@ class Result:
     def summary(self) -> dict[str, Any]:
         """Return the cell as `--json` prints it; keys that do not apply are absent."""
         labels = {name: getattr(self, name) for name in ("instance", "algorithm", "params", "runs")}
-        return plain(labels | self.content() | {"seconds": self.seconds, "run_steps": self.run_steps})
+        marked = {"any_rewards": True} if self.any_rewards else {}
+        return plain(labels | self.content() | marked | {"seconds": self.seconds, "run_steps": self.run_steps})
 
-    def save(self, directory: str | Path) -> None:
-        """Write this one result as a directory that `load` reads."""
-        saving.save(self, directory)
+    def save(self, directory: str | Path, *, replace: bool = False) -> None:
+        """Write this one result as a directory that `load` reads; over another result only if `replace`."""
+        saving.save(self, directory, replace=replace)
 
     def to_xarray(self) -> Any:
         """Return an xarray Dataset of the arrays over the dimensions run, checkpoint and arm."""
@@ -100,18 +141,18 @@ class Result:
         raise NotImplementedError
 
     def plot(self, ax: Any = None, *, what: str | None = None) -> Any:
-        """Draw the result on `ax` (or a new figure), labelled for a legend; return the matplotlib Axes.
+        """Draw the result on `ax` (or a new figure), named in a legend; return the matplotlib Axes. See `plot`."""
+        from jaxbandit.plotting.figures import plot
 
-        `what`: "regret"; of runs that stop "stopping" (default), "samples", "error" or "pulls".
-        """
-        from jaxbandit.plotting.figures import draw
-
-        return draw([self], ax, what, alone=True)
+        return plot(self, ax, what=what)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ResultSet(Sequence[Result]):
-    """The results of one experiment in the order of its cells; `results["instance", "algorithm"]` is one."""
+    """The results of one experiment in the order of its cells.
+
+    `results["instance", "algorithm"]` is one; of a sweep `results["instance", "algorithm?parameter=value"]`.
+    """
 
     name: str
     results: tuple[Result, ...]
@@ -126,11 +167,16 @@ class ResultSet(Sequence[Result]):
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, int | slice):
             return self.results[key]
-        found = [r for r in self.results if (r.instance, r.algorithm) == tuple(key)]
+        wanted = key if isinstance(key, str) else "/".join(key)
+        found = names.found(self.results, wanted)
         if len(found) != 1:
-            known = ", ".join(f"{r.instance}/{r.algorithm}" for r in self.results)
-            raise KeyError(f"{'/'.join(key)} names {len(found)} results, must name one of {known}")
+            known = ", ".join(names.addresses(self.results))
+            raise KeyError(f"{wanted} names {len(found)} results, must name one of {known}")
         return found[0]
+
+    def __repr__(self) -> str:
+        lines = [f"{self.name}: {len(self)} result{'s' * (len(self) != 1)}", *map(repr, self.results)]
+        return "\n  ".join(lines)
 
     def summary(self) -> dict[str, Any]:
         """Return what `--json` prints."""
@@ -139,19 +185,30 @@ class ResultSet(Sequence[Result]):
 
     def to_dataframe(self) -> Any:
         """Return the frames of all results, one below the other."""
-        import pandas
+        with lab():
+            import pandas
 
         return pandas.concat([result.to_dataframe() for result in self.results], ignore_index=True)
 
     def plot(self, ax: Any = None, *, instance: str | None = None, what: str | None = None, **look: Any) -> Any:
-        """Draw every algorithm on one instance (the first unless named); return the matplotlib Axes.
+        """Draw every algorithm on one instance (the first unless named); return the matplotlib Axes. See `plot`."""
+        from jaxbandit.plotting.figures import plot
 
-        `what` as for `Result.plot`; `look`, of regret: bands = "95 %" or "standard error", minimax, log.
-        """
-        from jaxbandit.plotting.figures import draw
+        return plot(self, ax, what=what, instance=instance, **look)
 
-        instance = self.results[0].instance if instance is None else instance
-        return draw([r for r in self.results if r.instance == instance], ax, what, **look)
+    def save(self, directory: str | Path, *, replace: bool = False) -> None:
+        """Write the results as a directory that `load` reads; over other results only if `replace`."""
+        saving.save(self, directory, replace=replace)
+
+
+def left_out(runs: int, outcomes: Mapping[str, int]) -> str:
+    """Return how many of the runs no mean counts and why; "" where all count."""
+    faults = {words: outcomes.get(outcome.name.lower(), 0) for outcome, words in FAULTS.items()}
+    given = {words: count for words, count in faults.items() if count}
+    if not given:
+        return ""
+    why = [words if len(given) == 1 else f"{count:,} {words}" for words, count in given.items()]
+    return f"{sum(given.values()):,} of {runs:,} runs left out: {', '.join(why)}"
 
 
 def versions() -> dict[str, str]:

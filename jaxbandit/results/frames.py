@@ -4,11 +4,16 @@ import json
 from typing import Any
 
 from jaxbandit.base import Outcome
+from jaxbandit.extras import lab
 
 AXES = {
     "mean": ("checkpoint",),
     "variance": ("checkpoint",),
     "regret": ("run", "checkpoint"),
+    "feedback": ("run", "checkpoint"),
+    "hindsight": ("run", "checkpoint"),
+    "hindsight_mean": ("checkpoint",),
+    "hindsight_variance": ("checkpoint",),
     "pulls": ("run", "arm"),
     "pulls_mean": ("arm",),
     "kinds": ("run", "kind"),
@@ -21,7 +26,8 @@ AXES = {
 
 def to_xarray(result: Any) -> Any:
     """Return the arrays of a result as a Dataset, its labels as attributes that netCDF can hold."""
-    import xarray
+    with lab():
+        import xarray
 
     variables = {
         name: (AXES.get(name) or ("run", *(f"{name}_{i}" for i in range(array.ndim - 1))), array)
@@ -35,26 +41,25 @@ def to_xarray(result: Any) -> Any:
 
 
 def regret(result: Any) -> Any:
-    """Return the regret of a result as a frame, one row a checkpoint."""
-    import pandas
+    """Return the regret, or mean feedback, of a result as a frame, one row a checkpoint."""
+    with lab():
+        import pandas
 
-    content = dict(result.summary()["regret"])
+    content = dict(result.summary()[result.measure])
     rounds = content.pop("at")
-    labels = {"instance": result.instance, "algorithm": result.algorithm}
-    return pandas.DataFrame({**labels, "round": rounds, **content})
+    return pandas.DataFrame({**_labels(result), "round": rounds, **content})
 
 
 def stopping(result: Any) -> Any:
     """Return the runs of a result as a frame, one row each; a recommendation of m arms has m columns."""
-    import pandas
+    with lab():
+        import pandas
 
     arrays = result.arrays
     arms = arrays["recommendation"].reshape(result.runs, -1).T
     places = ["recommendation"] if len(arms) == 1 else [f"recommendation_{i}" for i in range(len(arms))]
     columns = {
-        "instance": result.instance,
-        "algorithm": result.algorithm,
-        **{name: value for name, value in result.params.items() if not isinstance(value, list)},
+        **_labels(result),
         "run": range(result.runs),
         "samples": arrays["samples"],
         "outcome": [Outcome(code).name.lower() for code in arrays["outcome"]],
@@ -62,3 +67,9 @@ def stopping(result: Any) -> Any:
         **({"shortfall": arrays["shortfall"]} if "shortfall" in arrays else {}),
     }
     return pandas.DataFrame(columns)
+
+
+def _labels(result: Any) -> dict[str, Any]:
+    """Instance, algorithm and parameters, the columns of every row."""
+    numbers = {name: value for name, value in result.params.items() if not isinstance(value, list)}
+    return {"instance": result.instance, "algorithm": result.algorithm, **numbers}

@@ -1,5 +1,6 @@
 """JSON files of results: written whole or not at all, read with an error that names the file."""
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -7,10 +8,12 @@ from typing import Any
 from jaxbandit.engine import storage
 from jaxbandit.refusals import BadInput
 
+SEAL = "json_sha256"
+
 
 def write_json(path: Path, content: Any) -> None:
     """Write JSON atomically, keys in their order, without NaN."""
-    storage.write_bytes(path, (json.dumps(plain(content), indent=1, allow_nan=False) + "\n").encode())
+    storage.write_bytes(path, _encoded(content))
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -19,11 +22,33 @@ def read_json(path: Path) -> dict[str, Any]:
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise BadInput(f"{path}: cannot be read ({error.strerror})") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise BadInput(f"{path}: damaged, not JSON; delete it and run again") from None
     if not isinstance(content, dict):
         raise BadInput(f"{path}: damaged, not a JSON object; delete it and run again")
     return content
+
+
+def write_sealed(path: Path, content: dict[str, Any]) -> None:
+    """Write JSON as `write_json`, with its own digest as the last key."""
+    write_json(path, {**content, SEAL: _digest(content)})
+
+
+def read_sealed(path: Path) -> dict[str, Any]:
+    """Return what `write_sealed` wrote, without the digest; ValueError where a byte of the file is not as written."""
+    content = read_json(path)
+    seal = content.pop(SEAL, None)
+    if seal != _digest(content) or path.read_bytes() != _encoded({**content, SEAL: seal}):
+        raise BadInput(f"{path}: damaged, its digest differs from its content; delete it and run again")
+    return content
+
+
+def _digest(content: dict[str, Any]) -> str:
+    return hashlib.sha256(_encoded(content)).hexdigest()
+
+
+def _encoded(content: Any) -> bytes:
+    return (json.dumps(plain(content), indent=1, allow_nan=False) + "\n").encode()
 
 
 def plain(value: Any) -> Any:

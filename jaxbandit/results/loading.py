@@ -1,5 +1,6 @@
 """Results read back: a cell, or all that a directory holds, as results of their kind."""
 
+import dataclasses
 import hashlib
 import io
 from pathlib import Path
@@ -8,9 +9,9 @@ import numpy as np
 
 from jaxbandit.refusals import BadInput
 from jaxbandit.results.base import Result, ResultSet
-from jaxbandit.results.json_files import read_json
+from jaxbandit.results.json_files import read_json, read_sealed
 from jaxbandit.results.regret import RegretResult
-from jaxbandit.results.saving import SCHEMA, cell_paths, manifest_fields
+from jaxbandit.results.saving import PROVENANCE, SCHEMA, cell_paths, manifest_fields
 from jaxbandit.results.stopping import StoppingResult
 
 KINDS: dict[str, type[Result]] = {cls.kind: cls for cls in (RegretResult, StoppingResult)}
@@ -21,11 +22,10 @@ def load_cell(directory: str | Path, index: int) -> Result | None:
     npz, manifest = cell_paths(directory, index)
     if not manifest.exists():
         return None
-    about = read_json(manifest)
+    about = read_sealed(manifest)
     cls = KINDS.get(str(about.get("kind")), Result)
-    missing = [
-        name for name in ("schema", "kind", *manifest_fields(cls), "sha256") if name not in {*about, "kind_names"}
-    ]
+    needed = [item.name for item in dataclasses.fields(cls) if item.default is dataclasses.MISSING]
+    missing = [name for name in ("schema", "kind", *needed, "sha256") if name not in {*about, "arrays"}]
     if missing:
         raise BadInput(f"{manifest}: damaged, {missing[0]!r} is missing; delete it and run again")
     if about["schema"] != SCHEMA:
@@ -48,21 +48,22 @@ def load_cell(directory: str | Path, index: int) -> Result | None:
 def load(directory: str | Path) -> ResultSet:
     """Return the results that a directory holds; ValueError that names the file where it is not whole."""
     directory = Path(directory)
-    count = len(list(directory.glob("cell-*.json")))
-    path = directory / "summary.json"
-    name = directory.name
+    numbers = list(range(len(list(directory.glob("cell-*.json")))))
+    count, path, name = len(numbers), directory / "summary.json", directory.name
     if path.exists():
         content = read_json(path)
         if not {"name", "cells"} <= content.keys():
             raise BadInput(f"{path}: damaged, 'name' or 'cells' is missing; delete it and run again")
         name, count = content["name"], len(content["cells"])
+        numbers = list(range(count))
+    if (directory / PROVENANCE).exists():  # of an experiment that may have grown since the summary was written
+        numbers = read_json(directory / PROVENANCE).get("order", [])
     if not count:
         raise BadInput(f"{directory}: no results here; a directory of results holds cell-000.json")
-    results = []
-    for index in range(count):
-        result = load_cell(directory, index)
-        if result is None:
-            raise BadInput(f"{cell_paths(directory, index)[1]}: missing, {count} cells are expected; run again")
-        results.append(result)
+    loaded = {number: load_cell(directory, number) for number in numbers}
+    results = [result for result in loaded.values() if result is not None]
+    if len(results) < count:
+        missing = next((number for number, result in loaded.items() if result is None), 0)
+        raise BadInput(f"{cell_paths(directory, missing)[1]}: missing, {count} cells are expected; run again")
     spec = directory / "spec.toml"
     return ResultSet(name, tuple(results), spec.read_text(encoding="utf-8") if spec.exists() else "")

@@ -1,28 +1,38 @@
-"""What runs of a fixed horizon leave: regret at checkpoints."""
+"""What runs of a fixed horizon leave: regret at checkpoints, or mean feedback where no regret is known."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, Self
 
 import numpy as np
 
+from jaxbandit import refusals
 from jaxbandit.bounds.regret import regret_lower_bound
 from jaxbandit.refusals import BadInput
 from jaxbandit.results import frames
 from jaxbandit.results.base import Result
 from jaxbandit.stats import intervals
+from jaxbandit.text import with_interval
+
+Measure = Literal["regret", "feedback"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RegretResult(Result):
     """One cell of a fixed horizon.
 
-    `arrays` holds checkpoints int64[C], mean and variance float64[C] of the regret over runs, and, where
-    per-run data was kept, regret [runs, C], pulls int32[runs, K], recommendation [runs, ...] and outcome
-    int8[runs]. Of an algorithm that tells its rounds by kind, kinds int32[runs, num_kinds] and kinds_mean.
+    `arrays` holds checkpoints int64[C]; mean and variance float64[C] of the regret over the runs that count;
+    outcome int8[runs], codes of `Outcome`; and, where per-run data was kept, regret [runs, C], pulls int32[runs, K]
+    and recommendation [runs, ...]. Of an algorithm that tells its rounds by kind, kinds int32[runs, num_kinds] and
+    kinds_mean. If regret against the best fixed arm in hindsight was asked for, hindsight [runs, C], hindsight_mean
+    and hindsight_variance float64[C].
+
+    Where the environment knows no regret, `measure` is "feedback": feedback [runs, C], mean and variance are those
+    of the feedback a round, averaged over the rounds up to each checkpoint.
     """
 
-    kind_names: Sequence[str] = ()  # of a registered algorithm's kinds of rounds
+    kind_names: Sequence[str] = ()  # of the algorithm's kinds of rounds
+    measure: Measure = "regret"
 
     kind = "simulate"
     array_names = (
@@ -30,6 +40,9 @@ class RegretResult(Result):
         "mean",
         "variance",
         "regret",
+        "hindsight",
+        "hindsight_mean",
+        "hindsight_variance",
         "pulls",
         "pulls_mean",
         "kinds",
@@ -38,25 +51,59 @@ class RegretResult(Result):
         "outcome",
     )
 
-    def interval(self, confidence: float = intervals.CONFIDENCE) -> intervals.Interval:
-        """Return the mean regret at the checkpoints with its Student interval; needs at least two runs."""
-        return intervals.student(self.arrays["mean"], self.arrays["variance"], self.runs, confidence)
+    @classmethod
+    def from_record(cls, record: Any, **labels: Any) -> Self:
+        """Return the result that a record of the engine and its labels make."""
+        labels |= {"kind_names": list(record.phases), "measure": record.measure}
+        result = super().from_record(record, **labels)
+        if record.measure == "feedback":  # the engine sums it
+            arrays, rounds = result.arrays, result.arrays["checkpoints"]
+            averaged = {"mean": arrays["mean"] / rounds, "variance": arrays["variance"] / rounds / rounds}
+            if (rows := arrays.pop("regret", None)) is not None:
+                averaged["feedback"] = rows / rounds.astype(rows.dtype)
+            for array in averaged.values():
+                array.setflags(write=False)
+            arrays.update(averaged)
+        return result
+
+    def interval(self, confidence: float = intervals.CONFIDENCE, *, what: str | None = None) -> intervals.Interval:
+        """Return the mean at the checkpoints with its Student interval; needs at least two runs that count.
+
+        `what`: the result's measure (default), or "hindsight".
+        """
+        return intervals.student(*self.moments(what), self.counted, confidence)
+
+    def moments(self, what: str | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean and variance at the checkpoints of the measure (default) or of "hindsight", float64[C] each."""
+        if what is None or what == self.measure:
+            return self.arrays["mean"], self.arrays["variance"]
+        held = (self.measure, *(["hindsight"] if "hindsight_mean" in self.arrays else []))
+        refusals.choice(f"{self.instance}/{self.algorithm}: what", what, held)
+        return self.arrays["hindsight_mean"], self.arrays["hindsight_variance"]
+
+    def per_run(self) -> np.ndarray | None:
+        """Return the measure of each run, [runs, C], runs that do not count included; None where it was not kept."""
+        return self.arrays.get(self.measure)
 
     def lower_bound(self) -> np.ndarray | None:
         """Return log(t) times the instance's regret constant at the checkpoints; None where none is known."""
         constant = self.truth.get("regret_constant")
-        return None if constant is None else regret_lower_bound(constant, self.arrays["checkpoints"])
+        if constant is None or self.measure != "regret":
+            return None
+        return regret_lower_bound(constant, self.arrays["checkpoints"])
 
-    def at(self, checkpoint: int | float) -> int:
-        """Return the position of a checkpoint; ValueError where there is none. A float is a fraction of the horizon."""
-        if isinstance(checkpoint, float):
-            rounds = self.arrays["checkpoints"]
-            return int(np.abs(rounds - checkpoint * rounds[-1]).argmin())
-        where = np.flatnonzero(self.arrays["checkpoints"] == checkpoint)
-        if not len(where):
-            last = int(self.arrays["checkpoints"][-1])
-            raise BadInput(f"{self.instance}/{self.algorithm}: no checkpoint at {checkpoint}, the last is {last}")
-        return int(where[0])
+    def at(self, checkpoint: int | None = None, *, fraction: float | None = None) -> int:
+        """Return the position of the checkpoint at a round, or nearest to a fraction of the horizon, in (0, 1]."""
+        rounds, where = self.arrays["checkpoints"], f"{self.instance}/{self.algorithm}"
+        checkpoint = place(where, checkpoint, fraction)
+        if fraction is not None:
+            return int(np.abs(rounds - fraction * rounds[-1]).argmin())
+        if checkpoint is None:
+            return len(rounds) - 1
+        found = np.flatnonzero(rounds == checkpoint)
+        if not len(found):
+            raise BadInput(f"{where}: no checkpoint at {checkpoint}, the last is {int(rounds[-1])}")
+        return int(found[0])
 
     def rounds_of(self, kind: str | None) -> np.ndarray:
         """Return the rounds of one kind in each run, float64[runs]; ValueError where there is no such kind."""
@@ -66,32 +113,64 @@ class RegretResult(Result):
         return self.arrays["kinds"][:, self.kind_names.index(kind)].astype(np.float64)
 
     def content(self) -> dict[str, Any]:
-        """Return `regret`, `pulls`, `kinds`, `rounds_by_kind` and, where a run went wrong, `outcomes`."""
-        # A non-finite run shows in `outcomes`; JSON has no NaN, so its checkpoints are left out.
-        keep = np.isfinite(self.arrays["mean"])
-        regret = {"at": self.arrays["checkpoints"][keep], "mean": self.arrays["mean"][keep]}
-        if self.runs > 1:
-            interval = self.interval()
-            regret |= {"se": interval.se[keep], "low": interval.low[keep], "high": interval.high[keep]}
+        """Return `regret` or `feedback`, `hindsight`, `pulls`, `kinds`, `rounds_by_kind`, and `outcomes` of faults."""
+        content: dict[str, Any] = {self.measure: self._curve(self.measure)}
         bound = self.lower_bound()
         if bound is not None:
-            regret["lower_bound"] = bound[keep]
-        content: dict[str, Any] = {"regret": regret}
-        for name in ("pulls", "kinds"):
-            mean = self.arrays[name].mean(axis=0) if name in self.arrays else self.arrays.get(f"{name}_mean")
+            content["regret"]["lower_bound"] = bound[self._known("regret")]
+        if "hindsight_mean" in self.arrays:
+            content["hindsight"] = self._curve("hindsight")
+        counts = self.counts()
+        for name in ("pulls", "kinds") if counts.any() else ():
+            mean = self.arrays[name][counts].mean(axis=0) if name in self.arrays else self.arrays.get(f"{name}_mean")
             if mean is not None:
                 content[name] = {"mean": mean}
         if self.kind_names and "kinds" in content:
             horizon = self.arrays["checkpoints"][-1]
             content["rounds_by_kind"] = dict(zip(self.kind_names, content["kinds"]["mean"] / horizon, strict=True))
-            if "kinds" in self.arrays and self.runs > 1:
-                errors = self.arrays["kinds"].std(axis=0, ddof=1) / np.sqrt(self.runs) / horizon
+            if "kinds" in self.arrays and self.counted > 1:
+                errors = self.arrays["kinds"][counts].std(axis=0, ddof=1) / np.sqrt(self.counted) / horizon
                 content["rounds_by_kind_se"] = dict(zip(self.kind_names, errors, strict=True))
-        outcomes = self.outcomes()
-        if outcomes["nonfinite"] or outcomes["precision"]:
-            content["outcomes"] = outcomes
-        return content
+        return content | ({"outcomes": self.outcomes()} if self.left_out else {})
+
+    def headline(self) -> str:
+        """Return the result in one line: UCB1 on bernoulli: regret 101.7 [100.6, 102.7] after 10,000 rounds, ..."""
+        words = "mean feedback" if self.measure == "feedback" else self.measure
+        told = f"no {words}: no run counts"
+        if self.counted:
+            ends = [float(end[-1]) for end in self.interval()[-2:]] if self.counted > 1 else []
+            told = f"{words} {with_interval(float(self.arrays['mean'][-1]), *ends)}"
+        horizon = int(self.arrays["checkpoints"][-1])
+        rounds = f"{horizon:,} round{'s' * (horizon != 1)}"
+        return f"{self.algorithm} on {self.instance}: {told} after {rounds}, {self.runs:,} run{'s' * (self.runs != 1)}"
 
     def to_dataframe(self) -> Any:
-        """Return a pandas frame, a row a checkpoint: labels, round, mean, se, low, high, lower_bound."""
+        """Return a pandas frame, a row a checkpoint: labels, parameters, round, mean, se, low, high, lower_bound."""
         return frames.regret(self)
+
+    def _known(self, what: str) -> np.ndarray:
+        """Which checkpoints have a mean, and an interval, that is finite: JSON holds no other number."""
+        mean, variance = self.moments(what)
+        return np.isfinite(mean) & (np.isfinite(variance) if self.counted > 1 else True)
+
+    def _curve(self, what: str) -> dict[str, Any]:
+        keep, counted = self._known(what), self.counted
+        curve = {"at": self.arrays["checkpoints"][keep], "mean": self.moments(what)[0][keep]}
+        if counted > 1:
+            interval = self.interval(what=what)
+            curve |= {"se": interval.se[keep], "low": interval.low[keep], "high": interval.high[keep]}
+        return curve | {"runs": counted}
+
+
+def place(where: str, at: Any, fraction: Any) -> int | None:
+    """Return the round that `at` names, None if it is None; refuse, in one line, what is no round or no fraction."""
+    if fraction is not None:
+        if at is not None:
+            refusals.refuse(where, f": at = {at!r} and fraction = {fraction!r}, must be one of them")
+        if isinstance(fraction, bool | str) or not 0 < fraction <= 1:
+            refusals.refuse(where, f": fraction = {fraction!r}, must be in (0, 1], of the horizon")
+    if at is None:
+        return None
+    if isinstance(at, int | float | np.integer | np.floating) and not isinstance(at, bool) and float(at).is_integer():
+        return int(at)
+    return refusals.refuse(where, f": at = {at!r}, must be a round; a part of the horizon is fraction = 0.5")

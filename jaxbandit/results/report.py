@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from jaxbandit.results import names
 from jaxbandit.text import align, number
 
 
@@ -11,55 +12,82 @@ def table(results: Sequence[Any]) -> str:
     return _regret(results) if results[0].kind == "simulate" else _stopping(results)
 
 
-def names(results: Sequence[Any]) -> list[tuple[str, str]]:
-    """Return instance and algorithm of each result, the algorithm with the values that a sweep gave it."""
-    swept = {
-        (r.algorithm, name)
-        for r in results
-        for other in results
-        for name in r.params
-        if other.algorithm == r.algorithm and other.params[name] != r.params[name]
-    }
-    return [
-        (r.instance, " ".join([r.algorithm, *(f"{k}={v:g}" for k, v in r.params.items() if (r.algorithm, k) in swept)]))
-        for r in results
-    ]
-
-
 def kinds_table(cells: Sequence[Mapping[str, Any]], published: Sequence[Mapping[str, Any]] = ()) -> str:
     """Return the rounds by kind of the cells that have kinds as text; "" where none has."""
     cells = [cell for cell in cells if "rounds_by_kind" in cell]
     beside = {(e["instance"], e["algorithm"], e.get("round")): e for e in published if e["quantity"] == "kind"}
     tables = []
-    for names in dict.fromkeys(tuple(cell["rounds_by_kind"]) for cell in cells):
-        rows = [("instance", "algorithm", *names)]
+    for kinds in dict.fromkeys(tuple(cell["rounds_by_kind"]) for cell in cells):
+        rows = [("instance", "algorithm", *kinds)]
         for cell in cells:
-            if tuple(cell["rounds_by_kind"]) != names:
+            if tuple(cell["rounds_by_kind"]) != kinds:
                 continue
             key = cell["instance"], cell["algorithm"]
-            rows.append((*key, *(_share(cell, name, beside.get((*key, name))) for name in names)))
-        tables.append(align(rows, right=range(2, len(names) + 2)))
+            rows.append((*key, *(_share(cell, name, beside.get((*key, name))) for name in kinds)))
+        tables.append(align(rows, right=range(2, len(kinds) + 2)))
     return "\n\n".join(["rounds by kind, their share with one standard error", *tables]) if tables else ""
 
 
+def early(bound: float, rounds: int) -> str:
+    """Return what a lower bound of log t says where a regret is below it, one line."""
+    return f"lower bound {bound:,.2f}: it holds as t grows, and after {rounds:,} rounds a regret is still below it"
+
+
 def _regret(results: Sequence[Any]) -> str:
-    rows = [("instance", "algorithm", "regret", "95 % interval", "lower bound", "seconds")]
-    for name, result in zip(names(results), results, strict=True):
-        mean, bound = result.arrays["mean"][-1], result.lower_bound()
-        interval = result.interval() if result.runs > 1 else None
-        rows.append(
-            (
-                *name,
-                f"{mean:,.2f}",
-                f"[{interval.low[-1]:,.2f}, {interval.high[-1]:,.2f}]" if interval else "(one run)",
-                "" if bound is None else f"{bound[-1]:,.2f}",
-                f"{sum(result.seconds.values()):.1f}",
-            )
-        )
-    rounds = int(results[0].arrays["checkpoints"][-1])
-    regret = f"{align(rows, right=(2, 4, 5))}\n{results[0].runs} runs, regret after {rounds} rounds"
+    bounds = [result.lower_bound() for result in results]
+    ends = [(float(r.arrays["mean"][-1]), float(b[-1])) for r, b in zip(results, bounds, strict=True) if b is not None]
+    below = [pair for pair in ends if pair[0] < pair[1]]
+    columns = _regret_columns(results, with_bound=bool(ends) and not below)
+    shown = [column for column in columns if any(column[1:])]
+    right = [i for i, column in enumerate(shown) if column[0] not in ("instance", "algorithm", "95 % interval")]
+    measure = " and ".join(dict.fromkeys(_WORDS[result.measure] for result in results))
+    runs = " or ".join(f"{n}" for n in dict.fromkeys(r.runs for r in results))
+    rounds = " or ".join(f"{n}" for n in dict.fromkeys(int(r.arrays["checkpoints"][-1]) for r in results))
+    lines = [align(list(zip(*shown, strict=True)), right), f"{runs} runs, {measure} after {rounds} rounds"]
+    if any(result.measure == "feedback" for result in results):
+        lines.append("mean feedback: per round, where the environment knows no regret")
+    if any("hindsight_mean" in result.arrays for result in results):
+        lines.append("hindsight: regret against the best fixed arm in hindsight")
+    if below:
+        lines += dict.fromkeys(early(bound, int(results[0].arrays["checkpoints"][-1])) for _, bound in below)
+    lines += foot(results)
     kinds = kinds_table([result.summary() for result in results])
-    return f"{regret}\n\n{kinds}" if kinds else regret
+    return "\n".join(lines) + (f"\n\n{kinds}" if kinds else "")
+
+
+_WORDS = {"regret": "regret", "feedback": "mean feedback", "hindsight": "hindsight"}
+
+
+def _regret_columns(results: Sequence[Any], with_bound: bool) -> list[list[str]]:
+    """Return the columns of the table, heads first; those that hold nothing are for the caller to drop."""
+    columns = [["instance", *(r.instance for r in results)], ["algorithm", *names.algorithms(results)]]
+    for what in _WORDS:
+        held = [what == r.measure or f"{what}_mean" in r.arrays for r in results]
+        cells = [_with_interval(r, what) if h else ("", "") for r, h in zip(results, held, strict=True)]
+        columns += [[_WORDS[what], *(mean for mean, _ in cells)], ["95 % interval", *(text for _, text in cells)]]
+    bounds = [r.lower_bound() if with_bound else None for r in results]
+    columns.append(["lower bound", *("" if b is None else f"{b[-1]:,.2f}" for b in bounds)])
+    counted = [f"{r.counted} of {r.runs}" if any(r.left_out for r in results) else "" for r in results]
+    return [*columns, ["runs", *counted], ["seconds", *(f"{sum(r.seconds.values()):.1f}" for r in results)]]
+
+
+def _with_interval(result: Any, what: str) -> tuple[str, str]:
+    mean = result.moments(what)[0][-1]
+    if result.counted < 2:
+        return (f"{mean:,.2f}", "(one run)") if result.counted else ("none", "(no run counts)")
+    interval = result.interval(what=what)
+    return _decimals(mean, what), f"[{_decimals(interval.low[-1], what)}, {_decimals(interval.high[-1], what)}]"
+
+
+def _decimals(value: float, what: str) -> str:
+    return f"{value:,.4f}" if what == "feedback" else f"{value:,.2f}"
+
+
+def foot(results: Sequence[Any]) -> list[str]:
+    """Return, a line each, what is to be known beside the numbers of the table."""
+    instances = {result.instance for result in results}
+    lines = [f"{r.instance}, {note}" if len(instances) > 1 else note for r in results for note in r.notes()]
+    return list(dict.fromkeys(lines))
 
 
 def _share(cell: Mapping[str, Any], name: str, entry: Mapping[str, Any] | None) -> str:
@@ -72,7 +100,7 @@ def _share(cell: Mapping[str, Any], name: str, entry: Mapping[str, Any] | None) 
 def _stopping(results: Sequence[Any]) -> str:
     head = ("instance", "algorithm", "samples", "95 % interval", "sd", "median")
     rows: list[tuple[str, ...]] = [(*head, "error", "95 % interval", "delta", "runs", "in use", "seconds")]
-    for name, result in zip(names(results), results, strict=True):
+    for name, result in zip(names.algorithms(results), results, strict=True):
         content = result.content()
         samples, error = content.get("samples", {}), content.get("error", {})
         mean = samples.get("mean", samples.get("restricted_mean"))
@@ -80,14 +108,15 @@ def _stopping(results: Sequence[Any]) -> str:
         outcomes = {name: count for name, count in content["outcomes"].items() if count}
         rows.append(
             (
-                *name,
+                result.instance,
+                name,
                 "" if mean is None else "> " * (result.censored > 0) + number(mean),
                 f"[{number(samples['low'])}, {number(samples['high'])}]" if "low" in samples else "",
                 "" if sd is None or result.censored else number(sd),
                 number(samples["q50"]) if "q50" in samples else "",
                 f"{error['rate']:.4f}" if error else "",
                 f"[{error['low']:.4f}, {error['high']:.4f}]" if error else "",
-                f"{error['delta']:g}" if "delta" in error else "",
+                result.promised,
                 ", ".join(f"{count} {name}" for name, count in outcomes.items()),
                 f"{100 * content['lane_utilisation']:.0f} %" if "lane_utilisation" in content else "",
                 f"{sum(result.seconds.values()):.1f}",
@@ -95,8 +124,10 @@ def _stopping(results: Sequence[Any]) -> str:
         )
     lines = [align(rows, right=(2, 4, 5, 6, 8, 10, 11))]
     lines.append("samples: mean over runs; error: share of the stopped runs that fall short by more than epsilon")
+    if any(not result.guarantee.get("proved", True) for result in results):
+        lines.append("heuristic: the rule is meant to keep its delta, which is not proved")
     limits = sorted({r.max_rounds for r in results if r.censored})
     if limits:
         most = ", ".join(f"{limit:,}" for limit in limits)
         lines.append(f"> and its interval: mean of min(samples, {most}), where runs reached max_rounds")
-    return "\n".join(lines)
+    return "\n".join([*lines, *foot(results)])

@@ -16,12 +16,13 @@ from jaxbandit.refusals import BadInput
 from jaxbandit.results import frames
 from jaxbandit.results.base import Result
 from jaxbandit.stats import intervals
+from jaxbandit.text import with_interval
 
 QUANTILES = {"q05": 0.05, "q25": 0.25, "q50": 0.5, "q75": 0.75, "q95": 0.95}
 ROUNDING = 100  # units of the last place, of the largest of epsilon and the means: a shortfall below is a tie
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class StoppingResult(Result):
     """One cell of runs that stop by their own rule.
 
@@ -34,13 +35,11 @@ class StoppingResult(Result):
     array_names = ("samples", "outcome", "recommendation", "shortfall", "pulls")
 
     max_rounds: int
-    guarantee: Mapping[str, float]  # what the algorithm promises: epsilon and, where it has one, delta
+    # What the algorithm promises: delta, epsilon, m, and proved, False of a heuristic. Without a promise epsilon alone,
+    # by which its runs are judged.
+    guarantee: Mapping[str, Any]
     lane_utilisation: float | None  # useful over executed lane-steps of the last call; None if it played nothing
     warnings: list[str]
-
-    def ended(self, *outcomes: Outcome) -> np.ndarray:
-        """Return which runs ended so, bool[runs]."""
-        return np.isin(self.arrays["outcome"], outcomes)
 
     @property
     def censored(self) -> int:
@@ -50,11 +49,16 @@ class StoppingResult(Result):
     def samples(self) -> np.ndarray:
         """Return min(samples, max_rounds) of the runs that stopped or were censored, float64.
 
-        Runs that ended non-finite, or that float32 could not carry, have no stopping time and are left out. A run
-        that pulls in blocks is censored before the block that would pass `max_rounds`, and counts as if there.
+        Runs that went wrong have no stopping time and are left out.
         """
-        times = np.where(self.ended(Outcome.MAX_ROUNDS), self.max_rounds, self.arrays["samples"])
-        return times[self._known()].astype(np.float64)
+        return self.times()[self.counts()]
+
+    def times(self) -> np.ndarray:
+        """Return min(samples, max_rounds) of all runs, float64[runs], whatever the outcome.
+
+        A run that pulls in batches is censored before the batch that would pass `max_rounds`, and counts as if there.
+        """
+        return np.where(self.ended(Outcome.MAX_ROUNDS), self.max_rounds, self.arrays["samples"]).astype(np.float64)
 
     def interval(self, confidence: float = intervals.CONFIDENCE) -> intervals.Interval:
         """Return the mean samples with their Student interval; ValueError where a run is censored."""
@@ -74,7 +78,7 @@ class StoppingResult(Result):
 
         None where it lies beyond `max_rounds`.
         """
-        times = np.sort(np.where(self.ended(Outcome.STOPPED), self.arrays["samples"], np.inf)[self._known()])
+        times = np.sort(np.where(self.ended(Outcome.STOPPED), self.arrays["samples"], np.inf)[self.counts()])
         if not len(times):
             return None
         rank = int(np.ceil(level * len(times) - 1e-9))  # 0.95 of 20 runs is the 19th, whatever 0.95 * 20 rounds to
@@ -88,7 +92,7 @@ class StoppingResult(Result):
         """
         if "shortfall" not in self.arrays:
             return None
-        scale = max([self.guarantee["epsilon"], *(abs(mean) for mean in self.truth.get("means", []))])
+        scale = max([self.guarantee["epsilon"], *(abs(mean) for mean in self.truth.get("means") or [])])
         slack = ROUNDING * float(np.finfo(self.precision).eps) * scale
         short = self.arrays["shortfall"][self.ended(Outcome.STOPPED)].astype(np.float64)
         return short > self.guarantee["epsilon"] + slack
@@ -116,7 +120,7 @@ class StoppingResult(Result):
         mean = "restricted_mean" if self.censored else "mean"
         content: dict[str, Any] = {}
         if len(times):
-            samples: dict[str, Any] = {mean: times.mean()}
+            samples: dict[str, Any] = {mean: times.mean(), "runs": len(times)}
             if len(times) > 1:
                 interval = self.restricted_mean()
                 samples |= {"se": interval.se, "low": interval.low, "high": interval.high}
@@ -129,19 +133,39 @@ class StoppingResult(Result):
         error = self.error()
         if error is not None:
             content["error"] = {"rate": error.value, "low": error.low, "high": error.high}
-            content["error"] |= {k: v for k, v in self.guarantee.items() if k == "delta"}
+            content["error"] |= {"runs": int(self.ended(Outcome.STOPPED).sum())}
+            content["error"] |= {k: v for k, v in self.guarantee.items() if k == "delta" or (k == "proved" and not v)}
         content["outcomes"] = self.outcomes()
         if "pulls" in self.arrays and len(times):
-            content["pulls"] = {mean: self.arrays["pulls"][self._known()].mean(axis=0)}
+            content["pulls"] = {mean: self.arrays["pulls"][self.counts()].mean(axis=0)}
         if self.lane_utilisation is not None:
             content["lane_utilisation"] = self.lane_utilisation
         if self.warnings:
             content["warnings"] = self.warnings
         return content
 
+    @property
+    def promised(self) -> str:
+        """The promised error rate as text: "0.05", "0.05 (heuristic)" if it is not proved, "" if there is none."""
+        if "delta" not in self.guarantee:
+            return ""
+        return f"{self.guarantee['delta']:g}" + (" (heuristic)" if not self.guarantee.get("proved", True) else "")
+
+    def headline(self) -> str:
+        """Return the result in one line: LinGapE on linear: 6,079 samples [6,003, 6,155], error 0.0 ..."""
+        times = self.samples()
+        told = "no samples: no run counts"
+        if len(times):
+            ends = self.restricted_mean()[-2:] if len(times) > 1 else ()
+            told = "> " * (self.censored > 0) + f"{with_interval(float(times.mean()), *map(float, ends))} samples"
+        error = self.error()
+        if error is not None:
+            told += f", error {error.value:.4f} [{error.low:.4f}, {error.high:.4f}]"
+            told += f" (delta = {self.promised})" if self.promised else ""
+        runs = f"{self.runs:,} run{'s' * (self.runs != 1)}"
+        censored = f", {self.censored:,} of them censored at {self.max_rounds:,}" if self.censored else ""
+        return f"{self.algorithm} on {self.instance}: {told}, {runs}{censored}"
+
     def to_dataframe(self) -> Any:
         """Return a pandas frame, a row a run: labels, parameters, run, samples, outcome, recommendation, shortfall."""
         return frames.stopping(self)
-
-    def _known(self) -> np.ndarray:
-        return self.ended(Outcome.STOPPED, Outcome.MAX_ROUNDS)

@@ -9,11 +9,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from jaxbandit import checks
 from jaxbandit.base import Algorithm, Environment
 from jaxbandit.results.regret import RegretResult
 from jaxbandit.results.stopping import StoppingResult
+from jaxbandit.running import failures
 from jaxbandit.running.progress import progress_bar, runs_bar
-from jaxbandit.running.truth import means_of
+from jaxbandit.running.promises import guarantee_of
+from jaxbandit.running.truth import means_of, regret_constant_of
 from jaxbandit.types import PyTree
 
 Precision = Literal["float32", "float64"]
@@ -21,76 +24,123 @@ Make = Callable[[PyTree], tuple[Algorithm, Environment]]
 MAX_ROUNDS = 10_000_000
 
 
-# The engine compiles once per `make` object: an equal pair must find the same one again.
-@functools.lru_cache(maxsize=32)
+class _Same:
+    """An object as a key of its own: what it holds, arrays perhaps, need not be hashable."""
+
+    def __init__(self, value: Any):
+        self.value = value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.value is other.value
+
+
 def fixed(algorithm: Algorithm, environment: Environment) -> Make:
-    """Return the `make` of two objects that take no traced arguments."""
-    return lambda arguments: (algorithm, environment)
+    """Return the `make` of two objects that take no traced arguments; of the same two the same one."""
+    return _fixed(_Same(algorithm), _Same(environment))
+
+
+# The engine compiles once per `make` object: the same pair must find the same one again.
+@functools.lru_cache(maxsize=32)
+def _fixed(algorithm: _Same, environment: _Same) -> Make:
+    return lambda arguments: (algorithm.value, environment.value)
+
+
+def swept(factory: Callable[..., Any], environment: Environment | None) -> Make:
+    """Return the `make` of a factory of algorithms on an environment, or of pairs where that is None."""
+    return _swept(factory, _Same(environment))
+
+
+@functools.lru_cache(maxsize=32)
+def _swept(factory: Callable[..., Any], environment: _Same) -> Make:
+    if environment.value is None:
+        return lambda arguments: factory(**arguments)
+    return lambda arguments: (factory(**arguments), environment.value)
 
 
 def run_simulate(
     make: Make,
     arguments: dict[str, Any],
-    environment: Environment,
+    pair: tuple[Algorithm, Environment],
     params: dict[str, float],
     *,
     horizon: int,
     num_runs: int,
     seed: int = 0,
-    precision: Precision = "float32",
-    name: str = "algorithm",
-    instance: str = "instance",
+    precision: Precision | None = None,
+    name: str | None = None,
+    instance: str | None = None,
     regret_constant: float | None = None,
+    any_rewards: bool = False,
+    max_failed: float = 1.0,
     checkpoint_dir: str | Path | None = None,
     progress: bool | None = None,
     **options: Any,
 ) -> RegretResult:
-    """Play one cell of `make(arguments)` for a fixed horizon; what `simulate` and `sweep` share."""
+    """Play one cell of `make(arguments)`, whose value is `pair`, for a fixed horizon."""
     from jaxbandit.engine.horizon import simulate_cell
 
-    with progress_bar(horizon * num_runs, name, progress) as advance:
+    failures.check_share("simulate", max_failed)
+    horizon = checks.integer("simulate", "horizon", horizon, 1)
+    chosen = checks.precision("simulate", precision, "horizon", horizon)
+    labels = _labels(pair, name, instance, any_rewards)
+    with progress_bar(horizon * num_runs, labels["algorithm"], progress) as advance:
         record = simulate_cell(
             make,
             arguments,
             horizon=horizon,
             num_runs=num_runs,
             seed=seed,
-            precision=precision,
+            precision=chosen,
+            any_rewards=any_rewards,
             checkpoint_dir=None if checkpoint_dir is None else Path(checkpoint_dir),
             progress=advance,
             **options,
         )
-    truth: dict[str, Any] = {} if regret_constant is None else {"regret_constant": regret_constant}
-    means = means_of(environment)
-    if means is not None:
-        truth["means"] = means
-    return RegretResult.from_record(
-        record, instance=instance, algorithm=name, params=params, seed=seed, precision=precision, truth=truth
+    means = means_of(pair[1])
+    constant = regret_constant_of(pair[1], means) if regret_constant is None else regret_constant
+    truth = {"means": means, "regret_constant": constant}
+    result = RegretResult.from_record(
+        record,
+        params=params,
+        seed=seed,
+        precision=chosen,
+        truth={key: value for key, value in truth.items() if value is not None},
+        **labels,
     )
+    failures.judge([result], max_failed)
+    return result
 
 
 def run_identify(
     make: Make,
     arguments: dict[str, Any],
-    environment: Environment,
+    pair: tuple[Algorithm, Environment],
     params: dict[str, float],
     *,
     num_runs: int,
     seed: int = 0,
     max_rounds: int = MAX_ROUNDS,
-    epsilon: float = 0.0,
+    epsilon: float | None = None,
     delta: float | None = None,
     precision: Precision = "float64",
-    name: str = "algorithm",
-    instance: str = "instance",
+    name: str | None = None,
+    instance: str | None = None,
+    any_rewards: bool = False,
+    max_failed: float = 1.0,
     checkpoint_dir: str | Path | None = None,
     progress: bool | None = None,
     **options: Any,
 ) -> StoppingResult:
-    """Play one cell of `make(arguments)`; what `identify` and `sweep` share."""
+    """Play one cell of `make(arguments)`, whose value is `pair`, until each run stops."""
     from jaxbandit.engine.identify import identify_cell
 
-    with runs_bar(num_runs, name, progress) as advance:
+    failures.check_share("identify", max_failed)
+    labels = _labels(pair, name, instance, any_rewards)
+    guarantee = guarantee_of(pair[0], delta=delta, epsilon=epsilon)
+    with runs_bar(num_runs, labels["algorithm"], progress) as advance:
         record = identify_cell(
             make,
             arguments,
@@ -98,33 +148,51 @@ def run_identify(
             seed=seed,
             max_rounds=max_rounds,
             precision=precision,
+            any_rewards=any_rewards,
             checkpoint_dir=None if checkpoint_dir is None else Path(checkpoint_dir),
             progress=advance,
             **options,
         )
-    means = means_of(environment)
-    return stopping_result(
+    means = means_of(pair[1])
+    result = stopping_result(
         record,
-        {"epsilon": epsilon, "delta": delta} | params,
-        instance=instance,
-        algorithm=name,
+        guarantee,
         params=params,
         seed=seed,
         precision=precision,
         truth={} if means is None else {"means": means},
         max_rounds=max_rounds,
+        **labels,
     )
+    failures.judge([result], max_failed)
+    return result
+
+
+def _labels(
+    pair: tuple[Algorithm, Environment], name: str | None, instance: str | None, any_rewards: bool
+) -> dict[str, Any]:
+    """Names of a result, the objects' own unless given, and whether the rewards are others than the algorithm's."""
+    from jaxbandit.engine import fit
+
+    fit.check_objects(*pair)
+    algorithm, environment = pair
+    if not any_rewards:
+        fit.check_rewards(algorithm, environment)
+    return {
+        "algorithm": name or algorithm.name or "algorithm",
+        "instance": instance or environment.name or "environment",
+        "any_rewards": any_rewards and bool(fit.misfit(algorithm.rewards, environment.rewards)),
+    }
 
 
 def stopping_result(
-    record: Any, arguments: Mapping[str, Any], *, warnings: Sequence[str] = (), **labels: Any
+    record: Any, guarantee: Mapping[str, Any], *, warnings: Sequence[str] = (), **labels: Any
 ) -> StoppingResult:
-    """Return the result of a record; `arguments` of the algorithm say what it promises."""
-    promised = {"epsilon": arguments.get("epsilon", 0.0), "delta": arguments.get("delta")}
+    """Return the result of a record, with what the algorithm promises."""
     utilisation = float(record.lane_utilisation)
     return StoppingResult.from_record(
         record,
-        guarantee={name: float(value) for name, value in promised.items() if value is not None},
+        guarantee=dict(guarantee),
         lane_utilisation=utilisation if math.isfinite(utilisation) else None,
         warnings=list(warnings),
         **labels,

@@ -14,17 +14,20 @@ from typing import Any
 import numpy as np
 
 from jaxbandit.base import Algorithm, Environment
+from jaxbandit.engine.checkpoint import Finished
+from jaxbandit.engine.fit import misfit
 from jaxbandit.engine.horizon import simulate_cell
 from jaxbandit.engine.identify import identify_cell
+from jaxbandit.engine.rounds import ContractError
 from jaxbandit.refusals import BadInput
 from jaxbandit.results.base import Result
 from jaxbandit.results.regret import RegretResult
-from jaxbandit.results.saving import save_cell, write_summary
+from jaxbandit.results.saving import cell_paths, save_cell, write_summary
 from jaxbandit.results.stopping import StoppingResult
-from jaxbandit.running import directory
+from jaxbandit.running import directory, failures, memory
 from jaxbandit.running.cell import Make, stopping_result
 from jaxbandit.running.progress import progress_bar, runs_bar
-from jaxbandit.running.truth import cautions, seeks_best_arm, truth_of
+from jaxbandit.running.truth import cautions, guarantee, seeks_best_arm, truth_of
 from jaxbandit.specs.arguments import plain
 from jaxbandit.specs.registry import Entry
 from jaxbandit.specs.spec import Cell, Experiment
@@ -40,62 +43,98 @@ def run_experiment(
     tile: int | None = None,
     lanes: int | None = None,
     chunk: int | None = None,
+    max_failed: float | None = None,
 ) -> list[Any]:
     """Run, or resume, every cell of a resolved experiment.
 
     Args:
       experiment: what `spec.load` returns.
-      out: directory of the results, made if it is absent; it may hold the same experiment, finished or not.
-        None keeps nothing on the disk.
+      out: directory of the results, made if it is absent; it may hold the same experiment, finished or not, or with
+        fewer instances, algorithms or runs: what is missing is played. None keeps nothing on the disk.
       progress: a bar on stderr where that is a terminal; or a function given what the engine reports: the
         run-steps just played, or, of runs that stop, how many ended and the run-steps.
       workers: threads; changes no number.
       tile: runs played side by side, of a fixed horizon; changes no number.
       lanes: the same of runs that stop.
       chunk: steps between two looks at the host, of runs that stop; changes no number.
+      max_failed: share of a cell's runs that may go wrong, in [0, 1]; more is an error. The cell is kept. Default: the
+        experiment's.
 
     Returns:
       A Result a cell, in the order of `experiment.cells()`.
 
     Raises:
-      BadInput: `out` is of another experiment, cannot be written, or holds a damaged file.
+      BadInput: `out` is of another experiment, holds results of other versions or a damaged file, is in use by another
+        process, or cannot be written; or the results would not fit into the memory, or too many
+        runs failed.
       Unfinished: the disk failed under way.
       KeyboardInterrupt: after the state has been saved; the same call continues.
     """
+    max_failed = experiment.max_failed if max_failed is None else max_failed
+    failures.check_share("run", max_failed)
     cells = list(experiment.cells())
-    if out is None:
-        done: dict[int, Result] = {}
-    else:
-        directory.claim(out, experiment)
-        done = directory.finished(out, cells)
-    truths: dict[tuple[str, bool], dict[str, Any]] = {}
-    share = (len(cells) - len(done)) / len(cells)
-    with bar([experiment], progress, share) as advance, directory.disk(out):
-        for cell in cells:
-            if cell.index in done:
-                continue
-            checkpoint = None if out is None else out / "checkpoint" / f"{cell.index:03d}"
-            key = cell.instance.name, seeks_best_arm(cell)
-            if key not in truths:
-                truths[key] = truth_of(cell.instance, experiment.kind, best_arm=key[1])
-            truth = truths[key]
-            options = {"workers": workers, "checkpoint_dir": checkpoint, "progress": advance}
-            options |= {"tile": tile} if experiment.kind == "simulate" else {"lanes": lanes, "chunk": chunk}
-            try:
-                done[cell.index] = _PLAY[experiment.kind](experiment, cell, truth, options)
-            except ValueError as error:
-                if checkpoint is not None and str(checkpoint) in str(error):  # one of its files is damaged
-                    raise BadInput(" ".join(str(error).split())) from None
-                raise
-            if out is not None and checkpoint is not None:
-                save_cell(out, cell.index, done[cell.index])
-                shutil.rmtree(checkpoint, ignore_errors=True)
+    memory.check(experiment)
+    with directory.disk(out), directory.alone(out):
+        numbers = list(range(len(cells))) if out is None else directory.claim(out, experiment)
+        done: dict[int, Result] = {} if out is None else directory.finished(out, cells, numbers, experiment.runs)
+        truths: dict[tuple[str, bool], dict[str, Any]] = {}
+        left = sum(experiment.runs - (done[cell.index].runs if cell.index in done else 0) for cell in cells)
+        with bar([experiment], progress, left / (experiment.runs * len(cells))) as advance:
+            for cell in cells:
+                before = done.get(cell.index)
+                if before is not None and before.runs == experiment.runs:
+                    failures.judge([before], max_failed)
+                    continue
+                key = cell.instance.name, seeks_best_arm(cell)
+                if key not in truths:
+                    truths[key] = truth_of(cell.instance, experiment.kind, best_arm=key[1])
+                options = {"workers": workers, "progress": advance}
+                options |= {"tile": tile} if experiment.kind == "simulate" else {"lanes": lanes, "chunk": chunk}
+                done[cell.index] = _stored(experiment, cell, truths[key], options, out, numbers[cell.index], before)
+                failures.judge([done[cell.index]], max_failed)
         results = [done[cell.index] for cell in cells]
         if out is not None:
             about = (experiment.name, experiment.kind, experiment.seed, experiment.precision)
             write_summary(out, *about, results)
             directory.tidy(out)
     return results
+
+
+def _stored(
+    experiment: Experiment,
+    cell: Cell,
+    truth: dict[str, Any],
+    options: dict[str, Any],
+    out: Path | None,
+    number: int,
+    before: Result | None,
+) -> Result:
+    """Play one cell, or the runs that it lacks, and store it; `before` is what its files hold of fewer runs."""
+    if out is None:
+        return _played(experiment, cell, truth, options)
+    checkpoint, stored = out / "checkpoint" / f"{number:03d}", cell_paths(out, number)[0]
+    options = {**options, "checkpoint_dir": checkpoint}
+    if before is not None and ("samples" in before.arrays or "regret" in before.arrays):  # else all are played again
+        options["finished"] = Finished(str(stored), before.identity, before.arrays)
+    try:
+        result = _played(experiment, cell, truth, options)
+    except BadInput:
+        raise
+    except ValueError as error:
+        if str(checkpoint) in str(error) or str(stored) in str(error):  # a file is damaged, or of something else
+            raise BadInput(" ".join(str(error).split())) from None
+        raise
+    save_cell(out, number, result)
+    shutil.rmtree(checkpoint, ignore_errors=True)
+    return result
+
+
+def _played(experiment: Experiment, cell: Cell, truth: dict[str, Any], options: dict[str, Any]) -> Result:
+    """Play one cell; an algorithm or an environment that breaks its contract is bad input."""
+    try:
+        return _PLAY[experiment.kind](experiment, cell, truth, options)
+    except ContractError as error:
+        raise BadInput(f"{cell.instance.name}/{cell.algorithm.name}: {' '.join(str(error).split())}") from None
 
 
 def _simulate(experiment: Experiment, cell: Cell, truth: dict[str, Any], options: dict[str, Any]) -> Result:
@@ -106,10 +145,13 @@ def _simulate(experiment: Experiment, cell: Cell, truth: dict[str, Any], options
         seed=experiment.seed,
         checkpoints=experiment.checkpoints,
         precision=experiment.precision,  # pyright: ignore[reportArgumentType]
+        per_run=experiment.per_run,
+        hindsight=experiment.hindsight,
+        replan_late=experiment.replan_late,
+        any_rewards=experiment.any_rewards,
         **options,
     )
-    names = cell.algorithm.entry.kind_names()
-    return RegretResult.from_record(record, **_labels(experiment, cell), truth=truth, kind_names=list(names))
+    return RegretResult.from_record(record, **_labels(experiment, cell), truth=truth)
 
 
 def play_stopping(experiment: Experiment, cell: Cell, truth: dict[str, Any], options: dict[str, Any]) -> StoppingResult:
@@ -120,15 +162,16 @@ def play_stopping(experiment: Experiment, cell: Cell, truth: dict[str, Any], opt
         seed=experiment.seed,
         max_rounds=experiment.max_rounds,
         precision=experiment.precision,  # pyright: ignore[reportArgumentType]
+        any_rewards=experiment.any_rewards,
         **options,
     )
     return stopping_result(
         record,
-        cell.arguments,
+        guarantee(cell),
         **_labels(experiment, cell),
         truth=truth,
         max_rounds=experiment.max_rounds,
-        warnings=cautions(cell, truth["means"]),
+        warnings=cautions(cell, truth.get("means")),
     )
 
 
@@ -142,6 +185,7 @@ def _labels(experiment: Experiment, cell: Cell) -> dict[str, Any]:
         "params": {name: plain(value) for name, value in cell.params.items()},
         "seed": experiment.seed,
         "precision": experiment.precision,
+        "any_rewards": experiment.any_rewards and bool(misfit(cell.build().rewards, cell.instance.build().rewards)),
     }
 
 
@@ -169,11 +213,11 @@ def _program(cell: Cell) -> tuple[Make, PyTree]:
 # The engine compiles once per `make` object and shapes: an equal structure must find the same object again.
 @functools.lru_cache(maxsize=64)
 def _make(algorithm: Entry, fixed: tuple, environment: Entry, fixed_world: tuple, moves: bool) -> Make:
-    still = None if moves else environment.factory()(**dict(fixed_world))  # built once, not in every trace
+    still = None if moves else environment.build(dict(fixed_world))  # built once, not in every trace
 
     def make(arguments: PyTree) -> tuple[Algorithm, Environment]:
-        world = still or environment.factory()(**dict(fixed_world), **arguments["environment"])
-        return algorithm.factory()(**dict(fixed), **arguments["algorithm"]), world
+        world = still or environment.build(dict(fixed_world) | arguments["environment"])
+        return algorithm.build(dict(fixed) | arguments["algorithm"]), world
 
     return make
 

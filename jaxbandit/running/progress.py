@@ -6,18 +6,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from jaxbandit import extras
+
 
 @contextmanager
 def progress_bar(total: int, label: str, show: bool | None = None) -> Iterator[Callable[[int], None] | None]:
     """Yield a function that advances a bar of `total` run-steps on stderr, or None where no bar is shown.
 
-    Shown on a terminal unless `show` says otherwise.
+    Shown on a terminal where tqdm is installed, unless `show` says otherwise.
     """
-    if not (sys.stderr.isatty() if show is None else show):
+    tqdm = _tqdm(show)
+    if tqdm is None:
         yield None
         return
-    from tqdm import tqdm
-
     lock = threading.Lock()  # the engine reports from its worker threads
 
     with tqdm(total=total, desc=label, unit="step", unit_scale=True, file=sys.stderr, leave=False) as bar:
@@ -33,14 +34,13 @@ def progress_bar(total: int, label: str, show: bool | None = None) -> Iterator[C
 def runs_bar(total: int, label: str, show: bool | None = None) -> Iterator[Callable[[Any], None] | None]:
     """Yield what takes the engine's progress to a bar of `total` runs on stderr, or None where no bar is shown.
 
-    The time left is estimated from the runs that have finished, all of them alike. Shown on a terminal unless
-    `show` says otherwise.
+    The time left is estimated from the runs that have finished, all of them alike. Shown on a terminal where
+    tqdm is installed, unless `show` says otherwise.
     """
-    if not (sys.stderr.isatty() if show is None else show):
+    tqdm = _tqdm(show)
+    if tqdm is None:
         yield None
         return
-    from tqdm import tqdm
-
     lock, steps = threading.Lock(), 0  # the engine reports from its worker threads
 
     with tqdm(total=total, desc=label, unit="run", smoothing=0, file=sys.stderr, leave=False) as bar:
@@ -53,3 +53,17 @@ def runs_bar(total: int, label: str, show: bool | None = None) -> Iterator[Calla
                 bar.update(progress.finished)
 
         yield advance
+
+
+def _tqdm(show: bool | None) -> Any:
+    """Return tqdm where a bar is to be shown, else None; only a bar that was asked for is missed."""
+    if not (sys.stderr.isatty() if show is None else show):
+        return None
+    try:
+        with extras.lab():
+            from tqdm import tqdm
+    except extras.MissingExtra:
+        if show:
+            raise
+        return None
+    return tqdm

@@ -1,15 +1,15 @@
 """sweep: an algorithm, or an instance, at each of several values, in one compilation."""
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from jaxbandit import checks
 from jaxbandit.base import Environment
 from jaxbandit.refusals import BadInput
-from jaxbandit.running.cell import Make, run_identify, run_simulate
+from jaxbandit.running.cell import run_identify, run_simulate, swept
 
 
 def sweep(
@@ -26,8 +26,8 @@ def sweep(
         that an instance can be swept too.
       values: hyperparameter -> values. Several of them are read side by side, value i of each making result
         i; for every combination, give the columns of the product.
-      **options: as for `simulate` if `horizon` is one of them, else as for `identify`, which takes a swept
-        epsilon or delta for what the algorithm was told; `checkpoint_dir` holds one folder a value.
+      **options: as for `simulate` if `horizon` is one of them, else as for `identify`; `checkpoint_dir` holds one
+        folder a value.
 
     Returns:
       One Result a value, its `params` saying which.
@@ -38,22 +38,19 @@ def sweep(
     lengths = {name: len(column) for name, column in values.items()}
     if len(set(lengths.values())) != 1 or 0 in lengths.values():
         raise BadInput(f"sweep: values have lengths {lengths}, must be one length, at least 1")
-    run, precision = (run_simulate, "float32") if "horizon" in options else (run_identify, "float64")
-    make = _swept(factory, environment)
-    number = np.float64 if options.get("precision", precision) == "float64" else np.float32
+    precision = options.get("precision")
+    if "horizon" in options:
+        horizon = checks.integer("sweep", "horizon", options["horizon"], 1)
+        run, precision = run_simulate, checks.precision("sweep", precision, "horizon", horizon)
+    else:
+        run, precision = run_identify, precision or "float64"
+    make = swept(factory, environment)
+    number = np.float64 if precision == "float64" else np.float32
     base = options.pop("checkpoint_dir", None)
     results = []
     for i in range(next(iter(lengths.values()))):
         params = {name: float(column[i]) for name, column in values.items()}
         folder = None if base is None else Path(base) / f"{i:03d}"
         arguments = {name: number(value) for name, value in params.items()}
-        world = environment or factory(**params)[1]
-        results.append(run(make, arguments, world, params, checkpoint_dir=folder, **options))
+        results.append(run(make, arguments, make(params), params, checkpoint_dir=folder, **options))
     return results
-
-
-@functools.lru_cache(maxsize=32)
-def _swept(factory: Callable[..., Any], environment: Environment | None) -> Make:
-    if environment is None:
-        return lambda arguments: factory(**arguments)
-    return lambda arguments: (factory(**arguments), environment)

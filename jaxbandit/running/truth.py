@@ -1,11 +1,14 @@
 """What is true of an instance, for tables, figures and scoring; and what is amiss with an algorithm told otherwise."""
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from jaxbandit.base import Environment
+from jaxbandit.running.promises import guarantee_of
+from jaxbandit.specs.registry import ENVIRONMENTS, Entry
 from jaxbandit.specs.spec import Cell, Experiment, InstanceSpec
 
 MOST_NUMBERS = 1000  # of features, for which C is worth the seconds that it takes
@@ -13,14 +16,36 @@ TIE = 1e-12  # of the largest mean: two means so near are equal, as the environm
 
 
 def means_of(environment: Environment) -> list[float] | None:
-    """Return what the environment says its arms pay, where its state has a field `means` of one axis."""
+    """Return what the environment says its arms pay, where its state has a field `means` of one axis.
+
+    None where `init` draws them, so that each run has its own, and where the world moves.
+    """
     import jax
 
+    from jaxbandit.engine.batching import varying_outputs
     from jaxbandit.numerics import alone
 
     with alone(), jax.enable_x64(True):  # 0.1 shall read 0.1
-        means = getattr(environment.init(jax.random.key(0)), "means", None)
-        return np.asarray(means, np.float64).tolist() if means is not None and means.ndim == 1 else None
+        key = jax.random.key(0)
+        means = getattr(jax.eval_shape(environment.init, key), "means", None)
+        if means is None or len(means.shape) != 1 or environment.transition is not None:
+            return None
+        if varying_outputs(lambda key: environment.init(key).means, (key,), (True,)):
+            return None
+        return np.asarray(environment.init(key).means, np.float64).tolist()
+
+
+def regret_constant_of(environment: Environment, means: Sequence[float] | None) -> float | None:
+    """Return the constant of the lower bound on regret where the environment is of a registered family that has one."""
+    entry, rewards = ENVIRONMENTS.get(environment.name), environment.rewards
+    if means is None or entry is None or entry.regret_constant is None or rewards is None:
+        return None
+    if rewards.family is None or not entry.regret_constant.startswith(rewards.family):
+        return None
+    from jaxbandit.bounds import regret
+
+    sigma = {} if rewards.family != "gaussian" else {"sigma": float(np.asarray(rewards.sigma))}
+    return float(getattr(regret, entry.regret_constant)(np.asarray(means), **sigma))
 
 
 def truth_of(instance: InstanceSpec, kind: str, *, best_arm: bool = False) -> dict[str, Any]:
@@ -30,19 +55,15 @@ def truth_of(instance: InstanceSpec, kind: str, *, best_arm: bool = False) -> di
     on which the worst case depends. For runs that stop it is T* if `best_arm`,
     and the instance's own numbers are there too, so that a figure can be drawn against one.
     """
-    means = means_of(instance.entry.factory()(**instance.arguments))
-    truth: dict[str, Any] = {"means": means}
+    environment = instance.build()
+    means = means_of(environment)
+    truth: dict[str, Any] = {} if means is None else {"means": means}
     if kind == "identify":
         truth["arguments"] = {k: v for k, v in instance.arguments.items() if isinstance(v, int | float)}
         time = characteristic_time(instance, means) if best_arm else None
         return truth | ({} if time is None else {"characteristic_time": time})
-    if instance.entry.regret_constant:
-        from jaxbandit.bounds import regret
-
-        more = {k: v for k, v in instance.arguments.items() if k == "sigma"}
-        constant = getattr(regret, instance.entry.regret_constant)
-        truth["regret_constant"] = float(constant(np.asarray(means), **more))
-    return truth | _of_features(instance)
+    constant = regret_constant_of(environment, means)
+    return truth | ({} if constant is None else {"regret_constant": constant}) | _of_features(instance)
 
 
 def _of_features(instance: InstanceSpec) -> dict[str, Any]:
@@ -62,10 +83,23 @@ def _of_features(instance: InstanceSpec) -> dict[str, Any]:
     return dim | {"regret_constant": found * float(known["sigma"]) ** 2}
 
 
+def guarantee(cell: Cell) -> dict[str, Any]:
+    """Return what a cell's algorithm promises, as numbers."""
+    return dict(_guarantee(cell.algorithm.entry, tuple(cell.arguments.items())))
+
+
+@functools.lru_cache(maxsize=256)  # a factory may have much to compute
+def _guarantee(entry: Entry, given: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
+    from jaxbandit.numerics import alone
+
+    with alone():
+        return guarantee_of(entry.build(dict(given)))
+
+
 def seeks_best_arm(cell: Cell) -> bool:
     """Whether a cell's algorithm promises the one best arm, so that T* bounds its samples."""
-    told = cell.arguments
-    return cell.algorithm.entry.kind == "identify" and told.get("m", 1) == 1 and told.get("epsilon", 0.0) == 0
+    promised = guarantee(cell)
+    return promised.get("m") == 1 and promised["epsilon"] == 0
 
 
 def characteristic_time(instance: InstanceSpec, means: Any) -> float | None:
@@ -76,7 +110,8 @@ def characteristic_time(instance: InstanceSpec, means: Any) -> float | None:
     from jaxbandit.solvers.best_arm import best_arm_design
 
     known = instance.known
-    if not instance.entry.gaussian or instance.arguments.get("noise", "gaussian") != "gaussian" or len(means) < 2:
+    gaussian = instance.entry.gaussian and instance.arguments.get("noise", "gaussian") == "gaussian"
+    if not gaussian or means is None or len(means) < 2:
         return None
     features = known.get("features", np.eye(len(means)))
     with alone(), jax.enable_x64(True):
@@ -84,7 +119,7 @@ def characteristic_time(instance: InstanceSpec, means: Any) -> float | None:
     return time if np.isfinite(time) else None
 
 
-def cautions(cell: Cell, means: Sequence[float]) -> list[str]:
+def cautions(cell: Cell, means: Sequence[float] | None) -> list[str]:
     """Return, a line each, why an algorithm that stops may break its promise on this instance, or never stop."""
     told, known = cell.arguments, cell.instance.known
     where = f"{cell.instance.name}/{cell.algorithm.name}: "
@@ -95,10 +130,14 @@ def cautions(cell: Cell, means: Sequence[float]) -> list[str]:
                 f"{where}{name} = {told[name]:g}, {what} is {known[name]:g} there: delta is promised only for "
                 f"{name} >= {known[name]:g}"
             )
-    if told.get("epsilon", 0.0) == 0:
-        m = told.get("m", told.get("k", 1))
+    promised = guarantee(cell)
+    if means is not None and promised["epsilon"] == 0 and (m := promised.get("m", len(means))) < len(means):
         ordered = np.sort(means)[::-1]
-        if ordered[m - 1] - ordered[m] <= TIE * np.abs(ordered).max():
+        near = TIE * np.abs(ordered).max()
+        tied = np.abs(means - ordered[m]) <= near
+        # Arms of the same features are told to have the same mean: whichever of them is named is right, and known to be.
+        alike = "features" in told and len(np.unique(np.asarray(told["features"])[tied], axis=0)) == 1
+        if ordered[m - 1] - ordered[m] <= near and not alike:
             lines.append(
                 f"{where}epsilon = 0, and the arms of rank {m} and {m + 1} tie at {ordered[m]:g}: nothing tells them "
                 "apart, so that no sound rule stops; give epsilon > 0, or a max_rounds that you can wait for"
@@ -110,6 +149,6 @@ def warnings_of(experiment: Experiment) -> list[str]:
     """Return the cautions of all cells of an experiment, each line once."""
     if experiment.kind != "identify":
         return []
-    means = {i.name: means_of(i.entry.factory()(**i.arguments)) or [] for i in experiment.instances}
+    means = {i.name: means_of(i.build()) for i in experiment.instances}
     lines = [line for cell in experiment.cells() for line in cautions(cell, means[cell.instance.name])]
     return list(dict.fromkeys(lines))

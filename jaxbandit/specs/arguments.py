@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from jaxbandit.refusals import choice, integer, known, number, reason, refuse, show, wrong
+from jaxbandit.refusals import boolean, choice, integer, known, number, reason, refuse, show, wrong
 from jaxbandit.specs.entry import Parameter
 
 
@@ -22,14 +22,18 @@ def convert(where: str, value: Any, parameter: Parameter, base: Path) -> Any:
     if parameter.optional and value == "none":
         return None
     match parameter.kind:
-        case "array":
+        case "number" if type(value) in (int, float):
+            return number(where, value)
+        case "array" | "number":
             return read_csv(where, base / value) if isinstance(value, str) else array(where, value)
         case "scalar":
             return number(where, value)
+        case "path":
+            return value if isinstance(value, str) and value else wrong(where, value, "the name of a file or directory")
         case "integer":
             return integer(where, value, -(2**31), 2**31 - 1)
         case "boolean":
-            return value if isinstance(value, bool) else wrong(where, value, "true or false")
+            return boolean(where, value)
         case "choice":
             return choice(where, value, parameter.choices)
         case "choices":
@@ -60,7 +64,9 @@ def sweep(where: str, value: Mapping[str, Any], parameter: Parameter) -> Sweep:
 
 def array(where: str, value: Any) -> tuple[Any, ...]:
     """Return a nested list of finite numbers, of equal lengths, as nested tuples of floats."""
-    if not isinstance(value, list) or not value:
+    if value == []:
+        refuse(where, " = [] is empty, must be a list of numbers")
+    if not isinstance(value, list):
         wrong(where, value, "a list of numbers")
     if not isinstance(value[0], list):
         return tuple(number(f"{where}[{i}]", v) for i, v in enumerate(value))

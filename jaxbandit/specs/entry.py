@@ -7,9 +7,10 @@ import types
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
-Kind = Literal["array", "scalar", "integer", "boolean", "choice", "choices", "static"]
+Kind = Literal["array", "scalar", "number", "integer", "boolean", "choice", "choices", "path", "static"]
 
 
 @dataclass(frozen=True)
@@ -17,7 +18,7 @@ class Parameter:
     """One argument of a factory, as its signature shows it."""
 
     name: str
-    kind: Kind  # "array" and "scalar" are traced, the others static
+    kind: Kind  # "array", "scalar" and "number", which is either of the two, are traced, the others static
     required: bool
     default: Any = None
     choices: tuple[str, ...] = ()
@@ -26,24 +27,24 @@ class Parameter:
     @property
     def traced(self) -> bool:
         """Whether a value can change without a new compilation."""
-        return self.kind in ("array", "scalar")
+        return self.kind in ("array", "scalar", "number")
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A registered factory: what a listing shows, and where to import it from."""
+    """A factory: what a listing shows, and where to import it from."""
 
-    name: str
+    name: str  # the `type` that names it; of a factory outside the package its reference, "package.module:factory"
     module: str
     summary: str
     arguments: tuple[str, ...] = ()
     attribute: str = ""  # default: the name
-    kind: str = "simulate"  # algorithms: the kind of experiment that they are for
+    kind: str = "simulate"  # algorithms: the kind of experiment that they are for; "" for either
     truth: tuple[str, ...] = ()  # algorithms: the truth that a declared oracle is given
     public: tuple[str, ...] = ()  # environments: arguments that an algorithm may know
     described: bool = False  # environments: `describe_NAME` beside the factory says what is known of an instance
     gaussian: bool = False  # environments: Gaussian noise of one sigma, unless `noise` says otherwise
-    concrete: tuple[str, ...] = ()  # arrays that the factory computes with in NumPy: one compilation a value
+    concrete: tuple[str, ...] = ()  # what the factory computes with in Python or NumPy: one compilation a value
     concrete_rule: str = ""  # algorithms: only with this `rule`
     regret_constant: str | None = None  # environments: function of jaxbandit.bounds.regret, fed by name
 
@@ -51,9 +52,13 @@ class Entry:
         """Import and return the factory."""
         return getattr(importlib.import_module(self.module), self.attribute or self.name)
 
-    def kind_names(self) -> tuple[str, ...]:
-        """Return the names of the kinds of rounds that an algorithm counts; none for most."""
-        return getattr(importlib.import_module(self.module), "KINDS", ())
+    def build(self, given: Mapping[str, Any]) -> Any:
+        """Call the factory with concrete arguments, lists of numbers as float64 NumPy arrays."""
+        import numpy as np
+
+        parameters = self.parameters()
+        lists = {k: np.asarray(v) for k, v in given.items() if parameters[k].traced and isinstance(v, tuple)}
+        return self.factory()(**{**given, **lists})
 
     def parameters(self) -> dict[str, Parameter]:
         """Return the factory's arguments by name, in order; imports it."""
@@ -61,7 +66,8 @@ class Entry:
 
     def description(self) -> Callable[..., dict[str, Any]] | None:
         """Import and return what tells of an instance from the factory's arguments; None where nothing does."""
-        return getattr(importlib.import_module(self.module), f"describe_{self.name}") if self.described else None
+        about = f"describe_{self.attribute or self.name}"
+        return getattr(importlib.import_module(self.module), about) if self.described else None
 
     def traced(self, given: Mapping[str, Any]) -> set[str]:
         """Return which of the arguments given can change without a new compilation."""
@@ -72,10 +78,14 @@ class Entry:
 
 @functools.cache
 def _parameters(factory: Callable[..., Any]) -> dict[str, Parameter]:
-    hints = typing.get_type_hints(factory)
+    try:
+        hints = typing.get_type_hints(factory.func if isinstance(factory, functools.partial) else factory)
+    except (NameError, TypeError):  # of a factory outside the package: names known to its type checker alone
+        hints = {}
     return {
         name: _parameter(name, hints.get(name, Any), p.default)
         for name, p in inspect.signature(factory).parameters.items()
+        if p.kind not in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     }
 
 
@@ -91,9 +101,14 @@ def _parameter(name: str, annotation: Any, default: Any) -> Parameter:
 
 def _kind(members: set[Any]) -> tuple[Kind, tuple[str, ...]]:
     import jax
+    import numpy as np
 
     if jax.Array in members:
-        return ("scalar" if float in members else "array"), ()
+        return ("number" if np.ndarray in members else "scalar" if float in members else "array"), ()
+    if Path in members:
+        return "path", ()
+    if float in members and members <= {float, int}:
+        return "scalar", ()
     if len(members) != 1:
         return "static", ()
     (only,) = members

@@ -111,11 +111,13 @@ ENVIRONMENTS: Mapping[str, Entry] = named(
         "made clicks of the shape of the R6A log",
         *("num_arms", "instance_seed", "min_gap", "sigma"),
         described=True,
+        concrete=("min_gap",),
     ),
     _environment(
         "r6a",
         "arms fitted to a Yahoo! R6A click log",
         *("path", "num_arms", "instance_seed", "min_gap", "penalty", "sigma"),
         described=True,
+        concrete=("min_gap", "penalty"),
     ),
 )

@@ -1,10 +1,22 @@
 """What is registered: algorithms and environments by name, and what the one may know of the other."""
 
+from jaxbandit.specs import references
 from jaxbandit.specs.algorithms import ALGORITHMS, super_arms
 from jaxbandit.specs.entry import Entry, Parameter
 from jaxbandit.specs.environments import ENVIRONMENTS
 
-__all__ = ["ALGORITHMS", "ENVIRONMENTS", "KNOWABLE", "PROBLEM_DATA", "Entry", "Parameter", "super_arms"]
+__all__ = [
+    "ALGORITHMS",
+    "ENVIRONMENTS",
+    "FILLED",
+    "KNOWABLE",
+    "PROBLEM_DATA",
+    "Entry",
+    "Parameter",
+    "algorithm",
+    "environment",
+    "super_arms",
+]
 
 PROBLEM_DATA = ("num_arms", "theta")  # what only the instance can fill: never written under [[algorithm]]
 KNOWABLE = (
@@ -16,3 +28,14 @@ KNOWABLE = (
     "m",
     "k",
 )  # what an algorithm may know of an instance
+FILLED = (*KNOWABLE, "horizon")  # arguments of an algorithm that are filled unless they are given
+
+
+def algorithm(type_: str) -> Entry:
+    """Return the entry of an algorithm, registered or of a module outside the package."""
+    return references.entry(type_) if references.is_reference(type_) else ALGORITHMS[type_]
+
+
+def environment(type_: str) -> Entry:
+    """Return the entry of an environment, registered or of a module outside the package."""
+    return references.entry(type_) if references.is_reference(type_) else ENVIRONMENTS[type_]

@@ -1,11 +1,12 @@
 """Where an experiment's TOML comes from: a file, one embedded in the package, and `--set` on top of it."""
 
 import tomllib
+from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from jaxbandit.refusals import nearest, reason, refuse
+from jaxbandit.refusals import SHOWN, nearest, reason, refuse
 
 
 def embedded() -> dict[str, Path]:
@@ -40,8 +41,8 @@ def read(path: Path) -> dict[str, Any]:
             return tomllib.load(file)
     except OSError as error:
         refuse(str(path), f": cannot be read ({reason(error)}); give a TOML file")
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        refuse(str(path), f": not valid TOML: {error}")
+    except (ValueError, RecursionError) as error:
+        refuse(str(path), f": not valid TOML: {_fault(error)}")
 
 
 def override(data: dict[str, Any], text: str) -> None:
@@ -49,7 +50,7 @@ def override(data: dict[str, Any], text: str) -> None:
 
     The text is TOML, so a name with a dot in it is quoted; a bare word is taken as a string.
     """
-    where = f"--set {text}"
+    where = f"--set {text if len(text) <= SHOWN else text[:SHOWN] + '...'}"
     key, equals, value = text.partition("=")
     if not equals:
         refuse(where, ": must be key=value, for instance algorithm.kl.c=3.0")
@@ -58,8 +59,8 @@ def override(data: dict[str, Any], text: str) -> None:
         value = f'"{word}"'
     try:
         tree = tomllib.loads(f"{key}={value}")
-    except tomllib.TOMLDecodeError as error:
-        refuse(where, f": not valid TOML: {error}; write for instance 3, 0.5 or [1, 2]")
+    except (ValueError, RecursionError) as error:
+        refuse(where, f": not valid TOML: {_fault(error)}; write for instance 3, 0.5 or [1, 2]")
     [(top, rest)] = tree.items() if len(tree) == 1 else refuse(where, ": must set one key")
     if top not in ("instance", "algorithm"):
         data[top] = rest
@@ -68,7 +69,7 @@ def override(data: dict[str, Any], text: str) -> None:
     if not isinstance(rest, dict) or not isinstance(items, list):
         refuse(where, f": must be {top}.NAME.key=value, NAME being a name or number of [[{top}]]")
     [(name, keys)] = rest.items()
-    names = [str(item.get("name", item.get("type", ""))) if isinstance(item, dict) else "" for item in items]
+    names = [default_name(item) if isinstance(item, dict) else "" for item in items]
     if name in names:
         at = names.index(name)
     elif name.isdecimal() and int(name) < len(items):
@@ -80,9 +81,22 @@ def override(data: dict[str, Any], text: str) -> None:
     items[at] |= keys
 
 
+def default_name(table: Mapping[str, Any]) -> str:
+    """Return the name of an [[instance]] or [[algorithm]]: its type, or the factory's of one outside the package."""
+    return str(table.get("name", str(table.get("type", "")).rpartition(":")[2]))
+
+
 def _is_toml(text: str) -> bool:
     try:
         tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         return False
     return True
+
+
+def _fault(error: Exception) -> str:
+    """Return what is wrong with a TOML text, where the parser's own words are of Python."""
+    if isinstance(error, RecursionError):
+        return "tables or lists are nested too deep"
+    known = isinstance(error, tomllib.TOMLDecodeError | UnicodeDecodeError)
+    return str(error) if known else "an integer has thousands of digits"

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from jaxbandit.reproduction import published
 from jaxbandit.specs.registry import ENVIRONMENTS
 from jaxbandit.stats import intervals
 from jaxbandit.text import align
 
 GAP = 1e-6  # relative duality gap of w*, above which HiGHS solves the instance again
-WIDE = 0.05  # two rates whose intervals are wider together cannot confirm each other
 CHUNK = 1_000_000  # pairs of arms times dim^3 solved at once: at twice as much the solver waits for ever (see ratios)
 
 
@@ -91,7 +91,8 @@ def shares(table: Mapping[str, Any], *, instances: int, confidence: float) -> li
 
     Args:
       table: `columns` with num_arms, dim, m, variance and `hits`, the published number of `trials` instances;
-        `variants` with name, normalization, sigma and, where it is not all of them, `columns`, from 0.
+        `variants` with name, normalization, sigma and, where it is not all of them, `columns`, from 0; `wide`, as for
+        any published number.
       instances: number of random instances a column.
       confidence: with which all intervals hold together.
     """
@@ -107,19 +108,15 @@ def shares(table: Mapping[str, Any], *, instances: int, confidence: float) -> li
             solved[key] = ratios(*shape, **more)
         hits = int(np.sum(solved[key] * variant["sigma"] ** 2 <= 1))
         ours = intervals.clopper_pearson(hits, instances, level)
-        theirs = intervals.clopper_pearson(column["hits"], table["trials"], level)
+        value = column["hits"] / table["trials"]
+        low, high = published.predicted_rate(hits, instances, table["trials"], level)
         row = {key: value for key, value in column.items() if key != "hits"} | {"variant": variant["name"]}
         row |= {"instances": instances, "hits": hits, "rate": ours.value, "low": ours.low, "high": ours.high}
-        row["published"] = {"value": theirs.value, "low": theirs.low, "high": theirs.high}
-        rows.append(row | {"confidence": level, "verdict": _verdict(ours, theirs)})
+        row["published"] = {"value": value, "low": low, "high": high}
+        row["what"] = f"K = {row['num_arms']}, N = {row['dim']}, D = {row['variance']:g}: share"
+        verdict = published.decide(value, low, high, wide=table["wide"])
+        rows.append(row | {"confidence": level, "verdict": verdict})
     return rows
-
-
-def _verdict(ours: intervals.Interval, theirs: intervals.Interval) -> str:
-    if ours.low > theirs.high or ours.high < theirs.low:
-        return "disagrees"
-    wide = (ours.high - ours.low + theirs.high - theirs.low) / 2 > 2 * WIDE
-    return "undecided" if wide else "agrees"
 
 
 def values(table: Mapping[str, Any], instances: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -153,7 +150,7 @@ def values(table: Mapping[str, Any], instances: Mapping[str, Mapping[str, Any]])
 
 def shares_text(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return the rows of Table 4 as text."""
-    head = ("variant", "K", "N", "m", "D", "instances", "share", "interval", "published", "")
+    head = ("variant", "K", "N", "m", "D", "instances", "share", "interval", "published", "prediction interval", "")
     lines = [
         (
             row["variant"],
@@ -161,6 +158,7 @@ def shares_text(rows: Sequence[Mapping[str, Any]]) -> str:
             _percent(row["rate"]),
             f"[{_percent(row['low'])}, {_percent(row['high'])}]",
             _percent(row["published"]["value"]),
+            f"[{_percent(row['published']['low'])}, {_percent(row['published']['high'])}]",
             row["verdict"],
         )
         for row in rows

@@ -1,35 +1,36 @@
-"""Tables of a paper in which nothing is pulled: which are wanted, their rows kept on the disk, claims on them, as text.
+"""Tables of a paper beside its figures, of constants, costs and times: which are wanted, their rows, claims, as text.
 
-[paper.complexity.NAME] is one. What is in it, by its kind: complexity.py and full_bandit.py.
+[paper.complexity.NAME] is one, of a kind that only one paper has: complexity.py, full_bandit.py and times.py.
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from jaxbandit.reproduction import verdict
-from jaxbandit.reproduction.tables import complexity, full_bandit
+from jaxbandit.reproduction.tables import complexity, full_bandit, times
 from jaxbandit.results import json_files
 
 
 def wanted(paper: Mapping[str, Any], target: str, *, quick: bool, runs: int | None) -> tuple[dict[str, int], list[str]]:
-    """Return the computed tables to compute, with the number of instances, and a line for each left out.
+    """Return the tables to compute, each with its size, and a line for each left out.
 
     Args:
-      paper: the table [paper]; [paper.complexity.NAME] is such a table, with `instances` where it has any.
-      target: name of a table, which then has `alone` instances; or of a figure (then no table is wanted); default: all.
-      quick: `quick` instances, absent being none; of the target `instances`.
-      runs: number of instances instead.
+      paper: the table [paper]; [paper.complexity.NAME] is such a table, with a `size` where it has one: a number of
+        instances, or whatever else its kind counts.
+      target: name of a table, which then is of the size `alone`; or of a figure, then no table is wanted; default: all.
+      quick: of the size `quick`, absent being none; of the target `size`.
+      runs: the size instead.
     """
     sizes, lines = {}, []
     for name, table in paper.get("complexity", {}).items():
         if target not in ("", name):
             continue
-        if "instances" not in table:
+        if "size" not in table:
             sizes[name] = 0
             continue
-        size = {(False, ""): "instances", (False, name): "alone", (True, ""): "quick", (True, name): "instances"}
+        size = {(False, ""): "size", (False, name): "alone", (True, ""): "quick", (True, name): "size"}
         if number := runs or table.get(size[quick, target], 0):
             sizes[name] = number
         else:
@@ -37,12 +38,13 @@ def wanted(paper: Mapping[str, Any], target: str, *, quick: bool, runs: int | No
     return sizes, lines
 
 
-def evaluate(paper: Mapping[str, Any], directory: Path, sizes: Mapping[str, int]) -> list[dict[str, Any]]:
-    """Return the computed tables named in `sizes`, as JSON holds them.
+def evaluate(
+    data: Mapping[str, Any], paper: Mapping[str, Any], directory: Path, sizes: Mapping[str, int]
+) -> list[dict[str, Any]]:
+    """Return the tables named in `sizes`, as JSON holds them; `data` is the paper's experiment.
 
     Each is kept in `directory`; one that is found there with the same request is not computed again.
     """
-    instances = {table["name"]: table for table in paper.get("instance", [])}
     found = []
     for name, size in sizes.items():
         table = paper["complexity"][name]
@@ -51,12 +53,8 @@ def evaluate(paper: Mapping[str, Any], directory: Path, sizes: Mapping[str, int]
         stored = json_files.read_json(path) if path.exists() else {}
         if stored.get("request") != request:
             start = time.perf_counter()
-            if table["kind"] == "shares":
-                rows = complexity.shares(table, instances=size, confidence=paper["confidence"])
-            elif table["kind"] == "values":
-                rows = complexity.values(table, instances)
-            else:
-                rows = full_bandit.KINDS[table["kind"]](table, instances, size)
+            told = {"confidence": paper["confidence"], **table}
+            rows = _ROWS[table["kind"]](told, {**data, "paper": paper}, size)
             about = {key: table[key] for key in ("kind", "title", "source")}
             content = {"name": name, **about, "rows": rows, "seconds": time.perf_counter() - start}
             stored = json_files.plain({"request": request, "table": content})
@@ -66,32 +64,48 @@ def evaluate(paper: Mapping[str, Any], directory: Path, sizes: Mapping[str, int]
 
 
 def judge(claims: Sequence[Mapping[str, Any]], tables: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the claims on shares with their verdicts: each of the rows of `variant` is below, or above, `value`.
+    """Return the claims on rows with their verdicts: each of the rows of `variant` is below, or above, `value`.
 
-    The interval of a row is the one in its table. A claim on a table that is not there is left out.
+    A claim may name the `instance` of its rows, one or several. The interval of a row is the one in its table. A claim
+    on a table that is not there is left out.
     """
     judged = []
     for claim in claims:
         rows = [row for table in tables if table["name"] == claim["table"] for row in table["rows"]]
         rows = [row for row in rows if row["variant"] == claim["variant"]]
+        rows = [row for row in rows if row.get("instance") in claim.get("instance", [row.get("instance")])]
+        above = claim.get("relation", "below") == "above"
         checks = []
         for row in rows:
             low, high = row["low"] - claim["value"], row["high"] - claim["value"]
-            above = claim.get("relation", "below") == "above"
-            what = row.get("what") or f"K = {row['num_arms']}, N = {row['dim']}, D = {row['variance']:g}: share"
-            what += f" {'>' if above else '<'} {claim['value']:g}"
-            check = {"statement": what, "difference": row["rate"] - claim["value"], "low": low, "high": high}
-            checks.append(
-                check | {"confidence": row["confidence"], "verdict": verdict.side(low, high, 1 if above else -1)}
-            )
+            value = row["rate"] if "rate" in row else row["ratio"]
+            check = {"statement": f"{row['what']} {'>' if above else '<'} {claim['value']:g}"}
+            check |= {"difference": value - claim["value"], "low": low, "high": high, "confidence": row["confidence"]}
+            checks.append(check | {"verdict": verdict.side(low, high, 1 if above else -1)})
         if checks:
             together = verdict.together([check["verdict"] for check in checks])
-            judged.append({**claim, "quantity": "share", "checks": checks, "verdict": together})
+            judged.append({"quantity": "share", **claim, "checks": checks, "verdict": together})
     return judged
 
 
 def text(table: Mapping[str, Any]) -> str:
     """Return a table as text for people."""
-    known = {"shares": complexity.shares_text, "values": complexity.values_text}
-    found = known[table["kind"]](table["rows"]) if table["kind"] in known else full_bandit.text(table)
-    return f"{table['title']}\n{found}"
+    return f"{table['title']}\n{_TEXT[table['kind']](table['rows'])}"
+
+
+def _by_name(data: Mapping[str, Any]) -> dict[str, Any]:
+    return {table["name"]: table for table in data["paper"].get("instance", [])}
+
+
+def _full_bandit(table: Mapping[str, Any], data: Mapping[str, Any], size: int) -> list[dict[str, Any]]:
+    return full_bandit.ROWS[table["kind"]](table, _by_name(data), size)
+
+
+_ROWS: dict[str, Callable[[Mapping[str, Any], Mapping[str, Any], int], list[dict[str, Any]]]] = {
+    "shares": lambda table, data, size: complexity.shares(table, instances=size, confidence=table["confidence"]),
+    "values": lambda table, data, size: complexity.values(table, _by_name(data)),
+    "times": lambda table, data, size: times.times(table, data, size),
+    **dict.fromkeys(full_bandit.ROWS, _full_bandit),
+}
+_TEXT = {"shares": complexity.shares_text, "values": complexity.values_text, "times": times.times_text}
+_TEXT |= full_bandit.TEXT

@@ -1,4 +1,4 @@
-"""The tables of full-bandit top-k in which nothing is pulled, by kind, and as text.
+"""The tables of full-bandit top-k in which nothing is pulled, by kind: their rows and their text.
 
 Kuroki, Xu, Miyauchi, Honda, Sugiyama (2019), Section 5.
 """
@@ -9,11 +9,6 @@ from typing import Any
 from jaxbandit.reproduction.tables.full_bandit_costs import costs, crowd_sets
 from jaxbandit.reproduction.tables.full_bandit_looks import ABOVE, approximation, run_time
 from jaxbandit.text import align
-
-
-def text(table: Mapping[str, Any]) -> str:
-    """Return the rows of a table as text."""
-    return _TEXT[table["kind"]](table["rows"])
 
 
 def _costs_text(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -56,10 +51,10 @@ def _time_text(rows: Sequence[Mapping[str, Any]]) -> str:
     return align(lines, right=range(7))
 
 
-KINDS: dict[str, Callable[..., list[dict[str, Any]]]] = {
+ROWS: dict[str, Callable[..., list[dict[str, Any]]]] = {
     "costs": costs,
     "crowd_sets": crowd_sets,
     "approximation": approximation,
     "run_time": run_time,
 }
-_TEXT = {"costs": _costs_text, "crowd_sets": _sets_text, "approximation": _ratios_text, "run_time": _time_text}
+TEXT = {"costs": _costs_text, "crowd_sets": _sets_text, "approximation": _ratios_text, "run_time": _time_text}

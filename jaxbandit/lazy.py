@@ -1,0 +1,39 @@
+"""Public names of a package that are imported when they are first used."""
+
+import importlib
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
+from typing import Any
+
+
+class _Package(ModuleType):
+    """A package whose names may be those of its modules: a name is what the module holds, never the module."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # The import of a module sets it as an attribute of its package.
+        if not isinstance(value, ModuleType) or self.__dict__["_HOME"].get(name) != name:
+            super().__setattr__(name, value)
+
+
+def names(
+    package: str, home: Mapping[str, str], public: Sequence[str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return `__getattr__` and `__dir__` of a package.
+
+    Args:
+      package: its name.
+      home: name -> the module of the package that has it; "" where the name is that of a module.
+      public: what `dir` lists.
+    """
+
+    def get(name: str) -> Any:
+        if name not in home:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        module = importlib.import_module(f"{package}.{home[name] or name}")
+        value = getattr(module, name) if home[name] else module
+        setattr(sys.modules[package], name, value)
+        return value
+
+    sys.modules[package].__class__ = _Package
+    return get, lambda: sorted(public)

@@ -1,0 +1,53 @@
+"""Names of results: instance/algorithm, and the parameters in which namesakes differ: it/kl?c=3."""
+
+from collections.abc import Sequence
+from typing import Any
+
+
+def addresses(results: Sequence[Any]) -> list[str]:
+    """Return a name for each result, instance/algorithm, with the values that a sweep gave its parameters."""
+    return [f"{result.instance}/{name}" for result, name in zip(results, algorithms(results), strict=True)]
+
+
+def algorithms(results: Sequence[Any]) -> list[str]:
+    """Return the algorithm of each result, with the values that a sweep gave its parameters: kl?c=3."""
+    swept = {
+        (r.algorithm, name)
+        for r in results
+        for other in results
+        if other.algorithm == r.algorithm
+        for name in r.params
+        if other.params.get(name) != r.params[name]
+    }
+    found = []
+    for result in results:
+        given = [f"{k}={shown(v)}" for k, v in result.params.items() if (result.algorithm, k) in swept]
+        found.append(result.algorithm + ("?" + "&".join(given) if given else ""))
+    return found
+
+
+def found(results: Sequence[Any], address: str) -> list[Any]:
+    """Return the results that an address names: instance/algorithm, and ?parameter=value, & between several."""
+    exact = [r for r, name in zip(results, addresses(results), strict=True) if name == address]
+    if exact:
+        return exact
+    place, _, query = address.rpartition("?") if "?" in address else (address, "", "")
+    given = [part.partition("=")[::2] for part in query.split("&")] if query else []
+    some = [r for r in results if f"{r.instance}/{r.algorithm}" == place]
+    return [r for r in some if all(k in r.params and _equal(r.params[k], v) for k, v in given)]
+
+
+def shown(value: Any) -> str:
+    """Return a parameter's value as a name holds it."""
+    if isinstance(value, float):
+        return f"{value:g}" if float(f"{value:g}") == value else repr(value)
+    return str(value)
+
+
+def _equal(value: Any, text: str) -> bool:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        try:
+            return float(text) == value
+        except ValueError:
+            return False
+    return shown(value) == text

@@ -1,0 +1,45 @@
+"""Whether what is kept of each run fits into this machine's memory: said before anything is played."""
+
+import os
+from pathlib import Path
+
+from jaxbandit.refusals import refuse
+from jaxbandit.specs.spec import Cell, Experiment
+
+GIB = 2**30
+CONTROL_GROUP = Path("/sys/fs/cgroup/memory.max")  # the limit of a container, where there is one
+
+
+def check(experiment: Experiment) -> None:
+    """Refuse an experiment whose results are larger than the memory."""
+    needed = experiment.runs * sum(bytes_per_run(experiment, cell) for cell in experiment.cells())
+    there = available()
+    if there is not None and needed > there:
+        remedy = "per_run = false keeps only means, or ask" if experiment.kind == "simulate" else "ask"
+        refuse(
+            f"{experiment.name}: runs",
+            f" = {experiment.runs}: what is kept of each run takes about {needed / GIB:,.0f} GiB, and this machine has "
+            f"{there / GIB:,.0f} GiB; {remedy} for fewer runs or cells",
+        )
+
+
+def bytes_per_run(experiment: Experiment, cell: Cell) -> int:
+    """Return about how much of one run of a cell is kept."""
+    pulls = 4 * cell.instance.known.get("num_arms", 0)
+    if experiment.kind == "identify":
+        return 16 + pulls
+    width = 4 if experiment.precision == "float32" else 8
+    curves = 1 + experiment.hindsight
+    return 1 + (width * len(experiment.checkpoints) * curves + pulls if experiment.per_run else 0)
+
+
+def available() -> int | None:
+    """Return the bytes of memory that this process may fill; None where the system does not say."""
+    try:
+        there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return None
+    try:
+        return min(there, int(CONTROL_GROUP.read_text(encoding="utf-8")))
+    except (OSError, ValueError):  # no such file, or "max"
+        return there

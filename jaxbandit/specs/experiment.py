@@ -1,0 +1,125 @@
+"""An experiment as frozen data: every default is written out, so that equal experiments are equal."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from jaxbandit import extras
+from jaxbandit.specs import arguments, registry
+from jaxbandit.specs.entry import Entry
+from jaxbandit.specs.registry import FILLED, KNOWABLE
+
+# kind -> its own keys
+OWN = {"simulate": ("horizon", "checkpoints", "per_run", "hindsight", "replan_late"), "identify": ("max_rounds",)}
+KINDS = tuple(OWN)
+LABELS = ("name", "kind", "runs", "seed")
+COMMON = ("precision", "any_rewards", "max_failed")
+MOST_ROUNDS = 2**31 - 129  # int32 counts, and a block of rounds to spare
+
+
+@dataclass(frozen=True)
+class InstanceSpec:
+    """One [[instance]], its arguments complete."""
+
+    name: str
+    type: str
+    arguments: Mapping[str, Any]
+    known: Mapping[str, Any] = field(compare=False)  # what follows from the arguments, truth included
+
+    @property
+    def entry(self) -> Entry:
+        """The environment's entry."""
+        return registry.environment(self.type)
+
+    def build(self) -> Any:
+        """Return the Environment."""
+        return self.entry.build(self.arguments)
+
+    def public(self) -> dict[str, Any]:
+        """Return what an algorithm may know of this instance."""
+        return {k: v for k, v in self.known.items() if k in KNOWABLE}
+
+
+@dataclass(frozen=True)
+class AlgorithmSpec:
+    """One [[algorithm]], its arguments complete but for those that the instance and the horizon fill."""
+
+    name: str
+    type: str
+    arguments: Mapping[str, Any]
+
+    @property
+    def entry(self) -> Entry:
+        """The algorithm's entry."""
+        return registry.algorithm(self.type)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One instance under one algorithm, sweeps resolved."""
+
+    index: int
+    instance: InstanceSpec
+    algorithm: AlgorithmSpec
+    params: dict[str, Any]  # the algorithm's own hyperparameters
+    arguments: dict[str, Any]  # these and what is filled: all that the factory is called with
+
+    def build(self) -> Any:
+        """Return the Algorithm."""
+        return self.algorithm.entry.build(self.arguments)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A resolved experiment: every default is written out, so that equal experiments are equal."""
+
+    name: str
+    kind: str
+    runs: int
+    seed: int
+    precision: str
+    instances: tuple[InstanceSpec, ...]
+    algorithms: tuple[AlgorithmSpec, ...]
+    horizon: int = 0  # simulate
+    checkpoints: tuple[int, ...] = ()
+    per_run: bool = True
+    hindsight: bool = False
+    replan_late: int = 0
+    max_rounds: int = 0  # identify
+    any_rewards: bool = False
+    max_failed: float = 1.0
+
+    def cells(self) -> Iterator[Cell]:
+        """Yield the cells, instance by instance, an algorithm's sweep in its order."""
+        index = 0
+        for instance in self.instances:
+            for algorithm in self.algorithms:
+                for given in arguments.product(algorithm.arguments):
+                    yield Cell(index, instance, algorithm, given, given | self._filled(instance, algorithm))
+                    index += 1
+
+    def _filled(self, instance: InstanceSpec, algorithm: AlgorithmSpec) -> dict[str, Any]:
+        oracle = {name: instance.known[name] for name in algorithm.entry.truth if name in instance.known}
+        known = instance.public() | oracle | ({"horizon": self.horizon} if self.horizon else {})
+        wanted = {k: p for k, p in algorithm.entry.parameters().items() if k not in algorithm.arguments}
+        default = {k: p.default for k, p in wanted.items() if k in FILLED and not p.required}
+        return default | {k: v for k, v in known.items() if k in wanted}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the experiment as plain data, in the order of its TOML."""
+
+        def table(item: InstanceSpec | AlgorithmSpec) -> dict[str, Any]:
+            return {"name": item.name, "type": item.type} | {k: arguments.plain(v) for k, v in item.arguments.items()}
+
+        return {
+            **{key: arguments.plain(getattr(self, key)) for key in (*LABELS, *OWN[self.kind], *COMMON)},
+            "instance": [table(item) for item in self.instances],
+            "algorithm": [table(item) for item in self.algorithms],
+        }
+
+    def to_toml(self) -> str:
+        """Return the experiment as TOML, readable by `load`."""
+        with extras.lab():
+            import tomli_w
+
+        return tomli_w.dumps(self.to_dict())

@@ -1,0 +1,166 @@
+"""One [[instance]] or [[algorithm]]: its type found, its arguments read, its factory asked whether they will do."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from jaxbandit import refusals
+from jaxbandit.refusals import nearest, refuse, show, wrong
+from jaxbandit.specs import arguments, references, source
+from jaxbandit.specs.entry import Entry
+from jaxbandit.specs.experiment import MOST_ROUNDS, AlgorithmSpec, Cell, Experiment, InstanceSpec
+from jaxbandit.specs.registry import ALGORITHMS, ENVIRONMENTS, FILLED, KNOWABLE, PROBLEM_DATA
+
+
+def instance(where: str, table: Mapping[str, Any], base: Path, imports: bool) -> InstanceSpec:
+    """Return one [[instance]]; `base` starts relative paths, `imports` allows factories outside the package."""
+    import jax
+
+    from jaxbandit.base import Environment
+
+    name, entry = _typed(where, table, ENVIRONMENTS, imports)
+    refusals.known(f"{where}.", table, ("name", "type", *entry.arguments))
+    given = _arguments(where, table, entry, base)
+    _complete(where, entry, given)
+    environment = _returned(where, entry, build(where, entry, given), Environment)
+    known = {k: v for k, v in given.items() if k in entry.public}
+    if environment.arms is not None:
+        known["num_arms"] = environment.arms.num_arms
+    if entry.described:
+        with jax.enable_x64(True):
+            known |= _description(where, entry, given)
+    return InstanceSpec(name, entry.name, given, known)
+
+
+def algorithm(where: str, table: Mapping[str, Any], base: Path, kind: str, imports: bool) -> AlgorithmSpec:
+    """Return one [[algorithm]] of an experiment of that kind."""
+    name, entry = _typed(where, table, {k: v for k, v in ALGORITHMS.items() if v.kind == kind}, imports, kind)
+    own = entry.arguments
+    if not references.is_reference(entry.name):
+        for key in PROBLEM_DATA:
+            if key in table:
+                refuse(f"{where}.{key}", f" = {show(table[key])}, cannot be set: the instance gives it; leave it out")
+        own = tuple(a for a in own if a not in PROBLEM_DATA)
+    refusals.known(f"{where}.", table, ("name", "type", *own))
+    return AlgorithmSpec(name, entry.name, _arguments(where, table, entry, base, filled=FILLED))
+
+
+def judge(where: str, cell: Cell, experiment: Experiment) -> None:
+    """Refuse an algorithm that lacks an argument on this instance, whose factory refuses one, or that does not fit."""
+    from jaxbandit.base import Algorithm
+    from jaxbandit.engine import fit
+    from jaxbandit.engine.rounds import plays_batches
+
+    entry = cell.algorithm.entry
+    _complete(where, entry, cell.arguments, cell.instance)
+    _one_row_an_arm(where, cell)
+    algorithm = _returned(where, entry, build(where, entry, cell.arguments), Algorithm)
+    environment = cell.instance.build()
+    if references.is_reference(entry.name):
+        references.trace(where, entry, cell.arguments)
+    if not experiment.any_rewards:
+        try:
+            fit.check_rewards(algorithm, environment)
+        except ValueError as error:
+            refuse(where, f": {error}")
+    if experiment.kind == "simulate":
+        return
+    if algorithm.stop is Algorithm._field_defaults["stop"]:
+        refuse(f"{where}.type", f' = "{entry.name}", has no stopping rule (stop); it is for kind = "simulate"')
+    if experiment.precision == "float32" and algorithm.verify is None:
+        refuse(where, f': {entry.name} cannot verify runs of precision = "float32", must be "float64"')
+    if experiment.max_rounds > MOST_ROUNDS and not plays_batches(algorithm, environment):
+        refuse(where, f": max_rounds = {experiment.max_rounds}, must be in [1, {MOST_ROUNDS}] for single pulls")
+
+
+def build(where: str, entry: Entry, given: Mapping[str, Any]) -> Any:
+    """Call a factory with concrete arguments; its refusal is told with the key's full place."""
+    if references.is_reference(entry.name):
+        return references.build(where, entry, given)
+    return arguments.call(where, given, lambda: entry.build(given))
+
+
+def _returned(where: str, entry: Entry, built: Any, wanted: type) -> Any:
+    if not isinstance(built, wanted):
+        place = {"Environment": "; name it under [[instance]]", "Algorithm": "; name it under [[algorithm]]"}
+        got = type(built).__name__
+        remedy = place.get(got, "")
+        refuse(f"{where}.type", f" = {show(entry.name)}, returns the type {got}, must return {wanted.__name__}{remedy}")
+    return built
+
+
+def _description(where: str, entry: Entry, given: Mapping[str, Any]) -> dict[str, Any]:
+    describe: Any = entry.description()
+    if not references.is_reference(entry.name):
+        return {k: arguments.constant(v) for k, v in describe(**given).items()}
+    told = references.call(where, describe.__name__, lambda: describe(**given))
+    if not isinstance(told, dict):
+        wrong(
+            f"{where}: {describe.__name__}", told, "a dict of what an algorithm may know, by the name of its argument"
+        )
+    return {k: arguments.constant(v) for k, v in told.items()}
+
+
+def _typed(
+    where: str, table: Mapping[str, Any], entries: Mapping[str, Entry], imports: bool, kind: str = ""
+) -> tuple[str, Entry]:
+    if "type" not in table:
+        refuse(f"{where}.type", f": missing, must be one of {', '.join(entries)}")
+    type_ = table["type"]
+    if references.is_reference(type_):
+        if not imports:
+            refuse(f"{where}.type", f" = {show(type_)}, names code outside the package, which --no-import refuses")
+        entry = references.resolve(f"{where}.type", type_)
+        return refusals.text(f"{where}.name", table.get("name", source.default_name(table))), entry
+    if not isinstance(type_, str) or type_ not in entries:
+        other = ALGORITHMS.get(type_) if isinstance(type_, str) else None
+        if other and kind:
+            refuse(f"{where}.type", f' = {show(type_)}, is for kind = "{other.kind}", not for kind = "{kind}"')
+        more = 'or "package.module:factory"'
+        wrong(f"{where}.type", type_, f"one of {', '.join(entries)}, {more}{nearest(type_, entries)}")
+    return refusals.text(f"{where}.name", table.get("name", type_)), entries[type_]
+
+
+def _arguments(
+    where: str, table: Mapping[str, Any], entry: Entry, base: Path, filled: tuple[str, ...] | None = None
+) -> dict[str, Any]:
+    result = {}
+    for name, parameter in entry.parameters().items():
+        at = f"{where}.{name}"
+        value = table.get(name, parameter.default)
+        if name not in table:
+            if filled and name in filled:  # the instance may know it
+                continue
+            if parameter.required or value is None or not isinstance(value, bool | int | float | str | tuple):
+                continue
+            value = list(value) if isinstance(value, tuple) else value
+        if isinstance(value, dict) and "sweep" in value and filled is not None:
+            result[name] = arguments.sweep(at, value, parameter)
+        else:
+            result[name] = arguments.convert(at, value, parameter, base)
+    return result
+
+
+def _complete(where: str, entry: Entry, given: Mapping[str, Any], instance: InstanceSpec | None = None) -> None:
+    for name, parameter in entry.parameters().items():
+        if parameter.required and name not in given:
+            reason = ""
+            if instance and name in (*KNOWABLE, *entry.truth):
+                reason = f", and instance {instance.name} ({instance.type}) does not give it"
+                if name == "num_arms":
+                    reason += "; its Environment says it by arms = Arms(num_arms)"
+            refuse(f"{where}.{name}", f": missing, {entry.name} needs it{reason}")
+
+
+def _one_row_an_arm(where: str, cell: Cell) -> None:
+    import numpy as np
+
+    features, known = cell.params.get("features"), cell.instance.known
+    if features is None or not {"features", "num_arms"} & known.keys():
+        return
+    rows, own = np.shape(features)[:-1], np.shape(known.get("features", ()))[:-1]
+    wanted = own or (known["num_arms"],)
+    if rows != wanted and (1, *rows) != wanted:  # the one set of an instance may stand without its axis
+        each = "one a context and an arm" if len(wanted) > 1 else "one an arm"
+        got, must = (" x ".join(map(str, shape)) or "0" for shape in (rows, wanted))
+        refuse(f"{where}.features", f" has {got} rows, must have {must}, {each} of instance {cell.instance.name}")

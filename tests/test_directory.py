@@ -1,0 +1,218 @@
+"""The directory of an experiment: whose it is, how it grows, what it refuses."""
+
+import dataclasses
+import json
+import os
+import random
+
+import numpy as np
+import pytest
+
+from jaxbandit.engine import storage
+from jaxbandit.refusals import BadInput
+from jaxbandit.results.loading import load
+from jaxbandit.running import experiment as running
+from jaxbandit.specs import spec
+
+pytestmark = pytest.mark.quickly_compiled
+
+TEXT = """
+name = "resume"
+kind = "simulate"
+runs = 48
+horizon = 300
+checkpoints = [10, 100, 300]
+
+[[instance]]
+type = "bernoulli"
+means = [0.4, 0.5, 0.6]
+
+[[algorithm]]
+type = "ucb1"
+
+[[algorithm]]
+name = "greedy"
+type = "epsilon_greedy"
+epsilon = {sweep = [0.1, 0.2]}
+"""
+
+
+def experiment(**changes):
+    import tomllib
+
+    return spec.parse(tomllib.loads(TEXT) | changes, "resume.toml")
+
+
+@pytest.fixture(autouse=True)
+def _small_chunks(monkeypatch):
+    monkeypatch.setattr("jaxbandit.engine.tiles.FIRST_CHUNK", 64)
+
+
+def content(results):
+    """Return the per-run arrays as bytes."""
+    return [
+        {
+            name: (array.dtype.str, array.shape, array.tobytes())
+            for name, array in result.arrays.items()
+            if name not in ("mean", "variance", "pulls_mean")
+        }
+        for result in results
+    ]
+
+
+@pytest.fixture(scope="module")
+def whole():
+    return content(running.run_experiment(experiment(), None, progress=False))
+
+
+class Stop(Exception):
+    """What a test raises in the middle of a run."""
+
+
+def stop_after(calls):
+    left = calls
+
+    def progress(steps):
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise Stop
+
+    return progress
+
+
+def test_another_experiment_is_refused(tmp_path):
+    out = tmp_path / "out"
+    with pytest.raises(Stop):
+        running.run_experiment(experiment(), out, progress=stop_after(0))
+    more = [{"type": "bernoulli", "means": [0.4, 0.5, 0.6]}, {"name": "other", "type": "bernoulli", "means": [0.1]}]
+    for changes, word in (
+        ({"seed": 1}, "seed is 0 there, 1 here"),
+        ({"per_run": False}, "per_run is true there, false here"),
+        ({"algorithm": [{"type": "ucb1"}]}, 'algorithm "greedy" is only there'),
+        ({"algorithm": [{"type": "ucb1", "c": 3}], "instance": more}, 'algorithm "ucb1": c is 0.0 there, 3.0 here'),
+        (
+            {"instance": [{"type": "bernoulli", "means": [0.4, 0.5, 0.7]}]},
+            'instance "bernoulli": means[2] is 0.6 there, 0.7 here',
+        ),
+    ):
+        with pytest.raises(BadInput, match="another experiment") as error:
+            running.run_experiment(experiment(**changes), out)
+        assert word in str(error.value) and "give another --out" in str(error.value)
+
+
+INSTANCES = [
+    {"type": "bernoulli", "means": [0.4, 0.5, 0.6]},
+    {"name": "easy", "type": "bernoulli", "means": [0.1, 0.9]},
+]
+
+
+def test_what_has_grown_is_played_and_nothing_else(tmp_path, whole):
+    """More runs, an algorithm before the others, an instance: what was there is found by its name and added to."""
+    out = tmp_path / "out"
+    running.run_experiment(experiment(runs=20), out, progress=False)
+    steps = []
+    grown = experiment(runs=48)
+    assert content(running.run_experiment(grown, out, progress=steps.append)) == whole
+    assert sum(steps) == 3 * 28 * 300
+    algorithms = [{"type": "uniform"}, *grown.to_dict()["algorithm"]]
+    larger = experiment(algorithm=algorithms, instance=INSTANCES)
+    steps.clear()
+    found = running.run_experiment(larger, out, progress=steps.append)
+    assert sum(steps) == 5 * 48 * 300
+    assert content(found) == content(running.run_experiment(larger, None, progress=False))
+    labels = [(result.instance, result.algorithm, result.params) for result in found]
+    assert [(result.instance, result.algorithm, result.params) for result in load(out)] == labels
+    with pytest.raises(BadInput, match="has 48 runs, and runs = 47 asks for fewer"):
+        running.run_experiment(experiment(algorithm=algorithms, instance=INSTANCES, runs=47), out)
+
+
+def test_added_runs_that_are_interrupted_are_taken_up(tmp_path, whole):
+    out = tmp_path / "out"
+    running.run_experiment(experiment(runs=20), out, progress=False)
+    with pytest.raises(Stop):
+        running.run_experiment(experiment(), out, progress=stop_after(2), workers=1, tile=16)
+    steps = []
+    assert content(running.run_experiment(experiment(), out, progress=steps.append)) == whole
+    assert 0 < sum(steps) < 3 * 28 * 300
+
+
+def test_means_alone_are_kept_where_runs_are_not_and_more_runs_start_again(tmp_path, whole):
+    out = tmp_path / "out"
+    running.run_experiment(experiment(runs=20, per_run=False), out, progress=False)
+    steps = []
+    found = running.run_experiment(experiment(per_run=False), out, progress=steps.append)
+    assert sum(steps) == 3 * 48 * 300 and "regret" not in found[0].arrays
+    regret = np.frombuffer(whole[0]["regret"][2], np.float32).reshape(whole[0]["regret"][1])
+    assert found[0].arrays["mean"] == pytest.approx(regret.mean(axis=0, dtype=np.float64), rel=1e-6)
+
+
+@pytest.mark.parametrize("name, there", [("jax", "0.0.1"), ("jaxlib", "0.0.1"), ("platform", "abacus")])
+def test_results_of_other_versions_are_refused(tmp_path, name, there):
+    out = tmp_path / "out"
+    running.run_experiment(experiment(runs=2), out, progress=False)
+    about = json.loads((out / "provenance.json").read_text(encoding="utf-8"))
+    here, about["versions"][name] = about["versions"][name], there
+    (out / "provenance.json").write_text(json.dumps(about), encoding="utf-8")
+    with pytest.raises(BadInput) as error:
+        running.run_experiment(experiment(runs=2), out, progress=False)
+    assert f"its numbers are of something else: {name} {there}, here {here}" in str(error.value)
+
+
+def test_a_cell_of_other_versions_is_refused(tmp_path):
+    """As where somebody has copied it from another directory."""
+    out = tmp_path / "out"
+    [result, *_] = running.run_experiment(experiment(runs=2), out, progress=False)
+    other = dataclasses.replace(result, identity={**result.identity, "jaxlib": "0.0.1"})
+    running.save_cell(out, 1, other)
+    with pytest.raises(BadInput, match=r"cell-001: its numbers are of something else: jaxlib 0.0.1, here"):
+        running.run_experiment(experiment(runs=2), out, progress=False)
+
+
+def test_a_changed_data_file_is_refused(tmp_path):
+    data, out = tmp_path / "team", tmp_path / "out"
+    data.mkdir()
+    (data / "answer.csv").write_text("question,a,b,c\n1,x,y,x\n2,x,x,y\n", encoding="utf-8")
+    (data / "truth.csv").write_text("question,truth\n1,x\n2,x\n", encoding="utf-8")
+    team = {"type": "crowd_answers", "path": str(data), "k": 1}
+    rule = {"type": "icb", "num_sets": 3}
+    experiment = spec.parse(
+        {"kind": "identify", "runs": 2, "max_rounds": 100, "instance": [team], "algorithm": [rule]}, "team.toml"
+    )
+    running.run_experiment(experiment, out, progress=False)
+    (data / "truth.csv").write_text("question,truth\n1,x\n2,y\n", encoding="utf-8")
+    with pytest.raises(BadInput, match=r"the content of .*team has changed"):
+        running.run_experiment(experiment, out, progress=False)
+
+
+def test_a_second_process_is_told_who_is_there(tmp_path):
+    out = tmp_path / "out"
+    running.run_experiment(experiment(runs=2), out, progress=False)
+    with storage.locked(out), pytest.raises(BadInput, match=rf"in use by process {os.getpid()} on .*give another"):
+        running.run_experiment(experiment(runs=2), out, progress=False)
+
+
+def test_a_truncated_spec_is_refused_with_a_remedy(tmp_path):
+    out = tmp_path / "out"
+    running.run_experiment(experiment(runs=2), out, progress=False)
+    (out / "spec.toml").write_text("name = [", encoding="utf-8")
+    with pytest.raises(BadInput, match=r"spec\.toml: not valid TOML: .*give another --out or delete"):
+        running.run_experiment(experiment(runs=2), out, progress=False)
+
+
+def test_every_flipped_bit_of_a_cell_is_seen(tmp_path):
+    out = tmp_path / "out"
+    running.run_experiment(experiment(runs=2), out, progress=False)
+    file = out / "cell-000.json"
+    good, chance = file.read_bytes(), random.Random(0)
+    for bit in chance.sample(range(8 * len(good)), 300):
+        damaged = bytearray(good)
+        damaged[bit // 8] ^= 1 << bit % 8
+        file.write_bytes(damaged)
+        with pytest.raises(BadInput, match=r"cell-000\.json: damaged"):
+            load(out)
+    file.write_bytes(good.replace(b'"jaxbandit"', b'"jaxbondit"', 1))
+    with pytest.raises(BadInput, match=r"cell-000\.json: damaged"):
+        load(out)
+    file.write_bytes(good)
+    assert len(load(out)) == 3

@@ -1,0 +1,88 @@
+"""What is built from the tree: a wheel with the package alone, and an sdist that passes its own tests."""
+
+import os
+import subprocess
+import sys
+import tarfile
+import zipfile
+from email.parser import Parser
+from pathlib import Path
+
+import pytest
+
+from jaxbandit import __version__
+
+ROOT = Path(__file__).parents[1]
+
+pytestmark = pytest.mark.slow
+
+
+def build(tree: Path, target: str, place: Path) -> Path:
+    command = [sys.executable, "-m", "hatchling", "build", "--target", target, "--directory", str(place)]
+    done = subprocess.run(command, cwd=tree, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    (built,) = place.glob("*.whl" if target == "wheel" else "*.tar.gz")
+    return built
+
+
+def contents(wheel: Path) -> dict[str, bytes]:
+    with zipfile.ZipFile(wheel) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    return build(ROOT, "wheel", tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def unpacked(tmp_path_factory):
+    """The directory that the sdist holds, away from the tree."""
+    place = tmp_path_factory.mktemp("sdist")
+    with tarfile.open(build(ROOT, "sdist", place)) as archive:
+        archive.extractall(place / "unpacked", filter="data")
+    (directory,) = (place / "unpacked").iterdir()
+    return directory
+
+
+def test_the_wheel_is_the_package_alone(wheel):
+    found = contents(wheel)
+    about = f"jaxbandit-{__version__}.dist-info"
+    package = {name for name in found if not name.startswith(f"{about}/")}
+    kept = {path for path in (ROOT / "jaxbandit").rglob("*") if path.is_file() and "__pycache__" not in path.parts}
+    assert package == {path.relative_to(ROOT).as_posix() for path in kept}
+    assert {Path(name).suffix for name in package} == {".py", ".toml", ".typed"}
+    assert not [name for name in package if "bench" in name]
+    assert b"jaxbandit = jaxbandit.cli:main" in found[f"{about}/entry_points.txt"]
+    needs = Parser().parsestr(found[f"{about}/METADATA"].decode()).get_all("Requires-Dist", [])
+    bare = {need.partition(">")[0] for need in needs if "extra ==" not in need}
+    assert bare == {"jax", "jaxlib", "numpy", "scipy", "optax"}
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="only git knows which files are kept")
+def test_the_sdist_holds_every_file_that_is_kept(unpacked):
+    listed = subprocess.run(["git", "-C", str(ROOT), "ls-files"], capture_output=True, text=True, check=True).stdout
+    kept = {name for name in listed.splitlines() if (ROOT / name).exists()}
+    held = {path.relative_to(unpacked).as_posix() for path in unpacked.rglob("*") if path.is_file()}
+    assert kept and kept <= held
+    assert "PKG-INFO" in held and not [name for name in held if "__pycache__" in name]
+
+
+def test_the_sdist_makes_the_same_wheel(wheel, unpacked, tmp_path):
+    assert contents(build(unpacked, "wheel", tmp_path)) == contents(wheel)
+
+
+def test_the_sdist_passes_its_own_tests(unpacked):
+    """Those that read what lies beside the package: documents, notebooks, sources, benchmarks."""
+    files = [f"tests/test_{name}.py" for name in ("docs", "layers", "notebooks", "registry")]
+    files.append("tests/test_benchmarks.py::test_the_command_line_names_its_parts")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-n", "0", "-q", "-m", "not slow", "-p", "no:cacheprovider", *files],
+        cwd=unpacked,
+        env=os.environ | {"PYTHONPATH": str(unpacked)},
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert "passed" in done.stdout
