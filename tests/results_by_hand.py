@@ -40,6 +40,7 @@ def record(rows: Any, checkpoints: Any = (1, 10, 100), **changes: Any) -> Simple
         "run_seconds": 0.006,
         "run_steps": 1000,
         "devices": ["cpu"],
+        "identity": {},
     }
     return SimpleNamespace(**(fields | changes | {"outcome": outcome}))
 
@@ -104,6 +105,7 @@ def stopping(
         run_steps=int(n.sum()),
         lane_utilisation=0.5,
         devices=["cpu"],
+        identity={},
     )
     labels = {"seed": 7, "precision": "float64", "truth": {"means": [0.9, 0.5]}, "warnings": ()} | changes
     params = {"delta": 0.05, "epsilon": 0.1} if params is None else params

@@ -285,6 +285,7 @@ def made_up(monkeypatch):
             run_steps=int(number.sum()),
             lane_utilisation=1.0,
             devices=["cpu"],
+            identity={},
         )
         labels = {"instance": "angle", "algorithm": "lingape", "params": dict(cell.params), "seed": experiment.seed}
         labels |= {"precision": experiment.precision, "truth": truth, "max_rounds": experiment.max_rounds}

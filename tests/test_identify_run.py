@@ -17,6 +17,7 @@ from jaxbandit.algorithms.exploration.presets import lingape, lucb
 from jaxbandit.engine.identify import Identified
 from jaxbandit.environments.gaussian import gaussian
 from jaxbandit.environments.soare import describe_soare, soare
+from jaxbandit.refusals import BadInput
 from jaxbandit.results.loading import load
 from jaxbandit.running import experiment as running
 from jaxbandit.running.identify import identify
@@ -60,6 +61,7 @@ def whole():
 
 def found():
     costs = {"compile_seconds": 0.0, "run_seconds": 0.0, "run_steps": 9, "lane_steps": 9, "devices": ["cpu"]}
+    costs |= {"identity": {}}
     return Identified(**stopping([5, 7]).arrays, **costs, identity={})
 
 
@@ -201,7 +203,9 @@ def test_an_instance_can_be_swept(monkeypatch):
 
 def test_what_is_told_wrongly_is_warned_of(tmp_path, calls):
     algorithms = [{"type": "lingape", "theta_norm": 1.5, "sigma": 0.5}, {"type": "lucb", "epsilon": 0.1}]
-    misled = experiment(instance=SOARE[:1], algorithm=algorithms)
+    with pytest.raises(BadInput, match=r"sigma must be at least 1; any_rewards = true"):
+        experiment(instance=SOARE[:1], algorithm=algorithms)
+    misled = experiment(instance=SOARE[:1], algorithm=algorithms, any_rewards=True)
     norm, sigma = warnings_of(misled)
     assert "0.2/lingape: theta_norm = 1.5" in norm and "is 2 there" in norm and "sigma = 0.5" in sigma
     results = running.run_experiment(misled, tmp_path / "out", progress=False)
@@ -216,6 +220,19 @@ def test_what_is_told_wrongly_is_warned_of(tmp_path, calls):
     [line] = warnings_of(experiment(instance=[tied], algorithm=algorithms))
     assert line.startswith("tied/lucb: epsilon = 0, and the arms of rank 1 and 2 tie at 1")
     assert "\n" not in line
+
+
+def test_the_best_arm_twice_is_no_tie_for_a_rule_that_sees_features():
+    """Its two features are one, so that its rules stop, whichever they name; a third arm as good has others."""
+    algorithms = [{"type": "lingape"}, {"type": "lucb"}]
+    twice = {"name": "twice", "type": "linear", "features": [[1, 0], [1, 0], [0, 1]], "theta": [1.0, 0.5]}
+    [line] = warnings_of(experiment(instance=[twice], algorithm=algorithms))
+    assert line.startswith("twice/lucb: epsilon = 0")
+    apart = twice | {"features": [[1, 0], [1, 0], [0, 2]]}
+    assert [line.partition(":")[0] for line in warnings_of(experiment(instance=[apart], algorithm=algorithms))] == [
+        "twice/lingape",
+        "twice/lucb",
+    ]
 
 
 def test_the_bound_is_only_computed_where_it_holds(calls):

@@ -1,5 +1,6 @@
 """check_environment: what the engine takes for granted of an environment, checked on anybody's."""
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn
 
@@ -107,7 +108,7 @@ class _Case:
             return None
         try:
             # A fresh function each time: JAX would answer from its cache and never call it again.
-            texts = [str(jax.make_jaxpr(lambda *a: function(*a))(*arguments)) for _ in range(2)]
+            texts = [str(jax.make_jaxpr(functools.partial(function))(*arguments)) for _ in range(2)]
             shape = jax.eval_shape(function, *arguments)
         except Exception as error:
             reason = (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -116,7 +116,8 @@ def _play(case: Case, hyper: dict[str, Any], words: Array, rewards: Array) -> _P
         after = algorithm.update(state, context, taken, as_float(reward))
         place = safe if len(pulls) == case.num_arms else case.num_arms * context + safe
         pulled = pulls + (jnp.arange(len(pulls), dtype=jnp.int32) == place).astype(jnp.int32)
-        miscounted = jnp.any((pulled if algorithm.pulls is None else algorithm.pulls(after)) != pulled)
+        told = pulled if algorithm.pulls is None else algorithm.pulls(after)
+        miscounted = jnp.any(told != pulled.astype(told.dtype))
         seen = [action != safe, absent, _has_nan(after), nan_index & (t >= case.num_arms), miscounted, overdue]
         # As in the engine: what would come after its stop does not count.
         kept = jax.tree.map(lambda new, old: jnp.where(live, new, old), (after, pulled), (state, pulls))
@@ -127,7 +128,8 @@ def _play(case: Case, hyper: dict[str, Any], words: Array, rewards: Array) -> _P
     steps = jnp.arange(case.rounds, dtype=jnp.int32), own, worldly
     (state, _), (actions, seen, lives) = jax.lax.scan(body, (begun, unpulled), steps)
     rounds = jnp.sum(seen.astype(jnp.int32), axis=0, dtype=jnp.int32)
-    return _Play(actions, *rounds, ~lives[0], state, recommended(algorithm, state), algorithm.stop(state))
+    last = (~lives[0], state, recommended(algorithm, state), algorithm.stop(state))
+    return _Play._make((actions, *rounds, *last))
 
 
 def check_plays(case: Case, *, alone: bool) -> None:

@@ -51,8 +51,9 @@ class Program:
         self.lane_bytes = run.bytes(run.state, run.state_varies) + self.block_rounds * noise_bytes
         stuck: Any = True if run.replans else None
         hindsight: Any = True if run.recorder.hindsight else None
-        varies: Any = (False, False, (True, True), run.world_varies, run.state_varies, run.tally_varies)
-        self.varying = Carry(*varies, stuck, True, hindsight)  # pyright: ignore[reportArgumentType]
+        self.varying: Any = Carry._make(
+            (False, False, (True, True), run.world_varies, run.state_varies, run.tally_varies, stuck, True, hindsight)
+        )
 
     def start(self, arguments: PyTree, root: Key, runs: Array) -> Carry:
         """The carry before round 1 of the runs numbered `runs`, int32[B]."""

@@ -125,7 +125,7 @@ def recorder_of(
         measure=None if not measures else "regret" if known else "feedback",
         from_pulls=from_pulls,
         counted=counted,
-        num_arms=pulls.shape[0] if from_pulls else num_arms,
+        num_arms=pulls.shape[0] if from_pulls and pulls is not None else num_arms,
         set_size=arms.set_size if arms else None,
         hindsight=hindsight,
     )

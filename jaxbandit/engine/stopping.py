@@ -103,14 +103,17 @@ class StoppingRun(SingleRun):
     def examples(self) -> list[tuple[Callable, tuple]]:
         """As of any run, and the functions of one that stops."""
         run = (self.arguments, self.world, self.state, self.tally)
-        verify: Any = lambda arguments, state: self.make(arguments)[0].verify(state)  # noqa: E731
-        more = [(verify, (self.arguments, self.state))] if self.verifies else []
+        more: list = [(self._verify, (self.arguments, self.state))] if self.verifies else []
         return [
             *super().examples(),
             (self.step, (*run, self.noise, self.number, self.count, self.count)),
             (self.verdict, run),
             *more,
         ]
+
+    def _verify(self, arguments: PyTree, state: PyTree) -> Array:
+        verify: Any = self.make(arguments)[0].verify
+        return verify(state)
 
     def _pair(self, any_rewards: bool) -> tuple[Algorithm, Environment]:
         algorithm, environment = super()._pair(any_rewards)
@@ -154,7 +157,8 @@ class StoppingRun(SingleRun):
         """True where a step may give a leaf of world, state or tally another value."""
 
         def stepped(carried: tuple, arguments: PyTree, noise: PyTree) -> PyTree:
-            return self.play(arguments, *carried, noise)
+            world, state, tally = carried
+            return self.play(arguments, world, state, tally, noise)
 
         return batching.changed(stepped, (self.world, self.state, self.tally), self.arguments, self.noise)
 

@@ -131,9 +131,13 @@ def cautions(cell: Cell, means: Sequence[float] | None) -> list[str]:
                 f"{name} >= {known[name]:g}"
             )
     promised = guarantee(cell)
-    if means is not None and promised["epsilon"] == 0 and (m := promised.get("m", 1)) < len(means):
+    if means is not None and promised["epsilon"] == 0 and (m := promised.get("m", len(means))) < len(means):
         ordered = np.sort(means)[::-1]
-        if ordered[m - 1] - ordered[m] <= TIE * np.abs(ordered).max():
+        near = TIE * np.abs(ordered).max()
+        tied = np.abs(means - ordered[m]) <= near
+        # Arms of the same features are told to have the same mean: whichever of them is named is right, and known to be.
+        alike = "features" in told and len(np.unique(np.asarray(told["features"])[tied], axis=0)) == 1
+        if ordered[m - 1] - ordered[m] <= near and not alike:
             lines.append(
                 f"{where}epsilon = 0, and the arms of rank {m} and {m + 1} tie at {ordered[m]:g}: nothing tells them "
                 "apart, so that no sound rule stops; give epsilon > 0, or a max_rounds that you can wait for"

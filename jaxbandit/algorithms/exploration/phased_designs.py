@@ -62,7 +62,7 @@ def phased_design(
         return begin(jnp.zeros(num_arms, int), one, ~repeats(features), zero, as_float(precision))
 
     def due(state: PhasedState) -> Array:
-        return jnp.sum(state.phase_counts, dtype=int) >= state.length
+        return jnp.sum(state.phase_counts, dtype=state.length.dtype) >= state.length
 
     def replan(state: PhasedState) -> PhasedState:
         active, leader, precision = eliminate(state)
