@@ -135,7 +135,7 @@ def cautions(cell: Cell, means: Sequence[float] | None) -> list[str]:
         ordered = np.sort(means)[::-1]
         near = TIE * np.abs(ordered).max()
         tied = np.abs(means - ordered[m]) <= near
-        # Arms of the same features are told to have the same mean: whichever of them is named is right, and known to be.
+        # Arms of the same features are told to have the same mean: whichever is named is right, and known to be.
         alike = "features" in told and len(np.unique(np.asarray(told["features"])[tied], axis=0)) == 1
         if ordered[m - 1] - ordered[m] <= near and not alike:
             lines.append(
