@@ -358,7 +358,7 @@ def test_bad_csv(text, place, remedy, tmp_path, capsys):
         ([], ("list, run, reproduce", "--help")),
         (["plot"], ("plot", "DIR")),
         (["plot", "nowhere"], ("nowhere", "no results")),
-        (["compare", "nowhere", "elsewhere"], ("nowhere", "no results")),
+        (["compare", "nowhere", "elsewhere"], ("nowhere", "no directory of results")),
         (["reproduce", "ucbost"], ("ucbost", "did you mean 'ucboost'")),
         (["reproduce", "ucboost", "--runs", "0"], ("runs = 0", "an integer in [1, ")),
         (["reproduce", "ucboost", "--runs", "many"], ("--runs", "many")),
