@@ -125,6 +125,7 @@ def test_what_has_grown_is_played_and_nothing_else(tmp_path, whole):
     assert [(result.instance, result.algorithm, result.params) for result in load(out)] == labels
     with pytest.raises(BadInput, match="has 48 runs, and runs = 47 asks for fewer"):
         running.run_experiment(experiment(algorithm=algorithms, instance=INSTANCES, runs=47), out)
+    assert spec.load(out / "spec.toml") == larger  # what is refused leaves the directory as it was
 
 
 def test_added_runs_that_are_interrupted_are_taken_up(tmp_path, whole):
