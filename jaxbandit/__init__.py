@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     )
     from jaxbandit.conformance.check_algorithm import check_algorithm
     from jaxbandit.conformance.check_environment import check_environment
-    from jaxbandit.engine.rollout import rollout, run_until_stop
+    from jaxbandit.engine.rollout import rollout, run_key, run_until_stop
     from jaxbandit.environments import (
         bernoulli,
         beta,
@@ -176,6 +176,7 @@ __all__ = [
     "reproduce",
     "rollout",
     "run",
+    "run_key",
     "run_until_stop",
     "sa_foa",
     "saqm",
@@ -271,6 +272,7 @@ _HOME = {
     "reproduce": "reproduction.paper",
     "rollout": "engine.rollout",
     "run": "running.run",
+    "run_key": "engine.rollout",
     "run_until_stop": "engine.rollout",
     "sa_foa": "algorithms",
     "saqm": "algorithms",

@@ -19,7 +19,7 @@ def align(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> str:
 
 def number(value: float) -> str:
     """Return a number of samples as text: whole from a thousand on, with commas."""
-    return f"{value:,.0f}" if value >= 1000 or value == int(value) else f"{value:.1f}"
+    return f"{value:,.0f}" if abs(value) >= 1000 or value == int(value) else f"{value:.1f}"
 
 
 def with_interval(value: float, low: float | None = None, high: float | None = None) -> str:

@@ -1,10 +1,11 @@
 """Results made by hand for tests, through the engine's record."""
 
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
+from jaxbandit.engine.horizon import Record
+from jaxbandit.engine.identify import Identified
 from jaxbandit.results.regret import RegretResult
 from jaxbandit.results.stopping import StoppingResult
 from jaxbandit.running.cell import stopping_result
@@ -12,7 +13,7 @@ from jaxbandit.running.cell import stopping_result
 MEANS = [0.1, 0.5, 0.9]
 
 
-def record(rows: Any, checkpoints: Any = (1, 10, 100), **changes: Any) -> SimpleNamespace:
+def record(rows: Any, checkpoints: Any = (1, 10, 100), **changes: Any) -> Record:
     """What the engine records of regret given per run, [runs, checkpoints]; a run that went wrong counts in no mean."""
     regret = np.asarray(rows, np.float32)
     runs = len(regret)
@@ -29,6 +30,7 @@ def record(rows: Any, checkpoints: Any = (1, 10, 100), **changes: Any) -> Simple
         "hindsight_mean": None,
         "hindsight_variance": None,
         "measure": "regret",
+        "counted": len(double),
         "phases": (),
         "pulls": pulls,
         "pulls_mean": pulls[outcome == 0].mean(axis=0) if len(double) else np.full(3, np.nan),
@@ -42,7 +44,7 @@ def record(rows: Any, checkpoints: Any = (1, 10, 100), **changes: Any) -> Simple
         "devices": ["cpu"],
         "identity": {},
     }
-    return SimpleNamespace(**(fields | changes | {"outcome": outcome}))
+    return Record(**(fields | changes | {"outcome": outcome}))
 
 
 def result(
@@ -94,7 +96,7 @@ def stopping(
     """Result of runs that stopped after `samples` pulls, two thirds of them of arm 0; arm 0 is recommended."""
     runs = len(samples)
     n = np.asarray(samples, np.int64)
-    found = SimpleNamespace(
+    found = Identified(
         samples=n,
         outcome=np.zeros(runs, np.int8) if outcome is None else np.asarray(outcome, np.int8),
         recommendation=np.tile(np.arange(m, dtype=np.int32), (runs, 1)),
@@ -103,9 +105,9 @@ def stopping(
         compile_seconds=0.5,
         run_seconds=0.006,
         run_steps=int(n.sum()),
-        lane_utilisation=0.5,
-        devices=["cpu"],
+        lane_steps=2 * int(n.sum()),
         identity={},
+        devices=["cpu"],
     )
     labels = {"seed": 7, "precision": "float64", "truth": {"means": [0.9, 0.5]}, "warnings": ()} | changes
     params = {"delta": 0.05, "epsilon": 0.1} if params is None else params

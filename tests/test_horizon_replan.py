@@ -175,7 +175,7 @@ def test_interrupted_and_resumed(whole, tmp_path, monkeypatch):
 
     with pytest.raises(Interrupted):
         simulate_cell(make, MEANS, **OPTIONS, checkpoint_dir=tmp_path, progress=stop)
-    with pytest.raises(ValueError, match="belongs to another simulation"):
+    with pytest.raises(ValueError, match="of another simulation"):
         simulate_cell(make, MEANS, **OPTIONS, checkpoint_dir=tmp_path, replan_late=1)
     rest = simulate_cell(make, MEANS, **OPTIONS, checkpoint_dir=tmp_path)
     same(whole, rest)
@@ -205,7 +205,7 @@ def test_another_replanning_is_another_simulation(tmp_path):
         algorithm, environment = make(means)
         return altered(algorithm, lambda s: algorithm.replan.apply(s)._replace(weights=s.weights)), environment
 
-    with pytest.raises(ValueError, match="belongs to another simulation"):
+    with pytest.raises(ValueError, match="of another simulation"):
         simulate_cell(other, MEANS, **options)
 
 

@@ -404,11 +404,11 @@ PROGRAM = f"""
     import sys
     sys.path.insert(0, {os.path.dirname(__file__)!r})
     import jax, numpy as np
-    from jaxbandit.engine import queues
+    from jaxbandit.engine import checkpoint, queues
     from jaxbandit.engine.identify import identify_cell
     from jaxbandit.engine.lanes import SLOTS
     from test_lanes import make_lucb, make_super_arms, same, MEANS
-    queues.SAVE_SECONDS = 0.0
+    checkpoint.SAVE_SECONDS = 0.0
     queues.CALL_SECONDS = 0.02
 """
 

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from xla_options import QUICKLY
+from xla_options import QUICKLY, flags
 
 import jaxbandit
 
@@ -24,8 +24,8 @@ def execute(monkeypatch, tmp_path):
     monkeypatch.delenv("JAXBANDIT_EPILEPSY", raising=False)
     monkeypatch.setenv("PYTHONPATH", str(PACKAGE.parent))  # the package under test, wherever the kernel starts
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
-    options = QUICKLY | {"xla_backend_optimization_level": 1}  # a notebook plays more than a test
-    monkeypatch.setenv("XLA_FLAGS", " ".join(f"--{option}={value}".lower() for option, value in options.items()))
+    # A notebook plays more than a test.
+    monkeypatch.setenv("XLA_FLAGS", flags(QUICKLY | {"xla_backend_optimization_level": 1}))
 
     def run(notebook):
         client = nbclient.NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(tmp_path)}})

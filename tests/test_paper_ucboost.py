@@ -1,12 +1,17 @@
 """Verdicts on synthetic data in all outcomes and with swapped data, the paper's TOML, times, a small reproduction."""
 
+import functools
 import json
+import sys
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from results_by_hand import noisy, result
 from scipy import stats
 
+from jaxbandit.environments.beta import beta
+from jaxbandit.refusals import BadInput
 from jaxbandit.reproduction import figure_experiments, own_instances, paper, published, verdict
 from jaxbandit.reproduction.tables import computed, times
 from jaxbandit.results.base import ResultSet
@@ -263,6 +268,20 @@ def test_times_are_ratios_with_an_interval():
 
 def test_listed():
     assert paper.papers()["ucboost"].endswith("(2018)")
+
+
+def test_failed_runs_are_an_error_of_one_line(tmp_path, monkeypatch):
+    """The first algorithm is enough: each cell is judged as soon as it is played."""
+
+    @functools.wraps(beta)
+    def broken(**arguments):
+        world = beta(**arguments)
+        return world._replace(reward=lambda *given: world.reward(*given) + jnp.nan)
+
+    monkeypatch.setattr(sys.modules["jaxbandit.environments.beta"], "beta", broken)
+    with pytest.raises(BadInput) as error:
+        paper.reproduce("ucboost", "c", out=tmp_path, runs=40, horizon=60, progress=False)
+    assert str(error.value) == "beta/ucb1: 40 of 40 runs left out: not finite; max_failed = 0 allows none"
 
 
 @pytest.mark.slow

@@ -8,21 +8,25 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from results_by_hand import result
 
 from jaxbandit import cli
 from jaxbandit.algorithms.exploration.presets import lucb
 from jaxbandit.algorithms.regret.kl_ucb import kl_ucb
 from jaxbandit.algorithms.regret.ucb import ucb1
-from jaxbandit.base import Environment, Promise
+from jaxbandit.base import Environment, Outcome, Promise
 from jaxbandit.bounds.regret import bernoulli_regret_constant
 from jaxbandit.environments.bernoulli import bernoulli
 from jaxbandit.environments.gaussian import gaussian
 from jaxbandit.plotting.figures import plot
 from jaxbandit.refusals import RunsLeftOut
+from jaxbandit.reproduction import measures, report, verdict
+from jaxbandit.results.base import ResultSet
 from jaxbandit.results.report import table
 from jaxbandit.running.identify import identify
 from jaxbandit.running.simulate import simulate
 from jaxbandit.running.sweep import sweep
+from jaxbandit.stats import intervals
 
 pytestmark = pytest.mark.quickly_compiled
 matplotlib = pytest.importorskip("matplotlib")
@@ -196,6 +200,30 @@ def test_an_environment_without_a_name_has_none_in_its_title(rule):
     bare = Environment(init=base.init, reward=base.reward, noise=base.noise, regret=base.regret)
     r = simulate(rule, bare, **SMALL)
     assert r.instance == "environment" and r.plot().get_title(loc="left").startswith("Mean regret of 500 runs")
+
+
+def test_verdicts_are_of_the_pairs_in_which_both_runs_count():
+    rows = np.random.default_rng(0).normal(5, 1, (30, 3))
+    faults = np.arange(30) % 10 == 3
+    holes = np.where(faults[:, None], np.nan, rows)
+    some = result(holes, algorithm="a", outcome=np.where(faults, Outcome.NONFINITE, 0))
+    results = ResultSet("demo", (some, result(rows + np.arange(30)[:, None], algorithm="b")))
+    claim = {"id": "1", "text": "", "source": "", "instance": "it", "algorithm": "a", "relation": "below"}
+    [judged] = verdict.judge([claim | {"against": "b"}], results)
+    [check] = judged["checks"]
+    exact = intervals.student_of(-np.arange(30)[~faults])
+    np.testing.assert_allclose([check[k] for k in ("difference", "low", "high")], [exact[0], *exact[2:]], rtol=1e-5)
+    ratio = measures.sample("regret", measures.Quantity("it", "a", over="b"), results).values
+    both = results["it/a"].arrays["regret"][~faults, 2], results["it/b"].arrays["regret"][~faults, 2]
+    assert np.nanmean(ratio) == pytest.approx(both[0].mean() / both[1].mean(), rel=1e-6)
+    nothing = ResultSet("demo", (result(np.full((5, 3), np.nan), algorithm="a", outcome=[2] * 5), results[1]))
+    [judged] = verdict.judge([claim | {"against": "b"}], nothing)
+    assert judged["verdict"] == "undecided"
+    about = {"paper": {"title": "", "year": 0, "url": "", "confidence": 0.95}, "published": [], "claims": []}
+    figure = {"title": "", "instances": ["it"], "algorithms": ["a"], "draw": "each"}
+    text = report.report(nothing.summary() | about | {"figures": [figure], "untested": []})
+    assert "it/a: 5 of 5 runs left out: not finite" in text and "no run counts" in text
+    json.dumps(nothing.summary(), allow_nan=False)
 
 
 def test_the_command_line_says_it_in_a_line(tmp_path, capsys, monkeypatch):

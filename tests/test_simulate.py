@@ -62,6 +62,20 @@ def test_sweep_refuses_unequal_columns(values):
         sweep(functools.partial(ucb1, 2), bernoulli(MEANS), values, **SMALL)
 
 
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"d": [0.0]}, "unexpected keyword argument 'd', must be what the factory takes: .*c"),
+        ({"num_arms": [2.0]}, "sweep: "),
+        ({"c": 1.0}, "values of c = 1.0, must be a list of numbers"),
+    ],
+)
+def test_sweep_refuses_what_cannot_be_swept_in_one_line(values, said):
+    with pytest.raises(ValueError, match=said) as error:
+        sweep(functools.partial(ucb1, 2), bernoulli(MEANS), values, **SMALL)
+    assert "\n" not in str(error.value)
+
+
 def test_progress_only_on_a_terminal(capsys, monkeypatch):
     with progress_bar(10, "x") as advance:
         assert advance is None

@@ -71,7 +71,7 @@ def test_python_without_extras(tmp_path):
             lambda: stopped.to_dataframe(),
             lambda: found.to_xarray(),
             lambda: jb.load("saved").to_dataframe(),
-            lambda: jb.simulate(jb.ucb1(2), world, horizon=20, num_runs=3, progress=True),
+            lambda: jb.simulate(jb.ucb1(2), jb.bernoulli([0.1, 0.9]), horizon=20, num_runs=3, progress=True),
         ):
             try:
                 use()

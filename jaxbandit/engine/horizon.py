@@ -246,9 +246,6 @@ def _code(
             chosen = sharded(program, arguments, root, lanes, devices)
         runs = jax.ShapeDtypeStruct((lanes,), jnp.int32)
         carry = jax.eval_shape(chosen.start, arguments, root, runs)
-        # Some leaves have a run axis of length 0: their numbers are read off others.
-        leaves = zip(jax.tree.leaves(carry), jax.tree.leaves(program.varying), strict=True)
-        varies = tuple(flag and leaf.shape[-1:] == (lanes,) for leaf, flag in leaves)
         last = jax.ShapeDtypeStruct((), jnp.int32)
         checkpoints = jax.ShapeDtypeStruct((num_checkpoints,), jnp.int32)
         return Code(
@@ -256,7 +253,7 @@ def _code(
             advance=compile(chosen.advance, devices[0], arguments, carry, last, checkpoints, donate=(1,)),
             finish=compile(chosen.finish, devices[0], arguments, carry),
             carry=jax.tree.structure(carry),
-            varies=varies,
+            varies=tuple(jax.tree.leaves(program.varying)),
             lanes=lanes,
         )
 

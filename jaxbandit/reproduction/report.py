@@ -96,7 +96,7 @@ def _aligned(lines: Sequence[tuple[str, ...]]) -> str:
     """Align the columns that hold something, numbers to the right."""
     kept = [column for column in zip(*lines, strict=True) if any(column[1:])]
     right = [i for i, column in enumerate(kept) if column[0] not in ("instance", "algorithm", "")]
-    return align(list(zip(*kept, strict=True)), right)
+    return align(list(zip(*kept, strict=True)), right) if kept else "no run counts"
 
 
 def _regret_table(instance: str, cells: Sequence[Mapping[str, Any]]) -> str:

@@ -1,5 +1,6 @@
 """sweep: an algorithm, or an instance, at each of several values, in one compilation."""
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -33,11 +34,19 @@ def sweep(
       One Result a value, its `params` saying which.
 
     Raises:
-      ValueError: no values, or columns of unequal length.
+      ValueError: no values, columns of unequal length, or a name that the factory does not take.
     """
+    for name, column in values.items():
+        if isinstance(column, str) or not np.ndim(column) == 1:
+            raise BadInput(f"sweep: values of {name} = {column!r}, must be a list of numbers")
     lengths = {name: len(column) for name, column in values.items()}
     if len(set(lengths.values())) != 1 or 0 in lengths.values():
         raise BadInput(f"sweep: values have lengths {lengths}, must be one length, at least 1")
+    try:
+        inspect.signature(factory).bind(**values)
+    except TypeError as error:
+        known = ", ".join(inspect.signature(factory).parameters)
+        raise BadInput(f"sweep: {error}, must be what the factory takes: {known}") from None
     precision = options.get("precision")
     if "horizon" in options:
         horizon = checks.integer("sweep", "horizon", options["horizon"], 1)

@@ -1,0 +1,123 @@
+"""rollout and run_until_stop: one run as a traced function, equal to the engine's run of the same (seed, run)."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxbandit as jb
+
+SEED, RUN, HORIZON = 3, 11, 60
+MEANS = np.array([0.2, 0.5, 0.9])  # of gaps that differ
+FEATURES = np.array([[1.0, 0.0], [0.0, 1.0], [0.9, 0.3]])
+WIDE = np.array([[1.0, 0.0], [0.0, 1.0]])
+
+
+def world_that_turns(means):
+    """Bernoulli arms whose order is reversed after 30 rounds."""
+    still = jb.bernoulli(means)
+
+    def now(state):
+        return jax.tree.map(lambda x: jnp.where(state[0] < 30, x, x[::-1]), state[1])
+
+    return still._replace(
+        init=lambda key: (jnp.zeros((), jnp.int32), still.init(key)),
+        reward=lambda state, context, action, noise: still.reward(now(state), context, action, noise),
+        regret=lambda state, context, action: still.regret(now(state), context, action),
+        transition=lambda state, context, action, noise: (state[0] + 1, state[1]),
+        simple_regret=None,
+        batch=None,
+    )
+
+
+def contextual():
+    sets = np.array([[[1.0, 0.0], [0.0, 1.0], [0.8, 0.5]], [[0.5, 0.6], [0.2, -1.0], [0.3, 0.1]]])
+    world = jb.linear_contextual(sets, np.array([0.4, 0.6]), np.array([1.0, 0.2]))
+    return jb.lin_ucb(sets, horizon=HORIZON), world
+
+
+PAIRS = {
+    "plain": lambda: (jb.kl_ucb(3), jb.bernoulli(MEANS)),
+    "with noise of its own": lambda: (jb.thompson(3), jb.bernoulli(MEANS)),
+    "with contexts": contextual,
+    "in a world that changes": lambda: (jb.ucb1(3), world_that_turns(MEANS)),
+    "with plans": lambda: (jb.oam(WIDE, horizon=HORIZON), jb.linear(WIDE, [1.0, 0.5])),
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_a_rollout_is_the_engine_s_run_round_by_round(name):
+    algorithm, environment = PAIRS[name]()
+    every = range(1, HORIZON + 1)
+    played = jb.simulate(algorithm, environment, horizon=HORIZON, num_runs=70, seed=SEED, checkpoints=every)
+    out = jax.jit(lambda key: jb.rollout(key, algorithm, environment, HORIZON))(jb.run_key(SEED, RUN))
+    # The gap of each round tells its action; float32 sums of 60 gaps are off by less than 1e-5.
+    np.testing.assert_allclose(np.cumsum(out.regret), played.arrays["regret"][RUN], atol=1e-5)
+    places = out.actions if out.contexts is None else 3 * out.contexts + out.actions
+    pulls = played.arrays["pulls"][RUN]
+    np.testing.assert_array_equal(np.bincount(places, minlength=len(pulls)), pulls)
+    assert int(out.recommendation) == played.arrays["recommendation"][RUN]
+
+
+STOPPING = {
+    "single pulls": lambda: (jb.lucb(3, delta=0.1, sigma=0.5), jb.bernoulli(MEANS)),
+    "batches": lambda: (jb.xy_static(FEATURES, delta=0.1), jb.linear(FEATURES, [1.0, 0.0])),
+}
+
+
+@pytest.mark.parametrize("name", STOPPING)
+def test_run_until_stop_is_the_engine_s_run(name):
+    algorithm, environment = STOPPING[name]()
+    found = jb.identify(algorithm, environment, num_runs=20, seed=SEED)
+    with jax.enable_x64(True):
+        play = jax.jit(jax.vmap(lambda key: jb.run_until_stop(key, algorithm, environment, 10**6)))
+        out = play(jax.vmap(lambda run: jb.run_key(SEED, run))(jnp.arange(20)))
+    for mine, theirs in (("samples", "samples"), ("pulls", "pulls"), ("simple_regret", "shortfall")):
+        np.testing.assert_allclose(getattr(out, mine), found.arrays[theirs], atol=1e-12)
+    np.testing.assert_array_equal(out.recommendation, found.arrays["recommendation"])
+    np.testing.assert_array_equal(out.outcome, found.arrays["outcome"])
+
+
+def test_a_run_that_does_not_stop_is_censored_as_the_engine_s():
+    algorithm, environment = STOPPING["single pulls"]()
+    found = jb.identify(algorithm, environment, num_runs=3, seed=SEED, max_rounds=17)
+    with jax.enable_x64(True):
+        out = jb.run_until_stop(jb.run_key(SEED, 2), algorithm, environment, 17)
+    assert int(out.outcome) == jb.Outcome.MAX_ROUNDS == found.arrays["outcome"][2]
+    np.testing.assert_array_equal(out.pulls, found.arrays["pulls"][2])
+
+
+def test_the_caller_s_gradient_goes_through_a_rollout():
+    """The rewards of Gaussian arms have gradient 1 in the mean of the arm pulled, where pulls do not follow them."""
+
+    def total(means):
+        return jnp.sum(jb.rollout(jb.run_key(0, 0), jb.uniform(3), jb.gaussian(means), 50).feedback)
+
+    actions = jb.rollout(jb.run_key(0, 0), jb.uniform(3), jb.gaussian(MEANS), 50).actions
+    np.testing.assert_allclose(jax.grad(total)(jnp.asarray(MEANS, float)), np.bincount(actions, minlength=3), rtol=1e-5)
+
+
+def test_hyperparameters_may_be_traced_by_the_caller():
+    def regret(c):
+        return jnp.sum(jb.rollout(jb.run_key(0, 0), jb.ucb1(3, c=c), jb.bernoulli(MEANS), 50).regret)
+
+    one, other = jax.jit(jax.vmap(regret))(jnp.array([0.0, 30.0]))
+    assert one < other  # so much exploration costs more
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((jnp.zeros(2, jnp.uint32), jb.ucb1(3), jb.bernoulli(MEANS), 5), "must be one typed key"),
+        ((jax.random.key(0, impl="rbg"), jb.ucb1(3), jb.bernoulli(MEANS), 5), "key = 'rbg', must be one of threefry"),
+        ((jb.run_key(0, 0), jb.ucb1, jb.bernoulli(MEANS), 5), r"call it: ucb1\(...\)"),
+        ((jb.run_key(0, 0), jb.bernoulli(MEANS), jb.ucb1(3), 5), "are swapped"),
+        ((jb.run_key(0, 0), jb.ucb1(4), jb.bernoulli(MEANS), 5), "num_arms 4, bernoulli has num_arms 3"),
+        ((jb.run_key(0, 0), jb.ucb1(3), jb.gaussian(MEANS), 5), r"rewards in \[0, 1\], gaussian gives"),
+        ((jb.run_key(0, 0), jb.ucb1(3), jb.bernoulli(MEANS), 0), "horizon = 0"),
+    ],
+)
+def test_what_cannot_be_rolled_out_is_refused_in_one_line(arguments, words):
+    with pytest.raises(ValueError, match=words) as error:
+        jb.rollout(*arguments)
+    assert "\n" not in str(error.value)
