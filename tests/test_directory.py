@@ -138,6 +138,19 @@ def test_added_runs_that_are_interrupted_are_taken_up(tmp_path, whole):
     assert 0 < sum(steps) < 3 * 28 * 300
 
 
+def test_runs_that_stop_are_added_to(tmp_path):
+    def stopping(runs):
+        arms = {"type": "gaussian", "means": [0.0, 2.0]}
+        data = {"kind": "identify", "runs": runs, "instance": [arms], "algorithm": [{"type": "lucb"}]}
+        return spec.parse(data, "stopping.toml")
+
+    out, ended = tmp_path / "out", []
+    running.run_experiment(stopping(5), out, progress=False)
+    found = running.run_experiment(stopping(12), out, progress=lambda news: ended.append(news.finished))
+    assert sum(ended) == 7
+    assert content(found) == content(running.run_experiment(stopping(12), None, progress=False))
+
+
 def test_means_alone_are_kept_where_runs_are_not_and_more_runs_start_again(tmp_path, whole):
     out = tmp_path / "out"
     running.run_experiment(experiment(runs=20, per_run=False), out, progress=False)
