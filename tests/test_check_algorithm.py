@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from jaxbandit.algorithms.regret.greedy import greedy
-from jaxbandit.base import Algorithm, Environment, never, none
+from jaxbandit.base import Algorithm, Batch, Environment, Phases, Replan
 from jaxbandit.conformance.check_algorithm import PROPERTIES, CheckFailed, check_algorithm
 from jaxbandit.environments.linear_contextual import linear_contextual
 from jaxbandit.numerics import as_float
@@ -45,10 +45,7 @@ def toy(num_arms, *, bonus=1.0):
             state.sums + jnp.where(pulled, reward, 0.0),
         )
 
-    def recommend(state):
-        return jnp.argmax(state.counts).astype(jnp.int32)
-
-    return Algorithm(init=init, noise=none(), select=select, update=update, recommend=recommend, stop=never())
+    return Algorithm(init=init, select=select, update=update, pulls=lambda state: state.counts)
 
 
 def noisy(num_arms, *, epsilon=0.1):
@@ -148,15 +145,15 @@ def neighbours(shift):
 
 
 def stopping(change=lambda algorithm: algorithm, wanted=lambda state: jnp.full(3, 2, jnp.int32)):
-    """A good toy of 3 arms that stops after 24 pulls, in blocks of 2 pulls an arm, then through change(algorithm).
+    """A good toy of 3 arms that stops after 24 pulls, in batches of 2 pulls an arm, then through change(algorithm).
 
-    The field sums is renewed by a refresh every 6 pulls.
+    The field sums is renewed by a new plan every 6 pulls.
     """
 
     def make(num_arms, *, bonus=1.0):
         good = toy(num_arms, bonus=bonus)
 
-        def update_block(state, pulls, sums):
+        def absorb(state, pulls, sums):
             return ToyState(state.round + jnp.sum(pulls, dtype=jnp.int32), state.counts + pulls, state.sums + sums)
 
         def select(noise, state, context):
@@ -169,10 +166,11 @@ def stopping(change=lambda algorithm: algorithm, wanted=lambda state: jnp.full(3
             select=select,
             recommend=recommend,
             stop=lambda state: state.round >= 24,
-            needs_refresh=lambda state: (state.round % 6 == 0) & (jnp.sum(jnp.abs(state.sums)) > 0),
-            refresh=lambda state: state._replace(sums=jnp.zeros_like(state.sums)),
-            block=wanted,
-            update_block=update_block,
+            replan=Replan(
+                due=lambda state: (state.round % 6 == 0) & (jnp.sum(jnp.abs(state.sums)) > 0),
+                apply=lambda state: state._replace(sums=jnp.zeros_like(state.sums)),
+            ),
+            batch=Batch(wanted, absorb),
             verify=lambda state: jnp.sum(state.counts, dtype=jnp.int32) == state.round,
         )
         return change(algorithm)
@@ -180,7 +178,11 @@ def stopping(change=lambda algorithm: algorithm, wanted=lambda state: jnp.full(3
     return make
 
 
-FLAGS = itertools.cycle(["float32", "bfloat16"])
+FLAGS = itertools.cycle(["float32", "bfloat16", "tensorfloat32"])  # an odd number: the plays make it twice
+
+
+def miscounting(state, pulls, sums):
+    return state._replace(counts=state.counts + pulls, round=state.round + 24)
 
 
 def flips_a_flag(num_arms, *, bonus=1.0):
@@ -217,9 +219,19 @@ BROKEN = {
             update=lambda good, k, bonus: lambda s, c, a, r: s,
         ),
         "types",
-        "must be int32[3]",
+        "pulls returns float32[3], must be int32[3]",
     ),
-    "wrong counts": (updated(lambda s: s._replace(counts=s.counts + 1)), "counts", "is not the true pulls"),
+    "wrong pulls": (updated(lambda s: s._replace(counts=s.counts + 1)), "pulls", "pulls are not the true ones in 20"),
+    "pulls of a window": (
+        changed(pulls=lambda good, k, bonus: lambda s: jnp.minimum(s.counts, 3)),
+        "pulls",
+        "pulls are not the true ones",
+    ),
+    "kinds without a name": (
+        changed(phases=lambda good, k, bonus: Phases(("explore",), lambda s: s.counts)),
+        "types",
+        "phases.counts returns int32[3], must be int32[1]",
+    ),
     "out of range": (
         changed(select=lambda good, k, bonus: lambda noise, state, context: state.round),
         "range",
@@ -267,18 +279,21 @@ BROKEN = {
     "silent promotion": (indexed(lambda s, bonus: s.sums * s.counts), "precision", "cast explicitly"),
     "place in the batch": (
         neighbours(lambda x: jnp.arange(x.shape[0], dtype=jnp.int32)),
-        "batch",
+        "side by side",
         "at another place of the batch",
     ),
-    "alone otherwise": (neighbours(lambda x: jnp.ones_like(x)), "batch", "run alone"),
+    "alone otherwise": (neighbours(lambda x: jnp.ones_like(x)), "side by side", "run alone"),
     "flips a flag": (flips_a_flag, "compiled once", "traced again"),
     "stops at once": (stopping(lambda a: a._replace(stop=lambda s: s.round >= 0)), "stop", "before any pull"),
-    "refresh does nothing": (stopping(lambda a: a._replace(refresh=lambda s: s)), "refresh", "must clear it"),
-    "refresh alone": (stopping(lambda a: a._replace(needs_refresh=None)), "types", "refresh comes alone"),
-    "refresh changes a type": (
-        stopping(lambda a: a._replace(refresh=lambda s: s._replace(counts=as_float(s.counts)))),
+    "a new plan changes nothing": (
+        stopping(lambda a: a._replace(replan=a.replan._replace(apply=lambda s: s))),
+        "replan",
+        "must clear it",
+    ),
+    "a new plan changes a type": (
+        stopping(lambda a: a._replace(replan=a.replan._replace(apply=lambda s: s._replace(counts=as_float(s.counts))))),
         "types",
-        "from update, float32[3] from refresh",
+        "from update, float32[3] from replan.apply",
     ),
     "verify is not a bool": (
         stopping(lambda a: a._replace(verify=lambda s: s.round)),
@@ -295,27 +310,25 @@ BROKEN = {
         "types",
         "must be int32[m]",
     ),
-    "a block of floats": (
+    "a batch of floats": (
         stopping(wanted=lambda s: jnp.full(3, 2.0)),
         "types",
-        "block returns weak float32[3], must be int32[3]",
+        "batch.plan returns weak float32[3], must be int32[3]",
     ),
-    "an empty block": (stopping(wanted=lambda s: jnp.zeros(3, jnp.int32)), "blocks", "1 in all"),
-    "a block forgets": (
-        stopping(
-            lambda a: a._replace(update_block=lambda s, n, r: s._replace(counts=s.counts + n, round=s.round + 24))
-        ),
-        "blocks",
-        "stop is True after update_block, False after the same pulls",
+    "an empty batch": (stopping(wanted=lambda s: jnp.zeros(3, jnp.int32)), "batches of pulls", "1 in all"),
+    "a batch forgets": (
+        stopping(lambda a: a._replace(batch=a.batch._replace(absorb=miscounting))),
+        "batches of pulls",
+        "stop is True after batch.absorb, False after the same pulls",
     ),
     "other pulls one by one": (
         stopping(lambda a: a._replace(select=lambda noise, s, c: s.round % 2)),
-        "blocks",
-        "counts is [2 2 2] after update_block, [3 3 0]",
+        "batches of pulls",
+        "pulls is [2 2 2] after batch.absorb, [3 3 0]",
     ),
-    "stops inside a block": (
+    "stops inside a batch": (
         stopping(lambda a: a._replace(stop=lambda s: s.round % 6 == 5)),
-        "blocks",
+        "batches of pulls",
         "stop is True inside it",
     ),
     "not an algorithm": (lambda num_arms, bonus: None, "traceable", "return an Algorithm"),
@@ -328,11 +341,11 @@ def matmul_precision():
     jax.config.update("jax_default_matmul_precision", None)
 
 
-# Blocks are looked at last, after four other compilations: one of these toys is enough for the quick tier.
-BLOCKS = [name for name, (_, prop, _) in BROKEN.items() if prop == "blocks"]
+# Batches are looked at last, after four other compilations: one of these toys is enough for the quick tier.
+BATCHES = [name for name, (_, prop, _) in BROKEN.items() if prop == "batches of pulls"]
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n in BLOCKS[1:] else n for n in BROKEN])
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n in BATCHES[1:] else n for n in BROKEN])
 def test_broken_toy_is_named(name, matmul_precision):
     make, prop, words = BROKEN[name]
     with pytest.raises(CheckFailed) as caught:
@@ -409,7 +422,7 @@ def test_several_action_sets_are_counted_apart_and_offer_what_they_hold():
         return after._replace(counts=jnp.roll(after.counts, 1))
 
     merged = good._replace(update=update)
-    with pytest.raises(CheckFailed, match=r"counts: state\.counts is not the true pulls"):
+    with pytest.raises(CheckFailed, match=r"pulls: pulls are not the true ones in [1-9]"):
         check_algorithm(lambda num_arms: merged, 3, environment=two_sets, rounds=20)
     with pytest.raises(CheckFailed, match=r"range: select takes an arm that its context lacks in [1-9]"):
         last = good._replace(select=lambda noise, state, context: jnp.int32(2))
@@ -452,5 +465,5 @@ def test_hyperparameter_ignored_in_a_batch():
 
         return good._replace(select=select)
 
-    with pytest.raises(CheckFailed, match="batch: actions of a run differs run alone"):
+    with pytest.raises(CheckFailed, match="side by side: actions of a run differs run alone"):
         check_algorithm(ignored_in_batch, 3, traced={"bonus": [0.0, 5.0]})

@@ -1,0 +1,158 @@
+"""check_environment passes every registered environment and names each slip in one line.
+
+Every bad world is the good one with one function replaced, so that each also shows that the check can fail.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import parts
+import pytest
+
+import jaxbandit as jb
+from jaxbandit.conformance.check_case import CheckFailed
+from jaxbandit.conformance.check_environment import PROPERTIES
+from jaxbandit.numerics import as_float
+
+pytestmark = pytest.mark.quickly_compiled
+MEANS = [0.2, 0.6]
+
+
+def good():
+    """Two Bernoulli arms, whose sums of a batch are binomial."""
+
+    def gap(state, context, action):
+        return jnp.max(state) - state[action]
+
+    sums = jb.BatchRewards(
+        noise=lambda key: key, sums=lambda state, pulls, key: jax.random.binomial(key, as_float(pulls), state)
+    )
+    return jb.Environment(
+        init=lambda key: jnp.asarray(MEANS),
+        noise=jax.random.uniform,
+        reward=lambda state, context, action, draw: as_float(draw < state[action]),
+        regret=gap,
+        batch=sums,
+        arms=jb.Arms(2),
+        rewards=jb.Rewards(0.0, 1.0),
+        name="coins",
+    )
+
+
+def drawn_by_numpy(state, context, action, draw):
+    return as_float(np.random.random() < state[action])
+
+
+def too_large(sums):
+    return lambda *arguments: 1.1 * sums(*arguments)
+
+
+def spread(sums):
+    """The mean of one pull right, its variance that of one coin for the whole batch."""
+    return lambda state, pulls, key: as_float(pulls) * as_float(jax.random.uniform(key) < state)
+
+
+COINS = good()
+BROKEN = {  # a function or record in place of the good one, the property it breaks, words of the line
+    "chance of NumPy": ({"reward": drawn_by_numpy}, "traceable", "reward traced again is another program"),
+    "a branch on the action": (
+        {"reward": lambda state, context, action, draw: 1.0 if action else 0.0},
+        "traceable",
+        "reward: TracerBoolConversionError",
+    ),
+    "negative regret": ({"regret": lambda s, c, a: 0.5 - s[a]}, "regret", "a gap is at least 0"),
+    "nobody is best": ({"regret": lambda s, c, a: 1.0 - s[a]}, "regret", "no arm's is 0 in round 1, the least is 0.4"),
+    "regret of all arms": ({"regret": lambda s, c, a: jnp.max(s) - s}, "types", "regret returns float32[2]"),
+    "a reward outside": (
+        {"reward": lambda s, c, a, draw: 3.0 * as_float(draw < s[a])},
+        "feedback",
+        "it is 3.0 in round 1, rewards says [0.0, 1.0]",
+    ),
+    "a reward that is no number": (
+        {"reward": lambda s, c, a, draw: jnp.where(draw < 0.01, jnp.nan, 0.5)},
+        "feedback",
+        "feedback is nan in round 1; guard divisions and logs",
+    ),
+    "drifts in dtype": (
+        {"transition": lambda s, c, a, draw: (s > 0.5).astype(jnp.int32)},
+        "types",
+        "state is float32[2] from init, int32[2] from transition",
+    ),
+    "drifts into the negative": (
+        {"transition": lambda s, c, a, draw: s - 0.1, "regret": lambda s, c, a: s[1] - s[a] - (s[1] < 0.45)},
+        "regret",
+        "in round 3",
+    ),
+    "sums too large": (
+        {"batch": COINS.batch._replace(sums=too_large(COINS.batch.sums))},
+        "batches of pulls",
+        "mean of 8 pulls of action",
+    ),
+    "sums too wide": (
+        {"batch": COINS.batch._replace(sums=spread(COINS.batch.sums))},
+        "batches of pulls",
+        "variance of 8 pulls of action",
+    ),
+    "float32 fixed": (
+        {"init": lambda key: jnp.asarray(MEANS, jnp.float32)},
+        "precision",
+        "state is float32; do not fix the dtype",
+    ),
+    "float64 fixed": (
+        {"init": lambda key: np.asarray(MEANS, np.float64)},
+        "precision",
+        "state is float64; do not fix the dtype",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_slip_is_named_in_one_line(name):
+    changes, prop, words = BROKEN[name]
+    with pytest.raises(CheckFailed) as caught:
+        jb.check_environment(COINS._replace(**changes))
+    message = "\n".join([str(caught.value), *getattr(caught.value, "__notes__", [])])
+    assert message.startswith("coins (float") and f": {prop}: " in message and words in message, message
+    assert "\n" not in message and len(message) < 300, message
+
+
+def test_every_property_is_seen_to_fail():
+    assert {prop for _, prop, _ in BROKEN.values()} == set(PROPERTIES)
+
+
+def test_the_good_one_passes_and_what_is_absent_is_not_said_to_be_checked():
+    report = jb.check_environment(COINS)
+    assert (report.name, report.properties) == ("coins", tuple(PROPERTIES))
+    assert str(report).startswith("coins:\n  traceable: ")
+    left = jb.check_environment(COINS._replace(batch=None, regret=None)).properties
+    assert set(PROPERTIES) - set(left) == {"batches of pulls", "regret"}
+
+
+def test_a_world_that_changes_passes():
+    def turned(state, context, action, draw):
+        return state[::-1]
+
+    assert jb.check_environment(COINS._replace(transition=turned), rounds=3).name == "coins"
+
+
+def test_actions_may_be_given():
+    unsaid = COINS._replace(arms=None)
+    with pytest.raises(ValueError, match="does not say its arms: give actions"):
+        jb.check_environment(unsaid)
+    assert jb.check_environment(unsaid, actions=np.arange(2, dtype=np.int32)).name == "coins"
+    with pytest.raises(ValueError, match="got a function, must be an Environment: call its factory"):
+        jb.check_environment(good)
+    with pytest.raises(ValueError, match="rounds = 0, must be an integer >= 1"):
+        jb.check_environment(COINS, rounds=0)
+
+
+# Each compiles four programs of its own: one of a kind for the quick tier.
+QUICK = ("bernoulli", "gaussian", "linear_contextual")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=() if n in QUICK else pytest.mark.slow) for n in parts.INSTANCES]
+)
+def test_every_registered_environment_passes(name, tmp_path):
+    passed = [jb.check_environment(world).name for known, world in parts.environments(tmp_path) if known == name]
+    assert len(passed) == len(parts.INSTANCES[name])
