@@ -53,11 +53,11 @@ class Lives:
         assert self._code() == 0
         return True
 
-    def kill(self) -> bool:
-        """Kill it; False where it had ended just before."""
+    def kill(self, number: int = signal.SIGKILL) -> int:
+        """Send it a signal and return what it ended with, a status or minus a signal; 0 where it had just ended."""
         with contextlib.suppress(ProcessLookupError):
-            os.kill(self._pid, signal.SIGKILL)
-        return self._code() == -signal.SIGKILL
+            os.kill(self._pid, number)
+        return self._code()
 
     def _code(self) -> int:
         return os.waitstatus_to_exitcode(int(self._server.stdout.readline()))
