@@ -40,7 +40,7 @@ def good():
 
 
 def drawn_by_numpy(state, context, action, draw):
-    return as_float(np.random.random() < state[action])
+    return as_float(np.random.default_rng().random() < state[action])
 
 
 def too_large(sums):
