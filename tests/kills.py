@@ -168,7 +168,7 @@ def stress(directory: Path, count: int, seed: int = 0) -> dict[str, Counter]:
                 life.check()
                 kills -= 1
             life.check()
-            _compare(calm[name].out, life.out)
+            compare(calm[name].out, life.out)
             report["directories"][name] += 1
             again = life.rounds() - calm[name].rounds()
             assert not gentle or again == 0, f"{life.out}: {again} rounds were played again"
@@ -188,7 +188,7 @@ def _live(life: Life, chance: random.Random, kills: int, seconds: float, gentle:
     if life.lives.ended(chance.uniform(0, seconds) if kills > 0 else 300):
         return False
     number = chance.choice(SIGNALS[1:] if gentle else SIGNALS)
-    status, said = life.lives.kill(number), life.said.read_text()
+    status, said = life.lives.end(number), life.said.read_text()
     if status == 0:  # it had just ended
         return False
     assert status == (-number if number == signal.SIGKILL else 3), (life.out, number, status, said)
@@ -214,9 +214,11 @@ def _file(path: Path) -> tuple[int, int]:
     return about.st_ino, about.st_mtime_ns
 
 
-def _compare(a: Path, b: Path) -> None:
+def compare(a: Path, b: Path) -> None:
+    """Require the same numbers of two directories, to the byte; what tells of a life, as its seconds do, may differ."""
     names = sorted(path.name for path in a.glob("cell-*"))
-    assert names == sorted(path.name for path in b.glob("cell-*")) and len(names) == 4
+    assert names == sorted(path.name for path in b.glob("cell-*"))
+    assert names
     for name in names:
         if name.endswith(".npz"):
             assert (a / name).read_bytes() == (b / name).read_bytes(), (b, name)

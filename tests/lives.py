@@ -53,8 +53,12 @@ class Lives:
         assert self._code() == 0
         return True
 
-    def kill(self, number: int = signal.SIGKILL) -> int:
-        """Send it a signal and return what it ended with, a status or minus a signal; 0 where it had just ended."""
+    def kill(self) -> bool:
+        """Kill it; False where it had ended just before."""
+        return self.end(signal.SIGKILL) == -signal.SIGKILL
+
+    def end(self, number: int) -> int:
+        """Send it a signal; return what it ended with, a status or minus a signal, 0 where it had just ended."""
         with contextlib.suppress(ProcessLookupError):
             os.kill(self._pid, number)
         return self._code()
