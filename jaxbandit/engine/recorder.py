@@ -17,8 +17,8 @@ REPORTED = ("pulls", "kinds")  # vectors of integers that are reported of every 
 class Tally(NamedTuple):
     """What grows with the rounds of one run; a field that is not needed is None."""
 
-    # The largest excess of a feedback over its range, above 0 if outside; NaN once one is NaN. float[]; of batches one an
-    # entry of their sums, which spares a reduction a step.
+    # The largest excess of a feedback over its range, above 0 if outside; NaN once one is NaN. float[]; of batches one
+    # an entry of their sums, which spares a reduction a step.
     watch: Array
     total: Any = None  # float[2], regret (or feedback) so far and its rounding error (Kahan)
     pulls: Any = None  # int32[counted]
