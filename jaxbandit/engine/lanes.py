@@ -15,7 +15,7 @@ from jaxbandit.base import Outcome
 from jaxbandit.engine import keys
 from jaxbandit.engine.batching import RUNS, batch_last, constant_flags, without_splits
 from jaxbandit.engine.program import NOISE_BYTES, NOISE_ROUNDS
-from jaxbandit.engine.recorder import Tally, has_nan
+from jaxbandit.engine.recorder import Tally
 from jaxbandit.engine.stopping import EMPTY, LIVE, StoppingRun
 from jaxbandit.types import Array, Key, PyTree
 
@@ -104,7 +104,7 @@ class LanesProgram:
         draw = jax.vmap(
             without_splits(run.draw, (run.arguments, run.words, run.round)), (None, RUNS, 0), RUNS, axis_size=width
         )
-        nan = batch_last(has_nan, (run.state,), (run.state_varies,), True, width)
+        broken = batch_last(run.broken, (run.state, run.tally), (run.state_varies, run.tally_varies), True, width)
 
         def block(inner: tuple[Lanes, Array]) -> tuple[Lanes, Array]:
             lanes, blocks = inner
@@ -121,8 +121,7 @@ class LanesProgram:
             world = lanes.world if run.moves else None
             start = (world, lanes.state, lanes.tally, lanes.status, lanes.pulls, lanes.steps)
             world, state, tally, status, pulls, steps = lax.fori_loop(0, self.block_steps, one, start)
-            broken = nan(state) | ~jnp.isfinite(tally.watch)
-            status = jnp.where((status == LIVE) & broken, int(Outcome.NONFINITE), status)
+            status = jnp.where((status == LIVE) & broken(state, tally), int(Outcome.NONFINITE), status)
             world = world if run.moves else lanes.world
             after = lanes._replace(world=world, state=state, tally=tally, status=status, pulls=pulls, steps=steps)
             return after, blocks + 1

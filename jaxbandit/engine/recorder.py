@@ -17,7 +17,9 @@ REPORTED = ("pulls", "kinds")  # vectors of integers that are reported of every 
 class Tally(NamedTuple):
     """What grows with the rounds of one run; a field that is not needed is None."""
 
-    watch: Array  # float[], the largest excess of a feedback over its range, above 0 if outside; NaN once one is NaN
+    # The largest excess of a feedback over its range, above 0 if outside; NaN once one is NaN. float[]; of batches one an
+    # entry of their sums, which spares a reduction a step.
+    watch: Array
     total: Any = None  # float[2], regret (or feedback) so far and its rounding error (Kahan)
     pulls: Any = None  # int32[counted]
     always: Any = None  # float[2, num_arms], as total, of the regret of each arm if it were always pulled
@@ -32,11 +34,12 @@ class Recorder(NamedTuple):
     num_arms: int | None = None
     set_size: int | None = None
     hindsight: bool = False
+    watched: tuple[int, ...] = ()  # shape of `watch`
 
     def empty(self) -> Tally:
         """The tally before the first round."""
         return Tally(
-            watch=jnp.zeros(()),
+            watch=jnp.zeros(self.watched),
             total=None if self.measure is None or self.from_pulls else jnp.zeros(2),
             pulls=None if self.counted is None else jnp.zeros(self.counted, jnp.int32),
             always=jnp.zeros((2, self.num_arms or 0)) if self.hindsight else None,
@@ -68,8 +71,9 @@ class Recorder(NamedTuple):
 
     def judged(self, result: dict[str, Array], tally: Tally, played: Array | None) -> dict[str, Array]:
         """A report with what the tally says: the feedback's faults, and whether pulls are those of `played` rounds."""
-        finite = jnp.isfinite(tally.watch)
-        result = result | {"nonfinite": result["nonfinite"] | ~finite, "out_of_range": finite & (tally.watch > 0)}
+        finite = is_finite(tally)
+        outside = (tally.watch > 0).any()
+        result = result | {"nonfinite": result["nonfinite"] | ~finite, "out_of_range": finite & outside}
         if tally.pulls is not None:
             result["pulls"] = tally.pulls
         if played is not None and "pulls" in result:
@@ -129,6 +133,11 @@ def recorder_of(
         set_size=arms.set_size if arms else None,
         hindsight=hindsight,
     )
+
+
+def is_finite(tally: Tally) -> Array:
+    """Whether every feedback was, bool[]."""
+    return jnp.isfinite(tally.watch).all()
 
 
 def has_nan(state: PyTree) -> Array:

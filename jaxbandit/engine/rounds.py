@@ -114,10 +114,13 @@ def count_dtype() -> Any:
 
 
 def _number(counts: Array) -> Array:
-    """The sum of counts; -1 where it, or one of them, is past what the integers hold, which wrap in silence."""
-    total = jnp.sum(counts, dtype=count_dtype())
-    wrapped = (counts < 0).any() | (jnp.sum(as_float(counts)) > 0.9 * jnp.iinfo(total.dtype).max)
-    return jnp.where(wrapped, -1, total).astype(total.dtype)
+    """The sum of counts; -1 where one is negative, or it is past what a float counts: integers would wrap in silence.
+
+    One reduction: in a step of few lanes each kernel costs about as much as its work.
+    """
+    total = jnp.sum(jnp.where(counts < 0, jnp.inf, as_float(counts)))
+    exact = total <= 2.0 ** (jnp.finfo(total.dtype).nmant + 1)
+    return jnp.where(exact, total, -1).astype(count_dtype())
 
 
 def plays_batches(algorithm: Algorithm, environment: Environment) -> bool:

@@ -20,7 +20,6 @@ class SingleRun:
     """
 
     measures = True  # regret, or feedback where no regret is known
-    batches = False  # steps are single pulls
 
     def __init__(
         self,
@@ -135,8 +134,7 @@ class SingleRun:
             after = jax.eval_shape(self._replan, self.arguments, self.state)
             same_state("algorithm.replan.apply", "state", self.state, after)
         fit.check_arms(algorithm, environment, pulls, played.context is not None)
-        found = recorder.recorder_of(algorithm, environment, played, pulls, measures=self.measures, hindsight=hindsight)
-        return found._replace(counted=None) if self.batches else found  # the pulls of a batch are its own
+        return recorder.recorder_of(algorithm, environment, played, pulls, measures=self.measures, hindsight=hindsight)
 
     def _replan(self, arguments: PyTree, state: PyTree) -> PyTree:
         replan: Any = self.make(arguments)[0].replan

@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandit.base import Algorithm, Environment, Outcome
-from jaxbandit.engine import batching, fit, rounds
-from jaxbandit.engine.recorder import Tally, has_nan
+from jaxbandit.engine import batching, rounds
+from jaxbandit.engine.recorder import Recorder, Tally, has_nan, is_finite
 from jaxbandit.engine.rounds import ContractError
 from jaxbandit.engine.single import SingleRun
 from jaxbandit.types import Array, PyTree
@@ -22,7 +22,7 @@ class StoppingRun(SingleRun):
     """A run of make(arguments) until it stops; steps are single pulls, or batches where both parts know them."""
 
     measures = False
-    verifies = judges = False
+    batches = verifies = judges = False
 
     def __init__(
         self,
@@ -88,12 +88,16 @@ class StoppingRun(SingleRun):
         tally = jax.tree.map(next_value, tally, counted, self.tally_varies)
         return world, kept, tally, status, jnp.where(played, pulls + count, pulls), played
 
+    def broken(self, state: PyTree, tally: Tally) -> Array:
+        """Whether a run in progress goes on for nothing, bool[]."""
+        return has_nan(state) | ~is_finite(tally)
+
     def verdict(self, arguments: PyTree, world: PyTree, state: PyTree, tally: Tally) -> dict[str, Array]:
         """What a run leaves behind."""
         leaves = zip(jax.tree.leaves(state), jax.tree.leaves(self.frozen), strict=True)
         lasting = has_nan([leaf for leaf, frozen in leaves if frozen])
         result = self.report(arguments, state, tally, None)
-        result = result | {"nonfinite": lasting | ~jnp.isfinite(tally.watch)}
+        result = result | {"nonfinite": lasting | ~is_finite(tally)}
         judge: Any = self.make(arguments)[1].simple_regret
         if not self.judges:
             return result
@@ -128,6 +132,19 @@ class StoppingRun(SingleRun):
         self.judges = environment.simple_regret is not None
         return algorithm, environment
 
+    def _recorder(self, algorithm: Algorithm, environment: Environment, hindsight: bool) -> Recorder:
+        found = super()._recorder(algorithm, environment, hindsight)
+        if not self.batches:
+            return found
+
+        def sums(arguments: PyTree, words: PyTree, world: PyTree, state: PyTree) -> Array:
+            pair = self.make(arguments)
+            noise = rounds.draw_batch(pair[1], words, jnp.int32(1), self.implementation)
+            return rounds.play_batch(*pair, world, state, noise)[1]
+
+        shape = jax.eval_shape(sums, self.arguments, self.words, self.world, self.state).shape
+        return found._replace(watched=shape, counted=None)  # the pulls of a batch are its own
+
     def _counted(
         self, arguments: PyTree, world: PyTree, state: PyTree, tally: Tally, noise: tuple[PyTree, PyTree]
     ) -> tuple[tuple[PyTree, PyTree, Tally], Array]:
@@ -135,7 +152,7 @@ class StoppingRun(SingleRun):
         if not self.batches:
             return super().play(arguments, world, state, tally, noise), jnp.int32(1)
         after, sums, count = rounds.play_batch(*self.make(arguments), world, state, noise[0])
-        return (world, after, tally._replace(watch=jnp.maximum(tally.watch, fit.excess(None, sums)))), count
+        return (world, after, tally._replace(watch=jnp.maximum(tally.watch, sums - sums))), count  # 0, or NaN
 
     def _frozen(self) -> PyTree:
         """True where a leaf must keep its value once its run has ended: the verdict reads it.
