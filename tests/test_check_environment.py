@@ -3,6 +3,8 @@
 Every bad world is the good one with one function replaced, so that each also shows that the check can fail.
 """
 
+from typing import cast
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -16,43 +18,46 @@ from jaxbandit.numerics import as_float
 
 pytestmark = pytest.mark.quickly_compiled
 MEANS = [0.2, 0.6]
+MOST = 8  # pulls of an arm in a batch that check_environment plays
+GENERATOR = np.random.default_rng(0)
 
 
 def good():
-    """Two Bernoulli arms, whose sums of a batch are binomial."""
+    """Two arms that pay 1 with the probabilities MEANS; a batch is played coin by coin."""
 
-    def gap(state, context, action):
-        return jnp.max(state) - state[action]
+    def sums(state, pulls, draws):
+        played = jnp.arange(MOST, dtype=pulls.dtype)[:, None] < pulls
+        return jnp.sum(as_float(played & (draws < state)), 0)
 
-    sums = jb.BatchRewards(
-        noise=lambda key: key, sums=lambda state, pulls, key: jax.random.binomial(key, as_float(pulls), state)
-    )
     return jb.Environment(
         init=lambda key: jnp.asarray(MEANS),
         noise=jax.random.uniform,
         reward=lambda state, context, action, draw: as_float(draw < state[action]),
-        regret=gap,
-        batch=sums,
+        regret=lambda state, context, action: jnp.max(state) - state[action],
+        batch=jb.BatchRewards(noise=lambda key: jax.random.uniform(key, (MOST, len(MEANS))), sums=sums),
         arms=jb.Arms(2),
         rewards=jb.Rewards(0.0, 1.0),
         name="coins",
     )
 
 
-def drawn_by_numpy(state, context, action, draw):
-    return as_float(np.random.random() < state[action])
-
-
-def too_large(sums):
-    return lambda *arguments: 1.1 * sums(*arguments)
-
-
-def spread(sums):
-    """The mean of one pull right, its variance that of one coin for the whole batch."""
-    return lambda state, pulls, key: as_float(pulls) * as_float(jax.random.uniform(key) < state)
-
-
 COINS = good()
+BATCH = jb.BatchRewards(*COINS.batch or ())
+
+
+def drawn_by_numpy(state, context, action, draw):
+    return as_float(GENERATOR.random() < state[action])
+
+
+def too_large(state, pulls, draws):
+    return 1.1 * BATCH.sums(state, pulls, draws)
+
+
+def too_wide(state, pulls, draws):
+    """The mean is right, but one coin serves the whole batch."""
+    return as_float(pulls) * as_float(draws[0] < state)
+
+
 BROKEN = {  # a function or record in place of the good one, the property it breaks, words of the line
     "chance of NumPy": ({"reward": drawn_by_numpy}, "traceable", "reward traced again is another program"),
     "a branch on the action": (
@@ -84,12 +89,12 @@ BROKEN = {  # a function or record in place of the good one, the property it bre
         "in round 3",
     ),
     "sums too large": (
-        {"batch": COINS.batch._replace(sums=too_large(COINS.batch.sums))},
+        {"batch": BATCH._replace(sums=too_large)},
         "batches of pulls",
         "mean of 8 pulls of action",
     ),
     "sums too wide": (
-        {"batch": COINS.batch._replace(sums=spread(COINS.batch.sums))},
+        {"batch": BATCH._replace(sums=too_wide)},
         "batches of pulls",
         "variance of 8 pulls of action",
     ),
@@ -141,7 +146,7 @@ def test_actions_may_be_given():
         jb.check_environment(unsaid)
     assert jb.check_environment(unsaid, actions=np.arange(2, dtype=np.int32)).name == "coins"
     with pytest.raises(ValueError, match="got a function, must be an Environment: call its factory"):
-        jb.check_environment(good)
+        jb.check_environment(cast("jb.Environment", good))
     with pytest.raises(ValueError, match="rounds = 0, must be an integer >= 1"):
         jb.check_environment(COINS, rounds=0)
 
