@@ -16,7 +16,6 @@ from jaxbandit.conformance.check_case import CheckFailed
 from jaxbandit.conformance.check_environment import PROPERTIES
 from jaxbandit.numerics import as_float
 
-pytestmark = pytest.mark.quickly_compiled
 MEANS = [0.2, 0.6]
 MOST = 8  # pulls of an arm in a batch that check_environment plays
 GENERATOR = np.random.default_rng(0)
@@ -26,8 +25,8 @@ def good():
     """Two arms that pay 1 with the probabilities MEANS; a batch is played coin by coin."""
 
     def sums(state, pulls, draws):
-        played = jnp.arange(MOST, dtype=pulls.dtype)[:, None] < pulls
-        return jnp.sum(as_float(played & (draws < state)), 0)
+        played = jnp.arange(MOST, dtype=pulls.dtype)[:, None] < pulls[None]
+        return jnp.sum(as_float(played & (draws < state[None])), 0)
 
     return jb.Environment(
         init=lambda key: jnp.asarray(MEANS),
@@ -84,7 +83,7 @@ BROKEN = {  # a function or record in place of the good one, the property it bre
         "state is float32[2] from init, int32[2] from transition",
     ),
     "drifts into the negative": (
-        {"transition": lambda s, c, a, draw: s - 0.1, "regret": lambda s, c, a: s[1] - s[a] - (s[1] < 0.45)},
+        {"transition": lambda s, c, a, draw: s - 0.1, "regret": lambda s, c, a: jnp.where(s[1] < 0.45, -0.1, s[1] - s[a])},
         "regret",
         "in round 3",
     ),
@@ -101,12 +100,17 @@ BROKEN = {  # a function or record in place of the good one, the property it bre
     "float32 fixed": (
         {"init": lambda key: jnp.asarray(MEANS, jnp.float32)},
         "precision",
-        "state is float32; do not fix the dtype",
+        "Input dtypes ('float32', 'float64'); do not fix the dtype",
+    ),
+    "reward of float32": (
+        {"reward": lambda s, c, a, draw: (draw < s[a]).astype(jnp.float32)},
+        "precision",
+        "feedback is float32; do not fix the dtype",
     ),
     "float64 fixed": (
-        {"init": lambda key: np.asarray(MEANS, np.float64)},
+        {"init": lambda key: jnp.asarray(MEANS, jnp.float64)},
         "precision",
-        "state is float64; do not fix the dtype",
+        "init: Explicitly requested dtype",
     ),
 }
 
