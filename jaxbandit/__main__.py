@@ -2,7 +2,7 @@
 
 import sys
 
-from jaxbandit.cli import main
+from jaxbandit.cli import process
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(process())

@@ -55,9 +55,13 @@ class Lives:
 
     def kill(self) -> bool:
         """Kill it; False where it had ended just before."""
+        return self.end(signal.SIGKILL) == -signal.SIGKILL
+
+    def end(self, number: int) -> int:
+        """Send it a signal; return what it ended with, a status or minus a signal, 0 where it had just ended."""
         with contextlib.suppress(ProcessLookupError):
-            os.kill(self._pid, signal.SIGKILL)
-        return self._code() == -signal.SIGKILL
+            os.kill(self._pid, number)
+        return self._code()
 
     def _code(self) -> int:
         return os.waitstatus_to_exitcode(int(self._server.stdout.readline()))

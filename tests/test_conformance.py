@@ -2,7 +2,6 @@
 
 import functools
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -144,15 +143,6 @@ def marks_of(name):
 @pytest.mark.parametrize("name", [pytest.param(name, marks=marks_of(name)) for name in ALGORITHMS])
 def test_conforms(name):
     check(name, arms_of(name))
-
-
-@pytest.mark.parametrize("name", ALGORITHMS)
-def test_names_the_kinds_of_rounds_that_it_counts(name):
-    """Results show rounds by kind under the names that the algorithm's module gives them, and not without."""
-    arrays = {k: VALUES[k][0] for k in ("features", "theta") if k in ALGORITHMS[name].arguments}
-    state = jax.eval_shape(factory_of(name)(3, **arrays).init, jax.random.key(0))
-    kinds = getattr(state, "kinds", np.zeros(0))
-    assert len(ALGORITHMS[name].kind_names()) == kinds.size
 
 
 SETS = np.array([[[1.0, 0.0], [0.0, 1.0], [0.8, 0.5]], [[0.5, 0.6], [0.2, -1.0], [0.0, 0.0]]])

@@ -125,6 +125,7 @@ def test_what_has_grown_is_played_and_nothing_else(tmp_path, whole):
     assert [(result.instance, result.algorithm, result.params) for result in load(out)] == labels
     with pytest.raises(BadInput, match="has 48 runs, and runs = 47 asks for fewer"):
         running.run_experiment(experiment(algorithm=algorithms, instance=INSTANCES, runs=47), out)
+    assert spec.load(out / "spec.toml") == larger  # what is refused leaves the directory as it was
 
 
 def test_added_runs_that_are_interrupted_are_taken_up(tmp_path, whole):
@@ -135,6 +136,19 @@ def test_added_runs_that_are_interrupted_are_taken_up(tmp_path, whole):
     steps = []
     assert content(running.run_experiment(experiment(), out, progress=steps.append)) == whole
     assert 0 < sum(steps) < 3 * 28 * 300
+
+
+def test_runs_that_stop_are_added_to(tmp_path):
+    def stopping(runs):
+        arms = {"type": "gaussian", "means": [0.0, 2.0]}
+        data = {"kind": "identify", "runs": runs, "instance": [arms], "algorithm": [{"type": "lucb"}]}
+        return spec.parse(data, "stopping.toml")
+
+    out, ended = tmp_path / "out", []
+    running.run_experiment(stopping(5), out, progress=False)
+    found = running.run_experiment(stopping(12), out, progress=lambda news: ended.append(news.finished))
+    assert sum(ended) == 7
+    assert content(found) == content(running.run_experiment(stopping(12), None, progress=False))
 
 
 def test_means_alone_are_kept_where_runs_are_not_and_more_runs_start_again(tmp_path, whole):

@@ -350,7 +350,7 @@ def test_interrupted_and_resumed(make, tmp_path):
 def test_a_checkpoint_of_something_else_is_refused(tmp_path):
     options = {"num_runs": 20, "checkpoint_dir": tmp_path, "workers": 1}
     identify_cell(make_race, MEANS, **options)
-    for change in ({"seed": 1}, {"max_rounds": 99}, {"precision": "float32"}):
+    for change in ({"seed": 1}, {"max_rounds": 99}, {"implementation": "threefry2x32"}):
         with pytest.raises(ValueError, match="of another simulation"):
             identify_cell(make_race, MEANS, **(options | change))
     for make, arguments in ((make_race, MEANS + 0.01), (make_lucb, MEANS)):

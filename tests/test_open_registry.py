@@ -255,7 +255,7 @@ def blocks() -> dict[str, str]:
 
 
 def process(*argv: str) -> subprocess.Popen:
-    command = [sys.executable, "-m", "jaxbandit", *argv]
+    command = [sys.executable, "-P", "-m", "jaxbandit", *argv]  # -P: as the installed script, without the directory
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
 

@@ -1,16 +1,9 @@
 """Running an experiment: what is stored, what is shared, and the same bytes however it was interrupted."""
 
 import os
-import random
-import shutil
-import subprocess
-import sys
-import time
-from pathlib import Path
 
 import numpy as np
 import pytest
-from lives import Lives
 
 from jaxbandit.engine import horizon as engine
 from jaxbandit.refusals import BadInput, Unfinished
@@ -198,54 +191,6 @@ def test_a_full_disk_keeps_what_is_finished(tmp_path, whole, monkeypatch):
     monkeypatch.setattr(running, "save_cell", save)
     assert (out / "cell-000.json").exists()
     assert content(running.run_experiment(experiment(), out, progress=False)) == whole
-
-
-COMMAND_LINE = """
-    import matplotlib.pyplot, tomli_w, tyro  # what commands import when they are called
-    from jaxbandit import cli
-    from jaxbandit.cli import commands
-    from jaxbandit.plotting import figures
-    from jaxbandit.running import experiment as running
-    from jaxbandit.running import truth
-
-    def main(*words):
-        assert cli.main(list(words)) == 0
-"""
-
-
-@pytest.mark.slow
-def test_killed_at_ten_random_instants(tmp_path):
-    """kill -9, the same command again, ten times over: the bytes are those of a run left alone."""
-    file = tmp_path / "resume.toml"
-    file.write_text(TEXT.replace("300", "3000").replace("runs = 48", "runs = 64"), encoding="utf-8")
-
-    def command(out):
-        return ["run", str(file), "--out", str(out)]
-
-    calm, rough = tmp_path / "calm", tmp_path / "rough"
-    chance, killed = random.Random(0), 0
-    with Lives(COMMAND_LINE) as lives:
-        begun = time.monotonic()
-        lives.begin(*command(calm))
-        assert lives.ended(300)
-        length = time.monotonic() - begun
-        while killed < 10:
-            begun = time.monotonic()
-            lives.begin(*command(rough))
-            if not lives.ended(chance.uniform(0.1, 0.95) * length):
-                killed += lives.kill()
-                continue
-            length = min(length, time.monotonic() - begun)
-            assert_same(calm, rough)  # it finished: begin anew, so that the next kill meets a run
-            shutil.rmtree(rough)
-    subprocess.run([sys.executable, "-m", "jaxbandit", *command(rough)], check=True, capture_output=True)
-    assert_same(calm, rough)
-
-
-def assert_same(a: Path, b: Path):
-    names = sorted(path.name for path in a.glob("*.npz"))
-    assert names == sorted(path.name for path in b.glob("*.npz")) and len(names) == 3
-    assert content(load(a)) == content(load(b))
 
 
 def test_default_checkpoints_end_at_the_horizon():

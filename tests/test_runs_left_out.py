@@ -27,6 +27,7 @@ from jaxbandit.running.identify import identify
 from jaxbandit.running.simulate import simulate
 from jaxbandit.running.sweep import sweep
 from jaxbandit.stats import intervals
+from jaxbandit.types import Array
 
 pytestmark = pytest.mark.quickly_compiled
 matplotlib = pytest.importorskip("matplotlib")
@@ -226,16 +227,32 @@ def test_verdicts_are_of_the_pairs_in_which_both_runs_count():
     json.dumps(nothing.summary(), allow_nan=False)
 
 
-def test_the_command_line_says_it_in_a_line(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(
-        "jaxbandit.environments.bernoulli.bernoulli", lambda means: faulty(bernoulli(means), 0.2, np.nan)
-    )
+BROKEN = """
+kind = "simulate"
+runs = 100
+horizon = 60
+
+[[instance]]
+name = "it"
+type = "test_runs_left_out:broken_world"
+means = [0.1, 0.5, 0.9]
+
+[[algorithm]]
+type = "ucb1"
+"""
+
+
+def broken_world(means: Array) -> Environment:
+    """A world in which a fifth of the runs see NaN."""
+    return faulty(bernoulli(means), 0.2, np.nan)
+
+
+def test_the_command_line_says_it_in_a_line(tmp_path, capsys):
     path = tmp_path / "x.toml"
-    text = 'kind = "simulate"\nruns = 100\nhorizon = 60\n[[instance]]\ntype = "bernoulli"\nmeans = [0.1, 0.5, 0.9]\n'
-    path.write_text(f'{text}[[algorithm]]\ntype = "ucb1"\n')
+    path.write_text(BROKEN)
     assert cli.main(["run", str(path), "--out", str(tmp_path / "out")]) == 0
     said = capsys.readouterr()
     [line] = [line for line in said.err.splitlines() if "left out" in line]
-    assert line.startswith("jaxbandit: warning: bernoulli/ucb1: ") and "runs left out: not finite" in said.out
+    assert line.startswith("jaxbandit: warning: it/ucb1: ") and "runs left out: not finite" in said.out
     assert cli.main(["run", str(path), "--out", str(tmp_path / "out"), "--max-failed", "0"]) == 2
     assert "max_failed = 0 allows none" in capsys.readouterr().err

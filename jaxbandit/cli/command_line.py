@@ -12,16 +12,31 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-DONE, BUG, BAD_INPUT, INTERRUPTED = 0, 1, 2, 3
+from jaxbandit.cli import signals
+from jaxbandit.cli.signals import INTERRUPTED
+
+DONE, BUG, BAD_INPUT = 0, 1, 2
+
+
+def process() -> int:
+    """Run the command that the process was started with and return the exit status; it has the signals to itself."""
+    return signals.run(lambda: _run(sys.argv[1:]))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command of `argv` (default: the process's) and return the exit status."""
+    try:
+        return _run(sys.argv[1:] if argv is None else list(argv))
+    except KeyboardInterrupt:
+        return _say(signals.LINE, INTERRUPTED)
+
+
+def _run(argv: list[str]) -> int:
     from jaxbandit.extras import MissingExtra
     from jaxbandit.refusals import BadInput, RunsLeftOut, Unfinished
 
     try:
-        command = _parse(sys.argv[1:] if argv is None else list(argv))
+        command = _parse(argv)
         with _warnings_as_lines(RunsLeftOut):
             return command if isinstance(command, int) else command()
     except (BadInput, MissingExtra) as error:
@@ -31,8 +46,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         return DONE
     except Unfinished as error:
         return _say(str(error), INTERRUPTED)
-    except KeyboardInterrupt:
-        return _say("interrupted; run the same command to resume", INTERRUPTED)
 
 
 @contextlib.contextmanager

@@ -15,6 +15,14 @@ from jaxbandit.types import Array, PyTree
 TIE = 1e-12  # of a scale: two so near are equal
 
 
+def check_pair(algorithm: Any, environment: Any, any_rewards: bool = False) -> None:
+    """Refuse, in one line, two objects that are no pair, by what they say of themselves."""
+    check_objects(algorithm, environment)
+    check_arms(algorithm, environment, None, False)
+    if not any_rewards:
+        check_rewards(algorithm, environment)
+
+
 def check_objects(algorithm: Any, environment: Any) -> None:
     """Refuse, in one line, what is no algorithm or no environment: a factory, swapped arguments, a class."""
     if isinstance(algorithm, Environment) and isinstance(environment, Algorithm):

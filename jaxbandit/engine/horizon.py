@@ -18,6 +18,7 @@ from jaxbandit.engine import identity, keys
 from jaxbandit.engine.checkpoint import Checkpoint, Finished
 from jaxbandit.engine.compiled import LANE_MULTIPLE, LANES_LEAST, compile, cores, kept
 from jaxbandit.engine.program import Program, sharded
+from jaxbandit.engine.rounds import afresh
 from jaxbandit.engine.single import SingleRun
 from jaxbandit.engine.tiles import JUDGED, Code, Job
 from jaxbandit.types import Device, Key, PyTree
@@ -218,7 +219,8 @@ def _traced(
     key = (make, structure, shapes, asked)
 
     def trace() -> tuple[Program, str]:
-        run = SingleRun(make, arguments, implementation, **options)
+        with afresh():
+            run = SingleRun(make, arguments, implementation, **options)
         return Program(run, num_checkpoints, replan_late), identity.of_program(run.examples())
 
     return key, *kept(key, trace)

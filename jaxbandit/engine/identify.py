@@ -19,6 +19,7 @@ from jaxbandit.engine.checkpoint import Checkpoint, Finished
 from jaxbandit.engine.compiled import LANE_MULTIPLE, LANES_LEAST, compile, cores, is_kept, kept
 from jaxbandit.engine.lanes import Lanes, LanesProgram
 from jaxbandit.engine.queues import Code, Job, Progress
+from jaxbandit.engine.rounds import afresh
 from jaxbandit.engine.stopping import StoppingRun
 from jaxbandit.types import Device, PyTree
 
@@ -164,7 +165,8 @@ def identify_cell(
 
 def _traced(make: Make, arguments: PyTree, implementation: str, any_rewards: bool) -> tuple[LanesProgram, str]:
     """The program and its digest."""
-    run = StoppingRun(make, arguments, implementation, any_rewards=any_rewards)
+    with afresh():
+        run = StoppingRun(make, arguments, implementation, any_rewards=any_rewards)
     return LanesProgram(run), identity.of_program(run.examples())
 
 

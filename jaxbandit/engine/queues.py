@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base import Outcome
+from jaxbandit.engine import interrupts
 from jaxbandit.engine.checkpoint import Checkpoint, Rows, Segment, columns, joined, shares, size, unknown
 from jaxbandit.engine.compiled import LANE_MULTIPLE, LANES_LEAST, same_scopes
 from jaxbandit.engine.lanes import REFILL_SHARE, Lanes, Report
@@ -96,7 +97,7 @@ class Job:
             with scopes(), jax.default_device(queue.device):
                 queue.play()
 
-        with ThreadPoolExecutor(max(number, 1)) as pool:
+        with interrupts.heard(self.checkpoint.save), ThreadPoolExecutor(max(number, 1)) as pool:
             futures = [pool.submit(work, queue) for queue in queues]
             try:
                 done, _ = wait(futures, return_when=FIRST_EXCEPTION)
@@ -104,8 +105,8 @@ class Job:
                 self.interrupted.set()
                 pool.shutdown(wait=True, cancel_futures=True)
                 self.checkpoint.save()
-        for future in done:
-            future.result()
+            for future in done:
+                future.result()
 
     def collect(self, ended: Rows) -> int:
         """Keep what ended runs have left; return their number."""
@@ -165,7 +166,7 @@ class Queue:
             return self._segment(lanes)
 
         while self.left:
-            if job.interrupted.is_set():
+            if job.interrupted.is_set() or interrupts.asked():
                 job.checkpoint.hold(self.key, segment)
                 return
             lanes, floor = self._narrowed(self._fed(lanes))
@@ -237,6 +238,7 @@ class Queue:
         if not job.code.compiled(narrow, self.device):
             if len(occupied) > narrow or self.lost < COMPILE_SECONDS:
                 return lanes, 0
+            job.checkpoint.hold(self.key, lambda: self._segment(lanes))  # compilation cannot be interrupted
             with job.compiling:
                 job.code.advance(narrow, self.device)
         if len(occupied) > narrow:

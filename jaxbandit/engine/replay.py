@@ -183,10 +183,11 @@ def _is_entry(vector: Any, sizes: tuple[int, ...]) -> bool:
 
 def _is_row(equation: Any, marks: tuple) -> bool:
     """Whether a dynamic_slice is the lookup of one row of a matrix."""
-    matrix, _, column = equation.invars
-    shape = matrix.aval.shape
-    whole = jaxprs.is_literal(column) and int(column.val) == 0
-    return len(shape) == 2 and tuple(equation.params["slice_sizes"]) == (1, shape[1]) and whole and not marks[2]
+    shape = equation.invars[0].aval.shape
+    if len(shape) != 2 or tuple(equation.params["slice_sizes"]) != (1, shape[1]):
+        return False
+    column = equation.invars[2]
+    return jaxprs.is_literal(column) and int(column.val) == 0 and not marks[2]
 
 
 def _row(matrix: Array, index: Array) -> Array:

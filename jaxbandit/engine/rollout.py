@@ -139,8 +139,7 @@ def run_until_stop(key: Key, algorithm: Algorithm, environment: Environment, max
 
 def _prepared(where: str, key: Key, algorithm: Algorithm, environment: Environment) -> tuple[rounds.Words, str]:
     """Key words and generator of a run whose parts fit."""
-    fit.check_objects(algorithm, environment)
-    fit.check_rewards(algorithm, environment)
+    fit.check_pair(algorithm, environment)
     if not jnp.issubdtype(key.dtype, jax.dtypes.prng_key) or key.ndim:
         raise ValueError(f"{where}: key is {key.dtype}{list(key.shape)}, must be one typed key: jax.random.key(0)")
     implementation = checks.choice(where, "key", str(jax.random.key_impl(key)), keys.IMPLEMENTATIONS)

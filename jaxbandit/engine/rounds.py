@@ -1,6 +1,7 @@
 """One round, and one batch of pulls, of one run: what the engine, `rollout` and `run_until_stop` have in common."""
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import jax
@@ -39,6 +40,15 @@ def called(name: str, function: Callable, *arguments: Any) -> Any:
 
 class ContractError(ValueError):
     """A function of an algorithm or an environment that the engine cannot play, named in one line."""
+
+
+@contextlib.contextmanager
+def afresh() -> Iterator[None]:
+    """Raise a ContractError afresh: JAX hangs notes of several lines on the one that has crossed it."""
+    try:
+        yield
+    except ContractError as error:
+        raise ContractError(str(error)) from error.__cause__
 
 
 def _shape(x: PyTree) -> str:

@@ -112,9 +112,7 @@ class SingleRun:
 
         def look(arguments: PyTree) -> None:
             algorithm, environment = self.make(arguments)
-            fit.check_objects(algorithm, environment)
-            if not any_rewards:
-                fit.check_rewards(algorithm, environment)
+            fit.check_pair(algorithm, environment, any_rewards)
             found.extend((algorithm, environment))
 
         jax.eval_shape(look, self.arguments)

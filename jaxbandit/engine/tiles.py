@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base import Outcome
+from jaxbandit.engine import interrupts
 from jaxbandit.engine.checkpoint import Checkpoint, Rows, Segment, unknown
 from jaxbandit.engine.compiled import same_scopes
 from jaxbandit.engine.moments import Moments
@@ -121,7 +122,7 @@ class Job:
 
         def work() -> None:
             with scopes():
-                while not self._interrupted.is_set():
+                while not self._stops():
                     with taking:
                         tile = next(tiles, None)
                     if tile is None:
@@ -129,7 +130,7 @@ class Job:
                     self._play_tile(codes[tile.lanes], tile)
 
         workers = max(1, min(workers, -(-self.left() // min(codes, default=1))))
-        with ThreadPoolExecutor(workers) as pool:
+        with interrupts.heard(self.checkpoint.save), ThreadPoolExecutor(workers) as pool:
             futures = [pool.submit(work) for _ in range(workers)]
             try:
                 done, _ = wait(futures, return_when=FIRST_EXCEPTION)
@@ -137,12 +138,15 @@ class Job:
                 self._interrupted.set()
                 pool.shutdown(wait=True, cancel_futures=True)
                 self.checkpoint.save()
-        for future in done:
-            future.result()
+            for future in done:
+                future.result()
 
     def mean(self, name: str) -> np.ndarray | None:
         """Mean over the runs that count of pulls or kinds, float64; None where the algorithm has none."""
         return self._totals[name] / max(self.moments.count, 1) if name in self._totals else None
+
+    def _stops(self) -> bool:
+        return self._interrupted.is_set() or interrupts.asked()
 
     def _play_tile(self, code: Code, tile: Tile) -> None:
         number = len(tile.run)
@@ -162,7 +166,7 @@ class Job:
 
         round, chunk = int(carry.round), FIRST_CHUNK
         marks = jnp.asarray(self.checkpoints, jnp.int32)
-        while round <= self.horizon and not self._interrupted.is_set():
+        while round <= self.horizon and not self._stops():
             last = min(round + chunk - 1, self.horizon)
             begun = time.monotonic()
             carry = jax.block_until_ready(code.advance(self.arguments, carry, jnp.int32(last), marks))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from jaxbandit import refusals
 from jaxbandit.checks import nearest
 from jaxbandit.engine import storage
 from jaxbandit.plotting.style import file_name
@@ -88,6 +89,9 @@ def reproduce(
     Source: the paper's own TOML, reproduction/papers/NAME.toml, says where each number and claim stands in it.
     """
     data, about, source = _read(paper)
+    for name, value in (("runs", runs), ("horizon", horizon)):  # before tables that take their time
+        if value is not None:
+            refusals.integer(f"reproduce: {name}", value, 1, 2**31 - 1)
     target = figure or ""
     if data["kind"] == "identify" and horizon is not None:
         raise BadInput(f"reproduce: horizon = {horizon}: only for a fixed horizon; leave it out")

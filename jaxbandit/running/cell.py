@@ -174,10 +174,8 @@ def _labels(
     """Names of a result, the objects' own unless given, and whether the rewards are others than the algorithm's."""
     from jaxbandit.engine import fit
 
-    fit.check_objects(*pair)
+    fit.check_pair(*pair, any_rewards)
     algorithm, environment = pair
-    if not any_rewards:
-        fit.check_rewards(algorithm, environment)
     return {
         "algorithm": name or algorithm.name or "algorithm",
         "instance": instance or environment.name or "environment",

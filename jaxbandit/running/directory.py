@@ -44,19 +44,21 @@ def alone(out: Path | None) -> Iterator[None]:
         yield
 
 
-def claim(out: Path, experiment: Experiment, *, grows: bool = True) -> list[int]:
-    """Make `out` the directory of this experiment, or refuse it; return the numbers of the files of its cells.
+def claim(out: Path, experiment: Experiment, *, grows: bool = True) -> tuple[list[int], dict[int, Result]]:
+    """Make `out` the directory of this experiment, or refuse it as it is.
 
     With `grows`, it may be that of the same experiment with fewer instances, algorithms or runs.
+
+    Returns:
+      The numbers of the cells' files, and the cells that have files, perhaps of fewer runs, by their index.
     """
     path, about = out / "spec.toml", out / PROVENANCE
-    cells = [label(cell) for cell in experiment.cells()]
+    cells = list(experiment.cells())
     here = provenance(experiment)
     try:
         known: list[Any] = []
         if path.exists():
-            there = _spec(path)
-            if difference := _difference(there, experiment.to_dict(), grows):
+            if difference := _difference(_spec(path), experiment.to_dict(), grows):
                 refuse(str(path), f": another experiment, {difference}; give another --out or delete {out}")
             if about.exists():
                 known = _same(about, here)
@@ -64,13 +66,14 @@ def claim(out: Path, experiment: Experiment, *, grows: bool = True) -> list[int]
                 refuse(str(out), f": without {PROVENANCE}, so of another version; give another --out or delete it")
         elif any(not item.name.startswith(".") for item in out.iterdir()):
             refuse(str(out), ": not empty and without spec.toml, so not of results; give another --out")
+        known += [label(cell) for cell in cells if label(cell) not in known]
+        numbers = [known.index(label(cell)) for cell in cells]
+        found = _finished(out, cells, numbers, experiment.runs)
         storage.write_bytes(path, experiment.to_toml().encode())
-        known += [cell for cell in cells if cell not in known]
-        numbers = [known.index(cell) for cell in cells]
         json_files.write_json(about, {**here, "cells": known, "order": numbers})
     except OSError as error:
         refuse(str(out), f": cannot be written ({reason(error)}); give another --out")
-    return numbers
+    return numbers, found
 
 
 def label(cell: Cell) -> dict[str, Any]:
@@ -164,20 +167,17 @@ def _unequal(there: Any, here: Any, place: str) -> str:
     return f"{told[0]}, {show(here)} here" if len(told) == 2 else f"{told[0]} only"
 
 
-def finished(out: Path, cells: Sequence[Cell], numbers: Sequence[int], runs: int) -> dict[int, Result]:
+def _finished(out: Path, cells: Sequence[Cell], numbers: Sequence[int], runs: int) -> dict[int, Result]:
     """Return the cells that have files by their index; refuse one of more runs, or of other versions than here."""
     import jax
 
     versions = identity.surroundings(jax.default_backend())
     found = {}
-    for cell in cells:
-        number = numbers[cell.index]
+    for cell, number in zip(cells, numbers, strict=True):
         try:
             result = load_cell(out, number)
         except ValueError as error:
             raise BadInput(str(error)) from None
-        except OSError as error:
-            refuse(str(out), f": cannot be read ({reason(error)})")
         if result is None:
             continue
         where = f"{out}: cell-{number:03d}"
@@ -185,9 +185,7 @@ def finished(out: Path, cells: Sequence[Cell], numbers: Sequence[int], runs: int
         if differences := identity.differences(there, versions):
             refuse(where, f": its numbers are of something else: {'; '.join(differences)}; delete it and run again")
         if result.runs > runs:
-            refuse(
-                where, f": has {result.runs} runs, and runs = {runs} asks for fewer; ask for more or give another --out"
-            )
+            refuse(where, f": has {result.runs} runs, and runs = {runs} asks for fewer; ask for more, or another --out")
         found[cell.index] = result
     return found
 

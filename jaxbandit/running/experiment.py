@@ -75,8 +75,10 @@ def run_experiment(
     cells = list(experiment.cells())
     memory.check(experiment)
     with directory.disk(out), directory.alone(out):
-        numbers = list(range(len(cells))) if out is None else directory.claim(out, experiment)
-        done: dict[int, Result] = {} if out is None else directory.finished(out, cells, numbers, experiment.runs)
+        numbers: list[int] = list(range(len(cells)))
+        done: dict[int, Result] = {}
+        if out is not None:
+            numbers, done = directory.claim(out, experiment)
         truths: dict[tuple[str, bool], dict[str, Any]] = {}
         left = sum(experiment.runs - (done[cell.index].runs if cell.index in done else 0) for cell in cells)
         with bar([experiment], progress, left / (experiment.runs * len(cells))) as advance:

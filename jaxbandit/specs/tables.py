@@ -58,11 +58,10 @@ def judge(where: str, cell: Cell, experiment: Experiment) -> None:
     environment = cell.instance.build()
     if references.is_reference(entry.name):
         references.trace(where, entry, cell.arguments)
-    if not experiment.any_rewards:
-        try:
-            fit.check_rewards(algorithm, environment)
-        except ValueError as error:
-            refuse(where, f": {error}")
+    try:
+        fit.check_pair(algorithm, environment, experiment.any_rewards)
+    except ValueError as error:
+        refuse(where, f": {error}")
     if experiment.kind == "simulate":
         return
     if algorithm.stop is Algorithm._field_defaults["stop"]:

@@ -6,7 +6,6 @@ paper's instances (benchmarks/RESULTS.md). The code is oam.py's, `exploit_if` = 
 
 import numpy as np
 
-from jaxbandit.algorithms.regret.oam import KINDS as KINDS  # read off this module by the registry
 from jaxbandit.algorithms.regret.oam import oam
 from jaxbandit.base import Algorithm
 from jaxbandit.types import ArrayLike, Scalar
