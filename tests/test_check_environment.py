@@ -83,7 +83,10 @@ BROKEN = {  # a function or record in place of the good one, the property it bre
         "state is float32[2] from init, int32[2] from transition",
     ),
     "drifts into the negative": (
-        {"transition": lambda s, c, a, draw: s - 0.1, "regret": lambda s, c, a: jnp.where(s[1] < 0.45, -0.1, s[1] - s[a])},
+        {
+            "transition": lambda s, c, a, draw: s - 0.1,
+            "regret": lambda s, c, a: jnp.where(s[1] < 0.45, -0.1, s[1] - s[a]),
+        },
         "regret",
         "in round 3",
     ),
