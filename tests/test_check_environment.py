@@ -160,11 +160,15 @@ def test_actions_may_be_given():
 
 # Each compiles four programs of its own: one of a kind for the quick tier.
 QUICK = ("bernoulli", "gaussian", "linear_contextual")
+# Exact sums of sets' batches take minutes at this number of samples; tests/test_full_bandit.py has their law.
+SETS = ("crowd_answers", "full_bandit", "full_bandit_random")
 
 
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=() if n in QUICK else pytest.mark.slow) for n in parts.INSTANCES]
 )
 def test_every_registered_environment_passes(name, tmp_path):
-    passed = [jb.check_environment(world).name for known, world in parts.environments(tmp_path) if known == name]
-    assert len(passed) == len(parts.INSTANCES[name])
+    worlds = [world for known, world in parts.environments(tmp_path) if known == name]
+    if name in SETS:
+        worlds = [world._replace(batch=None) for world in worlds]
+    assert len([jb.check_environment(world) for world in worlds]) == len(parts.INSTANCES[name])
