@@ -2,7 +2,7 @@
 
 Both are tuples of pure functions of ONE run: no batch axis, no jit, no classes. The engine adds the batch.
 A factory `name(problem data, *, hyperparameters)` returns one and closes over its arguments; static or traced is
-visible in the signature: `int`, `bool`, `Literal` and callables are static, `Array` and `Scalar` are traced.
+visible in the signature: `int`, `bool`, `Literal` and callables are static, `ArrayLike` and `Scalar` are traced.
 """
 
 import enum

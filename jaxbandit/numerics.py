@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.custom_batching import custom_vmap
 
-from jaxbandit.types import Array, Key, PyTree, Scalar
+from jaxbandit.types import Array, ArrayLike, Key, PyTree, Scalar
 
 _turn = threading.RLock()
 _COLUMNS = 8  # of a matrix at a time, in matrix_vector
@@ -32,7 +32,7 @@ def alone() -> Iterator[None]:
         yield
 
 
-def as_float(x: Scalar | Array) -> Array:
+def as_float(x: ArrayLike) -> Array:
     """Cast to the default float of the current scope: float32, or float64 inside `jax.enable_x64(True)`."""
     return jnp.asarray(x, dtype=jnp.result_type(float))
 

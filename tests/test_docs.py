@@ -5,6 +5,7 @@ import inspect
 import io
 import json
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,17 @@ def test_readme_code_prints_what_it_shows(tmp_path, monkeypatch):
             same_words_and_numbers(printed.getvalue(), shown if after == "text" else "")
     matplotlib.pyplot.close("all")
     assert (tmp_path / "regret.png").stat().st_size > 10_000
+
+
+@pytest.mark.slow
+def test_a_type_checker_finds_nothing_in_readme_code(tmp_path):
+    """As one file; README's code is what users write after, so the types of public names must take it."""
+    pyright = pytest.importorskip("pyright.cli")
+    code = tmp_path / "readme.py"
+    code.write_text("\n".join(text for language, text in fenced("README.md") if language == "python"), encoding="utf-8")
+    command = ["--pythonpath", sys.executable, str(code)]
+    done = pyright.run(*command, cwd=ROOT, capture_output=True)
+    assert done.returncode == 0, done.stdout.decode()
 
 
 @pytest.mark.slow

@@ -1,6 +1,8 @@
 """check_environment: what the engine takes for granted of an environment, checked on anybody's."""
 
 import functools
+import re
+import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn
 
@@ -108,10 +110,15 @@ class _Case:
             return None
         try:
             # A fresh function each time: JAX would answer from its cache and never call it again.
-            texts = [str(jax.make_jaxpr(functools.partial(function))(*arguments)) for _ in range(2)]
+            with warnings.catch_warnings():
+                warnings.filterwarnings("error", "Explicitly requested dtype")  # float64 outside its scope
+                texts = [str(jax.make_jaxpr(functools.partial(function))(*arguments)) for _ in range(2)]
             shape = jax.eval_shape(function, *arguments)
         except Exception as error:
             reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+            if "dtype promotion" in reason or reason.startswith("Explicitly requested dtype"):
+                reason = re.split(r" have no available| requested in", reason)[0]
+                self.fail("precision", f"{name}: {reason}; do not fix the dtype, use jaxbandit.numerics.as_float")
             self.fail("traceable", f"{name}: {type(error).__name__}: {reason}")
         if texts[0] != texts[1]:
             self.fail(

@@ -10,7 +10,7 @@ from jaxbandit.base import Arms, BatchRewards, Environment, Rewards
 from jaxbandit.environments.binomial import binomial
 from jaxbandit.environments.simple_regret import simple_regret
 from jaxbandit.numerics import as_float, get_at
-from jaxbandit.types import Array, Key
+from jaxbandit.types import Array, ArrayLike, Key
 
 
 class BernoulliState(NamedTuple):
@@ -20,7 +20,7 @@ class BernoulliState(NamedTuple):
     gaps: Array  # float[num_arms], max(means) - means
 
 
-def bernoulli(means: Array) -> Environment:
+def bernoulli(means: ArrayLike) -> Environment:
     """Return the K-armed Bernoulli bandit.
 
     Args:

@@ -16,7 +16,7 @@ from jaxbandit import checks
 from jaxbandit.base import Arms, Environment, Rewards
 from jaxbandit.environments.simple_regret import simple_regret
 from jaxbandit.numerics import as_float, get_at
-from jaxbandit.types import Array, Key
+from jaxbandit.types import Array, ArrayLike, Key
 
 _CELL_BITS = 4  # 2^4 cells an octave: the cubics' error falls 16-fold with each further bit
 _OCTAVES = 32  # an odd multiple of 2^-33 in (0, 1/2): half-integers from 2^-1 up to 2^31 after scaling
@@ -59,7 +59,7 @@ def quantile(table: Array, arm: Array, bits: Array) -> Array:
     return jnp.clip(c0 + x * (c1 + x * (c2 + x * c3)), 0.0, 1.0)
 
 
-def beta(alpha: Array, beta: Array) -> Environment:
+def beta(alpha: ArrayLike, beta: ArrayLike) -> Environment:
     """Return the K-armed bandit with Beta rewards.
 
     Args:

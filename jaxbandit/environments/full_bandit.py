@@ -15,7 +15,7 @@ from jaxbandit.base import Arms, BatchRewards, Environment, Rewards, SetPulls
 from jaxbandit.environments.binomial import binomial
 from jaxbandit.environments.simple_regret import sum_simple_regret
 from jaxbandit.numerics import as_float, matrix_vector, standard_normal
-from jaxbandit.types import Array, Key, Scalar
+from jaxbandit.types import Array, ArrayLike, Key, Scalar
 
 
 class FullBanditState(NamedTuple):
@@ -26,7 +26,7 @@ class FullBanditState(NamedTuple):
 
 
 def full_bandit(
-    means: Array,
+    means: ArrayLike,
     k: int,
     *,
     noise: Literal["gaussian", "bernoulli"] = "gaussian",

@@ -9,7 +9,7 @@ from jaxbandit import checks
 from jaxbandit.base import Arms, BatchRewards, Environment, Rewards
 from jaxbandit.environments.simple_regret import simple_regret
 from jaxbandit.numerics import as_float, get_at, standard_normal
-from jaxbandit.types import Array, Key, Scalar
+from jaxbandit.types import Array, ArrayLike, Key, Scalar
 
 
 class GaussianState(NamedTuple):
@@ -19,7 +19,7 @@ class GaussianState(NamedTuple):
     gaps: Array  # float[num_arms], max(means) - means
 
 
-def gaussian(means: Array, *, sigma: Scalar = 1.0) -> Environment:
+def gaussian(means: ArrayLike, *, sigma: Scalar = 1.0) -> Environment:
     """Return the K-armed Gaussian bandit.
 
     Args:

@@ -15,7 +15,7 @@ from jaxbandit.environments.binomial import binomial
 from jaxbandit.environments.gaussian import gaussian
 from jaxbandit.environments.simple_regret import simple_regret
 from jaxbandit.numerics import as_float, get_at
-from jaxbandit.types import Array, Key, Scalar
+from jaxbandit.types import Array, ArrayLike, Key, Scalar
 
 _ROUNDING = 1e-12  # by which an inner product may pass 1
 
@@ -28,7 +28,7 @@ class SignState(NamedTuple):
 
 
 def linear(
-    features: Array, theta: Array, *, noise: Literal["gaussian", "sign"] = "gaussian", sigma: Scalar = 1.0
+    features: ArrayLike, theta: ArrayLike, *, noise: Literal["gaussian", "sign"] = "gaussian", sigma: Scalar = 1.0
 ) -> Environment:
     """Return the bandit whose arms are the rows of a feature matrix.
 

@@ -15,7 +15,7 @@ from jaxbandit import checks
 from jaxbandit.base import Arms, Environment, Rewards
 from jaxbandit.environments.linear import description
 from jaxbandit.numerics import as_float, get_at, standard_normal
-from jaxbandit.types import Array, Key, Scalar
+from jaxbandit.types import Array, ArrayLike, Key, Scalar
 
 _SUM = 1e-9  # by which probabilities may miss 1: what decimals cost
 
@@ -28,9 +28,9 @@ class LinearContextualState(NamedTuple):
 
 
 def linear_contextual(
-    action_sets: Array,
-    probabilities: Array,
-    theta: Array,
+    action_sets: ArrayLike,
+    probabilities: ArrayLike,
+    theta: ArrayLike,
     *,
     mask: np.ndarray | None = None,
     sigma: Scalar = 1.0,

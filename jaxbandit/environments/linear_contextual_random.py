@@ -13,11 +13,11 @@ import numpy as np
 from jaxbandit.base import Environment
 from jaxbandit.environments.linear_contextual import checked, from_means
 from jaxbandit.numerics import as_float
-from jaxbandit.types import Array, Key, Scalar
+from jaxbandit.types import Array, ArrayLike, Key, Scalar
 
 
 def linear_contextual_random(
-    action_sets: Array, probabilities: Array, *, mask: np.ndarray | None = None, sigma: Scalar = 1.0
+    action_sets: ArrayLike, probabilities: ArrayLike, *, mask: np.ndarray | None = None, sigma: Scalar = 1.0
 ) -> Environment:
     """Return `linear_contextual` with a random theta of norm 1: regret is then a mean over problems.
 

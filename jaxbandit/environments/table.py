@@ -14,7 +14,7 @@ from jaxbandit import checks
 from jaxbandit.base import Arms, Environment, Rewards
 from jaxbandit.environments.simple_regret import simple_regret
 from jaxbandit.numerics import as_float, get_at
-from jaxbandit.types import Array, Key, Scalar
+from jaxbandit.types import Array, ArrayLike, Key, Scalar
 
 
 class TableState(NamedTuple):
@@ -24,7 +24,7 @@ class TableState(NamedTuple):
     gaps: Array  # float[num_arms], max(means) - means
 
 
-def table(rewards: Array, features: Array | None = None, *, sigma: Scalar | None = None) -> Environment:
+def table(rewards: ArrayLike, features: ArrayLike | None = None, *, sigma: Scalar | None = None) -> Environment:
     """Return the K-armed bandit that replays a table of recorded rewards.
 
     Args:

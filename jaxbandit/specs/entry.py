@@ -104,7 +104,8 @@ def _kind(members: set[Any]) -> tuple[Kind, tuple[str, ...]]:
     import numpy as np
 
     if jax.Array in members:
-        return ("number" if np.ndarray in members else "scalar" if float in members else "array"), ()
+        scalar = "number" if np.ndarray in members else "scalar"  # jax.typing.ArrayLike has both, and float
+        return (scalar if float in members else "array"), ()
     if Path in members:
         return "path", ()
     if float in members and members <= {float, int}:

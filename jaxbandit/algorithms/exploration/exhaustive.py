@@ -22,7 +22,7 @@ from jaxbandit.algorithms.exploration.thresholds import independent_threshold
 from jaxbandit.base import Algorithm
 from jaxbandit.numerics import as_float, matrix_vector
 from jaxbandit.solvers.decision_classes import top_k
-from jaxbandit.types import Array, Scalar
+from jaxbandit.types import Array, ArrayLike, Scalar
 
 MOST_SETS = 200_000  # a look scores all sets, of every run side by side: 100 MB of scores for 64 runs
 
@@ -34,9 +34,9 @@ def exhaustive(
     support: SupportKind = "random",
     num_sets: int | None = None,
     support_seed: int = 0,
-    sets: Array | None = None,
+    sets: ArrayLike | None = None,
     allocation: AllocationKind = "uniform",
-    weights: Array | None = None,
+    weights: ArrayLike | None = None,
     delta: Scalar = 0.05,
     epsilon: Scalar = 0.0,
     sigma: Scalar = 1.0,

@@ -6,11 +6,11 @@ What differs from the papers is said in gap_index_policy.py; presets.py has the 
 from jaxbandit.algorithms.exploration.gap_index_policy import Index, Rule, Threshold, Ties, gap_index_policy
 from jaxbandit.algorithms.exploration.gap_indices import Candidates, Leader, Stop
 from jaxbandit.base import Algorithm
-from jaxbandit.types import Array, Scalar
+from jaxbandit.types import ArrayLike, Scalar
 
 
 def gifa(
-    features: Array,
+    features: ArrayLike,
     *,
     candidates: Candidates = "means",
     index: Index = "paired",

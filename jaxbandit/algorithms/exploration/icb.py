@@ -17,7 +17,7 @@ from jaxbandit.algorithms.exploration.thresholds import independent_threshold
 from jaxbandit.base import Algorithm
 from jaxbandit.numerics import as_float
 from jaxbandit.solvers.decision_classes import DecisionClass, challenger, top_k
-from jaxbandit.types import Array, Scalar
+from jaxbandit.types import Array, ArrayLike, Scalar
 
 
 def icb(
@@ -27,9 +27,9 @@ def icb(
     support: SupportKind = "random",
     num_sets: int | None = None,
     support_seed: int = 0,
-    sets: Array | None = None,
+    sets: ArrayLike | None = None,
     allocation: AllocationKind = "uniform",
-    weights: Array | None = None,
+    weights: ArrayLike | None = None,
     radius: Literal["lemma1", "prop1"] = "lemma1",
     decision_class: DecisionClass | None = None,
     delta: Scalar = 0.05,

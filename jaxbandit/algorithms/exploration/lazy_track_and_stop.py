@@ -17,7 +17,7 @@ from jaxbandit.estimators import counts as one_pull
 from jaxbandit.estimators import ordinary_least_squares as least_squares
 from jaxbandit.numerics import argmax, as_float, get_at
 from jaxbandit.solvers.best_arm import best_arm_design
-from jaxbandit.types import Array, Key, Scalar
+from jaxbandit.types import Array, ArrayLike, Key, Scalar
 
 
 class LazyTrackAndStopState(NamedTuple):
@@ -35,7 +35,7 @@ class LazyTrackAndStopState(NamedTuple):
 
 
 def lazy_track_and_stop(
-    features: Array,
+    features: ArrayLike,
     *,
     delta: Scalar = 0.05,
     sigma: Scalar = 1.0,

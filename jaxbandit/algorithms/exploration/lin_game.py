@@ -18,7 +18,7 @@ from jaxbandit.estimators import least_squares
 from jaxbandit.estimators import ordinary_least_squares as designs
 from jaxbandit.estimators.least_squares import LeastSquares
 from jaxbandit.numerics import argmax, as_float, get_at, product, set_at
-from jaxbandit.types import Array, Key, Scalar
+from jaxbandit.types import Array, ArrayLike, Key, Scalar
 
 # The cumulative mixability gap of AdaHedge starts here, as in the authors' code: a finite learning rate.
 FIRST_GAP = 0.01
@@ -45,7 +45,7 @@ class Turn(NamedTuple):
 
 
 def lin_game(
-    features: Array,
+    features: ArrayLike,
     *,
     delta: Scalar = 0.05,
     sigma: Scalar = 1.0,

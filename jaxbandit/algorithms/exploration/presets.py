@@ -12,7 +12,7 @@ from jaxbandit import checks
 from jaxbandit.algorithms.exploration.gap_index_policy import Threshold, Ties, gap_index_policy
 from jaxbandit.algorithms.exploration.gap_indices import Stop
 from jaxbandit.base import Algorithm
-from jaxbandit.types import Array, Scalar
+from jaxbandit.types import ArrayLike, Scalar
 
 ClassicalThreshold = Literal["lucb1", "heuristic"]
 
@@ -98,7 +98,7 @@ def ugape(
 
 
 def lingape(
-    features: Array,
+    features: ArrayLike,
     *,
     rule: Literal["greedy", "optimized", "largest_variance"] = "greedy",
     threshold: Threshold = "det",
@@ -148,7 +148,7 @@ def lingape(
 
 
 def m_lingape(
-    features: Array,
+    features: ArrayLike,
     *,
     m: int = 1,
     rule: Literal["greedy", "optimized", "largest_variance"] = "greedy",
@@ -191,7 +191,7 @@ def m_lingape(
 
 
 def lingifa(
-    features: Array,
+    features: ArrayLike,
     *,
     m: int = 1,
     rule: Literal["largest_variance", "greedy"] = "largest_variance",

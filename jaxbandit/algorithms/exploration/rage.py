@@ -14,10 +14,10 @@ from jaxbandit.base import Algorithm
 from jaxbandit.estimators import ordinary_least_squares as least_squares
 from jaxbandit.numerics import argmax, as_float
 from jaxbandit.solvers.design import pair_differences, transductive_design
-from jaxbandit.types import Array, Scalar
+from jaxbandit.types import Array, ArrayLike, Scalar
 
 
-def rage(features: Array, *, delta: Scalar = 0.05, sigma: Scalar = 1.0, rounding: Scalar = 0.1) -> Algorithm:
+def rage(features: ArrayLike, *, delta: Scalar = 0.05, sigma: Scalar = 1.0, rounding: Scalar = 0.1) -> Algorithm:
     """Return RAGE, which halves the gap it can tell in every phase.
 
     The constants are those of the paper's Algorithm 1; its authors' experiments use smaller ones. An error needs the

@@ -26,7 +26,7 @@ from jaxbandit.base import Algorithm
 from jaxbandit.numerics import as_float, matrix_vector, one_by_one
 from jaxbandit.solvers.decision_classes import top_k
 from jaxbandit.solvers.densest import peeling
-from jaxbandit.types import Array, Key, Scalar
+from jaxbandit.types import Array, ArrayLike, Key, Scalar
 
 _BESIDE = 4  # anchors of one run at a time
 
@@ -38,9 +38,9 @@ def sa_foa(
     support: SupportKind = "random",
     num_sets: int | None = None,
     support_seed: int = 0,
-    sets: Array | None = None,
+    sets: ArrayLike | None = None,
     allocation: AllocationKind = "uniform",
-    weights: Array | None = None,
+    weights: ArrayLike | None = None,
     anchors: int | None = None,
     eps_factor: Scalar = 0.5,
     delta: Scalar = 0.05,

@@ -23,7 +23,7 @@ from jaxbandit.solvers.decision_classes import top_k
 from jaxbandit.solvers.densest import peeling, quadratic
 from jaxbandit.solvers.quadratic_bound import AlphaMode
 from jaxbandit.solvers.quadratic_bound import alpha as ratio_of
-from jaxbandit.types import Array, Scalar
+from jaxbandit.types import Array, ArrayLike, Scalar
 
 
 def saqm(
@@ -33,9 +33,9 @@ def saqm(
     support: SupportKind = "random",
     num_sets: int | None = None,
     support_seed: int = 0,
-    sets: Array | None = None,
+    sets: ArrayLike | None = None,
     allocation: AllocationKind = "uniform",
-    weights: Array | None = None,
+    weights: ArrayLike | None = None,
     alpha: AlphaMode = "certified",
     fixed_alpha: Scalar = 0.9,
     delta: Scalar = 0.05,

@@ -18,7 +18,7 @@ from jaxbandit.estimators import counts as one_pull
 from jaxbandit.estimators import ordinary_least_squares as least_squares
 from jaxbandit.numerics import argmax, as_float
 from jaxbandit.solvers.design import g_design, pair_differences, transductive_design
-from jaxbandit.types import Array, Key, Scalar
+from jaxbandit.types import Array, ArrayLike, Key, Scalar
 
 
 class StaticDesignState(NamedTuple):
@@ -30,7 +30,7 @@ class StaticDesignState(NamedTuple):
     weights: Array  # float[num_arms], the design, on the simplex
 
 
-def xy_static(features: Array, *, delta: Scalar = 0.05, sigma: Scalar = 1.0, grid: Scalar = 1.001) -> Algorithm:
+def xy_static(features: ArrayLike, *, delta: Scalar = 0.05, sigma: Scalar = 1.0, grid: Scalar = 1.001) -> Algorithm:
     """Return XY-static allocation: the design that best estimates all differences of two arms.
 
     Args:
@@ -55,7 +55,7 @@ def xy_static(features: Array, *, delta: Scalar = 0.05, sigma: Scalar = 1.0, gri
     return _static_design("xy_static", features, solve, delta, sigma, grid)
 
 
-def g_static(features: Array, *, delta: Scalar = 0.05, sigma: Scalar = 1.0, grid: Scalar = 1.001) -> Algorithm:
+def g_static(features: ArrayLike, *, delta: Scalar = 0.05, sigma: Scalar = 1.0, grid: Scalar = 1.001) -> Algorithm:
     """Return G-static allocation: the design that best estimates all arms.
 
     Args, Returns, Raises, Source: as of xy_static.

@@ -22,13 +22,13 @@ from jaxbandit.base import Algorithm
 from jaxbandit.estimators import ordinary_least_squares as least_squares
 from jaxbandit.numerics import argmax, as_float
 from jaxbandit.solvers.design import pair_differences, transductive_design
-from jaxbandit.types import Array, Scalar
+from jaxbandit.types import Array, ArrayLike, Scalar
 
 SMALLEST = 1e-30  # a weight that gets one pull and no second
 
 
 def xy_adaptive(
-    features: Array, *, delta: Scalar = 0.05, sigma: Scalar = 1.0, alpha: Scalar = 0.1, retest: bool = True
+    features: ArrayLike, *, delta: Scalar = 0.05, sigma: Scalar = 1.0, alpha: Scalar = 0.1, retest: bool = True
 ) -> Algorithm:
     """Return XY-adaptive allocation, whose phases are static designs.
 

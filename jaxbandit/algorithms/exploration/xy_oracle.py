@@ -16,7 +16,7 @@ from jaxbandit.base import Algorithm, Arms, Batch, Promise, Rewards
 from jaxbandit.estimators import ordinary_least_squares as least_squares
 from jaxbandit.numerics import argmax, as_float, get_at, set_at
 from jaxbandit.solvers.design import transductive_design
-from jaxbandit.types import Array, Key, Scalar
+from jaxbandit.types import Array, ArrayLike, Key, Scalar
 
 
 class OracleState(NamedTuple):
@@ -28,7 +28,7 @@ class OracleState(NamedTuple):
 
 
 def xy_oracle(
-    features: Array, theta: Array, *, delta: Scalar = 0.05, sigma: Scalar = 1.0, grid: Scalar = 1.001
+    features: ArrayLike, theta: ArrayLike, *, delta: Scalar = 0.05, sigma: Scalar = 1.0, grid: Scalar = 1.001
 ) -> Algorithm:
     """Return XY-oracle allocation, a yardstick: how long knowing the parameter takes to be convinced of it.
 

@@ -12,10 +12,10 @@ from jaxbandit.algorithms.regret.action_sets import action_sets
 from jaxbandit.algorithms.regret.linear_policy import LinearState, linear_policy
 from jaxbandit.base import Algorithm
 from jaxbandit.estimators import recursive_least_squares as estimator
-from jaxbandit.types import Array
+from jaxbandit.types import Array, ArrayLike
 
 
-def greedy(features: Array, *, mask: np.ndarray | None = None) -> Algorithm:
+def greedy(features: ArrayLike, *, mask: np.ndarray | None = None) -> Algorithm:
     """Return the policy that always pulls the arm that looks best.
 
     Args:

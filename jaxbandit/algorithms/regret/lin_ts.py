@@ -19,11 +19,11 @@ from jaxbandit.algorithms.regret.linear_policy import LinearState, linear_policy
 from jaxbandit.base import Algorithm, Rewards
 from jaxbandit.estimators import recursive_least_squares as estimator
 from jaxbandit.numerics import as_float, product, standard_normal
-from jaxbandit.types import Array, Key, Scalar
+from jaxbandit.types import Array, ArrayLike, Key, Scalar
 
 
 def lin_ts(
-    features: Array,
+    features: ArrayLike,
     *,
     mask: np.ndarray | None = None,
     horizon: int,

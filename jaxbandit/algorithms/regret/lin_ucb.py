@@ -18,11 +18,11 @@ from jaxbandit.algorithms.regret.linear_policy import LinearState, linear_policy
 from jaxbandit.base import Algorithm, Rewards
 from jaxbandit.estimators import recursive_least_squares as estimator
 from jaxbandit.numerics import as_float
-from jaxbandit.types import Array, Scalar
+from jaxbandit.types import Array, ArrayLike, Scalar
 
 
 def lin_ucb(
-    features: Array,
+    features: ArrayLike,
     *,
     mask: np.ndarray | None = None,
     horizon: int,

@@ -21,7 +21,7 @@ from jaxbandit.estimators import recursive_least_squares as estimator
 from jaxbandit.estimators.recursive_least_squares import RecursiveLeastSquares
 from jaxbandit.numerics import as_float, get_at
 from jaxbandit.solvers.spanner import barycentric_spanner
-from jaxbandit.types import Array, Key, Scalar
+from jaxbandit.types import Array, ArrayLike, Key, Scalar
 
 KINDS = ("start", "exploit", "forced", "unwasted", "wasted")
 START, EXPLOIT, FORCED, UNWASTED, WASTED = range(len(KINDS))
@@ -43,7 +43,7 @@ class OamState(NamedTuple):
 
 
 def oam(
-    features: Array,
+    features: ArrayLike,
     *,
     mask: np.ndarray | None = None,
     horizon: int,

@@ -8,11 +8,11 @@ import numpy as np
 
 from jaxbandit.algorithms.regret.oam import oam
 from jaxbandit.base import Algorithm
-from jaxbandit.types import Array, Scalar
+from jaxbandit.types import ArrayLike, Scalar
 
 
 def oam_practical(
-    features: Array,
+    features: ArrayLike,
     *,
     mask: np.ndarray | None = None,
     horizon: int,

@@ -18,7 +18,7 @@ from jaxbandit.base import Algorithm, Choice, Phases, Replan, Rewards
 from jaxbandit.estimators import recursive_least_squares as least_squares
 from jaxbandit.estimators.recursive_least_squares import RecursiveLeastSquares
 from jaxbandit.numerics import as_float, get_at
-from jaxbandit.types import Array, Key, Scalar
+from jaxbandit.types import Array, ArrayLike, Key, Scalar
 
 KINDS = ("start", "exploit", "estimate", "explore")
 START, EXPLOIT, ESTIMATE, EXPLORE = range(len(KINDS))
@@ -40,7 +40,7 @@ class OssbState(NamedTuple):
 
 
 def ossb(
-    features: Array,
+    features: ArrayLike,
     *,
     mask: np.ndarray | None = None,
     epsilon: Scalar = 0.0,
