@@ -7,6 +7,7 @@ import random
 
 import numpy as np
 import pytest
+from small_experiment import Stop, content, experiment, stop_after
 
 from jaxbandit.engine import storage
 from jaxbandit.refusals import BadInput
@@ -16,69 +17,15 @@ from jaxbandit.specs import spec
 
 pytestmark = pytest.mark.quickly_compiled
 
-TEXT = """
-name = "resume"
-kind = "simulate"
-runs = 48
-horizon = 300
-checkpoints = [10, 100, 300]
-
-[[instance]]
-type = "bernoulli"
-means = [0.4, 0.5, 0.6]
-
-[[algorithm]]
-type = "ucb1"
-
-[[algorithm]]
-name = "greedy"
-type = "epsilon_greedy"
-epsilon = {sweep = [0.1, 0.2]}
-"""
-
-
-def experiment(**changes):
-    import tomllib
-
-    return spec.parse(tomllib.loads(TEXT) | changes, "resume.toml")
-
 
 @pytest.fixture(autouse=True)
 def _small_chunks(monkeypatch):
     monkeypatch.setattr("jaxbandit.engine.tiles.FIRST_CHUNK", 64)
 
 
-def content(results):
-    """Return the per-run arrays as bytes."""
-    return [
-        {
-            name: (array.dtype.str, array.shape, array.tobytes())
-            for name, array in result.arrays.items()
-            if name not in ("mean", "variance", "pulls_mean")
-        }
-        for result in results
-    ]
-
-
 @pytest.fixture(scope="module")
 def whole():
     return content(running.run_experiment(experiment(), None, progress=False))
-
-
-class Stop(Exception):
-    """What a test raises in the middle of a run."""
-
-
-def stop_after(calls):
-    left = calls
-
-    def progress(steps):
-        nonlocal left
-        left -= 1
-        if left < 0:
-            raise Stop
-
-    return progress
 
 
 def test_another_experiment_is_refused(tmp_path):
