@@ -103,7 +103,7 @@ BROKEN = {  # a function or record in place of the good one, the property it bre
     "float32 fixed": (
         {"init": lambda key: jnp.asarray(MEANS, jnp.float32)},
         "precision",
-        "Input dtypes ('float32', 'float64'); do not fix the dtype",
+        "); do not fix the dtype",
     ),
     "reward of float32": (
         {"reward": lambda s, c, a, draw: (draw < s[a]).astype(jnp.float32)},

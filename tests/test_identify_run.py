@@ -291,6 +291,8 @@ def test_command_line(tmp_path, monkeypatch, capsys):
     comparisons = json.loads(capsys.readouterr().out.splitlines()[-1])["comparisons"]
     assert [c["quantity"] for c in comparisons] == ["restricted samples"] * 2 and comparisons[0]["difference"] == 0.0
     wrong = ["--set", "algorithm.lucb.sigma=0.1", "--set", "runs=2", "--out", "wrong"]
-    assert cli.main(["run", "stop.toml", *wrong]) == 0
+    assert cli.main(["run", "stop.toml", *wrong]) == 2
     err = capsys.readouterr().err
-    assert err.count("\n") == 1 and err.startswith("jaxbandit: warning: easy/lucb: sigma = 0.1")
+    assert err.count("\n") == 1 and "sigma must be at least 0.5; any_rewards = true plays it" in err
+    assert cli.main(["run", "stop.toml", *wrong, "--set", "any_rewards=true"]) == 0
+    assert capsys.readouterr().err.startswith("jaxbandit: warning: easy/lucb: sigma = 0.1")

@@ -34,7 +34,7 @@ def test_of_two_processes_in_one_directory_one_goes_on(tmp_path):
     said = {process.communicate(timeout=300)[1]: process.returncode for process in two}
     assert sorted(said.values()) == [0, 2], said
     (line,) = [line for line, status in said.items() if status == 2]
-    assert line.count("\n") == 1 and "in use by process" in line and "wait until it has ended" in line
+    assert line.count("\n") == 1 and "in use by " in line and "wait until it has ended" in line
     alone = begin("alone")
     assert alone.communicate(timeout=300)[1] == "" and alone.returncode == 0
     compare(tmp_path / "alone", tmp_path / "both")

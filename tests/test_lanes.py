@@ -101,7 +101,7 @@ def make_lucb(means):
 
 def make_super_arms(means):
     """Sums of two of three arms, in batches over all pairs."""
-    return icb(3, k=2, epsilon=0.2, sigma=0.2), full_bandit(means, 2, sigma=0.5)
+    return icb(3, k=2, epsilon=0.2, sigma=0.5), full_bandit(means, 2, sigma=0.5)
 
 
 def make_lingape(angle):
@@ -278,7 +278,8 @@ def test_float32_is_verified_in_float64():
     assert (double.outcome == Outcome.STOPPED).all() and not seen
     single = identify_cell(make, MEANS, num_runs=100, precision="float32")
     doubted = single.outcome == Outcome.PRECISION
-    assert 0 < doubted.sum() < 100 and set(seen) == {jnp.dtype("float64")}
+    # Traced in float32 too, for the identity of the runs: verify is part of what decides their outcome.
+    assert 0 < doubted.sum() < 100 and jnp.dtype("float64") in seen
     same(single, identify_cell(make, MEANS, num_runs=100, precision="float32", lanes=37, chunk=1))
 
 

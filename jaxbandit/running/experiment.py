@@ -208,13 +208,17 @@ def _program(cell: Cell) -> tuple[Make, PyTree]:
     algorithm, environment = cell.algorithm.entry, cell.instance.entry
     fixed, moving = _split(algorithm, cell.arguments)
     fixed_world, moving_world = _split(environment, cell.instance.arguments)
-    make = _make(algorithm, tuple(fixed.items()), environment, tuple(fixed_world.items()), bool(moving_world))
+    factories = algorithm.factory(), environment.factory()  # of a module that was reloaded they are others
+    still = tuple(fixed.items()), tuple(fixed_world.items())
+    make = _make(factories, algorithm, environment, *still, bool(moving_world))
     return make, {"algorithm": _arrays(moving), "environment": _arrays(moving_world)}
 
 
 # The engine compiles once per `make` object and shapes: an equal structure must find the same object again.
 @functools.lru_cache(maxsize=64)
-def _make(algorithm: Entry, fixed: tuple, environment: Entry, fixed_world: tuple, moves: bool) -> Make:
+def _make(
+    factories: tuple, algorithm: Entry, environment: Entry, fixed: tuple, fixed_world: tuple, moves: bool
+) -> Make:
     still = None if moves else environment.build(dict(fixed_world))  # built once, not in every trace
 
     def make(arguments: PyTree) -> tuple[Algorithm, Environment]:
