@@ -19,7 +19,8 @@ NUM_ARMS, ROUNDS = 3, 300
 
 
 @functools.partial(jax.jit, static_argnums=0)
-def run(factory, rewards, key, hyper):
+def run(factory, rewards, keys, hyper):
+    """The first key is init's. Keys split here would be a chain of Threefry, which XLA's CPU compiler unrolls."""
     algorithm = factory(NUM_ARMS, **hyper)
 
     def body(state, step):
@@ -28,12 +29,12 @@ def run(factory, rewards, key, hyper):
         action = action_of(selected)
         return algorithm.update(state, None, selected, row[action]), action
 
-    noise = jax.vmap(algorithm.noise)(jax.random.split(key, ROUNDS))
-    return jax.lax.scan(body, algorithm.init(key), (noise, rewards))[1], noise
+    noise = jax.vmap(algorithm.noise)(keys[1:])
+    return jax.lax.scan(body, algorithm.init(keys[0]), (noise, rewards))[1], noise
 
 
 def ours(factory, rewards, key, **hyper):
-    return jax.device_get(run(factory, rewards, key, hyper))
+    return jax.device_get(run(factory, rewards, jax.random.split(key, ROUNDS + 1), hyper))
 
 
 def bernoulli_rewards(seed):

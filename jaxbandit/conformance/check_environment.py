@@ -205,12 +205,14 @@ class _Case:
         pulls = counts if self.actions.ndim == 1 else SetPulls(self.actions, counts)
         whole = jax.jit(jax.vmap(lambda k: law.sums(world, pulls, law.noise(k))))(jax.random.split(key, SAMPLES))
 
-        def singly(k: Array) -> Array:
-            noise = jax.vmap(environment.noise)(jax.random.split(k, PULLS))
+        def singly(own: Array) -> Array:
+            noise = jax.vmap(environment.noise)(own)
             each = jax.vmap(jax.vmap(self._look, (None, 0, None)), (None, None, 0))(world, self.actions, noise)
             return jnp.sum(each.feedback, 0)
 
-        parts = jax.jit(jax.vmap(singly))(jax.random.split(jax.random.fold_in(key, 1), SAMPLES))
+        # Keys are split outside: XLA's CPU compiler unrolls a chain of Threefry without end.
+        each_pull = jax.random.split(jax.random.fold_in(key, 1), (SAMPLES, PULLS))
+        parts = jax.jit(jax.vmap(singly))(each_pull)
         whole, parts = np.asarray(whole, np.float64), np.asarray(parts, np.float64)
         for name, a, b in (("mean", whole, parts), ("variance", _squared(whole), _squared(parts))):
             error = np.sqrt((a.var(0) + b.var(0)) / SAMPLES) + 1e-6 * np.abs(b).max()
