@@ -92,7 +92,7 @@ class Generator:
                 carry = self._evaluate(params["body_jaxpr"], given[first:second] + carry)
             return carry
         if name == "scan":
-            first, second, rows = params["num_consts"], params["num_consts"] + params["num_carry"], []
+            first, second, rows = *_parts(params), []
             carry = given[first:second]
             for i in range(params["length"])[:: -1 if params["reverse"] else 1]:
                 step = self._evaluate(params["jaxpr"], given[:first] + carry + [x[i] for x in given[second:]])
@@ -148,3 +148,11 @@ def _together(jaxpr, equations):
         constvars=[], invars=[v for v in read if v not in given], outvars=given, eqns=equations, debug_info=about
     )
     return one, jax.jit(jaxpr_as_fun(ClosedJaxpr(one, [])))
+
+
+def _parts(params):
+    """Where the carry of a scan begins and ends among its operands; JAX 0.12 says it by trees of their places."""
+    if "num_consts" in params:
+        return params["num_consts"], params["num_consts"] + params["num_carry"]
+    consts, carry, _ = (len(list(part)) for part in params["ft_in"].elts)
+    return consts, consts + carry
