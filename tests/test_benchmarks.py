@@ -26,7 +26,7 @@ from benchmarks import (  # noqa: E402
     yardstick,
 )
 
-pytestmark = pytest.mark.quickly_compiled
+pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 
 
 @pytest.mark.statistical

@@ -11,7 +11,7 @@ from jaxbandit.base import Algorithm, Batch, SetPulls
 from jaxbandit.engine import keys, rounds
 from jaxbandit.specs.registry import ALGORITHMS
 
-pytestmark = pytest.mark.quickly_compiled
+pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 
 ROUNDS = 12
 KIND = "threefry4x32"

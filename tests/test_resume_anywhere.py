@@ -27,6 +27,8 @@ from jaxbandit.environments.gaussian import gaussian
 from jaxbandit.numerics import argmax, get_at, set_at
 from jaxbandit.types import Array
 
+pytestmark = pytest.mark.slow
+
 MEANS = np.array([0.9, 0.3, 0.0])
 HORIZON = {"horizon": 640, "num_runs": 200}
 

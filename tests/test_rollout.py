@@ -7,6 +7,8 @@ import pytest
 
 import jaxbandit as jb
 
+pytestmark = pytest.mark.slow
+
 SEED, RUN, HORIZON = 3, 11, 60
 MEANS = np.array([0.2, 0.5, 0.9])  # of gaps that differ
 FEATURES = np.array([[1.0, 0.0], [0.0, 1.0], [0.9, 0.3]])
