@@ -123,3 +123,14 @@ def test_what_cannot_be_rolled_out_is_refused_in_one_line(arguments, words):
     with pytest.raises(ValueError, match=words) as error:
         jb.rollout(*arguments)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(("value", "outcome"), [(np.inf, jb.Outcome.NONFINITE), (1.5, jb.Outcome.OUT_OF_RANGE)])
+def test_a_faulty_reward_ends_a_run_as_in_the_engine(value, outcome):
+    environment = jb.bernoulli(MEANS)._replace(
+        reward=lambda *met: jnp.asarray(value, jnp.result_type(float)), batch=None
+    )
+    algorithm = jb.lucb(3, delta=0.1, sigma=0.5)
+    with jax.enable_x64(True):
+        found = jb.run_until_stop(jb.run_key(0, 0), algorithm, environment, 20)
+    assert int(found.outcome) == outcome

@@ -124,7 +124,8 @@ def run_until_stop(key: Key, algorithm: Algorithm, environment: Environment, max
 
     start = (world, state, jnp.int32(1), jnp.zeros((), dtype), jnp.zeros(()), jnp.int32(-1))
     world, state, _, samples, watch, outcome = lax.while_loop(lambda carry: carry[-1] < 0, body, start)
-    outcome = jnp.where(watch > 0, int(Outcome.OUT_OF_RANGE), outcome).astype(jnp.int32)
+    outside = (watch > 0) & (outcome != int(Outcome.NONFINITE))  # inf is both, and not finite first
+    outcome = jnp.where(outside, int(Outcome.OUT_OF_RANGE), outcome).astype(jnp.int32)
     recommended = rounds.recommendation(algorithm, state)
     judge, pulls = environment.simple_regret, algorithm.pulls
     return Stopped(
