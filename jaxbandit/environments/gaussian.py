@@ -47,7 +47,7 @@ def gaussian(means: ArrayLike, *, sigma: Numbers = 1.0, permute: bool = False) -
         mu, sigmas = as_float(means), as_float(sigma) if own else None
         if permute:
             order = arm_order(key, len(means))
-            mu, sigmas = (x if x is None else get_at(x, order) for x in (mu, sigmas))
+            mu, sigmas = get_at(mu, order), None if sigmas is None else get_at(sigmas, order)
         return GaussianState(mu, jnp.max(mu) - mu, sigmas)
 
     def scale(state: GaussianState) -> Array:

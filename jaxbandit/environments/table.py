@@ -85,8 +85,9 @@ def table(
 
         def add(carry: tuple[Array, Array]) -> tuple[Array, Array]:
             i, sums = carry
-            row = jax.random.randint(jax.random.fold_in(key, i), shape, 0, num_rows, jnp.int32)
-            x = entries(state, jnp.broadcast_to(row, (num_arms,)), arms)
+            # Bits, not randint, whose chain of Threefry takes XLA's CPU compiler without end.
+            row = jax.random.bits(jax.random.fold_in(key, i), shape, jnp.uint32) % num_rows
+            x = entries(state, jnp.broadcast_to(row.astype(jnp.int32), (num_arms,)), arms)
             return i + 1, sums + jnp.where(i < pulls, x * x if squared else x, 0.0)
 
         begin = (jnp.zeros((), pulls.dtype), jnp.zeros_like(state.means))

@@ -36,7 +36,7 @@ def means_of(environment: Environment) -> list[float] | None:
 
 
 def given_means_of(instance: InstanceSpec) -> list[float] | None:
-    """Return `means_of` an instance, with its arms as they were given where each run has them in an order of its own."""
+    """Return `means_of` an instance with its arms as given, also where each run has them in an order of its own."""
     return means_of(instance.entry.build({k: v for k, v in instance.arguments.items() if k != "permute"}))
 
 
