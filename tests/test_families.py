@@ -1,4 +1,4 @@
-"""The one-parameter families against their definitions, and the constants of their thresholds against the literature."""
+"""The one-parameter families against their definitions, and the constants of their thresholds."""
 
 import jax
 import jax.numpy as jnp
