@@ -100,10 +100,11 @@ def test_successive_rejects():
 
 
 def test_the_targets_of_successive_rejects_are_those_of_exact_fractions():
-    for num_arms in (2, 3, 7, 20, 41):
+    for num_arms in (2, 3, 8, 20, 41):
         with jax.enable_x64(True):
             table = jax.jit(lambda t, k=num_arms: jb.successive_rejects(k, budget=t).init(jax.random.key(0)).schedule)
-            for budget in [*range(num_arms + 1, num_arms + 60), 2000, 10**6, 10**9 + 7]:
+            # Of 8 arms 629 pulls give quotients that are whole, and rounded up in floating point.
+            for budget in [*range(num_arms + 1, num_arms + 60), 629, 2000, 10**6, 10**9 + 7]:
                 found = np.asarray(table(float(budget)))
                 level = reference.Fraction(1, 2) + sum(reference.Fraction(1, i) for i in range(2, num_arms + 1))
                 exact = [math.ceil(reference.Fraction(budget - num_arms) / (level * s)) for s in range(2, num_arms + 1)]
@@ -178,13 +179,15 @@ def test_one_arm_is_recommended_without_a_pull():
 
 
 def test_other_arguments_are_refused_in_one_line():
-    with pytest.raises(ValueError, match="^ucb_e: neither a nor c given, must be either a or both of c and h1$"):
+    with pytest.raises(ValueError, match=r"^ucb_e: neither a nor c given, must be either a or both of c and h1$"):
         jb.ucb_e(5, budget=10)
-    with pytest.raises(ValueError, match="^ucb_e: a, h1 given, must be either a or both of c and h1$"):
+    with pytest.raises(ValueError, match=r"^ucb_e: a, h1 given, must be either a or both of c and h1$"):
         jb.ucb_e(5, budget=10, a=1.0, h1=2.0)
     with pytest.raises(ValueError, match=r"^ugape_b: a = -1.0, must be a number in \(0, inf\)$"):
         jb.ugape_b(5, budget=10, a=-1.0)
     with pytest.raises(ValueError, match=r"^uniform_allocation: m = 5, must be an integer in \[1, 4\]$"):
         jb.uniform_allocation(5, budget=10, m=5)
-    with pytest.raises(ValueError, match="^sequential_halving: reading = 'rounds', must be one of all, round; did you"):
+    with pytest.raises(
+        ValueError, match=r"^sequential_halving: reading = 'rounds', must be one of all, round; did you"
+    ):
         jb.sequential_halving(5, budget=100, reading="rounds")

@@ -195,9 +195,7 @@ ALGORITHMS: Mapping[str, Entry] = named(
             "sigma",
         ),
     ),
-    _fixed_budget(
-        "sequential_halving", "halves the arms until one is left, Karnin et al. 2013", "budget", "reading"
-    ),
+    _fixed_budget("sequential_halving", "halves the arms until one is left, Karnin et al. 2013", "budget", "reading"),
     _fixed_budget("successive_rejects", "drops the worst arm phase by phase, Audibert et al. 2010", "budget"),
     _fixed_budget(
         "ucb_e", "an upper bound with a fixed amount of exploration, Audibert et al. 2010", "budget", "a", "c", "h1"

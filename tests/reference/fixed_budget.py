@@ -83,7 +83,7 @@ def ugape_b(streams, budget, a, m):
             if doubt < least - NEAR:
                 least, named = doubt, inside
         if t == budget:
-            return done, named
+            break
         arm = t
         if t >= num_arms:
             outside = [k for k in range(num_arms) if k not in inside]
@@ -92,3 +92,4 @@ def ugape_b(streams, budget, a, m):
             arm = min((one, other), key=lambda k: (used[k], k))
         used[arm] += 1
         done.append(arm)
+    return done, named

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import jax.numpy as jnp
-
 from jaxbandit import checks
 from jaxbandit.numerics import as_float
 from jaxbandit.types import Array, Scalar
@@ -21,7 +19,9 @@ def check(where: str, budget: Any, least: int, reason: str) -> None:
     except (TypeError, ValueError, OverflowError):
         value = float("nan")
     if not (value.is_integer() and least <= value <= MOST):
-        raise ValueError(f"{where}: budget = {budget!r}, must be a whole number of pulls in [{least}, {MOST}]: {reason}")
+        raise ValueError(
+            f"{where}: budget = {budget!r}, must be a whole number of pulls in [{least}, {MOST}]: {reason}"
+        )
 
 
 def whole(budget: Scalar) -> Array:

@@ -16,11 +16,10 @@ ROUNDING = 8  # units of the last place by which a quotient that is whole on pap
 def successive_rejects(num_arms: int, *, budget: Scalar) -> Algorithm:
     """Return Successive Rejects: num_arms - 1 phases, at the end of each the arm of least mean is dropped.
 
-    In phase k = 1, ..., num_arms - 1 each survivor is brought to n_k = ceil((budget - num_arms) / (L (num_arms + 1 - k)))
-    pulls, L = 1/2 + sum_{i=2}^{num_arms} 1/i. Of equal means the highest arm is dropped. At most the budget is pulled.
+    With K arms and L = 1/2 + sum_{i=2}^K 1/i, phase k = 1, ..., K - 1 brings each survivor to ceil((budget - K) /
+    (L (K + 1 - k))) pulls, for which the budget is enough. Of equal means the highest arm is dropped.
 
-    For rewards in [0, 1], P(error) <= num_arms (num_arms - 1) / 2 exp(-(budget - num_arms) / (L H2)), with H2 as in
-    `jaxbandit.bounds.h2`.
+    For rewards in [0, 1], P(error) <= K (K - 1) / 2 exp(-(budget - K) / (L H2)), with H2 as in `jaxbandit.bounds.h2`.
 
     Args:
       num_arms: number of arms, >= 1, static. Of one arm there is nothing to find, and nothing is pulled.
@@ -33,7 +32,8 @@ def successive_rejects(num_arms: int, *, budget: Scalar) -> Algorithm:
     Raises:
       ValueError: an argument is out of range.
 
-    Source: Audibert, Bubeck, Munos (2010), Best arm identification in multi-armed bandits, COLT, Figure 3 and Theorem 2.
+    Source: Audibert, Bubeck, Munos (2010), Best arm identification in multi-armed bandits, COLT, Figure 3,
+    Theorem 2.
     """
     where = "successive_rejects"
     num_arms = checks.integer(where, "num_arms", num_arms, 1)

@@ -33,7 +33,8 @@ def ucb_e(
     Raises:
       ValueError: an argument is out of range, or not either a or both of c and h1 are given.
 
-    Source: Audibert, Bubeck, Munos (2010), Best arm identification in multi-armed bandits, COLT, Figure 2 and Theorem 1.
+    Source: Audibert, Bubeck, Munos (2010), Best arm identification in multi-armed bandits, COLT, Figure 2,
+    Theorem 1.
     """
     where = "ucb_e"
     num_arms = checks.integer(where, "num_arms", num_arms, 1)

@@ -61,7 +61,7 @@ def ugape_b(num_arms: int, *, m: int = 1, budget: Scalar, a: Scalar) -> Algorith
     def init(key: Key) -> UGapEbState:
         start = estimator.init(num_arms)
         named = jnp.arange(m, dtype=jnp.int32)
-        return UGapEbState(*start, jnp.zeros((), jnp.int32), jnp.full((), jnp.inf), named)
+        return UGapEbState(*start, jnp.zeros((), jnp.int32), jnp.full((), jnp.inf, jnp.result_type(float)), named)
 
     def update(state: UGapEbState, context: None, action: Array, reward: Array) -> UGapEbState:
         counts, means, _ = estimator.update(state.counts, state.means, action, reward)

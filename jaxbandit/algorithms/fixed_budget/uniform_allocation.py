@@ -13,8 +13,8 @@ from jaxbandit.types import Array, Scalar
 def uniform_allocation(num_arms: int, *, m: int = 1, budget: Scalar) -> Algorithm:
     """Return the rule that pulls each arm floor(budget / num_arms) times and recommends the m largest means.
 
-    For rewards in [0, 1] and n = floor(budget / num_arms), P(error) is at most the sum of exp(-n gap^2) over the pairs of
-    one of the m best arms and one of the others, by Hoeffding's inequality; gap is the difference of their means.
+    For rewards in [0, 1] and n = floor(budget / num_arms), P(error) is at most the sum of exp(-n gap^2) over the pairs
+    of one of the m best arms and one of the others, gap being the difference of their means (Hoeffding's inequality).
 
     Args:
       num_arms: number of arms, >= 1, static.
