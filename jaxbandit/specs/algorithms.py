@@ -23,6 +23,16 @@ def _exploration(name: str, summary: str, *arguments: str, file: str = "", **mor
     return Entry(name, module, summary, arguments, kind="identify", **more)
 
 
+def _fixed_budget(name: str, summary: str, *arguments: str) -> Entry:
+    module = f"jaxbandit.algorithms.fixed_budget.{name}"
+    return Entry(name, module, summary, ("num_arms", *arguments), kind="identify")
+
+
+def _best_arm(name: str, summary: str, *arguments: str, file: str = "") -> Entry:
+    module = f"jaxbandit.algorithms.best_arm.{file or name}"
+    return Entry(name, module, summary, ("num_arms", *arguments), kind="identify")
+
+
 # What the four static full-bandit algorithms share: support and allocation, then the promise and the looks.
 _SUPER_ARMS = ("num_arms", "k", "support", "num_sets", "support_seed", "sets", "allocation", "weights")
 _LOOKS = ("delta", "epsilon", "sigma", "schedule", "grid")
@@ -91,6 +101,32 @@ ALGORITHMS: Mapping[str, Entry] = named(
         "the m best arms without features, Gabillon et al. 2012",
         *("num_arms", "m", "threshold", "delta", "epsilon", "sigma", "ties"),
         file="presets",
+    ),
+    _best_arm(
+        "kl_lucb",
+        "the m best arms of a one-parameter family, Kaufmann and Kalyanakrishnan 2013",
+        *("m", "family", "threshold", "delta", "epsilon", "sigma"),
+    ),
+    _best_arm(
+        "kl_racing",
+        "a race whose intervals drop arms, Kaufmann and Kalyanakrishnan 2013",
+        *("family", "threshold", "drop", "delta", "sigma", "grid"),
+    ),
+    _best_arm(
+        "chernoff_racing",
+        "a race whose likelihood ratios drop arms, Garivier and Kaufmann 2016",
+        *("family", "threshold", "drop", "delta", "sigma", "grid"),
+    ),
+    _best_arm(
+        "successive_elimination",
+        "a race of sub-Gaussian arms, Even-Dar et al. 2006",
+        *("delta", "sigma", "grid"),
+        file="kl_racing",
+    ),
+    _best_arm(
+        "lil_ucb",
+        "optimism until one arm has most of the pulls, Jamieson et al. 2014",
+        *("variant", "delta", "sigma"),
     ),
     _exploration(
         "lingape",
@@ -190,6 +226,13 @@ ALGORITHMS: Mapping[str, Entry] = named(
             "sigma",
         ),
     ),
+    _fixed_budget("sequential_halving", "halves the arms until one is left, Karnin et al. 2013", "budget", "reading"),
+    _fixed_budget("successive_rejects", "drops the worst arm phase by phase, Audibert et al. 2010", "budget"),
+    _fixed_budget(
+        "ucb_e", "an upper bound with a fixed amount of exploration, Audibert et al. 2010", "budget", "a", "c", "h1"
+    ),
+    _fixed_budget("ugape_b", "UGapE with a budget, Gabillon et al. 2012", "m", "budget", "a"),
+    _fixed_budget("uniform_allocation", "every arm as often, then the largest means", "m", "budget"),
 )
 
 
