@@ -48,9 +48,9 @@ def bernstein_race(
 
     Each round pulls every survivor once, and an arm is dropped once its interval is below that of a survivor. After n
     rounds "bernstein" has mean +- (sqrt(2 v x / n) + 3 (high - low) x / n), where v is the variance with divisor n and
-    x = log(3 K p n^p / (delta (p - 1))), p = 1.1. "plug_in" bets on each reward with lambda_t = min(1/2, sqrt(2 log(K /
-    delta) / (s_{t-1} t log(1 + t)))), s the regularised variance, and has sum lambda X / sum lambda +- (log(K / delta) +
-    sum (X - q)^2 psi(lambda)) / sum lambda; it is narrower nearly always.
+    x = log(3 K p n^p / (delta (p - 1))), p = 1.1. "plug_in" bets on each reward with lambda_t = min(1/2, sqrt(2 log(K
+    / delta) / (s_{t-1} t log(1 + t)))), s the regularised variance, and has sum lambda X / sum lambda +- (log(K /
+    delta) + sum (X - q)^2 psi(lambda)) / sum lambda; it is narrower nearly always.
 
     Proved, for independent rewards of each arm in [low, high], and any dependence between arms: P(the last survivor is
     not the best arm) <= delta. A drop of the best arm takes its mean above its own upper bound, or another arm's below
@@ -101,9 +101,7 @@ def bernstein_race(
     def keep(statistic: BernsteinStatistic, look: Look) -> Array:
         return undominated(statistic.interval, look)
 
-    return race(
-        where, num_arms, keep, promise=Promise(delta), rewards=Rewards(low, high), begin=begin, observe=observe
-    )
+    return race(where, num_arms, keep, promise=Promise(delta), rewards=Rewards(low, high), begin=begin, observe=observe)
 
 
 def _played(parts: PlugIn, look: Look, log_union: Array, least: Array, width: Array) -> PlugIn:

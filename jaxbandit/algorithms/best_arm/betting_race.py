@@ -29,14 +29,14 @@ def betting_race(num_arms: int, *, delta: Scalar = 0.05, low: Scalar = 0.0, high
     """Return the betting race, which finds the best arm for bounded rewards by comparing those of one round.
 
     Each round pulls every survivor once. For survivors l and i, D in [-1, 1] is the difference of their rewards over
-    high - low, and a bettor who starts with 1 stakes lambda_t in [0, 1/2] on D_t > 0, so that the wealth is the product of
-    1 + lambda_t D_t. The stake is chosen before the round, q / (s + q^2) cut to [0, 1/2], with q and s the regularised mean
-    and second moment of D so far. Arm i is dropped once some l has a wealth of (K - 1) / delta.
+    high - low, and a bettor who starts with 1 stakes lambda_t in [0, 1/2] on D_t > 0, so that the wealth is the
+    product of 1 + lambda_t D_t. The stake is chosen before the round, q / (s + q^2) cut to [0, 1/2], with q and s the
+    regularised mean and second moment of D so far. Arm i is dropped once some l has a wealth of (K - 1) / delta.
 
     Proved, for rewards in [low, high] that are independent between rounds, with any dependence between arms, common
     random numbers included: P(the last survivor is not the best arm) <= delta. Against the best arm D has a mean of at
-    most 0, so each of K - 1 wealths is a supermartingale and reaches (K - 1) / delta with probability delta / (K - 1) at
-    most (Ville). It is enough that each round's D has a mean of at most 0 given the past.
+    most 0, so each of K - 1 wealths is a supermartingale and reaches (K - 1) / delta with probability delta / (K - 1)
+    at most (Ville). It is enough that each round's D has a mean of at most 0 given the past.
 
     Pair statistics are 2 num_arms^2 numbers. Give the tightest range that is known.
 
@@ -80,9 +80,7 @@ def betting_race(num_arms: int, *, delta: Scalar = 0.05, low: Scalar = 0.0, high
         enough = math.log(max(num_arms - 1, 1)) - jnp.log(as_float(delta))
         return ~jnp.any((statistic.log_wealth >= enough) & look.survivors[:, None], 0)
 
-    return race(
-        where, num_arms, keep, promise=Promise(delta), rewards=Rewards(low, high), begin=begin, observe=observe
-    )
+    return race(where, num_arms, keep, promise=Promise(delta), rewards=Rewards(low, high), begin=begin, observe=observe)
 
 
 def _apart(x: Array, survivors: Array) -> Array:

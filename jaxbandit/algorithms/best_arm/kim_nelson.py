@@ -28,22 +28,24 @@ def kim_nelson(
 ) -> Algorithm:
     """Return Kim and Nelson's procedure, which finds an arm that is best by epsilon or more, for Gaussian rewards.
 
-    Each round pulls every survivor once. From round n0 = first_rounds on, survivor i is dropped after round r if its mean
-    is below that of some survivor l by more than W = max(0, (epsilon / 2 r) (h^2 S^2_il / epsilon^2 - r)), where S^2_il is
-    the sample variance of X_l - X_i in the first n0 rounds, and h^2 = (n0 - 1) ((2 q)^(-2 / (n0 - 1)) - 1). Once W = 0 the
-    larger mean wins, and of equal means the lowest arm: "kn" stops by round 1 + max(n0, h^2 max S^2 / epsilon^2).
+    Each round pulls every survivor once. From round n0 = first_rounds on, survivor i is dropped after round r if its
+    mean is below that of some survivor l by more than W = max(0, (epsilon / 2 r) (h^2 S^2_il / epsilon^2 - r)), where
+    S^2_il is the sample variance of X_l - X_i in the first n0 rounds, and h^2 = (n0 - 1) ((2 q)^(-2 / (n0 - 1)) - 1).
+    Once W = 0 the larger mean wins, and of equal means the lowest arm: "kn" stops by round 1 + max(n0, h^2 max S^2 /
+    epsilon^2).
 
-    Proved of "kn", if rounds are independent and Gaussian, with any variances: P(the best arm is recommended) >= 1 - delta
-    whenever it is better than every other by epsilon or more; with q = delta / (K - 1) for any correlation between arms,
-    common random numbers included, and with q = 1 - (1 - delta)^(1 / (K - 1)) for independent arms. That is less than
-    what `Promise` says, an arm within epsilon of the best whatever the gaps: where some gaps are below epsilon and others
-    are above, nothing is proved, and the promise is marked so. (Where all are below, every arm will do.) An audit judges
-    by `Promise`: on gaps of epsilon and more the two agree but for an arm at exactly epsilon, which counts as right.
-    "kn++" renews the variance and h in each round, with r for n0; it is proved in the limit of small epsilon only.
+    Proved of "kn", if rounds are independent and Gaussian, with any variances: P(the best arm is recommended) >= 1 -
+    delta whenever it is better than every other by epsilon or more; with q = delta / (K - 1) for any correlation
+    between arms, common random numbers included, and with q = 1 - (1 - delta)^(1 / (K - 1)) for independent arms. That
+    is less than what `Promise` says, an arm within epsilon of the best whatever the gaps: where some gaps are below
+    epsilon and others are above, nothing is proved, and the promise is marked so. (Where all are below, every arm will
+    do.) An audit judges by `Promise`: on gaps of epsilon and more the two agree but for an arm at exactly epsilon,
+    which counts as right. "kn++" renews the variance and h in each round, with r for n0; it is proved in the limit of
+    small epsilon only.
 
-    If all gaps are far above epsilon, it stops earlier than rules with a promise for all gaps; if it must not depend on
-    epsilon, use `paired_race`. Pair variances are num_arms^2 numbers. It plays in float64 only: it cannot verify runs of
-    float32.
+    If all gaps are far above epsilon, it stops earlier than rules with a promise for all gaps; if it must not depend
+    on epsilon, use `paired_race`. Pair variances are num_arms^2 numbers. It plays in float64 only: it cannot verify
+    runs of float32.
 
     Args:
       num_arms: number of arms, in [2, 5000], static; for more, `student_race`.

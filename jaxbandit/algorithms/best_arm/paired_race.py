@@ -24,26 +24,26 @@ ROUNDING = 16  # units of rounding of a reward: a difference that spreads by les
 def paired_race(num_arms: int, *, delta: Scalar = 0.05, epsilon: Scalar = 0.0) -> Algorithm:
     """Return the paired Student race, which finds the best arm for rewards of unknown variances.
 
-    Each round pulls every survivor once. After n rounds the difference D = X_l - X_i of two survivors has the empirical
-    mean d and the variance v, with divisor n, and the lower bound d - sqrt(v R_n) on its mean; R_n is that of
-    `student.squared_radius`, one-sided at level delta / (K - 1), and inf where v = 0. Arm i is dropped once the bound for
-    some survivor l is above 0. With epsilon > 0 the race also ends, recommending the best survivor b, once every other
-    survivor l has a bound for X_b - X_l above -epsilon.
+    Each round pulls every survivor once. After n rounds the difference D = X_l - X_i of two survivors has the
+    empirical mean d and the variance v, with divisor n, and the lower bound d - sqrt(v R_n) on its mean; R_n is that
+    of `student.squared_radius`, one-sided at level delta / (K - 1), and inf where v = 0. Arm i is dropped once the
+    bound for some survivor l is above 0. With epsilon > 0 the race also ends, recommending the best survivor b, once
+    every other survivor l has a bound for X_b - X_l above -epsilon.
 
-    Proved, if the rounds are independent and the differences Gaussian, with any variances and any correlation between
-    arms: P(the recommended arm is more than epsilon short of the best) <= delta, whatever the gaps. Let a* be a best
-    arm. A drop of a* by l takes a bound for X_l - X_{a*} above 0, though its mean is at most 0. An end with b, epsilon
-    or more short of a*, takes a bound for X_b - X_{a*} above -epsilon, though its mean is below that; or a* was dropped
-    before. In either case one of the K - 1 differences X_l - X_{a*} has an empirical mean that exceeds its true mean by
-    the radius. The rounds of a pair are one independent sequence, its bound holds for all n at once with probability
-    1 - delta / (K - 1), and so it does wherever the sequence is cut off, however other pairs decide that. The union over
-    K - 1 pairs gives delta.
+    Proved, if the rounds are independent draws of one law and the differences Gaussian, with any variances and any
+    correlation between arms: P(the recommended arm is more than epsilon short of the best) <= delta, whatever the
+    gaps. Let a* be a best arm. A drop of a* by l takes a bound for X_l - X_{a*} above 0, though its mean is at most 0.
+    An end with b, more than epsilon short of a*, takes a bound for X_b - X_{a*} above -epsilon, though its mean is
+    below that; or a* was dropped before. In either case one of the K - 1 differences X_l - X_{a*} has an empirical
+    mean that exceeds its true mean by the radius. The rounds of a pair are one independent sequence, its bound holds
+    for all n at once with probability 1 - delta / (K - 1), and so it does wherever the sequence is cut off, however
+    other pairs decide that. The union over K - 1 pairs gives delta.
 
-    No smaller union of pairs than these K - 1 was found: which of them matters depends on who survives, that on the same
-    rewards, and so levels may not be passed on from dropped arms to survivors. But only one side of each pair matters,
-    which halves what the two-sided intervals of the same martingale pay for: those at delta are these at about delta / 2,
-    and need a tenth more pulls. To add up the K - 1 martingales of an arm in place of taking the largest is proved too,
-    and saves another hundredth or two; it has no bound that can be read off, and is not done.
+    No smaller union of pairs than these K - 1 was found: which of them matters depends on who survives, that on the
+    same rewards, and so levels may not be passed on from dropped arms to survivors. But only one side of each pair
+    matters, which halves what the two-sided intervals of the same martingale pay for: those at delta are these at
+    about delta / 2, and need a tenth more pulls. To add up the K - 1 martingales of an arm in place of taking the
+    largest is proved too, and saves another hundredth or two; it has no bound that can be read off, and is not done.
 
     For differences that are not Gaussian the level holds only as n grows. With constant differences it never decides.
     Pair variances are num_arms^2 numbers. It plays in float64 only: it cannot verify runs of float32.

@@ -1,4 +1,4 @@
-"""Squared deviations of the differences of pairs of arms, for races that compare rewards of one round with each other."""
+"""Squared deviations of the differences of pairs of arms, for races that compare rewards of one round."""
 
 import jax.numpy as jnp
 

@@ -33,8 +33,8 @@ def student_race(num_arms: int, *, delta: Scalar = 0.05) -> Algorithm:
 
     Proved, for independent Gaussian rewards of each arm, of any variances, and any dependence between arms: P(the last
     survivor is not the best arm) <= delta. A drop of the best arm takes its mean above its own upper bound, or another
-    arm's below the lower one: K one-sided events. The two-sided intervals at delta are these at about delta / 2. Where the
-    rewards of a round can be paired, `paired_race` needs fewer pulls; this one needs memory for num_arms numbers.
+    arm's below the lower one: K one-sided events. The two-sided intervals at delta are these at about delta / 2. Where
+    the rewards of a round can be paired, `paired_race` needs fewer pulls; this one needs memory for num_arms numbers.
 
     For rewards that are not Gaussian the level holds only as n grows. An arm whose rewards are all equal is never
     decided on. It plays in float64 only: it cannot verify runs of float32.
@@ -49,7 +49,8 @@ def student_race(num_arms: int, *, delta: Scalar = 0.05) -> Algorithm:
     Raises:
       ValueError: an argument is out of range.
 
-    Source: Wang, Ramdas (2023), Anytime-valid t-tests and confidence sequences for Gaussian means with unknown variance.
+    Source: Wang, Ramdas (2023), Anytime-valid t-tests and confidence sequences for Gaussian means with unknown
+    variance.
     """
     where = "student_race"
     num_arms = checks.integer(where, "num_arms", num_arms, 2)
