@@ -11,7 +11,15 @@ from jaxbandit.specs.registry import ALGORITHMS, ENVIRONMENTS
 FEATURES = np.array([[1.0, 0.1], [-0.5, 0.9], [0.7, 0.5]])
 THETA = np.array([1.0, 0.2])
 # What is required of a factory, or chosen: all super-arms are listed, so that their number is small.
-ARGUMENTS = {"num_arms": 3, "k": 2, "features": FEATURES, "theta": THETA, "horizon": 60, "support": "all"}
+ARGUMENTS = {
+    "num_arms": 3,
+    "k": 2,
+    "features": FEATURES,
+    "theta": THETA,
+    "horizon": 60,
+    "support": "all",
+    "epsilon": 0.1,
+}
 SETS = np.stack([FEATURES, FEATURES[::-1] / 2])
 SHARES = np.array([0.25, 0.75])
 MEANS = [0.2, 0.5, 0.6]

@@ -22,7 +22,16 @@ from jaxbandit.solvers import deviations
 from jaxbandit.types import Array, Scalar
 
 _HALVINGS = 40  # of a bracket round a stationary point: the statistic is flat there, and half its digits are enough
+_ROUNDINGS = 16  # of a reward, before its sum's
 _LARGEST = 1e24  # of a variance over the squared difference of means: the statistic is 0 to all digits there
+
+
+def varies(squares: Array, n: Array, size: Array) -> Array:
+    """Whether squared deviations add up to more than rounding leaves of n equal rewards of that size.
+
+    Where they do not, the variance counts as 0 and decides nothing. Means from sums are off by up to n roundings.
+    """
+    return squares > n * ((_ROUNDINGS + n) * jnp.finfo(squares.dtype).eps * size) ** 2
 
 
 def default_c2(log_alpha: Array) -> Array:

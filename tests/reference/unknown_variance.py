@@ -52,12 +52,12 @@ def paired(x, alive, num_arms, memory, delta, epsilon):
     return [b] if all(low(b, other) > -epsilon for other in kept if other != b) else kept
 
 
-def kim_nelson(x, alive, num_arms, memory, delta, epsilon, variant, arms, first_rounds):
+def kim_nelson(x, alive, num_arms, memory, delta, epsilon, variant, independent, first_rounds):
     r = len(x[alive[0]])
     if r < first_rounds:
         return alive
     used = r if variant == "kn++" else first_rounds
-    q = 1 - (1 - delta) ** (1 / (num_arms - 1)) if arms == "independent" else delta / (num_arms - 1)
+    q = 1 - (1 - delta) ** (1 / (num_arms - 1)) if independent else delta / (num_arms - 1)
     eta = ((2 * q) ** (-2 / (used - 1)) - 1) / 2
 
     def loses(i, other):

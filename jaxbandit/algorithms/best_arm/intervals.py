@@ -7,6 +7,7 @@ import jax.numpy as jnp
 
 from jaxbandit import checks
 from jaxbandit.algorithms.best_arm.racing import Look
+from jaxbandit.numerics import as_float
 from jaxbandit.types import Array, Scalar
 
 
@@ -19,7 +20,8 @@ class Interval(NamedTuple):
 
 def unbounded(num_arms: int) -> Interval:
     """Nothing is known."""
-    return Interval(jnp.full(num_arms, -jnp.inf), jnp.full(num_arms, jnp.inf))
+    wide = jnp.full(num_arms, as_float(jnp.inf))
+    return Interval(-wide, wide)
 
 
 def narrowed(interval: Interval, look: Look, centre: Array, radius: Array) -> Interval:

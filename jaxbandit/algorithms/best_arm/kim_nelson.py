@@ -22,7 +22,7 @@ def kim_nelson(
     *,
     epsilon: Scalar,
     variant: Literal["kn", "kn++"] = "kn",
-    arms: Literal["dependent", "independent"] = "dependent",
+    independent: bool = False,
     first_rounds: int = 10,
     delta: Scalar = 0.05,
 ) -> Algorithm:
@@ -51,7 +51,7 @@ def kim_nelson(
       num_arms: number of arms, in [2, 5000], static; for more, `student_race`.
       epsilon: the indifference zone, the smallest gap worth finding, in the unit of rewards, > 0, traced.
       variant: "kn", or "kn++" with renewed variances; static.
-      arms: "dependent", which holds always, or "independent", with a slightly larger q; static.
+      independent: whether the arms' rewards of a round are known to be independent, for a slightly larger q; static.
       first_rounds: n0, rounds before the first comparison, >= 2, static. The fewer, the larger h^2.
       delta: allowed error rate, in (0, 1), traced; h^2 > 0 asks for delta < 1/2 with two arms, and for
         delta < 1 - 2^(1 - K) with independent ones.
@@ -70,14 +70,13 @@ def kim_nelson(
     num_arms = few_arms(where, num_arms, "student_race")
     checks.number(where, "epsilon", epsilon, low=0.0, open_low=True)
     checks.choice(where, "variant", variant, ("kn", "kn++"))
-    checks.choice(where, "arms", arms, ("dependent", "independent"))
     first_rounds = checks.integer(where, "first_rounds", first_rounds, 2)
-    most = 1 - 2.0 ** (1 - num_arms) if arms == "independent" else min(1.0, (num_arms - 1) / 2)
+    most = 1 - 2.0 ** (1 - num_arms) if independent else min(1.0, (num_arms - 1) / 2)
     checks.number(where, "delta", delta, low=0.0, high=most, open_low=True, open_high=True)
 
     def keep(squares: Array, look: Look) -> Array:
         r, means, zone = look.rounds, look.means, as_float(epsilon)
-        if arms == "independent":
+        if independent:
             q = -jnp.expm1(jnp.log1p(-as_float(delta)) / (num_arms - 1))
         else:
             q = as_float(delta) / (num_arms - 1)

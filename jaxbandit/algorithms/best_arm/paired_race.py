@@ -18,8 +18,6 @@ from jaxbandit.numerics import as_float, get_at
 from jaxbandit.solvers import student
 from jaxbandit.types import Array, Scalar
 
-ROUNDING = 16  # units of rounding of a reward: a difference that spreads by less is counted as constant
-
 
 def paired_race(num_arms: int, *, delta: Scalar = 0.05, epsilon: Scalar = 0.0) -> Algorithm:
     """Return the paired Student race, which finds the best arm for rewards of unknown variances.
@@ -75,13 +73,12 @@ def paired_race(num_arms: int, *, delta: Scalar = 0.05, epsilon: Scalar = 0.0) -
         log_alpha = jnp.log(as_float(delta)) - math.log(max(num_arms - 1, 1))
         c2 = student.default_c2(log_alpha)
         radius = student.squared_radius(n, student.one_sided(n, log_alpha, c2), c2)
-        unit = (ROUNDING * jnp.finfo(means.dtype).eps) ** 2 * n
 
         def above(one: Array, other: Array, squares: Array, bound: Array) -> Array:
             """Whether the lower bound for a difference of means is above `bound`."""
             excess = one - other - bound
-            spread = squares > unit * (jnp.abs(one) + jnp.abs(other)) ** 2
-            return (excess > 0) & spread & (excess * excess > jnp.where(spread, squares / n, 1.0) * radius)
+            varies = student.varies(squares, n, jnp.abs(one) + jnp.abs(other))
+            return (excess > 0) & varies & (excess * excess > jnp.where(varies, squares / n, 1.0) * radius)
 
         beaten = above(means[:, None], means[None], squares, jnp.zeros(())) & look.survivors[:, None]
         kept = look.survivors & ~jnp.any(beaten, 0)

@@ -65,7 +65,8 @@ def student_race(num_arms: int, *, delta: Scalar = 0.05) -> Algorithm:
         log_alpha = jnp.log(as_float(delta)) - math.log(num_arms)
         c2 = student.default_c2(log_alpha)
         ratio = student.squared_radius(n, student.one_sided(n, log_alpha, c2), c2)
-        radius = jnp.where(squares > 0, jnp.sqrt(jnp.where(squares > 0, squares / n, 1.0) * ratio), jnp.inf)
+        varies = student.varies(squares, n, jnp.abs(look.means))
+        radius = jnp.where(varies, jnp.sqrt(jnp.where(varies, squares / n, 1.0) * ratio), jnp.inf)
         return StudentStatistic(squares, narrowed(statistic.interval, look, look.means, radius))
 
     def keep(statistic: StudentStatistic, look: Look) -> Array:
