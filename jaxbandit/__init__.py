@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from jaxbandit.algorithms import (
         adaptive_full_bandit,
         bayes_ucb,
+        bernstein_race,
+        betting_race,
         chernoff_racing,
         dmed,
         epsilon_greedy,
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
         greedy,
         icb,
         imed,
+        kim_nelson,
         kl_lucb,
         kl_racing,
         kl_ucb,
@@ -38,10 +41,12 @@ if TYPE_CHECKING:
         oam,
         oam_practical,
         ossb,
+        paired_race,
         rage,
         sa_foa,
         saqm,
         sequential_halving,
+        student_race,
         successive_elimination,
         successive_rejects,
         thompson,
@@ -138,7 +143,9 @@ __all__ = [
     "audit",
     "bayes_ucb",
     "bernoulli",
+    "bernstein_race",
     "beta",
+    "betting_race",
     "bounds",
     "check_algorithm",
     "check_environment",
@@ -161,6 +168,7 @@ __all__ = [
     "icb",
     "identify",
     "imed",
+    "kim_nelson",
     "kl_lucb",
     "kl_racing",
     "kl_ucb",
@@ -188,6 +196,7 @@ __all__ = [
     "oam",
     "oam_practical",
     "ossb",
+    "paired_race",
     "plot",
     "poisson",
     "r6a",
@@ -204,6 +213,7 @@ __all__ = [
     "sequential_halving",
     "simulate",
     "soare",
+    "student_race",
     "successive_elimination",
     "successive_rejects",
     "sweep",
@@ -230,11 +240,12 @@ __all__ = [
 _NAMES = {
     "": "algorithms bounds environments numerics",
     "algorithms": (
-        "adaptive_full_bandit bayes_ucb chernoff_racing dmed epsilon_greedy exhaustive g_static gifa greedy icb "
-        "imed kl_lucb kl_racing kl_ucb kl_ucb_empirical lazy_track_and_stop lil_ucb lin_game lin_ts lin_ucb lingape "
-        "lingifa lucb m_lingape moss oam oam_practical ossb rage sa_foa saqm sequential_halving "
-        "successive_elimination successive_rejects thompson ucb ucb1 ucb_e ucb_v ucboost ucboost_eps ucboost_lb "
-        "ugape ugape_b uniform uniform_allocation xy_adaptive xy_oracle xy_static"
+        "adaptive_full_bandit bayes_ucb bernstein_race betting_race chernoff_racing dmed epsilon_greedy exhaustive "
+        "g_static gifa greedy icb imed kim_nelson kl_lucb kl_racing kl_ucb kl_ucb_empirical lazy_track_and_stop "
+        "lil_ucb lin_game lin_ts lin_ucb lingape lingifa lucb m_lingape moss oam oam_practical ossb paired_race "
+        "rage sa_foa saqm sequential_halving student_race successive_elimination successive_rejects thompson ucb "
+        "ucb1 ucb_e ucb_v ucboost ucboost_eps ucboost_lb ugape ugape_b uniform uniform_allocation xy_adaptive "
+        "xy_oracle xy_static"
     ),
     "auditing.audit": "audit",
     "base": (
