@@ -5,6 +5,10 @@ from typing import TYPE_CHECKING
 from jaxbandit import lazy
 
 if TYPE_CHECKING:
+    from jaxbandit.algorithms.best_arm.chernoff_racing import chernoff_racing
+    from jaxbandit.algorithms.best_arm.kl_lucb import kl_lucb
+    from jaxbandit.algorithms.best_arm.kl_racing import kl_racing, successive_elimination
+    from jaxbandit.algorithms.best_arm.lil_ucb import lil_ucb
     from jaxbandit.algorithms.exploration.adaptive_full_bandit import adaptive_full_bandit
     from jaxbandit.algorithms.exploration.exhaustive import exhaustive
     from jaxbandit.algorithms.exploration.gifa import gifa
@@ -42,6 +46,7 @@ __all__ = [
     "IndexState",
     "adaptive_full_bandit",
     "bayes_ucb",
+    "chernoff_racing",
     "divergence_budget",
     "dmed",
     "epsilon_greedy",
@@ -52,9 +57,12 @@ __all__ = [
     "icb",
     "imed",
     "index_policy",
+    "kl_lucb",
+    "kl_racing",
     "kl_ucb",
     "kl_ucb_empirical",
     "lazy_track_and_stop",
+    "lil_ucb",
     "lin_game",
     "lin_ts",
     "lin_ucb",
@@ -69,6 +77,7 @@ __all__ = [
     "rage",
     "sa_foa",
     "saqm",
+    "successive_elimination",
     "thompson",
     "ucb",
     "ucb1",
@@ -88,6 +97,7 @@ _HOME = {
     "IndexState": "regret.index_policy",
     "adaptive_full_bandit": "exploration.adaptive_full_bandit",
     "bayes_ucb": "regret.bayes_ucb",
+    "chernoff_racing": "best_arm.chernoff_racing",
     "divergence_budget": "regret.index_policy",
     "dmed": "regret.dmed",
     "epsilon_greedy": "regret.epsilon_greedy",
@@ -98,9 +108,12 @@ _HOME = {
     "icb": "exploration.icb",
     "imed": "regret.imed",
     "index_policy": "regret.index_policy",
+    "kl_lucb": "best_arm.kl_lucb",
+    "kl_racing": "best_arm.kl_racing",
     "kl_ucb": "regret.kl_ucb",
     "kl_ucb_empirical": "regret.kl_ucb_empirical",
     "lazy_track_and_stop": "exploration.lazy_track_and_stop",
+    "lil_ucb": "best_arm.lil_ucb",
     "lin_game": "exploration.lin_game",
     "lin_ts": "regret.lin_ts",
     "lin_ucb": "regret.lin_ucb",
@@ -115,6 +128,7 @@ _HOME = {
     "rage": "exploration.rage",
     "sa_foa": "exploration.sa_foa",
     "saqm": "exploration.saqm",
+    "successive_elimination": "best_arm.kl_racing",
     "thompson": "regret.thompson",
     "ucb": "regret.ucb",
     "ucb1": "regret.ucb",

@@ -23,6 +23,11 @@ def _exploration(name: str, summary: str, *arguments: str, file: str = "", **mor
     return Entry(name, module, summary, arguments, kind="identify", **more)
 
 
+def _best_arm(name: str, summary: str, *arguments: str, file: str = "") -> Entry:
+    module = f"jaxbandit.algorithms.best_arm.{file or name}"
+    return Entry(name, module, summary, ("num_arms", *arguments), kind="identify")
+
+
 # What the four static full-bandit algorithms share: support and allocation, then the promise and the looks.
 _SUPER_ARMS = ("num_arms", "k", "support", "num_sets", "support_seed", "sets", "allocation", "weights")
 _LOOKS = ("delta", "epsilon", "sigma", "schedule", "grid")
@@ -91,6 +96,32 @@ ALGORITHMS: Mapping[str, Entry] = named(
         "the m best arms without features, Gabillon et al. 2012",
         *("num_arms", "m", "threshold", "delta", "epsilon", "sigma", "ties"),
         file="presets",
+    ),
+    _best_arm(
+        "kl_lucb",
+        "the m best arms of a one-parameter family, Kaufmann and Kalyanakrishnan 2013",
+        *("m", "family", "threshold", "delta", "epsilon", "sigma"),
+    ),
+    _best_arm(
+        "kl_racing",
+        "a race whose intervals drop arms, Kaufmann and Kalyanakrishnan 2013",
+        *("family", "threshold", "drop", "delta", "sigma", "grid"),
+    ),
+    _best_arm(
+        "chernoff_racing",
+        "a race whose likelihood ratios drop arms, Garivier and Kaufmann 2016",
+        *("family", "threshold", "drop", "delta", "sigma", "grid"),
+    ),
+    _best_arm(
+        "successive_elimination",
+        "a race of sub-Gaussian arms, Even-Dar et al. 2006",
+        *("delta", "sigma", "grid"),
+        file="kl_racing",
+    ),
+    _best_arm(
+        "lil_ucb",
+        "optimism until one arm has most of the pulls, Jamieson et al. 2014",
+        *("variant", "delta", "sigma"),
     ),
     _exploration(
         "lingape",

@@ -10,7 +10,7 @@ Of equal scores the arm with the highest number is the worse one, so that the lo
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -21,6 +21,8 @@ from jaxbandit.base import Algorithm, Arms, Batch, Promise, Rewards
 from jaxbandit.numerics import argmax, as_float, get_at, set_at
 from jaxbandit.types import Array, Key, PyTree, Scalar
 
+Drop = Literal["worst", "all"]
+
 
 class RaceState(NamedTuple):
     """Who survives, and what is known of the arms."""
@@ -28,8 +30,8 @@ class RaceState(NamedTuple):
     survivors: Array  # bool[num_arms]
     counts: Array  # int[num_arms], pulls
     rounds: Array  # int[], pulls of each survivor when they were last compared
-    sums: Array  # float[num_arms], rewards since then, added up
-    means: Array  # float[num_arms], mean rewards when the arm was last compared, 0 before
+    sums: Array  # float[num_arms], rewards up to then; sums, not means, so that equal rewards tie in whatever order
+    fresh: Array  # float[num_arms], rewards since then, added up
     statistic: PyTree  # what the rule keeps besides; None if nothing
 
 
@@ -94,28 +96,33 @@ def race(
 
     def update(state: RaceState, context: None, action: Array, reward: Array) -> RaceState:
         counts = set_at(state.counts, action, get_at(state.counts, action) + 1)
-        sums = set_at(state.sums, action, get_at(state.sums, action) + reward)
-        return looked(state._replace(counts=counts, sums=sums))
+        fresh = set_at(state.fresh, action, get_at(state.fresh, action) + reward)
+        return looked(state._replace(counts=counts, fresh=fresh))
 
     def plan(state: RaceState) -> Array:
         return jnp.where(state.survivors, next_look(state.rounds) - state.counts, 0)
 
     def absorb(state: RaceState, pulls: Array, sums: Array) -> RaceState:
-        return looked(state._replace(counts=state.counts + pulls, sums=state.sums + sums))
+        return looked(state._replace(counts=state.counts + pulls, fresh=state.fresh + sums))
 
     def looked(state: RaceState) -> RaceState:
         """The state after a comparison, where the survivors have all been pulled as often as that takes."""
         end = next_look(state.rounds)
         due = jnp.all(~state.survivors | (state.counts >= end))
-        more, total = as_float(end - state.rounds), as_float(end)
-        change = (state.sums - more * state.means) / total
-        means = jnp.where(due & state.survivors, state.means + change, state.means)
-        pulls = as_float(jnp.sum(state.counts, dtype=state.counts.dtype))
-        look = Look(state.survivors, total, pulls, state.sums, state.means, means)
+        earlier = jnp.where(state.survivors, state.rounds, state.counts)
+        sums = state.sums + state.fresh
+        look = Look(
+            survivors=state.survivors,
+            rounds=as_float(end),
+            pulls=as_float(jnp.sum(state.counts, dtype=state.counts.dtype)),
+            rewards=state.fresh,
+            before=state.sums / as_float(jnp.maximum(earlier, 1)),
+            means=sums / as_float(jnp.maximum(state.counts, 1)),
+        )
         statistic = observe(state.statistic, look)
         kept = state.survivors & keep(statistic, look)
-        kept = jnp.where(jnp.any(kept), kept, jnp.arange(num_arms, dtype=jnp.int32) == best(means, state.survivors))
-        after = RaceState(kept, state.counts, end, jnp.zeros(num_arms), means, statistic)
+        kept = jnp.where(jnp.any(kept), kept, jnp.arange(num_arms, dtype=jnp.int32) == best(sums, state.survivors))
+        after = RaceState(kept, state.counts, end, sums, jnp.zeros(num_arms), statistic)
         return jax.tree.map(lambda new, old: jnp.where(due, new, old), after, state)
 
     return Algorithm(
@@ -123,7 +130,7 @@ def race(
         select=select,
         update=update,
         pulls=lambda state: state.counts,
-        recommend=lambda state: best(state.means, state.survivors)[None],
+        recommend=lambda state: best(state.sums, state.survivors)[None],
         stop=lambda state: jnp.sum(state.survivors, dtype=jnp.int32) <= 1,
         batch=Batch(plan, absorb),
         promise=promise,
@@ -145,6 +152,17 @@ def worst(scores: Array, survivors: Array) -> Array:
     return jnp.max(jnp.where(candidates == jnp.min(candidates), arms, -1))
 
 
-def without_worst(scores: Array, survivors: Array, beaten: Array) -> Array:
-    """Survivors that stay if only the worst may be dropped, and is if it is among the `beaten`, bool[num_arms]."""
-    return survivors & ~(beaten & (jnp.arange(scores.shape[0], dtype=jnp.int32) == worst(scores, survivors)))
+def kept(look: Look, drop: Drop, beats: Callable[[Array, Array], Array]) -> Array:
+    """Which survivors stay, bool[num_arms], if arms are dropped that the empirical best beats.
+
+    Args:
+      look: at the survivors.
+      drop: the "worst" survivor alone, if it is beaten, or "all" that are.
+      beats: whether an arm of the first empirical mean beats one of the second, elementwise; no arm beats itself.
+    """
+    leader = get_at(look.means, best(look.means, look.survivors))
+    if drop == "all":
+        return ~beats(jnp.broadcast_to(leader, look.means.shape), look.means)
+    last = worst(look.means, look.survivors)
+    arms = jnp.arange(look.means.shape[0], dtype=jnp.int32)
+    return ~(beats(leader, get_at(look.means, last)) & (arms == last))
