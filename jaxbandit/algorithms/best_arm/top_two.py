@@ -1,10 +1,10 @@
 """Top-two rules: each round a leader and a challenger are named, and a coin says which of the two is pulled.
 
-Russo (2016), Top-Two Thompson Sampling; Shang et al. (2020), T3C; Jourdan et al. (2022), EB-TC, EB-TCI and the others of
-the table; Jourdan, Degenne (2023), TTUCB; You et al. (2023), the information-directed coin.
+Russo (2016), Top-Two Thompson Sampling; Shang et al. (2020), T3C; Jourdan et al. (2022), EB-TCI and its kin; Jourdan,
+Degenne (2023), TTUCB; You et al. (2023), the information-directed coin.
 """
 
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +15,7 @@ from jaxbandit.algorithms.best_arm import comparison as compare
 from jaxbandit.algorithms.best_arm.comparison import ArmStatistics
 from jaxbandit.algorithms.best_arm.thresholds import ThresholdName
 from jaxbandit.base import Algorithm, Arms, Promise
-from jaxbandit.numerics import argmax, as_float, get_at, log
+from jaxbandit.numerics import argmax, as_float, log
 from jaxbandit.solvers.beta import draw_noise
 from jaxbandit.solvers.families import FamilyName
 from jaxbandit.types import Array, Key, Scalar
@@ -35,8 +35,8 @@ class TopTwoNoise(NamedTuple):
     """The chance of one round."""
 
     coin: Array  # float[], uniform on [0, 1)
-    words: Array | None  # uint32[num_arms], for the leader's draw
-    redraws: Array | None  # a key, for the challenger's draws
+    words: Any  # uint32[num_arms], for the leader's draw; None where it draws none
+    redraws: Any  # a key, for the challenger's draws; None where it draws none
 
 
 def top_two(
@@ -53,17 +53,17 @@ def top_two(
 ) -> Algorithm:
     """Return a top-two rule, which finds the best arm of a one-parameter family with a few operations an arm and round.
 
-    The default is EB-TCI. Others by name: EB-TC ("eb", "tc"), T3C ("ts", "tc"), TS-TCI ("ts", "tci"), TTTS ("ts", "ts"),
-    TTUCB ("ucb", "tc"). The run stops when Z_bj exceeds its threshold for all arms j but the best empirical mean b, Z_bj
-    the generalised likelihood ratio of the pair. With a proved threshold P(the answer is wrong) <= delta, whatever the
-    leader, the challenger and the coin.
+    The default is EB-TCI. Others by name: EB-TC ("eb", "tc"), T3C ("ts", "tc"), TS-TCI ("ts", "tci"), TTTS ("ts",
+    "ts"), TTUCB ("ucb", "tc"). The run stops when Z_bj exceeds its threshold for all arms j but the best empirical mean
+    b, Z_bj the generalised likelihood ratio of the pair. With a proved threshold P(the answer is wrong) <= delta,
+    whatever the leader, the challenger and the coin.
 
     Args:
       num_arms: number of arms, >= 2, static.
       leader: the best empirical mean ("eb"), the best of a draw from the posterior ("ts"), or the best upper bound
         mean + sqrt(5.28 sigma^2 log t / n) ("ucb", of bernoulli and gaussian rewards; for bernoulli ones sigma is 1/2
         there); static.
-      challenger: of the arms j other than the leader the one with the least Z_{leader, j} ("tc"), the one with the least
+      challenger: of the arms j other than the leader the one with the least Z_{leader, j} ("tc"), with the least
         Z_{leader, j} + log n_j ("tci"), or the best of a further draw from the posterior, repeated until it is not the
         leader ("ts": 64 times, then as "tc"); static.
       beta: probability that the leader is pulled, in (0, 1), traced.
@@ -90,10 +90,11 @@ def top_two(
     checks.choice(where, "challenger", challenger, ("tc", "tci", "ts"))
     checks.number(where, "beta", beta, low=0.0, high=1.0, open_low=True, open_high=True)
     law = compare.known_family(family, threshold, num_arms, delta, sigma, where=where)
-    draw, deviations = law.draw, law.deviations
+    draw: Any = law.draw
+    deviations: Any = law.deviations
     if leader == "ucb" and deviations is None:
         raise ValueError(
-            f"{where}: leader = 'ucb', must be eb or ts with family = {family!r}, which bounds no deviation"
+            f"{where}: leader = 'ucb', must be eb or ts with family = {family!r}, which has no sigma"
         )
     if draw is None and "ts" in (leader, challenger):
         raise ValueError(f"{where}: leader and challenger 'ts' draw from a posterior, family = {family!r} has none")

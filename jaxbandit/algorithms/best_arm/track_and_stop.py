@@ -40,10 +40,10 @@ def track_and_stop(
 ) -> Algorithm:
     """Return Track-and-Stop, which finds the best arm of a one-parameter family with asymptotically fewest pulls.
 
-    As delta tends to 0 its expected number of pulls is T* log(1/delta) to first order, T* that of `optimal_weights`, the
-    least of any rule that errs with probability delta at most. The run stops when Z_bj exceeds its threshold for all arms
-    j but the best empirical mean b, Z_bj the generalised likelihood ratio of the pair. With a proved threshold P(the
-    answer is wrong) <= delta, whatever the pulls.
+    As delta tends to 0 its expected number of pulls is T* log(1/delta) to first order, T* that of `optimal_weights`,
+    the least of any rule that errs with probability delta at most. The run stops when Z_bj exceeds its threshold for
+    all arms j but the best empirical mean b, Z_bj the generalised likelihood ratio of the pair. With a proved threshold
+    P(the answer is wrong) <= delta, whatever the pulls.
 
     An arm with at most sqrt(t) - K/2 pulls is pulled, if there is one. Else with w the shares that are optimal for the
     empirical means D-tracking pulls argmax (t w_a - n_a), and C-tracking argmax (c_a - n_a), c the sum of the shares of
