@@ -145,6 +145,9 @@ class Algorithm(NamedTuple):
     # In float32: whether a stopped run's state agrees with its integer counts. Evaluated in float64.
     verify: Callable[[State], Array] | None = None  # bool[]; False makes the outcome PRECISION
     promise: Promise | None = None  # None: nothing is guaranteed
+    # The pulls that a rule is given, after which it stops and recommends; traced values allowed. None: it has no such
+    # limit, and if it stops it is because it knows enough.
+    budget: Scalar | None = None
     arms: Arms | None = None  # None: not said; num_arms is then that of `pulls`
     rewards: Rewards | None = None  # None: not said
     name: str = ""  # in results and figures

@@ -12,6 +12,7 @@ FEATURES = np.array([[1.0, 0.1], [-0.5, 0.9], [0.7, 0.5]])
 THETA = np.array([1.0, 0.2])
 # What is required of a factory, or chosen: all super-arms are listed, so that their number is small.
 ARGUMENTS = {"num_arms": 3, "k": 2, "features": FEATURES, "theta": THETA, "horizon": 60, "support": "all"}
+ARGUMENTS |= {"budget": 40, "a": 1.0}  # of a rule that is given a budget
 SETS = np.stack([FEATURES, FEATURES[::-1] / 2])
 SHARES = np.array([0.25, 0.75])
 MEANS = [0.2, 0.5, 0.6]
@@ -42,7 +43,7 @@ NOT_HERE = ("r6a",)  # it needs the log, and is `linear` with sign noise
 def algorithm(name, **more):
     """An algorithm of its required arguments."""
     entry = ALGORITHMS[name]
-    required = {p.name for p in entry.parameters().values() if p.required} | {"support"} & set(entry.arguments)
+    required = {p.name for p in entry.parameters().values() if p.required} | {"support", "a"} & set(entry.arguments)
     return entry.factory()(**({k: v for k, v in ARGUMENTS.items() if k in required} | more))
 
 

@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from jaxbandit.algorithms.exploration.static_designs import g_static, xy_static
     from jaxbandit.algorithms.exploration.xy_adaptive import xy_adaptive
     from jaxbandit.algorithms.exploration.xy_oracle import xy_oracle
+    from jaxbandit.algorithms.fixed_budget.sequential_halving import sequential_halving
+    from jaxbandit.algorithms.fixed_budget.successive_rejects import successive_rejects
+    from jaxbandit.algorithms.fixed_budget.ucb_e import ucb_e
+    from jaxbandit.algorithms.fixed_budget.ugape_b import ugape_b
+    from jaxbandit.algorithms.fixed_budget.uniform_allocation import uniform_allocation
     from jaxbandit.algorithms.regret.bayes_ucb import bayes_ucb
     from jaxbandit.algorithms.regret.dmed import dmed
     from jaxbandit.algorithms.regret.epsilon_greedy import epsilon_greedy
@@ -77,16 +82,21 @@ __all__ = [
     "rage",
     "sa_foa",
     "saqm",
+    "sequential_halving",
     "successive_elimination",
+    "successive_rejects",
     "thompson",
     "ucb",
     "ucb1",
+    "ucb_e",
     "ucb_v",
     "ucboost",
     "ucboost_eps",
     "ucboost_lb",
     "ugape",
+    "ugape_b",
     "uniform",
+    "uniform_allocation",
     "xy_adaptive",
     "xy_oracle",
     "xy_static",
@@ -128,16 +138,21 @@ _HOME = {
     "rage": "exploration.rage",
     "sa_foa": "exploration.sa_foa",
     "saqm": "exploration.saqm",
+    "sequential_halving": "fixed_budget.sequential_halving",
     "successive_elimination": "best_arm.kl_racing",
+    "successive_rejects": "fixed_budget.successive_rejects",
     "thompson": "regret.thompson",
     "ucb": "regret.ucb",
     "ucb1": "regret.ucb",
+    "ucb_e": "fixed_budget.ucb_e",
     "ucb_v": "regret.ucb_v",
     "ucboost": "regret.ucboost",
     "ucboost_eps": "regret.ucboost",
     "ucboost_lb": "regret.ucboost",
     "ugape": "exploration.presets",
+    "ugape_b": "fixed_budget.ugape_b",
     "uniform": "regret.uniform",
+    "uniform_allocation": "fixed_budget.uniform_allocation",
     "xy_adaptive": "exploration.xy_adaptive",
     "xy_oracle": "exploration.xy_oracle",
     "xy_static": "exploration.static_designs",

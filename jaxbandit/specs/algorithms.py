@@ -23,6 +23,11 @@ def _exploration(name: str, summary: str, *arguments: str, file: str = "", **mor
     return Entry(name, module, summary, arguments, kind="identify", **more)
 
 
+def _fixed_budget(name: str, summary: str, *arguments: str) -> Entry:
+    module = f"jaxbandit.algorithms.fixed_budget.{name}"
+    return Entry(name, module, summary, ("num_arms", *arguments), kind="identify")
+
+
 def _best_arm(name: str, summary: str, *arguments: str, file: str = "") -> Entry:
     module = f"jaxbandit.algorithms.best_arm.{file or name}"
     return Entry(name, module, summary, ("num_arms", *arguments), kind="identify")
@@ -221,6 +226,13 @@ ALGORITHMS: Mapping[str, Entry] = named(
             "sigma",
         ),
     ),
+    _fixed_budget("sequential_halving", "halves the arms until one is left, Karnin et al. 2013", "budget", "reading"),
+    _fixed_budget("successive_rejects", "drops the worst arm phase by phase, Audibert et al. 2010", "budget"),
+    _fixed_budget(
+        "ucb_e", "an upper bound with a fixed amount of exploration, Audibert et al. 2010", "budget", "a", "c", "h1"
+    ),
+    _fixed_budget("ugape_b", "UGapE with a budget, Gabillon et al. 2012", "m", "budget", "a"),
+    _fixed_budget("uniform_allocation", "every arm as often, then the largest means", "m", "budget"),
 )
 
 
