@@ -128,6 +128,16 @@ ALGORITHMS: Mapping[str, Entry] = named(
         "optimism until one arm has most of the pulls, Jamieson et al. 2014",
         *("variant", "delta", "sigma"),
     ),
+    _best_arm(
+        "track_and_stop",
+        "the optimal shares of pulls tracked, Garivier and Kaufmann 2016",
+        *("tracking", "growth", "family", "threshold", "delta", "sigma"),
+    ),
+    _best_arm(
+        "top_two",
+        "a leader against a challenger, Russo 2016, Jourdan et al. 2022",
+        *("leader", "challenger", "beta", "adaptive", "family", "threshold", "delta", "sigma"),
+    ),
     _exploration(
         "lingape",
         "the best arm of linear means, Xu et al. 2017",

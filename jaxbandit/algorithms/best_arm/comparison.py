@@ -28,8 +28,10 @@ class ArmStatistics(NamedTuple):
 
     counts: Array  # int32[num_arms]
     means: Array  # float[num_arms], 0 where never pulled
+    # Sums of rewards, whose quotients tie where the means do: float[1, num_arms]; in float32 float[2, num_arms], beside
+    # them what rounding added.
+    sums: Array
     squares: Array | None  # float[num_arms], sums of squared deviations from the mean; None where the law needs none
-    sums: Array | None  # float[2, num_arms], sums of rewards and what rounding added to them; None in float64
 
 
 class Comparison(NamedTuple):
@@ -93,23 +95,25 @@ def nothing_seen(comparison: Comparison, num_arms: int) -> ArmStatistics:
     return ArmStatistics(
         counts=jnp.zeros(num_arms, jnp.int32),
         means=jnp.zeros(num_arms),
+        sums=jnp.zeros((2 if rough else 1, num_arms)),
         squares=jnp.zeros(num_arms) if comparison.squares else None,
-        sums=jnp.zeros((2, num_arms)) if rough else None,
     )
 
 
 def seen(arms: ArmStatistics, arm: Array, reward: Array) -> ArmStatistics:
-    """The statistics after one more reward: Welford's means and squares, and in float32 Kahan's sums."""
-    count, before = get_at(arms.counts, arm) + 1, get_at(arms.means, arm)
-    mean = before + (reward - before) / as_float(count)
-    squares, sums = arms.squares, arms.sums
+    """The statistics after one more reward: sums, by Kahan's rule in float32, and Welford's squares."""
+    count, total, addend = get_at(arms.counts, arm) + 1, get_at(arms.sums[0], arm), reward
+    if len(arms.sums) == 2:
+        addend = reward - get_at(arms.sums[1], arm)
+    after = total + addend
+    sums = [set_at(arms.sums[0], arm, after)]
+    if len(arms.sums) == 2:
+        sums.append(set_at(arms.sums[1], arm, (after - total) - addend))
+    mean, squares = after / as_float(count), arms.squares
     if squares is not None:
-        squares = set_at(squares, arm, get_at(squares, arm) + (reward - before) * (reward - mean))
-    if sums is not None:
-        total, addend = get_at(sums[0], arm), reward - get_at(sums[1], arm)
-        after = total + addend
-        sums = jnp.stack([set_at(sums[0], arm, after), set_at(sums[1], arm, (after - total) - addend)])
-    return ArmStatistics(set_at(arms.counts, arm, count), set_at(arms.means, arm, mean), squares, sums)
+        more = (reward - get_at(arms.means, arm)) * (reward - mean)
+        squares = set_at(squares, arm, get_at(squares, arm) + more)
+    return ArmStatistics(set_at(arms.counts, arm, count), set_at(arms.means, arm, mean), jnp.stack(sums), squares)
 
 
 def separated(comparison: Comparison, arms: ArmStatistics, pulls: Array, slack: float = 0.0) -> Array:
@@ -122,13 +126,13 @@ def separated(comparison: Comparison, arms: ArmStatistics, pulls: Array, slack: 
 
 def verified(comparison: Comparison, arms: ArmStatistics, pulls: Array) -> Array:
     """Whether a run that stopped in float32 is right to have, up to TRUSTED, by its means in float64; bool[]."""
-    if arms.sums is None:
+    if len(arms.sums) == 1:
         return jnp.ones((), bool)
-    means = (arms.sums[0] - arms.sums[1]) / as_float(_pulls(arms.counts))
+    means = (arms.sums[0] - arms.sums[1]) / _pulls(arms.counts)
     same = argmax(means) == argmax(arms.means)
     return same & separated(comparison, arms._replace(means=means), pulls, TRUSTED)
 
 
 def _pulls(counts: Array) -> Array:
     """At least 1: what has not been pulled is not compared."""
-    return jnp.maximum(counts, 1)
+    return as_float(jnp.maximum(counts, 1))
