@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from jaxbandit.algorithms import (
         adaptive_full_bandit,
         bayes_ucb,
+        bernstein_race,
+        betting_race,
         chernoff_racing,
         dmed,
         epsilon_greedy,
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
         greedy,
         icb,
         imed,
+        kim_nelson,
         kl_lucb,
         kl_racing,
         kl_ucb,
@@ -38,10 +41,12 @@ if TYPE_CHECKING:
         oam,
         oam_practical,
         ossb,
+        paired_race,
         rage,
         sa_foa,
         saqm,
         sequential_halving,
+        student_race,
         successive_elimination,
         successive_rejects,
         thompson,
@@ -88,6 +93,8 @@ if TYPE_CHECKING:
         beta,
         crowd,
         crowd_answers,
+        exponential,
+        fiesta,
         full_bandit,
         full_bandit_random,
         gaussian,
@@ -96,6 +103,7 @@ if TYPE_CHECKING:
         linear_contextual_classes,
         linear_contextual_random,
         linear_random,
+        poisson,
         r6a,
         r6a_like,
         soare,
@@ -137,7 +145,9 @@ __all__ = [
     "audit",
     "bayes_ucb",
     "bernoulli",
+    "bernstein_race",
     "beta",
+    "betting_race",
     "bounds",
     "check_algorithm",
     "check_environment",
@@ -149,6 +159,8 @@ __all__ = [
     "environments",
     "epsilon_greedy",
     "exhaustive",
+    "exponential",
+    "fiesta",
     "full_bandit",
     "full_bandit_random",
     "g_static",
@@ -158,6 +170,7 @@ __all__ = [
     "icb",
     "identify",
     "imed",
+    "kim_nelson",
     "kl_lucb",
     "kl_racing",
     "kl_ucb",
@@ -185,7 +198,9 @@ __all__ = [
     "oam",
     "oam_practical",
     "ossb",
+    "paired_race",
     "plot",
+    "poisson",
     "r6a",
     "r6a_like",
     "rage",
@@ -200,6 +215,7 @@ __all__ = [
     "sequential_halving",
     "simulate",
     "soare",
+    "student_race",
     "successive_elimination",
     "successive_rejects",
     "sweep",
@@ -224,6 +240,7 @@ __all__ = [
     "xy_static",
 ]
 
+<<<<<<< HEAD
 # Where each name lives; a test holds this equal to the imports above.
 _HOME = {
     "Algorithm": "base",
@@ -330,6 +347,44 @@ _HOME = {
     "xy_adaptive": "algorithms",
     "xy_oracle": "algorithms",
     "xy_static": "algorithms",
+=======
+# Where each name lives, by module; a test holds this equal to the imports above.
+_NAMES = {
+    "": "algorithms bounds environments numerics",
+    "algorithms": (
+        "adaptive_full_bandit bayes_ucb bernstein_race betting_race chernoff_racing dmed epsilon_greedy exhaustive "
+        "g_static gifa greedy icb imed kim_nelson kl_lucb kl_racing kl_ucb kl_ucb_empirical lazy_track_and_stop "
+        "lil_ucb lin_game lin_ts lin_ucb lingape lingifa lucb m_lingape moss oam oam_practical ossb paired_race "
+        "rage sa_foa saqm sequential_halving student_race successive_elimination successive_rejects thompson ucb "
+        "ucb1 ucb_e ucb_v ucboost ucboost_eps ucboost_lb ugape ugape_b uniform uniform_allocation xy_adaptive "
+        "xy_oracle xy_static"
+    ),
+    "auditing.audit": "audit",
+    "base": (
+        "Algorithm Arms Batch BatchRewards Choice Environment Outcome Phases Promise Replan Rewards SetPulls never "
+        "no_context none"
+    ),
+    "conformance.check_algorithm": "check_algorithm",
+    "conformance.check_environment": "check_environment",
+    "engine.rollout": "rollout run_key run_until_stop",
+    "environments": (
+        "bernoulli beta crowd crowd_answers exponential fiesta full_bandit full_bandit_random gaussian linear "
+        "linear_contextual linear_contextual_classes linear_contextual_random linear_random poisson r6a r6a_like "
+        "soare table top_m_classic"
+    ),
+    "plotting.figures": "plot",
+    "refusals": "RunsLeftOut",
+    "reproduction.paper": "reproduce",
+    "results.base": "Result",
+    "results.compare": "compare",
+    "results.loading": "load",
+    "results.saving": "save",
+    "running.identify": "identify",
+    "running.run": "run",
+    "running.simulate": "simulate",
+    "running.sweep": "sweep",
+>>>>>>> bai
 }
+_HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 __getattr__, __dir__ = lazy.names(__name__, _HOME, __all__)

@@ -32,7 +32,7 @@ def track_and_stop(
     num_arms: int,
     *,
     tracking: Literal["D", "C"] = "D",
-    growth: Scalar = 1.02,
+    growth: Scalar = 1.01,
     family: FamilyName = "bernoulli",
     threshold: ThresholdName = "kt",
     delta: Scalar = 0.05,
