@@ -40,9 +40,7 @@ def characteristic_time(means: Any, *, family: FamilyName = "bernoulli", sigma: 
         if np.ndim(sigma):
             sigma = checks.array(where, "sigma", sigma, low=0.0, open_low=True)
             if family != "gaussian" or sigma.shape != means.shape:
-                raise ValueError(
-                    f"{where}: sigma has shape {sigma.shape}, must be a number or, of Gaussian arms, theirs"
-                )
+                raise ValueError(f"{where}: sigma has shape {sigma.shape}, must be a number or, if Gaussian, theirs")
             found = jax.jit(gaussian_weights)(means, sigma**2)
         else:
             law = family_of(family, float(checks.number(where, "sigma", sigma, low=0.0, open_low=True)), where=where)

@@ -66,7 +66,8 @@ def truth_of(instance: InstanceSpec, kind: str, *, best_arm: bool = False) -> di
     truth: dict[str, Any] = {} if means is None else {"means": means}
     means = given_means_of(instance)
     if kind == "identify":
-        truth["arguments"] = {k: v for k, v in instance.arguments.items() if isinstance(v, int | float)}
+        numbers = {k: v for k, v in instance.arguments.items() if isinstance(v, int | float)}
+        truth["arguments"] = {k: v for k, v in numbers.items() if not isinstance(v, bool)}
         time = characteristic_time(instance, means) if best_arm else None
         return truth | ({} if time is None else {"characteristic_time": time})
     constant = regret_constant_of(environment, means)
