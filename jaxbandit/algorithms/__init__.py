@@ -12,13 +12,10 @@ if TYPE_CHECKING:
     from jaxbandit.algorithms.best_arm.kl_lucb import kl_lucb
     from jaxbandit.algorithms.best_arm.kl_racing import kl_racing, successive_elimination
     from jaxbandit.algorithms.best_arm.lil_ucb import lil_ucb
-<<<<<<< HEAD
-    from jaxbandit.algorithms.best_arm.top_two import top_two
-    from jaxbandit.algorithms.best_arm.track_and_stop import track_and_stop
-=======
     from jaxbandit.algorithms.best_arm.paired_race import paired_race
     from jaxbandit.algorithms.best_arm.student_race import student_race
->>>>>>> bai
+    from jaxbandit.algorithms.best_arm.top_two import top_two
+    from jaxbandit.algorithms.best_arm.track_and_stop import track_and_stop
     from jaxbandit.algorithms.exploration.adaptive_full_bandit import adaptive_full_bandit
     from jaxbandit.algorithms.exploration.exhaustive import exhaustive
     from jaxbandit.algorithms.exploration.gifa import gifa

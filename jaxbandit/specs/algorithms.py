@@ -129,14 +129,6 @@ ALGORITHMS: Mapping[str, Entry] = named(
         *("variant", "delta", "sigma"),
     ),
     _best_arm(
-        "track_and_stop",
-        "the optimal shares of pulls tracked, Garivier and Kaufmann 2016",
-        *("tracking", "growth", "family", "threshold", "delta", "sigma"),
-    ),
-    _best_arm(
-        "top_two",
-        "a leader against a challenger, Russo 2016, Jourdan et al. 2022",
-        *("leader", "challenger", "beta", "adaptive", "family", "threshold", "delta", "sigma"),
         "paired_race",
         "a race by the differences of a round's rewards, Gaussian of unknown variances, ours",
         *("delta", "epsilon"),
@@ -156,6 +148,16 @@ ALGORITHMS: Mapping[str, Entry] = named(
         "betting_race",
         "a race by bets on the differences of bounded rewards, after Waudby-Smith and Ramdas 2024",
         *("delta", "low", "high"),
+    ),
+    _best_arm(
+        "track_and_stop",
+        "the optimal shares of pulls tracked, Garivier and Kaufmann 2016",
+        *("tracking", "growth", "family", "threshold", "delta", "sigma"),
+    ),
+    _best_arm(
+        "top_two",
+        "a leader against a challenger, Russo 2016, Jourdan et al. 2022",
+        *("leader", "challenger", "beta", "adaptive", "family", "threshold", "delta", "sigma"),
     ),
     _exploration(
         "lingape",

@@ -92,11 +92,9 @@ def top_two(
     law = compare.known_family(family, threshold, num_arms, delta, sigma, where=where)
     draw: Any = law.draw
     deviations: Any = law.deviations
-    if leader == "ucb" and deviations is None:
-        raise ValueError(
-            f"{where}: leader = 'ucb', must be eb or ts with family = {family!r}, which has no sigma"
-        )
-    if draw is None and "ts" in (leader, challenger):
+    if leader == "ucb" and law.deviations is None:
+        raise ValueError(f"{where}: leader = 'ucb', must be eb or ts with family = {family!r}, which has no sigma")
+    if law.draw is None and "ts" in (leader, challenger):
         raise ValueError(f"{where}: leader and challenger 'ts' draw from a posterior, family = {family!r} has none")
 
     def noise(key: Key) -> TopTwoNoise:
