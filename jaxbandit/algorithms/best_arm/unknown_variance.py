@@ -1,7 +1,7 @@
 """Gaussian arms of unknown variances, an own one each, compared for Track-and-Stop and the top-two rules.
 
-Jourdan, Degenne, Kaufmann (2023), Dealing with unknown variances in best-arm identification. The threshold "interval" is
-ours, of the confidence sequences of Wang, Ramdas (2023).
+Jourdan, Degenne, Kaufmann (2023), Dealing with unknown variances in best-arm identification. The threshold "interval"
+is ours, of the confidence sequences of Wang, Ramdas (2023).
 """
 
 import math
@@ -37,12 +37,12 @@ def comparison(
 def unknown_variance(threshold: str, num_arms: int, delta: Scalar, *, where: str) -> Comparison:
     """Return the comparison of Gaussian arms of unknown variances.
 
-    Z_aj is `student.exact_statistic`, or `student.plug_in_statistic` with "evbox"; 0 while a variance of the two is 0. The
-    threshold is `heuristic`, log((1 + log t) / delta), not proved; `tbox`, G(n_a) + G(n_j), by the t-test's martingale;
-    `evbox`, by boxes of means and variances apart, very loose; or `interval`, which asks instead that the intervals of
-    `student_race` for the two means be disjoint. The last three are proved, by a union over arms. "interval" is never
-    later than "tbox" at the same delta: where Z_aj exceeds G(n_a) + G(n_j) the intervals are disjoint, even those of two
-    sides.
+    Z_aj is `student.exact_statistic`, or `student.plug_in_statistic` with "evbox"; 0 while a variance of the two is 0.
+    The threshold is `heuristic`, log((1 + log t) / delta), not proved; `tbox`, G(n_a) + G(n_j), by the t-test's
+    martingale; `evbox`, by boxes of means and variances apart, very loose; or `interval`, which asks instead that the
+    intervals of `student_race` for the two means be disjoint. The last three are proved, by a union over arms.
+    "interval" is never later than "tbox" at the same delta: where Z_aj exceeds G(n_a) + G(n_j) the intervals are
+    disjoint, even those of two sides.
 
     Args:
       threshold: "heuristic", "interval", "tbox" or "evbox"; static.
