@@ -80,7 +80,7 @@ def track_and_stop(
     start = law.first * num_arms
 
     def init(key: Key) -> TrackAndStopState:
-        uniform = jnp.full(num_arms, 1 / num_arms)
+        uniform = jnp.ones(num_arms) / num_arms
         return TrackAndStopState(
             pulls=jnp.zeros((), jnp.int32),
             arms=compare.nothing_seen(law, num_arms),
