@@ -142,9 +142,7 @@ def run_identify(
     failures.check_share("identify", max_failed)
     budget = pair[0].budget
     if budget is not None and max_rounds is not None:
-        refuse(
-            "identify", f": max_rounds = {max_rounds}, and budget = {int(budget)} ends every run; leave max_rounds out"
-        )
+        refuse("identify", f": max_rounds = {max_rounds}, and budget = {int(budget)} ends every run; leave it out")
     max_rounds = MAX_ROUNDS if max_rounds is None else max_rounds
     most = max_rounds if budget is None else int(budget)
     labels = _labels(pair, name, instance, any_rewards)

@@ -113,9 +113,8 @@ def identify(
             pair, arguments = (factory(budget=pulls), environment), {}
             make = fixed(*pair)
         if pair[0].budget is None:
-            refuse(
-                "identify", f": budget = {pulls}, and {pair[0].name or 'the algorithm'} says none (Algorithm.budget)"
-            )
+            told = pair[0].name or "the algorithm"
+            refuse("identify", f": budget = {pulls}, and {told} says that it has none; it must set Algorithm.budget")
         folder = None if checkpoint_dir is None else Path(checkpoint_dir) / f"{pulls}"
         results.append(run_identify(make, arguments, pair, {"budget": pulls}, checkpoint_dir=folder, **options))
     return results[0] if single else ResultSet(f"{results[0].instance}", tuple(results))
@@ -127,9 +126,8 @@ def _takes_budget(factory: Any) -> bool:
         name = factory.name or "the algorithm"
         if factory.budget is None:
             refuse("identify", f": budget given, and {name} takes none; leave it out")
-        refuse(
-            "identify", f": budget given, and {name} has one already; give its factory, as partial({name}, num_arms)"
-        )
+        remedy = f"leave it out, or give the factory, as functools.partial({name}, num_arms)"
+        refuse("identify", f": budget given, and {name} has one of {int(factory.budget)} pulls; {remedy}")
     name = getattr(factory, "func", factory)
     if not callable(factory) or "budget" not in inspect.signature(factory).parameters:
         refuse("identify", f": budget given, and {getattr(name, '__name__', name)} takes none; leave it out")
