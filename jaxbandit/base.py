@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit.types import Array, Key, Scalar
+from jaxbandit.types import Array, Key, Numbers, Scalar
 
 State = Any
 Noise = Any
@@ -53,7 +53,8 @@ class Rewards(NamedTuple):
 
     low: Scalar = -math.inf
     high: Scalar = math.inf
-    sigma: Scalar | None = None  # sub-Gaussian scale of the noise; of an algorithm, the largest it is made for
+    # Sub-Gaussian scale of the noise, one for all arms or one an arm; of an algorithm, the largest it is made for.
+    sigma: Numbers | None = None
     family: str | None = None  # "bernoulli", "gaussian", ...: the law; of an algorithm, the only one it is made for
 
 

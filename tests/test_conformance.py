@@ -35,6 +35,8 @@ VALUES = {
     "gamma": [0.0, 0.5],
     "explore": [0.2, 1.0],
     "grid": [1.001, 1.5],
+    "high": [1.0, 2.0],
+    "low": [0.0, -1.0],
     "prior_alpha": [1.0, 0.5],
     "prior_beta": [1.0, 2.5],
     "regularization": [1.0, 0.01],

@@ -5,10 +5,15 @@ from typing import TYPE_CHECKING
 from jaxbandit import lazy
 
 if TYPE_CHECKING:
+    from jaxbandit.algorithms.best_arm.bernstein_race import bernstein_race
+    from jaxbandit.algorithms.best_arm.betting_race import betting_race
     from jaxbandit.algorithms.best_arm.chernoff_racing import chernoff_racing
+    from jaxbandit.algorithms.best_arm.kim_nelson import kim_nelson
     from jaxbandit.algorithms.best_arm.kl_lucb import kl_lucb
     from jaxbandit.algorithms.best_arm.kl_racing import kl_racing, successive_elimination
     from jaxbandit.algorithms.best_arm.lil_ucb import lil_ucb
+    from jaxbandit.algorithms.best_arm.paired_race import paired_race
+    from jaxbandit.algorithms.best_arm.student_race import student_race
     from jaxbandit.algorithms.exploration.adaptive_full_bandit import adaptive_full_bandit
     from jaxbandit.algorithms.exploration.exhaustive import exhaustive
     from jaxbandit.algorithms.exploration.gifa import gifa
@@ -51,6 +56,8 @@ __all__ = [
     "IndexState",
     "adaptive_full_bandit",
     "bayes_ucb",
+    "bernstein_race",
+    "betting_race",
     "chernoff_racing",
     "divergence_budget",
     "dmed",
@@ -62,6 +69,7 @@ __all__ = [
     "icb",
     "imed",
     "index_policy",
+    "kim_nelson",
     "kl_lucb",
     "kl_racing",
     "kl_ucb",
@@ -79,10 +87,12 @@ __all__ = [
     "oam",
     "oam_practical",
     "ossb",
+    "paired_race",
     "rage",
     "sa_foa",
     "saqm",
     "sequential_halving",
+    "student_race",
     "successive_elimination",
     "successive_rejects",
     "thompson",
@@ -107,6 +117,8 @@ _HOME = {
     "IndexState": "regret.index_policy",
     "adaptive_full_bandit": "exploration.adaptive_full_bandit",
     "bayes_ucb": "regret.bayes_ucb",
+    "bernstein_race": "best_arm.bernstein_race",
+    "betting_race": "best_arm.betting_race",
     "chernoff_racing": "best_arm.chernoff_racing",
     "divergence_budget": "regret.index_policy",
     "dmed": "regret.dmed",
@@ -118,6 +130,7 @@ _HOME = {
     "icb": "exploration.icb",
     "imed": "regret.imed",
     "index_policy": "regret.index_policy",
+    "kim_nelson": "best_arm.kim_nelson",
     "kl_lucb": "best_arm.kl_lucb",
     "kl_racing": "best_arm.kl_racing",
     "kl_ucb": "regret.kl_ucb",
@@ -135,10 +148,12 @@ _HOME = {
     "oam": "regret.oam",
     "oam_practical": "regret.oam_practical",
     "ossb": "regret.ossb",
+    "paired_race": "best_arm.paired_race",
     "rage": "exploration.rage",
     "sa_foa": "exploration.sa_foa",
     "saqm": "exploration.saqm",
     "sequential_halving": "fixed_budget.sequential_halving",
+    "student_race": "best_arm.student_race",
     "successive_elimination": "best_arm.kl_racing",
     "successive_rejects": "fixed_budget.successive_rejects",
     "thompson": "regret.thompson",

@@ -21,6 +21,7 @@ AXES = {
     "outcome": ("run",),
     "samples": ("run",),
     "shortfall": ("run",),
+    "batches": ("run",),
 }
 
 
@@ -64,7 +65,7 @@ def stopping(result: Any) -> Any:
         "samples": arrays["samples"],
         "outcome": [Outcome(code).name.lower() for code in arrays["outcome"]],
         **dict(zip(places, arms, strict=True)),
-        **({"shortfall": arrays["shortfall"]} if "shortfall" in arrays else {}),
+        **{name: arrays[name] for name in ("shortfall", "batches") if name in arrays},
     }
     return pandas.DataFrame(columns)
 

@@ -97,9 +97,16 @@ def _share(cell: Mapping[str, Any], name: str, entry: Mapping[str, Any] | None) 
     return share if entry is None else f"{share} ({entry['value']:g}: {entry['verdict']})"
 
 
+def _mean(content: Mapping[str, Any]) -> str:
+    value = content.get("mean", content.get("restricted_mean"))
+    return "" if value is None else "> " * ("restricted_mean" in content) + number(value)
+
+
 def _stopping(results: Sequence[Any]) -> str:
-    head = ("instance", "algorithm", "samples", "95 % interval", "sd", "median")
-    rows: list[tuple[str, ...]] = [(*head, "error", "95 % interval", "delta", "runs", "in use", "seconds")]
+    batched = ["batches"] if any("batches" in result.arrays for result in results) else []
+    head = ("instance", "algorithm", "samples", "95 % interval", "sd", "median", *batched)
+    head = (*head, "error", "95 % interval", "delta", "runs", "in use", "seconds")
+    rows: list[tuple[str, ...]] = [head]
     for name, result in zip(names.algorithms(results), results, strict=True):
         content = result.content()
         samples, error = content.get("samples", {}), content.get("error", {})
@@ -114,6 +121,7 @@ def _stopping(results: Sequence[Any]) -> str:
                 f"[{number(samples['low'])}, {number(samples['high'])}]" if "low" in samples else "",
                 "" if sd is None or result.censored else number(sd),
                 number(samples["q50"]) if "q50" in samples else "",
+                *(_mean(content.get(name, {})) for name in batched),
                 f"{error['rate']:.4f}" if error else "",
                 f"[{error['low']:.4f}, {error['high']:.4f}]" if error else "",
                 result.promised,
@@ -122,7 +130,8 @@ def _stopping(results: Sequence[Any]) -> str:
                 f"{sum(result.seconds.values()):.1f}",
             )
         )
-    lines = [align(rows, right=(2, 4, 5, 6, 8, 10, 11))]
+    right = [i for i, title in enumerate(head) if title not in ("instance", "algorithm", "95 % interval", "runs")]
+    lines = [align(rows, right)]
     lines.append("samples: mean over runs; error: share of the stopped runs that fall short by more than epsilon")
     if any(not result.guarantee.get("proved", True) for result in results):
         lines.append("heuristic: the rule is meant to keep its delta, which is not proved")

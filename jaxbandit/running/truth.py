@@ -35,6 +35,11 @@ def means_of(environment: Environment) -> list[float] | None:
         return np.asarray(environment.init(key).means, np.float64).tolist()
 
 
+def given_means_of(instance: InstanceSpec) -> list[float] | None:
+    """Return `means_of` an instance with its arms as given, also where each run has them in an order of its own."""
+    return means_of(instance.entry.build({k: v for k, v in instance.arguments.items() if k != "permute"}))
+
+
 def regret_constant_of(environment: Environment, means: Sequence[float] | None) -> float | None:
     """Return the constant of the lower bound on regret where the environment is of a registered family that has one."""
     entry, rewards = ENVIRONMENTS.get(environment.name), environment.rewards
@@ -44,13 +49,14 @@ def regret_constant_of(environment: Environment, means: Sequence[float] | None) 
         return None
     from jaxbandit.bounds import regret
 
-    sigma = {} if rewards.family != "gaussian" else {"sigma": float(np.asarray(rewards.sigma))}
+    sigma = {} if rewards.family != "gaussian" else {"sigma": np.asarray(rewards.sigma, np.float64)}
     return float(getattr(regret, entry.regret_constant)(np.asarray(means), **sigma))
 
 
 def truth_of(instance: InstanceSpec, kind: str, *, best_arm: bool = False) -> dict[str, Any]:
     """Return the arms' means and what theory says of the instance.
 
+    Means are left out where each run has the arms in an order of its own; what does not depend on the order is there.
     For a fixed horizon that is the constant of the lower bound on regret and, of arms with features, their dimension,
     on which the worst case depends. For runs that stop it is T* if `best_arm`,
     and the instance's own numbers are there too, so that a figure can be drawn against one.
@@ -58,6 +64,7 @@ def truth_of(instance: InstanceSpec, kind: str, *, best_arm: bool = False) -> di
     environment = instance.build()
     means = means_of(environment)
     truth: dict[str, Any] = {} if means is None else {"means": means}
+    means = given_means_of(instance)
     if kind == "identify":
         truth["arguments"] = {k: v for k, v in instance.arguments.items() if isinstance(v, int | float)}
         time = characteristic_time(instance, means) if best_arm else None
@@ -111,6 +118,8 @@ def characteristic_time(instance: InstanceSpec, means: Any) -> float | None:
 
     known = instance.known
     gaussian = instance.entry.gaussian and instance.arguments.get("noise", "gaussian") == "gaussian"
+    if isinstance(instance.arguments.get("sigma"), tuple):
+        return None
     if not gaussian or means is None or len(means) < 2:
         return None
     features = known.get("features", np.eye(len(means)))
@@ -149,6 +158,6 @@ def warnings_of(experiment: Experiment) -> list[str]:
     """Return the cautions of all cells of an experiment, each line once."""
     if experiment.kind != "identify":
         return []
-    means = {i.name: means_of(i.build()) for i in experiment.instances}
+    means = {i.name: given_means_of(i) for i in experiment.instances}
     lines = [line for cell in experiment.cells() for line in cautions(cell, means[cell.instance.name])]
     return list(dict.fromkeys(lines))

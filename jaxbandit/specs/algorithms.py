@@ -128,6 +128,27 @@ ALGORITHMS: Mapping[str, Entry] = named(
         "optimism until one arm has most of the pulls, Jamieson et al. 2014",
         *("variant", "delta", "sigma"),
     ),
+    _best_arm(
+        "paired_race",
+        "a race by the differences of a round's rewards, Gaussian of unknown variances, ours",
+        *("delta", "epsilon"),
+    ),
+    _best_arm("student_race", "a race by t intervals of Gaussian arms of unknown variances", "delta"),
+    _best_arm(
+        "kim_nelson",
+        "a race for gaps of epsilon and more, KN and KN++, Kim and Nelson 2001",
+        *("epsilon", "variant", "independent", "first_rounds", "delta"),
+    ),
+    _best_arm(
+        "bernstein_race",
+        "a race by empirical Bernstein intervals of bounded rewards, Mnih et al. 2008",
+        *("bound", "delta", "low", "high"),
+    ),
+    _best_arm(
+        "betting_race",
+        "a race by bets on the differences of bounded rewards, after Waudby-Smith and Ramdas 2024",
+        *("delta", "low", "high"),
+    ),
     _exploration(
         "lingape",
         "the best arm of linear means, Xu et al. 2017",
