@@ -116,7 +116,7 @@ def test_runs_that_go_wrong_or_pull_too_much_count_in_no_number():
 
     rule = jb.uniform_allocation(3, budget=3)
     with pytest.warns(RunsLeftOut, match="not finite"):
-        result = jb.identify(rule, world._replace(reward=reward), num_runs=RUNS)
+        result = jb.identify(rule, world._replace(reward=reward, batch=None), num_runs=RUNS)
     bad = result.outcomes()["nonfinite"]
     assert abs(bad / RUNS - (1 - 0.75**3)) < 5 * math.sqrt(0.25 / RUNS)  # false alarms: 6e-7
     assert result.counted == RUNS - bad == result.content()["error"]["runs"] == len(result.errors())

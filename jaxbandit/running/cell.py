@@ -192,7 +192,7 @@ def _labels(
 
 
 def stopping_result(
-    record: Any, guarantee: Mapping[str, Any], *, budgeted: bool, warnings: Sequence[str] = (), **labels: Any
+    record: Any, guarantee: Mapping[str, Any], *, budgeted: bool = False, warnings: Sequence[str] = (), **labels: Any
 ) -> StoppingResult:
     """Return the result of a record, with what the algorithm promises, or of one that was given a budget."""
     utilisation = float(record.lane_utilisation)
