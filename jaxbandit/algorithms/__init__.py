@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from jaxbandit.algorithms.best_arm.lil_ucb import lil_ucb
     from jaxbandit.algorithms.best_arm.paired_race import paired_race
     from jaxbandit.algorithms.best_arm.student_race import student_race
+    from jaxbandit.algorithms.best_arm.top_two import top_two
+    from jaxbandit.algorithms.best_arm.track_and_stop import track_and_stop
     from jaxbandit.algorithms.exploration.adaptive_full_bandit import adaptive_full_bandit
     from jaxbandit.algorithms.exploration.exhaustive import exhaustive
     from jaxbandit.algorithms.exploration.gifa import gifa
@@ -96,6 +98,8 @@ __all__ = [
     "successive_elimination",
     "successive_rejects",
     "thompson",
+    "top_two",
+    "track_and_stop",
     "ucb",
     "ucb1",
     "ucb_e",
@@ -157,6 +161,8 @@ _HOME = {
     "successive_elimination": "best_arm.kl_racing",
     "successive_rejects": "fixed_budget.successive_rejects",
     "thompson": "regret.thompson",
+    "top_two": "best_arm.top_two",
+    "track_and_stop": "best_arm.track_and_stop",
     "ucb": "regret.ucb",
     "ucb1": "regret.ucb",
     "ucb_e": "fixed_budget.ucb_e",

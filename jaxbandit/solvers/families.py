@@ -33,6 +33,7 @@ class Family(NamedTuple):
     # (words, counts, means), uint32, int and float[num_arms] -> float[num_arms]: an increasing function, the same for
     # all arms, of a draw of each arm's mean from its posterior, counts >= 1. Draws are to be compared, not to be read.
     draw: Callable[[Array, Array, Array], Array]
+    variance: Callable[[Array], Array]  # of rewards, of their mean
     clip: Callable[[Array], Array]  # means off the ends of their range, by LEAST
     sigma: Scalar  # sub-Gaussian scale of the rewards, a standard deviation for Gaussian ones; inf if there is none
 
@@ -91,6 +92,7 @@ def _gaussian(sigma: Scalar) -> Family:
         upper=lambda x, level: x + width(x, level),
         lower=lambda x, level: x - width(x, level),
         draw=lambda words, counts, means: means + normal_of_words(words) * as_float(sigma) / jnp.sqrt(as_float(counts)),
+        variance=lambda x: jnp.full_like(x, as_float(sigma) ** 2),
         clip=lambda x: x,
         sigma=sigma,
     )
@@ -152,6 +154,7 @@ _OTHERS = {
         upper=kl_upper,
         lower=_bernoulli_lower,
         draw=_bernoulli_draw,
+        variance=lambda x: x * (1 - x),
         clip=lambda x: jnp.clip(x, LEAST, 1 - LEAST),
         sigma=0.5,
     ),
@@ -161,6 +164,7 @@ _OTHERS = {
         upper=_poisson_upper,
         lower=_poisson_lower,
         draw=_poisson_draw,
+        variance=lambda x: x,
         clip=lambda x: jnp.maximum(x, LEAST),
         sigma=float("inf"),
     ),
@@ -170,6 +174,7 @@ _OTHERS = {
         upper=lambda x, level: jnp.where(x > 0, x * jnp.exp(-log_fall(level)), 0.0),  # the factor may overflow
         lower=lambda x, level: x / (1 + rise(level)),
         draw=_exponential_draw,
+        variance=lambda x: x * x,
         clip=lambda x: jnp.maximum(x, LEAST),
         sigma=float("inf"),
     ),

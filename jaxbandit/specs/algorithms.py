@@ -149,6 +149,16 @@ ALGORITHMS: Mapping[str, Entry] = named(
         "a race by bets on the differences of bounded rewards, after Waudby-Smith and Ramdas 2024",
         *("delta", "low", "high"),
     ),
+    _best_arm(
+        "track_and_stop",
+        "the optimal shares of pulls tracked, Garivier and Kaufmann 2016",
+        *("tracking", "growth", "family", "threshold", "delta", "sigma"),
+    ),
+    _best_arm(
+        "top_two",
+        "a leader against a challenger, Russo 2016, Jourdan et al. 2022",
+        *("leader", "challenger", "beta", "adaptive", "family", "threshold", "delta", "sigma"),
+    ),
     _exploration(
         "lingape",
         "the best arm of linear means, Xu et al. 2017",

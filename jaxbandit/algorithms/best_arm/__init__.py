@@ -12,6 +12,8 @@ from jaxbandit.algorithms.best_arm.kl_racing import kl_racing, successive_elimin
 from jaxbandit.algorithms.best_arm.lil_ucb import lil_ucb
 from jaxbandit.algorithms.best_arm.paired_race import paired_race
 from jaxbandit.algorithms.best_arm.student_race import student_race
+from jaxbandit.algorithms.best_arm.top_two import top_two
+from jaxbandit.algorithms.best_arm.track_and_stop import track_and_stop
 
 __all__ = [
     "bernstein_race",
@@ -24,4 +26,6 @@ __all__ = [
     "paired_race",
     "student_race",
     "successive_elimination",
+    "top_two",
+    "track_and_stop",
 ]
