@@ -14,6 +14,13 @@ if TYPE_CHECKING:
         sample_lower_bound,
         top_m_gaps,
     )
+    from jaxbandit.bounds.fixed_budget import (
+        h1,
+        h2,
+        sequential_halving_error,
+        successive_rejects_error,
+        uniform_allocation_error,
+    )
     from jaxbandit.bounds.full_bandit import (
         full_bandit_complexity,
         icb_sample_bound,
@@ -44,6 +51,8 @@ __all__ = [
     "full_bandit_complexity",
     "gaussian_kl",
     "gaussian_regret_constant",
+    "h1",
+    "h2",
     "icb_sample_bound",
     "k_inf",
     "linear_complexity",
@@ -56,8 +65,11 @@ __all__ = [
     "rho_prime",
     "sample_lower_bound",
     "saqm_sample_bound",
+    "sequential_halving_error",
+    "successive_rejects_error",
     "table_regret_constant",
     "top_m_gaps",
+    "uniform_allocation_error",
     "uniform_design_matrix",
 ]
 
@@ -72,6 +84,8 @@ _HOME = {
     "full_bandit_complexity": "full_bandit",
     "gaussian_kl": "regret",
     "gaussian_regret_constant": "regret",
+    "h1": "fixed_budget",
+    "h2": "fixed_budget",
     "icb_sample_bound": "full_bandit",
     "k_inf": "regret",
     "linear_complexity": "exploration",
@@ -84,8 +98,11 @@ _HOME = {
     "rho_prime": "full_bandit",
     "sample_lower_bound": "exploration",
     "saqm_sample_bound": "full_bandit",
+    "sequential_halving_error": "fixed_budget",
+    "successive_rejects_error": "fixed_budget",
     "table_regret_constant": "regret",
     "top_m_gaps": "exploration",
+    "uniform_allocation_error": "fixed_budget",
     "uniform_design_matrix": "full_bandit",
 }
 
