@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit.types import Array, Key, Scalar
+from jaxbandit.types import Array, Key, Numbers, Scalar
 
 State = Any
 Noise = Any
@@ -53,7 +53,8 @@ class Rewards(NamedTuple):
 
     low: Scalar = -math.inf
     high: Scalar = math.inf
-    sigma: Scalar | None = None  # sub-Gaussian scale of the noise; of an algorithm, the largest it is made for
+    # Sub-Gaussian scale of the noise, one for all arms or one an arm; of an algorithm, the largest it is made for.
+    sigma: Numbers | None = None
     family: str | None = None  # "bernoulli", "gaussian", ...: the law; of an algorithm, the only one it is made for
 
 
@@ -145,6 +146,9 @@ class Algorithm(NamedTuple):
     # In float32: whether a stopped run's state agrees with its integer counts. Evaluated in float64.
     verify: Callable[[State], Array] | None = None  # bool[]; False makes the outcome PRECISION
     promise: Promise | None = None  # None: nothing is guaranteed
+    # The pulls that a rule is given, after which it stops and recommends; traced values allowed. None: it has no such
+    # limit, and if it stops it is because it knows enough.
+    budget: Scalar | None = None
     arms: Arms | None = None  # None: not said; num_arms is then that of `pulls`
     rewards: Rewards | None = None  # None: not said
     name: str = ""  # in results and figures

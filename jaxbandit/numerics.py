@@ -131,14 +131,19 @@ def xlogx(x: Array) -> Array:
 
 
 def bernoulli_kl(p: Array, q: Array) -> Array:
-    """kl(p, q) = p log(p/q) + (1-p) log((1-p)/(1-q)) for p, q in [0, 1]; never negative.
+    """kl(p, q) = p log(p/q) + (1-p) log((1-p)/(1-q)) for p, q in [0, 1]; never negative."""
+    return bernoulli_kl_apart(p, q - p)
 
-    Written with u = q - p as p h(u/p) + (1-p) h(-u/(1-p)), h(x) = x - log(1+x) >= 0: the first-order
-    terms, which cancel for q near p, are gone before anything is rounded.
+
+def bernoulli_kl_apart(p: Array, u: Array) -> Array:
+    """kl(p, p + u) for p and p + u in [0, 1], where u is known better than p + u; never negative.
+
+    Written as p h(u/p) + (1-p) h(-u/(1-p)), h(x) = x - log(1+x) >= 0: the first-order terms, which cancel for small u,
+    are gone before anything is rounded.
     """
     floor = jnp.sqrt(jnp.finfo(p.dtype).tiny)  # p h(u/p) tends to u as p tends to 0
     low, high = jnp.maximum(p, floor), jnp.maximum(1 - p, floor)
-    return low * x_minus_log1p((q - p) / low) + high * x_minus_log1p((p - q) / high)
+    return low * x_minus_log1p(u / low) + high * x_minus_log1p(-u / high)
 
 
 def x_minus_log1p(x: Array) -> Array:

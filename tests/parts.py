@@ -12,12 +12,15 @@ FEATURES = np.array([[1.0, 0.1], [-0.5, 0.9], [0.7, 0.5]])
 THETA = np.array([1.0, 0.2])
 # What is required of a factory, or chosen: all super-arms are listed, so that their number is small.
 ARGUMENTS = {"num_arms": 3, "k": 2, "features": FEATURES, "theta": THETA, "horizon": 60, "support": "all"}
+ARGUMENTS |= {"budget": 40, "a": 1.0, "epsilon": 0.1}  # of a rule that is given a budget, of an indifference zone
 SETS = np.stack([FEATURES, FEATURES[::-1] / 2])
 SHARES = np.array([0.25, 0.75])
 MEANS = [0.2, 0.5, 0.6]
 INSTANCES = {  # several of a name where they draw differently
     "bernoulli": [{"means": MEANS}],
-    "gaussian": [{"means": MEANS}],
+    "gaussian": [{"means": MEANS}, {"means": MEANS, "sigma": [1.0, 0.2, 0.5], "permute": True}],
+    "poisson": [{"means": [0.0, 2.5, 60.0]}],
+    "exponential": [{"means": MEANS}],
     "beta": [{"alpha": [1.0, 2.0], "beta": [2.0, 2.0]}, {"alpha": [0.1, 2.0], "beta": [2.0, 2.0]}],
     "crowd": [{"dataset": "it"}, {"dataset": "it", "feedback": "full", "k": 10}],
     "crowd_answers": [{"k": 2}, {"k": 2, "blocks": "normal"}],
@@ -27,6 +30,7 @@ INSTANCES = {  # several of a name where they draw differently
     ],
     "full_bandit_random": [{"num_arms": 3, "k": 2, "gap": 0.3}],
     "table": [{"rewards": np.array([[0.0, 0.5], [1.0, 0.25], [0.5, 0.0]])}],
+    "fiesta": [{"models": ("atae", "tdlstm"), "permute": True}],
     "linear": [{"features": FEATURES, "theta": THETA / 2, "noise": noise} for noise in ("gaussian", "sign")],
     "linear_contextual": [{"action_sets": SETS, "probabilities": SHARES, "theta": THETA}],
     "linear_contextual_random": [{"action_sets": SETS, "probabilities": SHARES}],
@@ -42,7 +46,7 @@ NOT_HERE = ("r6a",)  # it needs the log, and is `linear` with sign noise
 def algorithm(name, **more):
     """An algorithm of its required arguments."""
     entry = ALGORITHMS[name]
-    required = {p.name for p in entry.parameters().values() if p.required} | {"support"} & set(entry.arguments)
+    required = {p.name for p in entry.parameters().values() if p.required} | {"support", "a"} & set(entry.arguments)
     return entry.factory()(**({k: v for k, v in ARGUMENTS.items() if k in required} | more))
 
 

@@ -91,6 +91,7 @@ def stopping(
     params: dict[str, Any] | None = None,
     max_rounds: int = 1000,
     m: int = 1,
+    batches: Any = None,
     **changes: Any,
 ) -> StoppingResult:
     """Result of runs that stopped after `samples` pulls, two thirds of them of arm 0; arm 0 is recommended."""
@@ -108,6 +109,7 @@ def stopping(
         lane_steps=2 * int(n.sum()),
         identity={},
         devices=["cpu"],
+        batches=batches,
     )
     labels = {"seed": 7, "precision": "float64", "truth": {"means": [0.9, 0.5]}, "warnings": ()} | changes
     params = {"delta": 0.05, "epsilon": 0.1} if params is None else params

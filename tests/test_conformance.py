@@ -27,6 +27,7 @@ VALUES = {
     "alpha": [0.1, 0.5],
     "c": [0.0, 3.0],
     "delta": [0.05, 0.5],
+    "beta": [0.5, 0.3],
     "eps": [0.01, 0.3],
     "eps_factor": [0.5, 1.0],
     "epsilon": [0.1, 0.0, 1.0],
@@ -35,6 +36,9 @@ VALUES = {
     "gamma": [0.0, 0.5],
     "explore": [0.2, 1.0],
     "grid": [1.001, 1.5],
+    "growth": [1.0, 1.1],
+    "high": [1.0, 2.0],
+    "low": [0.0, -1.0],
     "prior_alpha": [1.0, 0.5],
     "prior_beta": [1.0, 2.5],
     "regularization": [1.0, 0.01],
@@ -44,6 +48,14 @@ VALUES = {
     "theta": [np.array([1.0, 0.2])],
     "theta_norm": [1.0, 2.0],
     "zeta": [1.2, 0.5],
+}
+# All traced hyperparameters of those that mean something else by a name, or take one in place of others.
+OWN_VALUES = {
+    "sequential_halving": {"budget": [30.0, 41.0]},
+    "successive_rejects": {"budget": [30.0, 41.0]},
+    "ucb_e": {"budget": [30.0, 41.0], "a": [2.0, 0.5]},
+    "ugape_b": {"budget": [30.0, 41.0], "a": [2.0, 0.5]},
+    "uniform_allocation": {"budget": [30.0, 41.0]},
 }
 # Static arguments without a default.
 REQUIRED = {
@@ -64,6 +76,9 @@ STATIC = [
     ("lin_ts", {"variant": "theory"}),
     ("oam", {"exploit_if": "any", "spanner": True}),
     ("icb", {"schedule": "every"}),
+    ("sequential_halving", {"reading": "round"}),
+    ("ugape_b", {"m": 2}),
+    ("uniform_allocation", {"m": 2}),
 ]
 
 
@@ -111,7 +126,8 @@ LISTS = ("sets", "weights")  # of super-arms: concrete, and given with a static 
 
 def check(name, arms, **static):
     parameters = ALGORITHMS[name].parameters().values()
-    traced = {p.name: VALUES[p.name] for p in parameters if p.traced and p.name not in LISTS}
+    listed = [p.name for p in parameters if p.traced and p.name not in LISTS]
+    traced = OWN_VALUES.get(name) or {parameter: VALUES[parameter] for parameter in listed}
     check_algorithm(factory_of(name, **static), arms, traced=traced, rounds=max(60, 2 * arms[-1] + 1))
 
 

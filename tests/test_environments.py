@@ -13,7 +13,10 @@ from scipy import special, stats
 from jaxbandit.environments.bernoulli import bernoulli
 from jaxbandit.environments.beta import beta
 from jaxbandit.environments.crowd import crowd
+from jaxbandit.environments.exponential import exponential
+from jaxbandit.environments.fiesta import fiesta
 from jaxbandit.environments.gaussian import gaussian
+from jaxbandit.environments.poisson import poisson
 from jaxbandit.environments.table import table
 
 pytestmark = pytest.mark.quickly_compiled
@@ -291,7 +294,13 @@ REFUSALS = {
     "sigma zero": (lambda: gaussian([0.0], sigma=0.0), "gaussian: sigma = 0.0, must be a number in (0, inf)"),
     "sigma negative": (lambda: gaussian([0.0], sigma=-1.0), "gaussian: sigma = -1.0"),
     "sigma NaN": (lambda: gaussian([0.0], sigma=np.nan), "gaussian: sigma = nan"),
-    "sigma vector": (lambda: gaussian([0.0], sigma=np.ones(1)), "gaussian: sigma = "),
+    "sigma vector": (lambda: gaussian([0.0], sigma=np.ones(2)), "gaussian: sigma has 2 entries, must be a number or"),
+    "sigma of an arm": (
+        lambda: gaussian([0.0, 1.0], sigma=[1.0, 0.0]),
+        "gaussian: sigma[1] = 0.0, must be in (0, inf)",
+    ),
+    "poisson negative": (lambda: poisson([1.0, -2.0]), "poisson: means[1] = -2.0, must be in [0, inf)"),
+    "exponential zero": (lambda: exponential([1.0, 0.0]), "exponential: means[1] = 0.0, must be in (0, inf)"),
     "alpha zero": (lambda: beta([1.0, 0.0], [1.0, 1.0]), "beta: alpha[1] = 0.0, must be in (0, inf)"),
     "beta negative": (lambda: beta([1.0], [-2.0]), "beta: beta[0] = -2.0"),
     "beta NaN": (lambda: beta([1.0], [np.nan]), "beta: beta[0] = nan"),
@@ -308,6 +317,14 @@ REFUSALS = {
         "table: rewards has shape (3, 0), must have a column",
     ),
     "features": (lambda: table(RECORDED, np.zeros((3, 4))), "table: features has 3 rows, must have 2"),
+    "rows": (lambda: table(RECORDED, rows="comon"), "table: rows = 'comon', must be one of common, independent"),  # type: ignore
+    "order and features": (
+        lambda: table(RECORDED, np.eye(2), permute=True),
+        "table: permute = True, must be False with features",
+    ),
+    "models": (lambda: fiesta("ate"), "fiesta: models = 'ate', must be one of all, eight"),  # type: ignore
+    "a model": (lambda: fiesta(("atae", "lstn")), "fiesta: models[1] = 'lstn', must be one of"),
+    "one model": (lambda: fiesta(("atae",)), "fiesta: models = ['atae'], must be two or more, each once"),
     "data set": (lambda: crowd("medicin"), "did you mean 'medicine'?"),
     "data set, source's name": (lambda: crowd("ITMANAG"), "did you mean 'itmanage'?"),
     "data set not text": (lambda: crowd(3), "crowd: dataset = 3, must be one of it, medicine"),  # type: ignore

@@ -35,7 +35,7 @@ def test_static_and_traced_are_read_off_the_signature():
     horizon = ALGORITHMS["moss"].parameters()["horizon"]
     assert horizon.kind == "integer" and horizon.optional and not horizon.traced
     gaussian = ENVIRONMENTS["gaussian"].parameters()
-    assert (gaussian["means"].kind, gaussian["sigma"].kind) == ("array", "scalar")
+    assert (gaussian["means"].kind, gaussian["sigma"].kind) == ("array", "number")
     assert gaussian["means"].required and not gaussian["sigma"].required
 
 

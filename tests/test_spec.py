@@ -60,8 +60,8 @@ def resolved(text: str = TEXT, **changes):
 def test_defaults_are_written_out():
     experiment = resolved()
     assert (experiment.seed, experiment.precision, experiment.checkpoints[-1]) == (0, "float32", 500)
-    assert experiment.instances[0].arguments == {"means": (0.1, 1.0, 0.9)}
-    assert experiment.instances[1].arguments == {"means": (0.0, 1.0), "sigma": 1.0}
+    assert experiment.instances[0].arguments == {"means": (0.1, 1.0, 0.9), "permute": False}
+    assert experiment.instances[1].arguments == {"means": (0.0, 1.0), "sigma": 1.0, "permute": False}
     assert experiment.algorithms[0].arguments == {"distance": "kl", "c": 0.0}
     assert [item.name for item in experiment.algorithms] == ["kl", "ucb1", "moss"]
 

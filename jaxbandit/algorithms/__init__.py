@@ -5,6 +5,17 @@ from typing import TYPE_CHECKING
 from jaxbandit import lazy
 
 if TYPE_CHECKING:
+    from jaxbandit.algorithms.best_arm.bernstein_race import bernstein_race
+    from jaxbandit.algorithms.best_arm.betting_race import betting_race
+    from jaxbandit.algorithms.best_arm.chernoff_racing import chernoff_racing
+    from jaxbandit.algorithms.best_arm.kim_nelson import kim_nelson
+    from jaxbandit.algorithms.best_arm.kl_lucb import kl_lucb
+    from jaxbandit.algorithms.best_arm.kl_racing import kl_racing, successive_elimination
+    from jaxbandit.algorithms.best_arm.lil_ucb import lil_ucb
+    from jaxbandit.algorithms.best_arm.paired_race import paired_race
+    from jaxbandit.algorithms.best_arm.student_race import student_race
+    from jaxbandit.algorithms.best_arm.top_two import top_two
+    from jaxbandit.algorithms.best_arm.track_and_stop import track_and_stop
     from jaxbandit.algorithms.exploration.adaptive_full_bandit import adaptive_full_bandit
     from jaxbandit.algorithms.exploration.exhaustive import exhaustive
     from jaxbandit.algorithms.exploration.gifa import gifa
@@ -18,6 +29,11 @@ if TYPE_CHECKING:
     from jaxbandit.algorithms.exploration.static_designs import g_static, xy_static
     from jaxbandit.algorithms.exploration.xy_adaptive import xy_adaptive
     from jaxbandit.algorithms.exploration.xy_oracle import xy_oracle
+    from jaxbandit.algorithms.fixed_budget.sequential_halving import sequential_halving
+    from jaxbandit.algorithms.fixed_budget.successive_rejects import successive_rejects
+    from jaxbandit.algorithms.fixed_budget.ucb_e import ucb_e
+    from jaxbandit.algorithms.fixed_budget.ugape_b import ugape_b
+    from jaxbandit.algorithms.fixed_budget.uniform_allocation import uniform_allocation
     from jaxbandit.algorithms.regret.bayes_ucb import bayes_ucb
     from jaxbandit.algorithms.regret.dmed import dmed
     from jaxbandit.algorithms.regret.epsilon_greedy import epsilon_greedy
@@ -42,6 +58,9 @@ __all__ = [
     "IndexState",
     "adaptive_full_bandit",
     "bayes_ucb",
+    "bernstein_race",
+    "betting_race",
+    "chernoff_racing",
     "divergence_budget",
     "dmed",
     "epsilon_greedy",
@@ -52,9 +71,13 @@ __all__ = [
     "icb",
     "imed",
     "index_policy",
+    "kim_nelson",
+    "kl_lucb",
+    "kl_racing",
     "kl_ucb",
     "kl_ucb_empirical",
     "lazy_track_and_stop",
+    "lil_ucb",
     "lin_game",
     "lin_ts",
     "lin_ucb",
@@ -66,18 +89,28 @@ __all__ = [
     "oam",
     "oam_practical",
     "ossb",
+    "paired_race",
     "rage",
     "sa_foa",
     "saqm",
+    "sequential_halving",
+    "student_race",
+    "successive_elimination",
+    "successive_rejects",
     "thompson",
+    "top_two",
+    "track_and_stop",
     "ucb",
     "ucb1",
+    "ucb_e",
     "ucb_v",
     "ucboost",
     "ucboost_eps",
     "ucboost_lb",
     "ugape",
+    "ugape_b",
     "uniform",
+    "uniform_allocation",
     "xy_adaptive",
     "xy_oracle",
     "xy_static",
@@ -88,6 +121,9 @@ _HOME = {
     "IndexState": "regret.index_policy",
     "adaptive_full_bandit": "exploration.adaptive_full_bandit",
     "bayes_ucb": "regret.bayes_ucb",
+    "bernstein_race": "best_arm.bernstein_race",
+    "betting_race": "best_arm.betting_race",
+    "chernoff_racing": "best_arm.chernoff_racing",
     "divergence_budget": "regret.index_policy",
     "dmed": "regret.dmed",
     "epsilon_greedy": "regret.epsilon_greedy",
@@ -98,9 +134,13 @@ _HOME = {
     "icb": "exploration.icb",
     "imed": "regret.imed",
     "index_policy": "regret.index_policy",
+    "kim_nelson": "best_arm.kim_nelson",
+    "kl_lucb": "best_arm.kl_lucb",
+    "kl_racing": "best_arm.kl_racing",
     "kl_ucb": "regret.kl_ucb",
     "kl_ucb_empirical": "regret.kl_ucb_empirical",
     "lazy_track_and_stop": "exploration.lazy_track_and_stop",
+    "lil_ucb": "best_arm.lil_ucb",
     "lin_game": "exploration.lin_game",
     "lin_ts": "regret.lin_ts",
     "lin_ucb": "regret.lin_ucb",
@@ -112,18 +152,28 @@ _HOME = {
     "oam": "regret.oam",
     "oam_practical": "regret.oam_practical",
     "ossb": "regret.ossb",
+    "paired_race": "best_arm.paired_race",
     "rage": "exploration.rage",
     "sa_foa": "exploration.sa_foa",
     "saqm": "exploration.saqm",
+    "sequential_halving": "fixed_budget.sequential_halving",
+    "student_race": "best_arm.student_race",
+    "successive_elimination": "best_arm.kl_racing",
+    "successive_rejects": "fixed_budget.successive_rejects",
     "thompson": "regret.thompson",
+    "top_two": "best_arm.top_two",
+    "track_and_stop": "best_arm.track_and_stop",
     "ucb": "regret.ucb",
     "ucb1": "regret.ucb",
+    "ucb_e": "fixed_budget.ucb_e",
     "ucb_v": "regret.ucb_v",
     "ucboost": "regret.ucboost",
     "ucboost_eps": "regret.ucboost",
     "ucboost_lb": "regret.ucboost",
     "ugape": "exploration.presets",
+    "ugape_b": "fixed_budget.ugape_b",
     "uniform": "regret.uniform",
+    "uniform_allocation": "fixed_budget.uniform_allocation",
     "xy_adaptive": "exploration.xy_adaptive",
     "xy_oracle": "exploration.xy_oracle",
     "xy_static": "exploration.static_designs",

@@ -92,10 +92,14 @@ def bernoulli_regret_constant(means: Any) -> float:
     return _sum(means, bernoulli_kl(means, means.max()))
 
 
-def gaussian_regret_constant(means: Any, sigma: float = 1.0) -> float:
-    """Return the sum of 2 sigma^2 / gap over suboptimal arms, means float[num_arms], sigma > 0."""
-    means = checks.array("gaussian_regret_constant", "means", means)
-    checks.number("gaussian_regret_constant", "sigma", sigma, low=0.0, open_low=True)
+def gaussian_regret_constant(means: Any, sigma: Any = 1.0) -> float:
+    """Return the sum of 2 sigma^2 / gap over suboptimal arms, means float[num_arms], sigma > 0, one for all or each."""
+    where = "gaussian_regret_constant"
+    means = checks.array(where, "means", means)
+    if np.ndim(sigma) == 0:
+        checks.number(where, "sigma", sigma, low=0.0, open_low=True)
+    elif checks.array(where, "sigma", sigma, low=0.0, open_low=True).shape != means.shape:
+        raise ValueError(f"{where}: sigma has {np.size(sigma)} entries, must be a number or have {means.size}")
     return _sum(means, gaussian_kl(means, means.max(), sigma))
 
 

@@ -47,6 +47,7 @@ class Identified(NamedTuple):
     lane_steps: int  # steps executed by all lanes, with a run or without
     devices: list[str]  # platform of each device
     identity: dict[str, Any]  # what the numbers depend on, by name, as plain data
+    batches: np.ndarray | None = None  # int32[runs], batches of pulls, None where pulls are single
 
     @property
     def lane_utilisation(self) -> float:
@@ -160,6 +161,7 @@ def identify_cell(
         lane_steps=job.lane_steps,
         devices=[device.platform for device in devices],
         identity=about,
+        batches=job.arrays.get("batches"),
     )
 
 
@@ -174,7 +176,8 @@ def _names(program: LanesProgram) -> list[str]:
     """What ended runs leave, of what is returned."""
     run = program.run
     verdict = jax.eval_shape(run.verdict, run.arguments, run.world, run.state, run.tally)
-    return ["samples", "outcome", *(name for name in verdict if name in Identified._fields)]
+    batches = ["batches"] if run.batches else []
+    return ["samples", "outcome", *batches, *(name for name in verdict if name in Identified._fields)]
 
 
 def _shapes(arguments: PyTree) -> Any:
@@ -222,8 +225,8 @@ def _code(program: LanesProgram, key: Any, arguments: PyTree, root: Any, given: 
         return is_kept(name(width, device))
 
     verify = _verifier(program.run, key, given) if program.run.verifies else None
-    counts = program.run.recorder.set_size is None and "pulls" in _names(program)
-    return Code(empty, shapes, advance, compiled, program.block_steps, program.run.state_varies, counts, verify)
+    run, counts = program.run, program.run.recorder.set_size is None and "pulls" in _names(program)
+    return Code(empty, shapes, advance, compiled, program.block_steps, run.state_varies, counts, run.batches, verify)
 
 
 def _verifier(run: StoppingRun, key: Any, given: PyTree) -> Callable[[PyTree, int], np.ndarray]:

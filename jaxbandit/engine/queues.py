@@ -46,6 +46,7 @@ class Code(NamedTuple):
     block_steps: int
     varies: Any  # of the state: True where a leaf has a lane axis
     counts: bool  # whether pulls of the arms must sum to the samples
+    batches: bool  # whether steps are batches of pulls
     verify: Callable[[Any, int], np.ndarray] | None  # states of so many runs, runs first: bool[runs], to be trusted
 
 
@@ -271,7 +272,10 @@ class Queue:
             states = jax.tree.map(lambda x, v: rows(x) if v else np.asarray(x[0]), report.ended["state"], code.varies)
             trusted = code.verify(states, len(slot))
             outcome[(outcome == Outcome.STOPPED) & ~trusted] = Outcome.PRECISION
-        steps = int(ended.pop("steps").sum(dtype=np.int64))
+        played = ended.pop("steps")
+        steps = int(played.sum(dtype=np.int64))
+        if code.batches:
+            ended["batches"] = played
         for name, values in ended.items():  # how far a run got before it broke depends on the block it was in
             if name != "run":
                 values[outcome == Outcome.NONFINITE] = 0

@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from jaxbandit.environments.beta import beta
     from jaxbandit.environments.crowd import crowd
     from jaxbandit.environments.crowd_answers import crowd_answers
+    from jaxbandit.environments.exponential import exponential
+    from jaxbandit.environments.fiesta import fiesta
     from jaxbandit.environments.full_bandit import full_bandit
     from jaxbandit.environments.full_bandit_random import full_bandit_random
     from jaxbandit.environments.gaussian import gaussian
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from jaxbandit.environments.linear_contextual_classes import linear_contextual_classes
     from jaxbandit.environments.linear_contextual_random import linear_contextual_random
     from jaxbandit.environments.linear_random import linear_random
+    from jaxbandit.environments.poisson import poisson
     from jaxbandit.environments.r6a import r6a
     from jaxbandit.environments.r6a_like import r6a_like
     from jaxbandit.environments.soare import soare
@@ -28,6 +31,8 @@ __all__ = [
     "beta",
     "crowd",
     "crowd_answers",
+    "exponential",
+    "fiesta",
     "full_bandit",
     "full_bandit_random",
     "gaussian",
@@ -36,6 +41,7 @@ __all__ = [
     "linear_contextual_classes",
     "linear_contextual_random",
     "linear_random",
+    "poisson",
     "r6a",
     "r6a_like",
     "soare",
@@ -49,6 +55,8 @@ _HOME = {
     "beta": "beta",
     "crowd": "crowd",
     "crowd_answers": "crowd_answers",
+    "exponential": "exponential",
+    "fiesta": "fiesta",
     "full_bandit": "full_bandit",
     "full_bandit_random": "full_bandit_random",
     "gaussian": "gaussian",
@@ -57,6 +65,7 @@ _HOME = {
     "linear_contextual_classes": "linear_contextual_classes",
     "linear_contextual_random": "linear_contextual_random",
     "linear_random": "linear_random",
+    "poisson": "poisson",
     "r6a": "r6a",
     "r6a_like": "r6a_like",
     "soare": "soare",

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 
 from jaxbandit import checks
 from jaxbandit.base import Arms, BatchRewards, Environment, Rewards
+from jaxbandit.environments.arm_order import arm_order
 from jaxbandit.environments.binomial import binomial
 from jaxbandit.environments.simple_regret import simple_regret
 from jaxbandit.numerics import as_float, get_at
@@ -20,11 +21,13 @@ class BernoulliState(NamedTuple):
     gaps: Array  # float[num_arms], max(means) - means
 
 
-def bernoulli(means: ArrayLike) -> Environment:
+def bernoulli(means: ArrayLike, *, permute: bool = False) -> Environment:
     """Return the K-armed Bernoulli bandit.
 
     Args:
       means: float[num_arms] in [0, 1], traced.
+      permute: whether each run has the arms in a random order of its own, static. Rules differ in how they break ties,
+        and with the best arm always first or last they are compared by that too.
 
     Returns:
       An Environment with actions int32[] in [0, num_arms) and rewards float[] in {0, 1}.
@@ -36,6 +39,7 @@ def bernoulli(means: ArrayLike) -> Environment:
 
     def init(key: Key) -> BernoulliState:
         mu = as_float(means)
+        mu = get_at(mu, arm_order(key, len(means))) if permute else mu
         return BernoulliState(mu, jnp.max(mu) - mu)
 
     def noise(key: Key) -> Array:

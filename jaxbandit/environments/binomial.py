@@ -9,6 +9,7 @@ import math
 import jax
 import jax.numpy as jnp
 
+from jaxbandit.environments.inversion import walk
 from jaxbandit.numerics import as_float, x_minus_log1p
 from jaxbandit.types import Array, Key
 
@@ -34,8 +35,7 @@ def binomial(key: Key, count: Array, prob: Array) -> Array:
 
 
 def _inversion(uniform: Array, n: Array, p: Array) -> Array:
-    """Walk up and down from a start, taking masses off `uniform`, to the one that exceeds what is left; p <= 1/2."""
-    least = jnp.finfo(p.dtype).eps / 4  # smaller masses are beyond what `uniform` resolves
+    """Invert the distribution function from none or from the mode; p <= 1/2."""
     few = n * p < _FEW
     odds, inverse_odds = p / (1 - p), (1 - p) / jnp.maximum(p, jnp.finfo(p.dtype).tiny)
     mode = jnp.floor((n + 1) * p)
@@ -43,17 +43,13 @@ def _inversion(uniform: Array, n: Array, p: Array) -> Array:
     start = jnp.where(few, 0.0, mode)
     mass = jnp.where(few, jnp.exp(n * jnp.log1p(-p)), jnp.exp(_log_mass(safe_mode, safe_n, safe_p)))
 
-    def body(carry: tuple[Array, ...]) -> tuple[Array, ...]:
-        k, done, left, up, down, above, below = carry
-        above = above * odds * (n - up) / (up + 1)
-        below = below * inverse_odds * down / (n - down + 1)
-        up, down = up + 1, down - 1
-        k = jnp.where(done, k, jnp.where(left < above, up, jnp.where(left < above + below, down, start)))
-        done = done | (left < above + below) | (above + below < least)
-        return k, done, left - above - below, up, down, above, below
+    def above(mass: Array, k: Array) -> Array:
+        return mass * odds * (n - k) / (k + 1)
 
-    begin = (start, uniform < mass, uniform - mass, start, start, mass, mass)
-    return jax.lax.while_loop(lambda carry: jnp.any(~carry[1]), body, begin)[0]
+    def below(mass: Array, k: Array) -> Array:
+        return mass * inverse_odds * k / (n - k + 1)
+
+    return walk(uniform, start, mass, above, below)
 
 
 def _rejection(key: Key, n: Array, p: Array, accepted: Array) -> Array:
@@ -92,10 +88,10 @@ def _log_mass(k: Array, n: Array, p: Array) -> Array:
     a, b = total * p, total * (1 - p)
     entropy = x * x_minus_log1p((a - x) / x) + y * x_minus_log1p((b - y) / y)
     scale = 0.5 * jnp.log((x / a) * (y / b) / (2 * math.pi * total * p * (1 - p)))
-    return scale - entropy + _stirling(total) - _stirling(x) - _stirling(y)
+    return scale - entropy + stirling(total) - stirling(x) - stirling(y)
 
 
-def _stirling(x: Array) -> Array:
+def stirling(x: Array) -> Array:
     """Log (x - 1)! - (x - 1/2) log x + x - log(2 pi) / 2, by its series."""
     square = x * x
     return (1 / 12 - (1 / 360 - 1 / 1260 / square) / square) / x

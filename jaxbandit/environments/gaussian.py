@@ -1,15 +1,17 @@
-"""Gaussian arms: the reward of arm a is normal with mean means[a] and one standard deviation for all arms."""
+"""Gaussian arms: the reward of arm a is normal with mean means[a], its standard deviation common or its own."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxbandit import checks
 from jaxbandit.base import Arms, BatchRewards, Environment, Rewards
+from jaxbandit.environments.arm_order import arm_order
 from jaxbandit.environments.simple_regret import simple_regret
 from jaxbandit.numerics import as_float, get_at, standard_normal
-from jaxbandit.types import Array, ArrayLike, Key, Scalar
+from jaxbandit.types import Array, ArrayLike, Key, Numbers
 
 
 class GaussianState(NamedTuple):
@@ -17,31 +19,43 @@ class GaussianState(NamedTuple):
 
     means: Array  # float[num_arms]
     gaps: Array  # float[num_arms], max(means) - means
+    sigmas: Any = None  # float[num_arms]; None: one for all arms, which is no part of the state
 
 
-def gaussian(means: ArrayLike, *, sigma: Scalar = 1.0) -> Environment:
+def gaussian(means: ArrayLike, *, sigma: Numbers = 1.0, permute: bool = False) -> Environment:
     """Return the K-armed Gaussian bandit.
 
     Args:
       means: float[num_arms], finite, traced. Rewards are not confined to [0, 1], even if the means are.
-      sigma: standard deviation of every arm's reward, > 0, traced.
+      sigma: standard deviation of every arm's reward, > 0, or float[num_arms], one an arm, traced. An algorithm that
+        takes one sigma may know the largest, by `describe_gaussian`.
+      permute: whether each run has the arms, with their sigmas, in a random order of its own, static.
 
     Returns:
       An Environment with actions int32[] in [0, num_arms) and rewards float[] on the real line. Its noise is
       one standard normal a round, shared by all arms; a batch's is one an arm, and a key for sums of squares.
 
     Raises:
-      ValueError: means is empty, not a vector or not finite, or sigma is not a finite number above 0.
+      ValueError: means is empty, not a vector or not finite, or sigma is neither a finite number above 0
+        nor such numbers, one an arm.
     """
     means = checks.array("gaussian", "means", means)
-    sigma = checks.number("gaussian", "sigma", sigma, low=0.0, open_low=True)
+    sigma = _checked(sigma, len(means))
+    own = np.ndim(sigma) == 1
 
     def init(key: Key) -> GaussianState:
-        mu = as_float(means)
-        return GaussianState(mu, jnp.max(mu) - mu)
+        mu, sigmas = as_float(means), as_float(sigma) if own else None
+        if permute:
+            order = arm_order(key, len(means))
+            mu, sigmas = get_at(mu, order), None if sigmas is None else get_at(sigmas, order)
+        return GaussianState(mu, jnp.max(mu) - mu, sigmas)
+
+    def scale(state: GaussianState) -> Array:
+        return state.sigmas if own else as_float(sigma)
 
     def reward(state: GaussianState, context: None, action: Array, noise: Array) -> Array:
-        return get_at(state.means, action) + as_float(sigma) * noise
+        deviation = get_at(state.sigmas, action) if own else as_float(sigma)
+        return get_at(state.means, action) + deviation * noise
 
     def regret(state: GaussianState, context: None, action: Array) -> Array:
         return get_at(state.gaps, action)
@@ -52,13 +66,13 @@ def gaussian(means: ArrayLike, *, sigma: Scalar = 1.0) -> Environment:
 
     def sums(state: GaussianState, pulls: Array, noise: tuple[Array, Key]) -> Array:
         n = as_float(pulls)
-        return n * state.means + as_float(sigma) * jnp.sqrt(n) * noise[0]
+        return n * state.means + scale(state) * jnp.sqrt(n) * noise[0]
 
     def squares(state: GaussianState, pulls: Array, noise: tuple[Array, Key], sums: Array) -> Array:
         n = as_float(pulls)
         freedom = jnp.maximum(n - 1, 0.0)
         apart = 2 * jax.random.gamma(noise[1], jnp.maximum(freedom / 2, 0.5))  # chi squared, of n - 1 degrees
-        return sums * sums / jnp.maximum(n, 1.0) + as_float(sigma) ** 2 * jnp.where(freedom > 0, apart, 0.0)
+        return sums * sums / jnp.maximum(n, 1.0) + scale(state) ** 2 * jnp.where(freedom > 0, apart, 0.0)
 
     return Environment(
         init=init,
@@ -71,3 +85,20 @@ def gaussian(means: ArrayLike, *, sigma: Scalar = 1.0) -> Environment:
         rewards=Rewards(sigma=sigma, family="gaussian"),
         name="gaussian",
     )
+
+
+def describe_gaussian(means: ArrayLike, *, sigma: Numbers = 1.0, permute: bool = False) -> dict[str, Any]:
+    """Return what an algorithm may know of `gaussian`: sigma, of unequal ones the largest.
+
+    Every arm's noise is sub-Gaussian of that scale, so that what is proved for sub-Gaussian rewards holds.
+    """
+    return {"sigma": jnp.max(jnp.asarray(sigma)) if checks.is_traced(sigma) else float(np.max(sigma))}
+
+
+def _checked(sigma: Any, num_arms: int) -> Any:
+    if np.ndim(sigma) == 0:
+        return checks.number("gaussian", "sigma", sigma, low=0.0, open_low=True)
+    sigma = checks.array("gaussian", "sigma", sigma, low=0.0, open_low=True)
+    if len(sigma) != num_arms:
+        raise ValueError(f"gaussian: sigma has {len(sigma)} entries, must be a number or have {num_arms}, one an arm")
+    return sigma

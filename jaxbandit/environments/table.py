@@ -1,17 +1,18 @@
-"""Recorded rewards: a round draws one row of a table, with replacement; an arm's reward is its entry there.
+"""Recorded rewards: a pull draws a row of a table, with replacement; an arm's reward is its entry there.
 
 The arms of a round share the row, so that what was recorded together stays together. The means are the column means,
 whatever features say: a linear algorithm meets a misspecified model unless the features represent them exactly.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit import checks
-from jaxbandit.base import Arms, Environment, Rewards
+from jaxbandit.base import Arms, BatchRewards, Environment, Rewards
+from jaxbandit.environments.arm_order import arm_order
 from jaxbandit.environments.simple_regret import simple_regret
 from jaxbandit.numerics import as_float, get_at
 from jaxbandit.types import Array, ArrayLike, Key, Scalar
@@ -22,9 +23,17 @@ class TableState(NamedTuple):
 
     means: Array  # float[num_arms], the table's column means
     gaps: Array  # float[num_arms], max(means) - means
+    order: Any = None  # int32[num_arms], the column of each arm; None: as they stand
 
 
-def table(rewards: ArrayLike, features: ArrayLike | None = None, *, sigma: Scalar | None = None) -> Environment:
+def table(
+    rewards: ArrayLike,
+    features: ArrayLike | None = None,
+    *,
+    sigma: Scalar | None = None,
+    rows: Literal["common", "independent"] = "common",
+    permute: bool = False,
+) -> Environment:
     """Return the K-armed bandit that replays a table of recorded rewards.
 
     Args:
@@ -46,20 +55,49 @@ def table(rewards: ArrayLike, features: ArrayLike | None = None, *, sigma: Scala
     num_rows, num_arms = rewards.shape
     if sigma is not None:
         checks.number("table", "sigma", sigma, low=0.0, open_low=True)
+    checks.choice("table", "rows", rows, ("common", "independent"))
+    if permute and features is not None:
+        raise ValueError("table: permute = True, must be False with features, which stand in the arms' order")
     low, high = rewards.min(), rewards.max()
 
     def init(key: Key) -> TableState:
         mu = as_float(_means(rewards))
-        return TableState(mu, jnp.max(mu) - mu)
+        order = arm_order(key, num_arms) if permute else None
+        mu = mu if order is None else get_at(mu, order)
+        return TableState(mu, jnp.max(mu) - mu, order)
+
+    def entries(state: TableState, row: Array, arm: Array) -> Array:
+        column = arm if state.order is None else get_at(state.order, arm)
+        return get_at(as_float(rewards).reshape(-1), row * num_arms + column)
 
     def noise(key: Key) -> Array:
         return jax.random.randint(key, (), 0, num_rows, jnp.int32)
 
     def reward(state: TableState, context: None, action: Array, noise: Array) -> Array:
-        return get_at(as_float(rewards).reshape(-1), noise * num_arms + action)
+        return entries(state, noise, action)
 
     def regret(state: TableState, context: None, action: Array) -> Array:
         return get_at(state.gaps, action)
+
+    def total(state: TableState, pulls: Array, key: Key, squared: bool) -> Array:
+        arms = jnp.arange(num_arms, dtype=jnp.int32)
+        shape = () if rows == "common" else (num_arms,)
+
+        def add(carry: tuple[Array, Array]) -> tuple[Array, Array]:
+            i, sums = carry
+            # Bits, not randint, whose chain of Threefry takes XLA's CPU compiler without end.
+            row = jax.random.bits(jax.random.fold_in(key, i), shape, jnp.uint32) % num_rows
+            x = entries(state, jnp.broadcast_to(row.astype(jnp.int32), (num_arms,)), arms)
+            return i + 1, sums + jnp.where(i < pulls, x * x if squared else x, 0.0)
+
+        begin = (jnp.zeros((), pulls.dtype), jnp.zeros_like(state.means))
+        return jax.lax.while_loop(lambda carry: carry[0] < jnp.max(pulls), add, begin)[1]
+
+    def sums(state: TableState, pulls: Array, noise: Key) -> Array:
+        return total(state, pulls, noise, False)
+
+    def squares(state: TableState, pulls: Array, noise: Key, sums: Array) -> Array:
+        return total(state, pulls, noise, True)  # of the rows that the sums have
 
     return Environment(
         init=init,
@@ -67,13 +105,21 @@ def table(rewards: ArrayLike, features: ArrayLike | None = None, *, sigma: Scala
         reward=reward,
         regret=regret,
         simple_regret=simple_regret,
+        batch=BatchRewards(lambda key: key, sums, squares),
         arms=Arms(num_arms),
         rewards=Rewards(low, high, sigma=(high - low) / 2 if sigma is None else sigma),
         name="table",
     )
 
 
-def describe_table(rewards: Array, features: Array | None = None, *, sigma: Scalar | None = None) -> dict[str, Any]:
+def describe_table(
+    rewards: Array,
+    features: Array | None = None,
+    *,
+    sigma: Scalar | None = None,
+    rows: Literal["common", "independent"] = "common",
+    permute: bool = False,
+) -> dict[str, Any]:
     """Return what an algorithm may know of `table`: sigma, and with features the keys of `describe_linear`.
 
     Theta is then the least-squares fit of the means with the least norm: the truth where the features represent the

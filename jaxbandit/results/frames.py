@@ -21,6 +21,7 @@ AXES = {
     "outcome": ("run",),
     "samples": ("run",),
     "shortfall": ("run",),
+    "batches": ("run",),
 }
 
 
@@ -64,9 +65,24 @@ def stopping(result: Any) -> Any:
         "samples": arrays["samples"],
         "outcome": [Outcome(code).name.lower() for code in arrays["outcome"]],
         **dict(zip(places, arms, strict=True)),
-        **({"shortfall": arrays["shortfall"]} if "shortfall" in arrays else {}),
+        **{name: arrays[name] for name in ("shortfall", "batches") if name in arrays},
     }
     return pandas.DataFrame(columns)
+
+
+def budget(result: Any) -> Any:
+    """Return a result of a budget as a frame of one row: pulls used, error and simple regret with their intervals."""
+    with lab():
+        import pandas
+
+    content = result.content()
+    row = {**_labels(result), "budget": result.budget, "runs": result.counted}
+    row |= {"samples": content["samples"]["mean"]} if "samples" in content else {}
+    for name, value in (("error", "rate"), ("simple_regret", "mean")):
+        told = content.get(name, {})
+        row |= {name: told[value]} if told else {}
+        row |= {f"{name}_{key}": told[key] for key in ("se", "low", "high") if key in told}
+    return pandas.DataFrame([row])
 
 
 def _labels(result: Any) -> dict[str, Any]:

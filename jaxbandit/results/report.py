@@ -9,7 +9,7 @@ from jaxbandit.text import align, number
 
 def table(results: Sequence[Any]) -> str:
     """Return the results of one experiment as text for people."""
-    return _regret(results) if results[0].kind == "simulate" else _stopping(results)
+    return {"simulate": _regret, "identify": _stopping, "budget": _budget}[results[0].kind](results)
 
 
 def kinds_table(cells: Sequence[Mapping[str, Any]], published: Sequence[Mapping[str, Any]] = ()) -> str:
@@ -97,9 +97,16 @@ def _share(cell: Mapping[str, Any], name: str, entry: Mapping[str, Any] | None) 
     return share if entry is None else f"{share} ({entry['value']:g}: {entry['verdict']})"
 
 
+def _mean(content: Mapping[str, Any]) -> str:
+    value = content.get("mean", content.get("restricted_mean"))
+    return "" if value is None else "> " * ("restricted_mean" in content) + number(value)
+
+
 def _stopping(results: Sequence[Any]) -> str:
-    head = ("instance", "algorithm", "samples", "95 % interval", "sd", "median")
-    rows: list[tuple[str, ...]] = [(*head, "error", "95 % interval", "delta", "runs", "in use", "seconds")]
+    batched = ["batches"] if any("batches" in result.arrays for result in results) else []
+    head = ("instance", "algorithm", "samples", "95 % interval", "sd", "median", *batched)
+    head = (*head, "error", "95 % interval", "delta", "runs", "in use", "seconds")
+    rows: list[tuple[str, ...]] = [head]
     for name, result in zip(names.algorithms(results), results, strict=True):
         content = result.content()
         samples, error = content.get("samples", {}), content.get("error", {})
@@ -114,6 +121,7 @@ def _stopping(results: Sequence[Any]) -> str:
                 f"[{number(samples['low'])}, {number(samples['high'])}]" if "low" in samples else "",
                 "" if sd is None or result.censored else number(sd),
                 number(samples["q50"]) if "q50" in samples else "",
+                *(_mean(content.get(name, {})) for name in batched),
                 f"{error['rate']:.4f}" if error else "",
                 f"[{error['low']:.4f}, {error['high']:.4f}]" if error else "",
                 result.promised,
@@ -122,7 +130,8 @@ def _stopping(results: Sequence[Any]) -> str:
                 f"{sum(result.seconds.values()):.1f}",
             )
         )
-    lines = [align(rows, right=(2, 4, 5, 6, 8, 10, 11))]
+    right = [i for i, title in enumerate(head) if title not in ("instance", "algorithm", "95 % interval", "runs")]
+    lines = [align(rows, right)]
     lines.append("samples: mean over runs; error: share of the stopped runs that fall short by more than epsilon")
     if any(not result.guarantee.get("proved", True) for result in results):
         lines.append("heuristic: the rule is meant to keep its delta, which is not proved")
@@ -130,4 +139,31 @@ def _stopping(results: Sequence[Any]) -> str:
     if limits:
         most = ", ".join(f"{limit:,}" for limit in limits)
         lines.append(f"> and its interval: mean of min(samples, {most}), where runs reached max_rounds")
+    return "\n".join([*lines, *foot(results)])
+
+
+def _budget(results: Sequence[Any]) -> str:
+    head = ("instance", "algorithm", "budget", "pulls", "error", "95 % interval", "simple regret", "95 % interval")
+    rows: list[tuple[str, ...]] = [(*head, "runs", "seconds")]
+    for name, result in zip(names.algorithms(results, but="budget"), results, strict=True):
+        content = result.content()
+        error, regret = content.get("error", {}), content.get("simple_regret", {})
+        rows.append(
+            (
+                result.instance,
+                name,
+                f"{result.budget:,}",
+                number(content["samples"]["mean"]) if "samples" in content else "",
+                f"{error['rate']:.4f}" if error else "",
+                f"[{error['low']:.4f}, {error['high']:.4f}]" if error else "",
+                f"{regret['mean']:.3g}" if regret else "",
+                f"[{regret['low']:.3g}, {regret['high']:.3g}]" if "high" in regret else "",
+                f"{result.counted} of {result.runs}" if result.left_out else f"{result.runs}",
+                f"{sum(result.seconds.values()):.1f}",
+            )
+        )
+    lines = [align(rows, right=(2, 3, 4, 6, 8, 9))]
+    lines.append("pulls: mean over runs, the rest of the budget is not used; error: share of the runs that fall short")
+    if len({result.budget for result in results}) > 1:
+        lines.append("run r of each budget meets the same chance: the rows pair, and are not independent")
     return "\n".join([*lines, *foot(results)])

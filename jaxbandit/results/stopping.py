@@ -27,12 +27,12 @@ class StoppingResult(Result):
     """One cell of runs that stop by their own rule.
 
     `arrays` holds samples int64[runs] (pulls until the run stopped or was censored), outcome int8[runs] (codes
-    of `Outcome`), recommendation int32[runs, m], and, where they are known, shortfall float[runs] and pulls
-    int32[runs, K].
+    of `Outcome`), recommendation int32[runs, m], and, where they are known, shortfall float[runs], pulls int32[runs, K]
+    and, where pulls came in batches, batches int32[runs], their number.
     """
 
     kind = "identify"
-    array_names = ("samples", "outcome", "recommendation", "shortfall", "pulls")
+    array_names = ("samples", "outcome", "recommendation", "shortfall", "pulls", "batches")
 
     max_rounds: int
     # What the algorithm promises: delta, epsilon, m, and proved, False of a heuristic. Without a promise epsilon alone,
@@ -115,7 +115,7 @@ class StoppingResult(Result):
         return time * max(float(np.log(1 / (2.4 * delta))), 0.0)
 
     def content(self) -> dict[str, Any]:
-        """Return `samples`, `error`, `outcomes`, `pulls` and `lane_utilisation`; what is unknown is absent."""
+        """Return `samples`, `batches`, `error`, `outcomes`, `pulls`, `lane_utilisation`; what is unknown is absent."""
         times = self.samples()
         mean = "restricted_mean" if self.censored else "mean"
         content: dict[str, Any] = {}
@@ -130,6 +130,11 @@ class StoppingResult(Result):
             bound = self.lower_bound()
             samples |= {} if bound is None else {"lower_bound": bound}
             content["samples"] = samples
+        if "batches" in self.arrays and len(times):
+            batches = self.arrays["batches"][self.counts()]
+            content["batches"] = {mean: batches.mean(), "min": int(batches.min()), "max": int(batches.max())}
+            if len(times) > 1:
+                content["batches"]["se"] = batches.std(ddof=1) / np.sqrt(len(batches))
         error = self.error()
         if error is not None:
             content["error"] = {"rate": error.value, "low": error.low, "high": error.high}

@@ -35,6 +35,11 @@ def means_of(environment: Environment) -> list[float] | None:
         return np.asarray(environment.init(key).means, np.float64).tolist()
 
 
+def given_means_of(instance: InstanceSpec) -> list[float] | None:
+    """Return `means_of` an instance with its arms as given, also where each run has them in an order of its own."""
+    return means_of(instance.entry.build({k: v for k, v in instance.arguments.items() if k != "permute"}))
+
+
 def regret_constant_of(environment: Environment, means: Sequence[float] | None) -> float | None:
     """Return the constant of the lower bound on regret where the environment is of a registered family that has one."""
     entry, rewards = ENVIRONMENTS.get(environment.name), environment.rewards
@@ -44,13 +49,14 @@ def regret_constant_of(environment: Environment, means: Sequence[float] | None) 
         return None
     from jaxbandit.bounds import regret
 
-    sigma = {} if rewards.family != "gaussian" else {"sigma": float(np.asarray(rewards.sigma))}
+    sigma = {} if rewards.family != "gaussian" else {"sigma": np.asarray(rewards.sigma, np.float64)}
     return float(getattr(regret, entry.regret_constant)(np.asarray(means), **sigma))
 
 
 def truth_of(instance: InstanceSpec, kind: str, *, best_arm: bool = False) -> dict[str, Any]:
     """Return the arms' means and what theory says of the instance.
 
+    Means are left out where each run has the arms in an order of its own; what does not depend on the order is there.
     For a fixed horizon that is the constant of the lower bound on regret and, of arms with features, their dimension,
     on which the worst case depends. For runs that stop it is T* if `best_arm`,
     and the instance's own numbers are there too, so that a figure can be drawn against one.
@@ -58,8 +64,10 @@ def truth_of(instance: InstanceSpec, kind: str, *, best_arm: bool = False) -> di
     environment = instance.build()
     means = means_of(environment)
     truth: dict[str, Any] = {} if means is None else {"means": means}
+    means = given_means_of(instance)
     if kind == "identify":
-        truth["arguments"] = {k: v for k, v in instance.arguments.items() if isinstance(v, int | float)}
+        numbers = {k: v for k, v in instance.arguments.items() if isinstance(v, int | float)}
+        truth["arguments"] = {k: v for k, v in numbers.items() if not isinstance(v, bool)}
         time = characteristic_time(instance, means) if best_arm else None
         return truth | ({} if time is None else {"characteristic_time": time})
     constant = regret_constant_of(environment, means)
@@ -103,20 +111,42 @@ def seeks_best_arm(cell: Cell) -> bool:
 
 
 def characteristic_time(instance: InstanceSpec, means: Any) -> float | None:
-    """Return T* of the best arm, certified from below; None where two arms are best or the noise is not Gaussian."""
+    """Return T* of the best arm, certified from below; None where two arms are best, or no family's T* is known here.
+
+    Known are those of arms with features and Gaussian noise, and of unrelated arms of a one-parameter family.
+    """
+    from jaxbandit.numerics import alone
+
+    if means is None or len(means) < 2:
+        return None
+    with alone():
+        time = _of_linear_arms(instance, means) if "features" in instance.known else _of_arms(instance, means)
+    return time if np.isfinite(time) else None
+
+
+def _of_linear_arms(instance: InstanceSpec, means: Any) -> float:
     import jax
 
-    from jaxbandit.numerics import alone
     from jaxbandit.solvers.best_arm import best_arm_design
 
     known = instance.known
-    gaussian = instance.entry.gaussian and instance.arguments.get("noise", "gaussian") == "gaussian"
-    if not gaussian or means is None or len(means) < 2:
-        return None
-    features = known.get("features", np.eye(len(means)))
-    with alone(), jax.enable_x64(True):
-        time = float(jax.jit(best_arm_design)(np.asarray(features), np.asarray(means), sigma=known["sigma"]).bound)
-    return time if np.isfinite(time) else None
+    if not instance.entry.gaussian or instance.arguments.get("noise", "gaussian") != "gaussian":
+        return float("nan")
+    with jax.enable_x64(True):
+        features = np.asarray(known["features"])
+        return float(jax.jit(best_arm_design)(features, np.asarray(means), sigma=known["sigma"]).bound)
+
+
+def _of_arms(instance: InstanceSpec, means: Any) -> float:
+    from jaxbandit.bounds import best_arm
+    from jaxbandit.solvers.families import FAMILIES
+
+    environment = instance.build()
+    arms, rewards = environment.arms, environment.rewards
+    if rewards is None or rewards.family not in FAMILIES or arms is None or arms.set_size or arms.num_contexts:
+        return float("nan")
+    sigma = {"sigma": rewards.sigma} if rewards.family == "gaussian" else {}
+    return best_arm.characteristic_time(means, family=rewards.family, **sigma)
 
 
 def cautions(cell: Cell, means: Sequence[float] | None) -> list[str]:
@@ -149,6 +179,6 @@ def warnings_of(experiment: Experiment) -> list[str]:
     """Return the cautions of all cells of an experiment, each line once."""
     if experiment.kind != "identify":
         return []
-    means = {i.name: means_of(i.build()) for i in experiment.instances}
+    means = {i.name: given_means_of(i) for i in experiment.instances}
     lines = [line for cell in experiment.cells() for line in cautions(cell, means[cell.instance.name])]
     return list(dict.fromkeys(lines))

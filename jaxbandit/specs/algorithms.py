@@ -23,6 +23,16 @@ def _exploration(name: str, summary: str, *arguments: str, file: str = "", **mor
     return Entry(name, module, summary, arguments, kind="identify", **more)
 
 
+def _fixed_budget(name: str, summary: str, *arguments: str) -> Entry:
+    module = f"jaxbandit.algorithms.fixed_budget.{name}"
+    return Entry(name, module, summary, ("num_arms", *arguments), kind="identify")
+
+
+def _best_arm(name: str, summary: str, *arguments: str, file: str = "") -> Entry:
+    module = f"jaxbandit.algorithms.best_arm.{file or name}"
+    return Entry(name, module, summary, ("num_arms", *arguments), kind="identify")
+
+
 # What the four static full-bandit algorithms share: support and allocation, then the promise and the looks.
 _SUPER_ARMS = ("num_arms", "k", "support", "num_sets", "support_seed", "sets", "allocation", "weights")
 _LOOKS = ("delta", "epsilon", "sigma", "schedule", "grid")
@@ -91,6 +101,63 @@ ALGORITHMS: Mapping[str, Entry] = named(
         "the m best arms without features, Gabillon et al. 2012",
         *("num_arms", "m", "threshold", "delta", "epsilon", "sigma", "ties"),
         file="presets",
+    ),
+    _best_arm(
+        "kl_lucb",
+        "the m best arms of a one-parameter family, Kaufmann and Kalyanakrishnan 2013",
+        *("m", "family", "threshold", "delta", "epsilon", "sigma"),
+    ),
+    _best_arm(
+        "kl_racing",
+        "a race whose intervals drop arms, Kaufmann and Kalyanakrishnan 2013",
+        *("family", "threshold", "drop", "delta", "sigma", "grid"),
+    ),
+    _best_arm(
+        "chernoff_racing",
+        "a race whose likelihood ratios drop arms, Garivier and Kaufmann 2016",
+        *("family", "threshold", "drop", "delta", "sigma", "grid"),
+    ),
+    _best_arm(
+        "successive_elimination",
+        "a race of sub-Gaussian arms, Even-Dar et al. 2006",
+        *("delta", "sigma", "grid"),
+        file="kl_racing",
+    ),
+    _best_arm(
+        "lil_ucb",
+        "optimism until one arm has most of the pulls, Jamieson et al. 2014",
+        *("variant", "delta", "sigma"),
+    ),
+    _best_arm(
+        "paired_race",
+        "a race by the differences of a round's rewards, Gaussian of unknown variances, ours",
+        *("delta", "epsilon"),
+    ),
+    _best_arm("student_race", "a race by t intervals of Gaussian arms of unknown variances", "delta"),
+    _best_arm(
+        "kim_nelson",
+        "a race for gaps of epsilon and more, KN and KN++, Kim and Nelson 2001",
+        *("epsilon", "variant", "independent", "first_rounds", "delta"),
+    ),
+    _best_arm(
+        "bernstein_race",
+        "a race by empirical Bernstein intervals of bounded rewards, Mnih et al. 2008",
+        *("bound", "delta", "low", "high"),
+    ),
+    _best_arm(
+        "betting_race",
+        "a race by bets on the differences of bounded rewards, after Waudby-Smith and Ramdas 2024",
+        *("delta", "low", "high"),
+    ),
+    _best_arm(
+        "track_and_stop",
+        "the optimal shares of pulls tracked, Garivier and Kaufmann 2016",
+        *("tracking", "growth", "family", "threshold", "delta", "sigma"),
+    ),
+    _best_arm(
+        "top_two",
+        "a leader against a challenger, Russo 2016, Jourdan et al. 2022",
+        *("leader", "challenger", "beta", "adaptive", "family", "threshold", "delta", "sigma"),
     ),
     _exploration(
         "lingape",
@@ -190,6 +257,13 @@ ALGORITHMS: Mapping[str, Entry] = named(
             "sigma",
         ),
     ),
+    _fixed_budget("sequential_halving", "halves the arms until one is left, Karnin et al. 2013", "budget", "reading"),
+    _fixed_budget("successive_rejects", "drops the worst arm phase by phase, Audibert et al. 2010", "budget"),
+    _fixed_budget(
+        "ucb_e", "an upper bound with a fixed amount of exploration, Audibert et al. 2010", "budget", "a", "c", "h1"
+    ),
+    _fixed_budget("ugape_b", "UGapE with a budget, Gabillon et al. 2012", "m", "budget", "a"),
+    _fixed_budget("uniform_allocation", "every arm as often, then the largest means", "m", "budget"),
 )
 
 

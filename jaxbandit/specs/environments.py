@@ -14,16 +14,19 @@ def _environment(name: str, summary: str, *arguments: str, **more: Any) -> Entry
 
 
 ENVIRONMENTS: Mapping[str, Entry] = named(
-    _environment("bernoulli", "rewards 0 or 1", "means", regret_constant="bernoulli_regret_constant"),
+    _environment("bernoulli", "rewards 0 or 1", "means", "permute", regret_constant="bernoulli_regret_constant"),
     _environment(
         "gaussian",
-        "normal rewards of one known standard deviation",
+        "normal rewards, one standard deviation or one an arm",
         "means",
         "sigma",
-        public=("sigma",),
+        "permute",
+        described=True,
         gaussian=True,
         regret_constant="gaussian_regret_constant",
     ),
+    _environment("poisson", "Poisson rewards", "means", "permute"),
+    _environment("exponential", "exponential rewards", "means", "permute"),
     _environment("beta", "Beta rewards", "alpha", "beta", concrete=("alpha", "beta")),
     _environment(
         "crowd",
@@ -53,9 +56,15 @@ ENVIRONMENTS: Mapping[str, Entry] = named(
     _environment(
         "table",
         "recorded rewards, rows drawn with replacement",
-        *("rewards", "features", "sigma"),
+        *("rewards", "features", "sigma", "rows", "permute"),
         described=True,
         concrete=("rewards", "features"),
+    ),
+    _environment(
+        "fiesta",
+        "models for sentiment analysis, recorded F1 scores",
+        *("models", "rows", "permute"),
+        described=True,
     ),
     _environment(
         "linear",

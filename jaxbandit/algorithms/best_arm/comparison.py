@@ -1,0 +1,138 @@
+"""How arms are compared, apart from how they are pulled: statistics of the arms, evidence for pairs, and when to stop.
+
+Rules such as Track-and-Stop and the top-two family are written against the record `Comparison`, once for all laws of
+rewards. The run stops when the best empirical mean is said to be better than every other at once: when the generalised
+likelihood ratio Z_bj of the pair exceeds its threshold for all j. Whether the answer is then right depends on nothing
+else, and so not on the rule of pulls.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax.numpy as jnp
+
+from jaxbandit.algorithms.best_arm.thresholds import ThresholdName, pair_threshold, rewards_of
+from jaxbandit.base import Rewards
+from jaxbandit.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.solvers.families import Family, FamilyName, transport
+from jaxbandit.solvers.families import family as family_of
+from jaxbandit.solvers.optimal_weights import optimal_weights
+from jaxbandit.types import Array, Scalar
+
+# A run in float32 stops by the same rule with roundings; its evidence in float64 may be so much below the threshold.
+TRUSTED = 0.01
+
+
+class ArmStatistics(NamedTuple):
+    """Sufficient statistics of num_arms arms."""
+
+    counts: Array  # int32[num_arms]
+    means: Array  # float[num_arms], 0 where never pulled
+    # Sums of rewards, whose quotients tie where the means do: float[1, num_arms]; in float32 float[2, num_arms], beside
+    # them what rounding added.
+    sums: Array
+    squares: Array | None  # float[num_arms], sums of squared deviations from the mean; None where the law needs none
+
+
+class Comparison(NamedTuple):
+    """What a law of rewards and a threshold say of arms, a and j arms, each function of an `ArmStatistics`."""
+
+    evidence: Callable[[ArmStatistics, Array], Array]  # (arms, a) -> Z_aj for all j, float[num_arms], 0 at j = a
+    level: Callable[[ArmStatistics, Array, Array], Array]  # (arms, a, pulls of all arms) -> what Z_aj must exceed
+    weights: Callable[[ArmStatistics], Array]  # the shares of pulls that are optimal for such arms, float[num_arms]
+    split: Callable[[ArmStatistics, Array, Array], Array]  # (arms, a, j) -> the share of Z_aj that is arm a's, float[]
+    proved: bool  # whether P(stopped and wrong) <= delta
+    rewards: Rewards  # what that takes
+    deviations: Callable[[ArmStatistics], Array] | None = None  # of one reward, float[num_arms]; None: not bounded
+    # (words, arms), uint32[num_arms] -> float[num_arms], to be compared: draws of the means from their posterior
+    draw: Callable[[Array, ArmStatistics], Array] | None = None
+    first: int = 1  # pulls of each arm before arms are compared
+    squares: bool = False  # whether the sums of squared deviations are needed
+
+
+def known_family(
+    name: FamilyName, threshold: ThresholdName, num_arms: int, delta: Scalar, sigma: Scalar, *, where: str
+) -> Comparison:
+    """Return the comparison of arms of a one-parameter family; see `family` and `pair_threshold` for the arguments."""
+    law: Family = family_of(name, sigma, where=where)
+    beta, proved = pair_threshold(threshold, num_arms, delta, law, where=where)
+
+    def evidence(arms: ArmStatistics, a: Array) -> Array:
+        return transport(law, get_at(arms.means, a), _pulls(get_at(arms.counts, a)), arms.means, _pulls(arms.counts))
+
+    def level(arms: ArmStatistics, a: Array, pulls: Array) -> Array:
+        return beta(_pulls(get_at(arms.counts, a)), _pulls(arms.counts), jnp.maximum(pulls, 1))
+
+    def split(arms: ArmStatistics, a: Array, j: Array) -> Array:
+        n_a, n_j = _pulls(get_at(arms.counts, a)), _pulls(get_at(arms.counts, j))
+        mean_a, mean_j = get_at(arms.means, a), get_at(arms.means, j)
+        gap, share = mean_a - mean_j, n_j / (n_a + n_j)
+        if name == "gaussian":
+            return jnp.where(gap > 0, share, 0.5)
+        gap = jnp.maximum(gap, 0.0)
+        own, other = n_a * law.apart(mean_a, -share * gap), n_j * law.apart(mean_j, (1 - share) * gap)
+        both = own + other
+        return jnp.where(both > 0, own / jnp.where(both > 0, both, 1.0), 0.5)
+
+    def deviations(arms: ArmStatistics) -> Array:
+        return jnp.full_like(arms.means, as_float(law.sigma))
+
+    return Comparison(
+        evidence=evidence,
+        level=level,
+        weights=lambda arms: optimal_weights(law, arms.means).weights,
+        split=split,
+        proved=proved,
+        rewards=rewards_of(law),
+        deviations=deviations if name in ("bernoulli", "gaussian") else None,
+        draw=lambda words, arms: law.draw(words, jnp.maximum(arms.counts, 1), arms.means),
+    )
+
+
+def nothing_seen(comparison: Comparison, num_arms: int) -> ArmStatistics:
+    """The statistics before the first pull."""
+    rough = jnp.result_type(float) == jnp.float32
+    return ArmStatistics(
+        counts=jnp.zeros(num_arms, jnp.int32),
+        means=jnp.zeros(num_arms),
+        sums=jnp.zeros((2 if rough else 1, num_arms)),
+        squares=jnp.zeros(num_arms) if comparison.squares else None,
+    )
+
+
+def seen(arms: ArmStatistics, arm: Array, reward: Array) -> ArmStatistics:
+    """The statistics after one more reward: sums, by Kahan's rule in float32, and Welford's squares."""
+    count, total, addend = get_at(arms.counts, arm) + 1, get_at(arms.sums[0], arm), reward
+    if len(arms.sums) == 2:
+        addend = reward - get_at(arms.sums[1], arm)
+    after = total + addend
+    sums = [set_at(arms.sums[0], arm, after)]
+    if len(arms.sums) == 2:
+        sums.append(set_at(arms.sums[1], arm, (after - total) - addend))
+    mean, squares = after / as_float(count), arms.squares
+    if squares is not None:
+        more = (reward - get_at(arms.means, arm)) * (reward - mean)
+        squares = set_at(squares, arm, get_at(squares, arm) + more)
+    return ArmStatistics(set_at(arms.counts, arm, count), set_at(arms.means, arm, mean), jnp.stack(sums), squares)
+
+
+def separated(comparison: Comparison, arms: ArmStatistics, pulls: Array, slack: float = 0.0) -> Array:
+    """Whether the best empirical mean is said to be better than all others, bool[]; never while some tie with it."""
+    best = argmax(arms.means)
+    above = comparison.evidence(arms, best) > comparison.level(arms, best, pulls) - slack
+    other = jnp.arange(arms.means.shape[0], dtype=jnp.int32) != best
+    return jnp.all(above | ~other) & (pulls >= comparison.first * arms.means.shape[0])
+
+
+def verified(comparison: Comparison, arms: ArmStatistics, pulls: Array) -> Array:
+    """Whether a run that stopped in float32 is right to have, up to TRUSTED, by its means in float64; bool[]."""
+    if len(arms.sums) == 1:
+        return jnp.ones((), bool)
+    means = (arms.sums[0] - arms.sums[1]) / _pulls(arms.counts)
+    same = argmax(means) == argmax(arms.means)
+    return same & separated(comparison, arms._replace(means=means), pulls, TRUSTED)
+
+
+def _pulls(counts: Array) -> Array:
+    """At least 1: what has not been pulled is not compared."""
+    return as_float(jnp.maximum(counts, 1))

@@ -1,0 +1,168 @@
+"""The frame of races: all survivors are pulled equally often, a round after the other, and rules say who survives.
+
+A round is one pull of every survivor, in the order of their numbers. At its end the rule compares the survivors and
+keeps some; the race is over when one is left, which is recommended. Pulls of arms that were dropped stay counted.
+
+Where the environment answers whole batches, a round is one batch: fewer steps, the same decisions. A rule that holds at
+all times at once may compare more seldom, after rounds on a geometric grid; then the batches between are few.
+
+Of equal scores the arm with the highest number is the worse one, so that the lowest numbers survive.
+"""
+
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxbandit import checks
+from jaxbandit.algorithms.exploration import tracking
+from jaxbandit.base import Algorithm, Arms, Batch, Promise, Rewards
+from jaxbandit.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.types import Array, Key, PyTree, Scalar
+
+Drop = Literal["worst", "all"]
+
+
+class RaceState(NamedTuple):
+    """Who survives, and what is known of the arms."""
+
+    survivors: Array  # bool[num_arms]
+    counts: Array  # int[num_arms], pulls
+    rounds: Array  # int[], pulls of each survivor when they were last compared
+    sums: Array  # float[num_arms], rewards up to then; sums, not means, so that equal rewards tie in whatever order
+    fresh: Array  # float[num_arms], rewards since then, added up
+    statistic: PyTree  # what the rule keeps besides; None if nothing
+
+
+class Look(NamedTuple):
+    """What a rule sees when it compares the survivors."""
+
+    survivors: Array  # bool[num_arms]
+    rounds: Array  # float[], pulls of each survivor, r
+    pulls: Array  # float[], pulls of all arms together, t
+    rewards: Array  # float[num_arms], rewards since the last comparison, added up: of one round those of that round
+    before: Array  # float[num_arms], mean rewards at the last comparison
+    means: Array  # float[num_arms], mean rewards now; of an arm that was dropped, when it was
+
+
+def race(
+    name: str,
+    num_arms: int,
+    keep: Callable[[PyTree, Look], Array],
+    *,
+    promise: Promise,
+    rewards: Rewards,
+    begin: Callable[[], PyTree] = lambda: None,
+    observe: Callable[[PyTree, Look], PyTree] = lambda statistic, look: statistic,
+    first: int = 1,
+    grid: Scalar = 1.0,
+) -> Algorithm:
+    """Return the race of these parts.
+
+    Args:
+      name: of the algorithm, in results and refusals.
+      num_arms: number of arms, >= 2, static.
+      keep: which arms survive, bool[num_arms], of the statistic and a look; where it keeps no survivor, the one with
+        the largest mean stays.
+      promise: what the rule guarantees.
+      rewards: what the rule is made for.
+      begin: the statistic before the first pull.
+      observe: the statistic with what a look has brought. Called before `keep`, which gets what it returns.
+      first: rounds before the survivors are compared for the first time, >= 1, static.
+      grid: ratio of two numbers of rounds after which they are compared, >= 1, traced; 1 compares after every round.
+
+    Returns:
+      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1].
+
+    Raises:
+      ValueError: num_arms or grid is out of range.
+    """
+    num_arms = checks.integer(name, "num_arms", num_arms, 2)
+    checks.number(name, "grid", grid, low=1.0)
+
+    def init(key: Key) -> RaceState:
+        count = jnp.zeros((), int)
+        nothing = jnp.zeros(num_arms)
+        return RaceState(jnp.ones(num_arms, bool), jnp.zeros(num_arms, int), count, nothing, nothing, begin())
+
+    def next_look(rounds: Array) -> Array:
+        """The number of rounds after which survivors are compared next, int[]."""
+        further = jnp.minimum(jnp.ceil(as_float(rounds) * as_float(grid)), float(tracking.longest()))
+        return jnp.maximum(jnp.maximum(further.astype(rounds.dtype), rounds + 1), first)
+
+    def select(noise: None, state: RaceState, context: None) -> Array:
+        return argmax(jnp.where(state.survivors, -as_float(state.counts), -jnp.inf))
+
+    def update(state: RaceState, context: None, action: Array, reward: Array) -> RaceState:
+        counts = set_at(state.counts, action, get_at(state.counts, action) + 1)
+        fresh = set_at(state.fresh, action, get_at(state.fresh, action) + reward)
+        return looked(state._replace(counts=counts, fresh=fresh))
+
+    def plan(state: RaceState) -> Array:
+        return jnp.where(state.survivors, next_look(state.rounds) - state.counts, 0)
+
+    def absorb(state: RaceState, pulls: Array, sums: Array) -> RaceState:
+        return looked(state._replace(counts=state.counts + pulls, fresh=state.fresh + sums))
+
+    def looked(state: RaceState) -> RaceState:
+        """The state after a comparison, where the survivors have all been pulled as often as that takes."""
+        end = next_look(state.rounds)
+        due = jnp.all(~state.survivors | (state.counts >= end))
+        earlier = jnp.where(state.survivors, state.rounds, state.counts)
+        sums = state.sums + state.fresh
+        look = Look(
+            survivors=state.survivors,
+            rounds=as_float(end),
+            pulls=as_float(jnp.sum(state.counts, dtype=state.counts.dtype)),
+            rewards=state.fresh,
+            before=state.sums / as_float(jnp.maximum(earlier, 1)),
+            means=sums / as_float(jnp.maximum(state.counts, 1)),
+        )
+        statistic = observe(state.statistic, look)
+        kept = state.survivors & keep(statistic, look)
+        kept = jnp.where(jnp.any(kept), kept, jnp.arange(num_arms, dtype=jnp.int32) == best(sums, state.survivors))
+        after = RaceState(kept, state.counts, end, sums, jnp.zeros(num_arms), statistic)
+        return jax.tree.map(lambda new, old: jnp.where(due, new, old), after, state)
+
+    return Algorithm(
+        init=init,
+        select=select,
+        update=update,
+        pulls=lambda state: state.counts,
+        recommend=lambda state: best(state.sums, state.survivors)[None],
+        stop=lambda state: jnp.sum(state.survivors, dtype=jnp.int32) <= 1,
+        batch=Batch(plan, absorb),
+        promise=promise,
+        arms=Arms(num_arms),
+        rewards=rewards,
+        name=name,
+    )
+
+
+def best(scores: Array, survivors: Array) -> Array:
+    """The survivor with the largest score, int32[]; of equal ones the lowest."""
+    return argmax(jnp.where(survivors, scores, -jnp.inf))
+
+
+def worst(scores: Array, survivors: Array) -> Array:
+    """The survivor with the smallest score, int32[]; of equal ones the highest."""
+    arms = jnp.arange(scores.shape[0], dtype=jnp.int32)
+    candidates = jnp.where(survivors, scores, jnp.inf)
+    return jnp.max(jnp.where(candidates == jnp.min(candidates), arms, -1))
+
+
+def kept(look: Look, drop: Drop, beats: Callable[[Array, Array], Array]) -> Array:
+    """Which survivors stay, bool[num_arms], if arms are dropped that the empirical best beats.
+
+    Args:
+      look: at the survivors.
+      drop: the "worst" survivor alone, if it is beaten, or "all" that are.
+      beats: whether an arm of the first empirical mean beats one of the second, elementwise; no arm beats itself.
+    """
+    leader = get_at(look.means, best(look.means, look.survivors))
+    if drop == "all":
+        return ~beats(jnp.broadcast_to(leader, look.means.shape), look.means)
+    last = worst(look.means, look.survivors)
+    arms = jnp.arange(look.means.shape[0], dtype=jnp.int32)
+    return ~(beats(leader, get_at(look.means, last)) & (arms == last))

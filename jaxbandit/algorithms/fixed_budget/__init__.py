@@ -1,0 +1,18 @@
+"""Algorithms that are given a budget of pulls and then recommend: the best arm, or the m best; one factory a name.
+
+A factory shadows the submodule of the same name here: for what else a module holds, import from its full path.
+"""
+
+from jaxbandit.algorithms.fixed_budget.sequential_halving import sequential_halving
+from jaxbandit.algorithms.fixed_budget.successive_rejects import successive_rejects
+from jaxbandit.algorithms.fixed_budget.ucb_e import ucb_e
+from jaxbandit.algorithms.fixed_budget.ugape_b import ugape_b
+from jaxbandit.algorithms.fixed_budget.uniform_allocation import uniform_allocation
+
+__all__ = [
+    "sequential_halving",
+    "successive_rejects",
+    "ucb_e",
+    "ugape_b",
+    "uniform_allocation",
+]

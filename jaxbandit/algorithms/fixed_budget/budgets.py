@@ -1,0 +1,34 @@
+"""The budget of pulls that a rule is given: refused where it is none, and whether it is spent."""
+
+from typing import Any
+
+from jaxbandit import checks
+from jaxbandit.numerics import as_float
+from jaxbandit.types import Array, Scalar
+
+MOST = 10**15  # float64 and 64-bit counts hold it exactly
+
+
+def check(where: str, budget: Any, least: int, reason: str) -> None:
+    """Refuse a concrete budget that is not a whole number of at least `least` pulls; `reason` says why so many."""
+    if checks.is_traced(budget):
+        checks.number(where, "budget", budget)
+        return
+    try:
+        value = float("nan" if isinstance(budget, bool | str | bytes) else budget)
+    except (TypeError, ValueError, OverflowError):
+        value = float("nan")
+    if not (value.is_integer() and least <= value <= MOST):
+        raise ValueError(
+            f"{where}: budget = {budget!r}, must be a whole number of pulls in [{least}, {MOST}]: {reason}"
+        )
+
+
+def whole(budget: Scalar) -> Array:
+    """The budget as an integer, int[]."""
+    return as_float(budget).astype(int)
+
+
+def spent(pulls: Array, budget: Scalar) -> Array:
+    """Whether so many pulls are the whole budget, bool[]."""
+    return as_float(pulls) >= as_float(budget)

@@ -1,0 +1,112 @@
+"""The frame of rules that spend a budget in rounds: pull all survivors alike, keep the best of them, and so on.
+
+How many survive, and how often each of them is pulled, follows from the budget alone; which ones, from the rewards.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxbandit.base import Algorithm, Arms, Batch
+from jaxbandit.numerics import argmax, get_at, set_at
+from jaxbandit.types import Array, Key, Scalar
+
+PAIRS = 64  # arms up to which comparing all pairs is cheaper than sorting
+
+
+class EliminationState(NamedTuple):
+    """What was pulled, and who is left; at the end of a round all survivors have equal counts."""
+
+    counts: Array  # int[num_arms]
+    sums: Array  # float[num_arms], of the rewards that the round's end compares: they tie exactly where means do
+    alive: Array  # bool[num_arms]
+    target: Array  # int[], counts of a survivor at the end of the round
+    schedule: Array  # int[num_arms], at s - 1 the target of the round with s survivors, 0 where there is no such round
+
+
+def elimination(
+    name: str, num_arms: int, schedule: Callable[[], Array], *, budget: Scalar, m: int = 1, fresh: bool = False
+) -> Algorithm:
+    """Return the rule that brings each of s survivors to schedule()[s - 1] pulls and goes on with fewer of them.
+
+    The next round is that of the largest number of survivors below s, and at least m, whose target is above the pulls
+    that they have. Where there is none, m survive, and the rule stops. Of arms that tie the lowest survive.
+
+    Args:
+      name: of the rule.
+      num_arms: static.
+      schedule: gives int[num_arms], as in the state.
+      budget: that the schedule keeps to, traced.
+      m: survivors in the end, static.
+      fresh: whether the end of a round compares the rewards of that round alone, static.
+    """
+
+    def init(key: Key) -> EliminationState:
+        table = schedule()
+        return EliminationState(
+            jnp.zeros(num_arms, int), jnp.zeros(num_arms), jnp.ones(num_arms, bool), table[num_arms - 1], table
+        )
+
+    def select(noise: None, state: EliminationState, context: None) -> Array:
+        never = jnp.iinfo(state.counts.dtype).max
+        return jax.lax.argmin(jnp.where(state.alive, state.counts, never), 0, jnp.int32)
+
+    def update(state: EliminationState, context: None, action: Array, reward: Array) -> EliminationState:
+        counts = set_at(state.counts, action, get_at(state.counts, action) + 1)
+        sums = set_at(state.sums, action, get_at(state.sums, action) + reward)
+        return eliminated(state._replace(counts=counts, sums=sums))
+
+    def plan(state: EliminationState) -> Array:
+        return jnp.where(state.alive, state.target - state.counts, 0)
+
+    def absorb(state: EliminationState, pulls: Array, sums: Array) -> EliminationState:
+        return eliminated(state._replace(counts=state.counts + pulls, sums=state.sums + sums))
+
+    def eliminated(state: EliminationState) -> EliminationState:
+        """The state with fewer survivors if this is the end of a round."""
+        over = jnp.all(~state.alive | (state.counts >= state.target))
+        sizes = jnp.arange(1, num_arms + 1, dtype=jnp.int32)
+        left = jnp.sum(state.alive, dtype=jnp.int32)
+        rounds = (sizes < left) & (sizes >= m) & (state.schedule > state.target)
+        fewer = jnp.max(jnp.where(rounds, sizes, 0))
+        goes_on = over & (fewer > 0)
+        kept = best(jnp.where(state.alive, state.sums, -jnp.inf), jnp.maximum(fewer, m))
+        return EliminationState(
+            counts=state.counts,
+            sums=jnp.where(goes_on, 0.0, state.sums) if fresh else state.sums,
+            alive=jnp.where(over, kept, state.alive),
+            target=jnp.where(goes_on, get_at(state.schedule, jnp.maximum(fewer - 1, 0)), state.target),
+            schedule=state.schedule,
+        )
+
+    def recommend(state: EliminationState) -> Array:
+        scores = jnp.where(state.alive, state.sums, -jnp.inf)
+        return argmax(scores)[None] if m == 1 else jax.lax.top_k(scores, m)[1].astype(jnp.int32)
+
+    return Algorithm(
+        init=init,
+        select=select,
+        update=update,
+        pulls=lambda state: state.counts,
+        recommend=recommend,
+        stop=lambda state: jnp.sum(state.alive, dtype=jnp.int32) <= m,
+        batch=Batch(plan, absorb),
+        budget=budget,
+        arms=Arms(num_arms),
+        name=name,
+    )
+
+
+def best(scores: Array, number: Array) -> Array:
+    """Which entries of a vector are its `number` largest, bool[n]; of equal ones the lowest."""
+    size = scores.shape[0]
+    if size <= PAIRS:
+        lower = jnp.arange(size)[None] < jnp.arange(size)[:, None]
+        before = (scores[None] > scores[:, None]) | ((scores[None] == scores[:, None]) & lower)
+        return jnp.sum(before, 1, dtype=jnp.int32) < number
+    least = get_at(jnp.sort(scores), size - number)
+    above, level = scores > least, scores == least
+    room = number - jnp.sum(above, dtype=jnp.int32)
+    return above | (level & (jnp.cumsum(level, dtype=jnp.int32) <= room))

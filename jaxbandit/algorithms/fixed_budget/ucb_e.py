@@ -1,0 +1,61 @@
+"""UCB-E, the upper confidence bound with a fixed amount of exploration: Audibert, Bubeck, Munos (2010)."""
+
+import jax.numpy as jnp
+
+from jaxbandit import checks
+from jaxbandit.algorithms.fixed_budget import budgets
+from jaxbandit.algorithms.regret.index_policy import IndexState, index_policy
+from jaxbandit.base import Algorithm
+from jaxbandit.numerics import argmax, as_float
+from jaxbandit.types import Array, Scalar
+
+
+def ucb_e(
+    num_arms: int, *, budget: Scalar, a: Scalar | None = None, c: Scalar | None = None, h1: Scalar | None = None
+) -> Algorithm:
+    """Return UCB-E: every arm once, then argmax of mean + sqrt(a / n), until the budget is spent.
+
+    For rewards in [0, 1] and a <= 25 (budget - num_arms) / (36 H1), P(error) <= 2 budget num_arms exp(-2 a / 25), with
+    H1 as in `jaxbandit.bounds.h1`. So the rule needs to know H1, and a larger `a`, for which nothing is proved, often
+    errs less.
+
+    Args:
+      num_arms: number of arms, >= 1, static.
+      budget: pulls, a whole number >= num_arms, traced.
+      a: amount of exploration, > 0, traced; None where c and h1 are given.
+      c: in its place, with h1: a = c budget / h1, > 0, traced. 25/36 is nearly the largest for which the bound holds.
+      h1: H1 of the instance, > 0, traced.
+
+    Returns:
+      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1], the largest
+      mean.
+
+    Raises:
+      ValueError: an argument is out of range, or not either a or both of c and h1 are given.
+
+    Source: Audibert, Bubeck, Munos (2010), Best arm identification in multi-armed bandits, COLT, Figure 2,
+    Theorem 1.
+    """
+    where = "ucb_e"
+    num_arms = checks.integer(where, "num_arms", num_arms, 1)
+    budgets.check(where, budget, num_arms, f"a pull of each of {num_arms} arms")
+    if (a is None) == (c is None) or (c is None) != (h1 is None):
+        given = ", ".join(name for name, value in (("a", a), ("c", c), ("h1", h1)) if value is not None)
+        raise ValueError(f"{where}: {given or 'neither a nor c'} given, must be either a or both of c and h1")
+    for name, value in (("a", a), ("c", c), ("h1", h1)):
+        if value is not None:
+            checks.number(where, name, value, low=0.0, open_low=True)
+
+    def exploration() -> Array:
+        if c is None or h1 is None:
+            return as_float(a)  # pyright: ignore[reportArgumentType]
+        return as_float(c) * as_float(budget) / as_float(h1)
+
+    def index(state: IndexState) -> Array:
+        return state.means + jnp.sqrt(exploration()) * state.inverse_sqrt_counts
+
+    return index_policy(where, num_arms, index)._replace(
+        recommend=lambda state: argmax(state.means)[None],
+        stop=lambda state: budgets.spent(state.round - 1, budget),
+        budget=budget,
+    )

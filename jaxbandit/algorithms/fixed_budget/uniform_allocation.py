@@ -1,0 +1,43 @@
+"""Uniform allocation of a budget: every arm as often, then the largest means; the baseline of fixed budgets."""
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit import checks
+from jaxbandit.algorithms.fixed_budget import budgets
+from jaxbandit.algorithms.fixed_budget.elimination import elimination
+from jaxbandit.base import Algorithm
+from jaxbandit.types import Array, Scalar
+
+
+def uniform_allocation(num_arms: int, *, m: int = 1, budget: Scalar) -> Algorithm:
+    """Return the rule that pulls each arm floor(budget / num_arms) times and recommends the m largest means.
+
+    For rewards in [0, 1] and n = floor(budget / num_arms), P(error) is at most the sum of exp(-n gap^2) over the pairs
+    of one of the m best arms and one of the others, gap being the difference of their means (Hoeffding's inequality).
+
+    Args:
+      num_arms: number of arms, >= 1, static.
+      m: number of arms to find, in [1, num_arms - 1], or 1 of one arm; static.
+      budget: pulls, a whole number >= num_arms, traced.
+
+    Returns:
+      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[m], the best first.
+      It asks for all pulls in one batch, and stops then.
+
+    Raises:
+      ValueError: an argument is out of range.
+
+    Source: Bubeck, Munos, Stoltz (2011), Pure exploration in finitely-armed and continuous-armed bandits, Theoretical
+    Computer Science 412, for m = 1.
+    """
+    where = "uniform_allocation"
+    num_arms = checks.integer(where, "num_arms", num_arms, 1)
+    m = checks.integer(where, "m", m, 1, max(num_arms - 1, 1))
+    budgets.check(where, budget, num_arms, f"a pull of each of {num_arms} arms")
+
+    def schedule() -> Array:
+        pulls = budgets.whole(budget) // num_arms
+        return jnp.where(np.arange(num_arms) == num_arms - 1, pulls, 0)
+
+    return elimination(where, num_arms, schedule, budget=budget, m=m)

@@ -1,0 +1,73 @@
+"""Exponential arms: the reward of arm a is means[a] times a standard exponential number."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxbandit import checks
+from jaxbandit.base import Arms, BatchRewards, Environment, Rewards
+from jaxbandit.environments.arm_order import arm_order
+from jaxbandit.environments.simple_regret import simple_regret
+from jaxbandit.numerics import as_float, get_at, log
+from jaxbandit.types import Array, ArrayLike, Key
+
+
+class ExponentialState(NamedTuple):
+    """The truth of one run."""
+
+    means: Array  # float[num_arms]
+    gaps: Array  # float[num_arms], max(means) - means
+
+
+def exponential(means: ArrayLike, *, permute: bool = False) -> Environment:
+    """Return the K-armed bandit with exponential rewards.
+
+    Args:
+      means: float[num_arms] > 0, finite, traced.
+      permute: whether each run has the arms in a random order of its own, static.
+
+    Returns:
+      An Environment with actions int32[] in [0, num_arms) and rewards float[] > 0. Its noise is one standard
+      exponential number a round, from 32 random bits, shared by all arms: from 2^-33 to 22.9. A batch's is a key, its
+      sums are independent Gamma numbers, and it knows no sums of squares.
+
+    Raises:
+      ValueError: means is empty, not a vector, not finite or not above 0.
+    """
+    means = checks.array("exponential", "means", means, low=0.0, open_low=True)
+
+    def init(key: Key) -> ExponentialState:
+        mu = as_float(means)
+        mu = get_at(mu, arm_order(key, len(means))) if permute else mu
+        return ExponentialState(mu, jnp.max(mu) - mu)
+
+    def reward(state: ExponentialState, context: None, action: Array, noise: Array) -> Array:
+        return get_at(state.means, action) * noise
+
+    def regret(state: ExponentialState, context: None, action: Array) -> Array:
+        return get_at(state.gaps, action)
+
+    def sums(state: ExponentialState, pulls: Array, noise: Key) -> Array:
+        n = as_float(pulls)
+        return state.means * jnp.where(n > 0, jax.random.gamma(noise, jnp.maximum(n, 1.0)), 0.0)
+
+    return Environment(
+        init=init,
+        noise=standard_exponential,
+        reward=reward,
+        regret=regret,
+        simple_regret=simple_regret,
+        batch=BatchRewards(lambda key: key, sums),
+        arms=Arms(len(means)),
+        rewards=Rewards(low=0.0, family="exponential"),
+        name="exponential",
+    )
+
+
+def standard_exponential(key: Key) -> Array:
+    """One standard exponential number from one word, float[]: its tail probability is an odd multiple of 2^-33."""
+    word = jax.lax.bitcast_convert_type(jax.random.bits(key, (), jnp.uint32), jnp.int32)
+    twice_tail = (as_float(word) + 0.5) * 2.0**-31
+    tail = jnp.abs(twice_tail) / 2  # of the nearer end, where a float has the digits
+    return jnp.where(twice_tail < 0, -log(tail), -jnp.log1p(-tail))

@@ -1,0 +1,95 @@
+"""Rules of a fixed budget in NumPy and exact fractions, from the papers; streams[a, k] is the (k+1)-th reward of arm a.
+
+Each returns what it pulled and what it recommends. `actions`: to take where two indices agree up to rounding.
+"""
+
+from fractions import Fraction
+
+import numpy as np
+
+NEAR = 1e-9
+
+
+def worst(scores, arms):
+    """The arm of least score; of equal ones the highest."""
+    return max(arms, key=lambda a: (-scores[a], a))
+
+
+def sequential_halving(streams, budget, reading):
+    """Rounds [pulls of each arm], and the arm."""
+    arms, used, rounds = list(range(len(streams))), np.zeros(len(streams), int), []
+    log2 = next(r for r in range(99) if 2**r >= len(streams))
+    for _ in range(log2):
+        pulls = np.zeros(len(streams), int)
+        pulls[arms] = budget // (len(arms) * log2)
+        begin = used if reading == "round" else np.zeros_like(used)
+        used = used + pulls
+        means = {a: streams[a, begin[a] : used[a]].mean() for a in arms}
+        for _ in range(len(arms) // 2):
+            arms.remove(worst(means, arms))
+        rounds.append(pulls)
+    return rounds, arms[0]
+
+
+def successive_rejects(streams, budget):
+    """Phases that pull [pulls of each arm], and the arm."""
+    num_arms = len(streams)
+    level = Fraction(1, 2) + sum(Fraction(1, i) for i in range(2, num_arms + 1))
+    arms, used, phases = list(range(num_arms)), np.zeros(num_arms, int), []
+    for k in range(1, num_arms):
+        share = Fraction(budget - num_arms) / (level * (num_arms + 1 - k))
+        pulls = np.zeros(num_arms, int)
+        pulls[arms] = -(-share.numerator // share.denominator) - used[arms[0]]
+        used = used + pulls
+        if pulls.any():
+            phases.append(pulls)
+        arms.remove(worst({a: streams[a, : used[a]].mean() for a in arms}, arms))
+    return phases, arms[0]
+
+
+def uniform_allocation(streams, budget, m):
+    """The one round, and the arms, the best first."""
+    pulls = np.full(len(streams), budget // len(streams))
+    return [pulls], np.argsort(-streams[:, : pulls[0]].mean(1), kind="stable")[:m]
+
+
+def ucb_e(streams, budget, a, actions):
+    """Actions, and the arm."""
+    used, done = np.zeros(len(streams), int), []
+    for t in range(budget):
+        means = np.array([streams[i, : used[i]].mean() if used[i] else 0.0 for i in range(len(streams))])
+        if t < len(streams):
+            arm = t
+        else:
+            index = means + np.sqrt(a / used)
+            arm = actions[t] if index[actions[t]] >= index.max() - NEAR else int(index.argmax())
+        used[arm] += 1
+        done.append(arm)
+    means = np.array([streams[i, : used[i]].mean() for i in range(len(streams))])
+    return done, means
+
+
+def ugape_b(streams, budget, a, m):
+    """Actions, and the arms named at the least doubt; of equal indices the lowest arm."""
+    num_arms = len(streams)
+    used, done, least, named = np.zeros(num_arms, int), [], np.inf, None
+    for t in range(budget + 1):
+        if t >= num_arms:
+            means = np.array([streams[i, : used[i]].mean() for i in range(num_arms)])
+            upper, lower = means + np.sqrt(a / used), means - np.sqrt(a / used)
+            gaps = np.array([np.sort(np.delete(upper, k))[-m] - lower[k] for k in range(num_arms)])
+            inside = np.argsort(np.round(gaps, 9), kind="stable")[:m]
+            doubt = gaps[inside].max()
+            if doubt < least - NEAR:
+                least, named = doubt, inside
+        if t == budget:
+            break
+        arm = t
+        if t >= num_arms:
+            outside = [k for k in range(num_arms) if k not in inside]
+            one = min(sorted(inside), key=lambda k: round(lower[k], 9))
+            other = max(outside, key=lambda k: (round(upper[k], 9), -k))
+            arm = min((one, other), key=lambda k: (used[k], k))
+        used[arm] += 1
+        done.append(arm)
+    return done, named

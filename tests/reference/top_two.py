@@ -1,0 +1,58 @@
+"""Top-two rules (Jourdan et al. 2022) in NumPy; `rewards[t, a]` are over sigma, `normals` stand for posterior draws.
+
+A draw is the posterior's quantile where the normal's is: `normals[t, 0]` for the leader, the rest for the challenger.
+"""
+
+import math
+
+import numpy as np
+from reference import likelihood_ratio
+from scipy import special, stats
+
+
+def posterior(family, level, counts, sums):
+    """Quantiles of the posteriors of the means."""
+    if family == "bernoulli":
+        return stats.beta.ppf(level, 1 + sums, 1 + counts - sums)
+    if family == "gaussian":
+        return sums / counts + special.ndtri(level) / np.sqrt(counts)
+    if family == "poisson":
+        return stats.gamma.ppf(level, 0.5 + sums) / counts
+    return sums / stats.gamma.ppf(level, counts)
+
+
+def play(rewards, coins, normals, *, leader, challenger, beta, adaptive, family, kind, delta):
+    """Actions until it stops, and the arm returned; None if it does not."""
+    num_arms = rewards.shape[1]
+    counts, sums, actions = np.zeros(num_arms, int), np.zeros(num_arms), []
+    for t in range(len(rewards)):
+        if t < num_arms:
+            arm = t
+        else:
+            means = sums / counts
+            if likelihood_ratio.stops(family, kind, means, counts, delta):
+                return actions, int(np.argmax(means))
+            if leader == "eb":
+                first = int(np.argmax(means))
+            elif leader == "ts":
+                first = int(np.argmax(posterior(family, special.ndtr(normals[t, 0]), counts, sums)))
+            else:
+                scale = 0.5 if family == "bernoulli" else 1.0
+                first = int(np.argmax(means + np.sqrt(2 * scale**2 * 1.2 * 2.2 * math.log(t) / counts)))
+            cost = np.array([likelihood_ratio.ratio(family, means, counts, first, j)[0] for j in range(num_arms)])
+            if challenger == "tci":
+                cost += np.log(counts)
+            cost[first] = np.inf
+            second = int(np.argmin(cost))
+            if challenger == "ts":
+                draws = (np.argmax(posterior(family, special.ndtr(z), counts, sums)) for z in normals[t, 1:])
+                second = int(next((arm for arm in draws if arm != first), second))
+            share = beta
+            if adaptive:
+                both, own = likelihood_ratio.ratio(family, means, counts, first, second)
+                share = own / both if both > 0 else 0.5
+            arm = first if coins[t] < share else second
+        counts[arm] += 1
+        sums[arm] += rewards[t, arm]
+        actions.append(arm)
+    return actions, None

@@ -1,0 +1,133 @@
+"""Races for unknown variances and bounded rewards in NumPy, from all rewards afresh after every round."""
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import lambertw
+
+
+def race(rewards, rule, num_rounds, **options):
+    """The arms pulled until one is left and that one, rewards[t, a] being what arm a gives as pull t of all.
+
+    Without a stop within num_rounds pulls: the pulls so far, and None.
+    """
+    num_arms = rewards.shape[1]
+    alive, seen, actions, memory = list(range(num_arms)), [[] for _ in range(num_arms)], [], {}
+    while len(alive) > 1:
+        for a in alive:
+            if len(actions) == num_rounds:
+                return actions, None
+            seen[a].append(rewards[len(actions), a])
+            actions.append(a)
+        x = {a: np.array(seen[a]) for a in alive}
+        kept = rule(x, alive, num_arms, memory, **options)
+        alive = kept or [max(alive, key=lambda a: x[a].mean())]
+    return actions, alive[0]
+
+
+def squared_radius(n, alpha):
+    """R at which 2 M_n - s is 1 / alpha, by a root search."""
+    u = -lambertw(-np.exp(-(1 - 2 * np.log(alpha))), -1).real  # u - log u = 1 + 2 log(1 / alpha)
+    c2 = 20 / (u - 1)
+    s = np.sqrt(c2 / (n + c2))
+
+    def excess(share):  # share = R / (1 + R)
+        return np.log(2 * s) - n / 2 * np.log(1 - n / (n + c2) * share) - np.log(1 / alpha + s)
+
+    if n < 2 or excess(1 - 1e-12) < 0:
+        return np.inf
+    share = brentq(excess, 0, 1 - 1e-12, xtol=1e-16, rtol=1e-15)
+    return share / (1 - share)
+
+
+def paired(x, alive, num_arms, memory, delta, epsilon):
+    n = len(x[alive[0]])
+    radius = squared_radius(n, delta / (num_arms - 1))
+
+    def low(one, other):
+        d = x[one] - x[other]
+        return d.mean() - np.sqrt(d.var() * radius) if d.var() > 0 and radius < np.inf else -np.inf
+
+    kept = [i for i in alive if not any(low(other, i) > 0 for other in alive if other != i)]
+    b = max(kept, key=lambda a: x[a].mean())
+    return [b] if all(low(b, other) > -epsilon for other in kept if other != b) else kept
+
+
+def kim_nelson(x, alive, num_arms, memory, delta, epsilon, variant, independent, first_rounds):
+    r = len(x[alive[0]])
+    if r < first_rounds:
+        return alive
+    used = r if variant == "kn++" else first_rounds
+    q = 1 - (1 - delta) ** (1 / (num_arms - 1)) if independent else delta / (num_arms - 1)
+    eta = ((2 * q) ** (-2 / (used - 1)) - 1) / 2
+
+    def loses(i, other):
+        variance = np.var((x[i] - x[other])[:used], ddof=1)
+        width = max(0, epsilon / (2 * r) * (2 * eta * (used - 1) * variance / epsilon**2 - r))
+        behind = x[other].mean() - x[i].mean() - width
+        return behind > 0 or (behind == width == 0 and other < i)
+
+    return [i for i in alive if not any(loses(i, other) for other in alive if other != i)]
+
+
+def by_intervals(interval):
+    """A race that drops arms whose interval, intersected over rounds, is below another's."""
+
+    def rule(x, alive, num_arms, memory, **options):
+        for a in alive:
+            centre, radius = interval(x[a], num_arms, memory.setdefault(a, {}), **options)
+            low, high = memory.get((a, "interval"), (-np.inf, np.inf))
+            memory[a, "interval"] = max(low, centre - radius), min(high, centre + radius)
+        top = max(memory[a, "interval"][0] for a in alive)
+        return [a for a in alive if memory[a, "interval"][1] >= top]
+
+    return rule
+
+
+@by_intervals
+def student(x, num_arms, memory, delta):
+    radius = squared_radius(len(x), delta / num_arms)
+    return x.mean(), np.sqrt(x.var() * radius) if np.ptp(x) > 0 and radius < np.inf else np.inf
+
+
+@by_intervals
+def bernstein(x, num_arms, memory, delta, low, high):
+    n, p = len(x), 1.1
+    level = np.log(3 / (delta / num_arms * (p - 1) / (p * n**p)))
+    return x.mean(), np.sqrt(2 * x.var() * level / n) + 3 * (high - low) * level / n
+
+
+@by_intervals
+def plug_in(x, num_arms, memory, delta, low, high):
+    y, level = (x - low) / (high - low), np.log(num_arms / delta)
+    sums = memory.setdefault("sums", [0.0, 0.0, 0.0, 0.0])  # of lambda x, of lambda, of deviations, of squares
+    n, last = len(y), y[-1]
+    stake = min(0.5, np.sqrt(2 * level / ((0.25 + sums[3]) / n * n * np.log(1 + n))))
+    sums[0] += stake * last
+    sums[1] += stake
+    sums[2] += (last - (0.5 + y[:-1].sum()) / n) ** 2 * (-np.log(1 - stake) - stake)
+    sums[3] += (last - (0.5 + y.sum()) / (n + 1)) ** 2
+    return low + (high - low) * sums[0] / sums[1], (high - low) * (level + sums[2]) / sums[1]
+
+
+def betting(x, alive, num_arms, memory, delta, low, high):
+    def loses(i, other):
+        d = (x[other] - x[i]) / (high - low)
+        n = len(d)
+        past = d[:-1]
+        means = np.cumsum(past) / (np.arange(1, n) + 1)  # q_j
+        q, s = past.sum() / n, (0.25 + np.sum((past - means) ** 2)) / n
+        wealth = memory.get((other, i), 0.0) + np.log(1 + np.clip(q / (s + q * q), 0, 0.5) * d[-1])
+        memory[other, i] = wealth
+        return wealth >= np.log((num_arms - 1) / delta)
+
+    return [i for i in alive if sum(loses(i, other) for other in alive if other != i) == 0]
+
+
+RULES = {
+    "paired_race": paired,
+    "student_race": student,
+    "kim_nelson": kim_nelson,
+    "bernstein_race": bernstein,
+    "plug_in": plug_in,
+    "betting_race": betting,
+}

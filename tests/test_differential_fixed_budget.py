@@ -1,0 +1,193 @@
+"""Rules of a fixed budget against their NumPy references: the same rewards, the same batches and single pulls, the same
+recommendation, at several budgets of one compilation; refusals of budgets.
+
+Sums of 0 and 1, and counts, are exact, so that ties are ties in both. UCB-E's and UGapEb's indices are compared to 1e-9
+on rewards without ties.
+"""
+
+import functools
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from reference import fixed_budget as reference
+
+import jaxbandit as jb
+
+pytestmark = pytest.mark.quickly_compiled
+
+MOST = 210
+LAWS = {
+    "tied": lambda rng, shape: (rng.random(shape) < 0.5).astype(float),
+    "bernoulli": lambda rng, shape: (rng.random(shape) < np.linspace(0.7, 0.4, shape[0])[:, None]).astype(float),
+    "normal": lambda rng, shape: rng.normal(size=shape) + np.linspace(-0.3, 0.3, shape[0])[:, None],
+}
+
+
+@functools.cache
+def streams_of(num_arms, *laws):
+    """float[laws, num_arms, MOST + 1]."""
+    rng = np.random.default_rng(7)
+    return np.stack([LAWS[law](rng, (num_arms, MOST + 1)) for law in laws])
+
+
+def played(make, streams, budgets, batches=None):
+    """Actions (-1 once it has stopped), or the pulls of so many batches, and recommendations: [budgets, laws, ...]."""
+
+    def single(algorithm, state, stream):
+        action = algorithm.select(None, state, None)
+        count = algorithm.pulls(state)[action]
+        return algorithm.update(state, None, action, stream[action, count]), action
+
+    def batch(algorithm, state, stream):
+        pulls, used = algorithm.batch.plan(state), algorithm.pulls(state)
+        upto = jnp.concatenate([jnp.zeros((len(stream), 1)), jnp.cumsum(stream, 1)], 1)
+        arms = jnp.arange(len(stream))
+        return algorithm.batch.absorb(state, pulls, upto[arms, used + pulls] - upto[arms, used]), pulls
+
+    def play(budget, stream):
+        algorithm = make(budget=budget)
+
+        def body(state, _):
+            over = algorithm.stop(state)
+            after, done = (batch if batches else single)(algorithm, state, stream)
+            return jax.tree.map(lambda old, new: jnp.where(over, old, new), state, after), jnp.where(over, -1, done)
+
+        state, done = jax.lax.scan(body, algorithm.init(jax.random.key(0)), None, batches or MOST)
+        return done, algorithm.recommend(state), algorithm.stop(state)
+
+    with jax.enable_x64(True):
+        many = jax.jit(jax.vmap(jax.vmap(play, (None, 0)), (0, None)))
+        done, named, stopped = jax.device_get(many(jnp.asarray(budgets, float), jnp.asarray(streams)))
+    assert stopped.all()
+    return done, named
+
+
+def rounds_agree(make, reference_of, num_arms, budgets, most_rounds):
+    streams = streams_of(num_arms, *LAWS)
+    together, named = played(make, streams, budgets, batches=most_rounds)
+    singles, same = played(make, streams, budgets)
+    np.testing.assert_array_equal(named, same)
+    for i, budget in enumerate(budgets):
+        for k, stream in enumerate(streams):
+            rounds, arms = reference_of(stream, budget)
+            assert sum(map(np.sum, rounds)) <= budget
+            np.testing.assert_array_equal(together[i, k, : len(rounds)], rounds)
+            assert (together[i, k, len(rounds) :] == -1).all()
+            order = np.concatenate([np.flatnonzero(r > turn) for r in rounds for turn in range(r.max())])
+            np.testing.assert_array_equal(singles[i, k, : len(order)], order)
+            assert (singles[i, k, len(order) :] == -1).all()
+            np.testing.assert_array_equal(named[i, k], np.ravel(arms))
+
+
+@pytest.mark.parametrize(
+    ("num_arms", "reading"),
+    [(8, "round"), (5, "all"), *[pytest.param(*case, marks=pytest.mark.slow) for case in ((8, "all"), (5, "round"))]],
+)
+def test_sequential_halving(num_arms, reading):
+    rule = functools.partial(jb.sequential_halving, num_arms, reading=reading)
+    wanted = functools.partial(reference.sequential_halving, reading=reading)
+    rounds = math.ceil(math.log2(num_arms))
+    rounds_agree(rule, wanted, num_arms, [num_arms * rounds, num_arms * rounds + 1, 100, 199], rounds)
+
+
+def test_successive_rejects():
+    # At 6 to 9 pulls some phases are empty.
+    budgets = [6, 7, 9, 20, 112, 200]
+    rounds_agree(functools.partial(jb.successive_rejects, 5), reference.successive_rejects, 5, budgets, 4)
+
+
+def test_the_targets_of_successive_rejects_are_those_of_exact_fractions():
+    for num_arms in (2, 3, 8, 20, 41):
+        with jax.enable_x64(True):
+            table = jax.jit(lambda t, k=num_arms: jb.successive_rejects(k, budget=t).init(jax.random.key(0)).schedule)
+            # Of 8 arms 629 pulls give quotients that are whole, and rounded up in floating point.
+            for budget in [*range(num_arms + 1, num_arms + 60), 629, 2000, 10**6, 10**9 + 7]:
+                found = np.asarray(table(float(budget)))
+                level = reference.Fraction(1, 2) + sum(reference.Fraction(1, i) for i in range(2, num_arms + 1))
+                exact = [math.ceil(reference.Fraction(budget - num_arms) / (level * s)) for s in range(2, num_arms + 1)]
+                np.testing.assert_array_equal(found[1:], exact)
+
+
+def test_uniform_allocation():
+    rule = functools.partial(jb.uniform_allocation, 5, m=2)
+    rounds_agree(rule, functools.partial(reference.uniform_allocation, m=2), 5, [5, 9, 100, 204], 1)
+
+
+def test_ucb_e():
+    streams, budgets = streams_of(5, "normal", "bernoulli"), [5, 40, 200]
+    actions, named = played(functools.partial(jb.ucb_e, 5, a=3.0), streams, budgets)
+    same, _ = played(lambda budget: jb.ucb_e(5, budget=budget, c=3 / budget, h1=1.0), streams, budgets)
+    np.testing.assert_array_equal(actions, same)
+    for i, budget in enumerate(budgets):
+        for k, stream in enumerate(streams):
+            expected, means = reference.ucb_e(stream, budget, 3.0, actions[i, k])
+            np.testing.assert_array_equal(actions[i, k], [*expected, *[-1] * (MOST - budget)])
+            assert means[named[i, k, 0]] >= means.max() - reference.NEAR
+
+
+@pytest.mark.parametrize("m", [1, 2])
+def test_ugape_b(m):
+    streams, budgets = streams_of(5, "normal"), [5, 6, 40, 200]
+    actions, named = played(functools.partial(jb.ugape_b, 5, m=m, a=3.0), streams, budgets)
+    for i, budget in enumerate(budgets):
+        expected, arms = reference.ugape_b(streams[0], budget, 3.0, m)
+        np.testing.assert_array_equal(actions[i, 0], [*expected, *[-1] * (MOST - budget)])
+        np.testing.assert_array_equal(named[i, 0], arms)
+
+
+def test_many_arms_are_sorted_as_few_are_compared():
+    from jaxbandit.algorithms.fixed_budget import elimination
+
+    rng = np.random.default_rng(3)
+    for scores in (rng.integers(0, 4, 90).astype(np.float32), np.zeros(90, np.float32)):
+        for number in (1, 20, 89):
+            expected = np.zeros(90, bool)
+            expected[np.argsort(-scores, kind="stable")[:number]] = True
+            few = np.asarray(elimination.best(jnp.asarray(scores[:60]), jnp.int32(min(number, 59))))
+            np.testing.assert_array_equal(elimination.best(jnp.asarray(scores), jnp.int32(number)), expected)
+            head = np.argsort(-scores[:60], kind="stable")[: min(number, 59)]
+            np.testing.assert_array_equal(np.flatnonzero(few), np.sort(head))
+
+
+RULES = {
+    "sequential_halving": (15, {}),  # five arms need three rounds
+    "successive_rejects": (6, {}),
+    "ucb_e": (5, {"a": 1.0}),
+    "ugape_b": (5, {"a": 1.0}),
+    "uniform_allocation": (5, {}),
+}
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_a_budget_that_is_none_is_refused_in_one_line(name):
+    least, more = RULES[name]
+    rule = functools.partial(getattr(jb, name), 5, **more)
+    assert rule(budget=least).budget == least and rule(budget=float(least)).name == name
+    for bad in (least - 1, 0, -3, 100.5, math.nan, math.inf, 10**16, True, "100", None, [100]):
+        with pytest.raises(ValueError, match=rf"^{name}: budget = .*, must be a whole number of pulls in \[{least}, "):
+            rule(budget=bad)
+
+
+def test_one_arm_is_recommended_without_a_pull():
+    for name in ("sequential_halving", "successive_rejects", "uniform_allocation"):
+        algorithm = getattr(jb, name)(1, budget=10)
+        state = algorithm.init(jax.random.key(0))
+        assert bool(algorithm.stop(state)) and np.asarray(algorithm.recommend(state)).tolist() == [0]
+
+
+def test_other_arguments_are_refused_in_one_line():
+    with pytest.raises(ValueError, match=r"^ucb_e: neither a nor c given, must be either a or both of c and h1$"):
+        jb.ucb_e(5, budget=10)
+    with pytest.raises(ValueError, match=r"^ucb_e: a, h1 given, must be either a or both of c and h1$"):
+        jb.ucb_e(5, budget=10, a=1.0, h1=2.0)
+    with pytest.raises(ValueError, match=r"^ugape_b: a = -1.0, must be a number in \(0, inf\)$"):
+        jb.ugape_b(5, budget=10, a=-1.0)
+    with pytest.raises(ValueError, match=r"^uniform_allocation: m = 5, must be an integer in \[1, 4\]$"):
+        jb.uniform_allocation(5, budget=10, m=5)
+    with pytest.raises(
+        ValueError, match=r"^sequential_halving: reading = 'rounds', must be one of all, round; did you"
+    ):
+        jb.sequential_halving(5, budget=100, reading="rounds")

@@ -1,0 +1,121 @@
+"""Races, KL-LUCB and lil'UCB at the edges of their domain: what they refuse, promise, and do where nothing decides."""
+
+import functools
+import math
+
+import numpy as np
+import pytest
+from results_by_hand import stopping
+
+import jaxbandit as jb
+from jaxbandit.base import Outcome
+from jaxbandit.engine.identify import identify_cell
+from jaxbandit.results.report import table
+
+pytestmark = pytest.mark.quickly_compiled
+RULES = {
+    "kl_lucb": jb.kl_lucb,
+    "kl_racing": jb.kl_racing,
+    "chernoff_racing": jb.chernoff_racing,
+    "successive_elimination": functools.partial(jb.successive_elimination, sigma=0.5),
+    "lil_ucb": functools.partial(jb.lil_ucb, variant="heuristic", sigma=0.5),
+}
+
+
+@pytest.mark.parametrize(
+    ("told", "make"),
+    [
+        *[
+            (f"{name}: num_arms = 1, must be an integer >= 2", functools.partial(make, 1))
+            for name, make in RULES.items()
+        ],
+        *[(f"{name}: delta = 2.0, must be", functools.partial(make, 2, delta=2.0)) for name, make in RULES.items()],
+        ("kl_lucb: m = 2, must be an integer in [1, 1]", functools.partial(jb.kl_lucb, 2, m=2)),
+        ("kl_lucb: epsilon = nan, must be", functools.partial(jb.kl_lucb, 2, epsilon=np.nan)),
+        ("lil_ucb: sigma = 0.0, must be", functools.partial(jb.lil_ucb, 2, sigma=0.0)),
+        ("lil_ucb: variant = 'theorie', must be one of", functools.partial(jb.lil_ucb, 2, variant="theorie")),
+        ("chernoff_racing: grid = 0.5, must be", functools.partial(jb.chernoff_racing, 2, grid=0.5)),
+        ("chernoff_racing: drop = 'al', must be one of", functools.partial(jb.chernoff_racing, 2, drop="al")),
+        ("kl_racing: family = 'normal', must be one of", functools.partial(jb.kl_racing, 2, family="normal")),
+        ("kl_racing: threshold = 'ktt', must be one of", functools.partial(jb.kl_racing, 2, threshold="ktt")),
+        (
+            "kl_lucb: threshold = 'kt', must be one of heuristic, theory, kk, gauss with family = 'gaussian'",
+            functools.partial(jb.kl_lucb, 2, family="gaussian"),
+        ),
+    ],
+)
+def test_a_bad_argument_is_refused_in_one_line(told, make):
+    with pytest.raises(ValueError) as caught:
+        make()
+    assert str(caught.value).startswith(told) and "\n" not in str(caught.value)
+
+
+def test_a_promise_says_whether_it_is_proved():
+    for make in (jb.kl_lucb, jb.kl_racing):
+        for threshold in ("theory", "kk", "kt"):
+            assert make(3, threshold=threshold).promise.proved
+        assert make(3, family="gaussian", threshold="gauss").promise.proved
+        assert not make(3, threshold="heuristic").promise.proved
+    assert jb.kl_lucb(3, m=2, epsilon=0.1, delta=0.2).promise == (0.2, 0.1, 2, True)
+    assert jb.chernoff_racing(3).promise.proved and not jb.chernoff_racing(3, threshold="heuristic").promise.proved
+    assert jb.successive_elimination(3).promise.proved
+    assert not any(jb.lil_ucb(3, variant=variant).promise.proved for variant in ("theory", "heuristic"))
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow) for name in RULES])
+def test_two_arms_whose_rewards_are_sure_or_alike(name):
+    """All rewards 0, or all 1, tell nothing, at whatever delta: the runs are censored. 0 against 1 is decided."""
+
+    def make(arguments):
+        world = jb.bernoulli(arguments["means"])._replace(batch=None)
+        return RULES[name](2, delta=arguments["delta"]), world
+
+    def play(means, delta):
+        arguments = {"means": np.array(means), "delta": np.float64(delta)}
+        return identify_cell(make, arguments, num_runs=3, max_rounds=500)
+
+    for means in ([0.0, 0.0], [1.0, 1.0]):
+        for delta in (0.01, 0.999):
+            found = play(means, delta)
+            assert (found.outcome == Outcome.MAX_ROUNDS).all(), (means, delta)
+    for means, best in (([0.0, 1.0], 1), ([1.0, 0.0], 0)):
+        found = play(means, 0.999)
+        assert (found.outcome == Outcome.STOPPED).all() and (found.recommendation == best).all()
+
+
+def test_batches_are_counted_and_reported_beside_the_samples():
+    """A round is a batch, and comparing on a grid takes fewer; two arms, so that a batch is two pulls a round."""
+
+    def make(grid):
+        return jb.chernoff_racing(2, family="gaussian", threshold="gauss", sigma=0.5, grid=grid), world
+
+    world = jb.gaussian([0.0, 0.4], sigma=0.5)
+    every, seldom = (identify_cell(make, np.float64(grid), num_runs=100) for grid in (1.0, 1.5))
+    np.testing.assert_array_equal(every.batches, every.samples // 2 - 1)  # the first batch is two rounds
+    rounds = [2]
+    while len(rounds) < seldom.batches.max():
+        rounds.append(math.ceil(1.5 * rounds[-1]))
+    np.testing.assert_array_equal(seldom.samples, 2 * np.array(rounds)[seldom.batches - 1])
+    result = stopping([5, 7], batches=np.array([2, 3], np.int32))
+    assert result.content()["batches"] == {"mean": 2.5, "min": 2, "max": 3, "se": 0.5}
+    assert list(result.to_dataframe()["batches"]) == [2, 3]
+    titles, _, row = table([result]).splitlines()[:3]
+    assert row[: titles.index("batches") + len("batches")].endswith("  2.5")
+    assert "batches" not in stopping([5, 7]).content() and "batches" not in table([stopping([5, 7])])
+
+
+@pytest.mark.slow
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    ("algorithm", "mean", "error"),
+    [
+        (functools.partial(jb.kl_lucb, threshold="heuristic"), 8355, 242),
+        (functools.partial(jb.kl_racing, threshold="heuristic"), 9444, 130),
+        (jb.chernoff_racing, 13577, 194),
+    ],
+)
+def test_samples_are_those_of_another_implementation(algorithm, mean, error):
+    """Garivier and Kaufmann's first instance: within 4 standard errors of both, a false alarm in 16,000."""
+    world = jb.bernoulli([0.5, 0.45, 0.43, 0.4])._replace(batch=None)
+    samples = jb.identify(algorithm(4, delta=0.1), world, num_runs=200, seed=1, progress=False).samples()
+    assert abs(samples.mean() - mean) < 4 * math.hypot(samples.std() / math.sqrt(200), error)
