@@ -7,7 +7,7 @@ import gc
 
 import jax
 import pytest
-from xla_options import QUICKLY
+from xla_options import QUICKLY, of_every_program
 
 from jaxbandit.engine import compiled
 
@@ -20,8 +20,11 @@ gc.set_threshold(20_000, 20, 20)  # tracing makes many objects and little garbag
 @pytest.hookimpl(tryfirst=True)  # before fixtures, which compile too
 def pytest_runtest_setup(item):
     quickly = item.get_closest_marker("quickly_compiled") is not None
-    jax.config.update("jax_disable_most_optimizations", quickly)  # what tests and solvers compile by jax.jit
-    compiled.MORE_OPTIONS.clear()  # what the engine compiles
+    if jax.config.jax_disable_most_optimizations and not quickly:
+        jax.clear_caches()  # JAX keeps programs without regard to these options
+    jax.config.update("jax_disable_most_optimizations", quickly)
+    of_every_program(QUICKLY if quickly else {})
+    compiled.MORE_OPTIONS.clear()  # known to the engine, so that it keeps programs apart
     compiled.MORE_OPTIONS.update(QUICKLY if quickly else {})
 
 

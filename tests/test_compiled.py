@@ -82,6 +82,7 @@ WITHOUT = {
 }
 
 
+@pytest.mark.quickly_compiled
 @pytest.mark.parametrize("name", [*LIBRARY, *WITHOUT])
 def test_calls_of_a_library_are_found(name):
     """As found in the text of the compiled code, where targets of LAPACK begin so with every jaxlib so far."""
