@@ -4,13 +4,15 @@ XLA never frees compiled code by itself.
 """
 
 import gc
+import os
 
 import jax
 import pytest
-from xla_options import QUICKLY, of_every_program
+from xla_options import QUICKLY, flags, of_every_program
 
 from jaxbandit.engine import compiled
 
+FLAGS = os.environ.get("XLA_FLAGS", "")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 gc.freeze()
@@ -20,12 +22,14 @@ gc.set_threshold(20_000, 20, 20)  # tracing makes many objects and little garbag
 @pytest.hookimpl(tryfirst=True)  # before fixtures, which compile too
 def pytest_runtest_setup(item):
     quickly = item.get_closest_marker("quickly_compiled") is not None
-    if jax.config.jax_disable_most_optimizations and not quickly:
+    if jax.config.read("jax_disable_most_optimizations") and not quickly:
         jax.clear_caches()  # JAX keeps programs without regard to these options
+    options = QUICKLY if quickly else {}
     jax.config.update("jax_disable_most_optimizations", quickly)
-    of_every_program(QUICKLY if quickly else {})
-    compiled.MORE_OPTIONS.clear()  # known to the engine, so that it keeps programs apart
-    compiled.MORE_OPTIONS.update(QUICKLY if quickly else {})
+    of_every_program(options)
+    compiled.MORE_OPTIONS.clear()  # the engine keeps programs apart by these
+    compiled.MORE_OPTIONS.update(options)
+    os.environ["XLA_FLAGS"] = f"{FLAGS} {flags(options)}".strip()  # of processes that the test starts
 
 
 @pytest.fixture(autouse=True, scope="module")

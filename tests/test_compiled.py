@@ -18,6 +18,8 @@ from jaxbandit.numerics import alone
 from jaxbandit.running import truth
 from jaxbandit.specs.spec import InstanceSpec
 
+pytestmark = pytest.mark.quickly_compiled
+
 MEANS = np.array([0.4, 0.6])
 CPU = jax.devices("cpu")[0]
 
@@ -82,7 +84,6 @@ WITHOUT = {
 }
 
 
-@pytest.mark.quickly_compiled
 @pytest.mark.parametrize("name", [*LIBRARY, *WITHOUT])
 def test_calls_of_a_library_are_found(name):
     """As found in the text of the compiled code, where targets of LAPACK begin so with every jaxlib so far."""

@@ -49,7 +49,10 @@ def same(a, b, runs=None):
         assert left.dtype == right.dtype and left.tobytes() == right.tobytes(), name
 
 
-@pytest.mark.parametrize("maker", [make, make_random, make_costly, make_boosted])
+@pytest.mark.parametrize(
+    "maker",
+    [make_random, make_costly, *(pytest.param(maker, marks=pytest.mark.slow) for maker in (make, make_boosted))],
+)
 def test_numbers_do_not_depend_on_the_tile_or_the_workers(maker):
     one = simulate_cell(maker, MEANS, horizon=150, num_runs=200)
     for tile, workers in ((1, 1), (7, 2), (80, 2), (1000, 1)):
@@ -96,10 +99,11 @@ def test_another_seed_gives_other_numbers():
 
 def test_numbers_do_not_depend_on_the_noise_block_or_the_chunk(monkeypatch):
     one = simulate_cell(make_random, MEANS, horizon=300, num_runs=20)
-    for block, chunk in ((1, 64), (64, 64), (16, 192)):
+    for block, chunk in ((64, 64), (1, 64), (16, 192)):
         monkeypatch.setattr("jaxbandit.engine.program.NOISE_ROUNDS", block)
         monkeypatch.setattr(tiles, "FIRST_CHUNK", chunk)
-        compiled.forget()
+        if block < 64:  # the chunk is the host's business alone
+            compiled.forget()
         same(one, simulate_cell(make_random, MEANS, horizon=300, num_runs=20))
     compiled.forget()
 
