@@ -19,9 +19,21 @@ gc.freeze()
 gc.set_threshold(20_000, 20, 20)  # tracing makes many objects and little garbage: collecting took 7 % of a profile
 
 
+def pytest_collection_modifyitems(items):
+    """What is compiled quickly comes last in its file: it may use what JAX has compiled for the others, not they its."""
+    places = {}
+    for item in items:
+        places.setdefault(item.path, len(places))
+    items.sort(key=lambda item: (places[item.path], _quickly(item)))
+
+
+def _quickly(item):
+    return item.get_closest_marker("quickly_compiled") is not None
+
+
 @pytest.hookimpl(tryfirst=True)  # before fixtures, which compile too
 def pytest_runtest_setup(item):
-    quickly = item.get_closest_marker("quickly_compiled") is not None
+    quickly = _quickly(item)
     if jax.config.read("jax_disable_most_optimizations") and not quickly:
         jax.clear_caches()  # JAX keeps programs without regard to these options
     options = QUICKLY if quickly else {}

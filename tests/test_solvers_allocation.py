@@ -111,7 +111,6 @@ def by_clarabel(features, gaps, level):
     return found.obj_val if found.status == clarabel.SolverStatus.Solved else np.nan
 
 
-@pytest.mark.quickly_compiled
 def test_orthonormal_arms():
     gaps = np.array([0, 0.1, 0.5, 1, 2])
     found = one(np.eye(5), gaps, level=3.0)
@@ -214,6 +213,7 @@ def test_degenerate_instances(num_arms):
             assert np.isclose(tightness(features, gaps, found.pulls, 2.0), 1, rtol=1e-5), name
 
 
+@pytest.mark.slow
 def test_bounds_on_random_instances():
     rng = np.random.default_rng(3)
     sizes = [(int(rng.integers(2, 21)), int(rng.choice([2, 3, 5])), 1) for _ in range(380)] + [(6, 5, 3)] * 20
