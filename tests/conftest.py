@@ -20,7 +20,7 @@ gc.set_threshold(20_000, 20, 20)  # tracing makes many objects and little garbag
 
 
 def pytest_collection_modifyitems(items):
-    """What is compiled quickly comes last in its file: it may use what JAX has compiled for the others, not they its."""
+    """In each file what is compiled quickly comes last: it may use what JAX has kept of the others, not they its."""
     places = {}
     for item in items:
         places.setdefault(item.path, len(places))

@@ -51,7 +51,7 @@ def same(a, b, runs=None):
 
 @pytest.mark.parametrize(
     "maker",
-    [make_random, make_costly, *(pytest.param(maker, marks=pytest.mark.slow) for maker in (make, make_boosted))],
+    [make_random, *(pytest.param(maker, marks=pytest.mark.slow) for maker in (make, make_costly, make_boosted))],
 )
 def test_numbers_do_not_depend_on_the_tile_or_the_workers(maker):
     one = simulate_cell(maker, MEANS, horizon=150, num_runs=200)

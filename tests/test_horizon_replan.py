@@ -122,10 +122,10 @@ def test_equals_one_run_after_the_other(late):
         assert many.recommendation[r] == state.planned and many.outcome[r] == Outcome.STOPPED
 
 
-def test_numbers_do_not_depend_on_the_tile_or_the_workers(whole):
+@pytest.mark.parametrize(("tile", "workers"), [(1, 2), pytest.param(1000, 1, marks=pytest.mark.slow)])
+def test_numbers_do_not_depend_on_the_tile_or_the_workers(whole, tile, workers):
     assert len(np.unique(whole.recommendation)) > 5  # planned at rounds of their own
-    for tile, workers in ((1, 2), (1000, 1)):
-        same(whole, simulate_cell(make, MEANS, **OPTIONS, tile=tile, workers=workers))
+    same(whole, simulate_cell(make, MEANS, **OPTIONS, tile=tile, workers=workers))
     same(whole, simulate_cell(make, MEANS, horizon=150, num_runs=7), 7)
 
 
