@@ -327,6 +327,7 @@ def test_bad_input_is_one_line(name):
     assert message in str(info.value) and "\n" not in str(info.value)
 
 
+@pytest.mark.quickly_compiled
 @pytest.mark.slow
 def test_a_tie_is_warned_of_and_the_support_is_shown(tmp_path):
     spec = tmp_path / "tie.toml"
