@@ -14,6 +14,8 @@ from jaxbandit.results.loading import load
 from jaxbandit.running import experiment as running
 from jaxbandit.specs.registry import ALGORITHMS, ENVIRONMENTS
 
+pytestmark = pytest.mark.quickly_compiled
+
 TEXT = """
 name = "tiny"
 kind = "simulate"
