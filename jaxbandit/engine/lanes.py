@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from jaxbandit.base import Outcome
@@ -65,17 +66,18 @@ class LanesProgram:
         return self.run.begin(arguments, tuple(jnp.zeros(w.shape, jnp.uint32) for w in self.run.words))  # pyright: ignore[reportArgumentType]
 
     def empty(self, first: PyTree, next: Array, width: int) -> Lanes:
-        """`width` lanes without runs; the queue starts at run `next`."""
+        """`width` lanes without runs; the queue starts at run `next`. Made by NumPy: JAX would compile each piece."""
         run = self.run
 
-        def leaf(x: Array, varies: bool) -> Array:
-            return jnp.zeros((*x.shape, width), x.dtype) if varies else x
+        def leaf(x: Any, varies: bool) -> Any:
+            return np.zeros((*x.shape, width), x.dtype) if varies else x
 
-        words: Any = tuple(jnp.zeros((w.shape[0], width), jnp.uint32) for w in run.words)
+        words: Any = tuple(np.zeros((w.shape[0], width), np.uint32) for w in run.words)
         world, state = jax.tree.map(leaf, first, (run.world_varies, run.state_varies))
-        tally = jax.tree.map(leaf, run.recorder.empty(), run.tally_varies)
-        number = jnp.zeros(width, jnp.int32)
-        pulls = jnp.zeros(width, run.count.dtype)
+        nothing = jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), run.tally)
+        tally = jax.tree.map(leaf, nothing, run.tally_varies)
+        number: Any = np.zeros(width, np.int32)
+        pulls: Any = np.zeros(width, run.count.dtype)
         return Lanes(number, number + EMPTY, number, pulls, words, world, state, tally, next, first)
 
     def advance(
