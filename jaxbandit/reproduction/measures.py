@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxbandit.refusals import BadInput
+from jaxbandit.results.budget import BudgetResult
 from jaxbandit.results.stopping import StoppingResult
 from jaxbandit.stats import intervals
 
@@ -124,7 +125,7 @@ def stopping(what: str, result: StoppingResult, arm: int | None = None) -> Sampl
         return Sample(np.zeros(0))
     if what == "samples":
         return Sample(samples, above=result.censored > 0)
-    if what in ("simple_regret", "error"):
+    if what == "error" or (isinstance(result, BudgetResult) and what == "simple_regret"):
         known = result.errors() if what == "error" else result.shortfalls()
         return Sample(np.zeros(0) if known is None else known.astype(np.float64))
     pulls = _pulls(what, result, arm)
