@@ -15,7 +15,7 @@ from jaxbandit.algorithms.best_arm import comparison as compare
 from jaxbandit.algorithms.best_arm.comparison import ArmStatistics
 from jaxbandit.algorithms.best_arm.thresholds import ThresholdName
 from jaxbandit.base import Algorithm, Arms, Promise
-from jaxbandit.numerics import argmax, as_float, log
+from jaxbandit.numerics import argmax, as_float, get_at, log, set_at
 from jaxbandit.solvers.beta import draw_noise
 from jaxbandit.solvers.families import FamilyName
 from jaxbandit.types import Array, Key, Scalar
@@ -29,6 +29,7 @@ class TopTwoState(NamedTuple):
 
     pulls: Array  # int32[], of all arms together
     arms: ArmStatistics
+    logs: Array | None  # float[num_arms], log of each arm's pulls, 0 before the first; None where not needed
 
 
 class TopTwoNoise(NamedTuple):
@@ -103,7 +104,8 @@ def top_two(
         return TopTwoNoise(coin, words, jax.random.fold_in(key, num_arms + 1) if challenger == "ts" else None)
 
     def init(key: Key) -> TopTwoState:
-        return TopTwoState(jnp.zeros((), jnp.int32), compare.nothing_seen(law, num_arms))
+        logs = jnp.zeros(num_arms) if challenger == "tci" else None
+        return TopTwoState(jnp.zeros((), jnp.int32), compare.nothing_seen(law, num_arms), logs)
 
     def lead(noise: TopTwoNoise, state: TopTwoState) -> Array:
         if leader == "eb":
@@ -116,8 +118,8 @@ def top_two(
 
     def challenge(noise: TopTwoNoise, state: TopTwoState, first: Array) -> Array:
         cost = law.evidence(state.arms, first)
-        if challenger == "tci":
-            cost = cost + log(as_float(jnp.maximum(state.arms.counts, 1)))
+        if state.logs is not None:
+            cost = cost + state.logs
         others = jnp.arange(num_arms, dtype=jnp.int32) != first
         nearest = argmax(jnp.where(others, -cost, -jnp.inf))
         return nearest if challenger != "ts" else redrawn(noise.redraws, state, first, nearest)
@@ -143,7 +145,10 @@ def top_two(
         return jnp.where(state.pulls < law.first * num_arms, state.pulls % num_arms, chosen)
 
     def update(state: TopTwoState, context: None, action: Array, reward: Array) -> TopTwoState:
-        return TopTwoState(state.pulls + 1, compare.seen(state.arms, action, reward))
+        arms, logs = compare.seen(state.arms, action, reward), state.logs
+        if logs is not None:
+            logs = set_at(logs, action, log(as_float(get_at(arms.counts, action))))
+        return TopTwoState(state.pulls + 1, arms, logs)
 
     return Algorithm(
         init=init,
