@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from jaxbandit import lazy
 
 if TYPE_CHECKING:
+    from jaxbandit.bounds.best_arm import best_arm_lower_bound, characteristic_time
     from jaxbandit.bounds.exploration import (
         complexity_constants,
         linear_complexity,
@@ -12,6 +13,13 @@ if TYPE_CHECKING:
         representations,
         sample_lower_bound,
         top_m_gaps,
+    )
+    from jaxbandit.bounds.fixed_budget import (
+        h1,
+        h2,
+        sequential_halving_error,
+        successive_rejects_error,
+        uniform_allocation_error,
     )
     from jaxbandit.bounds.full_bandit import (
         full_bandit_complexity,
@@ -36,11 +44,15 @@ if TYPE_CHECKING:
 __all__ = [
     "bernoulli_kl",
     "bernoulli_regret_constant",
+    "best_arm_lower_bound",
     "beta_regret_constant",
+    "characteristic_time",
     "complexity_constants",
     "full_bandit_complexity",
     "gaussian_kl",
     "gaussian_regret_constant",
+    "h1",
+    "h2",
     "icb_sample_bound",
     "k_inf",
     "linear_complexity",
@@ -53,8 +65,11 @@ __all__ = [
     "rho_prime",
     "sample_lower_bound",
     "saqm_sample_bound",
+    "sequential_halving_error",
+    "successive_rejects_error",
     "table_regret_constant",
     "top_m_gaps",
+    "uniform_allocation_error",
     "uniform_design_matrix",
 ]
 
@@ -62,11 +77,15 @@ __all__ = [
 _HOME = {
     "bernoulli_kl": "regret",
     "bernoulli_regret_constant": "regret",
+    "best_arm_lower_bound": "best_arm",
     "beta_regret_constant": "regret",
+    "characteristic_time": "best_arm",
     "complexity_constants": "exploration",
     "full_bandit_complexity": "full_bandit",
     "gaussian_kl": "regret",
     "gaussian_regret_constant": "regret",
+    "h1": "fixed_budget",
+    "h2": "fixed_budget",
     "icb_sample_bound": "full_bandit",
     "k_inf": "regret",
     "linear_complexity": "exploration",
@@ -79,8 +98,11 @@ _HOME = {
     "rho_prime": "full_bandit",
     "sample_lower_bound": "exploration",
     "saqm_sample_bound": "full_bandit",
+    "sequential_halving_error": "fixed_budget",
+    "successive_rejects_error": "fixed_budget",
     "table_regret_constant": "regret",
     "top_m_gaps": "exploration",
+    "uniform_allocation_error": "fixed_budget",
     "uniform_design_matrix": "full_bandit",
 }
 

@@ -84,7 +84,7 @@ class Run:
         if self.json:
             from jaxbandit.results.saving import summary
 
-            about = (experiment.name, experiment.kind, experiment.seed, experiment.precision)
+            about = (experiment.name, results[0].kind, experiment.seed, experiment.precision)
             print(json_module.dumps(summary(*about, results), allow_nan=False))
         else:
             print(table(results))

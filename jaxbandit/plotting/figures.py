@@ -1,10 +1,10 @@
-"""Which figure is drawn of which results: one place that knows both kinds."""
+"""Which figure is drawn of which results: one place that knows all kinds."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from jaxbandit.plotting import regret_curves, stopping_times, sweeps
+from jaxbandit.plotting import budgets, regret_curves, stopping_times, sweeps
 from jaxbandit.plotting.style import SIZE, canvas, file_name
 from jaxbandit.refusals import choice, refuse
 
@@ -30,7 +30,7 @@ def plot(
       results: a Result, a ResultSet, or a list of Results of one kind.
       ax: matplotlib Axes, which may hold others already; default: those of a new figure.
       what: of a fixed horizon the result's measure (default), "regret" or "feedback", or "hindsight"; of runs that
-        stop "stopping" (default), "samples", "error" or "pulls".
+        stop "stopping" (default), "samples", "error" or "pulls"; of a budget "error" (default) or "simple_regret".
       instance: the one to draw; default: that of the first result.
       **look: of regret: bands = "95 %" or "standard error", minimax (the minimax order too) and log (a logarithmic
         axis of regret).
@@ -52,9 +52,11 @@ def plot(
     shown = [result for result in some if result.instance == wanted]
     if not shown:
         choice("plot: instance", wanted, tuple(dict.fromkeys(result.instance for result in some)))
+    if look and kinds != {"simulate"}:
+        refuse("plot", f": {', '.join(look)}, only for regret; leave it out")
+    if kinds == {"budget"}:
+        return budgets.plot_budget(shown, ax, what=choice("plot: what", what or "error", tuple(budgets.WORDS)))
     if kinds == {"identify"}:
-        if look:
-            refuse("plot", f": {', '.join(look)}, only for regret; leave it out")
         return STOPPING[choice("plot: what", what or "stopping", tuple(STOPPING))](shown, ax)
     if single and not look:
         return regret_curves.plot_one(results, ax, what=what)
@@ -66,7 +68,7 @@ def write_figures(results: Sequence[Any], directory: str | Path, **look: Any) ->
 
     Regret has one an instance, `look` as for `regret_curves.plot`. Runs that stop have three: `samples-` (with error
     rates), `stopping-` and `pulls-`; and one for each sweep. Where the instances themselves are a sweep, it takes the
-    place of theirs.
+    place of theirs. Of a budget an instance has `error-` and `simple_regret-`, where they are known.
     """
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
@@ -79,6 +81,15 @@ def write_figures(results: Sequence[Any], directory: str | Path, **look: Any) ->
         paths.append(directory / f"{file_name(name)}.png")
         figure.savefig(paths[-1], bbox_inches="tight", pad_inches=0.15)
 
+    if results and results[0].kind == "budget":
+        results = [r for r in results if r.error() is not None]
+        for instance in dict.fromkeys(r.instance for r in results):
+            for what in budgets.WORDS:
+                figure = canvas(SIZE)
+                some = [r for r in results if r.instance == instance]
+                budgets.plot_budget(some, figure.add_subplot(), what=what)
+                save(figure, f"{what}-{instance}")
+        return paths
     found = sweeps.sweeps(results)
     for sweep in found:
         figure = canvas(SIZE)

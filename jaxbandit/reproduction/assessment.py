@@ -43,7 +43,7 @@ def assess(results: ResultSet, paper: Mapping[str, Any], shown: Sequence[Figure]
     content |= {} if readings is None else {"readings": readings}
     totals = {(e["instance"], e["algorithm"]): e for e in beside if e["quantity"] in ("samples", "regret")}
     for cell, result in zip(content["cells"], results, strict=True):
-        if first.kind == "identify" and "pulls" in cell and result.counted > 1:
+        if first.kind != "simulate" and "pulls" in cell and result.counted > 1:
             pulls = result.arrays["pulls"][result.counts()].astype(np.float64)
             interval = intervals.student(pulls.mean(axis=0), pulls.var(axis=0, ddof=1), result.counted)
             cell["pulls"] |= {"low": interval.low, "high": interval.high}

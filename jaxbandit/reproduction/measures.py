@@ -88,7 +88,7 @@ def of(
     what: str, result: Any, arm: int | None = None, at: int | float | None = None, round_kind: str | None = None
 ) -> Sample:
     """Return what one cell measures in each run; `round_kind` says of which rounds "kind" is the share."""
-    if result.kind == "identify":
+    if isinstance(result, StoppingResult):
         return stopping(what, result, arm)
     if what == "pulls":
         values = _pulls(what, result, arm)

@@ -27,7 +27,8 @@ FAULTS = {  # outcomes that no mean counts, in words
 class Result:
     """One cell: arrays by name, what they were made from, what they cost.
 
-    Of a fixed horizon it is a RegretResult, of stopping rules a StoppingResult: they say what is in `arrays`.
+    Of a fixed horizon it is a RegretResult, of stopping rules a StoppingResult, of rules with a budget a BudgetResult:
+    they say what is in `arrays`.
     """
 
     kind: ClassVar[str]
@@ -137,7 +138,7 @@ class Result:
         return frames.to_xarray(self)
 
     def to_dataframe(self) -> Any:
-        """Return a pandas frame: a row a checkpoint of regret, or a row a run that stopped."""
+        """Return a pandas frame: a row a checkpoint of regret, a row a run that stopped, or a row a budget."""
         raise NotImplementedError
 
     def plot(self, ax: Any = None, *, what: str | None = None) -> Any:
@@ -201,10 +202,10 @@ class ResultSet(Sequence[Result]):
         saving.save(self, directory, replace=replace)
 
 
-def left_out(runs: int, outcomes: Mapping[str, int]) -> str:
+def left_out(runs: int, outcomes: Mapping[str, int], faults: Mapping[Outcome, str] = FAULTS) -> str:
     """Return how many of the runs no mean counts and why; "" where all count."""
-    faults = {words: outcomes.get(outcome.name.lower(), 0) for outcome, words in FAULTS.items()}
-    given = {words: count for words, count in faults.items() if count}
+    faulty = {words: outcomes.get(outcome.name.lower(), 0) for outcome, words in faults.items()}
+    given = {words: count for words, count in faulty.items() if count}
     if not given:
         return ""
     why = [words if len(given) == 1 else f"{count:,} {words}" for words, count in given.items()]

@@ -1,4 +1,4 @@
-"""Comparison of two results: the difference of mean regret, feedback or samples, with its interval.
+"""Comparison of two results: the difference of mean regret, feedback, samples or errors, with its interval.
 
 Run r of two algorithms with one seed meets the same chance, so that the difference is taken run by run and
 its Student interval is sharp; a pair counts where both its runs do. Where the runs do not pair, Welch's interval
@@ -13,6 +13,7 @@ import numpy as np
 from jaxbandit.refusals import BadInput
 from jaxbandit.results import names
 from jaxbandit.results.base import Result
+from jaxbandit.results.budget import BudgetResult
 from jaxbandit.results.regret import RegretResult, place
 from jaxbandit.results.stopping import StoppingResult
 from jaxbandit.stats import intervals
@@ -20,14 +21,14 @@ from jaxbandit.stats import intervals
 
 @dataclass(frozen=True)
 class Comparison:
-    """Mean regret (or feedback) of a minus that of b at round `at`, or mean samples until they stop.
+    """Mean regret (or feedback) of a minus that of b at round `at`, or mean samples until they stop, or error rates.
 
-    Below 0, a has the lower regret or takes fewer samples.
+    Below 0, a has the lower regret, takes fewer samples or errs less.
     """
 
     a: str  # instance/algorithm
     b: str
-    quantity: str  # "regret", "feedback", "samples", or "restricted samples" where runs of a or b are censored
+    quantity: str  # "regret", "feedback", "samples" or "restricted samples" (runs of a or b are censored), "error"
     at: int | None  # of regret the round, of restricted samples the n of min(samples, n)
     mean_a: float
     mean_b: float
@@ -62,7 +63,9 @@ def compare(
     fraction: float | None = None,
     confidence: float = intervals.CONFIDENCE,
 ) -> Comparison:
-    """Compare two results: their regret (or feedback) at one round, or the samples that they took.
+    """Compare two results: their regret (or feedback) at one round, the samples that they took, or how often they err.
+
+    Of results of a budget the error rates are compared, whatever the two budgets are.
 
     Where a run is censored, min(samples, n) is compared, n being the least max_rounds that a run reached.
 
@@ -84,10 +87,10 @@ def compare(
         if a.measure != b.measure:
             raise BadInput(f"compare: {one} holds {a.measure}, {other} holds {b.measure}; must be of one measure")
         quantity, at, x, y = _regret(a, b, at, fraction)
-    elif isinstance(a, StoppingResult) and isinstance(b, StoppingResult):
+    elif isinstance(a, StoppingResult) and isinstance(b, StoppingResult) and a.kind == b.kind:
         if at is not None or fraction is not None:
             raise BadInput(f"compare: at = {at if at is not None else fraction}, only for regret; {one} holds samples")
-        quantity, at, x, y = _samples(a, b)
+        quantity, at, x, y = _errors(a, b) if isinstance(a, BudgetResult) else _samples(a, b)
     else:
         raise BadInput(f"compare: {one} is of kind {a.kind}, {other} of kind {b.kind}; must be of one kind")
     reason = why_unpaired(a, b)
@@ -169,6 +172,19 @@ def _samples(a: StoppingResult, b: StoppingResult) -> tuple[str, int | None, _Sa
         return _Sample(float(values.mean()) if len(values) else 0.0, variance, len(values), every)
 
     return "samples" if limit is None else "restricted samples", limit, sample(a), sample(b)
+
+
+def _errors(a: StoppingResult, b: StoppingResult) -> tuple[str, None, _Sample, _Sample]:
+    def sample(result: StoppingResult) -> _Sample:
+        errors = result.errors()
+        if errors is None:
+            raise BadInput(f"compare: {result.instance}/{result.algorithm}: its environment judges no recommendation")
+        every = np.zeros(result.runs)
+        every[result.counts()] = errors
+        variance = float(errors.var(ddof=1)) if len(errors) > 1 else 0.0
+        return _Sample(float(errors.mean()) if len(errors) else 0.0, variance, len(errors), every)
+
+    return "error", None, sample(a), sample(b)
 
 
 def why_unpaired(a: Result, b: Result) -> str:

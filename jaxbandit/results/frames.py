@@ -70,6 +70,21 @@ def stopping(result: Any) -> Any:
     return pandas.DataFrame(columns)
 
 
+def budget(result: Any) -> Any:
+    """Return a result of a budget as a frame of one row: pulls used, error and simple regret with their intervals."""
+    with lab():
+        import pandas
+
+    content = result.content()
+    row = {**_labels(result), "budget": result.budget, "runs": result.counted}
+    row |= {"samples": content["samples"]["mean"]} if "samples" in content else {}
+    for name, value in (("error", "rate"), ("simple_regret", "mean")):
+        told = content.get(name, {})
+        row |= {name: told[value]} if told else {}
+        row |= {f"{name}_{key}": told[key] for key in ("se", "low", "high") if key in told}
+    return pandas.DataFrame([row])
+
+
 def _labels(result: Any) -> dict[str, Any]:
     """Instance, algorithm and parameters, the columns of every row."""
     numbers = {name: value for name, value in result.params.items() if not isinstance(value, list)}

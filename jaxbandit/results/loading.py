@@ -9,12 +9,13 @@ import numpy as np
 
 from jaxbandit.refusals import BadInput
 from jaxbandit.results.base import Result, ResultSet
+from jaxbandit.results.budget import BudgetResult
 from jaxbandit.results.json_files import read_json, read_sealed
 from jaxbandit.results.regret import RegretResult
 from jaxbandit.results.saving import PROVENANCE, SCHEMA, cell_paths, manifest_fields
 from jaxbandit.results.stopping import StoppingResult
 
-KINDS: dict[str, type[Result]] = {cls.kind: cls for cls in (RegretResult, StoppingResult)}
+KINDS: dict[str, type[Result]] = {cls.kind: cls for cls in (RegretResult, StoppingResult, BudgetResult)}
 
 
 def load_cell(directory: str | Path, index: int) -> Result | None:

@@ -9,15 +9,15 @@ def addresses(results: Sequence[Any]) -> list[str]:
     return [f"{result.instance}/{name}" for result, name in zip(results, algorithms(results), strict=True)]
 
 
-def algorithms(results: Sequence[Any]) -> list[str]:
-    """Return the algorithm of each result, with the values that a sweep gave its parameters: kl?c=3."""
+def algorithms(results: Sequence[Any], *, but: str = "") -> list[str]:
+    """Return the algorithm of each result, with the values that a sweep gave its parameters `but` one: kl?c=3."""
     swept = {
         (r.algorithm, name)
         for r in results
         for other in results
         if other.algorithm == r.algorithm
         for name in r.params
-        if other.params.get(name) != r.params[name]
+        if name != but and other.params.get(name) != r.params[name]
     }
     found = []
     for result in results:

@@ -29,15 +29,16 @@ class PlacesComparison:
 
         first = self.comparisons[0].quantity
         what, where = (first, "round") if first in ("regret", "feedback") else ("samples", "at most")
+        what, digits = ("error", 4) if first == "error" else (what, 2)
         head = ("a", "b", where, f"{what} a", f"{what} b", "difference a - b", "", "")
         rows = [
             (
                 c.a,
                 c.b,
                 "" if c.at is None else str(c.at),
-                f"{c.mean_a:,.2f}",
-                f"{c.mean_b:,.2f}",
-                f"{c.difference:+.3f} [{c.low:+.3f}, {c.high:+.3f}]",
+                f"{c.mean_a:,.{digits}f}",
+                f"{c.mean_b:,.{digits}f}",
+                f"{c.difference:+.{digits + 1}f} [{c.low:+.{digits + 1}f}, {c.high:+.{digits + 1}f}]",
                 c.verdict,
                 (f"{c.runs} pairs" if c.paired else f"unpaired, {c.reason}")
                 + (f", {c.left_out} left out" if c.left_out else ""),

@@ -9,7 +9,7 @@ from jaxbandit.text import align, number
 
 def table(results: Sequence[Any]) -> str:
     """Return the results of one experiment as text for people."""
-    return _regret(results) if results[0].kind == "simulate" else _stopping(results)
+    return {"simulate": _regret, "identify": _stopping, "budget": _budget}[results[0].kind](results)
 
 
 def kinds_table(cells: Sequence[Mapping[str, Any]], published: Sequence[Mapping[str, Any]] = ()) -> str:
@@ -139,4 +139,31 @@ def _stopping(results: Sequence[Any]) -> str:
     if limits:
         most = ", ".join(f"{limit:,}" for limit in limits)
         lines.append(f"> and its interval: mean of min(samples, {most}), where runs reached max_rounds")
+    return "\n".join([*lines, *foot(results)])
+
+
+def _budget(results: Sequence[Any]) -> str:
+    head = ("instance", "algorithm", "budget", "pulls", "error", "95 % interval", "simple regret", "95 % interval")
+    rows: list[tuple[str, ...]] = [(*head, "runs", "seconds")]
+    for name, result in zip(names.algorithms(results, but="budget"), results, strict=True):
+        content = result.content()
+        error, regret = content.get("error", {}), content.get("simple_regret", {})
+        rows.append(
+            (
+                result.instance,
+                name,
+                f"{result.budget:,}",
+                number(content["samples"]["mean"]) if "samples" in content else "",
+                f"{error['rate']:.4f}" if error else "",
+                f"[{error['low']:.4f}, {error['high']:.4f}]" if error else "",
+                f"{regret['mean']:.3g}" if regret else "",
+                f"[{regret['low']:.3g}, {regret['high']:.3g}]" if "high" in regret else "",
+                f"{result.counted} of {result.runs}" if result.left_out else f"{result.runs}",
+                f"{sum(result.seconds.values()):.1f}",
+            )
+        )
+    lines = [align(rows, right=(2, 3, 4, 6, 8, 9))]
+    lines.append("pulls: mean over runs, the rest of the budget is not used; error: share of the runs that fall short")
+    if len({result.budget for result in results}) > 1:
+        lines.append("run r of each budget meets the same chance: the rows pair, and are not independent")
     return "\n".join([*lines, *foot(results)])

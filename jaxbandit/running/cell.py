@@ -11,6 +11,8 @@ from typing import Any, Literal
 
 from jaxbandit import checks
 from jaxbandit.base import Algorithm, Environment
+from jaxbandit.refusals import refuse
+from jaxbandit.results.budget import BudgetResult
 from jaxbandit.results.regret import RegretResult
 from jaxbandit.results.stopping import StoppingResult
 from jaxbandit.running import failures
@@ -122,7 +124,7 @@ def run_identify(
     *,
     num_runs: int,
     seed: int = 0,
-    max_rounds: int = MAX_ROUNDS,
+    max_rounds: int | None = None,
     epsilon: float | None = None,
     delta: float | None = None,
     precision: Precision = "float64",
@@ -134,10 +136,15 @@ def run_identify(
     progress: bool | None = None,
     **options: Any,
 ) -> StoppingResult:
-    """Play one cell of `make(arguments)`, whose value is `pair`, until each run stops."""
+    """Play one cell of `make(arguments)`, whose value is `pair`, until each run stops, or has spent its budget."""
     from jaxbandit.engine.identify import identify_cell
 
     failures.check_share("identify", max_failed)
+    budget = pair[0].budget
+    if budget is not None and max_rounds is not None:
+        refuse("identify", f": max_rounds = {max_rounds}, and budget = {int(budget)} ends every run; leave it out")
+    max_rounds = MAX_ROUNDS if max_rounds is None else max_rounds
+    most = max_rounds if budget is None else int(budget)
     labels = _labels(pair, name, instance, any_rewards)
     guarantee = guarantee_of(pair[0], delta=delta, epsilon=epsilon)
     with runs_bar(num_runs, labels["algorithm"], progress) as advance:
@@ -146,7 +153,7 @@ def run_identify(
             arguments,
             num_runs=num_runs,
             seed=seed,
-            max_rounds=max_rounds,
+            max_rounds=most,
             precision=precision,
             any_rewards=any_rewards,
             checkpoint_dir=None if checkpoint_dir is None else Path(checkpoint_dir),
@@ -157,11 +164,12 @@ def run_identify(
     result = stopping_result(
         record,
         guarantee,
+        budgeted=budget is not None,
         params=params,
         seed=seed,
         precision=precision,
         truth={} if means is None else {"means": means},
-        max_rounds=max_rounds,
+        max_rounds=most,
         **labels,
     )
     failures.judge([result], max_failed)
@@ -184,11 +192,12 @@ def _labels(
 
 
 def stopping_result(
-    record: Any, guarantee: Mapping[str, Any], *, warnings: Sequence[str] = (), **labels: Any
+    record: Any, guarantee: Mapping[str, Any], *, budgeted: bool = False, warnings: Sequence[str] = (), **labels: Any
 ) -> StoppingResult:
-    """Return the result of a record, with what the algorithm promises."""
+    """Return the result of a record, with what the algorithm promises, or of one that was given a budget."""
     utilisation = float(record.lane_utilisation)
-    return StoppingResult.from_record(
+    kind = BudgetResult if budgeted else StoppingResult
+    return kind.from_record(
         record,
         guarantee=dict(guarantee),
         lane_utilisation=utilisation if math.isfinite(utilisation) else None,

@@ -2,7 +2,8 @@
 
 Beside `spec.toml` it holds `provenance.json`: what its numbers depend on besides the experiment (versions, source of
 factories outside the package, data files named by path), and its cells in the order of the numbers of their files. An
-experiment may come back with more instances, algorithms or runs: cells keep their numbers, what is missing is played.
+experiment may come back with more instances, algorithms, budgets or runs: cells keep their numbers, what is missing is
+played.
 """
 
 import contextlib
@@ -47,7 +48,7 @@ def alone(out: Path | None) -> Iterator[None]:
 def claim(out: Path, experiment: Experiment, *, grows: bool = True) -> tuple[list[int], dict[int, Result]]:
     """Make `out` the directory of this experiment, or refuse it as it is.
 
-    With `grows`, it may be that of the same experiment with fewer instances, algorithms or runs.
+    With `grows`, it may be that of the same experiment with fewer instances, algorithms, budgets or runs.
 
     Returns:
       The numbers of the cells' files, and the cells that have files, perhaps of fewer runs, by their index.
@@ -136,6 +137,9 @@ def _difference(there: Mapping[str, Any], here: Mapping[str, Any], grows: bool) 
         if key in GROWS and grows:
             if found := _lost(there.get(key, []), here.get(key, []), key):
                 return found
+        elif key == "budget" and grows and key in there and key in here:
+            if gone := [budget for budget in there[key] if budget not in here[key]]:
+                return f"budget {gone[0]} is only there"
         elif key not in free and (found := _unequal(there.get(key), here.get(key), key)):
             return found
     return ""

@@ -96,7 +96,7 @@ def run_experiment(
                 failures.judge([done[cell.index]], max_failed)
         results = [done[cell.index] for cell in cells]
         if out is not None:
-            about = (experiment.name, experiment.kind, experiment.seed, experiment.precision)
+            about = (experiment.name, results[0].kind, experiment.seed, experiment.precision)
             write_summary(out, *about, results)
             directory.tidy(out)
     return results
@@ -157,12 +157,12 @@ def _simulate(experiment: Experiment, cell: Cell, truth: dict[str, Any], options
 
 
 def play_stopping(experiment: Experiment, cell: Cell, truth: dict[str, Any], options: dict[str, Any]) -> StoppingResult:
-    """Play one cell's runs until each stops; `options` go to the engine as they are."""
+    """Play one cell's runs until each stops, or has spent its budget; `options` go to the engine as they are."""
     record = identify_cell(
         *_program(cell),
         num_runs=experiment.runs,
         seed=experiment.seed,
-        max_rounds=experiment.max_rounds,
+        max_rounds=experiment.most_rounds(cell),
         precision=experiment.precision,  # pyright: ignore[reportArgumentType]
         any_rewards=experiment.any_rewards,
         **options,
@@ -170,9 +170,10 @@ def play_stopping(experiment: Experiment, cell: Cell, truth: dict[str, Any], opt
     return stopping_result(
         record,
         guarantee(cell),
+        budgeted=bool(experiment.budget),
         **_labels(experiment, cell),
         truth=truth,
-        max_rounds=experiment.max_rounds,
+        max_rounds=experiment.most_rounds(cell),
         warnings=cautions(cell, truth.get("means")),
     )
 

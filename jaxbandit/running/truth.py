@@ -66,7 +66,8 @@ def truth_of(instance: InstanceSpec, kind: str, *, best_arm: bool = False) -> di
     truth: dict[str, Any] = {} if means is None else {"means": means}
     means = given_means_of(instance)
     if kind == "identify":
-        truth["arguments"] = {k: v for k, v in instance.arguments.items() if isinstance(v, int | float)}
+        numbers = {k: v for k, v in instance.arguments.items() if isinstance(v, int | float)}
+        truth["arguments"] = {k: v for k, v in numbers.items() if not isinstance(v, bool)}
         time = characteristic_time(instance, means) if best_arm else None
         return truth | ({} if time is None else {"characteristic_time": time})
     constant = regret_constant_of(environment, means)
@@ -110,22 +111,42 @@ def seeks_best_arm(cell: Cell) -> bool:
 
 
 def characteristic_time(instance: InstanceSpec, means: Any) -> float | None:
-    """Return T* of the best arm, certified from below; None where two arms are best or the noise is not Gaussian."""
+    """Return T* of the best arm, certified from below; None where two arms are best, or no family's T* is known here.
+
+    Known are those of arms with features and Gaussian noise, and of unrelated arms of a one-parameter family.
+    """
+    from jaxbandit.numerics import alone
+
+    if means is None or len(means) < 2:
+        return None
+    with alone():
+        time = _of_linear_arms(instance, means) if "features" in instance.known else _of_arms(instance, means)
+    return time if np.isfinite(time) else None
+
+
+def _of_linear_arms(instance: InstanceSpec, means: Any) -> float:
     import jax
 
-    from jaxbandit.numerics import alone
     from jaxbandit.solvers.best_arm import best_arm_design
 
     known = instance.known
-    gaussian = instance.entry.gaussian and instance.arguments.get("noise", "gaussian") == "gaussian"
-    if isinstance(instance.arguments.get("sigma"), tuple):
-        return None
-    if not gaussian or means is None or len(means) < 2:
-        return None
-    features = known.get("features", np.eye(len(means)))
-    with alone(), jax.enable_x64(True):
-        time = float(jax.jit(best_arm_design)(np.asarray(features), np.asarray(means), sigma=known["sigma"]).bound)
-    return time if np.isfinite(time) else None
+    if not instance.entry.gaussian or instance.arguments.get("noise", "gaussian") != "gaussian":
+        return float("nan")
+    with jax.enable_x64(True):
+        features = np.asarray(known["features"])
+        return float(jax.jit(best_arm_design)(features, np.asarray(means), sigma=known["sigma"]).bound)
+
+
+def _of_arms(instance: InstanceSpec, means: Any) -> float:
+    from jaxbandit.bounds import best_arm
+    from jaxbandit.solvers.families import FAMILIES
+
+    environment = instance.build()
+    arms, rewards = environment.arms, environment.rewards
+    if rewards is None or rewards.family not in FAMILIES or arms is None or arms.set_size or arms.num_contexts:
+        return float("nan")
+    sigma = {"sigma": rewards.sigma} if rewards.family == "gaussian" else {}
+    return best_arm.characteristic_time(means, family=rewards.family, **sigma)
 
 
 def cautions(cell: Cell, means: Sequence[float] | None) -> list[str]:

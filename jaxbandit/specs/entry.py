@@ -62,7 +62,7 @@ class Entry:
 
     def parameters(self) -> dict[str, Parameter]:
         """Return the factory's arguments by name, in order; imports it."""
-        return _parameters(self.factory())
+        return parameters_of(self.factory())
 
     def description(self) -> Callable[..., dict[str, Any]] | None:
         """Import and return what tells of an instance from the factory's arguments; None where nothing does."""
@@ -77,7 +77,8 @@ class Entry:
 
 
 @functools.cache
-def _parameters(factory: Callable[..., Any]) -> dict[str, Parameter]:
+def parameters_of(factory: Callable[..., Any]) -> dict[str, Parameter]:
+    """Return a factory's arguments by name, in order."""
     try:
         hints = typing.get_type_hints(factory.func if isinstance(factory, functools.partial) else factory)
     except (NameError, TypeError):  # of a factory outside the package: names known to its type checker alone

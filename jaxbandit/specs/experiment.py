@@ -10,7 +10,11 @@ from jaxbandit.specs.entry import Entry
 from jaxbandit.specs.registry import FILLED, KNOWABLE
 
 # kind -> its own keys
-OWN = {"simulate": ("horizon", "checkpoints", "per_run", "hindsight", "replan_late"), "identify": ("max_rounds",)}
+OWN = {
+    "simulate": ("horizon", "checkpoints", "per_run", "hindsight", "replan_late"),
+    "identify": ("max_rounds", "budget"),
+}
+EITHER = OWN["identify"]  # of which an experiment has one
 KINDS = tuple(OWN)
 LABELS = ("name", "kind", "runs", "seed")
 COMMON = ("precision", "any_rewards", "max_failed")
@@ -86,6 +90,7 @@ class Experiment:
     hindsight: bool = False
     replan_late: int = 0
     max_rounds: int = 0  # identify
+    budget: tuple[int, ...] = ()  # in its place, of rules that are given one: a cell each
     any_rewards: bool = False
     max_failed: float = 1.0
 
@@ -95,8 +100,13 @@ class Experiment:
         for instance in self.instances:
             for algorithm in self.algorithms:
                 for given in arguments.product(algorithm.arguments):
-                    yield Cell(index, instance, algorithm, given, given | self._filled(instance, algorithm))
-                    index += 1
+                    for own in [given | {"budget": budget} for budget in self.budget] or [given]:
+                        yield Cell(index, instance, algorithm, own, own | self._filled(instance, algorithm))
+                        index += 1
+
+    def most_rounds(self, cell: Cell) -> int:
+        """Return the pulls after which a run of a cell ends whatever its rule says."""
+        return cell.params["budget"] if self.budget else self.max_rounds
 
     def _filled(self, instance: InstanceSpec, algorithm: AlgorithmSpec) -> dict[str, Any]:
         oracle = {name: instance.known[name] for name in algorithm.entry.truth if name in instance.known}
@@ -112,10 +122,13 @@ class Experiment:
             return {"name": item.name, "type": item.type} | {k: arguments.plain(v) for k, v in item.arguments.items()}
 
         return {
-            **{key: arguments.plain(getattr(self, key)) for key in (*LABELS, *OWN[self.kind], *COMMON)},
+            **{key: arguments.plain(getattr(self, key)) for key in (*LABELS, *self._own(), *COMMON)},
             "instance": [table(item) for item in self.instances],
             "algorithm": [table(item) for item in self.algorithms],
         }
+
+    def _own(self) -> tuple[str, ...]:
+        return tuple(key for key in OWN[self.kind] if key not in EITHER or getattr(self, key))
 
     def to_toml(self) -> str:
         """Return the experiment as TOML, readable by `load`."""

@@ -83,11 +83,18 @@ def parse(data: Mapping[str, Any], origin: str, base: Path = Path(), *, imports:
             "hindsight": refusals.boolean(f"{at}hindsight", data.get("hindsight", False)),
             "replan_late": refusals.integer(f"{at}replan_late", data.get("replan_late", 0), 0, 2**31 - 2),
         }
+    elif "budget" in data:
+        if "max_rounds" in data:
+            refuse(
+                f"{at}max_rounds", f" = {refusals.show(data['max_rounds'])}, and budget ends every run; leave it out"
+            )
+        own = {"budget": _budget(f"{at}budget", data["budget"])}
     else:
         own = {"max_rounds": refusals.integer(f"{at}max_rounds", data.get("max_rounds", MAX_ROUNDS), 1, MOST_PULLS)}
     instances = tuple(tables.instance(where, table, base, imports) for where, table in _tables(at, data, "instance"))
     algorithms = tuple(
-        tables.algorithm(where, table, base, kind, imports) for where, table in _tables(at, data, "algorithm")
+        tables.algorithm(where, table, base, kind, imports, "budget" in own)
+        for where, table in _tables(at, data, "algorithm")
     )
     for key, items in (("instance", instances), ("algorithm", algorithms)):
         names = [item.name for item in items]
@@ -119,9 +126,9 @@ def _precision(origin: str, value: Any, own: Mapping[str, Any]) -> str:
 
     if value is not None:
         refusals.choice(f"{origin}: precision", value, PRECISIONS)
-    name = next(key for key in ("horizon", "max_rounds") if key in own)
+    name = next(key for key in ("horizon", "max_rounds", "budget") if key in own)
     try:
-        return checks.precision(origin, value, name, own[name])
+        return checks.precision(origin, value, name, max(own[name]) if name == "budget" else own[name])
     except ValueError as error:
         raise refusals.BadInput(str(error)) from None
 
@@ -137,6 +144,19 @@ def _tables(at: str, data: Mapping[str, Any], key: str) -> list[tuple[str, dict[
     if not isinstance(value, list) or not value or not all(isinstance(item, dict) for item in value):
         wrong(f"{at}{key}", value, f"one or more [[{key}]] tables")
     return [(f"{at}{key}[{i}]", table) for i, table in enumerate(value)]
+
+
+def _budget(where: str, value: Any) -> tuple[int, ...]:
+    """Return one budget, or several: each makes cells of its own."""
+    if not isinstance(value, list):
+        return (refusals.integer(where, value, 1, MOST_PULLS),)
+    if not value:
+        wrong(where, value, "a number of pulls, or a list of them")
+    found = tuple(refusals.integer(f"{where}[{i}]", v, 1, MOST_PULLS) for i, v in enumerate(value))
+    for i, v in enumerate(found):
+        if v in found[:i]:
+            wrong(f"{where}[{i}]", v, "a budget not listed before")
+    return found
 
 
 def _checkpoints(where: str, value: Any, horizon: int) -> tuple[int, ...]:

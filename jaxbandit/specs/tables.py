@@ -32,10 +32,24 @@ def instance(where: str, table: Mapping[str, Any], base: Path, imports: bool) ->
     return InstanceSpec(name, entry.name, given, known)
 
 
-def algorithm(where: str, table: Mapping[str, Any], base: Path, kind: str, imports: bool) -> AlgorithmSpec:
-    """Return one [[algorithm]] of an experiment of that kind."""
+def algorithm(
+    where: str, table: Mapping[str, Any], base: Path, kind: str, imports: bool, budgeted: bool = False
+) -> AlgorithmSpec:
+    """Return one [[algorithm]] of an experiment of that kind; `budgeted`: which gives its algorithms a budget."""
     name, entry = _typed(where, table, {k: v for k, v in ALGORITHMS.items() if v.kind == kind}, imports, kind)
     own = entry.arguments
+    takes = "budget" in entry.parameters()
+    if budgeted and not takes:
+        refuse(f"{where}.type", f" = {show(entry.name)}, takes no budget; leave the experiment's budget out")
+    if takes and (budgeted or (kind == "identify" and not references.is_reference(entry.name))):
+        if "budget" in table:
+            refuse(
+                f"{where}.budget", f" = {show(table['budget'])}, cannot be set: it is the experiment's; leave it out"
+            )
+        if not budgeted:
+            refuse(
+                f"{where}.type", f" = {show(entry.name)}, needs the experiment's budget; give budget = 1000, or a list"
+            )
     if not references.is_reference(entry.name):
         for key in PROBLEM_DATA:
             if key in table:
@@ -68,8 +82,12 @@ def judge(where: str, cell: Cell, experiment: Experiment) -> None:
         refuse(f"{where}.type", f' = "{entry.name}", has no stopping rule (stop); it is for kind = "simulate"')
     if experiment.precision == "float32" and algorithm.verify is None:
         refuse(where, f': {entry.name} cannot verify runs of precision = "float32", must be "float64"')
-    if experiment.max_rounds > MOST_ROUNDS and not plays_batches(algorithm, environment):
-        refuse(where, f": max_rounds = {experiment.max_rounds}, must be in [1, {MOST_ROUNDS}] for single pulls")
+    if algorithm.budget is None if experiment.budget else algorithm.budget is not None:
+        told = "says none (Algorithm.budget)" if experiment.budget else "has one of its own; give the experiment's"
+        refuse(f"{where}: budget", f": {entry.name} {told}")
+    limit, most = "budget" if experiment.budget else "max_rounds", experiment.most_rounds(cell)
+    if most > MOST_ROUNDS and not plays_batches(algorithm, environment):
+        refuse(where, f": {limit} = {most}, must be in [1, {MOST_ROUNDS}] for single pulls")
 
 
 def build(where: str, entry: Entry, given: Mapping[str, Any]) -> Any:

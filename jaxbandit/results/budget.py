@@ -1,0 +1,116 @@
+"""What runs that are given a budget of pulls leave: how many erred, and by how much.
+
+The runs of two budgets, and of two algorithms, with one seed meet the same chance: they pair, so that `compare` is
+sharp, and they are not independent. A rule that does not look at its budget until it is spent plays the longer run
+on from the shorter one.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from jaxbandit.base import Outcome
+from jaxbandit.bounds import fixed_budget
+from jaxbandit.results import frames
+from jaxbandit.results.base import FAULTS, left_out
+from jaxbandit.results.stopping import StoppingResult
+from jaxbandit.stats import intervals
+
+BEYOND: Mapping[Outcome, str] = FAULTS | {Outcome.MAX_ROUNDS: "asked for more than the budget"}
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class BudgetResult(StoppingResult):
+    """One cell of runs that are given a budget of pulls, and then recommend.
+
+    `arrays` are those of a StoppingResult, samples being the pulls that a run used. Runs of a rule that asked for more
+    than its budget count in no number, as those that went wrong.
+    """
+
+    kind = "budget"
+
+    @property
+    def budget(self) -> int:
+        """Number of pulls that each run was given."""
+        return self.max_rounds
+
+    @property
+    def left_out(self) -> str:
+        """How many runs the numbers leave out and why; "" where none is."""
+        return left_out(self.runs, self.outcomes(), BEYOND)
+
+    def counts(self) -> np.ndarray:
+        """Return which runs the numbers count, bool[runs]: those that recommended within the budget."""
+        return self.ended(Outcome.STOPPED)
+
+    def shortfalls(self) -> np.ndarray | None:
+        """Return by how much the recommendations of the runs that count fall short, float64; None if unknown."""
+        if "shortfall" not in self.arrays:
+            return None
+        return self.arrays["shortfall"][self.counts()].astype(np.float64)
+
+    def simple_regret(self, confidence: float = intervals.CONFIDENCE) -> intervals.Interval | None:
+        """Return the mean simple regret with its Student interval, whose lower end is at least 0; None if unknown.
+
+        Where no run fell short there is no variance to go by: the upper end is then that of the error rate times the
+        largest gap, infinite if the means are not known. It is infinite of a single run.
+        """
+        short, error = self.shortfalls(), self.error(confidence)
+        if short is None or error is None:
+            return None
+        if not short.any() or len(short) < 2:
+            means = self.truth.get("means")
+            high = float("inf") if means is None else error.high * (max(means) - min(means))
+            return intervals.Interval(float(short.mean()), 0.0, 0.0, high)
+        value, se, low, high = map(float, intervals.student_of(short, confidence))
+        return intervals.Interval(value, se, max(low, 0.0), high)
+
+    def hardness(self) -> tuple[float, float] | None:
+        """Return H1 and H2 of the instance, on which the error's exponent depends; None where the means are unknown."""
+        means = self.truth.get("means")
+        if means is None or len(means) < 2:
+            return None
+        return fixed_budget.h1(means), fixed_budget.h2(means)
+
+    def lower_bound(self) -> float | None:
+        """Return None: a budget is given, and bounds no number of pulls."""
+        return None
+
+    def content(self) -> dict[str, Any]:
+        """Return `budget`, `samples`, `left`, `error`, `simple_regret`, `outcomes` and `pulls`, as far as known."""
+        used = self.samples()
+        content: dict[str, Any] = {"budget": self.budget}
+        if len(used):
+            content["samples"] = {"mean": used.mean(), "max": int(used.max()), "runs": len(used)}
+            content["left"] = {"mean": self.budget - used.mean()}
+        for name, interval in (("error", self.error()), ("simple_regret", self.simple_regret())):
+            if interval is not None:
+                told = {"se": interval.se, "low": interval.low, "high": interval.high}
+                content[name] = {"rate" if name == "error" else "mean": interval.value, "runs": len(used)}
+                content[name] |= {key: value for key, value in told.items() if np.isfinite(value)}
+        hardness = self.hardness()
+        if hardness is not None and np.isfinite(hardness).all():
+            content["hardness"] = dict(zip(("h1", "h2"), hardness, strict=True))
+        content["outcomes"] = self.outcomes()
+        if "pulls" in self.arrays and len(used):
+            content["pulls"] = {"mean": self.arrays["pulls"][self.counts()].mean(axis=0)}
+        if self.lane_utilisation is not None:
+            content["lane_utilisation"] = self.lane_utilisation
+        return content
+
+    def headline(self) -> str:
+        """Return the result in one line: Successive Rejects on abm1: error 0.183 [0.178, 0.188] with 2,000 pulls ..."""
+        told = "no run counts"
+        error, regret = self.error(), self.simple_regret()
+        if error is not None:
+            told = f"error {error.value:.4f} [{error.low:.4f}, {error.high:.4f}]"
+        if regret is not None:
+            told += f", simple regret {regret.value:.3g}"
+        runs = f"{self.runs:,} run{'s' * (self.runs != 1)}"
+        return f"{self.algorithm} on {self.instance}: {told} with {self.budget:,} pulls, {runs}"
+
+    def to_dataframe(self) -> Any:
+        """Return a pandas frame of one row: labels, parameters, budget, pulls used, error and simple regret."""
+        return frames.budget(self)
