@@ -32,6 +32,7 @@ class ArmStatistics(NamedTuple):
     # them what rounding added.
     sums: Array
     squares: Array | None  # float[num_arms], sums of squared deviations from the mean; None where the law needs none
+    prices: Array | None  # float[num_arms], what each arm's pulls add to the threshold of a pair; None where nothing
 
 
 class Comparison(NamedTuple):
@@ -48,6 +49,7 @@ class Comparison(NamedTuple):
     draw: Callable[[Array, ArmStatistics], Array] | None = None
     first: int = 1  # pulls of each arm before arms are compared
     squares: bool = False  # whether the sums of squared deviations are needed
+    price: Callable[[Array], Array] | None = None  # of pulls, n >= 1: what `level` reads of an arm as its `prices`
 
 
 def known_family(
@@ -55,13 +57,14 @@ def known_family(
 ) -> Comparison:
     """Return the comparison of arms of a one-parameter family; see `family` and `pair_threshold` for the arguments."""
     law: Family = family_of(name, sigma, where=where)
-    beta, proved = pair_threshold(threshold, num_arms, delta, law, where=where)
+    beta = pair_threshold(threshold, num_arms, delta, law, where=where)
 
     def evidence(arms: ArmStatistics, a: Array) -> Array:
         return transport(law, get_at(arms.means, a), _pulls(get_at(arms.counts, a)), arms.means, _pulls(arms.counts))
 
     def level(arms: ArmStatistics, a: Array, pulls: Array) -> Array:
-        return beta(_pulls(get_at(arms.counts, a)), _pulls(arms.counts), jnp.maximum(pulls, 1))
+        common = beta.common(jnp.maximum(pulls, 1))
+        return common if arms.prices is None else common + get_at(arms.prices, a) + arms.prices
 
     def split(arms: ArmStatistics, a: Array, j: Array) -> Array:
         n_a, n_j = _pulls(get_at(arms.counts, a)), _pulls(get_at(arms.counts, j))
@@ -82,10 +85,11 @@ def known_family(
         level=level,
         weights=lambda arms: optimal_weights(law, arms.means).weights,
         split=split,
-        proved=proved,
+        proved=beta.proved,
         rewards=rewards_of(law),
         deviations=deviations if name in ("bernoulli", "gaussian") else None,
         draw=lambda words, arms: law.draw(words, jnp.maximum(arms.counts, 1), arms.means),
+        price=beta.price,
     )
 
 
@@ -97,10 +101,11 @@ def nothing_seen(comparison: Comparison, num_arms: int) -> ArmStatistics:
         means=jnp.zeros(num_arms),
         sums=jnp.zeros((2 if rough else 1, num_arms)),
         squares=jnp.zeros(num_arms) if comparison.squares else None,
+        prices=None if comparison.price is None else jnp.zeros(num_arms),
     )
 
 
-def seen(arms: ArmStatistics, arm: Array, reward: Array) -> ArmStatistics:
+def seen(comparison: Comparison, arms: ArmStatistics, arm: Array, reward: Array) -> ArmStatistics:
     """The statistics after one more reward: sums, by Kahan's rule in float32, and Welford's squares."""
     count, total, addend = get_at(arms.counts, arm) + 1, get_at(arms.sums[0], arm), reward
     if len(arms.sums) == 2:
@@ -109,11 +114,14 @@ def seen(arms: ArmStatistics, arm: Array, reward: Array) -> ArmStatistics:
     sums = [set_at(arms.sums[0], arm, after)]
     if len(arms.sums) == 2:
         sums.append(set_at(arms.sums[1], arm, (after - total) - addend))
-    mean, squares = after / as_float(count), arms.squares
+    mean, squares, prices = after / as_float(count), arms.squares, arms.prices
     if squares is not None:
         more = (reward - get_at(arms.means, arm)) * (reward - mean)
         squares = set_at(squares, arm, get_at(squares, arm) + more)
-    return ArmStatistics(set_at(arms.counts, arm, count), set_at(arms.means, arm, mean), jnp.stack(sums), squares)
+    if comparison.price is not None and prices is not None:
+        prices = set_at(prices, arm, comparison.price(count))
+    counts, means = set_at(arms.counts, arm, count), set_at(arms.means, arm, mean)
+    return ArmStatistics(counts, means, jnp.stack(sums), squares, prices)
 
 
 def separated(comparison: Comparison, arms: ArmStatistics, pulls: Array, slack: float = 0.0) -> Array:
@@ -129,8 +137,10 @@ def verified(comparison: Comparison, arms: ArmStatistics, pulls: Array) -> Array
     if len(arms.sums) == 1:
         return jnp.ones((), bool)
     means = (arms.sums[0] - arms.sums[1]) / _pulls(arms.counts)
-    same = argmax(means) == argmax(arms.means)
-    return same & separated(comparison, arms._replace(means=means), pulls, TRUSTED)
+    exact = arms._replace(means=means)
+    if comparison.price is not None:
+        exact = exact._replace(prices=comparison.price(jnp.maximum(arms.counts, 1)))
+    return (argmax(means) == argmax(arms.means)) & separated(comparison, exact, pulls, TRUSTED)
 
 
 def _pulls(counts: Array) -> Array:

@@ -147,7 +147,7 @@ def top_two(
         return jnp.where(state.pulls < law.first * num_arms, state.pulls % num_arms, chosen)
 
     def update(state: TopTwoState, context: None, action: Array, reward: Array) -> TopTwoState:
-        arms, logs = compare.seen(state.arms, action, reward), state.logs
+        arms, logs = compare.seen(law, state.arms, action, reward), state.logs
         if logs is not None:
             logs = set_at(logs, action, log(as_float(get_at(arms.counts, action))))
         return TopTwoState(state.pulls + 1, arms, logs)

@@ -107,7 +107,9 @@ def track_and_stop(
         targets = state.targets
         if targets is not None:
             targets = jnp.where(state.pulls < start, targets, targets + state.weights)
-        return state._replace(pulls=state.pulls + 1, arms=compare.seen(state.arms, action, reward), targets=targets)
+        return state._replace(
+            pulls=state.pulls + 1, arms=compare.seen(law, state.arms, action, reward), targets=targets
+        )
 
     return Algorithm(
         init=init,
