@@ -102,3 +102,20 @@ def test_batches_are_counted_and_reported_beside_the_samples():
     titles, _, row = table([result]).splitlines()[:3]
     assert row[: titles.index("batches") + len("batches")].endswith("  2.5")
     assert "batches" not in stopping([5, 7]).content() and "batches" not in table([stopping([5, 7])])
+
+
+@pytest.mark.slow
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    ("algorithm", "mean", "error"),
+    [
+        (functools.partial(jb.kl_lucb, threshold="heuristic"), 8355, 242),
+        (functools.partial(jb.kl_racing, threshold="heuristic"), 9444, 130),
+        (jb.chernoff_racing, 13577, 194),
+    ],
+)
+def test_samples_are_those_of_another_implementation(algorithm, mean, error):
+    """Garivier and Kaufmann's first instance: within 4 standard errors of both, a false alarm in 16,000."""
+    world = jb.bernoulli([0.5, 0.45, 0.43, 0.4])._replace(batch=None)
+    samples = jb.identify(algorithm(4, delta=0.1), world, num_runs=200, seed=1, progress=False).samples()
+    assert abs(samples.mean() - mean) < 4 * math.hypot(samples.std() / math.sqrt(200), error)

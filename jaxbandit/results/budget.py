@@ -61,7 +61,7 @@ class BudgetResult(StoppingResult):
         if short is None or error is None:
             return None
         if not short.any() or len(short) < 2:
-            means = self.truth.get("means")
+            means = self.means()
             high = float("inf") if means is None else error.high * (max(means) - min(means))
             return intervals.Interval(float(short.mean()), 0.0, 0.0, high)
         value, se, low, high = map(float, intervals.student_of(short, confidence))
@@ -69,7 +69,7 @@ class BudgetResult(StoppingResult):
 
     def hardness(self) -> tuple[float, float] | None:
         """Return H1 and H2 of the instance, on which the error's exponent depends; None where the means are unknown."""
-        means = self.truth.get("means")
+        means = self.means()
         if means is None or len(means) < 2:
             return None
         return fixed_budget.h1(means), fixed_budget.h2(means)

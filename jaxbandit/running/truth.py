@@ -64,7 +64,8 @@ def truth_of(instance: InstanceSpec, kind: str, *, best_arm: bool = False) -> di
     environment = instance.build()
     means = means_of(environment)
     truth: dict[str, Any] = {} if means is None else {"means": means}
-    means = given_means_of(instance)
+    if instance.arguments.get("permute") and (means := given_means_of(instance)) is not None:
+        truth["sorted_means"] = sorted(means, reverse=True)
     if kind == "identify":
         numbers = {k: v for k, v in instance.arguments.items() if isinstance(v, int | float)}
         truth["arguments"] = {k: v for k, v in numbers.items() if not isinstance(v, bool)}
