@@ -15,7 +15,7 @@ from jaxbandit.algorithms.best_arm import comparison as compare
 from jaxbandit.algorithms.best_arm.comparison import ArmStatistics
 from jaxbandit.algorithms.best_arm.unknown_variance import LawName, LawThreshold, comparison
 from jaxbandit.base import Algorithm, Arms, Promise
-from jaxbandit.numerics import argmax, as_float, get_at, log, set_at
+from jaxbandit.numerics import argmax, as_float, get_at, set_at
 from jaxbandit.solvers.beta import draw_noise
 from jaxbandit.types import Array, Key, Scalar
 
@@ -101,7 +101,9 @@ def top_two(
         raise ValueError(f"{where}: leader and challenger 'ts' draw from a posterior, family = {family!r} has none")
 
     def noise(key: Key) -> TopTwoNoise:
-        coin = as_float(jax.random.uniform(jax.random.fold_in(key, num_arms), dtype=jnp.float32))  # the arms' are below
+        alone = "ts" not in (leader, challenger)
+        own = key if alone else jax.random.fold_in(key, num_arms)  # the arms' are below
+        coin = as_float(jax.random.uniform(own, dtype=jnp.float32))
         words = draw_noise(key, num_arms) if leader == "ts" else None
         return TopTwoNoise(coin, words, jax.random.fold_in(key, num_arms + 1) if challenger == "ts" else None)
 
@@ -115,7 +117,7 @@ def top_two(
         if leader == "ts":
             return argmax(draw(noise.words, state.arms))
         n = as_float(jnp.maximum(state.arms.counts, 1))
-        bonus = jnp.sqrt(2 * OPTIMISM * log(as_float(jnp.maximum(state.pulls, 1))) / n)
+        bonus = jnp.sqrt(2 * OPTIMISM * jnp.log(as_float(jnp.maximum(state.pulls, 1))) / n)
         return argmax(state.arms.means + deviations(state.arms) * bonus)
 
     def challenge(noise: TopTwoNoise, state: TopTwoState, first: Array) -> Array:
@@ -149,7 +151,7 @@ def top_two(
     def update(state: TopTwoState, context: None, action: Array, reward: Array) -> TopTwoState:
         arms, logs = compare.seen(law, state.arms, action, reward), state.logs
         if logs is not None:
-            logs = set_at(logs, action, log(as_float(get_at(arms.counts, action))))
+            logs = set_at(logs, action, jnp.log(as_float(get_at(arms.counts, action))))
         return TopTwoState(state.pulls + 1, arms, logs)
 
     return Algorithm(
