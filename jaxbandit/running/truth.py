@@ -40,6 +40,26 @@ def given_means_of(instance: InstanceSpec) -> list[float] | None:
     return means_of(instance.entry.build({k: v for k, v in instance.arguments.items() if k != "permute"}))
 
 
+def gaps_of(environment: Environment) -> list[float] | None:
+    """Return the gaps of the arms in increasing order where runs differ in the arms' order alone; else None.
+
+    An order drawn by `init` is known by its gaps, which are the same whatever its key; three keys are looked at.
+    """
+    import jax
+
+    from jaxbandit.numerics import alone
+
+    if environment.transition is not None:
+        return None
+    with alone(), jax.enable_x64(True):
+        drawn = [getattr(environment.init(jax.random.key(i)), "means", None) for i in range(3)]
+        means = [np.asarray(mean, np.float64) for mean in drawn if mean is not None]
+    if len(means) < len(drawn) or means[0].ndim != 1:
+        return None
+    first, *others = (np.sort(np.max(mean) - mean) for mean in means)
+    return first.tolist() if all(np.array_equal(first, other) for other in others) else None
+
+
 def regret_constant_of(environment: Environment, means: Sequence[float] | None) -> float | None:
     """Return the constant of the lower bound on regret where the environment is of a registered family that has one."""
     entry, rewards = ENVIRONMENTS.get(environment.name), environment.rewards
@@ -67,6 +87,8 @@ def truth_of(instance: InstanceSpec, kind: str, *, best_arm: bool = False) -> di
     means = given_means_of(instance)
     if kind == "identify":
         truth["arguments"] = {k: v for k, v in instance.arguments.items() if isinstance(v, int | float)}
+        if means is None and (gaps := gaps_of(environment)) is not None:
+            truth["gaps"] = gaps
         time = characteristic_time(instance, means) if best_arm else None
         return truth | ({} if time is None else {"characteristic_time": time})
     constant = regret_constant_of(environment, means)
