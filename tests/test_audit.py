@@ -384,7 +384,13 @@ def test_the_command_has_the_defaults_of_the_limits():
     assert Limits(command.confidence, command.resolution, command.factor, command.runs) == Limits()
 
 
-@pytest.mark.parametrize(("name", "cells"), [("audit", 32), ("audit_best_arm", 96), ("audit_full_bandit", 21)])
+@pytest.mark.parametrize(
+    ("name", "cells"),
+    [
+        *(("audit", 32), ("audit_best_arm", 96), ("audit_full_bandit", 21)),
+        *(("audit_k_arms", 128), ("audit_k_arms_gaussian", 130), ("audit_scores", 90)),
+    ],
+)
 def test_the_embedded_audits_load(name, cells):
     experiment = spec.load(name)
     assert len(list(experiment.cells())) == cells and experiment.kind == "identify"

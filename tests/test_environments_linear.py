@@ -218,10 +218,11 @@ def test_linear_rewards():
     environment = linear(FEATURES, THETA, sigma=0.5)
     state = truth(environment)
     np.testing.assert_array_equal(state.means, MEANS)
+    play = jax.jit(jax.vmap(lambda arm, z: environment.reward(state, None, arm, z), (None, 0)))
     for arm, mean in enumerate(MEANS):
-        rewards = jax.vmap(lambda z, arm=arm: environment.reward(state, None, jnp.int32(arm), z))(noise)
+        rewards = play(np.int32(arm), noise)
         np.testing.assert_allclose(rewards, mean + 0.5 * noise, rtol=0, atol=1e-15)
-    sample = jax.vmap(environment.noise)(jax.random.split(jax.random.key(1), 20_000))
+    sample = jax.jit(jax.vmap(environment.noise))(jax.random.split(jax.random.key(1), 20_000))
     assert stats.kstest(np.asarray(sample), "norm").pvalue > LEVEL
 
     extremes = np.array([-1.0, -0.9, 0.25, 1.0])

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from jaxbandit import lazy
 
 if TYPE_CHECKING:
+    from jaxbandit.bounds.best_arm import best_arm_lower_bound, characteristic_time
     from jaxbandit.bounds.exploration import (
         complexity_constants,
         linear_complexity,
@@ -43,7 +44,9 @@ if TYPE_CHECKING:
 __all__ = [
     "bernoulli_kl",
     "bernoulli_regret_constant",
+    "best_arm_lower_bound",
     "beta_regret_constant",
+    "characteristic_time",
     "complexity_constants",
     "full_bandit_complexity",
     "gaussian_kl",
@@ -74,7 +77,9 @@ __all__ = [
 _HOME = {
     "bernoulli_kl": "regret",
     "bernoulli_regret_constant": "regret",
+    "best_arm_lower_bound": "best_arm",
     "beta_regret_constant": "regret",
+    "characteristic_time": "best_arm",
     "complexity_constants": "exploration",
     "full_bandit_complexity": "full_bandit",
     "gaussian_kl": "regret",

@@ -1,6 +1,6 @@
 """Macro F1 of 500 trainings of each of 12 models for target-dependent sentiment analysis, in units of 10^-5.
 
-Data: github.com/apmoore1/fiesta, results/TDSA/test_f1.json, licence Apache-2.0; cite Moss, Moore, Robertson and Rayson,
+Data: github.com/apmoore1/fiesta, results/TDSA/test_f1.json, licence Apache-2.0; cite Moss, Moore, Leslie and Rayson,
 "FIESTA: Fast IdEntification of State-of-The-Art models using adaptive bandit algorithms" (ACL 2019). Changed: rounded
 to five decimals, which moves no mean by more than 3e-7, and written without the point, five digits a score.
 """

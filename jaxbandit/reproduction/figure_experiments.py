@@ -29,6 +29,7 @@ class Figure:
     runs: int = 0  # each; 0: those of the figure that it is within, or the paper's
     quick: int | Mapping[str, Any] = 0  # in a hurry: runs; or a table of runs, instances and algorithms
     max_rounds: int = 0  # of a run; 0: the paper's
+    budget: Sequence[int] = ()  # pulls that runs are given, a cell each; empty: the paper's
     within: str = ""
     # Samples along the instances; pulls; box plots; what `run` draws; a figure that only runs the cells of others.
     draw: Literal["sweep", "pulls", "boxes", "each", "none"] = "each"
@@ -91,8 +92,9 @@ def experiment(data: Mapping[str, Any], figure: Figure) -> dict[str, Any]:
     for key, wanted in (("instance", figure.instances), ("algorithm", figure.algorithms)):
         tables = {table["name"]: table for table in data[key]}
         part[key] = [tables[name] for name in wanted]
-    if figure.max_rounds:
-        part["max_rounds"] = figure.max_rounds
+    for key in ("max_rounds", "budget"):
+        if getattr(figure, key):
+            part[key] = getattr(figure, key)
     if figure.span:
         part["instance"] = [_in_span(table) for table in part["instance"]]
     return part
@@ -118,5 +120,6 @@ def _in_span(instance: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def cells(figure: Figure, results: ResultSet) -> list[Any]:
-    """Return the results that a figure shows, in its order."""
-    return [results[i, a] for i in figure.instances for a in figure.algorithms]
+    """Return the results that a figure shows, in its order; of several budgets all."""
+    wanted = list(itertools.product(figure.instances, figure.algorithms))
+    return [result for cell in wanted for result in results if (result.instance, result.algorithm) == cell]

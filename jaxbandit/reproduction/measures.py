@@ -8,7 +8,7 @@ from jaxbandit.refusals import BadInput
 from jaxbandit.results.stopping import StoppingResult
 from jaxbandit.stats import intervals
 
-MEANS = ("regret", "samples", "pulls", "share", "kind")  # quantities that are means over runs
+MEANS = ("regret", "samples", "pulls", "share", "kind", "simple_regret")  # quantities that are means over runs
 
 
 class Quantity(NamedTuple):
@@ -19,7 +19,8 @@ class Quantity(NamedTuple):
     minus: str = ""  # the second of a gap
     over: str = ""  # the second of a ratio
     arm: int | None = None  # of pulls and shares, from 0
-    at: int | float | None = None  # of regret: a checkpoint, or a fraction of the horizon; default: the last
+    # Of regret: a checkpoint, or a fraction of the horizon; of a budget: which one; default: the last, or the largest.
+    at: int | float | None = None
 
     def __str__(self) -> str:
         place = "" if self.arm is None else f" arm {self.arm}"
@@ -47,10 +48,11 @@ def sample(what: str, quantity: Quantity, results: Any) -> Sample:
         part in its error (the delta method): their mean is the ratio, and their spread gives its standard error.
       results: a ResultSet.
     """
-    first = of(what, results[quantity.instance, quantity.algorithm], quantity.arm, quantity.at)
+    first = of(what, cell(results, quantity), quantity.arm, quantity.at)
     if not (quantity.minus or quantity.over):
         return first
-    second = of(what, results[quantity.instance, quantity.minus or quantity.over], quantity.arm, quantity.at)
+    other = quantity._replace(algorithm=quantity.minus or quantity.over)
+    second = of(what, cell(results, other), quantity.arm, quantity.at)
     runs = min(len(first.values), len(second.values))
     a, b = first.values[:runs], second.values[:runs]
     above, below = first.above or second.below, first.below or second.above
@@ -62,6 +64,18 @@ def sample(what: str, quantity: Quantity, results: Any) -> Sample:
     scale = b[known].mean()
     ratio = a[known].mean() / scale
     return Sample(ratio + (a - ratio * b) / scale, above, below)
+
+
+def cell(results: Any, quantity: Quantity) -> Any:
+    """Return the result of an algorithm on an instance; of several budgets the one meant."""
+    found = [r for r in results if (r.instance, r.algorithm) == (quantity.instance, quantity.algorithm)]
+    if found and found[0].kind == "budget":
+        most = max(r.budget for r in found) if quantity.at is None else quantity.at
+        found = [r for r in found if r.budget == most]
+    if len(found) != 1:
+        place = "" if quantity.at is None else f" at {quantity.at:g}"
+        raise BadInput(f"{quantity.instance}/{quantity.algorithm}{place}: names {len(found)} results, must name one")
+    return found[0]
 
 
 def difference(left: Sample, factor: float, right: Sample | float, confidence: float) -> intervals.Interval | None:
@@ -101,12 +115,18 @@ def of(
 
 
 def stopping(what: str, result: StoppingResult, arm: int | None = None) -> Sample:
-    """Return samples, or pulls or share of an arm, of a cell whose runs stop. Runs without a stopping time spoil it."""
+    """Return samples, pulls or share of an arm, errors or simple regret, of a cell whose runs stop.
+
+    Runs without a stopping time spoil it.
+    """
     samples = result.samples()
     if len(samples) < result.runs:
         return Sample(np.zeros(0))
     if what == "samples":
         return Sample(samples, above=result.censored > 0)
+    if what in ("simple_regret", "error"):
+        known = result.errors() if what == "error" else result.shortfalls()
+        return Sample(np.zeros(0) if known is None else known.astype(np.float64))
     pulls = _pulls(what, result, arm)
     if what == "share":  # of a censored run nothing is known of the share that it would have had
         return Sample(pulls / result.arrays["samples"], above=result.censored > 0, below=result.censored > 0)

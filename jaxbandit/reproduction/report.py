@@ -41,6 +41,8 @@ def _figure_table(content: Mapping[str, Any], figure: Mapping[str, Any]) -> str:
         parts = [_regret_table(i, [c for c in rows if c["instance"] == i]) for i in figure["instances"]]
         kinds = kinds_table(rows, content["published"])
         return "\n\n".join([figure["title"], *parts, *([kinds] if kinds else [])])
+    if content["kind"] == "budget":
+        return f"{figure['title']}\n{_budget_table(rows)}"
     beside = {(e["instance"], e["algorithm"], e["quantity"], e.get("arm")): e for e in content["published"]}
     lines = _pulls_table(rows, beside) if figure["draw"] == "pulls" else _samples_table(rows, beside)
     counts = " or ".join(f"{runs:,}" for runs in sorted({row["runs"] for row in rows}))
@@ -65,6 +67,23 @@ def _samples_table(rows: Sequence[Mapping[str, Any]], beside: Mapping[Any, Mappi
                 f"{censored:,} censored" if censored else "",
                 *_theirs(beside.get((*key, "samples", None))),
                 *_theirs(beside.get((*key, "error", None))),
+            )
+        )
+    return _aligned(lines)
+
+
+def _budget_table(rows: Sequence[Mapping[str, Any]]) -> str:
+    head = ("instance", "algorithm", "budget", "mean samples", "error", "95 % interval", "simple regret", "runs")
+    lines: list[tuple[str, ...]] = [head]
+    for row in rows:
+        error, regret = row.get("error", {}), row.get("simple_regret", {})
+        lines.append(
+            (
+                *(row["instance"], row["algorithm"], number(row["budget"]), number(row["samples"]["mean"])),
+                f"{error['rate']:.4f}" if error else "",
+                f"[{error['low']:.4f}, {error['high']:.4f}]" if error else "",
+                f"{regret['mean']:.2e}" if regret else "",
+                f"{row['runs']:,}",
             )
         )
     return _aligned(lines)

@@ -25,6 +25,7 @@ RELATIONS = ("below", "above", "between", "equal", "decreasing", "increasing")
 QUANTITIES = {  # the default first
     "simulate": ("regret", "pulls", "guarantee"),
     "identify": ("samples", "pulls", "share", "error"),
+    "budget": ("error", "simple_regret", "samples", "pulls", "share"),
 }
 WITH_INTERVAL = (*measures.MEANS, "error")
 
@@ -124,8 +125,9 @@ def judge(
       claims: tables as `checks_of` reads them, with `id`, `text` and `source`. `quantity` is "regret" (default
         of a fixed horizon), "pulls" of `arm`, or "guarantee" (the constant of log t in the regret bound of the
         distance that `algorithm` then names: a number without noise, so without an interval); or, of runs that
-        stop, "samples" (default), "pulls" or "share" of `arm`, one or several, or "error", the rate, against a
-        `value`.
+        stop, "samples" (default), "pulls" or "share" of `arm`, one or several, or "error", the rate, against a `value`
+        (by Clopper and Pearson's interval) or another's (by Student's, of the runs' differences). Of a budget "error"
+        is the default, "simple_regret" another, and `at` the budget.
         A claim on cells that `results` lacks, or that compares nothing, is left out.
       results: what we measured.
       confidence: with which all intervals hold together.
@@ -177,14 +179,14 @@ def side(low: float, high: float, sign: int) -> str:
 
 def _judge(check: Check, claim: Mapping[str, Any], results: ResultSet, level: float) -> dict[str, Any]:
     quantity, left, right = claim["quantity"], check.left, check.right
-    if quantity in measures.MEANS:
+    if quantity in measures.MEANS or (quantity == "error" and isinstance(right, Quantity)):
         ours = measures.sample(quantity, left, results)
         other = measures.sample(quantity, right, results) if isinstance(right, Quantity) else right
         return _decided(check, measures.difference(ours, check.factor, other, level), level)
-    if isinstance(right, Quantity) == (quantity == "error") or left.minus or left.over:
-        raise BadInput(f"claim {claim['id']}: {check}: an error rate is compared with `value`, guarantees not")
+    if (quantity != "error" and not isinstance(right, Quantity)) or left.minus or left.over:
+        raise BadInput(f"claim {claim['id']}: {check}: guarantees are compared with each other, and no differences")
     if quantity == "error":
-        rate = results[left.instance, left.algorithm].error(level)
+        rate = measures.cell(results, left).error(level)
         bound = check.factor * float(right)  # pyright: ignore[reportArgumentType]
         shifted = rate and intervals.Interval(rate.value - bound, rate.se, rate.low - bound, rate.high - bound)
         return _decided(check, shifted, level)

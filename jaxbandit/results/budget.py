@@ -55,31 +55,24 @@ class BudgetResult(StoppingResult):
         """Return the mean simple regret with its Student interval, whose lower end is at least 0; None if unknown.
 
         Where no run fell short there is no variance to go by: the upper end is then that of the error rate times the
-        largest gap, infinite if the gaps are not known.
+        largest gap, infinite if the means are not known. It is infinite of a single run.
         """
         short, error = self.shortfalls(), self.error(confidence)
         if short is None or error is None:
             return None
         if not short.any() or len(short) < 2:
-            gaps = self.gaps()
-            high = float("inf") if gaps is None else error.high * float(gaps[-1])
+            means = self.means()
+            high = float("inf") if means is None else error.high * (max(means) - min(means))
             return intervals.Interval(float(short.mean()), 0.0, 0.0, high)
         value, se, low, high = map(float, intervals.student_of(short, confidence))
         return intervals.Interval(value, se, max(low, 0.0), high)
 
-    def gaps(self) -> np.ndarray | None:
-        """Return max(means) - means of the instance in increasing order, float64[num_arms]; None where unknown."""
-        if (means := self.truth.get("means")) is not None:
-            return np.sort(max(means) - np.asarray(means))
-        gaps = self.truth.get("gaps")
-        return None if gaps is None else np.asarray(gaps)
-
     def hardness(self) -> tuple[float, float] | None:
-        """Return H1 and H2 of the instance, on which the error's exponent depends; None where the gaps are unknown."""
-        gaps = self.gaps()
-        if gaps is None or len(gaps) < 2:
+        """Return H1 and H2 of the instance, on which the error's exponent depends; None where the means are unknown."""
+        means = self.means()
+        if means is None or len(means) < 2:
             return None
-        return fixed_budget.h1(-gaps), fixed_budget.h2(-gaps)
+        return fixed_budget.h1(means), fixed_budget.h2(means)
 
     def lower_bound(self) -> float | None:
         """Return None: a budget is given, and bounds no number of pulls."""

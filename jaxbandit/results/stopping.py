@@ -46,6 +46,10 @@ class StoppingResult(Result):
         """Number of runs that reached `max_rounds`."""
         return int(self.ended(Outcome.MAX_ROUNDS).sum())
 
+    def means(self) -> list[float] | None:
+        """Return the arms' means, in no order where each run has the arms in one of its own; None if unknown."""
+        return self.truth.get("means", self.truth.get("sorted_means"))
+
     def samples(self) -> np.ndarray:
         """Return min(samples, max_rounds) of the runs that stopped or were censored, float64.
 
@@ -92,7 +96,7 @@ class StoppingResult(Result):
         """
         if "shortfall" not in self.arrays:
             return None
-        scale = max([self.guarantee["epsilon"], *(abs(mean) for mean in self.truth.get("means") or [])])
+        scale = max([self.guarantee["epsilon"], *(abs(mean) for mean in self.means() or [])])
         slack = ROUNDING * float(np.finfo(self.precision).eps) * scale
         short = self.arrays["shortfall"][self.ended(Outcome.STOPPED)].astype(np.float64)
         return short > self.guarantee["epsilon"] + slack

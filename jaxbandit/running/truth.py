@@ -40,11 +40,8 @@ def given_means_of(instance: InstanceSpec) -> list[float] | None:
     return means_of(instance.entry.build({k: v for k, v in instance.arguments.items() if k != "permute"}))
 
 
-def gaps_of(environment: Environment) -> list[float] | None:
-    """Return the gaps of the arms in increasing order where runs differ in the arms' order alone; else None.
-
-    An order drawn by `init` is known by its gaps, which are the same whatever its key; three keys are looked at.
-    """
+def sorted_means_of(environment: Environment) -> list[float] | None:
+    """Return the means, largest first, where runs differ in the arms' order alone, as three keys show; else None."""
     import jax
 
     from jaxbandit.numerics import alone
@@ -53,11 +50,9 @@ def gaps_of(environment: Environment) -> list[float] | None:
         return None
     with alone(), jax.enable_x64(True):
         drawn = [getattr(environment.init(jax.random.key(i)), "means", None) for i in range(3)]
-        means = [np.asarray(mean, np.float64) for mean in drawn if mean is not None]
-    if len(means) < len(drawn) or means[0].ndim != 1:
-        return None
-    first, *others = (np.sort(np.max(mean) - mean) for mean in means)
-    return first.tolist() if all(np.array_equal(first, other) for other in others) else None
+        means = [np.sort(np.asarray(mean, np.float64))[::-1] for mean in drawn if mean is not None]
+    same = len(means) == len(drawn) and means[0].ndim == 1 and all(np.array_equal(means[0], mean) for mean in means)
+    return means[0].tolist() if same else None
 
 
 def regret_constant_of(environment: Environment, means: Sequence[float] | None) -> float | None:
@@ -84,11 +79,11 @@ def truth_of(instance: InstanceSpec, kind: str, *, best_arm: bool = False) -> di
     environment = instance.build()
     means = means_of(environment)
     truth: dict[str, Any] = {} if means is None else {"means": means}
-    means = given_means_of(instance)
+    if means is None and (means := sorted_means_of(environment)) is not None:
+        truth["sorted_means"] = means
     if kind == "identify":
-        truth["arguments"] = {k: v for k, v in instance.arguments.items() if isinstance(v, int | float)}
-        if means is None and (gaps := gaps_of(environment)) is not None:
-            truth["gaps"] = gaps
+        numbers = {k: v for k, v in instance.arguments.items() if isinstance(v, int | float)}
+        truth["arguments"] = {k: v for k, v in numbers.items() if not isinstance(v, bool)}
         time = characteristic_time(instance, means) if best_arm else None
         return truth | ({} if time is None else {"characteristic_time": time})
     constant = regret_constant_of(environment, means)
@@ -132,22 +127,42 @@ def seeks_best_arm(cell: Cell) -> bool:
 
 
 def characteristic_time(instance: InstanceSpec, means: Any) -> float | None:
-    """Return T* of the best arm, certified from below; None where two arms are best or the noise is not Gaussian."""
+    """Return T* of the best arm, certified from below; None where two arms are best, or no family's T* is known here.
+
+    Known are those of arms with features and Gaussian noise, and of unrelated arms of a one-parameter family.
+    """
+    from jaxbandit.numerics import alone
+
+    if means is None or len(means) < 2:
+        return None
+    with alone():
+        time = _of_linear_arms(instance, means) if "features" in instance.known else _of_arms(instance, means)
+    return time if np.isfinite(time) else None
+
+
+def _of_linear_arms(instance: InstanceSpec, means: Any) -> float:
     import jax
 
-    from jaxbandit.numerics import alone
     from jaxbandit.solvers.best_arm import best_arm_design
 
     known = instance.known
-    gaussian = instance.entry.gaussian and instance.arguments.get("noise", "gaussian") == "gaussian"
-    if isinstance(instance.arguments.get("sigma"), tuple):
-        return None
-    if not gaussian or means is None or len(means) < 2:
-        return None
-    features = known.get("features", np.eye(len(means)))
-    with alone(), jax.enable_x64(True):
-        time = float(jax.jit(best_arm_design)(np.asarray(features), np.asarray(means), sigma=known["sigma"]).bound)
-    return time if np.isfinite(time) else None
+    if not instance.entry.gaussian or instance.arguments.get("noise", "gaussian") != "gaussian":
+        return float("nan")
+    with jax.enable_x64(True):
+        features = np.asarray(known["features"])
+        return float(jax.jit(best_arm_design)(features, np.asarray(means), sigma=known["sigma"]).bound)
+
+
+def _of_arms(instance: InstanceSpec, means: Any) -> float:
+    from jaxbandit.bounds import best_arm
+    from jaxbandit.solvers.families import FAMILIES
+
+    environment = instance.build()
+    arms, rewards = environment.arms, environment.rewards
+    if rewards is None or rewards.family not in FAMILIES or arms is None or arms.set_size or arms.num_contexts:
+        return float("nan")
+    sigma = {"sigma": rewards.sigma} if rewards.family == "gaussian" else {}
+    return best_arm.characteristic_time(means, family=rewards.family, **sigma)
 
 
 def cautions(cell: Cell, means: Sequence[float] | None) -> list[str]:

@@ -32,6 +32,7 @@ class ArmStatistics(NamedTuple):
     # them what rounding added.
     sums: Array
     squares: Array | None  # float[num_arms], sums of squared deviations from the mean; None where the law needs none
+    parts: Array | None  # float[num_arms], of the threshold, by `Comparison.part`: one is made anew a pull, not each
 
 
 class Comparison(NamedTuple):
@@ -48,6 +49,7 @@ class Comparison(NamedTuple):
     draw: Callable[[Array, ArmStatistics], Array] | None = None
     first: int = 1  # pulls of each arm before arms are compared
     squares: bool = False  # whether the sums of squared deviations are needed
+    part: Callable[[Array], Array] | None = None  # of the threshold, of pulls >= 1 of one arm, as `parts` keeps it
 
 
 def known_family(
@@ -55,13 +57,18 @@ def known_family(
 ) -> Comparison:
     """Return the comparison of arms of a one-parameter family; see `family` and `pair_threshold` for the arguments."""
     law: Family = family_of(name, sigma, where=where)
-    beta, proved = pair_threshold(threshold, num_arms, delta, law, where=where)
+    beta = pair_threshold(threshold, num_arms, delta, law, where=where)
 
     def evidence(arms: ArmStatistics, a: Array) -> Array:
         return transport(law, get_at(arms.means, a), _pulls(get_at(arms.counts, a)), arms.means, _pulls(arms.counts))
 
     def level(arms: ArmStatistics, a: Array, pulls: Array) -> Array:
-        return beta(_pulls(get_at(arms.counts, a)), _pulls(arms.counts), jnp.maximum(pulls, 1))
+        whole = beta.whole(jnp.maximum(pulls, 1))
+        return (
+            jnp.broadcast_to(whole, arms.means.shape)
+            if arms.parts is None
+            else whole + (get_at(arms.parts, a) + arms.parts)
+        )
 
     def split(arms: ArmStatistics, a: Array, j: Array) -> Array:
         n_a, n_j = _pulls(get_at(arms.counts, a)), _pulls(get_at(arms.counts, j))
@@ -82,9 +89,10 @@ def known_family(
         level=level,
         weights=lambda arms: optimal_weights(law, arms.means).weights,
         split=split,
-        proved=proved,
+        proved=beta.proved,
         rewards=rewards_of(law),
         deviations=deviations if name in ("bernoulli", "gaussian") else None,
+        part=beta.part,
         draw=lambda words, arms: law.draw(words, jnp.maximum(arms.counts, 1), arms.means),
     )
 
@@ -97,10 +105,11 @@ def nothing_seen(comparison: Comparison, num_arms: int) -> ArmStatistics:
         means=jnp.zeros(num_arms),
         sums=jnp.zeros((2 if rough else 1, num_arms)),
         squares=jnp.zeros(num_arms) if comparison.squares else None,
+        parts=None if comparison.part is None else comparison.part(jnp.ones(num_arms)),
     )
 
 
-def seen(arms: ArmStatistics, arm: Array, reward: Array) -> ArmStatistics:
+def seen(comparison: Comparison, arms: ArmStatistics, arm: Array, reward: Array) -> ArmStatistics:
     """The statistics after one more reward: sums, by Kahan's rule in float32, and Welford's squares."""
     count, total, addend = get_at(arms.counts, arm) + 1, get_at(arms.sums[0], arm), reward
     if len(arms.sums) == 2:
@@ -113,15 +122,19 @@ def seen(arms: ArmStatistics, arm: Array, reward: Array) -> ArmStatistics:
     if squares is not None:
         more = (reward - get_at(arms.means, arm)) * (reward - mean)
         squares = set_at(squares, arm, get_at(squares, arm) + more)
-    return ArmStatistics(set_at(arms.counts, arm, count), set_at(arms.means, arm, mean), jnp.stack(sums), squares)
+    parts = arms.parts
+    if comparison.part is not None and parts is not None:
+        parts = set_at(parts, arm, comparison.part(as_float(count)))
+    counts, means = set_at(arms.counts, arm, count), set_at(arms.means, arm, mean)
+    return ArmStatistics(counts, means, jnp.stack(sums), squares, parts)
 
 
 def separated(comparison: Comparison, arms: ArmStatistics, pulls: Array, slack: float = 0.0) -> Array:
     """Whether the best empirical mean is said to be better than all others, bool[]; never while some tie with it."""
     best = argmax(arms.means)
-    above = comparison.evidence(arms, best) > comparison.level(arms, best, pulls) - slack
     other = jnp.arange(arms.means.shape[0], dtype=jnp.int32) != best
-    return jnp.all(above | ~other) & (pulls >= comparison.first * arms.means.shape[0])
+    excess = comparison.evidence(arms, best) - comparison.level(arms, best, pulls)
+    return (jnp.min(jnp.where(other, excess, jnp.inf)) > -slack) & (pulls >= comparison.first * arms.means.shape[0])
 
 
 def verified(comparison: Comparison, arms: ArmStatistics, pulls: Array) -> Array:
@@ -130,7 +143,8 @@ def verified(comparison: Comparison, arms: ArmStatistics, pulls: Array) -> Array
         return jnp.ones((), bool)
     means = (arms.sums[0] - arms.sums[1]) / _pulls(arms.counts)
     same = argmax(means) == argmax(arms.means)
-    return same & separated(comparison, arms._replace(means=means), pulls, TRUSTED)
+    parts = None if comparison.part is None else comparison.part(_pulls(arms.counts))
+    return same & separated(comparison, arms._replace(means=means, parts=parts), pulls, TRUSTED)
 
 
 def _pulls(counts: Array) -> Array:

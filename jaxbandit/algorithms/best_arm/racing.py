@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 
 from jaxbandit import checks
 from jaxbandit.algorithms.exploration import tracking
@@ -22,6 +23,9 @@ from jaxbandit.numerics import argmax, as_float, get_at, set_at
 from jaxbandit.types import Array, Key, PyTree, Scalar
 
 Drop = Literal["worst", "all"]
+# Of more arms the comparison, maybe of each with each, is left out where a run played alone is not due. Many runs at
+# once would compute both ways of a branch all the same.
+MANY_ARMS = 64
 
 
 class RaceState(NamedTuple):
@@ -107,8 +111,13 @@ def race(
 
     def looked(state: RaceState) -> RaceState:
         """The state after a comparison, where the survivors have all been pulled as often as that takes."""
+        due = jnp.all(~state.survivors | (state.counts >= next_look(state.rounds)))
+        if num_arms > MANY_ARMS:
+            return lax.cond(due, compared, lambda same: same, state)
+        return jax.tree.map(lambda new, old: jnp.where(due, new, old), compared(state), state)
+
+    def compared(state: RaceState) -> RaceState:
         end = next_look(state.rounds)
-        due = jnp.all(~state.survivors | (state.counts >= end))
         earlier = jnp.where(state.survivors, state.rounds, state.counts)
         sums = state.sums + state.fresh
         look = Look(
@@ -122,8 +131,7 @@ def race(
         statistic = observe(state.statistic, look)
         kept = state.survivors & keep(statistic, look)
         kept = jnp.where(jnp.any(kept), kept, jnp.arange(num_arms, dtype=jnp.int32) == best(sums, state.survivors))
-        after = RaceState(kept, state.counts, end, sums, jnp.zeros(num_arms), statistic)
-        return jax.tree.map(lambda new, old: jnp.where(due, new, old), after, state)
+        return RaceState(kept, state.counts, end, sums, jnp.zeros(num_arms), statistic)
 
     return Algorithm(
         init=init,

@@ -24,8 +24,13 @@ ThresholdName = Literal["heuristic", "kk", "gauss", "kt"]
 class PairThreshold(NamedTuple):
     """What the statistic of a pair must exceed, and whether that is proved."""
 
-    level: Callable[[Array, Array, Array], Array]  # (n_a, n_b, t), pulls of both, >= 1, and of all arms -> float[...]
+    whole: Callable[[Array], Array]  # t, pulls of all arms, >= 1 -> float[...]
+    part: Callable[[Array], Array] | None  # n, pulls of one of the two arms, >= 1 -> float[...]; None: nothing
     proved: bool
+
+    def level(self, n_a: Array, n_b: Array, t: Array) -> Array:
+        """Return the threshold, float[...], of arms pulled n_a and n_b times of t."""
+        return self.whole(t) if self.part is None else self.whole(t) + (self.part(n_a) + self.part(n_b))
 
 
 def pair_threshold(
@@ -69,19 +74,15 @@ def pair_threshold(
     log_rest = _minus_log(delta)  # log(1/delta)
     log_union = math.log(num_arms - 1) + log_rest
     if name == "heuristic":
-        return PairThreshold(lambda n_a, n_b, t: numerics.log(1 + _log(t)) + as_float(log_rest), False)
+        return PairThreshold(lambda t: numerics.log(1 + _log(t)) + as_float(log_rest), None, False)
     if name == "kk":
         constant = 2 * deviations.T(log_union / 2)
-        return PairThreshold(
-            lambda n_a, n_b, t: as_float(constant) + 3 * (_log(1 + _log(n_a)) + _log(1 + _log(n_b))), True
-        )
+        return PairThreshold(lambda t: as_float(constant), lambda n: 3 * _log(1 + _log(n)), True)
     if name == "gauss":
         constant = 2 * deviations.C_G(log_union / 2)
-        return PairThreshold(
-            lambda n_a, n_b, t: as_float(constant) + 2 * (_log(4 + _log(n_a)) + _log(4 + _log(n_b))), True
-        )
+        return PairThreshold(lambda t: as_float(constant), lambda n: 2 * _log(4 + _log(n)), True)
     constant = math.log(4) + log_union
-    return PairThreshold(lambda n_a, n_b, t: as_float(constant) + (_log(n_a) + _log(n_b)) / 2, True)
+    return PairThreshold(lambda t: as_float(constant), lambda n: _log(n) / 2, True)
 
 
 def rewards_of(family: Family) -> Rewards:

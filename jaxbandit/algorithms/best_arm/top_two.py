@@ -13,11 +13,10 @@ from jax import lax
 from jaxbandit import checks
 from jaxbandit.algorithms.best_arm import comparison as compare
 from jaxbandit.algorithms.best_arm.comparison import ArmStatistics
-from jaxbandit.algorithms.best_arm.thresholds import ThresholdName
+from jaxbandit.algorithms.best_arm.unknown_variance import LawName, LawThreshold, comparison
 from jaxbandit.base import Algorithm, Arms, Promise
 from jaxbandit.numerics import argmax, as_float, log
 from jaxbandit.solvers.beta import draw_noise
-from jaxbandit.solvers.families import FamilyName
 from jaxbandit.types import Array, Key, Scalar
 
 REDRAWS = 64  # draws of a posterior for another arm than the leader, before the transport cost names the challenger
@@ -46,8 +45,8 @@ def top_two(
     challenger: Literal["tc", "tci", "ts"] = "tci",
     beta: Scalar = 0.5,
     adaptive: bool = False,
-    family: FamilyName = "bernoulli",
-    threshold: ThresholdName = "kt",
+    family: LawName = "bernoulli",
+    threshold: LawThreshold = "kt",
     delta: Scalar = 0.05,
     sigma: Scalar = 1.0,
 ) -> Algorithm:
@@ -69,10 +68,12 @@ def top_two(
       beta: probability that the leader is pulled, in (0, 1), traced.
       adaptive: instead of beta take the share of Z_{leader, challenger} that is the leader's, 1/2 where it is 0. Shares
         of pulls then tend to the optimal ones, and not to the best among those that give the best arm beta; static.
-      family: of the rewards, "bernoulli", "gaussian", "poisson" or "exponential"; static. Rewards in [0, 1] may be
-        played as "bernoulli" ones, sub-Gaussian ones as "gaussian".
+      family: of the rewards, "bernoulli", "gaussian", "poisson", "exponential", or "student": Gaussian rewards of
+        unknown variances, one for each arm; static. Rewards in [0, 1] may be played as "bernoulli" ones, sub-Gaussian
+        ones as "gaussian". "student" plays in float64 only.
       threshold: "heuristic" (not proved), "kk", "gauss" (of gaussian rewards) or "kt" (of bernoulli ones), see
-        `pair_threshold`; static.
+        `pair_threshold`; of student ones "heuristic", "interval" (the best of the proved ones), "tbox" or "evbox", see
+        `unknown_variance`; static.
       delta: allowed error rate, in (0, 1), traced.
       sigma: scale of gaussian rewards, > 0, traced; the other families do not read it.
 
@@ -89,7 +90,7 @@ def top_two(
     checks.choice(where, "leader", leader, ("eb", "ts", "ucb"))
     checks.choice(where, "challenger", challenger, ("tc", "tci", "ts"))
     checks.number(where, "beta", beta, low=0.0, high=1.0, open_low=True, open_high=True)
-    law = compare.known_family(family, threshold, num_arms, delta, sigma, where=where)
+    law = comparison(family, threshold, num_arms, delta, sigma, where=where)
     draw: Any = law.draw
     deviations: Any = law.deviations
     if leader == "ucb" and law.deviations is None:
@@ -143,7 +144,7 @@ def top_two(
         return jnp.where(state.pulls < law.first * num_arms, state.pulls % num_arms, chosen)
 
     def update(state: TopTwoState, context: None, action: Array, reward: Array) -> TopTwoState:
-        return TopTwoState(state.pulls + 1, compare.seen(state.arms, action, reward))
+        return TopTwoState(state.pulls + 1, compare.seen(law, state.arms, action, reward))
 
     return Algorithm(
         init=init,
@@ -153,7 +154,7 @@ def top_two(
         recommend=lambda state: argmax(state.arms.means)[None],
         noise=noise,
         stop=lambda state: compare.separated(law, state.arms, state.pulls),
-        verify=lambda state: compare.verified(law, state.arms, state.pulls),
+        verify=None if law.squares else lambda state: compare.verified(law, state.arms, state.pulls),
         promise=Promise(delta, proved=law.proved),
         arms=Arms(num_arms),
         rewards=law.rewards,

@@ -11,10 +11,9 @@ import jax.numpy as jnp
 from jaxbandit import checks
 from jaxbandit.algorithms.best_arm import comparison as compare
 from jaxbandit.algorithms.best_arm.comparison import ArmStatistics
-from jaxbandit.algorithms.best_arm.thresholds import ThresholdName
+from jaxbandit.algorithms.best_arm.unknown_variance import LawName, LawThreshold, comparison
 from jaxbandit.base import Algorithm, Arms, Promise, Replan
 from jaxbandit.numerics import argmax, as_float
-from jaxbandit.solvers.families import FamilyName
 from jaxbandit.types import Array, Key, Scalar
 
 
@@ -33,8 +32,8 @@ def track_and_stop(
     *,
     tracking: Literal["D", "C"] = "D",
     growth: Scalar = 1.01,
-    family: FamilyName = "bernoulli",
-    threshold: ThresholdName = "kt",
+    family: LawName = "bernoulli",
+    threshold: LawThreshold = "kt",
     delta: Scalar = 0.05,
     sigma: Scalar = 1.0,
 ) -> Algorithm:
@@ -54,10 +53,12 @@ def track_and_stop(
       tracking: "D" or "C", which takes more pulls; static.
       growth: by which factor pulls have grown when shares are solved for again, >= 1, traced; 1 solves every round, as
         the paper does, and costs far more time.
-      family: of the rewards, "bernoulli", "gaussian", "poisson" or "exponential"; static. Rewards in [0, 1] may be
-        played as "bernoulli" ones, sub-Gaussian ones as "gaussian".
+      family: of the rewards, "bernoulli", "gaussian", "poisson", "exponential", or "student": Gaussian rewards of
+        unknown variances, one for each arm; static. Rewards in [0, 1] may be played as "bernoulli" ones, sub-Gaussian
+        ones as "gaussian". "student" plays in float64 only.
       threshold: "heuristic" (not proved), "kk", "gauss" (of gaussian rewards) or "kt" (of bernoulli ones), see
-        `pair_threshold`; static.
+        `pair_threshold`; of student ones "heuristic", "interval" (the best of the proved ones), "tbox" or "evbox", see
+        `unknown_variance`; static.
       delta: allowed error rate, in (0, 1), traced.
       sigma: scale of gaussian rewards, > 0, traced; the other families do not read it.
 
@@ -74,7 +75,7 @@ def track_and_stop(
     num_arms = checks.integer(where, "num_arms", num_arms, 2)
     checks.choice(where, "tracking", tracking, ("D", "C"))
     checks.number(where, "growth", growth, low=1.0)
-    law = compare.known_family(family, threshold, num_arms, delta, sigma, where=where)
+    law = comparison(family, threshold, num_arms, delta, sigma, where=where)
     start = law.first * num_arms
 
     def init(key: Key) -> TrackAndStopState:
@@ -105,7 +106,9 @@ def track_and_stop(
         targets = state.targets
         if targets is not None:
             targets = jnp.where(state.pulls < start, targets, targets + state.weights)
-        return state._replace(pulls=state.pulls + 1, arms=compare.seen(state.arms, action, reward), targets=targets)
+        return state._replace(
+            pulls=state.pulls + 1, arms=compare.seen(law, state.arms, action, reward), targets=targets
+        )
 
     return Algorithm(
         init=init,
@@ -115,7 +118,7 @@ def track_and_stop(
         recommend=lambda state: argmax(state.arms.means)[None],
         stop=lambda state: compare.separated(law, state.arms, state.pulls),
         replan=Replan(due, replan),
-        verify=lambda state: compare.verified(law, state.arms, state.pulls),
+        verify=None if law.squares else lambda state: compare.verified(law, state.arms, state.pulls),
         promise=Promise(delta, proved=law.proved),
         arms=Arms(num_arms),
         rewards=law.rewards,

@@ -1,0 +1,119 @@
+"""Gaussian arms of unknown variances, an own one each, compared for Track-and-Stop and the top-two rules.
+
+Jourdan, Degenne, Kaufmann (2023), Dealing with unknown variances in best-arm identification. The threshold "interval"
+is ours, of the confidence sequences of Wang, Ramdas (2023).
+"""
+
+import math
+from typing import Literal
+
+import jax.numpy as jnp
+
+from jaxbandit import checks
+from jaxbandit.algorithms.best_arm.comparison import ArmStatistics, Comparison, known_family
+from jaxbandit.algorithms.best_arm.thresholds import ThresholdName
+from jaxbandit.base import Rewards
+from jaxbandit.numerics import as_float, get_at, log
+from jaxbandit.solvers import student
+from jaxbandit.solvers.families import FAMILIES, FamilyName
+from jaxbandit.solvers.optimal_weights import gaussian_weights
+from jaxbandit.types import Array, Scalar
+
+LawName = Literal[FamilyName, "student"]
+LawThreshold = Literal[ThresholdName, "interval", "tbox", "evbox"]
+_THRESHOLDS = ("heuristic", "interval", "tbox", "evbox")
+
+
+def comparison(
+    name: LawName, threshold: LawThreshold, num_arms: int, delta: Scalar, sigma: Scalar, *, where: str
+) -> Comparison:
+    """Return the comparison of arms of a one-parameter family, or of "student", Gaussian arms of unknown variances."""
+    checks.choice(where, "family", name, (*FAMILIES, "student"))
+    if name == "student":
+        return unknown_variance(threshold, num_arms, delta, where=where)
+    return known_family(name, threshold, num_arms, delta, sigma, where=where)  # pyright: ignore[reportArgumentType]
+
+
+def unknown_variance(threshold: str, num_arms: int, delta: Scalar, *, where: str) -> Comparison:
+    """Return the comparison of Gaussian arms of unknown variances.
+
+    Z_aj is `student.exact_statistic`, or `student.plug_in_statistic` with "evbox"; 0 while a variance of the two is 0.
+    The threshold is `heuristic`, log((1 + log t) / delta), not proved; `tbox`, G(n_a) + G(n_j), by the t-test's
+    martingale; `evbox`, by boxes of means and variances apart, very loose; or `interval`, which asks instead that the
+    intervals of `student_race` for the two means be disjoint. The last three are proved, by a union over arms.
+    "interval" is never later than "tbox" at the same delta: where Z_aj exceeds G(n_a) + G(n_j) the intervals are
+    disjoint, even those of two sides.
+
+    Args:
+      threshold: "heuristic", "interval", "tbox" or "evbox"; static.
+      num_arms: K >= 2, static.
+      delta: allowed error rate, in (0, 1), traced.
+      where: who refuses.
+
+    Returns:
+      A Comparison that has no draws of a posterior. Arms are compared from 3 pulls of each on, 10 with "heuristic".
+
+    Raises:
+      ValueError: an argument is out of range.
+    """
+    checks.number(where, "delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
+    if threshold not in _THRESHOLDS:
+        raise ValueError(
+            f"{where}: threshold = {threshold!r}, must be one of {', '.join(_THRESHOLDS)} with family = 'student'"
+        )
+    statistic = student.plug_in_statistic if threshold == "evbox" else student.exact_statistic
+
+    def evidence(arms: ArmStatistics, a: Array) -> Array:
+        n, v = _pulls(arms), _variances(arms)
+        return statistic(get_at(arms.means, a), get_at(v, a), get_at(n, a), arms.means, v, n)
+
+    def level(arms: ArmStatistics, a: Array, pulls: Array) -> Array:
+        n = _pulls(arms)
+        if threshold == "heuristic":
+            return jnp.full_like(n, log(1 + log(as_float(jnp.maximum(pulls, 1)))) - log(as_float(delta)))
+        log_alpha = jnp.log(as_float(delta)) - math.log(num_arms)
+        c2 = student.default_c2(log_alpha)
+        if threshold == "interval":
+            v = _variances(arms)
+            ratio = student.squared_radius(n, student.one_sided(n, log_alpha, c2), c2)
+            radius = jnp.sqrt(jnp.where(v > 0, v, 1.0) * ratio)
+            apart = get_at(arms.means, a) - get_at(radius, a) > arms.means + radius
+            return jnp.where(apart, 0.0, jnp.inf)  # the evidence is above 0 there, unless a variance is 0
+        share = student.evbox(n, num_arms, delta) if threshold == "evbox" else student.tbox(n, log_alpha, c2)
+        return get_at(share, a) + share
+
+    def weights(arms: ArmStatistics) -> Array:
+        v = _variances(arms)
+        known = jnp.where(v > 0, v, jnp.max(v))
+        return gaussian_weights(arms.means, jnp.where(known > 0, known, 1.0)).weights
+
+    def split(arms: ArmStatistics, a: Array, j: Array) -> Array:
+        """That of known variances, to which the empirical ones tend."""
+        n, v = _pulls(arms), _variances(arms)
+        of_a, of_j = get_at(v, a) * get_at(n, j), get_at(v, j) * get_at(n, a)
+        decided = (get_at(arms.means, a) > get_at(arms.means, j)) & (of_a > 0) & (of_j > 0)
+        return jnp.where(decided, of_a / jnp.where(decided, of_a + of_j, 1.0), 0.5)
+
+    return Comparison(
+        evidence=evidence,
+        level=level,
+        weights=weights,
+        split=split,
+        proved=threshold != "heuristic",
+        rewards=Rewards(),
+        deviations=lambda arms: jnp.sqrt(_variances(arms)),
+        first=10 if threshold == "heuristic" else 3,
+        squares=True,
+    )
+
+
+def _pulls(arms: ArmStatistics) -> Array:
+    """At least 1: what has not been pulled is not compared."""
+    return as_float(jnp.maximum(arms.counts, 1))
+
+
+def _variances(arms: ArmStatistics) -> Array:
+    """With divisor n, and 0 where rewards differ by no more than rounding, float[num_arms]."""
+    squares, n = arms.squares, _pulls(arms)
+    assert squares is not None
+    return jnp.where(student.varies(squares, n, jnp.abs(arms.means)), squares / n, 0.0)

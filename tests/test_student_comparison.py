@@ -1,0 +1,92 @@
+"""Track-and-Stop and the top-two rules with unknown variances: the pulls and stopping rounds of their references."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from reference import student_comparison as reference
+
+from jaxbandit.algorithms.best_arm.top_two import top_two
+from jaxbandit.algorithms.best_arm.track_and_stop import track_and_stop
+from jaxbandit.engine.identify import identify_cell
+from jaxbandit.environments.gaussian import gaussian
+from jaxbandit.solvers import student
+
+pytestmark = pytest.mark.quickly_compiled
+
+ROUNDS = 400
+DELTA = 0.1
+REWARDS = np.array([0.3, 1.2, 0.5]) + np.random.default_rng(4).normal(size=(ROUNDS, 3)) * [0.6, 0.9, 1.2]
+
+
+def play(factory, **own):
+    """Actions, whether it had stopped before each round, its recommendation then, and the coins."""
+
+    @jax.jit
+    def run(rewards, delta):
+        algorithm = factory(3, family="student", delta=delta, **own)
+
+        def body(state, given):
+            row, t = given
+            noise = algorithm.noise(jax.random.fold_in(jax.random.key(7), t))
+            if algorithm.replan is not None:
+                state = jax.lax.cond(algorithm.replan.due(state), algorithm.replan.apply, lambda state: state, state)
+            action = algorithm.select(noise, state, None)
+            seen = action, algorithm.stop(state), algorithm.recommend(state)[0], getattr(noise, "coin", t)
+            return algorithm.update(state, None, action, row[action]), seen
+
+        return jax.lax.scan(body, algorithm.init(jax.random.key(0)), (rewards, jnp.arange(ROUNDS)))[1]
+
+    with jax.enable_x64(True):
+        return jax.tree.map(np.asarray, run(jnp.asarray(REWARDS), jnp.asarray(DELTA)))
+
+
+def agree(found, expected, stops=True):
+    actions, stopped, recommended, _ = found
+    pulls, arm = expected
+    end = int(np.argmax(stopped)) if stopped.any() else ROUNDS
+    np.testing.assert_array_equal(actions[:end], pulls)
+    assert len(pulls) == end > 32  # else only the first pulls
+    assert arm == (recommended[end] if stops else None)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "challenger", "adaptive"),
+    [("interval", "tci", False), ("tbox", "tc", True), ("heuristic", "tci", False), ("evbox", "tci", True)],
+)
+def test_top_two(kind, challenger, adaptive):
+    own = {"challenger": challenger, "adaptive": adaptive, "beta": 0.6}
+    found = play(top_two, threshold=kind, **own)
+    choose = reference.top_two(found[-1], kind=kind, **own)
+    agree(found, reference.play(REWARDS, choose, kind=kind, delta=DELTA), kind != "evbox")
+
+
+@pytest.mark.slow
+def test_track_and_stop():
+    found = play(track_and_stop, threshold="interval", growth=1.0)
+    agree(found, reference.play(REWARDS, reference.track_and_stop(3), kind="interval", delta=DELTA))
+
+
+def test_evbox_by_lambert_w():
+    n = np.array([2.0, 3.0, 30.0, 1e5])
+    with jax.enable_x64(True):
+        ours = jax.jit(lambda n: student.evbox(n, 4, 0.05))(np.append(n, 1.0))
+    np.testing.assert_allclose(ours[:-1], [reference.evbox(k, 4, 0.05) for k in n], rtol=1e-9)
+    assert np.isinf(ours[-1])
+
+
+def test_refusals():
+    with pytest.raises(ValueError, match=r"^top_two: threshold = 'kt', must be one of heuristic, interval, tbox"):
+        top_two(3, family="student")
+    with pytest.raises(ValueError, match=r"^top_two: leader and challenger 'ts' draw from a posterior, family = 'stu"):
+        top_two(3, family="student", threshold="tbox", leader="ts")
+    with pytest.raises(ValueError, match=r"^track_and_stop: family = 'studnet', .*; did you mean 'student'\?$"):
+        track_and_stop(3, family="studnet")
+    with pytest.raises(ValueError, match="cannot verify runs of it: must be 'float64'"), jax.enable_x64(False):
+        identify_cell(
+            lambda delta: (top_two(2, family="student", threshold="tbox", delta=delta), gaussian([0.0, 1.0])),
+            0.1,
+            num_runs=2,
+            precision="float32",
+        )
