@@ -9,6 +9,7 @@ from contextlib import nullcontext
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 
 INLINED = {  # calls, and the parameter that holds what they call
     "jit": "jaxpr",
@@ -17,6 +18,13 @@ INLINED = {  # calls, and the parameter that holds what they call
     "custom_jvp_call": "call_jaxpr",
     "custom_vjp_call": "call_jaxpr",
 }
+# Operations whose result is not finite where an operand is not: 0 inf and inf - inf are NaN.
+_SHOW_FAULTS = frozenset(
+    "add broadcast_in_dim concatenate convert_element_type copy mul neg pad reduce_sum reshape squeeze sub "
+    "transpose".split()
+)
+_SAME_NUMBERS = ("broadcast_in_dim", "copy", "reshape", "squeeze")  # that only arrange them
+_NOTHING: frozenset = frozenset()
 
 
 def is_literal(atom: Any) -> bool:
@@ -76,3 +84,67 @@ def needed_inputs(closed: Any) -> list[bool]:
 def passed_on(closed: Any) -> list[bool]:
     """Which of the outputs are the input at the same place, untouched."""
     return [new is old for old, new in zip(closed.jaxpr.invars, closed.jaxpr.outvars, strict=False)]
+
+
+def shown_faults(program: Any, inputs: Sequence[frozenset]) -> list[frozenset]:
+    """Of each output, the names whose faults it shows: it is not finite in some entry if what has the name is not.
+
+    Args:
+      program: an open program.
+      inputs: of each input, the names whose faults it shows.
+    """
+    shown = dict(zip(program.invars, inputs, strict=True))
+
+    def read(atom: Any) -> frozenset:
+        return _NOTHING if is_literal(atom) else shown.get(atom, _NOTHING)
+
+    for equation in program.eqns:
+        operands, name, out = [read(v) for v in equation.invars], equation.primitive.name, equation.outvars
+        if (inner := called(equation)) is not None:
+            shown.update(zip(out, shown_faults(inner[0], operands), strict=True))
+        elif name == "scan":
+            shown.update(zip(out, _shown_by_scan(equation, operands), strict=False))
+        elif name == "div":
+            shown[out[0]] = operands[0]
+        elif name == "select_n":
+            shown[out[0]] = frozenset.intersection(*operands[1:])
+        elif name in _SHOW_FAULTS and _keeps_every_entry(equation):
+            shown[out[0]] = _NOTHING.union(*operands)
+    return [read(v) for v in program.outvars]
+
+
+def is_from_boolean(program: Any) -> bool:
+    """Whether the first output's numbers are 0 and 1, made from booleans."""
+    made = {v: equation for equation in program.eqns for v in equation.outvars}
+    atom = program.outvars[0]
+    while not is_literal(atom) and (equation := made.get(atom)) is not None:
+        if (inner := called(equation)) is not None:
+            return len(equation.outvars) == 1 and is_from_boolean(inner[0])
+        if equation.primitive.name == "convert_element_type" and equation.invars[0].aval.dtype == bool:
+            return True
+        if equation.primitive.name not in _SAME_NUMBERS:
+            return False
+        atom = equation.invars[0]
+    return False
+
+
+def _keeps_every_entry(equation: Any) -> bool:
+    """Whether the result is of floats, and each entry of each operand is in it somewhere."""
+    out = equation.outvars[0].aval
+    edges = equation.params["padding_config"] if equation.primitive.name == "pad" else ()
+    return out.size > 0 and jnp.issubdtype(out.dtype, jnp.floating) and all(low >= 0 <= high for low, high, _ in edges)
+
+
+def _shown_by_scan(equation: Any, operands: Sequence[frozenset]) -> list[frozenset]:
+    """Of each carried value in the end: what its beginning and the inputs of each turn show, if every turn keeps it."""
+    params = equation.params
+    first, carried = params["num_consts"], params["num_carry"]
+    inner: Any = opened(params["jaxpr"])
+    begun = operands[first : first + carried]
+    inputs = [*operands[:first], *(frozenset([("carried", j)]) for j in range(carried)), *operands[first + carried :]]
+    after = shown_faults(inner[0], inputs)
+    own = [("carried", j) for j in range(carried)]
+    return [
+        start | end.difference(own) if params["length"] and name in end else _NOTHING
+        for start, end, name in zip(begun, after, own, strict=False)
+    ]

@@ -63,15 +63,15 @@ def matrix_vector(matrix: Array, vector: Array) -> Array:
     A loop, for XLA's CPU compiler computes what stands before a loop once: fused into a sum, which knows no barrier, it
     would compute the vector anew for every row. Neither is a matrix product the same to the bit in every batch.
     """
-    size = matrix.shape[1]
-    rest = -size % _COLUMNS
-    columns, entries = jnp.pad(matrix.T, ((0, rest), (0, 0))), jnp.pad(vector, (0, rest))
+    rest = -matrix.shape[1] % _COLUMNS
+    columns = jnp.pad(matrix.T, ((0, rest), (0, 0))).reshape(-1, _COLUMNS, matrix.shape[0])
+    entries = jnp.pad(vector, (0, rest)).reshape(-1, _COLUMNS)
 
-    def add(i: Array, total: Array) -> Array:
-        some = lax.dynamic_slice_in_dim(columns, i * _COLUMNS, _COLUMNS)
-        return total + jnp.sum(some * lax.dynamic_slice_in_dim(entries, i * _COLUMNS, _COLUMNS)[:, None], 0)
+    def add(total: Array, some: tuple[Array, Array]) -> tuple[Array, None]:
+        columns, entries = some
+        return total + jnp.sum(columns * entries[:, None], 0), None
 
-    return lax.fori_loop(0, (size + rest) // _COLUMNS, add, jnp.zeros(matrix.shape[0], vector.dtype))
+    return lax.scan(add, jnp.zeros(matrix.shape[0], vector.dtype), (columns, entries))[0]
 
 
 def one_by_one(function: Callable[..., PyTree]) -> Callable[..., PyTree]:

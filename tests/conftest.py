@@ -4,25 +4,44 @@ XLA never frees compiled code by itself.
 """
 
 import gc
+import os
 
 import jax
 import pytest
-from xla_options import QUICKLY
+from xla_options import QUICKLY, flags, of_every_program
 
 from jaxbandit.engine import compiled
 
+FLAGS = os.environ.get("XLA_FLAGS", "")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 gc.freeze()
 gc.set_threshold(20_000, 20, 20)  # tracing makes many objects and little garbage: collecting took 7 % of a profile
 
 
+def pytest_collection_modifyitems(items):
+    """In each file what is compiled quickly comes last: it may use what JAX has kept of the others, not they its."""
+    places = {}
+    for item in items:
+        places.setdefault(item.path, len(places))
+    items.sort(key=lambda item: (places[item.path], _quickly(item)))
+
+
+def _quickly(item):
+    return item.get_closest_marker("quickly_compiled") is not None
+
+
 @pytest.hookimpl(tryfirst=True)  # before fixtures, which compile too
 def pytest_runtest_setup(item):
-    quickly = item.get_closest_marker("quickly_compiled") is not None
-    jax.config.update("jax_disable_most_optimizations", quickly)  # what tests and solvers compile by jax.jit
-    compiled.MORE_OPTIONS.clear()  # what the engine compiles
-    compiled.MORE_OPTIONS.update(QUICKLY if quickly else {})
+    quickly = _quickly(item)
+    if jax.config.read("jax_disable_most_optimizations") and not quickly:
+        jax.clear_caches()  # JAX keeps programs without regard to these options
+    options = QUICKLY if quickly else {}
+    jax.config.update("jax_disable_most_optimizations", quickly)
+    of_every_program(options)
+    compiled.MORE_OPTIONS.clear()  # the engine keeps programs apart by these
+    compiled.MORE_OPTIONS.update(options)
+    os.environ["XLA_FLAGS"] = f"{FLAGS} {flags(options)}".strip()  # of processes that the test starts
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -12,6 +12,8 @@ import jaxbandit as jb
 from jaxbandit.solvers import lead
 from jaxbandit.solvers.decision_classes import top_k
 
+pytestmark = pytest.mark.quickly_compiled
+
 N, K = 8, 3
 SETS = np.array([[i in c for i in range(N)] for c in itertools.combinations(range(N), K)])
 

@@ -388,7 +388,7 @@ def test_the_command_has_the_defaults_of_the_limits():
     ("name", "cells"),
     [
         *(("audit", 32), ("audit_best_arm", 96), ("audit_full_bandit", 21)),
-        *(("audit_k_arms", 128), ("audit_k_arms_gaussian", 120), ("audit_scores", 70)),
+        *(("audit_k_arms", 128), ("audit_k_arms_gaussian", 130), ("audit_scores", 90)),
     ],
 )
 def test_the_embedded_audits_load(name, cells):

@@ -43,6 +43,7 @@ def draws():
     return np.asarray(sample(jax.random.key(3, impl="threefry4x32")), dtype=np.float64).T
 
 
+@pytest.mark.quickly_compiled
 @pytest.mark.statistical
 @pytest.mark.parametrize("i", range(len(LAWS)), ids=map(str, LAWS))
 def test_draws_have_the_law_of_beta(draws, i):

@@ -45,6 +45,7 @@ def test_gaps():
         np.testing.assert_allclose(top_m_gaps(MEANS, 1), [0.7, 0.2, 0.5, 0.2, 0.5, 1.2], rtol=1e-12)
 
 
+@pytest.mark.quickly_compiled
 def test_classical_bandits():
     # Canonical basis: w* of e_i - e_j is 1 and -1, so rho = 4 (the paper's Section 6.2).
     gaps = np.array([0.7, 0.2, 0.5, 0.2, 0.5, 1.2])
@@ -153,6 +154,7 @@ def test_sample_bound_solves_its_equation():
     assert lingape_sample_bound(SOARE, means, **{**more, "regularization": 0.1}) < theorem
 
 
+@pytest.mark.quickly_compiled
 def test_ties():
     tied = np.array([0.3, 1.0, 0.5, 1.0, 0.5, -0.2])
     found = linear_complexity(CANONICAL, tied)

@@ -13,6 +13,7 @@ def section_5_1(u):
     return np.array([[1, 0], [0, 1], [1 - u, 5 * u]])
 
 
+@pytest.mark.quickly_compiled
 def test_orthonormal_basis():
     theta = np.array([1.0, 0.9, 0.5, 0.3])
     found = linear_regret_constant(np.eye(4), theta)
@@ -21,6 +22,7 @@ def test_orthonormal_basis():
     assert found.bound <= found.value <= found.bound * (1 + EXACT) and found.value.dtype == np.float64
 
 
+@pytest.mark.quickly_compiled
 def test_optimal_arms_that_span():
     sets = np.array([[[1.0, 0], [0.2, 0.1]], [[0, 1], [0, 0.5]]])  # one optimal arm a context
     assert linear_regret_constant(sets, np.array([1.0, 0.5])) == (0, 0)
@@ -35,6 +37,7 @@ def test_section_5_1(u, constant):
         assert np.isclose(value, constant, rtol=EXACT)
 
 
+@pytest.mark.quickly_compiled
 def test_section_5_2_with_contexts_and_masks():
     sets = np.array([[[1, 0, 0], [0, 1, 0], [0.9, 0.5, 0]], [[0, 1, 0], [0, 0, 1], [0, 0.5, 0.9]]])
     theta = np.array([1.0, 0, 1])

@@ -16,6 +16,8 @@ from jaxbandit.conformance.check_case import CheckFailed
 from jaxbandit.conformance.check_environment import PROPERTIES
 from jaxbandit.numerics import as_float
 
+pytestmark = pytest.mark.quickly_compiled
+
 MEANS = [0.2, 0.6]
 MOST = 8  # pulls of an arm in a batch that check_environment plays
 GENERATOR = np.random.default_rng(0)

@@ -14,6 +14,8 @@ from jaxbandit.results.loading import load
 from jaxbandit.running import experiment as running
 from jaxbandit.specs.registry import ALGORITHMS, ENVIRONMENTS
 
+pytestmark = pytest.mark.quickly_compiled
+
 TEXT = """
 name = "tiny"
 kind = "simulate"
@@ -65,7 +67,7 @@ def test_help_and_listing_import_no_jax(argv):
 def test_list(capsys):
     assert cli.main(["list"]) == 0
     text = capsys.readouterr().out
-    for name in (*ALGORITHMS, *ENVIRONMENTS, "crowd", "ucboost"):
+    for name in (*ALGORITHMS, *ENVIRONMENTS, "crowd", "five_arms", "ucboost"):
         assert f"  {name}" in text
     assert cli.main(["list", "--json"]) == 0
     listing = json.loads(capsys.readouterr().out)

@@ -18,6 +18,8 @@ from jaxbandit.numerics import alone
 from jaxbandit.running import truth
 from jaxbandit.specs.spec import InstanceSpec
 
+pytestmark = pytest.mark.quickly_compiled
+
 MEANS = np.array([0.4, 0.6])
 CPU = jax.devices("cpu")[0]
 

@@ -49,10 +49,13 @@ def same(a, b, runs=None):
         assert left.dtype == right.dtype and left.tobytes() == right.tobytes(), name
 
 
-@pytest.mark.parametrize("maker", [make, make_random, make_costly, make_boosted])
+@pytest.mark.parametrize(
+    "maker",
+    [make_random, *(pytest.param(maker, marks=pytest.mark.slow) for maker in (make, make_costly, make_boosted))],
+)
 def test_numbers_do_not_depend_on_the_tile_or_the_workers(maker):
     one = simulate_cell(maker, MEANS, horizon=150, num_runs=200)
-    for tile, workers in ((1, 1), (7, 2), (80, 2), (1000, 1)):
+    for tile, workers in ((1, 1), (7, 2), (1000, 1)):  # two widths beside the default
         other = simulate_cell(maker, MEANS, horizon=150, num_runs=200, tile=tile, workers=workers)
         same(one, other)
         assert one.mean.tobytes() == other.mean.tobytes() and one.variance.tobytes() == other.variance.tobytes()
@@ -75,9 +78,9 @@ def test_every_algorithm_gives_the_same_bytes_in_any_tile(name):
         return factory(4 if "num_arms" in known else features, **arguments.get(name, {})), bernoulli(means)
 
     means = np.array([0.3, 0.5, 0.5, 0.52])
-    one = simulate_cell(maker, means, horizon=200, num_runs=256)
-    for tile in (64, 112):
-        same(one, simulate_cell(maker, means, horizon=200, num_runs=256, tile=tile))
+    # The least width, which loops unrolled four times divide, and one that they do not.
+    one, other = (simulate_cell(maker, means, horizon=200, num_runs=256, tile=tile) for tile in (64, 112))
+    same(one, other)
 
 
 @pytest.mark.parametrize("runs", [1, 7, 200])
@@ -96,10 +99,11 @@ def test_another_seed_gives_other_numbers():
 
 def test_numbers_do_not_depend_on_the_noise_block_or_the_chunk(monkeypatch):
     one = simulate_cell(make_random, MEANS, horizon=300, num_runs=20)
-    for block, chunk in ((1, 64), (64, 64), (16, 192)):
+    for block, chunk in ((64, 64), (1, 64), (16, 192)):
         monkeypatch.setattr("jaxbandit.engine.program.NOISE_ROUNDS", block)
         monkeypatch.setattr(tiles, "FIRST_CHUNK", chunk)
-        compiled.forget()
+        if block < 64:  # the chunk is the host's business alone
+            compiled.forget()
         same(one, simulate_cell(make_random, MEANS, horizon=300, num_runs=20))
     compiled.forget()
 
@@ -180,9 +184,9 @@ def test_interrupted_and_resumed(tmp_path, monkeypatch):
 
 
 def test_a_checkpoint_of_something_else_is_refused(tmp_path):
-    options = {"horizon": 100, "num_runs": 20, "checkpoint_dir": tmp_path}
+    options = {"horizon": 150, "num_runs": 20, "checkpoint_dir": tmp_path}
     simulate_cell(make, MEANS, **options)
-    for change in ({"seed": 1}, {"horizon": 101}, {"precision": "float64"}):
+    for change in ({"seed": 1}, {"horizon": 151}, {"precision": "float64"}):
         with pytest.raises(ValueError, match="of another simulation"):
             simulate_cell(make, MEANS, **(options | change))
     for other in (make_costly, make_boosted):
@@ -193,7 +197,7 @@ def test_a_checkpoint_of_something_else_is_refused(tmp_path):
 
 
 def test_a_truncated_checkpoint_is_one_line(tmp_path):
-    options = {"horizon": 100, "num_runs": 20, "checkpoint_dir": tmp_path}
+    options = {"horizon": 150, "num_runs": 20, "checkpoint_dir": tmp_path}
     simulate_cell(make, MEANS, **options)
     (file,) = tmp_path.glob("*.npz")
     file.write_bytes(file.read_bytes()[:1000])
@@ -307,23 +311,23 @@ def test_a_nan_reward_is_said():
 
 
 def test_without_per_run_arrays_the_means_are_the_same_bytes():
-    full, lean = (simulate_cell(make, MEANS, horizon=200, num_runs=300, per_run=p, tile=64) for p in (True, False))
+    full, lean = (simulate_cell(make, MEANS, horizon=150, num_runs=300, per_run=p, tile=64) for p in (True, False))
     assert lean.regret is None and lean.pulls is None and lean.recommendation is None
     assert full.mean.tobytes() == lean.mean.tobytes() and full.variance.tobytes() == lean.variance.tobytes()
     np.testing.assert_allclose(lean.pulls_mean, full.pulls.mean(0))
 
 
 def test_other_numbers_do_not_compile_again(monkeypatch):
-    simulate_cell(make, MEANS, horizon=100, num_runs=20)
+    simulate_cell(make, MEANS, horizon=150, num_runs=20)
     monkeypatch.setattr(horizon_engine, "SingleRun", None)  # tracing again would call it
-    simulate_cell(make, MEANS + 0.1, horizon=100, num_runs=20, seed=3)
+    simulate_cell(make, MEANS + 0.1, horizon=150, num_runs=20, seed=3)
 
 
 def test_float64_leaves_the_process_alone():
     before = jax.config.read("jax_enable_x64")
-    record = simulate_cell(make, MEANS, horizon=100, num_runs=20, precision="float64")
+    record = simulate_cell(make, MEANS, horizon=150, num_runs=20, precision="float64")
     assert record.regret.dtype == np.float64 and jax.config.read("jax_enable_x64") == before
-    assert simulate_cell(make, MEANS, horizon=100, num_runs=20).regret.dtype == np.float32
+    assert simulate_cell(make, MEANS, horizon=150, num_runs=20).regret.dtype == np.float32
 
 
 def test_a_state_that_changes_its_type_is_named():

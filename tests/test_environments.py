@@ -37,8 +37,8 @@ INSTANCES = {
 
 def rewards(environment, num_rounds, seed=0):
     """Rewards [num_rounds, num_arms]: what each arm would have paid in each round."""
-    state = environment.init(jax.random.key(seed))
-    arms = jnp.arange(state.means.size, dtype=jnp.int32)
+    state = jax.jit(environment.init)(jax.random.key(seed))
+    arms = np.arange(state.means.size, dtype=np.int32)
     keys = jax.random.split(jax.random.key(seed + 1), num_rounds)
     return np.asarray(_rewards(environment)(state, arms, keys))
 
@@ -60,21 +60,21 @@ def test_shapes_dtypes_gaps_and_determinism(name, x64):
     with jax.enable_x64(x64):
         by_key = name == "beta by key"
         environment = beta(np.array([0.1, 2.0]), np.array([1.0, 3.0])) if by_key else INSTANCES[name]()
-        state = environment.init(jax.random.key(0))
+        state = jax.jit(environment.init)(jax.random.key(0))
         float_dtype = jnp.result_type(float)
         assert state.means.dtype == state.gaps.dtype == float_dtype
         np.testing.assert_array_equal(state.gaps, state.means.max() - state.means)
         assert float(state.gaps.min()) == 0
-        noise = environment.noise(jax.random.key(3))
+        noise = jax.jit(environment.noise)(jax.random.key(3))
         assert environment.observe(state, noise) is None
 
         def gap(arm):
             return environment.regret(state, None, arm)
 
-        arms = jnp.arange(state.means.size, dtype=jnp.int32)
+        arms = np.arange(state.means.size, dtype=np.int32)
         for function in (lambda arm: environment.reward(state, None, arm, noise), gap):
             assert jax.eval_shape(function, arms[0]) == jax.ShapeDtypeStruct((), float_dtype)
-        np.testing.assert_array_equal(jax.vmap(gap)(arms), state.gaps)
+        np.testing.assert_array_equal(jax.jit(jax.vmap(gap))(arms), state.gaps)
         first = rewards(environment, 50)
         assert np.isfinite(first).all()
         np.testing.assert_array_equal(first, rewards(environment, 50))

@@ -200,10 +200,10 @@ def test_thresholds_are_the_papers():
         ("kt", "bernoulli"): (np.log(4 * (num_arms - 1) / delta) + np.log(n_a * n_b) / 2, True),
     }
     for (name, rewards), (value, proved) in expected.items():
-        found = pair_threshold(name, num_arms, delta, family(rewards))
-        assert found.proved is proved
+        threshold = pair_threshold(name, num_arms, delta, family(rewards))
+        assert threshold.proved is proved
         for dtype in (np.float32, np.float64):
-            np.testing.assert_allclose(evaluate(found.level, dtype, n_a, n_b, t), value, rtol=30 * np.finfo(dtype).eps)
+            np.testing.assert_allclose(evaluate(threshold.level, dtype, n_a, n_b, t), value, 30 * np.finfo(dtype).eps)
         traced = jax.jit(
             lambda delta, name=name, rewards=rewards: pair_threshold(name, num_arms, delta, family(rewards)).level(
                 jnp.int32(n_a), jnp.int32(n_b), jnp.int32(t)

@@ -42,6 +42,7 @@ def agree(sums, mean, covariance):
     assert (np.abs(np.cov(sums.T) - covariance) <= 4.5 * spread * 1.1 + 1e-9).all()
 
 
+@pytest.mark.quickly_compiled
 @pytest.mark.parametrize(
     ("noise", "blocks"),
     [("gaussian", "exact"), pytest.param("bernoulli", "exact", marks=pytest.mark.slow), ("bernoulli", "normal")],
@@ -56,6 +57,7 @@ def test_sums_of_a_batch(noise, blocks):
         assert (sums == np.round(sums)).all() and (sums >= 0).all() and (sums <= 2 * counts).all()
 
 
+@pytest.mark.quickly_compiled
 @pytest.mark.parametrize("noise", ["gaussian", "bernoulli"])
 def test_sums_over_all_super_arms_without_listing_them(noise):
     every = support.super_arms("test", 5, 2, support="all").sets.astype(float)
@@ -67,6 +69,7 @@ def test_sums_over_all_super_arms_without_listing_them(noise):
     agree(sums, 40 * every.T @ values / 10, 40 * (every * variance[:, None]).T @ every / 10)
 
 
+@pytest.mark.quickly_compiled
 def test_single_pulls_and_regret():
     environment = jb.full_bandit(MEANS, 2, noise="bernoulli")
     state = environment.init(jax.random.key(0))
@@ -79,6 +82,7 @@ def test_single_pulls_and_regret():
     assert environment.simple_regret(state, jnp.array([3, 0])) == pytest.approx(0.3, abs=1e-6)
 
 
+@pytest.mark.quickly_compiled
 def test_ties_at_rank_k_are_right():
     environment = jb.full_bandit(np.array([0.3, 0.1 + 0.2, 0.7]), 2)
     with jax.enable_x64(True):
@@ -87,6 +91,7 @@ def test_ties_at_rank_k_are_right():
             assert environment.simple_regret(state, jnp.array(arms)) == 0
 
 
+@pytest.mark.quickly_compiled
 def test_random_instance_has_the_gap():
     for seed in range(20):
         means = np.sort(jb.full_bandit_random(10, 5, 0.25, instance_seed=seed).init(jax.random.key(0)).means)[::-1]
@@ -107,6 +112,7 @@ def write_answers(folder):
             csv.writer(file).writerows(rows)
 
 
+@pytest.mark.quickly_compiled
 @pytest.mark.parametrize("blocks", [pytest.param("exact", marks=pytest.mark.slow), "normal"])
 def test_recorded_answers_keep_their_correlation(tmp_path, blocks):
     write_answers(tmp_path)
@@ -166,6 +172,7 @@ TARGETS = {
 }
 
 
+@pytest.mark.quickly_compiled
 @pytest.mark.parametrize("dataset", [pytest.param("it"), pytest.param("pokemon", marks=pytest.mark.slow)])
 def test_stopping_times_without_noise(dataset):
     means = np.asarray(jb.crowd(dataset).init(jax.random.key(0)).means, np.float64)
@@ -196,6 +203,7 @@ def stops_without_noise(algorithm, means, rounds, draws):
         return np.asarray(jax.jit(jax.vmap(jax.vmap(stops, (0, None)), (None, 0)))(rounds, keys))
 
 
+@pytest.mark.quickly_compiled
 @pytest.mark.parametrize("dataset", [pytest.param("it"), pytest.param("pokemon", marks=pytest.mark.slow)])
 def test_stopping_times_of_sa_foa_without_noise(dataset):
     """The other program's figure is one draw: anchors are drawn at each look, so that even without noise it is random.
@@ -246,6 +254,7 @@ def test_the_same_bytes_for_any_lanes_and_chunk(make):
     assert len(np.unique(first.samples)) > 3 and (first.outcome == 0).all()
 
 
+@pytest.mark.quickly_compiled
 def test_where_nothing_is_pulled_nothing_stops():
     """So that lanes without a run cost no anchors; one period on, the same estimate stops, with any epsilon as here."""
     algorithm = jb.sa_foa(5, k=2, support="given", sets=SETS, epsilon=1e9)
@@ -254,6 +263,7 @@ def test_where_nothing_is_pulled_nothing_stops():
     assert not stop(state) and stop(state._replace(rounds=jnp.int32(5)))
 
 
+@pytest.mark.quickly_compiled
 def test_a_decision_class_is_what_recommendations_are_judged_by():
     """Two groups of three, one arm of each: the two best arms are no set of the class."""
     means, family = np.array([0.9, 0.8, 0.1, 0.5, 0.4, 0.3]), partition_matroid([0, 0, 0, 1, 1, 1], [1, 1])
@@ -317,6 +327,7 @@ def test_bad_input_is_one_line(name):
     assert message in str(info.value) and "\n" not in str(info.value)
 
 
+@pytest.mark.quickly_compiled
 @pytest.mark.slow
 def test_a_tie_is_warned_of_and_the_support_is_shown(tmp_path):
     spec = tmp_path / "tie.toml"

@@ -108,24 +108,24 @@ def test_equals_one_run_after_the_other(late):
     algorithm = make(MEANS)[0]
     begin, draw, play = jax.jit(run.begin), jax.jit(run.draw), jax.jit(run.play)
     replan, due = jax.jit(algorithm.replan.apply), jax.jit(algorithm.replan.due)
-    words = keys.run_keys(keys.root_key(0), jnp.arange(number, dtype=jnp.int32))
+    words = jax.device_get(keys.run_keys(keys.root_key(0), jnp.arange(number, dtype=jnp.int32)))
     for r in range(number):
         own, plans = tuple(w[:, r] for w in words), 0
         (world, state), tally = begin(MEANS, own), run.recorder.empty()
         for t in range(1, horizon + 1):
             if (t - 1) % (late + 1) == 0 and due(state):
                 state, plans = replan(state), plans + 1
-            world, state, tally = play(MEANS, world, state, tally, draw(MEANS, own, jnp.int32(t)))
+            world, state, tally = play(MEANS, world, state, tally, draw(MEANS, own, np.int32(t)))
         assert plans > 6
         np.testing.assert_array_equal(many.pulls[r], state.counts)
         np.testing.assert_array_equal(many.kinds[r], state.kinds)
         assert many.recommendation[r] == state.planned and many.outcome[r] == Outcome.STOPPED
 
 
-def test_numbers_do_not_depend_on_the_tile_or_the_workers(whole):
+@pytest.mark.parametrize(("tile", "workers"), [(1, 2), pytest.param(1000, 1, marks=pytest.mark.slow)])
+def test_numbers_do_not_depend_on_the_tile_or_the_workers(whole, tile, workers):
     assert len(np.unique(whole.recommendation)) > 5  # planned at rounds of their own
-    for tile, workers in ((1, 2), (1000, 1)):
-        same(whole, simulate_cell(make, MEANS, **OPTIONS, tile=tile, workers=workers))
+    same(whole, simulate_cell(make, MEANS, **OPTIONS, tile=tile, workers=workers))
     same(whole, simulate_cell(make, MEANS, horizon=150, num_runs=7), 7)
 
 
@@ -224,6 +224,7 @@ def test_how_late_is_judged():
             simulate_cell(make, MEANS, horizon=10, num_runs=2, replan_late=late)
 
 
+@pytest.mark.quickly_compiled
 def test_rounds_by_kind_are_kept_with_the_result(tmp_path):
     algorithm, environment = make(MEANS)
     options = {"horizon": 30, "num_runs": 64, "progress": False}

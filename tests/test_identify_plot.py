@@ -9,6 +9,8 @@ from jaxbandit.base import Outcome
 from jaxbandit.plotting import figures, stopping_times, sweeps
 from jaxbandit.results.base import ResultSet
 
+pytestmark = pytest.mark.quickly_compiled
+
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 

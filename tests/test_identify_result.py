@@ -14,6 +14,8 @@ from jaxbandit.results.loading import load, load_cell
 from jaxbandit.results.places import compare_places
 from jaxbandit.results.saving import save_cell
 
+pytestmark = pytest.mark.quickly_compiled
+
 LATE = Outcome.MAX_ROUNDS
 
 

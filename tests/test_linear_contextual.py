@@ -25,6 +25,7 @@ BOUNDED = np.array([[[1, 0], [0, 1], [0.9, 0.5]], [[0, 1], [-1, 0], [-1, 0]]])
 MASK = np.array([[True, True, True], [True, True, False]])
 
 
+@pytest.mark.quickly_compiled
 def test_means_gaps_and_padding():
     with jax.enable_x64(True):
         world = linear_contextual(CHANGING, np.array([0.3, 0.7]), np.array([1.0, 0.0, 1.0]), mask=MASK)
@@ -38,6 +39,7 @@ def test_means_gaps_and_padding():
     assert np.isnan(padded)  # so that a run that takes a padded action ends as NONFINITE
 
 
+@pytest.mark.quickly_compiled
 @pytest.mark.statistical
 def test_contexts_and_noise_have_their_laws():
     """Each frequency within 5 standard errors, moments of the normal too: false alarm below 1e-5."""
@@ -71,6 +73,7 @@ def test_one_context_is_the_linear_bandit():
     np.testing.assert_allclose(regret[:, -1], sums[0][0] @ [0, 1, 0.1], atol=1e-4)
 
 
+@pytest.mark.quickly_compiled
 def test_theta_is_drawn_on_the_sphere_anew_in_each_run():
     world = linear_contextual_random(np.eye(3)[None], np.ones(1))
     state = jax.device_get(jax.jit(jax.vmap(world.init))(jax.random.split(jax.random.key(0), 50)))
@@ -165,6 +168,7 @@ def test_level_of_the_papers_horizon():
         assert abs(float(linear_level(10_000, dim, 1.0, np.log(10_000))) - level) < 1e-4
 
 
+@pytest.mark.quickly_compiled
 @pytest.mark.parametrize("x64", [False, True])
 def test_least_squares_agree_with_a_fresh_fit(x64):
     """Before and after the rows span, after 3,000 more of them that favour one; with and without regularisation."""

@@ -8,6 +8,8 @@ import pytest
 import jaxbandit as jb
 from jaxbandit.base import SetPulls
 
+pytestmark = pytest.mark.quickly_compiled
+
 FEATURES = np.vstack([np.eye(2), [np.cos(0.5), np.sin(0.5)]])
 THETA = np.array([2.0, 0.0])
 MEANS = np.array([0.9, 0.1, 0.7, 0.2])

@@ -102,6 +102,7 @@ def test_an_interrupted_run_ends_with_the_same_bytes(contextual, tmp_path, monke
         assert getattr(contextual, name).tobytes() == getattr(again, name).tobytes(), name
 
 
+@pytest.mark.quickly_compiled
 @pytest.mark.slow
 def test_a_phase_diagram_is_one_compilation(monkeypatch):
     """u moves the features that algorithm and environment share, c the level: compiled once each, start to finish."""

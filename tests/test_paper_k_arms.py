@@ -16,7 +16,7 @@ from jaxbandit.running.truth import truth_of
 from jaxbandit.specs import source, spec
 from jaxbandit.stats import intervals
 
-PAPERS = ("track_and_stop", "fixed_budget", "fiesta")
+PAPERS = ("track_and_stop", "fixed_budget", "fiesta", "fiesta_table2")
 # Audibert, Bubeck and Munos 2010, Section 6: means, and the budget.
 INSTANCES = [
     ([0.5] + 19 * [0.4], 2000),

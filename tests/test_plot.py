@@ -11,6 +11,8 @@ from jaxbandit.plotting import regret_curves
 from jaxbandit.plotting.figures import plot
 from jaxbandit.results.base import ResultSet
 
+pytestmark = pytest.mark.quickly_compiled
+
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 

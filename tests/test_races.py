@@ -3,11 +3,14 @@
 import functools
 import math
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from results_by_hand import stopping
 
 import jaxbandit as jb
+from jaxbandit.algorithms.best_arm.racing import race
 from jaxbandit.base import Outcome
 from jaxbandit.engine.identify import identify_cell
 from jaxbandit.results.report import table
@@ -102,6 +105,18 @@ def test_batches_are_counted_and_reported_beside_the_samples():
     titles, _, row = table([result]).splitlines()[:3]
     assert row[: titles.index("batches") + len("batches")].endswith("  2.5")
     assert "batches" not in stopping([5, 7]).content() and "batches" not in table([stopping([5, 7])])
+
+
+def test_a_rule_that_would_drop_every_survivor_leaves_the_one_with_the_largest_mean():
+    """The lowest of equal ones; and a batch that is asked for within a round is what the round lacks."""
+    none = jnp.zeros(4, bool)
+    algorithm = race("test", 4, lambda statistic, look: none, promise=jb.Promise(0.1), rewards=jb.Rewards())
+    state = algorithm.update(algorithm.init(jax.random.key(0)), None, jnp.int32(0), jnp.float32(1.0))
+    pulls = algorithm.batch.plan(state)
+    assert pulls.tolist() == [0, 1, 1, 1] and not algorithm.stop(state)
+    state = algorithm.batch.absorb(state, pulls, jnp.array([0.0, 3.0, 3.0, 2.0]))
+    assert state.survivors.tolist() == [False, True, False, False] and algorithm.stop(state)
+    assert (algorithm.recommend(state).tolist(), algorithm.pulls(state).tolist()) == ([1], [1, 1, 1, 1])
 
 
 @pytest.mark.slow

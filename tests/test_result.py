@@ -14,6 +14,8 @@ from jaxbandit.results.regret import RegretResult
 from jaxbandit.results.report import table
 from jaxbandit.results.saving import save, save_cell, write_summary
 
+pytestmark = pytest.mark.quickly_compiled
+
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 

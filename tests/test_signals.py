@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.quickly_compiled
+
 SPEC = """
 name = "stays"
 kind = "simulate"

@@ -213,6 +213,7 @@ def test_degenerate_instances(num_arms):
             assert np.isclose(tightness(features, gaps, found.pulls, 2.0), 1, rtol=1e-5), name
 
 
+@pytest.mark.slow
 def test_bounds_on_random_instances():
     rng = np.random.default_rng(3)
     sizes = [(int(rng.integers(2, 21)), int(rng.choice([2, 3, 5])), 1) for _ in range(380)] + [(6, 5, 3)] * 20

@@ -59,7 +59,11 @@ def solve(weights, k):
         return jax.tree.map(np.asarray, jax.jit(jax.vmap(one))(weights))
 
 
-@pytest.fixture(scope="module", params=SIZES, ids=str)
+@pytest.fixture(
+    scope="module",
+    params=[SIZES[1], *(pytest.param(size, marks=pytest.mark.slow) for size in (SIZES[0], SIZES[2]))],
+    ids=str,
+)
 def solved(request):
     size, k = request.param
     weights = matrices(size, k)

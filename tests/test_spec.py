@@ -9,6 +9,7 @@ import pytest
 
 from jaxbandit.algorithms.regret.ucb import ucb1
 from jaxbandit.algorithms.regret.uniform import uniform
+from jaxbandit.cli import commands
 from jaxbandit.refusals import BadInput
 from jaxbandit.specs import registry, source, spec
 from jaxbandit.specs.arguments import read_csv
@@ -181,8 +182,8 @@ def test_embedded_experiments_are_valid():
             continue
         experiment = spec.load(name)
         assert len(list(experiment.cells())) >= 1
-    crowd = spec.load("crowd")
-    assert crowd.instances[0].known["num_arms"] == 36
+    assert spec.load("crowd").instances[0].known["num_arms"] == 36
+    assert spec.load(commands.DEFAULT_SPEC).instances[0].known["num_arms"] == 5
 
 
 def test_experiment_is_frozen():

@@ -90,6 +90,22 @@ def test_same_pulls_and_same_stop_as_the_reference(case, monkeypatch):
     assert sum(end < PULLS for end in ends) >= 2, ends
 
 
+def test_wealth_of_the_bets_is_that_of_the_reference():
+    """Twenty rounds as batches: the stakes move the wealth long before they move a decision."""
+    x, memory = np.random.default_rng(6).uniform([0.0, 0.1, 0.4], [1.0, 1.1, 1.4], (20, 3)), {}
+    with jax.enable_x64(True):
+        rule = betting_race(3, delta=1e-6, **RANGE)
+        absorb = jax.jit(lambda state, sums: rule.batch.absorb(state, rule.batch.plan(state), sums))
+        state = rule.init(jax.random.key(0))
+        for n, row in enumerate(x, 1):
+            state = absorb(state, jnp.asarray(row))
+            reference.betting(dict(enumerate(x[:n].T)), range(3), 3, memory, delta=1e-6, **RANGE)
+        ours = np.asarray(state.statistic.log_wealth)
+    for (one, other), wealth in memory.items():
+        np.testing.assert_allclose(ours[one, other], wealth, rtol=1e-9, atol=1e-12)
+    assert len(memory) == 6 and max(memory.values()) > 0.05
+
+
 @pytest.mark.parametrize(("n", "expected"), [(5, np.inf), (10, 8.06318), (20, 6.62357), (100, 6.71173)])
 def test_threshold_of_the_box_as_specified(n, expected):
     """delta / K = 0.01, c2 = 2; to the digits given."""

@@ -1,20 +1,35 @@
-"""Options with which XLA compiles in about a quarter of its time: older emitters of kernels, code not optimised.
-
-Printed as XLA_FLAGS for a process of its own: there they hold for every program, not for the engine's alone.
-"""
+"""Options with which XLA compiles in about a quarter of its time: older emitters of kernels, code not optimised."""
 
 import jax
+from jax._src import compiler  # nothing public sets a compiler's options for what is compiled by jax.jit
 
 from jaxbandit.engine.compiled import known_options
 
 QUICKLY = known_options(
-    {"xla_cpu_use_fusion_emitters": False, "xla_backend_optimization_level": 0}, jax.devices("cpu")[0]
+    {
+        "xla_cpu_use_fusion_emitters": False,
+        "xla_backend_optimization_level": 0,
+        "xla_cpu_parallel_codegen_split_count": 1,
+    },
+    jax.devices("cpu")[0],
 )
+_options_of_jax = getattr(compiler, "get_compile_options", None)
+
+
+def of_every_program(more):
+    """Compile with these options too, from now on, what this process compiles; those of a program's own go before."""
+    if _options_of_jax is None:  # another JAX: what jax.jit compiles takes longer
+        return
+
+    def with_more(*arguments, **named):
+        options = _options_of_jax(*arguments, **named)
+        own = dict(options.env_option_overrides)
+        options.env_option_overrides = [*((k, v) for k, v in more.items() if k not in own), *own.items()]
+        return options
+
+    compiler.get_compile_options = with_more if more else _options_of_jax
 
 
 def flags(options):
+    """The options as a process of its own takes them, in XLA_FLAGS."""
     return " ".join(f"--{option}={value}".lower() for option, value in options.items())
-
-
-if __name__ == "__main__":
-    print(flags(QUICKLY))

@@ -22,7 +22,7 @@ from jaxbandit.specs import source
 
 DONE = 0
 FULL = (errno.ENOSPC, errno.EDQUOT)  # of the errors of a disk, those that come while one writes
-DEFAULT_SPEC = "crowd"
+DEFAULT_SPEC = "five_arms"
 
 
 @dataclass(frozen=True)

@@ -65,6 +65,31 @@ def needed(function: Callable[..., PyTree], state: PyTree, *arguments: PyTree) -
     return jax.tree.unflatten(structure, flags)
 
 
+def keeps_faults(function: Callable[..., PyTree], state: PyTree, feedback: PyTree, *arguments: PyTree) -> PyTree:
+    """A tree of bools like `state`: True where a leaf of function(state, feedback, *arguments) shows every fault.
+
+    It is not finite if the feedback is not, or if the leaf was not before.
+    """
+    closed = jax.make_jaxpr(function)(state, feedback, *arguments)
+    structure, told = jax.tree.structure(state), jax.tree.structure(feedback).num_leaves
+    number = structure.num_leaves
+    names = [*range(number), *(("feedback", i) for i in range(told))]
+    told_names = frozenset(names[number:])
+
+    def read() -> list[bool]:
+        more = len(closed.jaxpr.invars) - len(names)
+        shown = jaxprs.shown_faults(closed.jaxpr, [*(frozenset([x]) for x in names), *[frozenset()] * more])
+        return [found >= told_names | {i} for i, found in enumerate(shown)]
+
+    return jax.tree.unflatten(structure, _read(read, lambda: [False] * number))
+
+
+def is_from_boolean(function: Callable[..., Array], *arguments: PyTree) -> bool:
+    """Whether function(*arguments) is 0 or 1, made from a boolean."""
+    closed = jax.make_jaxpr(function)(*arguments)
+    return _read(lambda: jaxprs.is_from_boolean(closed.jaxpr), lambda: False)
+
+
 def constant_flags(tree: PyTree, flag: bool) -> PyTree:
     """A tree of the same structure with `flag` at every leaf."""
     return jax.tree.map(lambda _: flag, tree)

@@ -143,5 +143,12 @@ def excess(rewards: Rewards | None, feedback: PyTree) -> Array:
     return sum((as_float(jnp.sum(x - x)) for x in leaves), jnp.zeros(()))
 
 
+def allows_both(rewards: Rewards | None) -> bool:
+    """Whether 0 and 1 are rewards in range; False where it is not known before a run."""
+    if rewards is None or checks.is_traced(rewards.low) or checks.is_traced(rewards.high):
+        return rewards is None
+    return bool(np.all(np.asarray(rewards.low) <= 0) and np.all(np.asarray(rewards.high) >= 1))
+
+
 def _is(x: Any, value: float) -> bool:
     return not isinstance(x, jax.Array) and np.ndim(x) == 0 and float(x) == value

@@ -219,7 +219,7 @@ def _code(program: LanesProgram, key: Any, arguments: PyTree, root: Any, given: 
     def empty(next: int, width: int, device: Device) -> Lanes:
         lanes = program.empty(first, np.int32(next), width)  # pyright: ignore[reportArgumentType]
         # Buffers of their own: advance takes them over.
-        return jax.tree.map(lambda x: jnp.array(np.asarray(x), device=device), lanes)
+        return jax.tree.map(lambda x: jax.device_put(np.asarray(x), device, may_alias=False), lanes)
 
     def compiled(width: int, device: Device) -> bool:
         return is_kept(name(width, device))

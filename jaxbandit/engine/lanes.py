@@ -5,10 +5,12 @@ runs, then plays blocks of steps until enough lanes have ended again. The noise 
 own step, so a run's numbers depend on (seed, run) alone: not on lanes, refills, chunks or compaction.
 """
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from jaxbandit.base import Outcome
@@ -54,7 +56,7 @@ class LanesProgram:
     def __init__(self, run: StoppingRun):
         self.run = run
         noise_bytes = max(run.bytes(run.noise, constant_flags(run.noise, True)), 1)
-        self.block_steps = NOISE_ROUNDS
+        self.block_steps = 1 if run.batches else NOISE_ROUNDS
         while self.block_steps > 1 and self.block_steps * noise_bytes > NOISE_BYTES:
             self.block_steps //= 2
         self.lane_bytes = run.bytes(run.state, run.state_varies) + self.block_steps * noise_bytes
@@ -64,17 +66,18 @@ class LanesProgram:
         return self.run.begin(arguments, tuple(jnp.zeros(w.shape, jnp.uint32) for w in self.run.words))  # pyright: ignore[reportArgumentType]
 
     def empty(self, first: PyTree, next: Array, width: int) -> Lanes:
-        """`width` lanes without runs; the queue starts at run `next`."""
+        """`width` lanes without runs; the queue starts at run `next`. Made by NumPy: JAX would compile each piece."""
         run = self.run
 
-        def leaf(x: Array, varies: bool) -> Array:
-            return jnp.zeros((*x.shape, width), x.dtype) if varies else x
+        def leaf(x: Any, varies: bool) -> Any:
+            return np.zeros((*x.shape, width), x.dtype) if varies else x
 
-        words: Any = tuple(jnp.zeros((w.shape[0], width), jnp.uint32) for w in run.words)
+        words: Any = tuple(np.zeros((w.shape[0], width), np.uint32) for w in run.words)
         world, state = jax.tree.map(leaf, first, (run.world_varies, run.state_varies))
-        tally = jax.tree.map(leaf, run.recorder.empty(), run.tally_varies)
-        number = jnp.zeros(width, jnp.int32)
-        pulls = jnp.zeros(width, run.count.dtype)
+        nothing = jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), run.tally)
+        tally = jax.tree.map(leaf, nothing, run.tally_varies)
+        number: Any = np.zeros(width, np.int32)
+        pulls: Any = np.zeros(width, run.count.dtype)
         return Lanes(number, number + EMPTY, number, pulls, words, world, state, tally, next, first)
 
     def advance(
@@ -113,10 +116,20 @@ class LanesProgram:
 
             def one(i: Array, inner: tuple) -> tuple:
                 world, state, tally, status, pulls, steps = inner
+                if run.replans:
+                    # Noise is that of the block's own step: a run that has waited in this block waits for the next.
+                    own, others = steps == lanes.steps + i, status
+                    status = jnp.where(own, status, EMPTY)
+                    due = self._replan_due(arguments, state, status)
+                    state, status = lax.cond(due, partial(self._replan, arguments), lambda *x: x, state, status)
                 now = jax.tree.map(lambda x: lax.dynamic_index_in_dim(x, i, 0, keepdims=False), noise)
                 met = world if run.moves else lanes.world
-                moved, state, tally, *rest, played = step(arguments, met, state, tally, now, status, pulls, limit)
-                return moved if run.moves else None, state, tally, *rest, steps + played.astype(jnp.int32)
+                moved, state, tally, status, pulls, played = step(
+                    arguments, met, state, tally, now, status, pulls, limit
+                )
+                if run.replans:
+                    status = jnp.where(own, status, others)
+                return moved if run.moves else None, state, tally, status, pulls, steps + played.astype(jnp.int32)
 
             world = lanes.world if run.moves else None
             start = (world, lanes.state, lanes.tally, lanes.status, lanes.pulls, lanes.steps)
@@ -131,7 +144,7 @@ class LanesProgram:
             live = jnp.sum(lanes.status == LIVE, dtype=jnp.int32)
             ended = jnp.sum(lanes.status >= 0, dtype=jnp.int32)
             fed = jnp.where(lanes.next < end, ended * REFILL_SHARE < width, live > floor)
-            return (live > 0) & fed & (blocks < budget) & ~self._replan_due(arguments, lanes)
+            return (live > 0) & fed & (blocks < budget)
 
         def iteration(report: Report) -> Report:
             lanes, ended = self._hand_in(arguments, report.lanes)
@@ -140,9 +153,6 @@ class LanesProgram:
             )
             lanes = self._refill(arguments, root, lanes, end)
             lanes, blocks = lax.while_loop(busy, block, (lanes, report.blocks))
-            if run.replans:
-                due = self._replan_due(arguments, lanes)
-                lanes = lax.cond(due, lambda x: self._replan(arguments, x), lambda x: x, lanes)
             return Report(lanes, every, report.slots + 1, blocks)
 
         def more(report: Report) -> Array:
@@ -203,21 +213,21 @@ class LanesProgram:
             first=lanes.first,
         )
 
-    def _replan_due(self, arguments: PyTree, lanes: Lanes) -> Array:
-        run, width = self.run, lanes.run.shape[0]
-        if not run.replans:
-            return jnp.zeros((), bool)
+    def _replan_due(self, arguments: PyTree, state: PyTree, status: Array) -> Array:
+        """Whether enough of the live lanes wait for a new plan, bool[]."""
+        run = self.run
         flags = (run.shared, run.state_varies, True)
-        waits = batch_last(run.waits, (run.arguments, run.state, run.flag), flags, True, width)
-        live = lanes.status == LIVE
-        waiting = jnp.sum(waits(arguments, lanes.state, live), dtype=jnp.int32)
+        waits = batch_last(run.waits, (run.arguments, run.state, run.flag), flags, True, status.shape[0])
+        live = status == LIVE
+        waiting = jnp.sum(waits(arguments, state, live), dtype=jnp.int32)
         return (waiting > 0) & (waiting * REPLAN_SHARE >= jnp.sum(live, dtype=jnp.int32))
 
-    def _replan(self, arguments: PyTree, lanes: Lanes) -> Lanes:
-        run, width = self.run, lanes.run.shape[0]
+    def _replan(self, arguments: PyTree, state: PyTree, status: Array) -> tuple[PyTree, Array]:
+        """States with the plans that are due, and status: a run that is due still would be for ever."""
+        run = self.run
         flags = (run.shared, run.state_varies, True)
         replanned = batch_last(
-            run.replanned, (run.arguments, run.state, run.flag), flags, (run.state_varies, True), width
+            run.replanned, (run.arguments, run.state, run.flag), flags, (run.state_varies, True), status.shape[0]
         )
-        state, stuck = replanned(arguments, lanes.state, lanes.status == LIVE)
-        return lanes._replace(state=state, status=jnp.where(stuck, int(Outcome.NONFINITE), lanes.status))
+        state, stuck = replanned(arguments, state, status == LIVE)
+        return state, jnp.where(stuck, int(Outcome.NONFINITE), status)

@@ -34,7 +34,9 @@ class Recorder(NamedTuple):
     num_arms: int | None = None
     set_size: int | None = None
     hindsight: bool = False
+    watches: bool = True  # False: no feedback can be at fault, or `keeper` shows it
     watched: tuple[int, ...] = ()  # shape of `watch`
+    keeper: int | None = None  # leaf of the algorithm's state that is not finite, for ever, once a feedback is not
 
     def empty(self) -> Tally:
         """The tally before the first round."""
@@ -47,7 +49,9 @@ class Recorder(NamedTuple):
 
     def after(self, environment: Environment, world: PyTree, tally: Tally, played: Played) -> Tally:
         """The tally after a round that met the state `world`."""
-        watch = jnp.maximum(tally.watch, fit.excess(environment.rewards, played.feedback))
+        watch = tally.watch
+        if self.watches:
+            watch = jnp.maximum(watch, fit.excess(environment.rewards, played.feedback))
         total, pulls, always = tally.total, tally.pulls, tally.always
         if total is not None:
             total = _added(total, played.feedback if played.regret is None else played.regret)
@@ -69,9 +73,14 @@ class Recorder(NamedTuple):
             value = tally.total[0]
         return value, value - jnp.min(tally.always[0]) if self.hindsight else None
 
-    def judged(self, result: dict[str, Array], tally: Tally, played: Array | None) -> dict[str, Array]:
+    def is_finite(self, state: PyTree, tally: Tally) -> Array:
+        """Whether every feedback was, bool[]."""
+        kept = tally.watch if self.keeper is None else jax.tree.leaves(state)[self.keeper]
+        return jnp.isfinite(kept).all()
+
+    def judged(self, result: dict[str, Array], state: PyTree, tally: Tally, played: Array | None) -> dict[str, Array]:
         """A report with what the tally says: the feedback's faults, and whether pulls are those of `played` rounds."""
-        finite = is_finite(tally)
+        finite = self.is_finite(state, tally)
         outside = (tally.watch > 0).any()
         result = result | {"nonfinite": result["nonfinite"] | ~finite, "out_of_range": finite & outside}
         if tally.pulls is not None:
@@ -133,11 +142,6 @@ def recorder_of(
         set_size=arms.set_size if arms else None,
         hindsight=hindsight,
     )
-
-
-def is_finite(tally: Tally) -> Array:
-    """Whether every feedback was, bool[]."""
-    return jnp.isfinite(tally.watch).all()
 
 
 def has_nan(state: PyTree) -> Array:

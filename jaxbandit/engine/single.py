@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxbandit.base import Algorithm, Environment
 from jaxbandit.engine import batching, fit, recorder, rounds
 from jaxbandit.engine.recorder import Recorder, Tally
-from jaxbandit.engine.rounds import ContractError
+from jaxbandit.engine.rounds import ContractError, Played
 from jaxbandit.types import Array, PyTree
 
 
@@ -90,7 +90,7 @@ class SingleRun:
         """What a run leaves behind besides its regret, after `played` rounds."""
         algorithm = self.make(arguments)[0]
         found = recorder.report(algorithm, state, rounds.recommendation(algorithm, state))
-        return self.recorder.judged(found, tally, played)
+        return self.recorder.judged(found, state, tally, played)
 
     def examples(self) -> list[tuple[Callable, tuple]]:
         """The functions on which every number of the run depends, with examples of their arguments."""
@@ -134,7 +134,20 @@ class SingleRun:
             after = jax.eval_shape(self._replan, self.arguments, self.state)
             same_state("algorithm.replan.apply", "state", self.state, after)
         fit.check_arms(algorithm, environment, pulls, played.context is not None)
-        return recorder.recorder_of(algorithm, environment, played, pulls, measures=self.measures, hindsight=hindsight)
+        kept = recorder.recorder_of(algorithm, environment, played, pulls, measures=self.measures, hindsight=hindsight)
+        return kept._replace(watches=not self._is_certain(environment, played))
+
+    def _is_certain(self, environment: Environment, played: Played) -> bool:
+        """Whether every reward is 0 or 1, made from a boolean, and may be both: then none can be at fault."""
+        if not fit.allows_both(environment.rewards):
+            return False
+
+        def reward(arguments: PyTree, words: PyTree, world: PyTree, context: PyTree, action: PyTree) -> PyTree:
+            pair = self.make(arguments)
+            noise, _ = rounds.draw(*pair, words, jnp.int32(1), self.implementation)
+            return pair[1].reward(world, context, action, noise)
+
+        return batching.is_from_boolean(reward, self.arguments, self.words, self.world, played.context, played.action)
 
     def _replan(self, arguments: PyTree, state: PyTree) -> PyTree:
         replan: Any = self.make(arguments)[0].replan

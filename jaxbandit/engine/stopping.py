@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from jaxbandit.base import Algorithm, Environment, Outcome
 from jaxbandit.engine import batching, rounds
-from jaxbandit.engine.recorder import Recorder, Tally, has_nan, is_finite
+from jaxbandit.engine.recorder import Recorder, Tally, has_nan
 from jaxbandit.engine.rounds import ContractError
 from jaxbandit.engine.single import SingleRun
 from jaxbandit.types import Array, PyTree
@@ -90,14 +90,14 @@ class StoppingRun(SingleRun):
 
     def broken(self, state: PyTree, tally: Tally) -> Array:
         """Whether a run in progress goes on for nothing, bool[]."""
-        return has_nan(state) | ~is_finite(tally)
+        return has_nan(state) | ~self.recorder.is_finite(state, tally)
 
     def verdict(self, arguments: PyTree, world: PyTree, state: PyTree, tally: Tally) -> dict[str, Array]:
         """What a run leaves behind."""
         leaves = zip(jax.tree.leaves(state), jax.tree.leaves(self.frozen), strict=True)
         lasting = has_nan([leaf for leaf, frozen in leaves if frozen])
         result = self.report(arguments, state, tally, None)
-        result = result | {"nonfinite": lasting | ~is_finite(tally)}
+        result = result | {"nonfinite": lasting | ~self.recorder.is_finite(state, tally)}
         judge: Any = self.make(arguments)[1].simple_regret
         if not self.judges:
             return result
@@ -137,13 +137,33 @@ class StoppingRun(SingleRun):
         if not self.batches:
             return found
 
-        def sums(arguments: PyTree, words: PyTree, world: PyTree, state: PyTree) -> Array:
+        def batch(arguments: PyTree, words: PyTree, world: PyTree, state: PyTree) -> tuple[Array, Array]:
             pair = self.make(arguments)
             noise = rounds.draw_batch(pair[1], words, jnp.int32(1), self.implementation)
-            return rounds.play_batch(*pair, world, state, noise)[1]
+            return rounds.play_batch(*pair, world, state, noise)[1:]
 
-        shape = jax.eval_shape(sums, self.arguments, self.words, self.world, self.state).shape
-        return found._replace(watched=shape, counted=None)  # the pulls of a batch are its own
+        sums, _ = jax.eval_shape(batch, self.arguments, self.words, self.world, self.state)
+        found = found._replace(counted=None)  # the pulls of a batch are its own
+        keeper = self._keeper(sums)
+        return found._replace(watched=sums.shape) if keeper is None else found._replace(watches=False, keeper=keeper)
+
+    def _keeper(self, sums: Any) -> int | None:
+        """The smallest leaf of the state that stays not finite once a batch's sums were not, if there is one.
+
+        It is then looked at in place of the sums: in a loop, whatever is read twice may be computed twice.
+        """
+        if self.replans:
+            return None
+
+        def absorbed(state: PyTree, sums: Array, arguments: PyTree, squares: Array) -> PyTree:
+            rule: Any = self.make(arguments)[0].batch
+            pulls = rounds.called("algorithm.batch.plan", rule.plan, state)
+            more = (squares,) if rule.squares else ()
+            return rounds.called("algorithm.batch.absorb", rule.absorb, state, pulls, sums, *more)
+
+        kept = jax.tree.leaves(batching.keeps_faults(absorbed, self.state, sums, self.arguments, sums))
+        sizes = [(leaf.size, i) for i, leaf in enumerate(jax.tree.leaves(self.state)) if kept[i]]
+        return min(sizes)[1] if sizes else None
 
     def _counted(
         self, arguments: PyTree, world: PyTree, state: PyTree, tally: Tally, noise: tuple[PyTree, PyTree]
@@ -152,7 +172,9 @@ class StoppingRun(SingleRun):
         if not self.batches:
             return super().play(arguments, world, state, tally, noise), jnp.int32(1)
         after, sums, count = rounds.play_batch(*self.make(arguments), world, state, noise[0])
-        return (world, after, tally._replace(watch=jnp.maximum(tally.watch, sums - sums))), count  # 0, or NaN
+        if self.recorder.watches:
+            tally = tally._replace(watch=jnp.maximum(tally.watch, sums - sums))  # 0, or NaN
+        return (world, after, tally), count
 
     def _frozen(self) -> PyTree:
         """True where a leaf must keep its value once its run has ended: the verdict reads it.
@@ -166,7 +188,8 @@ class StoppingRun(SingleRun):
             result = self.report(arguments, state, tally, None)
             judge = self.make(arguments)[1].simple_regret
             del result["nonfinite"]
-            return result, None if judge is None else judge(world, result["recommendation"])
+            shortfall = None if judge is None else judge(world, result["recommendation"])
+            return result, shortfall, self.recorder.is_finite(state, tally)
 
         return batching.needed(read, self.state, self.arguments, self.world, self.tally)
 

@@ -65,7 +65,8 @@ def reproduce(
     the interval of a difference (reproduction/verdict.py); all hold together with the paper's confidence.
 
     Args:
-      paper: "ucboost", "lingape", "topm", "oam" or "fullbandit".
+      paper: "ucboost", "lingape", "topm", "oam", "fullbandit", "track_and_stop", "fixed_budget", "fiesta" or
+        "fiesta_table2".
       figure: one of its figures or tables alone, such as "a" of "ucboost"; default: all.
       quick: the paper's quick settings, fewer runs: wider intervals, more claims undecided.
       runs: number of runs >= 1 instead of the paper's (or quick's).

@@ -32,7 +32,7 @@ class ArmStatistics(NamedTuple):
     # them what rounding added.
     sums: Array
     squares: Array | None  # float[num_arms], sums of squared deviations from the mean; None where the law needs none
-    prices: Array | None  # float[num_arms], what each arm's pulls add to the threshold of a pair; None where nothing
+    parts: Array | None  # float[num_arms], of the threshold, by `Comparison.part`: one is made anew a pull, not each
 
 
 class Comparison(NamedTuple):
@@ -49,7 +49,7 @@ class Comparison(NamedTuple):
     draw: Callable[[Array, ArmStatistics], Array] | None = None
     first: int = 1  # pulls of each arm before arms are compared
     squares: bool = False  # whether the sums of squared deviations are needed
-    price: Callable[[Array], Array] | None = None  # of pulls, n >= 1: what `level` reads of an arm as its `prices`
+    part: Callable[[Array], Array] | None = None  # of the threshold, of pulls >= 1 of one arm, as `parts` keeps it
 
 
 def known_family(
@@ -63,8 +63,8 @@ def known_family(
         return transport(law, get_at(arms.means, a), _pulls(get_at(arms.counts, a)), arms.means, _pulls(arms.counts))
 
     def level(arms: ArmStatistics, a: Array, pulls: Array) -> Array:
-        common = beta.common(jnp.maximum(pulls, 1))
-        return common if arms.prices is None else common + get_at(arms.prices, a) + arms.prices
+        whole = beta.whole(jnp.maximum(pulls, 1))
+        return whole if arms.parts is None else whole + (get_at(arms.parts, a) + arms.parts)
 
     def split(arms: ArmStatistics, a: Array, j: Array) -> Array:
         n_a, n_j = _pulls(get_at(arms.counts, a)), _pulls(get_at(arms.counts, j))
@@ -88,8 +88,8 @@ def known_family(
         proved=beta.proved,
         rewards=rewards_of(law),
         deviations=deviations if name in ("bernoulli", "gaussian") else None,
+        part=beta.part,
         draw=lambda words, arms: law.draw(words, jnp.maximum(arms.counts, 1), arms.means),
-        price=beta.price,
     )
 
 
@@ -101,7 +101,7 @@ def nothing_seen(comparison: Comparison, num_arms: int) -> ArmStatistics:
         means=jnp.zeros(num_arms),
         sums=jnp.zeros((2 if rough else 1, num_arms)),
         squares=jnp.zeros(num_arms) if comparison.squares else None,
-        prices=None if comparison.price is None else jnp.zeros(num_arms),
+        parts=None if comparison.part is None else comparison.part(jnp.ones(num_arms)),
     )
 
 
@@ -114,22 +114,23 @@ def seen(comparison: Comparison, arms: ArmStatistics, arm: Array, reward: Array)
     sums = [set_at(arms.sums[0], arm, after)]
     if len(arms.sums) == 2:
         sums.append(set_at(arms.sums[1], arm, (after - total) - addend))
-    mean, squares, prices = after / as_float(count), arms.squares, arms.prices
+    mean, squares = after / as_float(count), arms.squares
     if squares is not None:
         more = (reward - get_at(arms.means, arm)) * (reward - mean)
         squares = set_at(squares, arm, get_at(squares, arm) + more)
-    if comparison.price is not None and prices is not None:
-        prices = set_at(prices, arm, comparison.price(count))
+    parts = arms.parts
+    if comparison.part is not None and parts is not None:
+        parts = set_at(parts, arm, comparison.part(as_float(count)))
     counts, means = set_at(arms.counts, arm, count), set_at(arms.means, arm, mean)
-    return ArmStatistics(counts, means, jnp.stack(sums), squares, prices)
+    return ArmStatistics(counts, means, jnp.stack(sums), squares, parts)
 
 
 def separated(comparison: Comparison, arms: ArmStatistics, pulls: Array, slack: float = 0.0) -> Array:
     """Whether the best empirical mean is said to be better than all others, bool[]; never while some tie with it."""
     best = argmax(arms.means)
-    above = comparison.evidence(arms, best) > comparison.level(arms, best, pulls) - slack
     other = jnp.arange(arms.means.shape[0], dtype=jnp.int32) != best
-    return jnp.all(above | ~other) & (pulls >= comparison.first * arms.means.shape[0])
+    excess = comparison.evidence(arms, best) - comparison.level(arms, best, pulls)
+    return (jnp.min(jnp.where(other, excess, jnp.inf)) > -slack) & (pulls >= comparison.first * arms.means.shape[0])
 
 
 def verified(comparison: Comparison, arms: ArmStatistics, pulls: Array) -> Array:
@@ -137,10 +138,9 @@ def verified(comparison: Comparison, arms: ArmStatistics, pulls: Array) -> Array
     if len(arms.sums) == 1:
         return jnp.ones((), bool)
     means = (arms.sums[0] - arms.sums[1]) / _pulls(arms.counts)
-    exact = arms._replace(means=means)
-    if comparison.price is not None:
-        exact = exact._replace(prices=comparison.price(jnp.maximum(arms.counts, 1)))
-    return (argmax(means) == argmax(arms.means)) & separated(comparison, exact, pulls, TRUSTED)
+    same = argmax(means) == argmax(arms.means)
+    parts = None if comparison.part is None else comparison.part(_pulls(arms.counts))
+    return same & separated(comparison, arms._replace(means=means, parts=parts), pulls, TRUSTED)
 
 
 def _pulls(counts: Array) -> Array:

@@ -43,8 +43,14 @@ def paired_race(num_arms: int, *, delta: Scalar = 0.05, epsilon: Scalar = 0.0) -
     about delta / 2, and need a tenth more pulls. To add up the K - 1 martingales of an arm in place of taking the
     largest is proved too, and saves another hundredth or two; it has no bound that can be read off, and is not done.
 
-    For differences that are not Gaussian the level holds only as n grows. With constant differences it never decides.
-    Pair variances are num_arms^2 numbers. It plays in float64 only: it cannot verify runs of float32.
+    For differences that are not Gaussian nothing is proved. Differences of arms of one shape are nearly symmetric, and
+    kept delta = 0.05 wherever it was measured (2,000 runs of three arms: errors of 0.002 and less with exponential,
+    log-normal and Bernoulli arms and with t laws of 2 and 3 degrees of freedom). A best arm that alone is skewed, so
+    that it owes its mean to rare large rewards, breaks it: 0.35 with log(reward) of standard deviation 1.5 against
+    normal arms, more with rarer rewards. Bounded rewards have `betting_race`, which holds for every law.
+
+    With constant differences it never decides. Pair variances are num_arms^2 numbers. It plays in float64 only: it
+    cannot verify runs of float32.
 
     Args:
       num_arms: number of arms, in [2, 5000], static; for more, `student_race`.

@@ -36,8 +36,12 @@ def student_race(num_arms: int, *, delta: Scalar = 0.05) -> Algorithm:
     arm's below the lower one: K one-sided events. The two-sided intervals at delta are these at about delta / 2. Where
     the rewards of a round can be paired, `paired_race` needs fewer pulls; this one needs memory for num_arms numbers.
 
-    For rewards that are not Gaussian the level holds only as n grows. An arm whose rewards are all equal is never
-    decided on. It plays in float64 only: it cannot verify runs of float32.
+    For rewards that are not Gaussian nothing is proved. Measured at delta = 0.05 (2,000 runs of three arms), errors
+    were 0.002 and less with Bernoulli arms and with t laws of 2 and 3 degrees of freedom, 0.017 with exponential and
+    0.069, which breaks the promise, with log-normal arms: means of skewed samples are low more often than high.
+    Bounded rewards have `bernstein_race`, which holds for every law.
+
+    An arm whose rewards are all equal is never decided on. It plays in float64 only: it cannot verify runs of float32.
 
     Args:
       num_arms: number of arms, >= 2, static.

@@ -24,13 +24,13 @@ ThresholdName = Literal["heuristic", "kk", "gauss", "kt"]
 class PairThreshold(NamedTuple):
     """What the statistic of a pair must exceed, in parts, and whether that is proved."""
 
-    common: Callable[[Array], Array]  # of the pulls of all arms, t >= 1
-    price: Callable[[Array], Array] | None  # of an arm's own pulls, n >= 1; None: nothing
+    whole: Callable[[Array], Array]  # t, pulls of all arms, >= 1 -> float[...]
+    part: Callable[[Array], Array] | None  # n, pulls of one of the two arms, >= 1 -> float[...]; None: nothing
     proved: bool
 
     def level(self, n_a: Array, n_b: Array, t: Array) -> Array:
-        """Return the threshold of a pair with so many pulls, elementwise."""
-        return self.common(t) if self.price is None else self.common(t) + self.price(n_a) + self.price(n_b)
+        """Return the threshold, float[...], of arms pulled n_a and n_b times of t."""
+        return self.whole(t) if self.part is None else self.whole(t) + (self.part(n_a) + self.part(n_b))
 
 
 def pair_threshold(

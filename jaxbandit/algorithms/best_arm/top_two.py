@@ -70,8 +70,7 @@ def top_two(
       adaptive: instead of beta take the share of Z_{leader, challenger} that is the leader's, 1/2 where it is 0. Shares
         of pulls then tend to the optimal ones, and not to the best among those that give the best arm beta; static.
       family: of the rewards, "bernoulli", "gaussian", "poisson", "exponential", or "student": Gaussian rewards of
-      unknown
-        variances, an own one for each arm; static. Rewards in [0, 1] may be played as "bernoulli" ones, sub-Gaussian
+        unknown variances, one for each arm; static. Rewards in [0, 1] may be played as "bernoulli" ones, sub-Gaussian
         ones as "gaussian". "student" plays in float64 only.
       threshold: "heuristic" (not proved), "kk", "gauss" (of gaussian rewards) or "kt" (of bernoulli ones), see
         `pair_threshold`; of student ones "heuristic", "interval" (the best of the proved ones), "tbox" or "evbox", see

@@ -54,8 +54,7 @@ def track_and_stop(
       growth: by which factor pulls have grown when shares are solved for again, >= 1, traced; 1 solves every round, as
         the paper does, and costs far more time.
       family: of the rewards, "bernoulli", "gaussian", "poisson", "exponential", or "student": Gaussian rewards of
-      unknown
-        variances, an own one for each arm; static. Rewards in [0, 1] may be played as "bernoulli" ones, sub-Gaussian
+        unknown variances, one for each arm; static. Rewards in [0, 1] may be played as "bernoulli" ones, sub-Gaussian
         ones as "gaussian". "student" plays in float64 only.
       threshold: "heuristic" (not proved), "kk", "gauss" (of gaussian rewards) or "kt" (of bernoulli ones), see
         `pair_threshold`; of student ones "heuristic", "interval" (the best of the proved ones), "tbox" or "evbox", see

@@ -1,0 +1,99 @@
+"""The benchmark of best-arm identification on plain arms: nanoseconds a step beside LUCB, and a fixed budget's seconds.
+
+Steps are those of runs that are far from stopping, so that every rule plays the same number of them.
+"""
+
+import statistics
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import jaxbandit as jb
+from jaxbandit.base import Algorithm
+from jaxbandit.engine.identify import identify_cell
+
+REPEATS = 5
+ARMS = 10
+AIM_LEAN, AIM_PLANNED, AIM_BUDGET = 1.5, 3.0, 5.0  # times LUCB, times LUCB, seconds of 10^6 runs
+
+
+def rules() -> dict[str, tuple[Callable[[], Algorithm], float]]:
+    """What plays, and the largest ratio to LUCB that is aimed at."""
+    gaussian: dict[str, Any] = {"family": "gaussian", "threshold": "gauss", "delta": 0.01}
+    return {
+        "lucb": (lambda: jb.lucb(ARMS, delta=0.01), 1.0),
+        "top_two": (lambda: jb.top_two(ARMS, **gaussian), AIM_LEAN),
+        "track_and_stop": (lambda: jb.track_and_stop(ARMS, **gaussian), AIM_PLANNED),
+    }
+
+
+def budgets() -> dict[str, Callable[[], Algorithm]]:
+    """Rules of a fixed budget, on the first instance of Audibert, Bubeck and Munos (2010)."""
+    return {
+        "sequential_halving": lambda: jb.sequential_halving(20, budget=2000),
+        "successive_rejects": lambda: jb.successive_rejects(20, budget=2000),
+    }
+
+
+def measure(quick: bool) -> dict[str, list[dict[str, Any]]]:
+    """Return the rows of both tables; progress goes to stderr."""
+    runs, rounds = (64, 300) if quick else (2_000, 5_000)
+    return {"steps": steps(runs, rounds), "budgets": fixed_budgets(1_000 if quick else 1_000_000)}
+
+
+def steps(runs: int, rounds: int) -> list[dict[str, Any]]:
+    """A row a rule, measured in turns; every ratio is that of one turn."""
+    world = jb.gaussian(np.linspace(0.0, 0.01, ARMS))
+    made: dict[str, Callable[[Any], Any]] = {}
+    compiled, times = {}, {name: [] for name in rules()}
+    for name, (rule, _) in rules().items():
+        made[name] = lambda _, rule=rule: (rule(), world)
+        compiled[name] = identify_cell(made[name], {}, num_runs=runs, max_rounds=rounds).compile_seconds
+    for _ in range(REPEATS):
+        for name, make in made.items():
+            found = identify_cell(make, {}, num_runs=runs, max_rounds=rounds)
+            times[name].append(found.run_seconds / int(found.samples.sum()) * 1e9)
+    rows = []
+    for name, (_, aim) in rules().items():
+        ratio = statistics.median(a / b for a, b in zip(times[name], times["lucb"], strict=True))
+        nanoseconds = statistics.median(times[name])
+        rows.append({"rule": name, "ns": nanoseconds, "ratio": ratio, "aim": aim, "compile_seconds": compiled[name]})
+        print(f"{name}: {nanoseconds:.1f} ns a step, {ratio:.2f} of lucb", file=sys.stderr)
+    return rows
+
+
+def fixed_budgets(runs: int) -> list[dict[str, Any]]:
+    """A row a rule: seconds of so many runs, compilation apart, and the error rate that they found."""
+    world = jb.bernoulli([0.5] + [0.4] * 19)
+    rows = []
+    for name, rule in budgets().items():
+
+        def make(arguments: Any, rule: Callable[[], Algorithm] = rule) -> Any:
+            return rule(), world
+
+        found = identify_cell(make, {}, num_runs=runs, max_rounds=10**6)
+        again = [identify_cell(make, {}, num_runs=runs, max_rounds=10**6).run_seconds for _ in range(3)]
+        rows.append(
+            {
+                "rule": name,
+                "runs": runs,
+                "seconds": statistics.median(again),
+                "compile_seconds": found.compile_seconds,
+                "error": float((found.shortfall > 0).mean()),
+            }
+        )
+        print(f"{name}: {rows[-1]['seconds']:.2f} s", file=sys.stderr)
+    return rows
+
+
+def table(found: dict[str, list[dict[str, Any]]]) -> str:
+    """Both tables as text."""
+    lines = [f"{f'best arm of {ARMS}, Gaussian':30s}{'ns/step':>9s}{'of lucb':>9s}{'aim':>6s}"]
+    lines += [f"{r['rule']:30s}{r['ns']:9.1f}{r['ratio']:9.2f}{r['aim']:6.1f}" for r in found["steps"]]
+    lines += ["", f"{'fixed budget 2000, 20 arms':30s}{'runs':>10s}{'seconds':>9s}{'aim':>6s}{'error':>8s}"]
+    for row in found["budgets"]:
+        aim = AIM_BUDGET * row["runs"] / 1_000_000
+        lines.append(f"{row['rule']:30s}{row['runs']:10d}{row['seconds']:9.2f}{aim:6.1f}{row['error']:8.3f}")
+    return "\n".join(lines)

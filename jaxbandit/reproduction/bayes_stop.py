@@ -1,0 +1,147 @@
+"""FIESTA's rule for a fixed confidence (Moss, Moore, Leslie, Rayson, ACL 2019), for its reproduction and for audits.
+
+Each arm's mean has a Student posterior. The run stops once one arm is the best with posterior probability 1 - delta.
+That is no bound on the error: the posterior is looked at after every pull, and scores are not Gaussian. So the promise
+is not proved, and belongs here and not among the algorithms. In TOML: "jaxbandit.reproduction.bayes_stop:bayes_stop".
+"""
+
+import math
+from typing import Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.special import betainc
+
+from jaxbandit import checks
+from jaxbandit.base import Algorithm, Arms, Promise
+from jaxbandit.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.types import Array, Key, Scalar
+
+FIRST = 3  # pulls of each arm before anything is asked
+DRAWS = 128  # from the posterior for a challenger, until one's best arm is not the leader
+_NODES = np.arange(-40, 41) / 4  # of the trapezoidal rule, in s where t = sinh(s)
+
+
+class BayesStopState(NamedTuple):
+    """What is known of the arms."""
+
+    pulls: Array  # int32[], of all arms together
+    counts: Array  # int32[num_arms]
+    means: Array  # float[num_arms]
+    squares: Array  # float[num_arms], sums of squared deviations from the mean
+
+
+class Noise(NamedTuple):
+    """The chance of a round."""
+
+    coin: Array  # float[]
+    uniforms: Array  # float[2, DRAWS + 1, num_arms], in (0, 1)
+
+
+def bayes_stop(
+    num_arms: int, *, sampling: Literal["top_two", "uniform"] = "top_two", delta: Scalar = 0.05
+) -> Algorithm:
+    """Return FIESTA's rule: stop when an arm is the best with posterior probability 1 - delta.
+
+    After n pulls of mean m and variance v, with divisor n, an arm's mean has the posterior m + sqrt(v / (n - 2)) t, t
+    of Student's law with n - 2 degrees of freedom. The probability is computed, by quadrature, and not estimated from
+    draws as in the paper, whose rule stops somewhat earlier: the largest of noisy probabilities is too large.
+
+    Args:
+      num_arms: number of arms, >= 2, static.
+      sampling: "top_two": the best arm of a draw from the posterior or, with probability 1/2, that of a further draw
+        whose best arm is another; "uniform": the arms in turn. Static.
+      delta: 1 minus the posterior probability, in (0, 1/2), traced.
+
+    Returns:
+      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1].
+
+    Raises:
+      ValueError: an argument is out of range.
+    """
+    where = "bayes_stop"
+    num_arms = checks.integer(where, "num_arms", num_arms, 2)
+    checks.choice(where, "sampling", sampling, ("top_two", "uniform"))
+    checks.number(where, "delta", delta, low=0.0, high=0.5, open_low=True, open_high=True)
+
+    def init(key: Key) -> BayesStopState:
+        zeros = jnp.zeros(num_arms)
+        return BayesStopState(jnp.zeros((), jnp.int32), jnp.zeros(num_arms, jnp.int32), zeros, zeros)
+
+    def noise(key: Key) -> Noise:
+        # Half an odd multiple of 2^-24: never 0.
+        words = jax.random.bits(key, (2 * (DRAWS + 1) * num_arms + 1,), jnp.uint32) >> 9
+        uniforms = (as_float(words.astype(jnp.int32)) + 0.5) * 2.0**-23
+        return Noise(uniforms[0], uniforms[1:].reshape(2, DRAWS + 1, num_arms))
+
+    def select(noise: Noise, state: BayesStopState, context: None) -> Array:
+        turn = state.pulls % num_arms
+        if sampling == "uniform":
+            return turn
+        freedom, scale = _posterior(state)
+        u, v = noise.uniforms
+        # Student's law by Bailey's polar method (1994), exact for any degrees of freedom.
+        radius = jnp.sqrt(freedom[None] * jnp.expm1(-2 * jnp.log(u) / freedom[None]))
+        drawn = state.means[None] + scale[None] * radius * jnp.cos(2 * math.pi * v)
+        best = jnp.argmax(drawn, axis=1).astype(jnp.int32)
+        leader = best[0]
+        others = best != leader
+        second = argmax(jnp.where(jnp.arange(num_arms, dtype=jnp.int32) == leader, -jnp.inf, drawn[0]))
+        challenger = jnp.where(jnp.any(others), get_at(best, argmax(others)), second)
+        chosen = jnp.where(noise.coin < 0.5, leader, challenger)
+        return jnp.where(state.pulls < FIRST * num_arms, turn, chosen)
+
+    def update(state: BayesStopState, context: None, action: Array, reward: Array) -> BayesStopState:
+        count, mean = get_at(state.counts, action) + 1, get_at(state.means, action)
+        moved = mean + (reward - mean) / as_float(count)
+        square = get_at(state.squares, action) + (reward - mean) * (reward - moved)
+        return BayesStopState(
+            state.pulls + 1,
+            set_at(state.counts, action, count),
+            set_at(state.means, action, moved),
+            set_at(state.squares, action, square),
+        )
+
+    def stop(state: BayesStopState) -> Array:
+        sure = probability_best(state) >= 1 - as_float(delta)
+        return sure & (state.pulls >= FIRST * num_arms)
+
+    return Algorithm(
+        init=init,
+        noise=noise,
+        select=select,
+        update=update,
+        pulls=lambda state: state.counts,
+        recommend=lambda state: argmax(state.means)[None],
+        stop=stop,
+        promise=Promise(delta, proved=False),
+        arms=Arms(num_arms),
+        name=where,
+    )
+
+
+def probability_best(state: BayesStopState) -> Array:
+    """Return the posterior probability that the arm of the largest empirical mean is the best, float[].
+
+    No other arm's can exceed 1/2: the posterior of a difference of means is symmetric about that of the empirical ones.
+    It is the integral of this arm's density times the distribution functions of all others, by the trapezoidal rule.
+    """
+    freedom, scale = _posterior(state)
+    best = argmax(state.means)
+    own = get_at(freedom, best)
+    t, steps = np.sinh(_NODES), np.cosh(_NODES) / 4
+    log_density = -(own + 1) / 2 * jnp.log1p(as_float(t**2) / own)
+    weights = jnp.exp(log_density) * as_float(steps)
+    place = get_at(state.means, best) + get_at(scale, best) * as_float(t)
+    z = (place[:, None] - state.means[None]) / jnp.maximum(scale, jnp.finfo(scale.dtype).tiny)[None]
+    tail = betainc(freedom[None] / 2, jnp.full_like(z, 0.5), freedom[None] / (freedom[None] + z * z)) / 2
+    below = jnp.where(z > 0, 1 - tail, tail)
+    below = jnp.where(jnp.arange(state.means.size, dtype=jnp.int32)[None] == best, 1.0, below)
+    return jnp.sum(weights * jnp.prod(below, axis=1)) / jnp.sum(weights)
+
+
+def _posterior(state: BayesStopState) -> tuple[Array, Array]:
+    """Degrees of freedom and scale of each arm's posterior."""
+    n = as_float(jnp.maximum(state.counts, FIRST))
+    return n - 2, jnp.sqrt(state.squares / n / (n - 2))

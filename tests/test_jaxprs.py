@@ -1,0 +1,82 @@
+"""What is read off programs: where faults of an input show, and which numbers are made from booleans."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxbandit as jb
+from jaxbandit import numerics
+from jaxbandit.engine import batching
+from jaxbandit.engine.stopping import StoppingRun
+
+STATE, FEEDBACK = np.array([1.0, 2.0], np.float32), np.array([3.0, 4.0, 5.0], np.float32)
+MATRIX = np.array([[1.0, 0.0, 2.0], [0.0, 0.0, 1.0]], np.float32)
+SHOW = {
+    "a sum": lambda state, x: state + jnp.sum(x),
+    "a mean that moves": lambda state, x: state + (x[:, None].sum(0) - 3.0 * state) / 7.0,
+    "a product with zeros": lambda state, x: state - (MATRIX * x[None]).sum(1),
+    "columns eight at a time": lambda state, x: state + numerics.matrix_vector(jnp.asarray(MATRIX), x),
+    "both sides of a choice": lambda state, x: jnp.where(state > 0, state + x.sum(), state - x.sum()),
+    "an inner program": lambda state, x: jax.jit(lambda y: y + jnp.sum(-x))(state),
+}
+HIDE = {
+    "a choice": lambda state, x: jnp.where(state > 0, state + x.sum(), state),
+    "a divisor": lambda state, x: state + 1 / x.sum(),
+    "a maximum": lambda state, x: jnp.maximum(state, x.sum()),
+    "one entry of three": lambda state, x: state + x[0],
+    "cut off": lambda state, x: state + jax.lax.pad(x, 0.0, ((-1, 0, 0),)).sum(),
+    "whole numbers": lambda state, x: state + x.sum().astype(jnp.int32).astype(jnp.float32),
+    "a state of the last round alone": lambda state, x: jnp.broadcast_to(x.sum(), (2,)),
+    "a state that forgets the feedback": lambda state, x: state + 1,
+    "a loop that begins afresh": lambda state, x: jax.lax.scan(lambda c, y: (y + state, None), state, x)[0],
+    "a loop without a turn": lambda state, x: jax.lax.scan(lambda c, y: (c + x.sum() + y, None), state, x[:0])[0],
+    "no rule": lambda state, x: state + jnp.sort(x).sum(),
+}
+
+
+def faulty(update):
+    """Whether each fault of each entry, of the feedback or of the state, is seen in what `update` leaves."""
+    seen = []
+    for fault in (np.nan, np.inf, -np.inf):
+        seen += [update(STATE, np.where(np.arange(3) == i, fault, FEEDBACK)) for i in range(3)]
+        seen += [update(np.where(np.arange(2) == i, fault, STATE), FEEDBACK) for i in range(2)]
+    return [not np.isfinite(x).all() for x in seen]
+
+
+@pytest.mark.parametrize("name", SHOW)
+def test_a_state_that_shows_every_fault_of_the_feedback_and_of_its_own_is_found(name):
+    assert batching.keeps_faults(SHOW[name], STATE, FEEDBACK)
+    assert all(faulty(jax.jit(SHOW[name])))
+
+
+@pytest.mark.parametrize("name", HIDE)
+def test_a_state_of_which_that_is_not_known_is_not(name):
+    assert not batching.keeps_faults(HIDE[name], STATE, FEEDBACK)
+
+
+def test_rewards_that_are_made_from_a_boolean_are_known():
+    def is_made(function):
+        return batching.is_from_boolean(function, STATE)
+
+    assert is_made(lambda x: (x[0] < x[1]).astype(jnp.float32))
+    assert is_made(jax.jit(lambda x: jnp.broadcast_to(jax.jit(numerics.as_float)(x < 1), (2, 2)).reshape(4)))
+    assert not is_made(lambda x: x)
+    assert not is_made(lambda x: (x < 1).astype(jnp.float32) / x)
+    assert not is_made(lambda x: jnp.where(x < 1, x, 0.0))
+    assert not is_made(lambda x: x.astype(jnp.int32).astype(jnp.float32))
+
+
+def test_what_cannot_be_at_fault_is_not_watched():
+    def recorder(algorithm, environment):
+        return StoppingRun(lambda _: (algorithm, environment), None, "threefry4x32").recorder
+
+    arms = jb.lucb(2, delta=0.1, sigma=0.5)
+    bernoulli = jb.bernoulli([0.2, 0.8])
+    with jax.enable_x64(True):
+        assert not recorder(arms, bernoulli).watches
+        assert recorder(arms, bernoulli._replace(rewards=jb.Rewards(0.5, 1.0, sigma=0.5))).watches
+        assert recorder(arms, jb.gaussian([0.2, 0.8], sigma=0.5)).watches
+        crowd = jb.full_bandit([0.1, 0.2, 0.8], 2)
+        kept = recorder(jb.icb(3, k=2, delta=0.1, support="all"), crowd)
+    assert kept.keeper is not None and not kept.watches and kept.watched == ()
