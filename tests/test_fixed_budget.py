@@ -25,6 +25,31 @@ MEANS = ROWS.mean(0)  # 0.375, 0.5625, 0.5625: two are best, and both right
 BUDGETS, RUNS = [4, 8, 31], 300
 
 
+# Section 7 of the specification, 7 to 10, of arms in a random order: error, its standard error, pulls.
+ABM1, ABM5 = [0.5, *[0.4] * 19], [0.5, *(0.5 - 0.025 * i for i in range(2, 16))]
+FIGURES = {
+    "7": (jb.successive_rejects, lambda: jb.bernoulli(ABM1, permute=True), 2000, 0.1830, 0.0027, 1989),
+    "8": (jb.sequential_halving, lambda: jb.bernoulli(ABM5, permute=True), 4000, 0.0203, 0.0010, 3990),
+    "9": (jb.sequential_halving, lambda: jb.fiesta(permute=True), 120, 0.1066, 0.0015, 114),
+    "10": (jb.uniform_allocation, lambda: jb.fiesta(permute=True), 228, 0.1201, 0.0016, 228),
+}
+
+
+@pytest.mark.statistical
+@pytest.mark.slow
+@pytest.mark.parametrize("figure", FIGURES)
+def test_figures_of_other_programs(figure):
+    """Within four standard errors of both sides: false alarms 6e-5 each."""
+    rule, make, budget, error, se, pulls = FIGURES[figure]
+    environment = make()
+    result = jb.identify(rule(environment.arms.num_arms, budget=budget), environment, num_runs=10000)
+    found = result.error()
+    assert abs(found.value - error) < 4 * math.hypot(found.se, se)
+    assert round(result.samples().mean()) == pulls
+    if figure == "7":  # the gaps are known, in whatever order the arms are
+        assert "means" not in result.truth and result.hardness() == pytest.approx((2000, 2000))
+
+
 def rejects():
     """A factory of its own each time, and so compiled anew."""
     return functools.partial(jb.successive_rejects, 3)

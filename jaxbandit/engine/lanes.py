@@ -56,7 +56,7 @@ class LanesProgram:
     def __init__(self, run: StoppingRun):
         self.run = run
         noise_bytes = max(run.bytes(run.noise, constant_flags(run.noise, True)), 1)
-        self.block_steps = NOISE_ROUNDS
+        self.block_steps = 1 if run.batches else NOISE_ROUNDS
         while self.block_steps > 1 and self.block_steps * noise_bytes > NOISE_BYTES:
             self.block_steps //= 2
         self.lane_bytes = run.bytes(run.state, run.state_varies) + self.block_steps * noise_bytes

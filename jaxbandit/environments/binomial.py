@@ -8,12 +8,13 @@ import math
 
 import jax
 import jax.numpy as jnp
+from jax.custom_batching import custom_vmap
 
-from jaxbandit.environments.inversion import walk
 from jaxbandit.numerics import as_float, x_minus_log1p
 from jaxbandit.types import Array, Key
 
-_FEW = 10.0  # expected successes up to which the inversion starts from none, beyond from the mode
+_FEW = 60.0  # expected successes up to which the inversion starts from none, beyond from the mode; (1 - p)^n > 1e-36
+_STEPS = 8  # of the inversion between two looks at whether all have ended
 _WIDE = 400.0  # variance from which the rejection is faster: the inversion walks over four standard deviations
 
 
@@ -26,33 +27,88 @@ def binomial(key: Key, count: Array, prob: Array) -> Array:
       prob: float in [0, 1], of count's shape.
     """
     n, p = as_float(count), jnp.minimum(prob, 1 - prob)
-    wide = n * p * (1 - p) >= _WIDE
-    near = _inversion(jax.random.uniform(jax.random.fold_in(key, 0), n.shape), jnp.where(wide, 0.0, n), p)
-    # What is drawn by inversion counts as accepted, at numbers that are safe.
-    far = _rejection(key, jnp.where(wide, n, 4 * _WIDE), jnp.where(wide, p, 0.5), ~wide)
-    successes = jnp.where(wide, far, near)
+    successes = _successes(key, n, p)
     return jnp.where(prob <= 0.5, successes, n - successes)
 
 
-def _inversion(uniform: Array, n: Array, p: Array) -> Array:
-    """Invert the distribution function from none or from the mode; p <= 1/2."""
-    few = n * p < _FEW
+@custom_vmap
+def _successes(key: Key, n: Array, p: Array) -> Array:
+    """Draw Binomial(n, p), p <= 1/2."""
+    return _of_many(key[None], n[None], p[None])[0]
+
+
+@_successes.def_vmap
+def _(size: int, batched: list[bool], *given: Array) -> tuple[Array, bool]:
+    every = (x if flag else jnp.broadcast_to(x, (size, *x.shape)) for x, flag in zip(given, batched, strict=True))
+    return _of_many(*every), True
+
+
+def _of_many(keys: Key, n: Array, p: Array) -> Array:
+    """Draw for many keys at once, so that what none of the draws needs is left out.
+
+    Each draw is computed from its own numbers alone, whichever others are made beside it.
+    """
+    mean = n * p
+    wide = mean * (1 - p) >= _WIDE
+    few = (mean < _FEW) & ~wide
+    middle = ~few & ~wide
+    uniform = jax.vmap(lambda key: jax.random.uniform(jax.random.fold_in(key, 0), n.shape[1:]))(keys)
+    found = _from_none(uniform, jnp.where(few, n, 0.0), p)
+
+    def around() -> Array:  # at numbers that are safe where they are not used
+        return _from_mode(uniform, jnp.where(middle, n, 2 * _FEW), jnp.where(middle, p, 0.5), ~middle)
+
+    def rejected() -> Array:
+        return _rejection(keys, jnp.where(wide, n, 4 * _WIDE), jnp.where(wide, p, 0.5), ~wide)
+
+    found = jnp.where(middle, jax.lax.cond(jnp.any(middle), around, lambda: jnp.zeros_like(n)), found)
+    return jnp.where(wide, jax.lax.cond(jnp.any(wide), rejected, lambda: jnp.zeros_like(n)), found)
+
+
+def _from_none(uniform: Array, n: Array, p: Array) -> Array:
+    """Walk up from 0, taking masses off `uniform`, to the one that exceeds what is left; for a small n p, p <= 1/2."""
+    least = jnp.finfo(p.dtype).eps / 4  # smaller masses are beyond what `uniform` resolves
+    odds, mean = p / (1 - p), n * p
+    mass = jnp.exp(n * jnp.log1p(-p))
+
+    def body(carry: tuple[Array, ...]) -> tuple[Array, ...]:
+        step, k, left, mass = carry  # left >= 0: more than `step` successes
+        for _ in range(_STEPS):
+            mass = mass * odds * ((n - step) * (1 / (step + 1)))
+            k = k + (left >= 0).astype(k.dtype)
+            left = left - mass
+            step = step + 1
+        return step, k, jnp.where((mass < least) & (step > mean), -1.0, left), mass
+
+    begin = (jnp.zeros((), p.dtype), jnp.zeros_like(n), uniform - mass, mass)
+    return jax.lax.while_loop(lambda carry: jnp.any(carry[2] >= 0), body, begin)[1]
+
+
+def _from_mode(uniform: Array, n: Array, p: Array, done: Array) -> Array:
+    """Walk up and down from the mode likewise; what is done is 0."""
+    least = jnp.finfo(p.dtype).eps / 4
     odds, inverse_odds = p / (1 - p), (1 - p) / jnp.maximum(p, jnp.finfo(p.dtype).tiny)
-    mode = jnp.floor((n + 1) * p)
-    safe_mode, safe_n, safe_p = jnp.where(few, _FEW, mode), jnp.where(few, 2 * _FEW, n), jnp.where(few, 0.5, p)
-    start = jnp.where(few, 0.0, mode)
-    mass = jnp.where(few, jnp.exp(n * jnp.log1p(-p)), jnp.exp(_log_mass(safe_mode, safe_n, safe_p)))
+    start = jnp.floor((n + 1) * p)
+    mass = jnp.exp(_log_mass(start, n, p))
 
-    def above(mass: Array, k: Array) -> Array:
-        return mass * odds * (n - k) / (k + 1)
+    def body(carry: tuple[Array, ...]) -> tuple[Array, ...]:
+        step, k, done, left, above, below = carry  # `step` away from the mode
+        for _ in range(_STEPS // 2):
+            up, down = start + step, start - step
+            above = above * odds * (n - up) / (up + 1)
+            below = below * inverse_odds * down / (n - down + 1)
+            step = step + 1
+            found = jnp.where(left < above, start + step, jnp.where(left < above + below, start - step, start))
+            k = jnp.where(done, k, found)
+            left = left - above - below
+            done = done | (left < 0) | (above + below < least)
+        return step, k, done, left, above, below
 
-    def below(mass: Array, k: Array) -> Array:
-        return mass * inverse_odds * k / (n - k + 1)
-
-    return walk(uniform, start, mass, above, below)
+    begin = (jnp.zeros((), p.dtype), start, done | (uniform < mass), uniform - mass, mass, mass)
+    return jax.lax.while_loop(lambda carry: jnp.any(~carry[2]), body, begin)[1]
 
 
-def _rejection(key: Key, n: Array, p: Array, accepted: Array) -> Array:
+def _rejection(keys: Key, n: Array, p: Array, accepted: Array) -> Array:
     """Hoermann's BTRS, for n p >= 10 and p <= 1/2: two uniforms an attempt, of which six in seven succeed."""
     deviation = jnp.sqrt(n * p * (1 - p))
     b = 1.15 + 2.53 * deviation
@@ -64,7 +120,8 @@ def _rejection(key: Key, n: Array, p: Array, accepted: Array) -> Array:
 
     def body(carry: tuple[Array, ...]) -> tuple[Array, ...]:
         attempt, k, done = carry
-        u, v = jax.random.uniform(jax.random.fold_in(key, attempt), (2, *n.shape))
+        draw = jax.vmap(lambda key: jax.random.uniform(jax.random.fold_in(key, attempt), (2, *n.shape[1:])), 0, 1)
+        u, v = draw(keys)
         u = u - 0.5
         edge = 0.5 - jnp.abs(u)
         proposed = centre + jnp.floor((2 * a / edge + b) * u + offset)

@@ -18,7 +18,7 @@ from jaxbandit.results.stopping import StoppingResult
 from jaxbandit.running import failures
 from jaxbandit.running.progress import progress_bar, runs_bar
 from jaxbandit.running.promises import guarantee_of
-from jaxbandit.running.truth import means_of, regret_constant_of
+from jaxbandit.running.truth import means_of, regret_constant_of, sorted_means_of
 from jaxbandit.types import PyTree
 
 Precision = Literal["float32", "float64"]
@@ -161,6 +161,7 @@ def run_identify(
             **options,
         )
     means = means_of(pair[1])
+    truth = {"means": means, "sorted_means": sorted_means_of(pair[1]) if means is None else None}
     result = stopping_result(
         record,
         guarantee,
@@ -168,7 +169,7 @@ def run_identify(
         params=params,
         seed=seed,
         precision=precision,
-        truth={} if means is None else {"means": means},
+        truth={key: value for key, value in truth.items() if value is not None},
         max_rounds=most,
         **labels,
     )

@@ -40,6 +40,21 @@ def given_means_of(instance: InstanceSpec) -> list[float] | None:
     return means_of(instance.entry.build({k: v for k, v in instance.arguments.items() if k != "permute"}))
 
 
+def sorted_means_of(environment: Environment) -> list[float] | None:
+    """Return the means, largest first, where runs differ in the arms' order alone, as three keys show; else None."""
+    import jax
+
+    from jaxbandit.numerics import alone
+
+    if environment.transition is not None:
+        return None
+    with alone(), jax.enable_x64(True):
+        drawn = [getattr(environment.init(jax.random.key(i)), "means", None) for i in range(3)]
+        means = [np.sort(np.asarray(mean, np.float64))[::-1] for mean in drawn if mean is not None]
+    same = len(means) == len(drawn) and means[0].ndim == 1 and all(np.array_equal(means[0], mean) for mean in means)
+    return means[0].tolist() if same else None
+
+
 def regret_constant_of(environment: Environment, means: Sequence[float] | None) -> float | None:
     """Return the constant of the lower bound on regret where the environment is of a registered family that has one."""
     entry, rewards = ENVIRONMENTS.get(environment.name), environment.rewards
@@ -64,8 +79,8 @@ def truth_of(instance: InstanceSpec, kind: str, *, best_arm: bool = False) -> di
     environment = instance.build()
     means = means_of(environment)
     truth: dict[str, Any] = {} if means is None else {"means": means}
-    if instance.arguments.get("permute") and (means := given_means_of(instance)) is not None:
-        truth["sorted_means"] = sorted(means, reverse=True)
+    if means is None and (means := sorted_means_of(environment)) is not None:
+        truth["sorted_means"] = means
     if kind == "identify":
         numbers = {k: v for k, v in instance.arguments.items() if isinstance(v, int | float)}
         truth["arguments"] = {k: v for k, v in numbers.items() if not isinstance(v, bool)}

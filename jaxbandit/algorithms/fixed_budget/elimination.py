@@ -13,8 +13,6 @@ from jaxbandit.base import Algorithm, Arms, Batch
 from jaxbandit.numerics import argmax, get_at, set_at
 from jaxbandit.types import Array, Key, Scalar
 
-PAIRS = 64  # arms up to which comparing all pairs is cheaper than sorting
-
 
 class EliminationState(NamedTuple):
     """What was pulled, and who is left; at the end of a round all survivors have equal counts."""
@@ -72,11 +70,10 @@ def elimination(
         rounds = (sizes < left) & (sizes >= m) & (state.schedule > state.target)
         fewer = jnp.max(jnp.where(rounds, sizes, 0))
         goes_on = over & (fewer > 0)
-        kept = best(jnp.where(state.alive, state.sums, -jnp.inf), jnp.maximum(fewer, m))
         return EliminationState(
             counts=state.counts,
             sums=jnp.where(goes_on, 0.0, state.sums) if fresh else state.sums,
-            alive=jnp.where(over, kept, state.alive),
+            alive=worst_dropped(state.sums, state.alive, jnp.where(over, jnp.maximum(fewer, m), left)),
             target=jnp.where(goes_on, get_at(state.schedule, jnp.maximum(fewer - 1, 0)), state.target),
             schedule=state.schedule,
         )
@@ -99,14 +96,17 @@ def elimination(
     )
 
 
-def best(scores: Array, number: Array) -> Array:
-    """Which entries of a vector are its `number` largest, bool[n]; of equal ones the lowest."""
-    size = scores.shape[0]
-    if size <= PAIRS:
-        lower = jnp.arange(size)[None] < jnp.arange(size)[:, None]
-        before = (scores[None] > scores[:, None]) | ((scores[None] == scores[:, None]) & lower)
-        return jnp.sum(before, 1, dtype=jnp.int32) < number
-    least = get_at(jnp.sort(scores), size - number)
-    above, level = scores > least, scores == least
-    room = number - jnp.sum(above, dtype=jnp.int32)
-    return above | (level & (jnp.cumsum(level, dtype=jnp.int32) <= room))
+def worst_dropped(scores: Array, alive: Array, number: Array) -> Array:
+    """Who is left, bool[n], once the arm of least score, the highest of several, was dropped until `number` are.
+
+    One after the other: over all rounds that is n steps, where comparing all pairs takes as many in every round.
+    """
+    places = jnp.arange(scores.shape[0], dtype=jnp.int32)
+
+    def drop(carry: tuple[Array, Array]) -> tuple[Array, Array]:
+        alive, left = carry
+        least = jnp.min(jnp.where(alive, scores, jnp.inf))
+        worst = jnp.max(jnp.where(alive & (scores == least), places, -1))
+        return alive & (places != worst), left - 1
+
+    return jax.lax.while_loop(lambda carry: carry[1] > number, drop, (alive, jnp.sum(alive, dtype=jnp.int32)))[0]
