@@ -15,16 +15,16 @@ from jaxbandit.solvers.beta import draw_noise
 
 pytestmark = pytest.mark.quickly_compiled
 
-ROUNDS = 500
-SIGMA = 0.8
-MEANS = np.array([0.2, 0.9, 0.4])
+ROUNDS = 800
+SIGMA = 0.6
+MEANS = np.array([0.2, 0.9, 0.4, 0.3])
 DELTA = 0.1
 
 
 def rewards_of(family):
     """Rewards by round and arm, of standard deviation SIGMA where they are Gaussian."""
     rng = np.random.default_rng(5)
-    shape = (ROUNDS, 3)
+    shape = (ROUNDS, len(MEANS))
     draw = {
         "bernoulli": lambda: rng.random(shape) < MEANS,
         "gaussian": lambda: MEANS + SIGMA * rng.normal(size=shape),
@@ -39,7 +39,7 @@ def play(factory, own, rewards):
 
     @jax.jit
     def run(rewards, delta, sigma):
-        algorithm = factory(3, delta=delta, sigma=sigma, **own)
+        algorithm = factory(len(MEANS), delta=delta, sigma=sigma, **own)
         replan = algorithm.replan
 
         def body(state, given):
@@ -50,9 +50,11 @@ def play(factory, own, rewards):
             action = algorithm.select(noise, state, None)
             seen = None
             if factory is top_two:
-                words = [jnp.zeros(3, jnp.uint32) if noise.words is None else noise.words]
+                words = [jnp.zeros(len(MEANS), jnp.uint32) if noise.words is None else noise.words]
                 if noise.redraws is not None:
-                    redraws = jax.vmap(lambda r: draw_noise(jax.random.fold_in(noise.redraws, r), 3))(jnp.arange(64))
+                    redraws = jax.vmap(lambda r: draw_noise(jax.random.fold_in(noise.redraws, r), len(MEANS)))(
+                        jnp.arange(64)
+                    )
                     words.extend(redraws)
                 seen = noise.coin, normal_of_words(jnp.stack(words))
             return algorithm.update(state, None, action, row[action]), (
@@ -96,14 +98,15 @@ def test_top_two(leader, challenger, adaptive, family, threshold):
     found = play(top_two, {**own, "threshold": threshold}, rewards)
     coins, normals = found[-1]
     scale = SIGMA if family == "gaussian" else 1.0
-    agree(found, top_two_reference.play(rewards / scale, coins, normals, kind=threshold, delta=DELTA, **own))
+    expected = top_two_reference.play(rewards / scale, coins, normals, found[0], kind=threshold, delta=DELTA, **own)
+    agree(found, expected)
 
 
 TRACKING = [
-    ("D", 1.1, "bernoulli", "heuristic"),
-    pytest.param("C", 1.02, "gaussian", "gauss", marks=pytest.mark.slow),
+    ("D", 1.1, "bernoulli", "kt"),
+    pytest.param("C", 1.02, "gaussian", "kk", marks=pytest.mark.slow),
     pytest.param("D", 1.0, "poisson", "heuristic", marks=pytest.mark.slow),
-    pytest.param("C", 1.0, "exponential", "kk", marks=pytest.mark.slow),
+    pytest.param("C", 1.0, "exponential", "heuristic", marks=pytest.mark.slow),
 ]
 
 
@@ -162,7 +165,7 @@ def test_float32_stops_like_float64(rule):
     found = {}
     for precision in ("float32", "float64"):
         outcome, found[precision] = ended(
-            rule(3, family="gaussian", threshold="heuristic", sigma=SIGMA, delta=DELTA),
+            rule(len(MEANS), family="gaussian", threshold="heuristic", sigma=SIGMA, delta=DELTA),
             jb.gaussian(MEANS, sigma=SIGMA),
             precision=precision,
         )
