@@ -9,9 +9,12 @@ from reference import track_and_stop as track_and_stop_reference
 
 import jaxbandit as jb
 from jaxbandit.algorithms import top_two, track_and_stop
+from jaxbandit.algorithms.best_arm import comparison
+from jaxbandit.algorithms.best_arm.thresholds import pair_threshold
 from jaxbandit.base import Outcome
 from jaxbandit.numerics import normal_of_words
 from jaxbandit.solvers.beta import draw_noise
+from jaxbandit.solvers.families import family
 
 pytestmark = pytest.mark.quickly_compiled
 
@@ -211,3 +214,14 @@ def test_a_promise_is_proved_where_the_threshold_is():
     for threshold, proved in (("heuristic", False), ("kk", True), ("kt", True)):
         for rule in (jb.top_two, jb.track_and_stop):
             assert rule(3, threshold=threshold).promise.proved is proved
+
+
+def test_the_threshold_kept_with_the_arms_is_that_of_their_pulls():
+    for name, threshold in (("bernoulli", "kt"), ("gaussian", "gauss")):
+        law = comparison.known_family(name, threshold, 3, DELTA, 1.0, where="test")
+        arms = comparison.nothing_seen(law, 3)
+        for arm in (0, 1, 2, 1, 1):
+            arms = comparison.seen(law, arms, jnp.int32(arm), jnp.ones(()))
+        whole = pair_threshold(threshold, 3, DELTA, family(name))
+        expected = whole.level(jnp.int32(3), jnp.array([1, 3, 1]), jnp.int32(5))
+        np.testing.assert_allclose(law.level(arms, jnp.int32(1), jnp.int32(5)), expected, rtol=1e-6)
