@@ -7,7 +7,9 @@ import pytest
 from reference import top_two as top_two_reference
 from reference import track_and_stop as track_and_stop_reference
 
+import jaxbandit as jb
 from jaxbandit.algorithms import top_two, track_and_stop
+from jaxbandit.base import Outcome
 from jaxbandit.numerics import normal_of_words
 from jaxbandit.solvers.beta import draw_noise
 
@@ -113,3 +115,96 @@ def test_track_and_stop(tracking, growth, family, threshold):
     scale = SIGMA if family == "gaussian" else 1.0
     expected = track_and_stop_reference.play(rewards / scale, found[0], kind=threshold, delta=DELTA, **own)
     agree(found, expected)
+
+
+def ended(algorithm, environment, **more):
+    result = jb.identify(algorithm, environment, num_runs=64, workers=1, progress=False, **more)
+    return result.arrays["outcome"], result
+
+
+CAP = 300
+RULES = [jb.top_two, pytest.param(jb.track_and_stop, marks=pytest.mark.slow)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", [jb.top_two, jb.track_and_stop])
+def test_equal_means_are_censored_and_said_to_be(rule):
+    """At means of 0 or 1 rewards are constant, and arms tie for ever."""
+    for means in ([0.0, 0.0], [1.0, 1.0]):
+        outcome, result = ended(rule(2, delta=0.1), jb.bernoulli(means), max_rounds=CAP)
+        assert np.all(outcome == Outcome.MAX_ROUNDS)
+        assert result.censored == 64
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_means_of_0_and_1_are_told_apart_at_the_round_that_can_be_computed(rule):
+    """Two arms of n pulls each, means 1 and 0: Z = 2 n log 2, against log(4 / delta) + log n."""
+    outcome, result = ended(rule(2, delta=0.001), jb.bernoulli([0.0, 1.0]), max_rounds=CAP)
+    assert np.all(outcome == Outcome.STOPPED)
+    assert np.all(result.arrays["recommendation"] == 1)
+    n = result.arrays["pulls"].astype(float)
+    z = n[:, 0] * np.log(n.sum(1) / n[:, 0]) + n[:, 1] * np.log(n.sum(1) / n[:, 1])
+    assert np.all(z > np.log(4 / 0.001) + np.log(n).sum(1) / 2)
+    assert np.all(n.sum(1) <= 20)  # equal pulls: 2 n log 2 > 8.3 + log n from n = 8 on; the coin adds some
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_delta_near_1_gives_an_answer(rule):
+    outcome, result = ended(rule(2, delta=0.999), jb.bernoulli([0.2, 0.8]), max_rounds=CAP)
+    assert np.all(outcome == Outcome.STOPPED)
+    assert result.arrays["samples"].min() >= 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", [jb.top_two, jb.track_and_stop])
+def test_float32_stops_like_float64(rule):
+    """The same chance, and decisions that differ by rounding alone: nearly all runs are the same, none is doubted."""
+    found = {}
+    for precision in ("float32", "float64"):
+        outcome, found[precision] = ended(
+            rule(3, family="gaussian", threshold="heuristic", sigma=SIGMA, delta=DELTA),
+            jb.gaussian(MEANS, sigma=SIGMA),
+            precision=precision,
+        )
+        assert np.all(outcome == Outcome.STOPPED)
+    same = found["float32"].arrays["samples"] == found["float64"].arrays["samples"]
+    assert np.mean(same) > 0.8
+
+
+@pytest.mark.parametrize("rule", [jb.top_two, jb.track_and_stop])
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        ({"num_arms": 1}, "num_arms = 1, must be an integer >= 2"),
+        ({"delta": 2}, "delta = 2"),
+        ({"delta": float("nan")}, "delta = nan"),
+        ({"threshold": "khk"}, "threshold = 'khk'"),
+        ({"family": "poison"}, "did you mean 'poisson'"),
+        ({"family": "gaussian"}, "threshold = 'kt', must be one of heuristic, kk, gauss with family = 'gaussian'"),
+        ({"family": "gaussian", "threshold": "gauss", "sigma": 0}, "sigma = 0"),
+    ],
+)
+def test_refusals_are_one_line(rule, arguments, line):
+    with pytest.raises(ValueError, match=line) as caught:
+        rule(**{"num_arms": 3, **arguments})
+    assert "\n" not in str(caught.value)
+    assert str(caught.value).startswith(rule.__name__)
+
+
+def test_refusals_of_their_own():
+    for call, line in (
+        (lambda: jb.track_and_stop(3, growth=0.9), "growth = 0.9"),
+        (lambda: jb.track_and_stop(3, tracking="E"), "tracking = 'E'"),
+        (lambda: jb.top_two(3, beta=1.0), "beta = 1.0"),
+        (lambda: jb.top_two(3, leader="eg"), "leader = 'eg'"),
+        (lambda: jb.top_two(3, leader="ucb", family="poisson", threshold="kk"), "leader = 'ucb', must be eb or ts"),
+        (lambda: jb.top_two(3, leader="ts", family="student", threshold="interval"), "has none"),
+    ):
+        with pytest.raises(ValueError, match=line):
+            call()
+
+
+def test_a_promise_is_proved_where_the_threshold_is():
+    for threshold, proved in (("heuristic", False), ("kk", True), ("kt", True)):
+        for rule in (jb.top_two, jb.track_and_stop):
+            assert rule(3, threshold=threshold).promise.proved is proved

@@ -4,7 +4,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxbandit.base import Outcome
 from jaxbandit.refusals import BadInput
+from jaxbandit.results.budget import BudgetResult
 from jaxbandit.results.stopping import StoppingResult
 from jaxbandit.stats import intervals
 
@@ -124,9 +126,13 @@ def stopping(what: str, result: StoppingResult, arm: int | None = None) -> Sampl
         return Sample(np.zeros(0))
     if what == "samples":
         return Sample(samples, above=result.censored > 0)
-    if what in ("simple_regret", "error"):
-        known = result.errors() if what == "error" else result.shortfalls()
-        return Sample(np.zeros(0) if known is None else known.astype(np.float64))
+    if what in ("error", "simple_regret"):
+        short = result.shortfalls() if isinstance(result, BudgetResult) else None
+        known = result.errors() if what == "error" else short
+        values = np.full(result.runs, np.nan)  # of a run that did not stop nothing is known
+        if known is not None:
+            values[result.ended(Outcome.STOPPED)] = known
+        return Sample(values)
     pulls = _pulls(what, result, arm)
     if what == "share":  # of a censored run nothing is known of the share that it would have had
         return Sample(pulls / result.arrays["samples"], above=result.censored > 0, below=result.censored > 0)

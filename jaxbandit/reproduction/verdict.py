@@ -126,8 +126,8 @@ def judge(
         of a fixed horizon), "pulls" of `arm`, or "guarantee" (the constant of log t in the regret bound of the
         distance that `algorithm` then names: a number without noise, so without an interval); or, of runs that
         stop, "samples" (default), "pulls" or "share" of `arm`, one or several, or "error", the rate, against a `value`
-        (by Clopper and Pearson's interval) or another's (by Student's, of the runs' differences). Of a budget "error"
-        is the default, "simple_regret" another, and `at` the budget.
+        (Clopper and Pearson's interval). Of a budget "error" is the default, against a value or another's (Student's,
+        of the runs' differences), "simple_regret" another, and `at` the budget.
         A claim on cells that `results` lacks, or that compares nothing, is left out.
       results: what we measured.
       confidence: with which all intervals hold together.
@@ -179,12 +179,13 @@ def side(low: float, high: float, sign: int) -> str:
 
 def _judge(check: Check, claim: Mapping[str, Any], results: ResultSet, level: float) -> dict[str, Any]:
     quantity, left, right = claim["quantity"], check.left, check.right
-    if quantity in measures.MEANS or (quantity == "error" and isinstance(right, Quantity)):
+    paired = results[0].kind == "budget" and isinstance(right, Quantity)  # all runs recommend something
+    if quantity in measures.MEANS or (quantity == "error" and paired):
         ours = measures.sample(quantity, left, results)
         other = measures.sample(quantity, right, results) if isinstance(right, Quantity) else right
         return _decided(check, measures.difference(ours, check.factor, other, level), level)
-    if (quantity != "error" and not isinstance(right, Quantity)) or left.minus or left.over:
-        raise BadInput(f"claim {claim['id']}: {check}: guarantees are compared with each other, and no differences")
+    if isinstance(right, Quantity) == (quantity == "error") or left.minus or left.over:
+        raise BadInput(f"claim {claim['id']}: {check}: an error rate is compared with `value`, guarantees not")
     if quantity == "error":
         rate = measures.cell(results, left).error(level)
         bound = check.factor * float(right)  # pyright: ignore[reportArgumentType]

@@ -88,7 +88,7 @@ def _gaussian(sigma: Scalar) -> Family:
 
     return Family(
         name="gaussian",
-        apart=lambda x, u: (u / as_float(sigma)) ** 2 / 2,
+        apart=lambda x, u: u * u * (0.5 / as_float(sigma) ** 2),
         upper=lambda x, level: x + width(x, level),
         lower=lambda x, level: x - width(x, level),
         draw=lambda words, counts, means: means + normal_of_words(words) * as_float(sigma) / jnp.sqrt(as_float(counts)),

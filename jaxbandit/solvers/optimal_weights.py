@@ -60,7 +60,7 @@ def optimal_weights(family: Family, means: Array) -> Weights:
         d1, dk = family.apart(best, up - gap) / scale, family.apart(means, up) / scale
         return jnp.where(other, d1, 1.0), jnp.where(other, dk, 1.0), up
 
-    def step(_: Array, z: Array) -> Array:
+    def step(z: Array) -> Array:
         d1, dk, up = evaluate(z)
         x = 1 / z
         level = 1 / (d1 + x * dk)
@@ -75,7 +75,9 @@ def optimal_weights(family: Family, means: Array) -> Weights:
         return jnp.where(jnp.isnan(moved), z, moved)  # float32 overflows where means differ by many powers of ten
 
     start = jnp.where(other, 2 * far / scale - 1, 1.0)
-    z = lax.fori_loop(0, STEPS, step, start)
+    z = start
+    for _ in range(STEPS):
+        z = step(z)
     d1, dk, _ = evaluate(z)
     return _certified(other, 1 / z, d1, dk, scale)
 
@@ -107,13 +109,16 @@ def gaussian_weights(means: Array, variances: Array) -> Weights:
     def inverse(tau: Array) -> Array:
         return jnp.where(other, 1 / (a * tau - b), 0.0)
 
-    def step(_: Array, tau: Array) -> Array:
+    def step(tau: Array) -> Array:
         p = inverse(tau)
         square = jnp.sum(p * p)
         return tau + (jnp.sqrt(square) - 1) * square / jnp.sum(p * p * p * a)
 
     start = jnp.max(jnp.where(other, (1 + b) / a, 0.0))
-    p = inverse(lax.fori_loop(0, STEPS, step, start))
+    tau = start
+    for _ in range(STEPS):
+        tau = step(tau)
+    p = inverse(tau)
     x = jnp.where(other, p / b, 1.0)
     share = x * b / (x * b + 1 / b)  # of the gap, between the best mean and m_k
     d1 = jnp.where(other, a * share * share / b, 1.0)

@@ -64,11 +64,7 @@ def known_family(
 
     def level(arms: ArmStatistics, a: Array, pulls: Array) -> Array:
         whole = beta.whole(jnp.maximum(pulls, 1))
-        return (
-            jnp.broadcast_to(whole, arms.means.shape)
-            if arms.parts is None
-            else whole + (get_at(arms.parts, a) + arms.parts)
-        )
+        return whole if arms.parts is None else whole + (get_at(arms.parts, a) + arms.parts)
 
     def split(arms: ArmStatistics, a: Array, j: Array) -> Array:
         n_a, n_j = _pulls(get_at(arms.counts, a)), _pulls(get_at(arms.counts, j))

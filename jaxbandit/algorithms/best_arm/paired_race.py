@@ -49,6 +49,10 @@ def paired_race(num_arms: int, *, delta: Scalar = 0.05, epsilon: Scalar = 0.0) -
     that it owes its mean to rare large rewards, breaks it: 0.35 with log(reward) of standard deviation 1.5 against
     normal arms, more with rarer rewards. Bounded rewards have `betting_race`, which holds for every law.
 
+    Rewards of a round with chance in common, such as scores of models on the same data, halve the pulls: on the scores
+    of `fiesta` 556 +- 6 with independent rows and 272 +- 3 with common ones (standard errors; delta = 0.05, epsilon =
+    0).
+
     With constant differences it never decides. Pair variances are num_arms^2 numbers. It plays in float64 only: it
     cannot verify runs of float32.
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit import checks, numerics
+from jaxbandit import checks
 from jaxbandit.base import Rewards
 from jaxbandit.numerics import as_float
 from jaxbandit.solvers import deviations
@@ -22,7 +22,7 @@ ThresholdName = Literal["heuristic", "kk", "gauss", "kt"]
 
 
 class PairThreshold(NamedTuple):
-    """What the statistic of a pair must exceed, and whether that is proved."""
+    """What the statistic of a pair must exceed, in parts, and whether that is proved."""
 
     whole: Callable[[Array], Array]  # t, pulls of all arms, >= 1 -> float[...]
     part: Callable[[Array], Array] | None  # n, pulls of one of the two arms, >= 1 -> float[...]; None: nothing
@@ -74,7 +74,7 @@ def pair_threshold(
     log_rest = _minus_log(delta)  # log(1/delta)
     log_union = math.log(num_arms - 1) + log_rest
     if name == "heuristic":
-        return PairThreshold(lambda t: numerics.log(1 + _log(t)) + as_float(log_rest), None, False)
+        return PairThreshold(lambda t: _log(1 + _log(t)) + as_float(log_rest), None, False)
     if name == "kk":
         constant = 2 * deviations.T(log_union / 2)
         return PairThreshold(lambda t: as_float(constant), lambda n: 3 * _log(1 + _log(n)), True)
@@ -102,4 +102,5 @@ def _minus_log(delta: Scalar) -> Any:
 
 
 def _log(x: Array) -> Array:
-    return numerics.log(as_float(x))
+    """Of one number a run and round, where `numerics.log` costs more than it saves."""
+    return jnp.log(as_float(x))

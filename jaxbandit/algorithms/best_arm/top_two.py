@@ -15,7 +15,7 @@ from jaxbandit.algorithms.best_arm import comparison as compare
 from jaxbandit.algorithms.best_arm.comparison import ArmStatistics
 from jaxbandit.algorithms.best_arm.unknown_variance import LawName, LawThreshold, comparison
 from jaxbandit.base import Algorithm, Arms, Promise
-from jaxbandit.numerics import argmax, as_float, log
+from jaxbandit.numerics import argmax, as_float, get_at, set_at
 from jaxbandit.solvers.beta import draw_noise
 from jaxbandit.types import Array, Key, Scalar
 
@@ -28,6 +28,7 @@ class TopTwoState(NamedTuple):
 
     pulls: Array  # int32[], of all arms together
     arms: ArmStatistics
+    logs: Array | None  # float[num_arms], log of each arm's pulls, 0 before the first; None where not needed
 
 
 class TopTwoNoise(NamedTuple):
@@ -99,12 +100,15 @@ def top_two(
         raise ValueError(f"{where}: leader and challenger 'ts' draw from a posterior, family = {family!r} has none")
 
     def noise(key: Key) -> TopTwoNoise:
-        coin = as_float(jax.random.uniform(jax.random.fold_in(key, num_arms), dtype=jnp.float32))  # the arms' are below
+        alone = "ts" not in (leader, challenger)
+        own = key if alone else jax.random.fold_in(key, num_arms)  # the arms' are below
+        coin = as_float(jax.random.uniform(own, dtype=jnp.float32))
         words = draw_noise(key, num_arms) if leader == "ts" else None
         return TopTwoNoise(coin, words, jax.random.fold_in(key, num_arms + 1) if challenger == "ts" else None)
 
     def init(key: Key) -> TopTwoState:
-        return TopTwoState(jnp.zeros((), jnp.int32), compare.nothing_seen(law, num_arms))
+        logs = jnp.zeros(num_arms) if challenger == "tci" else None
+        return TopTwoState(jnp.zeros((), jnp.int32), compare.nothing_seen(law, num_arms), logs)
 
     def lead(noise: TopTwoNoise, state: TopTwoState) -> Array:
         if leader == "eb":
@@ -112,13 +116,13 @@ def top_two(
         if leader == "ts":
             return argmax(draw(noise.words, state.arms))
         n = as_float(jnp.maximum(state.arms.counts, 1))
-        bonus = jnp.sqrt(2 * OPTIMISM * log(as_float(jnp.maximum(state.pulls, 1))) / n)
+        bonus = jnp.sqrt(2 * OPTIMISM * jnp.log(as_float(jnp.maximum(state.pulls, 1))) / n)
         return argmax(state.arms.means + deviations(state.arms) * bonus)
 
     def challenge(noise: TopTwoNoise, state: TopTwoState, first: Array) -> Array:
         cost = law.evidence(state.arms, first)
-        if challenger == "tci":
-            cost = cost + log(as_float(jnp.maximum(state.arms.counts, 1)))
+        if state.logs is not None:
+            cost = cost + state.logs
         others = jnp.arange(num_arms, dtype=jnp.int32) != first
         nearest = argmax(jnp.where(others, -cost, -jnp.inf))
         return nearest if challenger != "ts" else redrawn(noise.redraws, state, first, nearest)
@@ -144,7 +148,10 @@ def top_two(
         return jnp.where(state.pulls < law.first * num_arms, state.pulls % num_arms, chosen)
 
     def update(state: TopTwoState, context: None, action: Array, reward: Array) -> TopTwoState:
-        return TopTwoState(state.pulls + 1, compare.seen(law, state.arms, action, reward))
+        arms, logs = compare.seen(law, state.arms, action, reward), state.logs
+        if logs is not None:
+            logs = set_at(logs, action, jnp.log(as_float(get_at(arms.counts, action))))
+        return TopTwoState(state.pulls + 1, arms, logs)
 
     return Algorithm(
         init=init,
