@@ -117,9 +117,10 @@ class LanesProgram:
 
             def one(i: Array, inner: tuple) -> tuple:
                 world, state, tally, status, pulls, steps = inner
+                others, own = status, jnp.ones((), bool)
                 if run.replans:
                     # Noise is that of the block's own step: a run that has waited in this block waits for the next.
-                    own, others = steps == lanes.steps + i, status
+                    own = steps == lanes.steps + i
                     status = jnp.where(own, status, EMPTY)
                     due = self._replan_due(arguments, state, status)
                     state, status = lax.cond(due, partial(self._replan, arguments), lambda *x: x, state, status)
