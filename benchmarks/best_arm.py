@@ -74,6 +74,7 @@ def fixed_budgets(runs: int) -> list[dict[str, Any]]:
             return rule(), world
 
         found = identify_cell(make, {}, num_runs=runs, max_rounds=10**6)
+        assert found.shortfall is not None
         again = [identify_cell(make, {}, num_runs=runs, max_rounds=10**6).run_seconds for _ in range(3)]
         rows.append(
             {

@@ -295,6 +295,7 @@ def made_up(monkeypatch):
             recommendation=np.zeros((len(number), 1), np.int32),
             shortfall=np.where(number % 30 == 29, 0.3, 0.0),
             pulls=None,
+            batches=None,
             compile_seconds=0.0,
             run_seconds=0.5,
             run_steps=int(number.sum()),

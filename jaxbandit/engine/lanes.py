@@ -24,6 +24,7 @@ from jaxbandit.types import Array, Key, PyTree
 REFILL_SHARE = 32  # a refill costs a few steps of all lanes: wait until this part of them has ended
 REPLAN_SHARE = 4  # a new plan is heavy work of all lanes: wait until this part of the live ones needs it
 SLOTS = 32  # hand-ins a call
+BATCH_STEPS = 2  # of a block of batches: a run may have five in all, and its lane idles to the end of the block
 
 
 class Lanes(NamedTuple):
@@ -56,7 +57,7 @@ class LanesProgram:
     def __init__(self, run: StoppingRun):
         self.run = run
         noise_bytes = max(run.bytes(run.noise, constant_flags(run.noise, True)), 1)
-        self.block_steps = 1 if run.batches else NOISE_ROUNDS
+        self.block_steps = BATCH_STEPS if run.batches else NOISE_ROUNDS
         while self.block_steps > 1 and self.block_steps * noise_bytes > NOISE_BYTES:
             self.block_steps //= 2
         self.lane_bytes = run.bytes(run.state, run.state_varies) + self.block_steps * noise_bytes
@@ -116,9 +117,10 @@ class LanesProgram:
 
             def one(i: Array, inner: tuple) -> tuple:
                 world, state, tally, status, pulls, steps = inner
+                others, own = status, jnp.ones((), bool)
                 if run.replans:
                     # Noise is that of the block's own step: a run that has waited in this block waits for the next.
-                    own, others = steps == lanes.steps + i, status
+                    own = steps == lanes.steps + i
                     status = jnp.where(own, status, EMPTY)
                     due = self._replan_due(arguments, state, status)
                     state, status = lax.cond(due, partial(self._replan, arguments), lambda *x: x, state, status)

@@ -14,7 +14,7 @@ from jaxbandit.numerics import as_float, x_minus_log1p
 from jaxbandit.types import Array, Key
 
 _FEW = 60.0  # expected successes up to which the inversion starts from none, beyond from the mode; (1 - p)^n > 1e-36
-_STEPS = 8  # of the inversion between two looks at whether all have ended
+_STEPS = 4  # of the inversion between two looks at whether all have ended
 _WIDE = 400.0  # variance from which the rejection is faster: the inversion walks over four standard deviations
 
 

@@ -1,6 +1,7 @@
 """Top-two rules (Jourdan et al. 2022) in NumPy; `rewards[t, a]` are over sigma, `normals` stand for posterior draws.
 
 A draw is the posterior's quantile where the normal's is: `normals[t, 0]` for the leader, the rest for the challenger.
+`ties`: actions to take where two challengers are as good up to rounding, as Z = log 2 beside log n = log 2.
 """
 
 import math
@@ -8,6 +9,8 @@ import math
 import numpy as np
 from reference import likelihood_ratio
 from scipy import special, stats
+
+TIE = 1e-9
 
 
 def posterior(family, level, counts, sums):
@@ -21,7 +24,7 @@ def posterior(family, level, counts, sums):
     return sums / stats.gamma.ppf(level, counts)
 
 
-def play(rewards, coins, normals, *, leader, challenger, beta, adaptive, family, kind, delta):
+def play(rewards, coins, normals, ties, *, leader, challenger, beta, adaptive, family, kind, delta):
     """Actions until it stops, and the arm returned; None if it does not."""
     num_arms = rewards.shape[1]
     counts, sums, actions = np.zeros(num_arms, int), np.zeros(num_arms), []
@@ -43,7 +46,8 @@ def play(rewards, coins, normals, *, leader, challenger, beta, adaptive, family,
             if challenger == "tci":
                 cost += np.log(counts)
             cost[first] = np.inf
-            second = int(np.argmin(cost))
+            near = np.flatnonzero(cost <= cost.min() + TIE)
+            second = int(ties[t] if ties[t] in near else near[0])
             if challenger == "ts":
                 draws = (np.argmax(posterior(family, special.ndtr(z), counts, sums)) for z in normals[t, 1:])
                 second = int(next((arm for arm in draws if arm != first), second))

@@ -52,7 +52,8 @@ def track_and_stop(
       num_arms: number of arms, >= 2, static.
       tracking: "D" or "C", which takes more pulls; static.
       growth: by which factor pulls have grown when shares are solved for again, >= 1, traced; 1 solves every round, as
-        the paper does, and costs far more time.
+        the paper does, and costs more time. Five Bernoulli arms (0.3, 0.21, 0.2, 0.19, 0.18) took the same number
+        of pulls with 1.01 up to 2 %, with 1.05 8 % more.
       family: of the rewards, "bernoulli", "gaussian", "poisson", "exponential", or "student": Gaussian rewards of
         unknown variances, one for each arm; static. Rewards in [0, 1] may be played as "bernoulli" ones, sub-Gaussian
         ones as "gaussian". "student" plays in float64 only.
