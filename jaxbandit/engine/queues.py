@@ -247,11 +247,8 @@ class Queue:
         free = np.flatnonzero(np.asarray(lanes.status) == EMPTY)
         order = np.concatenate([occupied, free])[:narrow]
         self.lost = 0.0
-        lanes = jax.tree.map(
-            lambda x, shape: x[..., order] if x.shape != shape.shape else x,
-            lanes,
-            job.code.shapes(narrow),
-        )
+        shapes = job.code.shapes(narrow)
+        lanes = jax.tree.map(lambda x, shape: x[..., order] if x.shape != shape.shape else x, lanes, shapes)
         return self._narrowed(lanes)
 
     def _collect(self, report: Report) -> tuple[int, int]:
