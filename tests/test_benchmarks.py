@@ -16,6 +16,7 @@ import jaxbandit as jb  # noqa: E402
 from benchmarks import (  # noqa: E402
     __main__,
     allocation,
+    best_arm,
     full_bandit,
     linear,
     machine,
@@ -53,6 +54,16 @@ def test_plain_arms():
     assert rows[1]["regret"] == pytest.approx(rows[1]["rounds"] / 4, rel=0.2)
     lines = regret.table(rows).splitlines()
     assert lines[0] == "3 arms, 4 runs" and lines[-1].startswith("uniform")
+
+
+def test_plain_arms_that_stop():
+    rows = best_arm.steps(4, 40)
+    assert [row["rule"] for row in rows] == list(best_arm.rules()) and rows[0]["ratio"] == 1
+    (halved, _) = found = best_arm.fixed_budgets(200)
+    assert {row["rule"] for row in found} == set(best_arm.budgets())
+    # The first instance errs about .22 with its best arm first; 200 runs leave 5 standard errors of .15.
+    assert halved["seconds"] > 0 and abs(halved["error"] - 0.222) < 0.15
+    assert "top_two" in best_arm.table({"steps": rows, "budgets": found})
 
 
 def test_linear_contextual():
@@ -96,7 +107,7 @@ def test_the_command_line_names_its_parts(capsys):
             __main__.main(argv)
         assert ended.value.code == (0 if "--help" in argv else 2)
     said = capsys.readouterr()
-    assert "regret, stopping, linear, allocation, full_bandit" in said.out
+    assert "regret, stopping, best_arm, linear, allocation, full_bandit" in said.out
     assert "part = 'nothing', must be one of" in said.err
     assert "must be part of one of: ucb1, K = 9;" in said.err
     assert all((ROOT / "benchmarks" / f"{part}.py").exists() for part in __main__.PARTS)

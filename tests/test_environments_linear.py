@@ -46,7 +46,7 @@ INSTANCES = {
     "linear_random": lambda: linear_random(6, 3),
     "r6a_like": lambda: r6a_like(4),
 }
-BATCHES = [name for name in INSTANCES if name not in ("beta", "table")]
+BATCHES = [name for name in INSTANCES if name != "beta"]
 
 
 @pytest.fixture(autouse=True)

@@ -79,8 +79,10 @@ def truth_of(instance: InstanceSpec, kind: str, *, best_arm: bool = False) -> di
     environment = instance.build()
     means = means_of(environment)
     truth: dict[str, Any] = {} if means is None else {"means": means}
-    if means is None and (means := sorted_means_of(environment)) is not None:
-        truth["sorted_means"] = means
+    if means is None and (found := sorted_means_of(environment)) is not None:
+        truth["sorted_means"] = found
+        # In the order given, in which the arms' other numbers stand, their sigmas say.
+        means = given_means_of(instance) if instance.arguments.get("permute") else None
     if kind == "identify":
         numbers = {k: v for k, v in instance.arguments.items() if isinstance(v, int | float)}
         truth["arguments"] = {k: v for k, v in numbers.items() if not isinstance(v, bool)}
