@@ -137,14 +137,16 @@ def _keeps_every_entry(equation: Any) -> bool:
 
 def _shown_by_scan(equation: Any, operands: Sequence[frozenset]) -> list[frozenset]:
     """Of each carried value in the end: what its beginning and the inputs of each turn show, if every turn keeps it."""
-    params = equation.params
-    first, carried = params["num_consts"], params["num_carry"]
-    inner: Any = opened(params["jaxpr"])
+    inner: Any = opened(equation.params["jaxpr"])
+    # What passes through turn by turn has an axis more outside: that tells the parts in every form of the parameters.
+    whole = [a.aval.ndim == b.aval.ndim for a, b in zip(equation.invars, inner[0].invars, strict=True)]
+    carried = sum(a.aval.ndim == b.aval.ndim for a, b in zip(equation.outvars, inner[0].outvars, strict=True))
+    first = sum(whole) - carried
     begun = operands[first : first + carried]
     inputs = [*operands[:first], *(frozenset([("carried", j)]) for j in range(carried)), *operands[first + carried :]]
     after = shown_faults(inner[0], inputs)
     own = [("carried", j) for j in range(carried)]
     return [
-        start | end.difference(own) if params["length"] and name in end else _NOTHING
+        start | end.difference(own) if equation.params["length"] and name in end else _NOTHING
         for start, end, name in zip(begun, after, own, strict=False)
     ]

@@ -211,6 +211,7 @@ def test_an_error_of_the_function_itself_is_its_own():
         batching.batch_last(refuses, (SCALAR[0],), (True,), True, LANES)(SCALAR)
 
 
+@pytest.mark.slow
 def test_without_reading_programs_the_numbers_are_the_same(monkeypatch):
     def fixed(means):
         return kl_ucb(3), bernoulli(means)

@@ -38,6 +38,7 @@ def test_probability_of_the_best_arm(shift):
         assert float(jax.jit(probability_best)(state(means))) == pytest.approx(expected, abs=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_arms_of_a_top_two_draw():
     """Half the pulls go to an arm drawn by its probability to be the best, half to one drawn from the others'.

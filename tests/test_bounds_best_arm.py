@@ -37,6 +37,7 @@ def test_characteristic_time_is_the_best_of_all_shares(family):
     assert characteristic_time(means, family=family) == pytest.approx(np.exp(best.fun), rel=2e-5)  # it stalls at a kink
 
 
+@pytest.mark.slow
 def test_two_gaussian_arms_of_unequal_noise():
     """Pulls in proportion to the standard deviations: T* is 2 (s_1 + s_2)^2 / gap^2."""
     assert characteristic_time([1.0, 0.5], family="gaussian", sigma=[0.3, 0.9]) == pytest.approx(2 * 1.2**2 / 0.25)
@@ -68,6 +69,7 @@ INSTANCES = {  # and their T*, None where no line is drawn
 }
 
 
+@pytest.mark.slow
 def test_the_line_in_figures():
     tables = [table | {"name": name} for name, (table, _) in INSTANCES.items()]
     data = {"kind": "identify", "runs": 1, "instance": tables, "algorithm": [{"type": "paired_race"}]}

@@ -69,6 +69,7 @@ def test_classical_bandits():
     assert close(constants.m_lingape_2, np.sum(third**-2) / 4)
 
 
+@pytest.mark.slow
 def test_papers_formulas_by_loops():
     for x, means in random_instances(3):
         table = l1_table(x)

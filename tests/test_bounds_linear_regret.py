@@ -37,6 +37,7 @@ def test_section_5_1(u, constant):
         assert np.isclose(value, constant, rtol=EXACT)
 
 
+@pytest.mark.slow
 @pytest.mark.quickly_compiled
 def test_section_5_2_with_contexts_and_masks():
     sets = np.array([[[1, 0, 0], [0, 1, 0], [0.9, 0.5, 0]], [[0, 1, 0], [0, 0, 1], [0, 0.5, 0.9]]])

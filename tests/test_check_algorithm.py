@@ -413,6 +413,7 @@ def two_sets(num_arms):
     return linear_contextual(SETS, np.array([0.4, 0.6]), np.array([1.0, 0.2]), mask=OFFERED)
 
 
+@pytest.mark.slow
 def test_several_action_sets_are_counted_apart_and_offer_what_they_hold():
     good = greedy(SETS, mask=OFFERED)
     check_algorithm(lambda num_arms: good, 3, environment=two_sets, rounds=20)

@@ -107,6 +107,7 @@ def test_nothing_to_compare_is_one_line(tmp_path):
         compare(some, large)
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_paired_interval_coverage():
     """1,000 intervals of 90 %: misses are binomial(1000, 0.1). False alarm: 1e-4 by the exact two-sided test."""

@@ -113,6 +113,7 @@ def test_linear_algebra_takes_turns_and_nothing_else_does(name):
     assert waits_while_another_is_alone(lambda: function(MATRIX)) == (name in LIBRARY)
 
 
+@pytest.mark.slow
 def test_verify_takes_turns():
     """Only what is verified in float64 calls a library here, not the rounds."""
 
@@ -128,6 +129,7 @@ def test_verify_takes_turns():
     assert waits_while_another_is_alone(play)
 
 
+@pytest.mark.slow
 def test_truth_takes_turns():
     instance = InstanceSpec("three", "gaussian", {"means": [0.0, 0.5, 1.0]}, {"sigma": 1.0})
     assert waits_while_another_is_alone(lambda: truth.characteristic_time(instance, [0.0, 0.5, 1.0]))

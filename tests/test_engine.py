@@ -108,6 +108,7 @@ def test_numbers_do_not_depend_on_the_noise_block_or_the_chunk(monkeypatch):
     compiled.forget()
 
 
+@pytest.mark.slow
 def test_numbers_do_not_depend_on_the_number_of_devices(tmp_path):
     script = textwrap.dedent("""
         import sys, jax, numpy as np
@@ -214,6 +215,7 @@ def test_pickled_arrays_are_not_read(tmp_path):
         storage.read_arrays(file)
 
 
+@pytest.mark.slow
 def test_threads_may_read_at_the_same_time(tmp_path):
     """CPython 3.11 fails where one thread's parser meets another's; a collector's callback, as JAX has, lets it in."""
     file = tmp_path / "arrays.npz"

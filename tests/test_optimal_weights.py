@@ -41,6 +41,7 @@ def test_a_thousand_instances_agree_with_scipy():
         assert np.max(found.spread) < 1e-8
 
 
+@pytest.mark.slow
 def test_published_values():
     """To the digits that were printed: Garivier and Kaufmann's two instances, and three of other families."""
     cases = [

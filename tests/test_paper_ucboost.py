@@ -245,6 +245,7 @@ TIMES = {
 }
 
 
+@pytest.mark.slow
 def test_times_are_ratios_with_an_interval():
     """Thompson's draws beside one multiplication, the same 64 runs: several times as long, whatever else runs."""
     data = {

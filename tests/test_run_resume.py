@@ -47,6 +47,7 @@ def test_numbers_do_not_depend_on_tile_and_workers(whole):
     assert other[0]["regret"] != whole[0]["regret"]
 
 
+@pytest.mark.slow
 @pytest.mark.quickly_compiled
 def test_instances_and_sweeps_share_one_compilation(monkeypatch):
     makes = []

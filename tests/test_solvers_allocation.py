@@ -111,6 +111,7 @@ def by_clarabel(features, gaps, level):
     return found.obj_val if found.status == clarabel.SolverStatus.Solved else np.nan
 
 
+@pytest.mark.slow
 def test_orthonormal_arms():
     gaps = np.array([0, 0.1, 0.5, 1, 2])
     found = one(np.eye(5), gaps, level=3.0)

@@ -53,6 +53,7 @@ def at_a_terminal(code: str, directory: Path) -> list[str]:
     return said.decode().replace("\r\n", "\n").splitlines()
 
 
+@pytest.mark.slow
 @pytest.mark.quickly_compiled
 def test_python_without_extras(tmp_path):
     """Runs need none of them, and whatever does says in one line what to install."""
