@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from jaxbandit import checks
 from jaxbandit.base import Arms, BatchRewards, Environment, Rewards
-from jaxbandit.environments.arm_order import arm_order
+from jaxbandit.environments.arm_order import means_of_run
 from jaxbandit.environments.binomial import binomial
 from jaxbandit.environments.simple_regret import simple_regret
 from jaxbandit.numerics import as_float, get_at
@@ -38,8 +38,7 @@ def bernoulli(means: ArrayLike, *, permute: bool = False) -> Environment:
     means = checks.array("bernoulli", "means", means, low=0.0, high=1.0)
 
     def init(key: Key) -> BernoulliState:
-        mu = as_float(means)
-        mu = get_at(mu, arm_order(key, len(means))) if permute else mu
+        mu = means_of_run(key, means, permute)
         return BernoulliState(mu, jnp.max(mu) - mu)
 
     def noise(key: Key) -> Array:

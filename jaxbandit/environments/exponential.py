@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from jaxbandit import checks
 from jaxbandit.base import Arms, BatchRewards, Environment, Rewards
-from jaxbandit.environments.arm_order import arm_order
+from jaxbandit.environments.arm_order import means_of_run
 from jaxbandit.environments.simple_regret import simple_regret
 from jaxbandit.numerics import as_float, get_at, log
 from jaxbandit.types import Array, ArrayLike, Key
@@ -38,8 +38,7 @@ def exponential(means: ArrayLike, *, permute: bool = False) -> Environment:
     means = checks.array("exponential", "means", means, low=0.0, open_low=True)
 
     def init(key: Key) -> ExponentialState:
-        mu = as_float(means)
-        mu = get_at(mu, arm_order(key, len(means))) if permute else mu
+        mu = means_of_run(key, means, permute)
         return ExponentialState(mu, jnp.max(mu) - mu)
 
     def reward(state: ExponentialState, context: None, action: Array, noise: Array) -> Array:

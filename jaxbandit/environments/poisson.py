@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from jaxbandit import checks
 from jaxbandit.base import Arms, BatchRewards, Environment, Rewards
-from jaxbandit.environments.arm_order import arm_order
+from jaxbandit.environments.arm_order import means_of_run
 from jaxbandit.environments.poisson_law import poisson_draw, poisson_inverse
 from jaxbandit.environments.simple_regret import simple_regret
 from jaxbandit.numerics import as_float, get_at
@@ -38,8 +38,7 @@ def poisson(means: ArrayLike, *, permute: bool = False) -> Environment:
     means = checks.array("poisson", "means", means, low=0.0)
 
     def init(key: Key) -> PoissonState:
-        mu = as_float(means)
-        mu = get_at(mu, arm_order(key, len(means))) if permute else mu
+        mu = means_of_run(key, means, permute)
         return PoissonState(mu, jnp.max(mu) - mu)
 
     def noise(key: Key) -> Array:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from jaxbandit.algorithms.best_arm.racing import worst
 from jaxbandit.base import Algorithm, Arms, Batch
 from jaxbandit.numerics import argmax, get_at, set_at
 from jaxbandit.types import Array, Key, Scalar
@@ -105,8 +106,6 @@ def worst_dropped(scores: Array, alive: Array, number: Array) -> Array:
 
     def drop(carry: tuple[Array, Array]) -> tuple[Array, Array]:
         alive, left = carry
-        least = jnp.min(jnp.where(alive, scores, jnp.inf))
-        worst = jnp.max(jnp.where(alive & (scores == least), places, -1))
-        return alive & (places != worst), left - 1
+        return alive & (places != worst(scores, alive)), left - 1
 
     return jax.lax.while_loop(lambda carry: carry[1] > number, drop, (alive, jnp.sum(alive, dtype=jnp.int32)))[0]
