@@ -161,6 +161,8 @@ class BanditSearchCV(BaseSearchCV):
 
     def _session(self, num_arms: int, seed: int) -> Session:
         checks.integer(WHERE, "max_splits", self.max_splits, 1)
+        if self.error_score != "raise" and not np.isfinite(self.error_score):
+            refuse(WHERE, f': error_score = {self.error_score}, must be finite or "raise": NaN enters no mean')
         if self.rule is None:
             rule = default_rule(WHERE, num_arms, self.delta, self.epsilon)
         elif callable(self.rule):
