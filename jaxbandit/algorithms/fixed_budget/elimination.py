@@ -91,6 +91,7 @@ def elimination(
         recommend=recommend,
         stop=lambda state: jnp.sum(state.alive, dtype=jnp.int32) <= m,
         batch=Batch(plan, absorb),
+        survivors=lambda state: state.alive,
         budget=budget,
         arms=Arms(num_arms),
         name=name,
