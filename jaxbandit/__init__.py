@@ -126,6 +126,8 @@ if TYPE_CHECKING:
     from jaxbandit.sessions.certificate import Certificate, certificate
     from jaxbandit.sessions.directory import session_directory
     from jaxbandit.sessions.saving import load_session, save_session
+    from jaxbandit.tuning.grid import choice, grid, loguniform, random_configs, static, uniform_float, uniform_int
+    from jaxbandit.tuning.result import TuneResult
 
 __version__ = "0.2.0"
 
@@ -147,6 +149,7 @@ __all__ = [
     "RunsLeftOut",
     "Session",
     "SetPulls",
+    "TuneResult",
     "__version__",
     "adaptive_full_bandit",
     "algorithms",
@@ -162,6 +165,7 @@ __all__ = [
     "check_algorithm",
     "check_environment",
     "chernoff_racing",
+    "choice",
     "compare",
     "crowd",
     "crowd_answers",
@@ -177,6 +181,7 @@ __all__ = [
     "gaussian",
     "gifa",
     "greedy",
+    "grid",
     "icb",
     "identify",
     "imed",
@@ -199,6 +204,7 @@ __all__ = [
     "lingifa",
     "load",
     "load_session",
+    "loguniform",
     "lucb",
     "m_lingape",
     "moss",
@@ -216,6 +222,7 @@ __all__ = [
     "r6a",
     "r6a_like",
     "rage",
+    "random_configs",
     "reproduce",
     "rollout",
     "run",
@@ -230,6 +237,7 @@ __all__ = [
     "session_directory",
     "simulate",
     "soare",
+    "static",
     "student_race",
     "successive_elimination",
     "successive_rejects",
@@ -251,6 +259,8 @@ __all__ = [
     "ugape_b",
     "uniform",
     "uniform_allocation",
+    "uniform_float",
+    "uniform_int",
     "withdraw",
     "xy_adaptive",
     "xy_oracle",
@@ -297,6 +307,8 @@ _NAMES = {
     "sessions.certificate": "Certificate certificate",
     "sessions.directory": "session_directory",
     "sessions.saving": "load_session save_session",
+    "tuning.grid": "choice grid loguniform random_configs static uniform_float uniform_int",
+    "tuning.result": "TuneResult",
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 

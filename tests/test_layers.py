@@ -30,7 +30,8 @@ ARROWS = {
     "sessions": ("specs", "results"),
     "auditing": ("running",),
     "reproduction": ("running",),
-    "cli": ("auditing", "reproduction", "sessions"),
+    "tuning": ("sessions",),
+    "cli": ("auditing", "reproduction", "sessions", "tuning"),
     "__main__": ("cli",),
 }
 # Open to every room above types. They close no circle, since of the package they may import these alone.
