@@ -121,6 +121,8 @@ if TYPE_CHECKING:
     from jaxbandit.running.run import run
     from jaxbandit.running.simulate import simulate
     from jaxbandit.running.sweep import sweep
+    from jaxbandit.tuning.grid import choice, grid, loguniform, random_configs, static, uniform_float, uniform_int
+    from jaxbandit.tuning.result import TuneResult
 
 __version__ = "0.2.0"
 
@@ -139,6 +141,7 @@ __all__ = [
     "Rewards",
     "RunsLeftOut",
     "SetPulls",
+    "TuneResult",
     "__version__",
     "adaptive_full_bandit",
     "algorithms",
@@ -152,6 +155,7 @@ __all__ = [
     "check_algorithm",
     "check_environment",
     "chernoff_racing",
+    "choice",
     "compare",
     "crowd",
     "crowd_answers",
@@ -167,6 +171,7 @@ __all__ = [
     "gaussian",
     "gifa",
     "greedy",
+    "grid",
     "icb",
     "identify",
     "imed",
@@ -188,6 +193,7 @@ __all__ = [
     "lingape",
     "lingifa",
     "load",
+    "loguniform",
     "lucb",
     "m_lingape",
     "moss",
@@ -204,6 +210,7 @@ __all__ = [
     "r6a",
     "r6a_like",
     "rage",
+    "random_configs",
     "reproduce",
     "rollout",
     "run",
@@ -215,6 +222,7 @@ __all__ = [
     "sequential_halving",
     "simulate",
     "soare",
+    "static",
     "student_race",
     "successive_elimination",
     "successive_rejects",
@@ -235,6 +243,8 @@ __all__ = [
     "ugape_b",
     "uniform",
     "uniform_allocation",
+    "uniform_float",
+    "uniform_int",
     "xy_adaptive",
     "xy_oracle",
     "xy_static",
@@ -275,6 +285,8 @@ _NAMES = {
     "running.run": "run",
     "running.simulate": "simulate",
     "running.sweep": "sweep",
+    "tuning.grid": "choice grid loguniform random_configs static uniform_float uniform_int",
+    "tuning.result": "TuneResult",
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 

@@ -116,7 +116,7 @@ def test_successive_accepts_and_rejects(m):
 
 
 def test_accepted_arms_are_those_of_the_largest_gap_in_a_hand_made_case():
-    """Scores 9 5 4 3 0, two wanted: gaps 5 1 1 2 5. Of equal ones 0 is rejected first; then 9 is accepted, 3 and 4 not."""
+    """Scores 9 5 4 3 0, two wanted: gaps 5 1 1 2 5. Of equal ones 0 is rejected first; 9 is accepted, 3, 4 not."""
     decide = jax.jit(elimination.surest_decided, static_argnums=4)
     scores, nobody = jnp.asarray([5.0, 9.0, 0.0, 4.0, 3.0]), jnp.zeros(5, bool)
     for number, left, accepted in (
