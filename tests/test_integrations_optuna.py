@@ -102,8 +102,8 @@ def test_several_workers_come_to_the_same_certificate(session):
     assert len(set(pulls(found)[:6])) == 6  # each pull of a round is handed out once
 
 
-def test_a_study_in_a_storage_goes_on_with_a_new_sampler(session, tmp_path):
-    place = {"storage": f"sqlite:///{tmp_path}/study.db", "study_name": "one", "load_if_exists": True}
+def test_a_study_goes_on_with_a_new_sampler(session):
+    place = {"storage": optuna.storages.InMemoryStorage(), "study_name": "one", "load_if_exists": True}
     study(**place).optimize(objective, n_trials=17)
     found = until_certified(study(**place))
     assert pulls(found) == session[1]
@@ -115,22 +115,28 @@ def test_a_study_in_a_storage_goes_on_with_a_new_sampler(session, tmp_path):
     assert [t.state for t in found.trials[-2:]] == [optuna.trial.TrialState.FAIL] * 2
 
 
+@pytest.mark.slow  # Optuna flushes ten times a trial
+def test_a_study_goes_on_in_sqlite(session, tmp_path):
+    place = {"storage": f"sqlite:///{tmp_path}/study.db", "study_name": "one", "load_if_exists": True}
+    study(**place).optimize(objective, n_trials=7)
+    found = study(**place)
+    found.optimize(objective, n_trials=7)
+    assert pulls(found) == session[1][:14]
+    assert certificate(found).pulls.sum() == 14
+
+
 def test_failed_and_pruned_trials_are_tried_again(session):
-    ended = iter(["fail", "prune", "inf", "nan"])
+    ends = {(2, 1): iter(["fail", "prune"]), (1, 2): iter([math.inf, math.nan])}
 
     def fragile(trial):
-        value = objective(trial)
-        if trial.user_attrs["pull"] == {"arm": 1, "index": 2} or trial.user_attrs["pull"] == {"arm": 2, "index": 1}:
-            match next(ended, None):
-                case "fail":
-                    raise RuntimeError("out of memory")
-                case "prune":
-                    raise optuna.TrialPruned
-                case "inf":
-                    return math.inf
-                case "nan":
-                    return math.nan
-        return value
+        value, pull = objective(trial), trial.user_attrs["pull"]
+        match next(ends.get((pull["arm"], pull["index"]), iter(())), value):
+            case "fail":
+                raise RuntimeError("out of memory")
+            case "prune":
+                raise optuna.TrialPruned
+            case end:
+                return end
 
     found = until_certified(study(), fragile, catch=(RuntimeError,))
     again = pulls(found)
@@ -147,7 +153,7 @@ def test_a_pull_that_always_fails_ends_the_study_or_counts_as_what_was_said():
         until_certified(found, diverges)
     assert str(refusal.value) == (
         "BanditSampler: {'lr': 0.1, 'optimizer': 'sgd'} has failed 3 times at index 0; "
-        "on_failure = a value makes it count"
+        "on_failure = a value makes it count as that"
     )
     assert {t.state for t in found.trials} == {optuna.trial.TrialState.FAIL}
     shown = certificate(until_certified(study(sampler(on_failure=0.5)), diverges))
@@ -192,7 +198,7 @@ REFUSED = {
         f"BanditSampler: optimizer = 'sgd' of {FIRST} is outside the objective's "
         "CategoricalDistribution(choices=('lion', 'adam'))",
     ),
-    "one choice": (single, f"BanditSampler: trial 0 has optimizer = 'adam', but its configuration is {FIRST}"),
+    "one choice": (single, f"BanditSampler: trial 0 was of {{'optimizer': 'adam'}}, but its configuration is {FIRST}"),
 }
 
 

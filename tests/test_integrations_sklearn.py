@@ -193,6 +193,11 @@ def several(estimator, X, y):
 BAD = {
     "delta": ({"rule": None, "delta": 1.5}, "BanditSearchCV: delta = 1.5, must be a number in (0, 1)"),
     "epsilon": ({"rule": None, "epsilon": -1}, "BanditSearchCV: epsilon = -1, must be a number in [0, inf)"),
+    "no epsilon": (
+        {"rule": None},
+        "BanditSearchCV: epsilon is missing, must be the shortfall that does not matter, such as 0.005; "
+        "ties never end at 0",
+    ),
     "max_splits": ({"max_splits": 0}, "BanditSearchCV: max_splits = 0, must be an integer >= 1"),
     "one configuration": (
         {"param_grid": {"var_smoothing": [1.0]}},

@@ -14,16 +14,15 @@ from jaxbandit import checks
 from jaxbandit.base import Algorithm
 from jaxbandit.engine.session import Session, ask, session, tell
 from jaxbandit.extras import extra
-from jaxbandit.integrations.rules import default_rule, one_of
 from jaxbandit.refusals import refuse
 from jaxbandit.sessions.certificate import Certificate
 from jaxbandit.sessions.certificate import certificate as of_session
+from jaxbandit.tuning.rules import chosen, default_rule, one_of
 
 with extra("optuna"):
-    from optuna import Study
     from optuna.distributions import BaseDistribution
     from optuna.samplers import BaseSampler
-    from optuna.study import StudyDirection
+    from optuna.study import Study, StudyDirection
     from optuna.trial import FrozenTrial, TrialState
 
 WHERE = "BanditSampler"
@@ -52,8 +51,9 @@ class BanditSampler(BaseSampler):
         ranges must contain their values.
       rule: an Algorithm whose arms are the configurations and that recommends one. None: the paired race at `delta`
         and `epsilon`; for more than 5,000 configurations the Student race, which has no epsilon.
-      delta: allowed error rate of the default rule, in (0, 1).
-      epsilon: tolerated shortfall of a mean value, >= 0, in units of the value, of the default rule.
+      delta: allowed probability of a wrong choice, in (0, 1), for the default rule.
+      epsilon: shortfall of the mean value that does not matter, >= 0, in units of the value, for the default rule,
+        which needs it: at 0 two equally good configurations are compared without end.
       seed: of the rule's own chance, in [0, 2^32).
       on_failure: value that counts for a trial that fails, is pruned or has an infinite value. None: the pull is tried
         again, and the study ends when it has failed three times.
@@ -69,7 +69,7 @@ class BanditSampler(BaseSampler):
         rule: Algorithm | None = None,
         *,
         delta: float = 0.05,
-        epsilon: float = 0.01,
+        epsilon: float | None = None,
         seed: int = 0,
         on_failure: float | None = None,
     ):
@@ -117,9 +117,9 @@ class BanditSampler(BaseSampler):
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
         """Return a parameter of the trial's configuration."""
-        if PULL not in trial.user_attrs:
+        config = self._config(trial)
+        if config is None:
             refuse(WHERE, f": trial {trial.number} was enqueued without {param_name}, must have all its parameters")
-        config = self._configs[trial.user_attrs[PULL]["arm"]]
         if param_name not in config:
             refuse(WHERE, f": the objective asks for {param_name}, but {config} has no such parameter")
         value = config[param_name]
@@ -132,22 +132,10 @@ class BanditSampler(BaseSampler):
         return value
 
     def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None) -> None:
-        """Refuse a trial of other parameters than its configuration's, and a pull that fails again and again."""
-        if PULL not in trial.user_attrs:
-            return
-        pull = trial.user_attrs[PULL]
-        config = self._configs[pull["arm"]]
-        for name, value in trial.params.items():
-            if config.get(name, value) != value:  # Optuna asks nobody for a parameter with a single value
-                refuse(WHERE, f": trial {trial.number} has {name} = {value!r}, but its configuration is {config}")
-        if _succeeded(state, values) or self._on_failure is not None:
-            return
-        failures = _Pulls(study, None).failures[pull["arm"], pull["index"]] + 1
-        if failures >= TRIES:
-            refuse(
-                WHERE,
-                f": {config} has failed {failures} times at index {pull['index']}; on_failure = a value makes it count",
-            )
+        """Refuse a trial of other parameters than its configuration's: Optuna asks nobody for a single value."""
+        config = self._config(trial)
+        if state == TrialState.COMPLETE and config is not None and not _agrees(trial, config):
+            refuse(WHERE, f": trial {trial.number} was of {trial.params}, but its configuration is {config}")
 
     def session(self, study: Study) -> Session:
         """Return the session, told all that the study's trials have shown."""
@@ -155,13 +143,17 @@ class BanditSampler(BaseSampler):
             self._advance(study)
             return self._session
 
+    def _config(self, trial: FrozenTrial) -> dict[str, Any] | None:
+        """The configuration of a trial; None where it is no pull."""
+        return self._configs[trial.user_attrs[PULL]["arm"]] if PULL in trial.user_attrs else None
+
     def _advance(self, study: Study) -> "_Pulls":
         """Tell the session the values that the study has, and return the study's pulls."""
         found = (study._storage, study._study_id)
         if found != self._study:
             self._identify(study)
             self._study, self._session, self._asked = found, self._start, {}
-        pulls = _Pulls(study, self._on_failure)
+        pulls = _Pulls(study, self._configs, self._on_failure)
         while True:
             known = {id: pulls.rewards[pull] for id, pull in self._asked.items() if pull in pulls.rewards}
             if known:
@@ -187,15 +179,19 @@ class BanditSampler(BaseSampler):
     def _next(self, pulls: "_Pulls") -> tuple[int, int]:
         """Return the pull of a new trial, (arm, index)."""
         if self._session.stopped:
-            arm = int(self._session.recommendation[0])
+            arm = chosen(self._session)
             return arm, pulls.tried[arm]
-        return min(self._asked.values(), key=lambda pull: pulls.running[pull])  # the first that nobody works on
+        pull = min(self._asked.values(), key=lambda pull: pulls.running[pull])  # the first that nobody works on
+        if pulls.failures[pull] >= TRIES:
+            what = f"{self._configs[pull[0]]} has failed {pulls.failures[pull]} times at index {pull[1]}"
+            refuse(WHERE, f": {what}; on_failure = a value makes it count as that")
+        return pull
 
 
 class _Pulls:
     """What the trials of a study say of its pulls, (arm, index) each."""
 
-    def __init__(self, study: Study, on_failure: float | None):
+    def __init__(self, study: Study, configs: list[dict[str, Any]], on_failure: float | None):
         sign = -1.0 if study.direction == StudyDirection.MINIMIZE else 1.0
         self.running: Counter[tuple[int, int]] = Counter()
         self.failures: Counter[tuple[int, int]] = Counter()
@@ -209,8 +205,9 @@ class _Pulls:
             self.tried[pull[0]] = max(self.tried[pull[0]], pull[1] + 1)
             if not trial.state.is_finished():
                 self.running[pull] += 1
-            elif _succeeded(trial.state, trial.values):
-                ended.append((trial.datetime_complete, trial.number, pull, trial.values[0]))
+            elif trial.state == TrialState.COMPLETE and trial.value is not None and math.isfinite(trial.value):
+                if _agrees(trial, configs[pull[0]]):
+                    ended.append((trial.datetime_complete, trial.number, pull, trial.value))
             elif on_failure is not None:
                 ended.append((trial.datetime_complete, trial.number, pull, on_failure))
             else:
@@ -236,7 +233,8 @@ def certificate(study: Study) -> Certificate:
     """
     found = of_session(_sampler(study).session(study))
     if study.direction == StudyDirection.MINIMIZE:
-        found = dataclasses.replace(found, means=-found.means, low=-found.high, high=-found.low)
+        means, low, high = (-np.asarray(x) for x in (found.means, found.high, found.low))
+        found = dataclasses.replace(found, means=means, low=low, high=high)
     return dataclasses.replace(found, assumptions=(*found.assumptions, ASSUMPTION))
 
 
@@ -246,8 +244,9 @@ def _sampler(study: Study) -> BanditSampler:
     return study.sampler
 
 
-def _succeeded(state: TrialState, values: Sequence[float] | None) -> bool:
-    return state == TrialState.COMPLETE and values is not None and math.isfinite(values[0])
+def _agrees(trial: FrozenTrial, config: dict[str, Any]) -> bool:
+    """Whether a trial had the parameters of its configuration."""
+    return all(config.get(name, value) == value for name, value in trial.params.items())
 
 
 def _plain(value: Any) -> Any:

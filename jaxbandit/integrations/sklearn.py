@@ -4,7 +4,7 @@ import copy
 import dataclasses
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -12,9 +12,9 @@ from jaxbandit import checks
 from jaxbandit.base import Algorithm
 from jaxbandit.engine.session import Session, ask, session, tell
 from jaxbandit.extras import extra
-from jaxbandit.integrations.rules import default_rule, one_of
 from jaxbandit.refusals import refuse
 from jaxbandit.sessions.certificate import certificate
+from jaxbandit.tuning.rules import chosen, default_rule, one_of
 
 with extra("sklearn"):
     from sklearn.base import is_classifier
@@ -53,14 +53,15 @@ class BanditSearchCV(BaseSearchCV):
       rule: function of the number of configurations that returns an Algorithm which recommends one arm, for example
         `functools.partial(jb.kim_nelson, epsilon=0.01)`. None: the paired race at `delta` and `epsilon`; for more than
         5,000 configurations the Student race, which has no epsilon.
-      delta: allowed error rate of the default rule, in (0, 1).
-      epsilon: tolerated shortfall of the mean score, >= 0, in units of the score, of the default rule. 0.01 is one
-        point in a hundred of accuracy; choose it for scores of another scale.
+      delta: allowed probability of a wrong choice, in (0, 1), for the default rule.
+      epsilon: shortfall of the mean score that does not matter, >= 0, in units of the score, for the default rule,
+        which needs it: at 0 two equally good configurations are compared without end.
       scoring: one scorer: a name, a callable or None for the estimator's own `score`.
       splitter: splitter with a `random_state`, whose first split, seeded anew, is a pull. None: `ShuffleSplit` with a
         test part of 0.2, for classes `StratifiedShuffleSplit`.
       max_splits: splits, at most, that a configuration is scored on, >= 1. If the rule has not stopped by then, the
-        search ends with a `ConvergenceWarning` and a certificate that says so.
+        search ends with a `ConvergenceWarning` and a certificate that says so. Configurations that score the same on
+        every split are never told apart by the default rule.
       refit: whether the best configuration is fitted on all data in the end.
       n_jobs: fits at once, by joblib. Configurations of a round are fitted side by side.
       random_state: seed of the splits, as in scikit-learn.
@@ -78,7 +79,7 @@ class BanditSearchCV(BaseSearchCV):
       ValueError: an argument is out of range, a score is not finite, or the rule does not fit the configurations.
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _parameter_constraints: dict = {  # noqa: RUF012 (as BaseSearchCV declares it)
         **BaseSearchCV._parameter_constraints,
         "scoring": [str, callable, None],
         "refit": ["boolean"],
@@ -94,7 +95,7 @@ class BanditSearchCV(BaseSearchCV):
         *,
         rule: Callable[[int], Algorithm] | None = None,
         delta: float = 0.05,
-        epsilon: float = 0.01,
+        epsilon: float | None = None,
         scoring: Any = None,
         splitter: Any = None,
         max_splits: int = 200,
@@ -123,7 +124,19 @@ class BanditSearchCV(BaseSearchCV):
         """The splitter as BaseSearchCV wants it, of one split."""
         return _Split(self.splitter, is_classifier(self.estimator))
 
-    def _run_search(self, evaluate_candidates: Callable) -> None:
+    def fit(self, X: Any, y: Any = None, **params: Any) -> "BanditSearchCV":
+        """Search, and fit the best configuration on all data if `refit`.
+
+        Args:
+          X: [n_samples, n_features], as the estimator takes it.
+          y: [n_samples], or None without supervision.
+          params: passed to the estimator's fit; `groups` to the splitter.
+        """
+        super().fit(X, y, **params)
+        self.n_splits_ = int(self.certificate_.pulls.max())  # BaseSearchCV was given one at a time
+        return self
+
+    def _run_search(self, evaluate_candidates: Callable) -> None:  # type: ignore[override]  # without its callbacks
         configs = self._configs()
         seed = int(check_random_state(self.random_state).randint(2**31))
         state = self._session(len(configs), seed)
@@ -143,7 +156,8 @@ class BanditSearchCV(BaseSearchCV):
                 indices.extend(pulls.index[here])
             state = tell(state, pulls.id, scores)
         self._certify(state)
-        table = _table(configs, np.array(arms), np.array(indices), results["evaluations"], state.recommendation[0])
+        best = chosen(state)
+        table = _table(configs, np.array(arms), np.array(indices), results["evaluations"], best)
         results.clear()  # BaseSearchCV goes on with this dict
         results.update(table)
 
@@ -183,7 +197,6 @@ class BanditSearchCV(BaseSearchCV):
             )
         found = certificate(state)
         self.certificate_ = dataclasses.replace(found, assumptions=(*found.assumptions, ASSUMPTION))
-        self.n_splits_ = int(np.max(state.counts))
 
 
 class _Split:
@@ -242,7 +255,7 @@ def _table(
         table[f"mean_{key}"] = values.mean(1).filled(np.nan)
         table[f"std_{key}"] = values.std(1).filled(np.nan)
     for name in sorted({name for config in configs for name in config}):
-        column = np.ma.masked_all(len(configs), dtype=object)
+        column = np.ma.MaskedArray(np.empty(len(configs), dtype=object), mask=True)
         for row, config in enumerate(configs):
             if name in config:
                 column[row] = config[name]
