@@ -121,6 +121,9 @@ if TYPE_CHECKING:
     from jaxbandit.running.run import run
     from jaxbandit.running.simulate import simulate
     from jaxbandit.running.sweep import sweep
+    from jaxbandit.tuning.halving import successive_halving
+    from jaxbandit.tuning.hyperband import hyperband
+    from jaxbandit.tuning.trainings import Trainee
 
 __version__ = "0.2.0"
 
@@ -139,6 +142,7 @@ __all__ = [
     "Rewards",
     "RunsLeftOut",
     "SetPulls",
+    "Trainee",
     "__version__",
     "adaptive_full_bandit",
     "algorithms",
@@ -167,6 +171,7 @@ __all__ = [
     "gaussian",
     "gifa",
     "greedy",
+    "hyperband",
     "icb",
     "identify",
     "imed",
@@ -217,6 +222,7 @@ __all__ = [
     "soare",
     "student_race",
     "successive_elimination",
+    "successive_halving",
     "successive_rejects",
     "sweep",
     "table",
@@ -275,6 +281,9 @@ _NAMES = {
     "running.run": "run",
     "running.simulate": "simulate",
     "running.sweep": "sweep",
+    "tuning.halving": "successive_halving",
+    "tuning.hyperband": "hyperband",
+    "tuning.trainings": "Trainee",
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 

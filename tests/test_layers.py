@@ -29,7 +29,8 @@ ARROWS = {
     "conformance": ("numerics", "jaxprs"),
     "auditing": ("running",),
     "reproduction": ("running",),
-    "cli": ("auditing", "reproduction"),
+    "tuning": ("results",),
+    "cli": ("auditing", "reproduction", "tuning"),
     "__main__": ("cli",),
 }
 # Open to every room above types. They close no circle, since of the package they may import these alone.
