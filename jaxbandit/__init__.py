@@ -121,8 +121,10 @@ if TYPE_CHECKING:
     from jaxbandit.running.run import run
     from jaxbandit.running.simulate import simulate
     from jaxbandit.running.sweep import sweep
+    from jaxbandit.tuning.grid import choice, grid, loguniform, random_configs, static, uniform_float, uniform_int
     from jaxbandit.tuning.halving import successive_halving
     from jaxbandit.tuning.hyperband import hyperband
+    from jaxbandit.tuning.result import TuneResult
     from jaxbandit.tuning.trainings import Trainee
 
 __version__ = "0.2.0"
@@ -143,6 +145,7 @@ __all__ = [
     "RunsLeftOut",
     "SetPulls",
     "Trainee",
+    "TuneResult",
     "__version__",
     "adaptive_full_bandit",
     "algorithms",
@@ -156,6 +159,7 @@ __all__ = [
     "check_algorithm",
     "check_environment",
     "chernoff_racing",
+    "choice",
     "compare",
     "crowd",
     "crowd_answers",
@@ -171,6 +175,7 @@ __all__ = [
     "gaussian",
     "gifa",
     "greedy",
+    "grid",
     "hyperband",
     "icb",
     "identify",
@@ -193,6 +198,7 @@ __all__ = [
     "lingape",
     "lingifa",
     "load",
+    "loguniform",
     "lucb",
     "m_lingape",
     "moss",
@@ -209,6 +215,7 @@ __all__ = [
     "r6a",
     "r6a_like",
     "rage",
+    "random_configs",
     "reproduce",
     "rollout",
     "run",
@@ -220,6 +227,7 @@ __all__ = [
     "sequential_halving",
     "simulate",
     "soare",
+    "static",
     "student_race",
     "successive_elimination",
     "successive_halving",
@@ -241,6 +249,8 @@ __all__ = [
     "ugape_b",
     "uniform",
     "uniform_allocation",
+    "uniform_float",
+    "uniform_int",
     "xy_adaptive",
     "xy_oracle",
     "xy_static",
@@ -281,8 +291,10 @@ _NAMES = {
     "running.run": "run",
     "running.simulate": "simulate",
     "running.sweep": "sweep",
+    "tuning.grid": "choice grid loguniform random_configs static uniform_float uniform_int",
     "tuning.halving": "successive_halving",
     "tuning.hyperband": "hyperband",
+    "tuning.result": "TuneResult",
     "tuning.trainings": "Trainee",
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}

@@ -14,7 +14,7 @@ from jaxbandit.tuning import configs as configurations
 from jaxbandit.tuning import rungs, trainings
 from jaxbandit.tuning.hyperband import brackets
 
-pytestmark = pytest.mark.quickly_compiled
+quickly = pytest.mark.quickly_compiled  # but where bits are compared: they are those of the code that users run
 
 STEPS = 27
 TABLE = np.random.default_rng(0).integers(0, 12, (20, STEPS + 1)) / 4  # few values: many ties
@@ -37,6 +37,7 @@ def rows(n=20):
 PLAYED = replayed()
 
 
+@quickly
 @pytest.mark.parametrize(("eta", "least", "batch"), [(2, 1, 1), (3, 2, 4), (3, 27, 64), (4, 3, 3)])
 def test_the_survivors_are_those_of_a_table(eta, least, batch):
     found = jb.successive_halving(PLAYED, rows(), min_steps=least, max_steps=STEPS, eta=eta, batch=batch)
@@ -58,6 +59,7 @@ def test_the_survivors_are_those_of_a_table(eta, least, batch):
     assert any(note.startswith(f"{spent:,} steps in all") for note in found.notes)
 
 
+@quickly
 def test_small_scores_are_good_where_asked_and_repeats_are_averaged():
     found = jb.successive_halving(PLAYED, rows(), min_steps=3, max_steps=STEPS, maximize=False)
     alive, chosen = by_hand(-TABLE, [3, 9, 27], 3)
@@ -116,7 +118,7 @@ def played(trainee, configs, steps, repeats, batch, store=None, seed=0):
     return rungs.halve("test", bracket, trainings.programs("test", trainee, configs, batch), store, {})
 
 
-@pytest.mark.parametrize("batch", [1, 4])
+@pytest.mark.parametrize("batch", [pytest.param(1, marks=pytest.mark.slow), 4])
 def test_survivors_are_to_the_byte_those_of_a_training_without_interruption(batch):
     """Whatever their number, and whoever is beside them: one that diverges, too."""
     trainee = network()
@@ -133,6 +135,7 @@ def test_survivors_are_to_the_byte_those_of_a_training_without_interruption(batc
     assert np.isfinite(whole.scores[0, winner]).all() and not np.isfinite(whole.scores[0, 1]).all()
 
 
+@quickly
 def test_keys_are_those_of_the_docstring():
     trainee = jb.Trainee(
         init=lambda key, config: jax.random.key_data(key),
@@ -148,6 +151,7 @@ def test_keys_are_those_of_the_docstring():
             assert np.array_equal(states[2 * c + r], words[0] ^ words[1] ^ words[2] ^ words[3])
 
 
+@quickly
 def test_a_score_that_is_not_finite_never_goes_on():
     table = np.ones((6, 10))
     table[[0, 2, 4], 1] = np.nan, np.inf, -np.inf
@@ -163,7 +167,9 @@ def test_a_score_that_is_not_finite_never_goes_on():
     assert any("4 of the configurations had a score that is not finite" in note for note in found.notes)
     assert "not finite" in repr(found)
     table[:, 2] = np.nan
-    with pytest.raises(ValueError, match=r"after 2 steps no score is finite, of 3 configurations \(configuration 1: row"):
+    with pytest.raises(
+        ValueError, match=r"after 2 steps no score is finite, of 3 configurations \(configuration 1: row"
+    ):
         jb.successive_halving(replayed(table), rows(6), min_steps=1, max_steps=4, eta=2, batch=1)
 
 
@@ -182,6 +188,7 @@ def test_brackets_are_those_of_the_paper(most, eta):
             assert all(t == np.floor(most / eta**i + 1e-9) for t, i in zip(steps, range(s, -1, -1), strict=True))
 
 
+@quickly
 def test_81_and_3_under_both_readings():
     """The two tables in print: R = 81, eta = 3."""
     for rule, sizes in (("formula", [81, 34, 15, 8, 5]), ("floor", [81, 27, 9, 6, 5])):
@@ -213,6 +220,7 @@ class Killed(BaseException):
     pass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("search", ["successive_halving", "hyperband"])
 def test_a_kill_at_any_rung_changes_nothing(tmp_path, monkeypatch, search):
     """Before a rung is stored and after; states hold keys and integers too."""
@@ -253,6 +261,7 @@ def test_a_kill_at_any_rung_changes_nothing(tmp_path, monkeypatch, search):
     assert play(tmp_path).index == whole.index
 
 
+@quickly
 def test_a_directory_of_another_search(tmp_path):
     def play(trainee=PLAYED, configs=None, **more):
         options = {"min_steps": 3, "max_steps": 9, "batch": 64, "directory": tmp_path} | more
@@ -301,7 +310,10 @@ BAD = {
     "vector": (lambda: halving(part(score=lambda s, c: jnp.ones(3))), r"score returns float32\[3\], must return one"),
     "integer": (lambda: halving(part(score=lambda s, c: s)), r"score returns int32\[\], must return one real"),
     "raises": (lambda: halving(part(init=lambda key, c: c["rwo"])), "init fails: KeyError: 'rwo'"),
-    "form": (lambda: halving(part(step=lambda s, k, c: jnp.float32(0))), r"step changes the state \(state int32\[\] to state float32"),
+    "form": (
+        lambda: halving(part(step=lambda s, k, c: jnp.float32(0))),
+        r"step changes the state \(state int32\[\] to state float32",
+    ),
     "structure": (lambda: halving(part(step=lambda s, k, c: (s, s))), r"step changes the state \(.*\), must return"),
     "hyperband": (lambda: jb.hyperband(PLAYED, sample, max_steps=0), r"hyperband: max_steps = 0, must be"),
     "rungs": (lambda: jb.hyperband(PLAYED, sample, rungs="flor"), "rungs = 'flor', .*did you mean 'floor'"),
@@ -310,6 +322,7 @@ BAD = {
 }
 
 
+@quickly
 @pytest.mark.parametrize("case", BAD)
 def test_what_is_refused_in_one_line(case):
     call, said = BAD[case]

@@ -111,5 +111,7 @@ def _drawn(where: str, sample: Callable[[Key, int], PyTree], seed: int, draw: in
     configs = trainings.called(f"{where}: sample", sample, trainings.draw_key(seed, draw), count)
     known = numbers(where, configs)
     if known.count != count:
-        raise ValueError(f"{where}: sample returns {known.count} configurations, must be the {count} that it is asked for")
+        raise ValueError(
+            f"{where}: sample returns {known.count} configurations, must be the {count} that it is asked for"
+        )
     return known

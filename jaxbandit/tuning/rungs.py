@@ -123,7 +123,9 @@ def _read(where: str, store: Path, bracket: Bracket, programs: Programs, said: A
     except ValueError as error:
         raise BadInput(f"{path}: not valid JSON ({error}); delete the directory to train again") from None
     if found := identity.differences(stored, here):
-        raise BadInput(f"{where}: {store} holds another search: {'; '.join(found)}; give another directory or delete it")
+        raise BadInput(
+            f"{where}: {store} holds another search: {'; '.join(found)}; give another directory or delete it"
+        )
     if not (store / FILE).exists():
         return None
     held = storage.read_arrays(store / FILE)

@@ -16,7 +16,9 @@ import numpy as np
 from jaxbandit.engine import compiled, identity
 from jaxbandit.types import Array, Key, PyTree, Scalar
 
-BATCH = {"cpu": 1}  # side by side a core gains little on networks, and copies in place of survivors cost their full time
+BATCH = {
+    "cpu": 1
+}  # side by side a core gains little on networks, and copies in place of survivors cost their full time
 BATCH_ELSEWHERE = 64
 GENERATOR = "threefry2x32"
 MOST_REPEATS = 2**31 - 1
