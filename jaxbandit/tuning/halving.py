@@ -55,13 +55,14 @@ def successive_halving(
 
     Args:
       trainee: the training, whose `score` is compared after every rung.
-      configs: a pytree whose leaves have one entry a configuration, all numbers, as `grid` and `random_configs` make it.
+      configs: a pytree whose leaves have one entry a configuration, all of numbers, as `grid` and `random_configs`
+        make it. Equal configurations are trained apart.
       min_steps: steps of the first rung, >= 1.
       max_steps: steps of the last rung, >= min_steps.
       eta: of eta configurations one goes on, >= 2.
       repeats: trainings of a configuration, each with keys of its own, whose scores are averaged, >= 1.
-      seed: of the keys. Training r of configuration c has the key fold_in(fold_in(key(seed), r), c), its step t that one
-        with t folded in, and init with 0.
+      seed: of the keys. Training r of configuration c has the key fold_in(fold_in(key(seed), r), c), its step t that
+        one with t folded in, and init with 0.
       batch: trainings side by side in one program, >= 1; the last of a rung are filled up with copies. Default: 1 on a
         CPU, 64 elsewhere. Another batch may round otherwise.
       directory: where every rung is stored, so that the same call, after a kill at any instant, goes on from the last
@@ -77,8 +78,8 @@ def successive_halving(
         returns another form than it must, no score of a rung is finite, or the directory holds another search.
 
     Source: Jamieson and Talwalkar (2016), Non-stochastic best arm identification and hyperparameter optimization,
-    AISTATS, Algorithm 1, with the rungs of Li et al. (2020), A system for massively parallel hyperparameter tuning, MLSys,
-    Algorithm 1.
+    AISTATS, Algorithm 1, with the rungs of Li et al. (2020), A system for massively parallel hyperparameter tuning,
+    MLSys, Algorithm 1.
     """
     where, started = "successive_halving", time.perf_counter()
     min_steps = checks.integer(where, "min_steps", min_steps, 1, MOST_STEPS)

@@ -45,13 +45,13 @@ def hyperband(
 ) -> TuneResult:
     """Play successive halving in brackets, from many configurations stopped early to few that are trained to the end.
 
-    With s_max the largest s with eta^s <= max_steps, brackets s = s_max, ..., 0 have rungs after floor(max_steps / eta^s),
-    ..., floor(max_steps / eta), max_steps steps. They cost about the same, and nobody has to know how early a bad
-    configuration shows. The best of the brackets' best is chosen, of equal scores the first.
+    With s_max the largest s with eta^s <= max_steps, brackets s = s_max, ..., 0 have rungs after
+    floor(max_steps / eta^s), ..., floor(max_steps / eta), max_steps steps. They cost about the same, and nobody has to
+    know how early a bad configuration shows. The best of the brackets' best is chosen, of equal scores the first.
 
-    The number of configurations of bracket s is ceil((s_max + 1) eta^s / (s + 1)) with rungs "formula", the paper's; with
-    "floor" it is floor((s_max + 1) / (s + 1)) eta^s, as much code has it. For max_steps 81 and eta 3: 81, 34, 15, 8, 5, or
-    81, 27, 9, 6, 5.
+    The number of configurations of bracket s is ceil((s_max + 1) eta^s / (s + 1)) with rungs "formula", the paper's;
+    with "floor" it is floor((s_max + 1) / (s + 1)) eta^s, as much code has it. For max_steps 81 and eta 3: 81, 34, 15,
+    8, 5, or 81, 27, 9, 6, 5.
 
     Args:
       trainee: the training, as of `successive_halving`.

@@ -74,8 +74,9 @@ def halve(where: str, bracket: Bracket, programs: Programs, store: Path | None, 
         scores, trained = np.full((1, *done.scores.shape[1:]), np.nan), np.zeros((1, bracket.configs.count), bool)
         scores[0, done.alive] = found.reshape(len(done.alive), bracket.repeats)
         trained[0, done.alive] = True
-        both = (np.concatenate(pair) for pair in ((done.scores, scores), (done.trained, trained)))
-        done = Progress(*both, done.alive, states)
+        done = Progress(
+            np.concatenate([done.scores, scores]), np.concatenate([done.trained, trained]), done.alive, states
+        )
         if store is not None:
             storage.write_arrays(store / FILE, _packed(done))
     return done

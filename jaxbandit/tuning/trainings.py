@@ -1,9 +1,10 @@
 """Trainings as pytrees: many of them advanced side by side, and stopped and continued without a bit of difference.
 
-A program trains `batch` trainings at once, whatever their number: the last of the batches is filled up with copies, which
-are dropped. XLA rounds otherwise in a program of another width (on a CPU the weights of a small network differ in the
-last digit between 1, 2 and 8 at once), so that a width that followed the number of survivors would tie a training's bits
-to those beside it. The first and the last step are arguments of the program, hence the same one serves every rung.
+A program trains `batch` trainings at once, whatever their number: the last of the batches is filled up with copies,
+which are dropped. XLA rounds otherwise in a program of another width (on a CPU the weights of a small network differ in
+the last digit between 1, 2 and 8 at once), so that a width that followed the number of survivors would tie a training's
+bits to those beside it. The first and the last step are arguments of the program, hence the same one serves every rung.
+States wait on the host.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,9 +17,7 @@ import numpy as np
 from jaxbandit.engine import compiled, identity
 from jaxbandit.types import Array, Key, PyTree, Scalar
 
-BATCH = {
-    "cpu": 1
-}  # side by side a core gains little on networks, and copies in place of survivors cost their full time
+BATCH = {"cpu": 1}  # a core gains little by several networks at once, and copies cost their full time
 BATCH_ELSEWHERE = 64
 GENERATOR = "threefry2x32"
 MOST_REPEATS = 2**31 - 1
