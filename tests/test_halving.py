@@ -86,7 +86,7 @@ def network():
     """A small network trained by momentum on batches of its own; its state holds a key and a count of steps too."""
 
     def loss(weights, x, y):
-        logits = jax.nn.relu(x @ weights["in"] + weights["bias"]) @ weights["out"]
+        logits = jax.nn.relu(x @ weights["in"] + weights["bias"][None]) @ weights["out"]
         return -jnp.mean(jnp.take_along_axis(jax.nn.log_softmax(logits), y[:, None], 1))
 
     def init(key, config):
