@@ -127,7 +127,10 @@ if TYPE_CHECKING:
     from jaxbandit.sessions.directory import session_directory
     from jaxbandit.sessions.saving import load_session, save_session
     from jaxbandit.tuning.grid import choice, grid, loguniform, random_configs, static, uniform_float, uniform_int
+    from jaxbandit.tuning.halving import successive_halving
+    from jaxbandit.tuning.hyperband import hyperband
     from jaxbandit.tuning.result import TuneResult
+    from jaxbandit.tuning.trainings import Trainee
 
 __version__ = "0.2.0"
 
@@ -149,6 +152,7 @@ __all__ = [
     "RunsLeftOut",
     "Session",
     "SetPulls",
+    "Trainee",
     "TuneResult",
     "__version__",
     "adaptive_full_bandit",
@@ -182,6 +186,7 @@ __all__ = [
     "gifa",
     "greedy",
     "grid",
+    "hyperband",
     "icb",
     "identify",
     "imed",
@@ -240,6 +245,7 @@ __all__ = [
     "static",
     "student_race",
     "successive_elimination",
+    "successive_halving",
     "successive_rejects",
     "sweep",
     "table",
@@ -308,7 +314,10 @@ _NAMES = {
     "sessions.directory": "session_directory",
     "sessions.saving": "load_session save_session",
     "tuning.grid": "choice grid loguniform random_configs static uniform_float uniform_int",
+    "tuning.halving": "successive_halving",
+    "tuning.hyperband": "hyperband",
     "tuning.result": "TuneResult",
+    "tuning.trainings": "Trainee",
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 

@@ -114,7 +114,8 @@ def test_an_extra_is_what_the_project_declares(extra):
 
 @pytest.mark.parametrize("extra, package", [("sklearn", "scikit-learn"), ("optuna", "optuna")])
 def test_an_adapter_without_its_library(extra, package, monkeypatch):
-    monkeypatch.setitem(sys.modules, extra, None)
+    for name in [extra, *(name for name in sys.modules if name.startswith(f"{extra}."))]:
+        monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.delitem(sys.modules, f"jaxbandit.integrations.{extra}", raising=False)
     with pytest.raises(ModuleNotFoundError) as refusal:
         importlib.import_module(f"jaxbandit.integrations.{extra}")
