@@ -87,7 +87,9 @@ if TYPE_CHECKING:
     )
     from jaxbandit.conformance.check_algorithm import check_algorithm
     from jaxbandit.conformance.check_environment import check_environment
+    from jaxbandit.engine.opened import Pulls
     from jaxbandit.engine.rollout import rollout, run_key, run_until_stop
+    from jaxbandit.engine.session import Session, ask, pull_keys, session, tell, withdraw
     from jaxbandit.environments import (
         bernoulli,
         beta,
@@ -121,6 +123,14 @@ if TYPE_CHECKING:
     from jaxbandit.running.run import run
     from jaxbandit.running.simulate import simulate
     from jaxbandit.running.sweep import sweep
+    from jaxbandit.sessions.certificate import Certificate, certificate
+    from jaxbandit.sessions.directory import session_directory
+    from jaxbandit.sessions.saving import load_session, save_session
+    from jaxbandit.tuning.grid import choice, grid, loguniform, random_configs, static, uniform_float, uniform_int
+    from jaxbandit.tuning.halving import successive_halving
+    from jaxbandit.tuning.hyperband import hyperband
+    from jaxbandit.tuning.result import TuneResult
+    from jaxbandit.tuning.trainings import Trainee
 
 __version__ = "0.2.0"
 
@@ -129,19 +139,25 @@ __all__ = [
     "Arms",
     "Batch",
     "BatchRewards",
+    "Certificate",
     "Choice",
     "Environment",
     "Outcome",
     "Phases",
     "Promise",
+    "Pulls",
     "Replan",
     "Result",
     "Rewards",
     "RunsLeftOut",
+    "Session",
     "SetPulls",
+    "Trainee",
+    "TuneResult",
     "__version__",
     "adaptive_full_bandit",
     "algorithms",
+    "ask",
     "audit",
     "bayes_ucb",
     "bernoulli",
@@ -149,9 +165,11 @@ __all__ = [
     "beta",
     "betting_race",
     "bounds",
+    "certificate",
     "check_algorithm",
     "check_environment",
     "chernoff_racing",
+    "choice",
     "compare",
     "crowd",
     "crowd_answers",
@@ -167,6 +185,8 @@ __all__ = [
     "gaussian",
     "gifa",
     "greedy",
+    "grid",
+    "hyperband",
     "icb",
     "identify",
     "imed",
@@ -188,6 +208,8 @@ __all__ = [
     "lingape",
     "lingifa",
     "load",
+    "load_session",
+    "loguniform",
     "lucb",
     "m_lingape",
     "moss",
@@ -201,9 +223,11 @@ __all__ = [
     "paired_race",
     "plot",
     "poisson",
+    "pull_keys",
     "r6a",
     "r6a_like",
     "rage",
+    "random_configs",
     "reproduce",
     "rollout",
     "run",
@@ -212,14 +236,20 @@ __all__ = [
     "sa_foa",
     "saqm",
     "save",
+    "save_session",
     "sequential_halving",
+    "session",
+    "session_directory",
     "simulate",
     "soare",
+    "static",
     "student_race",
     "successive_elimination",
+    "successive_halving",
     "successive_rejects",
     "sweep",
     "table",
+    "tell",
     "thompson",
     "top_m_classic",
     "top_two",
@@ -235,6 +265,9 @@ __all__ = [
     "ugape_b",
     "uniform",
     "uniform_allocation",
+    "uniform_float",
+    "uniform_int",
+    "withdraw",
     "xy_adaptive",
     "xy_oracle",
     "xy_static",
@@ -258,7 +291,9 @@ _NAMES = {
     ),
     "conformance.check_algorithm": "check_algorithm",
     "conformance.check_environment": "check_environment",
+    "engine.opened": "Pulls",
     "engine.rollout": "rollout run_key run_until_stop",
+    "engine.session": "Session ask pull_keys session tell withdraw",
     "environments": (
         "bernoulli beta crowd crowd_answers exponential fiesta full_bandit full_bandit_random gaussian linear "
         "linear_contextual linear_contextual_classes linear_contextual_random linear_random poisson r6a r6a_like "
@@ -275,6 +310,14 @@ _NAMES = {
     "running.run": "run",
     "running.simulate": "simulate",
     "running.sweep": "sweep",
+    "sessions.certificate": "Certificate certificate",
+    "sessions.directory": "session_directory",
+    "sessions.saving": "load_session save_session",
+    "tuning.grid": "choice grid loguniform random_configs static uniform_float uniform_int",
+    "tuning.halving": "successive_halving",
+    "tuning.hyperband": "hyperband",
+    "tuning.result": "TuneResult",
+    "tuning.trainings": "Trainee",
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 

@@ -1,0 +1,186 @@
+"""What a search among configurations found: the choice, a row a configuration, a row a training."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jaxbandit import extras
+from jaxbandit.engine import storage
+from jaxbandit.plotting.tuning import plot_tuning, ranked
+from jaxbandit.refusals import BadInput
+from jaxbandit.results.base import versions
+from jaxbandit.results.json_files import plain, write_json
+from jaxbandit.stats.intervals import CONFIDENCE, student
+from jaxbandit.text import align
+from jaxbandit.tuning.configs import Configs
+from jaxbandit.types import PyTree
+
+SHOWN = 10  # rows of the table that are printed
+UNPROVED = "without a guarantee: no certificate, and the interval of each configuration is Student's, on its own"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TuneResult:
+    """What `tune`, `successive_halving` or `hyperband` found.
+
+    Printed, it is the choice and the best rows of the table.
+    """
+
+    config: PyTree  # the chosen configuration
+    index: int  # its number
+    certificate: Any | None  # what is guaranteed of the choice; None: nothing
+    # A row a configuration: index, pulls (its trainings), mean, low, high (NaN where there is no interval), survivor.
+    table: dict[str, np.ndarray]
+    # A row a training in the order of id: id, config (its number), seed (number of its seed), score, batch (the number
+    # of the decision that it went into); of halving also steps, after which it was scored.
+    history: dict[str, np.ndarray]
+    configs: Configs = field(repr=False)
+    maximize: bool
+    notes: tuple[str, ...]  # what is to be known beside the numbers
+    seconds: dict[str, float]  # "total", and "trainings" of it
+    versions: dict[str, str] = field(default_factory=versions)
+
+    def columns(self) -> dict[str, np.ndarray]:
+        """Return the table with the hyperparameters of each configuration, as `config.NAME`."""
+        names = [name if name == "config" else f"config.{name}" for name in self.configs.names]
+        return {**self.table, **{n: _stored(c) for n, c in zip(names, self.configs.columns, strict=True)}}
+
+    def to_dataframe(self) -> Any:
+        """Return the table as a pandas frame, a row a configuration, its hyperparameters included."""
+        with extras.lab():
+            import pandas
+
+        columns = {name: c if c.ndim == 1 else list(c) for name, c in self.columns().items()}
+        return pandas.DataFrame(columns)
+
+    def plot(self) -> Any:
+        """Return a matplotlib figure: configurations left by decision, means with intervals, trainings spent."""
+        return plot_tuning(self)
+
+    def summary(self) -> dict[str, Any]:
+        """Return what `jaxbandit tune --json` prints of the result, which is also stored as summary.json."""
+        order = ranked(self.table, self.maximize)
+        certificate = {} if self.certificate is None else {"certificate": self.certificate.to_json()}
+        return plain(
+            {
+                "kind": "tune",
+                **{name: version for name, version in self.versions.items() if name != "numpy"},
+                "chosen": self._row(self.index),
+                "trainings": len(self.history["id"]),
+                "maximize": self.maximize,
+                **certificate,
+                "notes": list(self.notes),
+                "configurations": [self._row(int(i)) for i in order],
+            }
+        )
+
+    def save(self, directory: str | Path) -> None:
+        """Write summary.json, table.npz and history.npz into a directory; each is written whole or not at all."""
+        directory = Path(directory)
+        try:
+            storage.write_arrays(directory / "table.npz", self.columns())
+            storage.write_arrays(directory / "history.npz", self.history)
+            write_json(directory / "summary.json", {"schema": 1, **self.summary()})
+        except OSError as error:
+            raise BadInput(f"{directory}: the result cannot be written ({error.strerror})") from None
+
+    def __repr__(self) -> str:
+        spent = f"{len(self.history['id']):,} trainings of {self.configs.count:,} configurations"
+        row = self._row(self.index)
+        interval = f" [{row['low']:.5g}, {row['high']:.5g}]" if "low" in row else ""
+        mean = f"mean score {row['mean']:.5g}{interval}" if "mean" in row else "not scored"
+        chosen = f"configuration {self.index}: {self.configs.text(self.index)}; {mean}"
+        return "\n".join([chosen, spent, "", self._text(), *(["", *self.notes] if self.notes else [])])
+
+    def _row(self, index: int) -> dict[str, Any]:
+        """One configuration; what is not known of it is absent."""
+        numbers = {name: self.table[name][index].item() for name in ("pulls", "mean", "low", "high", "survivor")}
+        known = {name: value for name, value in numbers.items() if np.isfinite(value)}
+        return {"index": index, "config": self.configs.row(index), **known}
+
+    def _text(self) -> str:
+        order = ranked(self.table, self.maximize)[:SHOWN]
+        rows: list[tuple[str, ...]] = [("", "trainings", "mean", "low", "high", "left", "configuration")]
+        for i in map(int, order):
+            numbers = [self.table[name][i] for name in ("mean", "low", "high")]
+            said = ["" if np.isnan(number) else f"{number:.5g}" for number in numbers]
+            left = "chosen" if i == self.index else "yes" if self.table["survivor"][i] else ""
+            rows.append((str(i), f"{self.table['pulls'][i]:,}", *said, left, self.configs.text(i)))
+        more = self.configs.count - len(order)
+        return align(rows, right=range(5)) + (f"\nand {more:,} more" if more else "")
+
+
+def tune_result(
+    configs: Configs,
+    index: int,
+    history: Mapping[str, Any],
+    *,
+    survivors: Any,
+    certificate: Any | None = None,
+    intervals: tuple[Any, Any] | None = None,
+    counted: Any = None,
+    maximize: bool = True,
+    notes: tuple[str, ...] = (),
+    seconds: Mapping[str, float] | None = None,
+) -> TuneResult:
+    """Return the result of a search.
+
+    Args:
+      configs: what was searched.
+      index: the configuration chosen.
+      history: columns with a row a training, at least id, config, seed, score and batch, as `TuneResult` has them.
+      survivors: bool[configs.count], which configurations had not been dropped at the end.
+      certificate: what is guaranteed of the choice; None: nothing, which a note then says.
+      intervals: low and high of each mean; None: Student's of the scores of each configuration.
+      counted: bool[rows], which rows enter the means, such as those of a configuration's last rung; None: all.
+      maximize: whether large scores are good.
+      notes: what else is to be known.
+      seconds: what it took.
+    """
+    order = np.argsort(np.asarray(history["id"]), kind="stable")
+    columns = {name: np.asarray(column)[order] for name, column in history.items()}
+    rows = np.ones(len(order), bool) if counted is None else np.asarray(counted)[order]
+    arm, score = columns["config"][rows], columns["score"][rows]
+    pulls, scored = (np.bincount(arms, minlength=configs.count) for arms in (columns["config"], arm))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.bincount(arm, score, configs.count) / scored
+        variance = np.bincount(arm, (score - mean[arm]) ** 2, configs.count) / (scored - 1)
+    if intervals is None:
+        low, high = np.full((2, configs.count), np.nan)
+        for n in np.unique(scored[scored > 1]):
+            of = scored == n
+            found = student(mean[of], variance[of], int(n), CONFIDENCE)
+            low[of], high[of] = found.low, found.high
+    else:
+        low, high = (np.asarray(end, np.float64) for end in intervals)
+    table = {
+        "index": np.arange(configs.count),
+        "pulls": pulls,
+        "mean": mean,
+        "low": np.where(np.isfinite(low), low, np.nan),
+        "high": np.where(np.isfinite(high), high, np.nan),
+        "survivor": np.asarray(survivors, bool),
+    }
+    return TuneResult(
+        config=configs.row(index),
+        index=int(index),
+        certificate=certificate,
+        table=table,
+        history=columns,
+        configs=configs,
+        maximize=maximize,
+        notes=notes if certificate is not None else (UNPROVED, *notes),
+        seconds=dict(seconds or {}),
+    )
+
+
+def _stored(column: np.ndarray) -> np.ndarray:
+    """A column as files and frames hold it, without objects."""
+    if column.dtype != object:
+        return column
+    values = column.tolist()
+    alike = len({type(value) for value in values}) == 1 and isinstance(values[0], int | float | str)
+    return np.array(values if alike else [*map(str, values)])
