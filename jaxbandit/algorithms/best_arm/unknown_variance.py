@@ -51,7 +51,9 @@ def unknown_variance(threshold: str, num_arms: int, delta: Scalar, *, where: str
       where: who refuses.
 
     Returns:
-      A Comparison that has no draws of a posterior. Arms are compared from 3 pulls of each on, 10 with "heuristic".
+      A Comparison that has no draws of a posterior. Arms are compared from 3 pulls of each on, 10 with "heuristic" and
+      "evbox": three rewards that happen to lie close together make a plug-in statistic so large that a top-two rule
+      pulls the arm no more, and never stops.
 
     Raises:
       ValueError: an argument is out of range.
@@ -102,7 +104,7 @@ def unknown_variance(threshold: str, num_arms: int, delta: Scalar, *, where: str
         proved=threshold != "heuristic",
         rewards=Rewards(),
         deviations=lambda arms: jnp.sqrt(_variances(arms)),
-        first=10 if threshold == "heuristic" else 3,
+        first=3 if threshold in ("interval", "tbox") else 10,
         squares=True,
     )
 
