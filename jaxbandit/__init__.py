@@ -100,6 +100,7 @@ if TYPE_CHECKING:
         full_bandit,
         full_bandit_random,
         gaussian,
+        hpo_table,
         linear,
         linear_contextual,
         linear_contextual_classes,
@@ -186,6 +187,7 @@ __all__ = [
     "gifa",
     "greedy",
     "grid",
+    "hpo_table",
     "hyperband",
     "icb",
     "identify",
@@ -295,9 +297,9 @@ _NAMES = {
     "engine.rollout": "rollout run_key run_until_stop",
     "engine.session": "Session ask pull_keys session tell withdraw",
     "environments": (
-        "bernoulli beta crowd crowd_answers exponential fiesta full_bandit full_bandit_random gaussian linear "
-        "linear_contextual linear_contextual_classes linear_contextual_random linear_random poisson r6a r6a_like "
-        "soare table top_m_classic"
+        "bernoulli beta crowd crowd_answers exponential fiesta full_bandit full_bandit_random gaussian hpo_table "
+        "linear linear_contextual linear_contextual_classes linear_contextual_random linear_random poisson r6a "
+        "r6a_like soare table top_m_classic"
     ),
     "plotting.figures": "plot",
     "refusals": "RunsLeftOut",
