@@ -119,6 +119,7 @@ def elimination(
         recommend=recommend,
         stop=lambda state: jnp.sum(state.alive, dtype=jnp.int32) <= (0 if accepts else m),
         batch=Batch(plan, absorb),
+        survivors=lambda state: state.alive,
         budget=budget,
         arms=Arms(num_arms),
         name=name,
