@@ -3,6 +3,7 @@
 import contextlib
 import inspect
 import io
+import itertools
 import json
 import re
 import sys
@@ -18,7 +19,7 @@ from jaxbandit.specs.registry import ALGORITHMS, ENVIRONMENTS, PROBLEM_DATA
 from jaxbandit.specs.spec import KEYS
 
 ROOT = Path(__file__).parent.parent
-DOCUMENTS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/design.md", "docs/cli.md"]
+DOCUMENTS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/design.md", "docs/cli.md", "docs/sessions.md"]
 TINY = """
 kind = "simulate"
 runs = 2
@@ -68,6 +69,25 @@ def test_readme_code_prints_what_it_shows(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.quickly_compiled
+def test_the_code_of_sessions_prints_what_it_shows(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    blocks, names = fenced("docs/sessions.md"), {}
+    for (language, code), (after, shown) in itertools.pairwise(blocks):
+        if language == "python":
+            exec(compile(code, "docs/sessions.md", "exec"), names)
+            assert after == "text" and capsys.readouterr().out == shown
+        if language == "toml":
+            Path("sweep.toml").write_text(code, encoding="utf-8")
+    Path("configs.csv").write_text("lr\n0.1\n0.01\n0.001\n0.0001\n", encoding="utf-8")
+    Path("scores.json").write_text('{"1": 0.9, "3": 0.88}', encoding="utf-8")
+    commands = [line.partition("#")[0].split()[1:] for line in blocks[-1][1].splitlines()]
+    assert len(commands) == 5
+    for command in commands:
+        assert cli.main(command) == 0, command
+
+
+@pytest.mark.slow
 def test_a_type_checker_finds_nothing_in_readme_code(tmp_path):
     """As one file; README's code is what users write after, so the types of public names must take it."""
     pyright = pytest.importorskip("pyright.cli")
@@ -105,7 +125,7 @@ def test_relative_links_lead_somewhere(document):
         assert (ROOT / document).parent.joinpath(target).exists(), target
 
 
-@pytest.mark.parametrize("document", ["README.md", "docs/cli.md"])
+@pytest.mark.parametrize("document", ["README.md", "docs/cli.md", "docs/sessions.md"])
 def test_commands_shown_are_commands(document):
     shown = {line for language, code in fenced(document) if language == "sh" for line in code.splitlines()}
     commands = {match[1] for line in shown if (match := re.search(r"(?:^|/)jaxbandit (\w+)", line))}
