@@ -100,6 +100,7 @@ if TYPE_CHECKING:
         full_bandit,
         full_bandit_random,
         gaussian,
+        hpo_table,
         linear,
         linear_contextual,
         linear_contextual_classes,
@@ -127,7 +128,10 @@ if TYPE_CHECKING:
     from jaxbandit.sessions.directory import session_directory
     from jaxbandit.sessions.saving import load_session, save_session
     from jaxbandit.tuning.grid import choice, grid, loguniform, random_configs, static, uniform_float, uniform_int
+    from jaxbandit.tuning.halving import successive_halving
+    from jaxbandit.tuning.hyperband import hyperband
     from jaxbandit.tuning.result import TuneResult
+    from jaxbandit.tuning.trainings import Trainee
 
 __version__ = "0.2.0"
 
@@ -149,6 +153,7 @@ __all__ = [
     "RunsLeftOut",
     "Session",
     "SetPulls",
+    "Trainee",
     "TuneResult",
     "__version__",
     "adaptive_full_bandit",
@@ -182,6 +187,8 @@ __all__ = [
     "gifa",
     "greedy",
     "grid",
+    "hpo_table",
+    "hyperband",
     "icb",
     "identify",
     "imed",
@@ -240,6 +247,7 @@ __all__ = [
     "static",
     "student_race",
     "successive_elimination",
+    "successive_halving",
     "successive_rejects",
     "sweep",
     "table",
@@ -289,9 +297,9 @@ _NAMES = {
     "engine.rollout": "rollout run_key run_until_stop",
     "engine.session": "Session ask pull_keys session tell withdraw",
     "environments": (
-        "bernoulli beta crowd crowd_answers exponential fiesta full_bandit full_bandit_random gaussian linear "
-        "linear_contextual linear_contextual_classes linear_contextual_random linear_random poisson r6a r6a_like "
-        "soare table top_m_classic"
+        "bernoulli beta crowd crowd_answers exponential fiesta full_bandit full_bandit_random gaussian hpo_table "
+        "linear linear_contextual linear_contextual_classes linear_contextual_random linear_random poisson r6a "
+        "r6a_like soare table top_m_classic"
     ),
     "plotting.figures": "plot",
     "refusals": "RunsLeftOut",
@@ -308,7 +316,10 @@ _NAMES = {
     "sessions.directory": "session_directory",
     "sessions.saving": "load_session save_session",
     "tuning.grid": "choice grid loguniform random_configs static uniform_float uniform_int",
+    "tuning.halving": "successive_halving",
+    "tuning.hyperband": "hyperband",
     "tuning.result": "TuneResult",
+    "tuning.trainings": "Trainee",
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 

@@ -3,7 +3,6 @@
 import contextlib
 import inspect
 import io
-import itertools
 import json
 import re
 import sys
@@ -19,7 +18,8 @@ from jaxbandit.specs.registry import ALGORITHMS, ENVIRONMENTS, PROBLEM_DATA
 from jaxbandit.specs.spec import KEYS
 
 ROOT = Path(__file__).parent.parent
-DOCUMENTS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/design.md", "docs/cli.md", "docs/sessions.md"]
+DOCUMENTS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+DOCUMENTS += [f"docs/{name}.md" for name in ("design", "cli", "sessions", "integrations")]
 TINY = """
 kind = "simulate"
 runs = 2
@@ -50,41 +50,47 @@ def same_words_and_numbers(got: str, shown: str) -> None:
     assert ours == pytest.approx(theirs, rel=NUMBERS_AGREE)
 
 
+def prints_what_it_shows(document: str) -> None:
+    """Run a document's Python blocks, one after the other, and compare with the text below each."""
+    blocks, names = fenced(document), {}
+    for (language, code), (after, shown) in zip(blocks, [*blocks[1:], ("", "")], strict=True):
+        if language == "python":
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed):
+                exec(compile(code, document, "exec"), names)
+            same_words_and_numbers(printed.getvalue(), shown if after == "text" else "")
+
+
 @pytest.mark.slow
 def test_readme_code_prints_what_it_shows(tmp_path, monkeypatch):
     import matplotlib
 
     matplotlib.use("agg")
     monkeypatch.chdir(tmp_path)
-    blocks, names = fenced("README.md"), {}
-    assert sum(language == "python" for language, _ in blocks) >= 5
-    for (language, code), (after, shown) in zip(blocks, [*blocks[1:], ("", "")], strict=True):
-        if language == "python":
-            printed = io.StringIO()
-            with contextlib.redirect_stdout(printed):
-                exec(compile(code, "README.md", "exec"), names)
-            same_words_and_numbers(printed.getvalue(), shown if after == "text" else "")
+    assert sum(language == "python" for language, _ in fenced("README.md")) >= 5
+    prints_what_it_shows("README.md")
     matplotlib.pyplot.close("all")
     assert (tmp_path / "regret.png").stat().st_size > 10_000
 
 
 @pytest.mark.slow
 @pytest.mark.quickly_compiled
-def test_the_code_of_sessions_prints_what_it_shows(tmp_path, monkeypatch, capsys):
+def test_the_page_of_sessions_does_what_it_shows(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    blocks, names = fenced("docs/sessions.md"), {}
-    for (language, code), (after, shown) in itertools.pairwise(blocks):
-        if language == "python":
-            exec(compile(code, "docs/sessions.md", "exec"), names)
-            assert after == "text" and capsys.readouterr().out == shown
-        if language == "toml":
-            Path("sweep.toml").write_text(code, encoding="utf-8")
+    prints_what_it_shows("docs/sessions.md")
+    [spec] = [code for language, code in fenced("docs/sessions.md") if language == "toml"]
+    Path("sweep.toml").write_text(spec, encoding="utf-8")
     Path("configs.csv").write_text("lr\n0.1\n0.01\n0.001\n0.0001\n", encoding="utf-8")
     Path("scores.json").write_text('{"1": 0.9, "3": 0.88}', encoding="utf-8")
-    commands = [line.partition("#")[0].split()[1:] for line in blocks[-1][1].splitlines()]
+    commands = [line.partition("#")[0].split()[1:] for line in fenced("docs/sessions.md")[-1][1].splitlines()]
     assert len(commands) == 5
     for command in commands:
         assert cli.main(command) == 0, command
+
+
+@pytest.mark.slow
+def test_code_of_the_adapters_page_prints_what_it_shows():
+    prints_what_it_shows("docs/integrations.md")
 
 
 @pytest.mark.slow
