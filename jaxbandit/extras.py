@@ -1,7 +1,9 @@
 """The extra `lab`: packages for figures, tables, progress bars and the command line, which the rest does without."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 LAB = {  # module: package
     "xarray": "xarray",
@@ -33,3 +35,21 @@ def lab() -> Iterator[None]:
             raise
         remedy = f"pip install {' '.join(LAB.values())}"
         raise MissingExtra(f"{name} is not installed, part of the extra lab: {remedy}", name=error.name) from None
+
+
+def bar(show: bool | None) -> Any:
+    """Return tqdm where a bar is to be shown, else None; only a bar that was asked for is missed.
+
+    Args:
+      show: whether a bar is to be shown; None: where stderr is a terminal and tqdm is installed.
+    """
+    if not (sys.stderr.isatty() if show is None else show):
+        return None
+    try:
+        with lab():
+            from tqdm import tqdm
+    except MissingExtra:
+        if show:
+            raise
+        return None
+    return tqdm
