@@ -87,7 +87,9 @@ if TYPE_CHECKING:
     )
     from jaxbandit.conformance.check_algorithm import check_algorithm
     from jaxbandit.conformance.check_environment import check_environment
+    from jaxbandit.engine.opened import Pulls
     from jaxbandit.engine.rollout import rollout, run_key, run_until_stop
+    from jaxbandit.engine.session import Session, ask, pull_keys, session, tell, withdraw
     from jaxbandit.environments import (
         bernoulli,
         beta,
@@ -121,6 +123,9 @@ if TYPE_CHECKING:
     from jaxbandit.running.run import run
     from jaxbandit.running.simulate import simulate
     from jaxbandit.running.sweep import sweep
+    from jaxbandit.sessions.certificate import Certificate, certificate
+    from jaxbandit.sessions.directory import session_directory
+    from jaxbandit.sessions.saving import load_session, save_session
     from jaxbandit.tuning.grid import choice, grid, loguniform, random_configs, static, uniform_float, uniform_int
     from jaxbandit.tuning.result import TuneResult
 
@@ -131,20 +136,24 @@ __all__ = [
     "Arms",
     "Batch",
     "BatchRewards",
+    "Certificate",
     "Choice",
     "Environment",
     "Outcome",
     "Phases",
     "Promise",
+    "Pulls",
     "Replan",
     "Result",
     "Rewards",
     "RunsLeftOut",
+    "Session",
     "SetPulls",
     "TuneResult",
     "__version__",
     "adaptive_full_bandit",
     "algorithms",
+    "ask",
     "audit",
     "bayes_ucb",
     "bernoulli",
@@ -152,6 +161,7 @@ __all__ = [
     "beta",
     "betting_race",
     "bounds",
+    "certificate",
     "check_algorithm",
     "check_environment",
     "chernoff_racing",
@@ -193,6 +203,7 @@ __all__ = [
     "lingape",
     "lingifa",
     "load",
+    "load_session",
     "loguniform",
     "lucb",
     "m_lingape",
@@ -207,6 +218,7 @@ __all__ = [
     "paired_race",
     "plot",
     "poisson",
+    "pull_keys",
     "r6a",
     "r6a_like",
     "rage",
@@ -219,7 +231,10 @@ __all__ = [
     "sa_foa",
     "saqm",
     "save",
+    "save_session",
     "sequential_halving",
+    "session",
+    "session_directory",
     "simulate",
     "soare",
     "static",
@@ -228,6 +243,7 @@ __all__ = [
     "successive_rejects",
     "sweep",
     "table",
+    "tell",
     "thompson",
     "top_m_classic",
     "top_two",
@@ -245,6 +261,7 @@ __all__ = [
     "uniform_allocation",
     "uniform_float",
     "uniform_int",
+    "withdraw",
     "xy_adaptive",
     "xy_oracle",
     "xy_static",
@@ -268,7 +285,9 @@ _NAMES = {
     ),
     "conformance.check_algorithm": "check_algorithm",
     "conformance.check_environment": "check_environment",
+    "engine.opened": "Pulls",
     "engine.rollout": "rollout run_key run_until_stop",
+    "engine.session": "Session ask pull_keys session tell withdraw",
     "environments": (
         "bernoulli beta crowd crowd_answers exponential fiesta full_bandit full_bandit_random gaussian linear "
         "linear_contextual linear_contextual_classes linear_contextual_random linear_random poisson r6a r6a_like "
@@ -285,6 +304,9 @@ _NAMES = {
     "running.run": "run",
     "running.simulate": "simulate",
     "running.sweep": "sweep",
+    "sessions.certificate": "Certificate certificate",
+    "sessions.directory": "session_directory",
+    "sessions.saving": "load_session save_session",
     "tuning.grid": "choice grid loguniform random_configs static uniform_float uniform_int",
     "tuning.result": "TuneResult",
 }

@@ -143,6 +143,7 @@ class Algorithm(NamedTuple):
     phases: Phases | None = None
     replan: Replan | None = None
     batch: Batch | None = None
+    survivors: Callable[[State], Array] | None = None  # bool[num_arms], the arms still in question; None: it drops none
     # In float32: whether a stopped run's state agrees with its integer counts. Evaluated in float64.
     verify: Callable[[State], Array] | None = None  # bool[]; False makes the outcome PRECISION
     promise: Promise | None = None  # None: nothing is guaranteed

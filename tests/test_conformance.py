@@ -78,6 +78,7 @@ STATIC = [
     ("icb", {"schedule": "every"}),
     ("sequential_halving", {"reading": "round"}),
     ("ugape_b", {"m": 2}),
+    ("successive_rejects", {"m": 2}),
     ("uniform_allocation", {"m": 2}),
 ]
 

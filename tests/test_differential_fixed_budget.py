@@ -94,10 +94,39 @@ def test_sequential_halving(num_arms, reading):
     rounds_agree(rule, wanted, num_arms, [num_arms * rounds, num_arms * rounds + 1, 100, 199], rounds)
 
 
+@pytest.mark.parametrize("m", [2, pytest.param(5, marks=pytest.mark.slow)])
+def test_sequential_halving_of_several(m):
+    """Of nine arms: 9, 5, 3, 2 and 9, 5; 5 is the second round's size for m = 2, and what is left for m = 5."""
+    wanted = functools.partial(reference.sequential_halving, reading="all", m=m)
+    rounds = {2: 3, 5: 1}[m]
+    rounds_agree(functools.partial(jb.sequential_halving, 9, m=m), wanted, 9, [9 * rounds, 110, 199], rounds)
+
+
 def test_successive_rejects():
     # At 6 to 9 pulls some phases are empty.
     budgets = [6, 7, 9, 20, 112, 200]
     rounds_agree(functools.partial(jb.successive_rejects, 5), reference.successive_rejects, 5, budgets, 4)
+
+
+@pytest.mark.parametrize("m", [2, *[pytest.param(m, marks=pytest.mark.slow) for m in (1, 4, 6)]])
+def test_successive_accepts_and_rejects(m):
+    """For m = 1 it is Successive Rejects."""
+    wanted = functools.partial(reference.successive_accepts_and_rejects, m=m)
+    rounds_agree(functools.partial(jb.successive_rejects, 7, m=m), wanted, 7, [8, 9, 11, 40, 112, 205], 6)
+
+
+def test_accepted_arms_are_those_of_the_largest_gap_in_a_hand_made_case():
+    """Scores 9 5 4 3 0, two wanted: gaps 5 1 1 2 5. Of equal ones 0 is rejected first; 9 is accepted, 3, 4 not."""
+    decide = jax.jit(elimination.surest_decided, static_argnums=4)
+    scores, nobody = jnp.asarray([5.0, 9.0, 0.0, 4.0, 3.0]), jnp.zeros(5, bool)
+    for number, left, accepted in (
+        (4, [0, 1, 3, 4], []),
+        (3, [0, 3, 4], [1]),
+        (2, [0, 3], [1]),
+        (1, [], [0, 1]),
+    ):
+        alive, found = decide(scores, ~nobody, nobody, jnp.int32(number), 2)
+        assert np.flatnonzero(alive).tolist() == left and np.flatnonzero(found).tolist() == accepted
 
 
 def test_the_targets_of_successive_rejects_are_those_of_exact_fractions():
@@ -166,10 +195,12 @@ def test_a_budget_that_is_none_is_refused_in_one_line(name):
     for bad in (least - 1, 0, -3, 100.5, math.nan, math.inf, 10**16, True, "100", None, [100]):
         with pytest.raises(ValueError, match=rf"^{name}: budget = .*, must be a whole number of pulls in \[{least}, "):
             rule(budget=bad)
+    with pytest.raises(ValueError, match=rf"^{name}: budget = True, "):  # though 1 would do
+        getattr(jb, name)(1, budget=True, **more)
 
 
 def test_one_arm_is_recommended_without_a_pull():
-    for name in ("sequential_halving", "successive_rejects", "uniform_allocation"):
+    for name in ("sequential_halving", "successive_rejects", "uniform_allocation"):  # of m = 1, the default
         algorithm = getattr(jb, name)(1, budget=10)
         state = algorithm.init(jax.random.key(0))
         assert bool(algorithm.stop(state)) and np.asarray(algorithm.recommend(state)).tolist() == [0]
@@ -182,8 +213,9 @@ def test_other_arguments_are_refused_in_one_line():
         jb.ucb_e(5, budget=10, a=1.0, h1=2.0)
     with pytest.raises(ValueError, match=r"^ugape_b: a = -1.0, must be a number in \(0, inf\)$"):
         jb.ugape_b(5, budget=10, a=-1.0)
-    with pytest.raises(ValueError, match=r"^uniform_allocation: m = 5, must be an integer in \[1, 4\]$"):
-        jb.uniform_allocation(5, budget=10, m=5)
+    for name in ("sequential_halving", "successive_rejects", "uniform_allocation"):
+        with pytest.raises(ValueError, match=rf"^{name}: m = 5, must be an integer in \[1, 4\]$"):
+            getattr(jb, name)(5, budget=100, m=5)
     with pytest.raises(
         ValueError, match=r"^sequential_halving: reading = 'rounds', must be one of all, round; did you"
     ):

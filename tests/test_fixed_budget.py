@@ -94,6 +94,16 @@ def test_numbers_are_those_of_the_runs():
     assert played()[0].error().value > played()[2].error().value
 
 
+def test_a_rule_for_two_arms_errs_where_one_of_them_is_not_among_the_best():
+    [result] = jb.identify(functools.partial(jb.successive_rejects, 3, m=2), jb.table(ROWS), budget=[5], num_runs=RUNS)
+    named = result.arrays["recommendation"]
+    wrong = (named == 0).any(1)
+    assert named.shape == (RUNS, 2) and 0 < wrong.sum() < RUNS and result.error().value == wrong.mean()
+    np.testing.assert_allclose(result.shortfalls(), wrong * (0.5625 - 0.375))
+    gap = 0.5625 - 0.375
+    assert result.hardness() == pytest.approx((3 / gap**2, 3 / gap**2))  # of either best arm alone they are infinite
+
+
 def test_without_an_error_simple_regret_has_the_rates_upper_end():
     rows = np.array([[0.0, 1.0], [0.1, 0.9]])
     result = jb.identify(jb.uniform_allocation(2, budget=6), jb.table(rows), num_runs=50)
@@ -283,7 +293,11 @@ def test_complexities_and_bounds():
     assert jb.bounds.h1(means) == pytest.approx(2 / 0.1**2 + 1 / 0.4**2)
     assert jb.bounds.h2(means) == pytest.approx(max(2 / 0.1**2, 3 / 0.4**2))
     assert jb.bounds.h1([0.5, 0.5, 0.1]) == jb.bounds.h2([0.5, 0.5, 0.1]) == math.inf
+    assert jb.bounds.h1(means, 2) == pytest.approx(2 / 0.3**2 + 1 / 0.4**2)
+    assert jb.bounds.h2(means, 2) == pytest.approx(max(2 / 0.3**2, 3 / 0.4**2))
     level = 1 / 2 + 1 / 2 + 1 / 3
+    wanted = 18 * math.exp(-(5000 - 3) / (8 * level * 2 / 0.3**2))
+    assert jb.bounds.successive_rejects_error(means, 5000, 2) == pytest.approx(wanted)
     wanted = [3 * math.exp(-(t - 3) / (level * 200)) for t in (100, 5000)]
     np.testing.assert_allclose(jb.bounds.successive_rejects_error(means, [100, 5000]), wanted)
     wanted = 3 * math.log2(3) * math.exp(-5000 / (8 * 200 * math.log2(3)))

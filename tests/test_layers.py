@@ -27,10 +27,11 @@ ARROWS = {
     "specs": ("engine", "algorithms", "environments"),
     "running": ("specs", "results"),
     "conformance": ("numerics", "jaxprs"),
+    "sessions": ("specs", "results"),
     "auditing": ("running",),
     "reproduction": ("running",),
-    "tuning": ("results",),
-    "cli": ("auditing", "reproduction", "tuning"),
+    "tuning": ("sessions",),
+    "cli": ("auditing", "reproduction", "sessions", "tuning"),
     "__main__": ("cli",),
 }
 # Open to every room above types. They close no circle, since of the package they may import these alone.

@@ -1,7 +1,7 @@
 """What theory says of best-arm identification with a fixed budget: complexities of an instance, bounds on the error.
 
-Audibert, Bubeck, Munos (2010): H1, H2, Theorem 2. Karnin, Koren, Somekh (2013): Theorem 4.1. Concrete numbers in, NumPy
-float64 out.
+Audibert, Bubeck, Munos (2010): H1, H2, Theorem 2. Bubeck, Wang, Viswanathan (2013): the same for m arms. Karnin, Koren,
+Somekh (2013): Theorem 4.1. Concrete numbers in, NumPy float64 out.
 """
 
 from typing import Any
@@ -11,48 +11,57 @@ import numpy as np
 from jaxbandit import checks
 
 
-def h1(means: Any) -> float:
-    """Return H1 = sum_i 1 / gap_i^2 over all arms, the gap of the best arm being the smallest of the others'.
+def h1(means: Any, m: int = 1) -> float:
+    """Return H1 = sum_i 1 / gap_i^2 over all arms, for finding the m best of them.
+
+    The gap of one of the m best arms is its mean less the largest mean of the others, and the gap of another arm is the
+    m-th largest mean less its own.
 
     Args:
-      means: float[num_arms], num_arms >= 2. Two best arms make it inf.
+      means: float[num_arms], num_arms >= 2. A tie of the m-th and the (m + 1)-th largest makes it inf.
+      m: arms to find, in [1, num_arms - 1].
 
-    Source: Audibert, Bubeck, Munos (2010), section 2. H2 <= H1 <= log(2 num_arms) H2.
+    Source: Audibert, Bubeck, Munos (2010), section 2; for m > 1 Bubeck, Wang, Viswanathan (2013). H2 <= H1 <=
+    log(2 num_arms) H2.
     """
-    return _inverse(np.sum, _gaps("h1", means), None)
+    return _inverse(np.sum, _gaps("h1", means, m), None)
 
 
-def h2(means: Any) -> float:
-    """Return H2 = max_i i / gap_(i)^2, gaps in increasing order, the best arm's being the smallest of the others'.
+def h2(means: Any, m: int = 1) -> float:
+    """Return H2 = max_i i / gap_(i)^2, gaps in increasing order, for finding the m best arms; gaps are those of `h1`.
 
     Args:
-      means: float[num_arms], num_arms >= 2. Two best arms make it inf.
+      means: float[num_arms], num_arms >= 2. A tie of the m-th and the (m + 1)-th largest makes it inf.
+      m: arms to find, in [1, num_arms - 1].
 
-    Source: Audibert, Bubeck, Munos (2010), section 2.
+    Source: Audibert, Bubeck, Munos (2010), section 2; for m > 1 Bubeck, Wang, Viswanathan (2013).
     """
-    gaps = _gaps("h2", means)
+    gaps = _gaps("h2", means, m)
     return _inverse(np.max, gaps, np.arange(1, len(gaps) + 1))
 
 
-def successive_rejects_error(means: Any, budget: Any) -> Any:
+def successive_rejects_error(means: Any, budget: Any, m: int = 1) -> Any:
     """Return the bound on the error of `successive_rejects`, for rewards in [0, 1]; above 1 it says nothing.
 
     Args:
       means: float[num_arms], num_arms >= 2.
       budget: pulls, float[...].
+      m: arms to find, in [1, num_arms - 1].
 
     Returns:
-      K (K - 1) / 2 exp(-(budget - K) / (L H2)), L = 1/2 + sum_{i=2}^K 1/i, float[...].
+      K (K - 1) / 2 exp(-(budget - K) / (L H2)) for m = 1, else 2 K^2 exp(-(budget - K) / (8 L H2)), L = 1/2 +
+      sum_{i=2}^K 1/i, H2 for that m, float[...].
 
-    Source: Audibert, Bubeck, Munos (2010), Theorem 2.
+    Source: Audibert, Bubeck, Munos (2010), Theorem 2; for m > 1 Bubeck, Wang, Viswanathan (2013), Theorem 1.
     """
-    size = len(_gaps("successive_rejects_error", means))
+    size = len(_gaps("successive_rejects_error", means, m))
     level = 0.5 + np.sum(1 / np.arange(2, size + 1))
-    return size * (size - 1) / 2 * np.exp(-(np.asarray(budget, np.float64) - size) / (level * h2(means)))
+    factor, share = (size * (size - 1) / 2, 1) if m == 1 else (2 * size**2, 8)
+    return factor * np.exp(-(np.asarray(budget, np.float64) - size) / (share * level * h2(means, m)))
 
 
 def sequential_halving_error(means: Any, budget: Any) -> Any:
-    """Return the bound on the error of `sequential_halving` with reading = "round", for rewards in [0, 1].
+    """Return the bound on the error of `sequential_halving` with reading = "round" and m = 1, for rewards in [0, 1].
 
     Args:
       means: float[num_arms], num_arms >= 2.
@@ -83,12 +92,11 @@ def uniform_allocation_error(means: Any, budget: Any) -> Any:
     return np.sum(np.exp(-pulls[..., None] * gaps[1:] ** 2), axis=-1)
 
 
-def _gaps(where: str, means: Any) -> np.ndarray:
-    """Gaps in increasing order, the first, of the best arm, as large as the second."""
-    means = checks.array(where, "means", means, min_size=2)
-    gaps = np.sort(np.max(means) - means)
-    gaps[0] = gaps[1]
-    return gaps
+def _gaps(where: str, means: Any, m: int = 1) -> np.ndarray:
+    """Gaps in increasing order, for m = 1 the first, of the best arm, as large as the second."""
+    means = -np.sort(-checks.array(where, "means", means, min_size=2))
+    m = checks.integer(where, "m", m, 1, len(means) - 1)
+    return np.sort(np.concatenate([means[:m] - means[m], means[m - 1] - means[m:]]))
 
 
 def _inverse(over: Any, gaps: np.ndarray, weights: Any) -> float:

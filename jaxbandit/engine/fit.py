@@ -27,13 +27,18 @@ def check_objects(algorithm: Any, environment: Any) -> None:
     """Refuse, in one line, what is no algorithm or no environment: a factory, swapped arguments, a class."""
     if isinstance(algorithm, Environment) and isinstance(environment, Algorithm):
         raise ValueError("the algorithm and the environment are swapped: give the algorithm first")
-    for name, value, kind in (("algorithm", algorithm, Algorithm), ("environment", environment, Environment)):
-        if isinstance(value, kind):
-            continue
-        called = getattr(value, "__name__", None) if callable(value) else None
-        hint = f"; call it: {called}(...)" if called else ""
-        got = f"{type(value).__name__} {called}" if called else type(value).__name__
-        raise ValueError(f"{name} is a {got}, must be an {kind.__name__}{hint}")
+    check_kind("algorithm", algorithm, Algorithm)
+    check_kind("environment", environment, Environment)
+
+
+def check_kind(name: str, value: Any, kind: type) -> None:
+    """Refuse, in one line, a `value` that is not of its kind: a factory that was not called, a class."""
+    if isinstance(value, kind):
+        return
+    called = getattr(value, "__name__", None) if callable(value) else None
+    hint = f"; call it: {called}(...)" if called else ""
+    got = f"{type(value).__name__} {called}" if called else type(value).__name__
+    raise ValueError(f"{name} is a {got}, must be an {kind.__name__}{hint}")
 
 
 def arms_of(algorithm: Algorithm, pulls: Any) -> Arms | None:
@@ -120,6 +125,12 @@ def described(rewards: Rewards | None) -> str:
 def _number(x: Any) -> float | None:
     """The largest entry of a concrete value; None of a traced one, or of none."""
     return None if x is None or checks.is_traced(x) else float(np.max(np.asarray(x)))
+
+
+def limits(rewards: Rewards | None) -> tuple[float, float]:
+    """The range of rewards that an algorithm is made for; -inf and inf where it is traced or not said."""
+    low, high = (None, None) if rewards is None else (_number(rewards.low), _number(rewards.high))
+    return -math.inf if low is None else low, math.inf if high is None else high
 
 
 def excess(rewards: Rewards | None, feedback: PyTree) -> Array:

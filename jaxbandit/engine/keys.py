@@ -6,8 +6,12 @@ themselves (Salmon et al. 2011), so this costs an addition where a fold_in would
 round. A number therefore does not depend on batch size, chunk, lane, order, device or resume.
 """
 
+from functools import partial
+from typing import Any
+
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxbandit import checks
 from jaxbandit.types import Array, Key
@@ -39,3 +43,27 @@ def round_key(words: Array, round: Array, implementation: str) -> Key:
     """Key of one run's round, from its purpose's key words, uint32[words]."""
     data = jnp.concatenate([words[:-1], words[-1:] + round.astype(jnp.uint32)])
     return jax.random.wrap_key_data(data, impl=implementation)
+
+
+def pull_keys(seed: int, run: int, index: np.ndarray, arms: np.ndarray, shared: bool) -> Key:
+    """Keys of a session's pulls, typed keys [n]; `shared`: the arm does not matter."""
+    size = len(index)
+    wide = 1 << max(size - 1, 0).bit_length()  # few sizes, so few compilations
+    padded = (np.resize(x, wide).astype(np.uint32) if size else np.zeros(wide, np.uint32) for x in (index, arms))
+    data: Any = np.asarray(_pull_words(np.uint32(seed), np.uint32(run), *padded, shared=shared))[:size]
+    return jax.random.wrap_key_data(data, impl="threefry2x32")
+
+
+@partial(jax.jit, static_argnames="shared")
+def _pull_words(seed: Array, run: Array, index: Array, arms: Array, *, shared: bool) -> Array:
+    root = jax.random.key(seed, impl="threefry2x32")
+    # No index of a pull is as large, so that another run's root is no pull's key.
+    other = jax.random.fold_in(jax.random.fold_in(root, jnp.uint32(2**32 - 1)), run)
+    first, other = jax.random.key_data(root), jax.random.key_data(other)
+    root = jax.random.wrap_key_data(jnp.where(run == 0, first, other), impl="threefry2x32")
+
+    def key(index: Array, arm: Array) -> Key:
+        own = jax.random.fold_in(root, index)
+        return jax.random.key_data(own if shared else jax.random.fold_in(own, arm))
+
+    return jax.vmap(key)(index, arms)

@@ -21,7 +21,7 @@ def plot_budget(results: Sequence[Any], ax: Any = None, *, what: str = "error") 
 
     Intervals are of 95 %: Clopper and Pearson's for rates, Student's for means. Where no run erred, a mark that points
     down is at the interval's upper end. The dashed line is exp(-T / H2), the exponent from which rules differ by a
-    factor; it is no bound, those are in `jaxbandit.bounds`.
+    factor, unless they look for different numbers of arms; it is no bound, those are in `jaxbandit.bounds`.
 
     Args:
       results: at least one Result of kind "budget", all of one instance.
@@ -47,7 +47,8 @@ def plot_budget(results: Sequence[Any], ax: Any = None, *, what: str = "error") 
     for i, (name, points) in enumerate(curves.items()):
         ends += _curve(ax, name, sorted(points, key=lambda point: point[0]), look(i))
     budgets = sorted({result.budget for result in results})
-    hardness = results[0].hardness()
+    found = {result.hardness() for result in results}
+    hardness = found.pop() if len(found) == 1 else None  # those of rules for other numbers of arms differ
     if hardness is not None and np.isfinite(hardness).all():
         told = f"exp(-T / H2),  H1 = {number(hardness[0])}, H2 = {number(hardness[1])}"
         if what == "error":

@@ -68,11 +68,14 @@ class BudgetResult(StoppingResult):
         return intervals.Interval(value, se, max(low, 0.0), high)
 
     def hardness(self) -> tuple[float, float] | None:
-        """Return H1 and H2 of the instance, on which the error's exponent depends; None where the means are unknown."""
-        means = self.means()
-        if means is None or len(means) < 2:
+        """Return H1 and H2 of the instance and the number of arms to find, on which the error's exponent depends.
+
+        None where the means are unknown.
+        """
+        means, m = self.means(), self.arrays["recommendation"][0].size
+        if means is None or not 1 <= m < len(means):
             return None
-        return fixed_budget.h1(means), fixed_budget.h2(means)
+        return fixed_budget.h1(means, m), fixed_budget.h2(means, m)
 
     def lower_bound(self) -> float | None:
         """Return None: a budget is given, and bounds no number of pulls."""

@@ -257,8 +257,12 @@ ALGORITHMS: Mapping[str, Entry] = named(
             "sigma",
         ),
     ),
-    _fixed_budget("sequential_halving", "halves the arms until one is left, Karnin et al. 2013", "budget", "reading"),
-    _fixed_budget("successive_rejects", "drops the worst arm phase by phase, Audibert et al. 2010", "budget"),
+    _fixed_budget(
+        "sequential_halving", "halves the arms until m are left, Karnin et al. 2013", "m", "budget", "reading"
+    ),
+    _fixed_budget(
+        "successive_rejects", "drops arms one by one, Audibert et al. 2010, Bubeck et al. 2013", "m", "budget"
+    ),
     _fixed_budget(
         "ucb_e", "an upper bound with a fixed amount of exploration, Audibert et al. 2010", "budget", "a", "c", "h1"
     ),

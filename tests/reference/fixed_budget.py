@@ -15,20 +15,20 @@ def worst(scores, arms):
     return max(arms, key=lambda a: (-scores[a], a))
 
 
-def sequential_halving(streams, budget, reading):
-    """Rounds [pulls of each arm], and the arm."""
+def sequential_halving(streams, budget, reading, m=1):
+    """Rounds [pulls of each arm], and the arms, the best first."""
     arms, used, rounds = list(range(len(streams))), np.zeros(len(streams), int), []
-    log2 = next(r for r in range(99) if 2**r >= len(streams))
+    log2 = next(r for r in range(99) if m * 2**r >= len(streams))
     for _ in range(log2):
         pulls = np.zeros(len(streams), int)
         pulls[arms] = budget // (len(arms) * log2)
         begin = used if reading == "round" else np.zeros_like(used)
         used = used + pulls
         means = {a: streams[a, begin[a] : used[a]].mean() for a in arms}
-        for _ in range(len(arms) // 2):
+        for _ in range(min(len(arms) // 2, len(arms) - m)):
             arms.remove(worst(means, arms))
         rounds.append(pulls)
-    return rounds, arms[0]
+    return rounds, sorted(arms, key=lambda a: -means[a])
 
 
 def successive_rejects(streams, budget):
@@ -45,6 +45,31 @@ def successive_rejects(streams, budget):
             phases.append(pulls)
         arms.remove(worst({a: streams[a, : used[a]].mean() for a in arms}, arms))
     return phases, arms[0]
+
+
+def successive_accepts_and_rejects(streams, budget, m):
+    """Phases that pull [pulls of each arm], and the m arms, the best first."""
+    num_arms = len(streams)
+    level = Fraction(1, 2) + sum(Fraction(1, i) for i in range(2, num_arms + 1))
+    arms, used, phases, found = list(range(num_arms)), np.zeros(num_arms, int), [], []
+    for k in range(1, num_arms):
+        if len(found) == m or len(found) + len(arms) == m:
+            break
+        share = Fraction(budget - num_arms) / (level * (num_arms + 1 - k))
+        pulls = np.zeros(num_arms, int)
+        pulls[arms] = -(-share.numerator // share.denominator) - used[arms[0]]
+        used = used + pulls
+        if pulls.any():
+            phases.append(pulls)
+        sums = {a: streams[a, : used[a]].sum() for a in arms}
+        order = sorted(arms, key=lambda a: (-sums[a], a))
+        inside = sums[order[m - len(found) - 1]]
+        outside = sums[order[m - len(found)]]
+        if sums[order[0]] - outside > inside - sums[order[-1]]:
+            found.append(order[0])
+        arms.remove(order[0] if order[0] in found else order[-1])
+    found += arms[: m - len(found)]
+    return phases, sorted(found, key=lambda a: (-streams[a, : used[a]].sum() / used[a], a))
 
 
 def uniform_allocation(streams, budget, m):

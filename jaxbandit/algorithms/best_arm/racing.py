@@ -141,6 +141,7 @@ def race(
         recommend=lambda state: best(state.sums, state.survivors)[None],
         stop=lambda state: jnp.sum(state.survivors, dtype=jnp.int32) <= 1,
         batch=Batch(plan, absorb),
+        survivors=lambda state: state.survivors,
         promise=promise,
         arms=Arms(num_arms),
         rewards=rewards,

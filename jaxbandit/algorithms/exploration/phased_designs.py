@@ -95,6 +95,7 @@ def phased_design(
         stop=stop,
         replan=Replan(due, replan),
         batch=Batch(rest, absorb),
+        survivors=lambda state: state.active,
         promise=Promise(delta),
         arms=Arms(num_arms),
         rewards=Rewards(sigma=sigma),

@@ -1,0 +1,277 @@
+"""One run of an algorithm that decides about real rewards: it is asked for pulls and told what they brought.
+
+A session is a value: `ask`, `tell` and `withdraw` return the next one. It is a function of (rule, seed, run), of the
+batches that were opened, and of the number told for each id. The algorithm sees a batch when all of it is told, in the
+order of ids, so that nothing depends on the order in which rewards arrive.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxbandit import checks
+from jaxbandit.base import Algorithm, action_of
+from jaxbandit.engine import fit, keys, told
+from jaxbandit.engine.decisions import Decisions, decisions_of
+from jaxbandit.engine.opened import Opened, Pulls, actions_at, checked_context, opened_of, pulls_at, untold
+from jaxbandit.engine.told import History, Totals
+from jaxbandit.types import Key, PyTree
+
+LIMIT = 1024  # pulls that `ask` gives of a batch, where no limit is said
+
+
+@dataclass(frozen=True, eq=False)
+class Session:
+    """One run that is asked and told; made by `session`, changed by nobody: each call returns the next value.
+
+    A registered pytree, whose static part is the rule with its compiled functions, the seed and the options.
+    """
+
+    decisions: Decisions
+    seed: int
+    run: int
+    paired: bool
+    on_failure: float | None
+    words: np.ndarray  # uint32[words], of the algorithm's own chance
+    state: PyTree  # the algorithm's, as it was when the open batch was opened
+    stopped: bool
+    round: int  # number of the next choice, from 1; of batches, of the next batch
+    opened: Opened
+    totals: Totals
+    history: History
+
+    @property
+    def rule(self) -> Algorithm:
+        """The algorithm that decides."""
+        return self.decisions.algorithm
+
+    @property
+    def num_arms(self) -> int:
+        """Number of arms."""
+        return self.decisions.num_arms
+
+    @property
+    def recommendation(self) -> np.ndarray | None:
+        """The m arms that the rule recommends now, int32[m]; None if it recommends nothing."""
+        return self.decisions.recommendation(self.state)
+
+    @property
+    def survivors(self) -> np.ndarray | None:
+        """The arms still in question, bool[num_arms]; None of a rule that drops none."""
+        return self.decisions.survivors(self.state)
+
+    @property
+    def counts(self) -> np.ndarray:
+        """Pulls of each arm whose reward is told, and that of every pull asked before, int64[num_arms]."""
+        return self.totals.counts.copy()
+
+    @property
+    def pending(self) -> np.ndarray:
+        """Ids that were asked and are neither told nor withdrawn, int64[...]."""
+        return self.opened.first + np.setdiff1d(untold(self.opened), self.opened.withdrawn, assume_unique=True)
+
+    def __repr__(self) -> str:
+        stopped = "stopped" if self.stopped else f"{len(self.pending)} pending"
+        return f"<Session of {self.rule.name or 'an algorithm'}: {int(self.totals.counts.sum())} pulls told, {stopped}>"
+
+
+STATIC = ("decisions", "seed", "run", "paired", "on_failure")
+ARRAYS = ("words", "state", "stopped", "round", "opened", "totals", "history")
+jax.tree_util.register_dataclass(Session, ARRAYS, STATIC)
+
+
+def session(
+    rule: Algorithm, *, seed: int = 0, run: int = 0, paired: bool = False, on_failure: float | None = None
+) -> Session:
+    """Return the session of a rule before its first pull.
+
+    The rule's own chance is that of run `run` of `simulate` and `identify` with this seed: told the rewards that they
+    draw, in float64, the session takes their actions. It plays in float64, whatever the process does.
+
+    Args:
+      rule: any Algorithm whose rewards are single numbers, with a promise or without.
+      seed: in [0, 2^32); of the rule's chance and of `pull_keys`.
+      run: >= 0, which run of that seed.
+      paired: whether `pull_keys` gives all arms the same key at the same index, common random numbers.
+      on_failure: the number that a NaN or infinite reward counts as; None refuses it.
+
+    Raises:
+      ValueError: an argument is out of range, or the rule cannot be played.
+    """
+    seed = checks.integer("session", "seed", seed, 0, 2**32 - 1)
+    run = checks.integer("session", "run", run, 0, 2**31 - 1)
+    decisions = decisions_of(rule)
+    if on_failure is not None:
+        low, high = fit.limits(rule.rewards)
+        on_failure = float(checks.number("session", "on_failure", on_failure, low=low, high=high))
+    if paired and decisions.set_size is not None:
+        raise ValueError("session: paired = True, must be False: sets of arms have no random numbers in common")
+    words, looked = decisions.begin(seed, run)
+    totals = told.no_totals(decisions.num_arms)
+    state, stopped, opened = opened_of(looked, 0, totals.counts)
+    static = decisions, seed, run, bool(paired), on_failure
+    return Session(*static, words, state, stopped, 1, opened, totals, ())
+
+
+def ask(session: Session, *, limit: int | None = None, context: PyTree = None) -> tuple[Session, Pulls]:
+    """Return the session and the pulls to make now: those not told yet first, in the order of ids, then new ones.
+
+    A rule that plans batches gives all that its batch has left; the next batch begins when all of this one is told. A
+    rule that draws at random, such as `thompson`, gives `limit` independent draws of what it knows now, and sees their
+    rewards together. A deterministic one decides on one pull at a time, whatever the limit.
+
+    Args:
+      session: as it is.
+      limit: most pulls, >= 1; by default 1024 of a batch, and one where the rule draws.
+      context: what a contextual rule decides by, int32[] in [0, num_contexts) or what the rule takes; None otherwise,
+        and where pulls are still to be told.
+
+    Returns:
+      The next session, and no pulls once the rule has stopped.
+
+    Raises:
+      ValueError: an argument is out of range, or there is a context too many or too few.
+    """
+    decisions = session.decisions
+    most = checks.integer("ask", "limit", LIMIT if limit is None else limit, 1, 2**31 - 1)
+    waits = session.opened.size > 0 and decisions.kind != "batch"
+    context = checked_context(decisions, session.opened, session.stopped, context)
+    if session.stopped:
+        return session, _pulls(session, np.zeros(0, np.int64))
+    if decisions.kind != "batch" and not waits:
+        session = _with_choices(session, most if limit is not None and decisions.kind == "draws" else 1, context)
+    opened = session.opened
+    waiting = untold(opened)[:most]
+    more = np.arange(opened.issued, min(opened.size, opened.issued + most - len(waiting)), dtype=np.int64)
+    positions = np.concatenate([waiting, more])
+    kept = np.setdiff1d(opened.withdrawn, positions, assume_unique=True)
+    session = replace(session, opened=opened._replace(issued=opened.issued + len(more), withdrawn=kept))
+    return session, _pulls(session, positions)
+
+
+def tell(session: Session, ids: Any, rewards: Any) -> Session:
+    """Return the session that knows the rewards of these pulls, any of those asked, in any order.
+
+    Args:
+      session: as it is.
+      ids: int[n], or one; an id told before is ignored, if it is told the same number.
+      rewards: float[n], or one.
+
+    Raises:
+      ValueError: an id that was not asked, a reward that is not finite or outside the range that the rule is made for,
+        or another number for an id that was told; the message names the id. The session is then as it was.
+    """
+    opened = session.opened
+    ids, values = told.checked(ids, rewards, session.on_failure, *fit.limits(session.rule.rewards))
+    told.require_asked("tell", ids, opened.first + opened.issued)
+    ids, values = told.new(ids, values, session.history, opened.first, opened.later, opened.values)
+    if not len(ids):
+        return session
+    later = np.concatenate([opened.later, ids - opened.first])
+    order = np.argsort(later)
+    later, values = later[order], np.concatenate([opened.values, values])[order]
+    gaps = np.flatnonzero(later != opened.entered + np.arange(len(later)))
+    ready = int(gaps[0]) if len(gaps) else len(later)
+    withdrawn = np.setdiff1d(opened.withdrawn, later, assume_unique=True)
+    opened = opened._replace(later=later[ready:], values=values[ready:], withdrawn=withdrawn)
+    session = replace(session, opened=opened)
+    return _entered(session, values[:ready]) if ready else session
+
+
+def withdraw(session: Session, ids: Any) -> Session:
+    """Return the session without these pending pulls; `ask` gives them again, with the same ids and keys.
+
+    Args:
+      session: as it is.
+      ids: int[n], or one, of pulls that were asked and are not told.
+
+    Raises:
+      ValueError: an id that was not asked or is told; the message names it.
+    """
+    opened = session.opened
+    ids = told.checked_ids("withdraw", ids)
+    told.require_asked("withdraw", ids, opened.first + opened.issued)
+    here = ids - opened.first
+    known = (here < opened.entered) | np.isin(here, opened.later)
+    if known.any():
+        raise ValueError(f"withdraw: id = {ids[known][0]} is told already, must be one that is pending")
+    return replace(session, opened=opened._replace(withdrawn=np.union1d(opened.withdrawn, here)))
+
+
+def pull_keys(session: Session, pulls: Pulls) -> Key:
+    """Return a key for each pull, to train or to simulate with; the same however often it is asked.
+
+    It is fold_in(fold_in(root, index), arm), with `paired` fold_in(root, index): then all arms have common random
+    numbers, which cut the variance of their differences. root is jax.random.key(seed), in another run than 0 a key of
+    that run. Where an action is a set, the key is fold_in(root, index), and index is the id.
+
+    Args:
+      session: that gave the pulls.
+      pulls: n of them.
+
+    Returns:
+      Typed keys [n], of the generator threefry2x32.
+    """
+    shared = session.paired or session.decisions.set_size is not None
+    arms = np.zeros(len(pulls.id), np.int32) if shared else pulls.arm
+    return keys.pull_keys(session.seed, session.run, pulls.index, arms, shared)
+
+
+def _with_choices(session: Session, number: int, context: PyTree) -> Session:
+    """The session with so many pulls chosen, of what the rule knows now."""
+    decisions, opened = session.decisions, session.opened
+    numbers = range(session.round, session.round + number)
+    choices = tuple(decisions.select(session.words, t, session.state, context) for t in numbers)
+    actions = np.stack([np.asarray(action_of(choice)) for choice in choices])
+    opened = opened._replace(size=number, choices=choices, actions=actions, context=context)
+    return replace(session, opened=opened)
+
+
+def _pulls(session: Session, positions: np.ndarray) -> Pulls:
+    return pulls_at(session.opened, positions, session.num_arms, session.decisions.set_size)
+
+
+def chosen_again(session: Session) -> Session:
+    """The session with the choices of its open batch, computed anew: all but they can be stored."""
+    opened = session.opened
+    if not opened.size or opened.plan is not None:
+        return session
+    return _with_choices(session, opened.size, opened.context)
+
+
+def _entered(session: Session, values: np.ndarray) -> Session:
+    """The session with the rewards of the next pulls in its totals, and in the rule's state if that completes them."""
+    opened = session.opened
+    positions = np.arange(opened.entered, opened.entered + len(values), dtype=np.int64)
+    actions, arms = actions_at(opened, positions)
+    sums, squares = opened.sums, opened.squares
+    if opened.plan is not None:
+        sums, squares = sums.copy(), squares.copy()
+        np.add.at(sums, actions, values)  # one after the other, in the order of ids
+        np.add.at(squares, actions, values * values)
+    totals = told.with_rewards(session.totals, arms, values)
+    history = told.longer(session.history, values)
+    opened = opened._replace(entered=opened.entered + len(values), sums=sums, squares=squares)
+    session = replace(session, opened=opened, totals=totals, history=history)
+    return session if opened.entered < opened.size else _decided(session)
+
+
+def _decided(session: Session) -> Session:
+    """The session after all rewards of its batch, which the rule sees now."""
+    decisions, opened, state, looked = session.decisions, session.opened, session.state, None
+    if opened.plan is not None:
+        looked, played = decisions.absorb(state, opened.plan, opened.sums, opened.squares), 1
+    else:
+        end = opened.first + opened.size
+        values = told.values_of(session.history, np.arange(opened.first, end, dtype=np.int64))
+        played = opened.size
+        for choice, value in zip(opened.choices, values, strict=True):
+            looked = decisions.update(state, opened.context, choice, value)
+            state = looked.state
+            if opened.size > 1 and bool(looked.stopped):
+                break  # what was drawn besides is more than the rule has needed
+    assert looked is not None
+    state, stopped, following = opened_of(looked, opened.first + opened.size, session.totals.counts)
+    return replace(session, state=state, stopped=stopped, round=session.round + played, opened=following)

@@ -1,0 +1,164 @@
+"""What a session was told: rewards in the order of ids, their totals by arm, and refusals of what cannot be told."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+History = tuple[np.ndarray, ...]  # rewards by id, in parts whose lengths are powers of two, the longest first
+
+
+class Totals(NamedTuple):
+    """Sums by arm. Deviations from an arm's first reward lose no digits where rewards differ by little."""
+
+    counts: np.ndarray  # int64[num_arms], pulls
+    origin: np.ndarray  # float64[num_arms], the arm's first reward, 0 without one
+    sums: np.ndarray  # float64[num_arms], deviations from it
+    squares: np.ndarray  # float64[num_arms], squared deviations
+
+    @property
+    def means(self) -> np.ndarray:
+        """Mean reward of each arm, NaN without a pull."""
+        return np.where(self.counts > 0, self.origin + self.sums / np.maximum(self.counts, 1), np.nan)
+
+    @property
+    def variances(self) -> np.ndarray:
+        """Variance of each arm's rewards, with divisor n, NaN without a pull."""
+        n = np.maximum(self.counts, 1)
+        return np.where(self.counts > 0, np.maximum(self.squares / n - (self.sums / n) ** 2, 0.0), np.nan)
+
+
+def no_totals(num_arms: int) -> Totals:
+    """Totals before the first pull."""
+    return Totals(np.zeros(num_arms, np.int64), *np.zeros((3, num_arms)))
+
+
+def with_rewards(totals: Totals, arms: np.ndarray, values: np.ndarray) -> Totals:
+    """Totals with the rewards of these pulls, added one after the other; of sets, bool[n, num_arms], counts alone."""
+    if arms.dtype == bool:
+        return totals._replace(counts=totals.counts + arms.sum(axis=0, dtype=np.int64))
+    counts, origin, sums, squares = (x.copy() for x in totals)
+    seen, first = np.unique(arms, return_index=True)
+    new = counts[seen] == 0
+    origin[seen[new]] = values[first[new]]
+    deviations = values - origin[arms]
+    np.add.at(counts, arms, 1)
+    np.add.at(sums, arms, deviations)
+    np.add.at(squares, arms, deviations * deviations)
+    return Totals(counts, origin, sums, squares)
+
+
+def longer(history: History, values: np.ndarray) -> History:
+    """The history with further rewards, in parts that its length alone decides, so few that none is copied often."""
+    if not len(values):
+        return history
+    total = sum(map(len, history)) + len(values)
+    sizes = [1 << bit for bit in reversed(range(total.bit_length())) if total >> bit & 1]
+    same = 0
+    while same < min(len(sizes), len(history)) and len(history[same]) == sizes[same]:
+        same += 1
+    rest = np.concatenate([*history[same:], values])
+    return (*history[:same], *np.split(rest, np.cumsum(sizes[same:-1])))
+
+
+def values_of(history: History, ids: np.ndarray) -> np.ndarray:
+    """Rewards of ids that are all in the history."""
+    found, start = np.empty(len(ids)), 0
+    for part in history:
+        here = (ids >= start) & (ids < start + len(part))
+        found[here] = part[ids[here] - start]
+        start += len(part)
+    return found
+
+
+def earlier(actions: np.ndarray) -> np.ndarray:
+    """How often each entry of a vector stands before its place in it, int64[n]."""
+    order = np.argsort(actions, kind="stable")
+    sorted_actions = actions[order]
+    found = np.empty(len(actions), np.int64)
+    found[order] = np.arange(len(actions)) - np.searchsorted(sorted_actions, sorted_actions, side="left")
+    return found
+
+
+def checked_ids(where: str, ids: Any) -> np.ndarray:
+    """Ids as int64[n], one or several; refused if they are no whole numbers."""
+    found = np.asarray(ids)
+    if found.size == 0:
+        return np.zeros(0, np.int64)
+    if found.ndim > 1 or not np.issubdtype(found.dtype, np.integer):
+        raise ValueError(f"{where}: ids = {found.dtype}{list(found.shape)}, must be one id or a list of them")
+    return np.atleast_1d(found).astype(np.int64)
+
+
+def checked(ids: Any, rewards: Any, on_failure: float | None, low: float, high: float) -> tuple[np.ndarray, np.ndarray]:
+    """Ids and rewards that fit, the rewards finite and in [low, high]."""
+    ids = checked_ids("tell", ids)
+    try:
+        values = np.asarray(rewards, np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"tell: rewards = {str(rewards)[:60]!r}, must be numbers, one for each id") from None
+    if values.ndim > 1 or values.size != len(ids):
+        name = f"id = {ids[0]}: " if len(ids) == 1 else ""
+        raise ValueError(
+            f"tell: {name}rewards have shape {list(values.shape)}, must be one number for each of {len(ids)} ids"
+        )
+    values = np.atleast_1d(values) if values.size else np.zeros(0)
+    bad = ~np.isfinite(values)
+    if bad.any() and on_failure is None:
+        at = int(np.argmax(bad))
+        raise ValueError(
+            f"tell: id = {ids[at]}: reward = {values[at]}, must be finite; with on_failure = value it counts as that"
+        )
+    values = np.where(bad, on_failure if on_failure is not None else 0.0, values)
+    outside = (values < low) | (values > high)
+    if outside.any():
+        at = int(np.argmax(outside))
+        left, right = "(" if low == -math.inf else "[", ")" if high == math.inf else "]"
+        allowed = f"{left}{low:g}, {high:g}{right}"
+        raise ValueError(
+            f"tell: id = {ids[at]}: reward = {float(values[at])!r}, must be in {allowed}, for which the rule is made"
+        )
+    return ids, values
+
+
+def require_asked(where: str, ids: np.ndarray, end: int) -> None:
+    """Refuse an id outside [0, end)."""
+    unknown = (ids < 0) | (ids >= end)
+    if unknown.any():
+        allowed = f"in [0, {end - 1}], those that were asked" if end else "one that was asked, and none was"
+        raise ValueError(f"{where}: id = {ids[unknown][0]} is unknown, must be {allowed}")
+
+
+def new(
+    ids: np.ndarray, values: np.ndarray, history: History, first: int, later: np.ndarray, later_values: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The ids that were not told before, each once, in their order; refused if one is told two numbers.
+
+    Args:
+      ids: that were asked.
+      values: their rewards.
+      history: rewards of the first ids.
+      first: id of the first pull of the open batch.
+      later: places in it, in order, that are told and not in the history.
+      later_values: their rewards.
+    """
+    unique, places = np.unique(ids, return_index=True)
+    value = values[places]
+    _same(ids, values, value[np.searchsorted(unique, ids)])
+    old = unique < sum(map(len, history))
+    _same(unique[old], value[old], values_of(history, unique[old]))
+    at = np.minimum(np.searchsorted(later, unique - first), max(len(later) - 1, 0))
+    kept = ~old & (later[at] == unique - first) if len(later) else np.zeros(len(unique), bool)
+    _same(unique[kept], value[kept], later_values[at[kept]])
+    fresh = ~old & ~kept
+    return unique[fresh], value[fresh]
+
+
+def _same(ids: np.ndarray, values: np.ndarray, before: np.ndarray) -> None:
+    other = values != before
+    if other.any():
+        at = int(np.argmax(other))
+        raise ValueError(
+            f"tell: id = {ids[at]}: reward = {float(values[at])!r}, but it was told {float(before[at])!r}; "
+            "an id has one reward"
+        )

@@ -1,0 +1,211 @@
+"""What a session's recommendation is worth: the promise behind it, the arms with intervals, what nobody has checked."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit import text
+from jaxbandit.engine import fit
+from jaxbandit.engine.session import Session
+from jaxbandit.solvers import student
+from jaxbandit.types import Array
+
+COVERAGE = 0.95  # of the intervals of a rule that promises nothing
+_TYPICAL = 20  # pulls at which an interval is as narrow as it can be
+_NORMAL = "the rewards of each arm are normal"
+_LINEAR = "the means are linear in the features"
+# What a rule's proof takes that its `rewards` do not say.
+ASSUMED = {
+    "paired_race": (
+        "the differences of two arms' rewards of one index are normal: a best arm that alone is skewed, so that it "
+        "owes its mean to rare large rewards, breaks the promise (errors of 0.35 were measured at delta = 0.05)",
+    ),
+    "kim_nelson": (
+        "the rewards of one index are jointly normal, and independent between arms if the rule was told so",
+        "the best arm is better than every other by epsilon or more",
+    ),
+    "student_race": (_NORMAL,),
+    **dict.fromkeys(
+        "lingape m_lingape lingifa xy_static g_static xy_adaptive xy_oracle rage lin_game lazy_track_and_stop".split(),
+        (_LINEAR,),
+    ),
+    **dict.fromkeys(
+        "saqm sa_foa icb exhaustive adaptive_full_bandit".split(), ("a set's mean is the sum of its arms' means",)
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A session's recommendation with what stands behind it; `str` is a table.
+
+    `low` and `high` hold the mean rewards of all arms at once, and whenever one looks, with probability `coverage`: so
+    they may be read while the session goes on, and after the rule has stopped. The promise is a statement of its own,
+    and is not made of these intervals.
+    """
+
+    rule: str
+    delta: float | None  # None: the rule promises nothing
+    epsilon: float | None
+    m: int | None
+    proved: bool
+    stopped: bool  # before that, no promise is made of the recommendation
+    recommendation: np.ndarray | None  # int32[m]
+    pulls: np.ndarray  # int64[num_arms]
+    means: np.ndarray | None  # float64[num_arms], NaN without a pull; None where pulls are sets, or contexts differ
+    low: np.ndarray | None  # float64[num_arms], -inf where nothing is known
+    high: np.ndarray | None  # float64[num_arms]
+    coverage: float | None  # None without intervals
+    survivors: np.ndarray | None  # bool[num_arms]
+    assumptions: tuple[str, ...]  # that nobody has checked
+
+    @property
+    def promise(self) -> str:
+        """What the rule guarantees, in a sentence; "none" if nothing."""
+        if self.delta is None:
+            return "none"
+        best = "the best" if self.m == 1 else f"the {self.m} best"
+        arm = f"{best} or within {self.epsilon:g} of it" if self.epsilon else best
+        words = f"the arm named is {arm}" if self.m == 1 else f"the arms named are {arm}"
+        words = f"{words} with probability {1 - self.delta:g}"
+        if not self.proved:
+            words += ", which is not proved"
+        return words if self.stopped else f"once it stops, {words}; it has not stopped yet"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the certificate as plain data; keys that do not apply are absent."""
+        found: dict[str, Any] = {"schema": 1, "rule": self.rule, "promise": self.promise, "stopped": self.stopped}
+        if self.delta is not None:
+            found |= {"delta": self.delta, "epsilon": self.epsilon, "m": self.m, "proved": self.proved}
+        if self.recommendation is not None:
+            found["recommendation"] = self.recommendation.tolist()
+        if self.coverage is not None:
+            found["coverage"] = self.coverage
+        arms = []
+        for arm, pulls in enumerate(self.pulls.tolist()):
+            named = {"mean": self.means, "low": self.low, "high": self.high}
+            known = {k: float(v[arm]) for k, v in named.items() if v is not None and math.isfinite(v[arm])}
+            alive = {} if self.survivors is None else {"survives": bool(self.survivors[arm])}
+            arms.append({"arm": arm, "pulls": pulls, **known, **alive})
+        return found | {"arms": arms, "assumptions": list(self.assumptions)}
+
+    def table(self, names: Sequence[str] | None = None) -> str:
+        """Return the certificate as text, arms under their names.
+
+        Args:
+          names: of the arms; by default their numbers.
+        """
+        header = ["arm", "pulls"] + ["mean"] * (self.means is not None)
+        header += [f"{self.coverage:.0%} interval"] * (self.low is not None)
+        header += ["survives"] * (self.survivors is not None)
+        rows = [header]
+        for arm, pulls in enumerate(self.pulls.tolist()):
+            row = [str(arm) if names is None else names[arm], f"{pulls:,}"]
+            row += [_shown(self.means[arm])] if self.means is not None else []
+            if self.low is not None and self.high is not None:
+                known = math.isfinite(self.low[arm]) or math.isfinite(self.high[arm])
+                row += [f"[{_shown(self.low[arm])}, {_shown(self.high[arm])}]" if known else "-"]
+            row += [("yes" if self.survivors[arm] else "no")] if self.survivors is not None else []
+            rows.append(row)
+        lines = [f"rule: {self.rule}", f"promise: {self.promise}"]
+        if self.recommendation is not None:
+            lines.append(
+                "recommended: " + ", ".join(str(a) if names is None else names[int(a)] for a in self.recommendation)
+            )
+        lines += ["", text.align(rows, right=range(1, 3 if self.means is not None else 2))]
+        return "\n".join([*lines, "", "taken for granted:", *(f"- {line}" for line in self.assumptions)])
+
+    def __str__(self) -> str:
+        return self.table()
+
+
+def certificate(session: Session) -> Certificate:
+    """Return what the session's recommendation is worth now.
+
+    The intervals are confidence sequences of each arm's own rewards, at level (1 - coverage) / num_arms each, which
+    stopping and choosing by what was seen cannot break: with bounded rewards or a known sigma those of the normal
+    mixture for sub-Gaussian rewards (Robbins 1970), otherwise those of the t-test's martingale (Lai 1976).
+    """
+    rule, totals = session.rule, session.totals
+    promise, assumptions = rule.promise, ["the rewards of an arm are independent draws of one law"]
+    single = session.decisions.set_size is None and not session.decisions.needs_context
+    coverage = COVERAGE if promise is None else 1 - float(promise.delta)
+    low = high = None
+    if single:
+        low, high, taken = _intervals(session, coverage)
+        assumptions += taken
+    if rule.rewards is not None:
+        if rule.rewards.sigma is not None:
+            assumptions.append(f"noise is sub-Gaussian with sigma = {_sigma(rule.rewards.sigma)}")
+        if rule.rewards.family is not None:
+            assumptions.append(f"rewards are of the {rule.rewards.family} family")
+    if promise is not None:
+        assumptions += ASSUMED.get(rule.name, ())
+        if not promise.proved:
+            assumptions.append("the promise itself, of which there is no proof for all instances")
+    if session.paired:
+        assumptions.append(
+            "pulls of one index were made with their common key, and of two indices with independent ones"
+        )
+    return Certificate(
+        rule=rule.name or "an algorithm",
+        delta=None if promise is None else float(promise.delta),
+        epsilon=None if promise is None else float(promise.epsilon),
+        m=None if promise is None else promise.m,
+        proved=promise is not None and promise.proved,
+        stopped=session.stopped,
+        recommendation=session.recommendation,
+        pulls=totals.counts.copy(),
+        means=totals.means if single else None,
+        low=low,
+        high=high,
+        coverage=coverage if single else None,
+        survivors=session.survivors,
+        assumptions=tuple(dict.fromkeys(assumptions)),
+    )
+
+
+def _intervals(session: Session, coverage: float) -> tuple[np.ndarray, np.ndarray, list[str]]:
+    """Confidence sequences of the arms' means, and what they take for granted."""
+    totals, rewards = session.totals, session.rule.rewards
+    n, means = np.maximum(totals.counts, 1), totals.means
+    level = (1 - coverage) / session.num_arms
+    least, most = fit.limits(rewards)
+    sigma = None if rewards is None else rewards.sigma
+    if math.isfinite(least) and math.isfinite(most):
+        sigma = (most - least) / 2  # Hoeffding's lemma; that rewards are in range is checked when they are told
+    if sigma is None:
+        squares = n * totals.variances
+        with session.decisions.scope():
+            ratio, known = map(np.asarray, _student(n.astype(np.float64), np.log(level), squares, np.abs(means)))
+        radius = np.where(known & (totals.counts > 1), np.sqrt(totals.variances * ratio), np.inf)
+        assumed = [f"{_NORMAL}, for the intervals"]
+    else:
+        twice = -2 * math.log(level)
+        c = _TYPICAL / (twice + math.log1p(twice))
+        radius = np.asarray(sigma) / n * np.sqrt((n + c) * (twice + np.log1p(n / c)))
+        assumed = []
+    radius = np.where(totals.counts > 0, radius, np.inf)
+    centre = np.where(totals.counts > 0, means, 0.0)
+    return np.maximum(centre - radius, least), np.minimum(centre + radius, most), assumed
+
+
+@jax.jit
+def _student(n: Array, log_level: Array, squares: Array, size: Array) -> tuple[Array, Array]:
+    """The squared radius over the variance, and whether there is a variance."""
+    ratio = student.squared_radius(n, log_level, student.default_c2(log_level))
+    return ratio, student.varies(squares, n, size) & jnp.isfinite(ratio)
+
+
+def _sigma(sigma: Any) -> str:
+    values = np.unique(np.asarray(sigma, np.float64))
+    return f"{values[0]:g}" if len(values) == 1 else f"{values[0]:g} to {values[-1]:g}, by arm"
+
+
+def _shown(value: float) -> str:
+    return f"{value:.4g}" if math.isfinite(value) else "-"

@@ -1,0 +1,189 @@
+"""A session in a directory: every tell is a line of a log, on the disk before it counts, from which all is rebuilt.
+
+    session.json   what the session is: the rule, its options, versions, and what the caller says of its arms
+    log.jsonl      a line for each ask that gave something new, each tell and each withdraw, in their order
+
+A process that is killed leaves a log whose last line may be cut short; that line never counted, and is dropped.
+"""
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxbandit.base import Algorithm
+from jaxbandit.engine import storage
+from jaxbandit.engine.session import Pulls, Session, ask, session, tell, withdraw
+from jaxbandit.sessions.saving import identity_of, require_same
+from jaxbandit.types import PyTree
+
+ABOUT = "session.json"
+LOG = "log.jsonl"
+
+
+class SessionDirectory:
+    """A session whose every change is on the disk before it counts; `session_directory` opens one."""
+
+    def __init__(self, path: Path, session: Session, log: int, meta: Mapping[str, Any]):
+        self.path = path
+        self.session = session
+        self.meta = dict(meta)
+        self._log = log
+
+    def ask(self, limit: int | None = None, *, context: PyTree = None) -> Pulls:
+        """Return the pulls to make now, as `jaxbandit.ask` does."""
+        after, pulls = ask(self.session, limit=limit, context=context)
+        if _place(after) != _place(self.session):
+            given = {} if context is None else {"context": jax.tree.map(lambda x: np.asarray(x).tolist(), context)}
+            number = {} if limit is None else {"limit": int(limit)}
+            self._write({"ask": _new(self.session, pulls), **number, **given})
+        self.session = after
+        return pulls
+
+    def tell(self, ids: Any, rewards: Any) -> None:
+        """Take in the rewards of pulls, as `jaxbandit.tell` does; on return they are on the disk."""
+        after = tell(self.session, ids, rewards)
+        if after is not self.session:
+            self._write({"tell": np.atleast_1d(ids).tolist(), "rewards": _numbers(rewards, self.session.on_failure)})
+        self.session = after
+
+    def withdraw(self, ids: Any) -> None:
+        """Give pulls back, as `jaxbandit.withdraw` does."""
+        after = withdraw(self.session, ids)
+        self._write({"withdraw": np.atleast_1d(ids).tolist()})
+        self.session = after
+
+    def _write(self, entry: dict[str, Any]) -> None:
+        """Append a line and wait until it is on the disk; a line that did not get there whole is taken away."""
+        data, end = (json.dumps(entry, allow_nan=False) + "\n").encode(), os.fstat(self._log).st_size
+        try:
+            written = os.write(self._log, data)
+            if written < len(data):
+                raise OSError(f"{self.path / LOG}: {written} of {len(data)} bytes written")
+            os.fsync(self._log)
+        except OSError:
+            os.ftruncate(self._log, end)
+            raise
+
+
+@contextlib.contextmanager
+def session_directory(
+    path: str | Path,
+    rule: Algorithm,
+    *,
+    seed: int = 0,
+    run: int = 0,
+    paired: bool = False,
+    on_failure: float | None = None,
+    meta: Mapping[str, Any] | None = None,
+) -> Iterator[SessionDirectory]:
+    """Open the session that a directory holds, or begin one there; other processes are kept out meanwhile.
+
+    Args:
+      path: of the directory, made if it is missing.
+      rule: the algorithm; of a session that is there, the same as when it was begun.
+      seed: as in `session`, as are run, paired and on_failure.
+      run: see seed.
+      paired: see seed.
+      on_failure: see seed.
+      meta: plain data to be kept in session.json, such as what the arms are; of a session that is there, it must be
+        equal. None: what is there.
+
+    Raises:
+      ValueError: the directory holds another session, its log cannot be read, or another process is in there.
+    """
+    path = Path(path)
+    fresh = session(rule, seed=seed, run=run, paired=paired, on_failure=on_failure)
+    with storage.locked(path):
+        here = identity_of(fresh)
+        if (path / ABOUT).exists():
+            about = read_about(path)
+            require_same(path, about["identity"], here)
+            if meta is not None and about["meta"] != json.loads(json.dumps(meta)):
+                raise ValueError(f"{path}: of another session: what is said of its arms differs; give another path")
+        else:
+            about = {"identity": here, "meta": dict(meta or {})}
+            storage.write_bytes(path / ABOUT, (json.dumps(about, indent=1, allow_nan=False) + "\n").encode())
+        log = os.open(path / LOG, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+        try:
+            lines, whole = _lines(path)
+            os.ftruncate(log, whole)
+            yield SessionDirectory(path, _replayed(path, fresh, lines), log, about["meta"])
+        finally:
+            os.close(log)
+
+
+def read_session(path: str | Path, rule: Algorithm) -> Session:
+    """Return the session that a directory holds, without taking it from a process that is in there.
+
+    Raises:
+      ValueError: the directory holds no session, or that of another rule, or its log cannot be read.
+    """
+    path = Path(path)
+    stored = read_about(path)["identity"]
+    fresh = session(rule, **{name: stored.get(name) for name in ("seed", "run", "paired", "on_failure")})
+    require_same(path, stored, identity_of(fresh))
+    return _replayed(path, fresh, _lines(path)[0])
+
+
+def read_about(path: Path) -> dict[str, Any]:
+    """Return what session.json says: `identity` and `meta`."""
+    try:
+        about = json.loads((path / ABOUT).read_text(encoding="utf-8"))
+        _ = about["identity"]["rule"], about["meta"]
+    except OSError as error:
+        raise ValueError(f"{path}: holds no session ({error.strerror})") from None
+    except (ValueError, KeyError, TypeError):
+        raise ValueError(f"{path / ABOUT}: not what a session has written") from None
+    return about
+
+
+def _lines(path: Path) -> tuple[list[bytes], int]:
+    """Whole lines of the log, and how many bytes they are."""
+    try:
+        data = (path / LOG).read_bytes()
+    except FileNotFoundError:
+        data = b""
+    whole = data.rfind(b"\n") + 1
+    return data[:whole].splitlines(), whole
+
+
+def _replayed(path: Path, session: Session, lines: list[bytes]) -> Session:
+    for number, line in enumerate(lines, 1):
+        try:
+            entry = json.loads(line)
+            if "ask" in entry:
+                before = session
+                session, pulls = ask(before, limit=entry.get("limit"), context=entry.get("context"))
+                if _new(before, pulls) != entry["ask"]:
+                    raise ValueError("the rule asks for other pulls than it did, in another version of it or of JAX")
+            elif "tell" in entry:
+                session = tell(session, entry["tell"], entry["rewards"])
+            else:
+                session = withdraw(session, entry["withdraw"])
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            reason = f"cannot be read ({type(error).__name__})" if not isinstance(error, ValueError) else str(error)
+            raise ValueError(f"{path / LOG}: line {number}: {reason}") from None
+    return session
+
+
+def _place(session: Session) -> tuple[int, ...]:
+    """What `ask` may change."""
+    opened = session.opened
+    return opened.first, opened.size, opened.issued, len(opened.withdrawn)
+
+
+def _new(before: Session, pulls: Pulls) -> list[Any]:
+    """The arms of the pulls that were not asked before, as the log has them; of sets their members."""
+    new = pulls.arm[pulls.id >= before.opened.first + before.opened.issued]
+    return [np.flatnonzero(row).tolist() for row in new] if new.dtype == bool else new.tolist()
+
+
+def _numbers(rewards: Any, on_failure: float | None) -> list[float]:
+    values = np.atleast_1d(np.asarray(rewards, np.float64))
+    return np.where(np.isfinite(values), values, 0.0 if on_failure is None else on_failure).tolist()
