@@ -128,6 +128,7 @@ if TYPE_CHECKING:
     from jaxbandit.sessions.saving import load_session, save_session
     from jaxbandit.tuning.grid import choice, grid, loguniform, random_configs, static, uniform_float, uniform_int
     from jaxbandit.tuning.result import TuneResult
+    from jaxbandit.tuning.tune import tune
 
 __version__ = "0.2.0"
 
@@ -248,6 +249,7 @@ __all__ = [
     "top_m_classic",
     "top_two",
     "track_and_stop",
+    "tune",
     "ucb",
     "ucb1",
     "ucb_e",
@@ -309,6 +311,7 @@ _NAMES = {
     "sessions.saving": "load_session save_session",
     "tuning.grid": "choice grid loguniform random_configs static uniform_float uniform_int",
     "tuning.result": "TuneResult",
+    "tuning.tune": "tune",
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 

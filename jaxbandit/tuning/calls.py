@@ -5,6 +5,7 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.tuning.configs import Configs
@@ -34,18 +35,18 @@ class Calls:
 
     def __call__(self, words: np.ndarray, arms: np.ndarray) -> Iterator[Part]:
         """Train configurations `arms` with the keys of these words; yield them as they end."""
-        calls = ((_call, i, self._train, words[i], self._configs.row(int(arm))) for i, arm in enumerate(arms))
+        each = ((i, self._train, words[i], self._configs.row(int(arm))) for i, arm in enumerate(arms))
         if self._executor is None:
-            yield from (function(*arguments) for function, *arguments in calls)
+            yield from (_call(*given) for given in each)
         else:
-            yield from completed(self._executor, calls, MOST)
+            yield from completed(self._executor, ((_call, *given) for given in each), MOST)
 
 
 def _call(place: int, train: Train, words: np.ndarray, config: PyTree) -> Part:
     """One training, in any process."""
     at, nothing = np.array([place]), np.array([np.nan])
     try:
-        score = train(jax.random.wrap_key_data(words, impl=IMPLEMENTATION), config)
+        score = train(jax.random.wrap_key_data(jnp.asarray(words), impl=IMPLEMENTATION), config)
     except Exception as error:
         return Part(at, nothing, f"raises {said(error)}")
     try:

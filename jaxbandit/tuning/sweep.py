@@ -9,11 +9,13 @@ import numpy as np
 
 from jaxbandit.engine import interrupts
 from jaxbandit.engine.session import Pulls, Session, ask, pull_keys, tell
+from jaxbandit.sessions.directory import new_arms
 from jaxbandit.tuning.calls import Part
 from jaxbandit.tuning.configs import Configs, failed
 from jaxbandit.tuning.progress import Progress
 
 MOST = 2**20  # pulls asked for at once
+CONSTANT = 32  # equal scores in a row that are no coincidence
 SECONDS = 1.0  # between two tells: each waits for the disk
 
 Evaluate = Callable[[np.ndarray, np.ndarray], Iterator[Part]]  # (words of keys, configurations) -> what has ended
@@ -39,10 +41,13 @@ class InMemory:
 
     def __init__(self, session: Session):
         self.session = session
+        self.asked: list[list[Any]] = []
 
     def ask(self, limit: int | None = None) -> Pulls:
         """Return the pulls to make now."""
-        self.session, pulls = ask(self.session, limit=limit)
+        after, pulls = ask(self.session, limit=limit)
+        self.asked.append(new_arms(self.session, pulls))
+        self.session = after
         return pulls
 
     def tell(self, ids: Any, rewards: Any) -> None:
@@ -61,13 +66,15 @@ def play(store: Any, evaluate: Evaluate, configs: Configs, scores: Scores, repor
       report: is given the progress after every tell.
 
     Raises:
-      BadInput: a training failed; what was scored is told.
+      BadInput: a training failed, or scores do not vary, so that the rule would not end; what was scored is told.
       KeyboardInterrupt: likewise.
     """
     limit = MOST if store.session.decisions.kind == "batch" else None
     waited = 0.0
     with interrupts.heard(lambda: None):
         while not store.session.stopped and not interrupts.asked():
+            if len(store.asked) >= CONSTANT and not len(store.asked) & (len(store.asked) - 1):
+                _decidable(store, configs, scores)
             pulls = store.ask(limit)
             waited += _played(store, evaluate, pulls, configs, scores, report)
     return waited
@@ -122,6 +129,31 @@ def _played(
     return waited
 
 
+def _decidable(store: Any, configs: Configs, scores: Scores) -> None:
+    """Refuse to go on where a rule for unknown variances has met none, and so would never end."""
+    name, survivors = store.session.rule.name, store.session.survivors
+    if name not in ("paired_race", "student_race"):
+        return
+    rows, left = history(store, scores), np.flatnonzero(survivors)
+    order = np.lexsort((rows["seed"], rows["config"]))
+    seen = np.stack([rows["score"][order][rows["config"][order] == arm] for arm in left])
+    if seen.shape[1] < CONSTANT or len(left) < 2:
+        return
+    if name == "student_race":
+        steady = left[np.ptp(seen, axis=1) == 0]
+        if len(steady):
+            told = f"has the same score at all {seen.shape[1]} seeds, and student_race never decides on it; drop it"
+            raise failed("tune", configs, int(steady[0]), told)
+        return
+    leader = int(np.argmax(scores.rewards(seen).mean(axis=1)))
+    apart = seen - seen[leader]
+    steady = left[(np.ptp(apart, axis=1) <= 1e-12 * np.abs(seen).max()) & (left != left[leader])]
+    if len(steady):
+        other = f"differs by one number from configuration {left[leader]} at all {seen.shape[1]} seeds"
+        remedy = "drop one, or score more finely"
+        raise failed("tune", configs, int(steady[0]), f"{other}, and the two are never told apart; {remedy}")
+
+
 def _progress(session: Session, scores: Scores) -> Progress:
     """How far the search is; a rule without survivors has all of them left."""
     means = session.totals.means
@@ -132,20 +164,13 @@ def _progress(session: Session, scores: Scores) -> Progress:
     return Progress(int(session.counts.sum()), int(left.sum()), best, score)
 
 
-def history_of(asked: list[np.ndarray], rewards: np.ndarray, scores: Scores) -> dict[str, np.ndarray]:
-    """Return a row a training.
-
-    Args:
-      asked: configurations of the pulls in the order of their ids, in the parts in which they were asked.
-      rewards: those told, in the same order.
-      scores: how scores are rewards.
-    """
-    arms = np.concatenate([np.zeros(0, np.int64), *asked]).astype(np.int64)[: len(rewards)]
-    batch = np.repeat(np.arange(len(asked)), [len(part) for part in asked])[: len(rewards)]
+def history(store: Any, scores: Scores) -> dict[str, np.ndarray]:
+    """Return a row a training of a session that has stopped, as TuneResult has them."""
+    rewards = np.concatenate([np.zeros(0), *store.session.history])
+    arms = np.concatenate([np.zeros(0, np.int64), *store.asked]).astype(np.int64)[: len(rewards)]
+    batch = np.repeat(np.arange(len(store.asked)), [len(part) for part in store.asked])[: len(rewards)]
     order = np.argsort(arms, kind="stable")
     seed = np.empty(len(arms), np.int64)
     seed[order] = np.arange(len(arms)) - np.searchsorted(arms[order], arms[order])
     score = np.asarray(scores.rewards(rewards), np.float64)
     return {"id": np.arange(len(arms)), "config": arms, "seed": seed, "score": score, "batch": batch}
-
-

@@ -1,9 +1,9 @@
 """Trainings that JAX can trace: many at once in one compiled program for each group of configurations.
 
 A program trains `batch` configurations side by side on each device, whatever their number: what is missing is filled up
-with copies, which are dropped. XLA rounds otherwise in a program of another width (on a CPU the score of one network in
-64 differed between widths of 1, 2 and 8), so that a width that followed the number of survivors would make a score depend
-on who else is left. With one width it depends on the seed and the configuration alone.
+with copies, which are dropped. XLA may round otherwise in a program of another width: with its default options on a
+CPU, the score of one network in 64 differed between widths of 1, 2 and 8. If the width followed the number of
+survivors, a score would depend on who else is left; with one width it depends on the seed and the configuration alone.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -23,9 +23,9 @@ from jaxbandit.tuning.configs import Configs, Group
 from jaxbandit.types import Array, Device
 
 PROBED = 2, 8  # sizes of a batch whose memory tells that of one training
-# Bytes of a batch on a CPU: a part of one core's second-level cache. A larger batch gains nothing there, and copies in
+# Bytes of a batch on a CPU: about one core's second-level cache. A larger batch gains nothing there, and copies in
 # place of survivors cost their full time.
-CACHE = 2**18
+CACHE = 2**20
 MOST = {"cpu": 64}  # trainings of a batch
 MOST_ELSEWHERE = 4096
 SHARE = 0.6  # of an accelerator's memory
@@ -78,7 +78,9 @@ def trace(train: Train, configs: Configs) -> Traced:
 def devices() -> list[Device]:
     """The devices that trainings are split over: JAX's default one if it was set, else all of this process."""
     default = jax.config.jax_default_device  # pyright: ignore[reportAttributeAccessIssue]
-    return jax.local_devices() if default is None else [default] if not isinstance(default, str) else jax.devices(default)
+    return (
+        jax.local_devices() if default is None else [default] if not isinstance(default, str) else jax.devices(default)
+    )
 
 
 def batches(traced: Traced) -> list[int]:
@@ -87,7 +89,11 @@ def batches(traced: Traced) -> list[int]:
     The compiled program's own memory at two sizes tells that of one training. On a CPU a batch is to fit a part of the
     cache, elsewhere the device's memory.
     """
-    return [_batch(traced, group) for group in traced.groups]
+    found = []
+    for group in traced.groups:
+        key = "batch", *_key(traced, group), devices()[0]
+        found.append(compiled.kept(key, lambda group=group: _batch(traced, group)))
+    return found
 
 
 def _batch(traced: Traced, group: Group) -> int:
@@ -135,12 +141,8 @@ class Trainings:
         example = columns, np.zeros((wide, 2), np.uint32), np.zeros(wide, np.int32)
         if len(self._devices) > 1:
             each, whole = PartitionSpec(AXIS), PartitionSpec()
-            function = jax.shard_map(
-                function, mesh=mesh, in_specs=(whole, each, each), out_specs=each, check_vma=False
-            )
-        shapes = tuple((c.shape, str(c.dtype)) for c in columns)
-        structure = traced.configs.structure, traced.configs.is_static, group.static
-        key = "tune", traced.train, structure, shapes, size, tuple(self._devices)
+            function = jax.shard_map(function, mesh=mesh, in_specs=(whole, each, each), out_specs=each, check_vma=False)
+        key = "trainings", *_key(traced, group), size, tuple(self._devices)
         program = compiled.kept(key, lambda: compiled.compile(function, self._devices[0], *example))
         return program, columns, wide
 
@@ -178,6 +180,12 @@ def _representable(configs: Configs, group: Group) -> None:
         most = np.iinfo(jnp.asarray(column[:1]).dtype).max if column.dtype.kind in "iu" else np.inf
         if column.dtype.kind in "iu" and (column > most).any():
             refuse("tune", f": configs: {name} holds {column.max()}, must be at most {most}, or jb.static")
+
+
+def _key(traced: Traced, group: Group) -> tuple[Any, ...]:
+    """What programs of a group have in common."""
+    shapes = tuple((c.shape, str(c.dtype)) for c in traced.configs.traced(group.rows))
+    return traced.train, traced.configs.structure, traced.configs.is_static, group.static, shapes
 
 
 def _one(train: Train, configs: Configs, group: Group) -> Callable[..., Any]:

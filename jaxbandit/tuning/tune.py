@@ -25,7 +25,7 @@ from jaxbandit.tuning.calls import Calls, Train
 from jaxbandit.tuning.configs import Configs
 from jaxbandit.tuning.progress import Progress, reporting
 from jaxbandit.tuning.result import TuneResult, tune_result
-from jaxbandit.tuning.sweep import InMemory, Scores, play
+from jaxbandit.tuning.sweep import InMemory, Scores, history, play
 from jaxbandit.types import PyTree, Scalar
 
 PAIRED = 5000  # configurations, beyond which the variances of all pairs take too much memory
@@ -136,18 +136,20 @@ def tune(
         if path is None
         else session_directory(path, rule, meta={**identity, "names": names}, **options)
     )
-    with opened as store, reporting(progress, len(store.told)) as report:
+    with opened as store, reporting(progress, int(store.session.counts.sum())) as report:
         waited = play(store, evaluate, space, scores, report)
-        end, history = store.session, store.history(scores)
+        end, rows = store.session, history(store, scores)
     if end.recommendation is None or len(end.recommendation) != 1:
         refuse("tune", f": rule = {rule.name} does not recommend one arm")
     proof = None if rule.promise is None else certificate(end)
-    limits = None if proof is None or proof.low is None or proof.high is None else scores.interval(proof.low, proof.high)
+    limits = (
+        None if proof is None or proof.low is None or proof.high is None else scores.interval(proof.low, proof.high)
+    )
     notes = (f"trainings ran one at a time, as train cannot be traced: {reason}",) if reason else ()
     return tune_result(
         space,
         int(end.recommendation[0]),
-        history,
+        rows,
         survivors=np.ones(space.count, bool) if end.survivors is None else end.survivors,
         certificate=proof,
         intervals=limits,
@@ -185,7 +187,10 @@ def _default(count: int, delta: float, epsilon: float | None) -> Algorithm:
             refuse("tune", f": epsilon = {epsilon}, but there are {count} configurations, {told}")
         return _registered("student_race", num_arms=count, delta=delta)
     if epsilon is None:
-        refuse("tune", ": epsilon is missing, must be the shortfall that does not matter, such as 0.005; ties never end at 0")
+        refuse(
+            "tune",
+            ": epsilon is missing, must be the shortfall that does not matter, such as 0.005; ties never end at 0",
+        )
     checks.number("tune", "epsilon", epsilon, low=0.0)
     return _registered("paired_race", num_arms=count, delta=delta, epsilon=float(epsilon))
 
@@ -225,8 +230,8 @@ def _stored(path: Path, identity: dict[str, Any]) -> list[int] | None:
         raise BadInput(f"tune: directory = {path} holds a session that tune has not begun; give another")
     for name, words in DIFFERENT.items():
         if meta.get(name) != identity[name]:
-            raise BadInput(f"tune: directory = {path} holds a search of {words}; give another, or the call that began it")
+            raise BadInput(
+                f"tune: directory = {path} holds a search of {words}; give another, or the call that began it"
+            )
     sizes = meta.get("batch")
     return None if sizes is None else [int(size) for size in sizes]
-
-
