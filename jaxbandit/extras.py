@@ -1,8 +1,11 @@
-"""The extra `lab`: packages for figures, tables, progress bars and the command line, which the rest does without."""
+"""The extras: packages for figures, tables, progress bars and the command line, and of other libraries' adapters.
+
+The rest of the package does without them.
+"""
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 LAB = {  # module: package
@@ -14,6 +17,7 @@ LAB = {  # module: package
     "tyro": "tyro",
     "tomli_w": "tomli-w",
 }
+EXTRAS = {"lab": LAB, "sklearn": {"sklearn": "scikit-learn"}, "optuna": {"optuna": "optuna"}}
 
 
 class MissingExtra(ModuleNotFoundError):
@@ -21,20 +25,26 @@ class MissingExtra(ModuleNotFoundError):
 
 
 @contextmanager
-def lab() -> Iterator[None]:
-    """Import packages of the extra `lab` inside; a missing one is refused in one line.
+def extra(name: str) -> Iterator[None]:
+    """Import packages of an extra inside; a missing one is refused in one line.
 
     Raises:
       MissingExtra: the package, the extra, and what to do.
     """
+    packages = EXTRAS[name]
     try:
         yield
     except ModuleNotFoundError as error:
-        name = (error.name or "").partition(".")[0]
-        if name not in LAB:
+        module = (error.name or "").partition(".")[0]
+        if module not in packages:
             raise
-        remedy = f"pip install {' '.join(LAB.values())}"
-        raise MissingExtra(f"{name} is not installed, part of the extra lab: {remedy}", name=error.name) from None
+        remedy = f"pip install {' '.join(packages.values())}"
+        raise MissingExtra(f"{module} is not installed, part of the extra {name}: {remedy}", name=error.name) from None
+
+
+def lab() -> AbstractContextManager[None]:
+    """Import packages of the extra `lab` inside."""
+    return extra("lab")
 
 
 def bar(show: bool | None) -> Any:

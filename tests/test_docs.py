@@ -18,7 +18,7 @@ from jaxbandit.specs.registry import ALGORITHMS, ENVIRONMENTS, PROBLEM_DATA
 from jaxbandit.specs.spec import KEYS
 
 ROOT = Path(__file__).parent.parent
-DOCUMENTS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/design.md", "docs/cli.md"]
+DOCUMENTS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/design.md", "docs/cli.md", "docs/integrations.md"]
 TINY = """
 kind = "simulate"
 runs = 2
@@ -49,22 +49,32 @@ def same_words_and_numbers(got: str, shown: str) -> None:
     assert ours == pytest.approx(theirs, rel=NUMBERS_AGREE)
 
 
+def prints_what_it_shows(document: str) -> None:
+    """Run a document's Python blocks, one after the other, and compare with the text below each."""
+    blocks, names = fenced(document), {}
+    for (language, code), (after, shown) in zip(blocks, [*blocks[1:], ("", "")], strict=True):
+        if language == "python":
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed):
+                exec(compile(code, document, "exec"), names)
+            same_words_and_numbers(printed.getvalue(), shown if after == "text" else "")
+
+
 @pytest.mark.slow
 def test_readme_code_prints_what_it_shows(tmp_path, monkeypatch):
     import matplotlib
 
     matplotlib.use("agg")
     monkeypatch.chdir(tmp_path)
-    blocks, names = fenced("README.md"), {}
-    assert sum(language == "python" for language, _ in blocks) >= 5
-    for (language, code), (after, shown) in zip(blocks, [*blocks[1:], ("", "")], strict=True):
-        if language == "python":
-            printed = io.StringIO()
-            with contextlib.redirect_stdout(printed):
-                exec(compile(code, "README.md", "exec"), names)
-            same_words_and_numbers(printed.getvalue(), shown if after == "text" else "")
+    assert sum(language == "python" for language, _ in fenced("README.md")) >= 5
+    prints_what_it_shows("README.md")
     matplotlib.pyplot.close("all")
     assert (tmp_path / "regret.png").stat().st_size > 10_000
+
+
+@pytest.mark.slow
+def test_code_of_the_adapters_page_prints_what_it_shows():
+    prints_what_it_shows("docs/integrations.md")
 
 
 @pytest.mark.slow

@@ -31,6 +31,7 @@ ARROWS = {
     "auditing": ("running",),
     "reproduction": ("running",),
     "tuning": ("sessions",),
+    "integrations": ("tuning",),
     "cli": ("auditing", "reproduction", "sessions", "tuning"),
     "__main__": ("cli",),
 }

@@ -271,7 +271,7 @@ def test_another_search_is_refused_by_what_differs(tmp_path):
 
 def test_what_would_never_end_is_refused():
     def shared(key, config):  # with common random numbers, differences do not vary
-        return jnp.round(config["x"]) + jax.random.randint(key, (), 0, 9)
+        return jnp.round(config["x"]) + jnp.float32(jax.random.randint(key, (), 0, 9))
 
     with pytest.raises(BadInput, match="differs by one number from configuration 2 at all 32 seeds"):
         jb.tune(shared, {"x": np.array([0.0, 0.1, 1.0])}, jb.paired_race(3))

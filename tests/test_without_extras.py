@@ -1,7 +1,9 @@
 """Only what `pip install .` brings: at a terminal, in Python and on the command line."""
 
+import importlib
 import os
 import pty
+import re
 import subprocess
 import sys
 import textwrap
@@ -10,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxbandit.extras import LAB
+from jaxbandit.extras import EXTRAS, LAB
 
 ROOT = Path(__file__).parents[1]
 REMEDY = "part of the extra lab: pip install xarray h5netcdf pandas matplotlib tqdm tyro tomli-w"
@@ -103,10 +105,21 @@ def test_the_command_line_without_extras(tmp_path):
     assert any(line.startswith("  ucb1(") for line in lines) and '   "name": "ucb1",' in lines
 
 
-def test_the_extra_is_what_the_project_declares():
+@pytest.mark.parametrize("extra", EXTRAS)
+def test_an_extra_is_what_the_project_declares(extra):
     file = ROOT / "pyproject.toml"
-    declared = tomllib.loads(file.read_text(encoding="utf-8"))["project"]["optional-dependencies"]["lab"]
-    assert sorted(LAB.values()) == sorted(declared)
+    declared = tomllib.loads(file.read_text(encoding="utf-8"))["project"]["optional-dependencies"][extra]
+    assert sorted(EXTRAS[extra].values()) == sorted(re.match(r"[\w-]+", package)[0] for package in declared)
+
+
+@pytest.mark.parametrize("extra, package", [("sklearn", "scikit-learn"), ("optuna", "optuna")])
+def test_an_adapter_without_its_library(extra, package, monkeypatch):
+    for name in [extra, *(name for name in sys.modules if name.startswith(f"{extra}."))]:
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.delitem(sys.modules, f"jaxbandit.integrations.{extra}", raising=False)
+    with pytest.raises(ModuleNotFoundError) as refusal:
+        importlib.import_module(f"jaxbandit.integrations.{extra}")
+    assert str(refusal.value) == f"{extra} is not installed, part of the extra {extra}: pip install {package}"
 
 
 def test_another_missing_module_is_not_blamed_on_the_extra():

@@ -1,0 +1,54 @@
+"""The rule that chooses among configurations where the caller names none, and what any rule must be."""
+
+import functools
+from typing import Any
+
+from jaxbandit import checks
+from jaxbandit.base import Algorithm
+from jaxbandit.engine.session import Session
+from jaxbandit.refusals import refuse
+from jaxbandit.specs.registry import ALGORITHMS
+
+PAIRED = 5000  # configurations, beyond which the variances of all pairs take too much memory
+
+
+def default_rule(where: str, count: int, delta: float, epsilon: float | None) -> Algorithm:
+    """Return `paired_race` for so many configurations, for more than 5,000 `student_race`.
+
+    Raises:
+      ValueError: delta or epsilon is out of range, or epsilon is missing, or given to `student_race`, which has none.
+    """
+    delta = float(checks.number(where, "delta", delta, low=0.0, high=1.0, open_low=True, open_high=True))
+    if count > PAIRED:
+        if epsilon:
+            told = "for which the default rule is student_race, which takes no epsilon; leave it out, or give a rule"
+            refuse(where, f": epsilon = {epsilon}, but there are {count} configurations, {told}")
+        return _registered("student_race", num_arms=count, delta=delta)
+    if epsilon is None:
+        refuse(
+            where,
+            ": epsilon is missing, must be the shortfall that does not matter, such as 0.005; ties never end at 0",
+        )
+    checks.number(where, "epsilon", epsilon, low=0.0)
+    return _registered("paired_race", num_arms=count, delta=delta, epsilon=float(epsilon))
+
+
+@functools.lru_cache(maxsize=16)
+def _registered(name: str, **arguments: Any) -> Algorithm:
+    """The rule, the same object for the same arguments, whose compiled functions are then kept."""
+    return ALGORITHMS[name].factory()(**arguments)
+
+
+def one_of(where: str, session: Session, count: int) -> None:
+    """Refuse a rule that does not recommend one of so many configurations."""
+    if session.num_arms != count:
+        refuse(where, f": rule has {session.num_arms} arms, must have one for each of {count} configurations")
+    named = 0 if session.recommendation is None else len(session.recommendation)
+    if named != 1:
+        refuse(where, f": rule recommends {named} arms, must recommend one")
+
+
+def chosen(session: Session) -> int:
+    """Return the configuration that the rule recommends, which is one."""
+    assert session.recommendation is not None
+    return int(session.recommendation[0])
