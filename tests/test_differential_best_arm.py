@@ -133,13 +133,11 @@ RULES = [jb.top_two, pytest.param(jb.track_and_stop, marks=pytest.mark.slow)]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rule", [jb.top_two, jb.track_and_stop])
-def test_equal_means_are_censored_and_said_to_be(rule):
-    """At means of 0 or 1 rewards are constant, and arms tie for ever."""
-    for means in ([0.0, 0.0], [1.0, 1.0]):
-        outcome, result = ended(rule(2, delta=0.1), jb.bernoulli(means), max_rounds=CAP)
-        assert np.all(outcome == Outcome.MAX_ROUNDS)
-        assert result.censored == 64
+def test_equal_means_are_censored_and_said_to_be():
+    """Arms tie for ever; `test_edges.py` has every rule."""
+    outcome, result = ended(jb.top_two(2, delta=0.1), jb.bernoulli([1.0, 1.0]), max_rounds=CAP)
+    assert np.all(outcome == Outcome.MAX_ROUNDS)
+    assert result.censored == 64
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -152,13 +150,6 @@ def test_means_of_0_and_1_are_told_apart_at_the_round_that_can_be_computed(rule)
     z = n[:, 0] * np.log(n.sum(1) / n[:, 0]) + n[:, 1] * np.log(n.sum(1) / n[:, 1])
     assert np.all(z > np.log(4 / 0.001) + np.log(n).sum(1) / 2)
     assert np.all(n.sum(1) <= 20)  # equal pulls: 2 n log 2 > 8.3 + log n from n = 8 on; the coin adds some
-
-
-@pytest.mark.parametrize("rule", RULES)
-def test_a_delta_near_1_gives_an_answer(rule):
-    outcome, result = ended(rule(2, delta=0.999), jb.bernoulli([0.2, 0.8]), max_rounds=CAP)
-    assert np.all(outcome == Outcome.STOPPED)
-    assert result.arrays["samples"].min() >= 2
 
 
 @pytest.mark.slow

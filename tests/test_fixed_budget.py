@@ -1,5 +1,6 @@
 """identify with a budget: results of that kind, their numbers, files, figures and comparisons; experiments in TOML."""
 
+import dataclasses
 import functools
 import json
 import math
@@ -112,6 +113,9 @@ def test_without_an_error_simple_regret_has_the_rates_upper_end():
     assert regret.high == pytest.approx(error.high * 0.9) and error.high == pytest.approx(1 - 0.025 ** (1 / 50))
     gap = 0.95 - 0.05
     assert result.content()["hardness"] == pytest.approx({"h1": 2 / gap**2, "h2": 2 / gap**2})
+    for means, drawn in (([0.05, 0.95], ["exp(-T / H2),  H1 = 2.5, H2 = 2.5"]), ([0.5, 0.55], [])):
+        lines = dataclasses.replace(result, truth={"means": means}).plot().lines
+        assert [line.get_label() for line in lines if "H2" in str(line.get_label())] == drawn
 
 
 def test_files_frames_comparisons_and_figures(tmp_path):

@@ -143,6 +143,16 @@ def compile(
     return one_at_a_time
 
 
+def memory(function: Callable, device: Device, *examples: Any) -> int | None:
+    """Return the bytes that a compiled function takes beside its arguments; None where the compiler does not say."""
+    compiled = jax.jit(function).lower(*examples).compile(compiler_options=_options(device))
+    try:
+        needs: Any = compiled.memory_analysis()
+        return int(needs.temp_size_in_bytes + needs.output_size_in_bytes)
+    except (AttributeError, NotImplementedError, jax.errors.JaxRuntimeError):
+        return None
+
+
 def calls_library(lowered: Any) -> bool:
     """Whether a program, given as what jax.jit(...).lower(...) returns, calls a library; True where nothing tells."""
     try:

@@ -13,6 +13,7 @@ from jaxbandit.plotting.style import SIZE, footnotes, legend, look, new_axes, qu
 from jaxbandit.refusals import BadInput
 from jaxbandit.text import number
 
+NEAR_1 = 0.75
 WORDS = {"error": "error rate", "simple_regret": "simple regret"}
 
 
@@ -21,7 +22,8 @@ def plot_budget(results: Sequence[Any], ax: Any = None, *, what: str = "error") 
 
     Intervals are of 95 %: Clopper and Pearson's for rates, Student's for means. Where no run erred, a mark that points
     down is at the interval's upper end. The dashed line is exp(-T / H2), the exponent from which rules differ by a
-    factor, unless they look for different numbers of arms; it is no bound, those are in `jaxbandit.bounds`.
+    factor, unless they look for different numbers of arms; it is no bound, those are in `jaxbandit.bounds`. It is of
+    rewards whose spread is that of [0, 1], and left out where it stays near 1 at all budgets.
 
     Args:
       results: at least one Result of kind "budget", all of one instance.
@@ -51,9 +53,9 @@ def plot_budget(results: Sequence[Any], ax: Any = None, *, what: str = "error") 
     hardness = found.pop() if len(found) == 1 else None  # those of rules for other numbers of arms differ
     if hardness is not None and np.isfinite(hardness).all():
         told = f"exp(-T / H2),  H1 = {number(hardness[0])}, H2 = {number(hardness[1])}"
-        if what == "error":
-            x = np.linspace(budgets[0], budgets[-1], 100)
-            y = np.exp(-x / hardness[1])
+        x = np.linspace(budgets[0], budgets[-1], 100)
+        y = np.exp(-x / hardness[1])
+        if what == "error" and y[-1] < NEAR_1:
             ax.plot(x[y >= min(ends)], y[y >= min(ends)], **BOUND, label=told)
     scale(ax.xaxis, budgets)
     ax.set_yscale("log")
