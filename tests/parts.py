@@ -31,6 +31,7 @@ INSTANCES = {  # several of a name where they draw differently
     "full_bandit_random": [{"num_arms": 3, "k": 2, "gap": 0.3}],
     "table": [{"rewards": np.array([[0.0, 0.5], [1.0, 0.25], [0.5, 0.0]])}],
     "fiesta": [{"models": ("atae", "tdlstm"), "permute": True}],
+    "hpo_table": [{"dataset": "australian", "num_arms": 3}],
     "linear": [{"features": FEATURES, "theta": THETA / 2, "noise": noise} for noise in ("gaussian", "sign")],
     "linear_contextual": [{"action_sets": SETS, "probabilities": SHARES, "theta": THETA}],
     "linear_contextual_random": [{"action_sets": SETS, "probabilities": SHARES}],

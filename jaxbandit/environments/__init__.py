@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from jaxbandit.environments.full_bandit import full_bandit
     from jaxbandit.environments.full_bandit_random import full_bandit_random
     from jaxbandit.environments.gaussian import gaussian
+    from jaxbandit.environments.hpo_table import hpo_table
     from jaxbandit.environments.linear import linear
     from jaxbandit.environments.linear_contextual import linear_contextual
     from jaxbandit.environments.linear_contextual_classes import linear_contextual_classes
@@ -36,6 +37,7 @@ __all__ = [
     "full_bandit",
     "full_bandit_random",
     "gaussian",
+    "hpo_table",
     "linear",
     "linear_contextual",
     "linear_contextual_classes",
@@ -60,6 +62,7 @@ _HOME = {
     "full_bandit": "full_bandit",
     "full_bandit_random": "full_bandit_random",
     "gaussian": "gaussian",
+    "hpo_table": "hpo_table",
     "linear": "linear",
     "linear_contextual": "linear_contextual",
     "linear_contextual_classes": "linear_contextual_classes",

@@ -67,6 +67,12 @@ ENVIRONMENTS: Mapping[str, Entry] = named(
         described=True,
     ),
     _environment(
+        "hpo_table",
+        "configurations of networks, recorded validation scores",
+        *("dataset", "num_arms", "instance_seed", "rows", "permute"),
+        described=True,
+    ),
+    _environment(
         "linear",
         "means linear in features, Gaussian noise or signs",
         *("features", "theta", "noise", "sigma"),

