@@ -5,12 +5,20 @@ XLA never frees compiled code by itself.
 
 import gc
 import os
+import tempfile
+from pathlib import Path
 
 import jax
 import pytest
 from xla_options import QUICKLY, flags, of_every_program
 
 from jaxbandit.engine import compiled
+
+# What commands keep for the next one, they keep here; what Matplotlib knows of fonts stays where it is.
+CACHES = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+os.environ.setdefault("MPLCONFIGDIR", str(CACHES / "matplotlib"))
+caches = tempfile.TemporaryDirectory()
+os.environ["XDG_CACHE_HOME"] = caches.name
 
 FLAGS = os.environ.get("XLA_FLAGS", "")
 jax.config.update("jax_numpy_rank_promotion", "raise")

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -24,6 +25,7 @@ class Generator:
         self.consumed = []  # (implementation, key words, block) of each word drawn
         self.derived = set()  # the same, of each key made from a key
         self._found = {}
+        self._draws = {}
 
     def watched(self, function):
         """The function, which logs what it draws; its arguments must have the same shapes in each call."""
@@ -82,7 +84,9 @@ class Generator:
         """The results of an equation that draws."""
         name, params = equation.primitive.name, equation.params
         if name in DRAWS | DERIVES:
-            return [equation.primitive.bind(*given, **params)]
+            if id(equation) not in self._draws:  # by itself a primitive with a loop in it is compiled in every call
+                self._draws[id(equation)] = equation, jax.jit(partial(equation.primitive.bind, **params))
+            return [self._draws[id(equation)][1](*given)]
         if name == "cond":
             return self._evaluate(params["branches"][int(given[0])], given[1:])
         if name == "while":

@@ -22,8 +22,8 @@ EXPERIMENTS = {
     "regret": """
         kind = "simulate"
         runs = 600
-        horizon = 100000
-        checkpoints = [10, 1000, 100000]
+        horizon = 20000
+        checkpoints = [10, 1000, 20000]
         [[instance]]
         type = "bernoulli"
         means = [0.4, 0.5, 0.6]

@@ -74,7 +74,7 @@ def test_a_fraction_is_a_success_with_that_probability_whatever_the_arms_draw(nu
     """
     number, reward = 20_000, 0.3
     algorithm = thompson(num_arms)
-    state = algorithm.init(jax.random.key(0))
+    state = jax.jit(algorithm.init)(jax.random.key(0))
 
     def one(key):
         noise = algorithm.noise(key)

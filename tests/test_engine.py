@@ -83,7 +83,7 @@ def test_every_algorithm_gives_the_same_bytes_in_any_tile(name):
     same(one, other)
 
 
-@pytest.mark.parametrize("runs", [1, 7, 200])
+@pytest.mark.parametrize("runs", [7, *(pytest.param(runs, marks=pytest.mark.slow) for runs in (1, 200))])
 def test_run_numbers_do_not_depend_on_how_many_runs_there_are(runs):
     same(
         simulate_cell(make, MEANS, horizon=150, num_runs=300),
@@ -97,6 +97,7 @@ def test_another_seed_gives_other_numbers():
     assert (a.pulls != b.pulls).any()
 
 
+@pytest.mark.slow
 def test_numbers_do_not_depend_on_the_noise_block_or_the_chunk(monkeypatch):
     one = simulate_cell(make_random, MEANS, horizon=300, num_runs=20)
     for block, chunk in ((64, 64), (1, 64), (16, 192)):
@@ -271,7 +272,7 @@ def test_accumulated_regret_keeps_its_digits():
     assert (record.pulls == [1 << 18, 0]).all()  # nobody else counts them
 
 
-@pytest.mark.parametrize("power", [-30, 30])
+@pytest.mark.parametrize("power", [-30, pytest.param(30, marks=pytest.mark.slow)])
 def test_means_scale_with_the_unit_of_rewards(power):
     """Exactly, by a power of two: rounding of means to a fixed unit would lose regrets of 1e-9."""
 

@@ -203,8 +203,9 @@ def stops_without_noise(algorithm, means, rounds, draws):
         return np.asarray(jax.jit(jax.vmap(jax.vmap(stops, (0, None)), (None, 0)))(rounds, keys))
 
 
+@pytest.mark.slow
 @pytest.mark.quickly_compiled
-@pytest.mark.parametrize("dataset", [pytest.param("it"), pytest.param("pokemon", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("dataset", ["it", "pokemon"])
 def test_stopping_times_of_sa_foa_without_noise(dataset):
     """The other program's figure is one draw: anchors are drawn at each look, so that even without noise it is random.
 

@@ -122,7 +122,8 @@ def test_equals_one_run_after_the_other(late):
         assert many.recommendation[r] == state.planned and many.outcome[r] == Outcome.STOPPED
 
 
-@pytest.mark.parametrize(("tile", "workers"), [(1, 2), pytest.param(1000, 1, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize(("tile", "workers"), [(1, 2), (1000, 1)])
 def test_numbers_do_not_depend_on_the_tile_or_the_workers(whole, tile, workers):
     assert len(np.unique(whole.recommendation)) > 5  # planned at rounds of their own
     same(whole, simulate_cell(make, MEANS, **OPTIONS, tile=tile, workers=workers))

@@ -102,6 +102,17 @@ def test_several_workers_come_to_the_same_certificate(session):
     assert len(set(pulls(found)[:6])) == 6  # each pull of a round is handed out once
 
 
+def test_of_two_values_of_a_pull_the_first_counts():
+    place = {"storage": optuna.storages.InMemoryStorage(), "study_name": "one", "load_if_exists": True}
+    found = study(**place)
+    trials = [found.ask() for _ in range(7)]  # one more than the round has pulls
+    assert pulls(found) == [(arm, 0) for arm in range(6)] + [(0, 0)]
+    for trial, value in zip(reversed(trials), (0.3, 0.6, 0.5, 0.4, 0.2, 0.1, 0.9), strict=True):
+        found.tell(trial, value)
+    assert certificate(found).means.tolist() == [0.3, 0.1, 0.2, 0.4, 0.5, 0.6]
+    assert certificate(study(**place)).means.tolist() == certificate(found).means.tolist()
+
+
 def test_a_study_goes_on_with_a_new_sampler(session):
     place = {"storage": optuna.storages.InMemoryStorage(), "study_name": "one", "load_if_exists": True}
     study(**place).optimize(objective, n_trials=17)
@@ -205,9 +216,11 @@ REFUSED = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_an_objective_that_does_not_fit_is_refused_in_one_line(case):
     function, message = REFUSED[case]
+    found = study()
     with pytest.raises(ValueError) as refusal:
-        study().optimize(function, n_trials=1)
+        found.optimize(function, n_trials=1)
     assert str(refusal.value) == message
+    assert certificate(found).pulls.sum() == 0
 
 
 BAD = {

@@ -366,6 +366,7 @@ def test_a_checkpoint_of_something_else_is_refused(tmp_path):
         identify_cell(make_race, MEANS, **options)
 
 
+@pytest.mark.slow
 def test_the_unit_of_rewards_changes_nothing():
     """Powers of two times all means, sigma and epsilon: the same pulls, and errors of that unit. The unit is traced."""
 
@@ -440,7 +441,7 @@ def test_the_same_bytes_on_two_devices():
 
 
 @pytest.mark.slow
-def test_killed_ten_times_ends_with_the_same_bytes(tmp_path):
+def test_killed_five_times_ends_with_the_same_bytes(tmp_path):
     """SIGKILL at random instants; each new process goes on where the last file stands."""
     code = """
         from pathlib import Path
@@ -460,7 +461,7 @@ def test_killed_ten_times_ends_with_the_same_bytes(tmp_path):
             lives.begin(directory, out)
             over = False
             # Wait for the first new file, so that each life gets somewhere, then for a random while.
-            while killed < 10 and not (over := lives.ended(0.002)):
+            while killed < 5 and not (over := lives.ended(0.002)):
                 if any(f.stat().st_mtime_ns != before.get(f) for f in directory.glob("*.npz")):
                     over = True
                     if not lives.ended(float(rng.uniform(0, 0.05))):

@@ -67,7 +67,7 @@ def test_counts_beyond_32_bits(name):
             state = replanned(state)
             assert (np.asarray(counts) >= 0).all() and (np.asarray(counts) > 0).any() and total < 10**15
             total += sum(map(int, np.asarray(counts)))
-        counted = state.rounds if algorithm.pulls is None else algorithm.pulls(state).sum()
-        best = np.asarray(algorithm.recommend(state))
+        counted = state.rounds if algorithm.pulls is None else np.asarray(jax.jit(algorithm.pulls)(state)).sum()
+        best = np.asarray(jax.jit(algorithm.recommend)(state))
     assert int(counted) == total > 2**32
     np.testing.assert_array_equal(np.sort(best), np.sort(np.argsort(-means)[: best.size]))

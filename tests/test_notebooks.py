@@ -63,9 +63,12 @@ def test_kept_without_outputs_and_with_little_metadata(path):
 
 
 @pytest.mark.slow
-@every_notebook
-def test_every_cell_runs(path, execute):
-    assert execute(nbformat.read(path, as_version=4)) == ""
+def test_every_cell_runs(execute):
+    """One notebook after the other in one kernel, whose names are deleted between them: it starts and imports once."""
+    together = _notebook()
+    for path in NOTEBOOKS:
+        together.cells += [*nbformat.read(path, as_version=4).cells, *_notebook("%reset -f").cells]
+    assert execute(together) == ""
 
 
 @pytest.mark.slow

@@ -207,6 +207,7 @@ def test_published_error_rate(rate, expected):
     assert _beside(rate, cell, quantity="error", runs=500)["verdict"] == expected
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_the_prediction_interval_covers():
     """A further normal run falls outside a 90 % interval from 12 runs as often as stated: 800 trials, exact two-sided

@@ -109,6 +109,7 @@ def test_one_run_decides_nothing():
     assert _verdict(results, relation="below", against="b") == "undecided"
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_false_verdicts_are_as_rare_as_stated():
     """Equal means, 300 families of 4 claims at 90 %: families with any false verdict are at most

@@ -8,6 +8,8 @@ from scipy import sparse
 
 from jaxbandit.solvers.allocation import allocation
 
+pytestmark = pytest.mark.slow  # long to compile
+
 GAP = 1e-7  # what the docstring promises, relative
 ARMS, DIM = 20, 5  # one compiled program for most tests: masked arms and zero axes change nothing
 MANY_ARMS = 60  # beyond the size from which another method takes over
@@ -111,7 +113,6 @@ def by_clarabel(features, gaps, level):
     return found.obj_val if found.status == clarabel.SolverStatus.Solved else np.nan
 
 
-@pytest.mark.slow
 def test_orthonormal_arms():
     gaps = np.array([0, 0.1, 0.5, 1, 2])
     found = one(np.eye(5), gaps, level=3.0)
@@ -202,7 +203,7 @@ def degenerate():
     yield "a plane in space", (np.vstack([[[1, 0, 0]], np.c_[x[:, :1], x[:, 1:2], x[:, 1:2]]]), np.r_[0, gaps + 0.1])
 
 
-@pytest.mark.parametrize("num_arms", [ARMS, pytest.param(MANY_ARMS, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("num_arms", [ARMS, MANY_ARMS])
 def test_degenerate_instances(num_arms):
     names, problems = zip(*degenerate(), strict=True)
     for name, problem, found in zip(names, problems, solved(problems, num_arms=num_arms), strict=True):
@@ -214,7 +215,6 @@ def test_degenerate_instances(num_arms):
             assert np.isclose(tightness(features, gaps, found.pulls, 2.0), 1, rtol=1e-5), name
 
 
-@pytest.mark.slow
 def test_bounds_on_random_instances():
     rng = np.random.default_rng(3)
     sizes = [(int(rng.integers(2, 21)), int(rng.choice([2, 3, 5])), 1) for _ in range(380)] + [(6, 5, 3)] * 20
@@ -223,7 +223,6 @@ def test_bounds_on_random_instances():
         assert_optimal(problem, found, level=30.0)
 
 
-@pytest.mark.slow
 def test_against_clarabel():
     rng = np.random.default_rng(4)
     unsure = 0
@@ -240,7 +239,6 @@ def test_against_clarabel():
     assert unsure <= 9  # of 300, where clarabel itself says that it is inaccurate; our certificate holds there too
 
 
-@pytest.mark.slow
 def test_one_alone_equals_its_place_in_a_batch_and_float32():
     rng = np.random.default_rng(5)
     problems = [instance(rng, 6, 2 + i % 4) for i in range(70)]
@@ -266,7 +264,6 @@ def test_one_alone_equals_its_place_in_a_batch_and_float32():
     assert np.all(np.asarray(short.bound) <= exact * (1 + 1e-4))
 
 
-@pytest.mark.slow
 def test_bounds_hold_before_convergence():
     rng = np.random.default_rng(6)
     problems = [instance(rng, ARMS, DIM) for _ in range(30)]

@@ -112,7 +112,8 @@ def test_shifts_and_scales_do_not_change_the_answer():
     assert all(np.array_equal(other, left[0]) for other in left)
 
 
-@pytest.mark.parametrize("form", ["_in_chunks", "_at_once"])  # of a CPU, and of everything else
+# Of a CPU, and of everything else.
+@pytest.mark.parametrize("form", ["_in_chunks", pytest.param("_at_once", marks=pytest.mark.slow)])
 def test_problems_that_share_a_matrix_are_problems_of_their_own(form, monkeypatch):
     """Runs over anchors, more than one chunk of either: own diagonals on one matrix a run, or on one for all."""
     monkeypatch.setattr(densest, "_in_chunks", getattr(densest, form))
@@ -164,7 +165,7 @@ def test_theorem_ratio_by_hand():
 
 def test_the_spectral_bound_is_exact_for_exchangeable_arms():
     with jax.enable_x64(True):
-        bound = float(upper_bound(jnp.asarray(3 * np.eye(9) - 0.2), 4, spectral=True))
+        bound = float(jax.jit(lambda w: upper_bound(w, 4, spectral=True))(3 * np.eye(9) - 0.2))
     assert np.isclose(bound, 12 - 0.2 * 16, rtol=1e-12)
 
 

@@ -100,7 +100,7 @@ def test_eps_optimal_indices_equal_a_scan_of_every_k(name, eps):
     np.testing.assert_allclose(q, want, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("dtype", [pytest.param(np.float32, marks=pytest.mark.slow), np.float64])
 def test_empirical_upper_on_two_atoms_is_kl_upper(dtype):
     p, delta = grid(dtype)
     weights = np.stack([1 - p, p], -1)

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from jaxbandit.cli import signals
+from jaxbandit.cli import cache, signals
 from jaxbandit.cli.signals import INTERRUPTED
 
 DONE, BUG, BAD_INPUT = 0, 1, 2
@@ -20,7 +20,7 @@ DONE, BUG, BAD_INPUT = 0, 1, 2
 
 def process() -> int:
     """Run the command that the process was started with and return the exit status; it has the signals to itself."""
-    return signals.run(lambda: _run(sys.argv[1:]))
+    return signals.run(lambda: _run(sys.argv[1:], own_process=True))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -31,12 +31,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _say(signals.LINE, INTERRUPTED)
 
 
-def _run(argv: list[str]) -> int:
+def _run(argv: list[str], own_process: bool = False) -> int:
     from jaxbandit.extras import MissingExtra
     from jaxbandit.refusals import BadInput, RunsLeftOut, Unfinished
 
     try:
         command = _parse(argv)
+        if own_process and not getattr(command, "no_cache", True):
+            cache.use()
         with _warnings_as_lines(RunsLeftOut):
             return command if isinstance(command, int) else command()
     except (BadInput, MissingExtra) as error:
@@ -50,16 +52,20 @@ def _run(argv: list[str]) -> int:
 
 @contextlib.contextmanager
 def _warnings_as_lines(category: type[Warning]) -> Iterator[None]:
-    """Print every warning of this category as one line on stderr, without the place in our code that gave it."""
+    """Print every warning of this category as one line on stderr, without the place in our code that gave it.
+
+    Of compiled programs that cannot be read from the cache, or written, nothing is said: they are compiled anew.
+    """
 
     def show(message: Warning | str, kind: type[Warning], *rest: Any) -> None:
         if issubclass(kind, category):
             print(f"jaxbandit: warning: {message}", file=sys.stderr)
-        else:
+        elif not cache.dropped(str(message)):
             usual(message, kind, *rest)
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", category)
+        warnings.filterwarnings("always", cache.UNUSABLE.pattern)
         usual, warnings.showwarning = warnings.showwarning, show
         yield
 

@@ -62,6 +62,8 @@ class Run:
     max_failed: Annotated[float | None, arg(metavar="S")] = None
     """Share of a cell's runs that may end with a number that is not finite, or a reward out of its range; default: the
     file's, or 1."""
+    no_cache: bool = False
+    """Neither read compiled programs from the user's cache directory nor keep them there."""
     json: bool = False
     """Print one JSON document on stdout instead of the table."""
 
@@ -109,6 +111,8 @@ class Reproduce:
     """Directory of the results."""
     max_failed: Annotated[float, arg(metavar="S")] = 0.0
     """Share of a cell's runs that may end with a number that is not finite, or a reward out of its range."""
+    no_cache: bool = False
+    """As for run."""
     json: bool = False
     """Print one JSON document on stdout instead of the tables."""
 
@@ -149,6 +153,8 @@ class Audit:
     """Most seconds of a cell, looked at after each batch."""
     max_failed: Annotated[float, arg(metavar="S")] = 0.0
     """Share of a cell's runs that may end with a number that is not finite, or a reward out of its range."""
+    no_cache: bool = False
+    """As for run."""
     json: bool = False
     """Print one JSON document on stdout instead of the table."""
 

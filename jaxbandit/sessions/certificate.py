@@ -182,8 +182,9 @@ def _intervals(session: Session, coverage: float) -> tuple[np.ndarray, np.ndarra
     if sigma is None:
         squares = n * totals.variances
         with session.decisions.scope():
-            ratio, known = map(np.asarray, _student(n.astype(np.float64), np.log(level), squares, np.abs(means)))
-        radius = np.where(known & (totals.counts > 1), np.sqrt(totals.variances * ratio), np.inf)
+            ratio, known = map(np.array, _student(n.astype(np.float64), np.log(level), squares, np.abs(means)))
+        known &= totals.counts > 1
+        radius = np.where(known, np.sqrt(totals.variances * np.where(known, ratio, 0.0)), np.inf)
         assumed = [f"{_NORMAL}, for the intervals"]
     else:
         twice = -2 * math.log(level)
