@@ -1,8 +1,8 @@
 """The benchmark of halving: what equal numbers of steps buy on digits, beside Optuna's Hyperband and random search.
 
 A network of 64-32-10 and its learning rate, momentum, weight decay and scale of its first weights. Every search may
-spend the steps of one Hyperband of 81 steps and eta 3; what it chooses is then trained anew, and judged on images that no
-search has seen.
+spend the steps of one Hyperband of 81 steps and eta 3; what it chooses is then trained anew, and judged on images that
+no search has seen.
 """
 
 import functools

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         bayes_ucb,
         bernstein_race,
         betting_race,
+        budgeted_race,
         chernoff_racing,
         dmed,
         epsilon_greedy,
@@ -166,6 +167,7 @@ __all__ = [
     "beta",
     "betting_race",
     "bounds",
+    "budgeted_race",
     "certificate",
     "check_algorithm",
     "check_environment",
@@ -279,12 +281,12 @@ __all__ = [
 _NAMES = {
     "": "algorithms bounds environments numerics",
     "algorithms": (
-        "adaptive_full_bandit bayes_ucb bernstein_race betting_race chernoff_racing dmed epsilon_greedy exhaustive "
-        "g_static gifa greedy icb imed kim_nelson kl_lucb kl_racing kl_ucb kl_ucb_empirical lazy_track_and_stop "
-        "lil_ucb lin_game lin_ts lin_ucb lingape lingifa lucb m_lingape moss oam oam_practical ossb paired_race "
-        "rage sa_foa saqm sequential_halving student_race successive_elimination successive_rejects thompson top_two "
-        "track_and_stop ucb ucb1 ucb_e ucb_v ucboost ucboost_eps ucboost_lb ugape ugape_b uniform uniform_allocation "
-        "xy_adaptive xy_oracle xy_static"
+        "adaptive_full_bandit bayes_ucb bernstein_race betting_race budgeted_race chernoff_racing dmed epsilon_greedy "
+        "exhaustive g_static gifa greedy icb imed kim_nelson kl_lucb kl_racing kl_ucb kl_ucb_empirical "
+        "lazy_track_and_stop lil_ucb lin_game lin_ts lin_ucb lingape lingifa lucb m_lingape moss oam oam_practical "
+        "ossb paired_race rage sa_foa saqm sequential_halving student_race successive_elimination successive_rejects "
+        "thompson top_two track_and_stop ucb ucb1 ucb_e ucb_v ucboost ucboost_eps ucboost_lb ugape ugape_b uniform "
+        "uniform_allocation xy_adaptive xy_oracle xy_static"
     ),
     "auditing.audit": "audit",
     "base": (
