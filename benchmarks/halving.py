@@ -21,6 +21,7 @@ from jaxbandit.stats import intervals
 from jaxbandit.tuning import trainings
 
 MOST, ETA = 81, 3
+RUNGS = (1, 3, 9, 27, 81)
 INNER = 5  # steps of SGD in one step of a training
 IMAGES = 64  # in one step of SGD
 SPACE = {
@@ -116,10 +117,9 @@ def hyperband(seed: int, budget: int) -> tuple[Any, int]:
 
 def halving(seed: int, budget: int) -> tuple[Any, int]:
     """As many configurations as the budget begins with one step each."""
-    rungs = [1, 3, 9, 27, 81]
 
     def cost(n: int) -> int:
-        return sum(max(n // ETA**i, 1) * (b - a) for i, (a, b) in enumerate(zip([0, *rungs], rungs, strict=False)))
+        return sum(max(n // ETA**i, 1) * (b - a) for i, (a, b) in enumerate(zip([0, *RUNGS], RUNGS, strict=False)))
 
     n = max(n for n in range(1, budget) if cost(n) <= budget)
     configs = sample(jax.random.key(seed), n)
@@ -156,7 +156,7 @@ def optuna_search(seed: int, budget: int, sampler: str = "random") -> tuple[Any,
         programs = trainings.programs("benchmark", trainee(), columns, 1)
         who = np.array([trial.number], np.uint32), np.zeros(1, np.uint32)
         state, done, value = programs.init(who, columns, root), 0, 0.0
-        for rung in (1, 3, 9, 27, MOST):
+        for rung in RUNGS:
             if spent + rung - done > budget:
                 study.stop()
                 raise optuna.TrialPruned

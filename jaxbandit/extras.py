@@ -3,8 +3,10 @@
 The rest of the package does without them.
 """
 
+import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from typing import Any
 
 LAB = {  # module: package
     "xarray": "xarray",
@@ -43,3 +45,21 @@ def extra(name: str) -> Iterator[None]:
 def lab() -> AbstractContextManager[None]:
     """Import packages of the extra `lab` inside."""
     return extra("lab")
+
+
+def bar(show: bool | None) -> Any:
+    """Return tqdm where a bar is to be shown, else None; only a bar that was asked for is missed.
+
+    Args:
+      show: whether a bar is to be shown; None: where stderr is a terminal and tqdm is installed.
+    """
+    if not (sys.stderr.isatty() if show is None else show):
+        return None
+    try:
+        with lab():
+            from tqdm import tqdm
+    except MissingExtra:
+        if show:
+            raise
+        return None
+    return tqdm

@@ -18,6 +18,7 @@ from benchmarks import (  # noqa: E402
     allocation,
     best_arm,
     full_bandit,
+    halving,
     linear,
     machine,
     regret,
@@ -99,6 +100,20 @@ def test_full_bandit():
     assert check["times_faster"] > 0 and cell["samples"] >= full_bandit.CROWDS["it"][1]
     text = full_bandit.table([cell, check])
     assert "it, saqm" in text and "n =   12, k =  3" in text
+
+
+def test_searches_of_equal_steps():
+    """One step of nine on the digits: none spends more than a Hyperband of nine steps, 27 + 3 * 9 of Li et al. (2018)."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(halving, "MOST", 9)
+        patched.setattr(halving, "RUNGS", (1, 3, 9))
+        rows = halving.measure(quick=True)
+    assert [row["search"] for row in rows] == list(halving.SEARCHES)
+    budget = rows[0]["steps"][0]
+    # Brackets of 9, 5 and 3 configurations: 9 + 3 * 2 + 6, 5 * 3 + 6, 3 * 9.
+    assert budget == 69 and all(budget - 9 < row["steps"][0] <= row["steps"][1] <= budget for row in rows)
+    assert rows[0]["beside"] == [0, 0, 0] and all(0.1 < row["accuracy"][0] < 1 for row in rows)
+    assert "Optuna" in halving.table(rows)
 
 
 def test_the_command_line_names_its_parts(capsys):

@@ -46,23 +46,29 @@ def _(size: int, batched: list[bool], *given: Array) -> tuple[Array, bool]:
 def _of_many(keys: Key, n: Array, p: Array) -> Array:
     """Draw for many keys at once, so that what none of the draws needs is left out.
 
-    Each draw is computed from its own numbers alone, whichever others are made beside it.
+    Each draw is computed from its own numbers alone, whichever others are made beside it. The keys' axis is last
+    within: along an axis of few draws vectors would be short.
     """
-    mean = n * p
-    wide = mean * (1 - p) >= _WIDE
-    few = (mean < _FEW) & ~wide
-    middle = ~few & ~wide
-    uniform = jax.vmap(lambda key: jax.random.uniform(jax.random.fold_in(key, 0), n.shape[1:]))(keys)
-    found = _from_none(uniform, jnp.where(few, n, 0.0), p)
+    shape = n.shape
+    n, p = (x.reshape(shape[0], -1).T for x in (n, p))
+    few = n * p < _FEW
 
-    def around() -> Array:  # at numbers that are safe where they are not used
-        return _from_mode(uniform, jnp.where(middle, n, 2 * _FEW), jnp.where(middle, p, 0.5), ~middle)
+    def uniform() -> Array:  # drawn again in the branch: what that is handed is stored, which is dearer
+        return jax.vmap(lambda key: jax.random.uniform(jax.random.fold_in(key, 0), (len(n),)), 0, -1)(keys)
 
-    def rejected() -> Array:
-        return _rejection(keys, jnp.where(wide, n, 4 * _WIDE), jnp.where(wide, p, 0.5), ~wide)
+    def harder(found: Array) -> Array:
+        wide = n * p * (1 - p) >= _WIDE
+        middle = ~few & ~wide
+        around = _from_mode(uniform(), jnp.where(middle, n, 2 * _FEW), jnp.where(middle, p, 0.5), ~middle)
 
-    found = jnp.where(middle, jax.lax.cond(jnp.any(middle), around, lambda: jnp.zeros_like(n)), found)
-    return jnp.where(wide, jax.lax.cond(jnp.any(wide), rejected, lambda: jnp.zeros_like(n)), found)
+        def rejected() -> Array:
+            return _rejection(keys, jnp.where(wide, n, 4 * _WIDE), jnp.where(wide, p, 0.5), ~wide)
+
+        far = jax.lax.cond(jnp.any(wide), rejected, lambda: jnp.zeros_like(n))
+        return jnp.where(few, found, jnp.where(wide, far, around))
+
+    found = _from_none(uniform(), jnp.where(few, n, 0.0), p)
+    return jax.lax.cond(jnp.all(few), lambda x: x, harder, found).T.reshape(shape)
 
 
 def _from_none(uniform: Array, n: Array, p: Array) -> Array:
@@ -120,7 +126,7 @@ def _rejection(keys: Key, n: Array, p: Array, accepted: Array) -> Array:
 
     def body(carry: tuple[Array, ...]) -> tuple[Array, ...]:
         attempt, k, done = carry
-        draw = jax.vmap(lambda key: jax.random.uniform(jax.random.fold_in(key, attempt), (2, *n.shape[1:])), 0, 1)
+        draw = jax.vmap(lambda key: jax.random.uniform(jax.random.fold_in(key, attempt), (2, len(n))), 0, -1)
         u, v = draw(keys)
         u = u - 0.5
         edge = 0.5 - jnp.abs(u)

@@ -15,7 +15,7 @@ def progress_bar(total: int, label: str, show: bool | None = None) -> Iterator[C
 
     Shown on a terminal where tqdm is installed, unless `show` says otherwise.
     """
-    tqdm = _tqdm(show)
+    tqdm = extras.bar(show)
     if tqdm is None:
         yield None
         return
@@ -37,7 +37,7 @@ def runs_bar(total: int, label: str, show: bool | None = None) -> Iterator[Calla
     The time left is estimated from the runs that have finished, all of them alike. Shown on a terminal where
     tqdm is installed, unless `show` says otherwise.
     """
-    tqdm = _tqdm(show)
+    tqdm = extras.bar(show)
     if tqdm is None:
         yield None
         return
@@ -53,17 +53,3 @@ def runs_bar(total: int, label: str, show: bool | None = None) -> Iterator[Calla
                 bar.update(progress.finished)
 
         yield advance
-
-
-def _tqdm(show: bool | None) -> Any:
-    """Return tqdm where a bar is to be shown, else None; only a bar that was asked for is missed."""
-    if not (sys.stderr.isatty() if show is None else show):
-        return None
-    try:
-        with extras.lab():
-            from tqdm import tqdm
-    except extras.MissingExtra:
-        if show:
-            raise
-        return None
-    return tqdm

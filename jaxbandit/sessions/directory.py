@@ -29,9 +29,10 @@ LOG = "log.jsonl"
 class SessionDirectory:
     """A session whose every change is on the disk before it counts; `session_directory` opens one."""
 
-    def __init__(self, path: Path, session: Session, log: int, meta: Mapping[str, Any]):
+    def __init__(self, path: Path, session: Session, log: int, meta: Mapping[str, Any], asked: list[list[Any]]):
         self.path = path
         self.session = session
+        self.asked = asked  # arms of all pulls in the order of their ids, in the parts in which they were first asked
         self.meta = dict(meta)
         self._log = log
 
@@ -41,7 +42,9 @@ class SessionDirectory:
         if _place(after) != _place(self.session):
             given = {} if context is None else {"context": jax.tree.map(lambda x: np.asarray(x).tolist(), context)}
             number = {} if limit is None else {"limit": int(limit)}
-            self._write({"ask": _new(self.session, pulls), **number, **given})
+            new = new_arms(self.session, pulls)
+            self._write({"ask": new, **number, **given})
+            self.asked += [new] if new else []
         self.session = after
         return pulls
 
@@ -113,7 +116,8 @@ def session_directory(
         try:
             lines, whole = _lines(path)
             os.ftruncate(log, whole)
-            yield SessionDirectory(path, _replayed(path, fresh, lines), log, about["meta"])
+            here, asked = _replayed(path, fresh, lines)
+            yield SessionDirectory(path, here, log, about["meta"], asked)
         finally:
             os.close(log)
 
@@ -128,7 +132,7 @@ def read_session(path: str | Path, rule: Algorithm) -> Session:
     stored = read_about(path)["identity"]
     fresh = session(rule, **{name: stored.get(name) for name in ("seed", "run", "paired", "on_failure")})
     require_same(path, stored, identity_of(fresh))
-    return _replayed(path, fresh, _lines(path)[0])
+    return _replayed(path, fresh, _lines(path)[0])[0]
 
 
 def read_about(path: Path) -> dict[str, Any]:
@@ -153,15 +157,18 @@ def _lines(path: Path) -> tuple[list[bytes], int]:
     return data[:whole].splitlines(), whole
 
 
-def _replayed(path: Path, session: Session, lines: list[bytes]) -> Session:
+def _replayed(path: Path, session: Session, lines: list[bytes]) -> tuple[Session, list[list[Any]]]:
+    """The session after these lines, and the arms that it was asked for."""
+    asked = []
     for number, line in enumerate(lines, 1):
         try:
             entry = json.loads(line)
             if "ask" in entry:
                 before = session
                 session, pulls = ask(before, limit=entry.get("limit"), context=entry.get("context"))
-                if _new(before, pulls) != entry["ask"]:
+                if new_arms(before, pulls) != entry["ask"]:
                     raise ValueError("the rule asks for other pulls than it did, in another version of it or of JAX")
+                asked += [entry["ask"]] if entry["ask"] else []
             elif "tell" in entry:
                 session = tell(session, entry["tell"], entry["rewards"])
             else:
@@ -169,7 +176,7 @@ def _replayed(path: Path, session: Session, lines: list[bytes]) -> Session:
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             reason = f"cannot be read ({type(error).__name__})" if not isinstance(error, ValueError) else str(error)
             raise ValueError(f"{path / LOG}: line {number}: {reason}") from None
-    return session
+    return session, asked
 
 
 def _place(session: Session) -> tuple[int, ...]:
@@ -178,7 +185,7 @@ def _place(session: Session) -> tuple[int, ...]:
     return opened.first, opened.size, opened.issued, len(opened.withdrawn)
 
 
-def _new(before: Session, pulls: Pulls) -> list[Any]:
+def new_arms(before: Session, pulls: Pulls) -> list[Any]:
     """The arms of the pulls that were not asked before, as the log has them; of sets their members."""
     new = pulls.arm[pulls.id >= before.opened.first + before.opened.issued]
     return [np.flatnonzero(row).tolist() for row in new] if new.dtype == bool else new.tolist()

@@ -84,6 +84,7 @@ def read(where: str, configs: PyTree, *, distinct: bool = True) -> Configs:
     Args:
       where: whose argument they are, in refusals.
       configs: a pytree whose leaves have one entry a configuration along their first axis.
+      distinct: whether equal configurations are refused.
 
     Raises:
       BadInput: there is none, the columns differ in length, an entry is neither a number nor hashable, a number is not

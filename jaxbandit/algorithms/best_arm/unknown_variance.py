@@ -51,7 +51,8 @@ def unknown_variance(threshold: str, num_arms: int, delta: Scalar, *, where: str
       where: who refuses.
 
     Returns:
-      A Comparison that has no draws of a posterior. Arms are compared from 3 pulls of each on, 10 with "heuristic".
+      A Comparison, whose posterior is that of the prior 1/sigma. Arms are compared from 3 pulls of each on, 10 with
+      "heuristic".
 
     Raises:
       ValueError: an argument is out of range.
@@ -102,6 +103,7 @@ def unknown_variance(threshold: str, num_arms: int, delta: Scalar, *, where: str
         proved=threshold != "heuristic",
         rewards=Rewards(),
         deviations=lambda arms: jnp.sqrt(_variances(arms)),
+        draw=lambda words, arms: student.posterior_draw(words, _pulls(arms), arms.means, _variances(arms)),
         first=10 if threshold == "heuristic" else 3,
         squares=True,
     )

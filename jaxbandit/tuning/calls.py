@@ -1,0 +1,84 @@
+"""Trainings in plain Python: one at a time, or as calls on an executor."""
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit.tuning.configs import Configs
+from jaxbandit.types import PyTree, Scalar
+
+Train = Callable[[Any, PyTree], Scalar]  # (key, config) -> score
+IMPLEMENTATION = "threefry2x32"
+MOST = 1024  # calls handed to an executor at a time
+
+
+class Part(NamedTuple):
+    """Trainings that have ended, of those that were asked for."""
+
+    places: np.ndarray  # int[n], which, by their places in what was asked for
+    scores: np.ndarray  # float64[n]
+    reason: str = ""  # why the score is NaN, in words that follow the configuration; "" if train returned it
+    fatal: bool = False  # no score in place of this one will do: train is wrong
+
+
+class Calls:
+    """Trainings as calls of train, with Python numbers in the configuration."""
+
+    def __init__(self, train: Train, configs: Configs, executor: Executor | None):
+        self._train = train
+        self._configs = configs
+        self._executor = executor
+
+    def __call__(self, words: np.ndarray, arms: np.ndarray) -> Iterator[Part]:
+        """Train configurations `arms` with the keys of these words; yield them as they end."""
+        each = ((i, self._train, words[i], self._configs.row(int(arm))) for i, arm in enumerate(arms))
+        if self._executor is None:
+            yield from (_call(*given) for given in each)
+        else:
+            yield from completed(self._executor, ((_call, *given) for given in each), MOST)
+
+
+def _call(place: int, train: Train, words: np.ndarray, config: PyTree) -> Part:
+    """One training, in any process."""
+    at, nothing = np.array([place]), np.array([np.nan])
+    try:
+        score = train(jax.random.wrap_key_data(jnp.asarray(words), impl=IMPLEMENTATION), config)
+    except Exception as error:
+        return Part(at, nothing, f"raises {said(error)}")
+    try:
+        if np.shape(score) != ():
+            raise TypeError
+        return Part(at, np.array([float(score)]))
+    except (TypeError, ValueError):
+        told = f"returns a {type(score).__name__}" + (f" of shape {np.shape(score)}" if np.ndim(score) else "")
+        return Part(at, nothing, f"{told}, must return one number, the score", fatal=True)
+
+
+def completed(executor: Executor, calls: Iterable[tuple], most: int) -> Iterator[Any]:
+    """Yield what calls return as they end, `most` of them handed over at a time; what has not begun is taken back."""
+    waiting: set[Future] = set()
+    left = iter(calls)
+    try:
+        while True:
+            for function, *arguments in left:
+                waiting.add(executor.submit(function, *arguments))
+                if len(waiting) >= most:
+                    break
+            if not waiting:
+                return
+            ended, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+            for future in ended:
+                yield future.result()
+    finally:
+        for future in waiting:
+            future.cancel()
+
+
+def said(error: BaseException) -> str:
+    """Return an exception of somebody's code in a line: its type and the first line of what it says."""
+    first = next(iter(str(error).strip().splitlines()), "")
+    return f"{type(error).__name__}{': ' if first else ''}{first}"

@@ -1,0 +1,176 @@
+"""The sweep itself: trainings that the rule asks for, until it stops; and where its session is kept."""
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from jaxbandit.engine import interrupts
+from jaxbandit.engine.session import Pulls, Session, ask, pull_keys, tell
+from jaxbandit.sessions.directory import new_arms
+from jaxbandit.tuning.calls import Part
+from jaxbandit.tuning.configs import Configs, failed
+from jaxbandit.tuning.progress import Progress
+
+MOST = 2**20  # pulls asked for at once
+CONSTANT = 32  # equal scores in a row that are no coincidence
+SECONDS = 1.0  # between two tells: each waits for the disk
+
+Evaluate = Callable[[np.ndarray, np.ndarray], Iterator[Part]]  # (words of keys, configurations) -> what has ended
+
+
+class Scores(NamedTuple):
+    """How scores are rewards: as they are, or their mirror image where small ones are good."""
+
+    maximize: bool
+    mirror: float  # sum of a score and its mirror image
+
+    def rewards(self, scores: Any) -> Any:
+        """Rewards of scores, and scores of rewards."""
+        return scores if self.maximize else self.mirror - scores
+
+    def interval(self, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Ends of intervals of scores from those of rewards."""
+        return (low, high) if self.maximize else (self.mirror - high, self.mirror - low)
+
+
+class InMemory:
+    """A session as a session directory holds one, but kept in memory alone."""
+
+    def __init__(self, session: Session):
+        self.session = session
+        self.asked: list[list[Any]] = []
+
+    def ask(self, limit: int | None = None) -> Pulls:
+        """Return the pulls to make now."""
+        after, pulls = ask(self.session, limit=limit)
+        self.asked.append(new_arms(self.session, pulls))
+        self.session = after
+        return pulls
+
+    def tell(self, ids: Any, rewards: Any) -> None:
+        """Take in the rewards of pulls."""
+        self.session = tell(self.session, ids, rewards)
+
+
+def play(store: Any, evaluate: Evaluate, configs: Configs, scores: Scores, report: Callable[[Progress], None]) -> float:
+    """Train what the rule asks for until it stops; return the seconds that went into trainings.
+
+    Args:
+      store: a SessionDirectory, or InMemory.
+      evaluate: trains configurations.
+      configs: what they are.
+      scores: how scores are rewards.
+      report: is given the progress after every tell.
+
+    Raises:
+      BadInput: a training failed, or scores do not vary, so that the rule would not end; what was scored is told.
+      KeyboardInterrupt: likewise.
+    """
+    limit = MOST if store.session.decisions.kind == "batch" else None
+    waited = 0.0
+    with interrupts.heard(lambda: None):
+        while not store.session.stopped and not interrupts.asked():
+            if len(store.asked) >= CONSTANT and not len(store.asked) & (len(store.asked) - 1):
+                _decidable(store, configs, scores)
+            pulls = store.ask(limit)
+            waited += _played(store, evaluate, pulls, configs, scores, report)
+    return waited
+
+
+def _played(
+    store: Any,
+    evaluate: Evaluate,
+    pulls: Pulls,
+    configs: Configs,
+    scores: Scores,
+    report: Callable[[Progress], None],
+) -> float:
+    """Train and tell these pulls."""
+    words = np.asarray(jax.random.key_data(pull_keys(store.session, pulls)))
+    ids, rewards = [], []
+    waited, before = 0.0, time.perf_counter()
+    last = before
+    parts = evaluate(words, pulls.arm)
+
+    def told() -> None:
+        if ids:
+            store.tell(np.concatenate(ids), np.concatenate(rewards))
+            ids.clear()
+            rewards.clear()
+            report(_progress(store.session, scores))
+
+    try:
+        for part in parts:
+            waited += (now := time.perf_counter()) - before
+            good = np.isfinite(part.scores)
+            if part.fatal or (not good.all() and store.session.on_failure is None):
+                ids.append(pulls.id[part.places[good]])
+                rewards.append(scores.rewards(part.scores[good]))
+                place = int(np.argmin(good))
+                reason = part.reason or f"returns {part.scores[place]}; on_failure makes such a training a score"
+                raise failed("tune", configs, int(pulls.arm[part.places[place]]), reason)
+            ids.append(pulls.id[part.places])
+            rewards.append(scores.rewards(part.scores))
+            if now - last > SECONDS:
+                told()
+                last = time.perf_counter()
+            if interrupts.asked():
+                break
+            before = time.perf_counter()
+        waited += time.perf_counter() - before
+    except BaseException:
+        parts.close()  # pyright: ignore[reportAttributeAccessIssue]
+        told()
+        raise
+    told()
+    return waited
+
+
+def _decidable(store: Any, configs: Configs, scores: Scores) -> None:
+    """Refuse to go on where a rule for unknown variances has met none, and so would never end."""
+    name, survivors = store.session.rule.name, store.session.survivors
+    if name not in ("paired_race", "student_race"):
+        return
+    rows, left = history(store, scores), np.flatnonzero(survivors)
+    order = np.lexsort((rows["seed"], rows["config"]))
+    seen = np.stack([rows["score"][order][rows["config"][order] == arm] for arm in left])
+    if seen.shape[1] < CONSTANT or len(left) < 2:
+        return
+    if name == "student_race":
+        steady = left[np.ptp(seen, axis=1) == 0]
+        if len(steady):
+            told = f"has the same score at all {seen.shape[1]} seeds, and student_race never decides on it; drop it"
+            raise failed("tune", configs, int(steady[0]), told)
+        return
+    leader = int(np.argmax(scores.rewards(seen).mean(axis=1)))
+    apart = seen - seen[leader]
+    steady = left[(np.ptp(apart, axis=1) <= 1e-12 * np.abs(seen).max()) & (left != left[leader])]
+    if len(steady):
+        other = f"differs by one number from configuration {left[leader]} at all {seen.shape[1]} seeds"
+        remedy = "drop one, or score more finely"
+        raise failed("tune", configs, int(steady[0]), f"{other}, and the two are never told apart; {remedy}")
+
+
+def _progress(session: Session, scores: Scores) -> Progress:
+    """How far the search is; a rule without survivors has all of them left."""
+    means = session.totals.means
+    left = np.ones(len(means), bool) if session.survivors is None else session.survivors
+    known = np.where(left & np.isfinite(means), means, -np.inf)
+    best = int(np.argmax(known))
+    score = float(scores.rewards(means[best])) if np.isfinite(known[best]) else float("nan")
+    return Progress(int(session.counts.sum()), int(left.sum()), best, score)
+
+
+def history(store: Any, scores: Scores) -> dict[str, np.ndarray]:
+    """Return a row a training of a session that has stopped, as TuneResult has them."""
+    rewards = np.concatenate([np.zeros(0), *store.session.history])
+    arms = np.concatenate([np.zeros(0, np.int64), *store.asked]).astype(np.int64)[: len(rewards)]
+    batch = np.repeat(np.arange(len(store.asked)), [len(part) for part in store.asked])[: len(rewards)]
+    order = np.argsort(arms, kind="stable")
+    seed = np.empty(len(arms), np.int64)
+    seed[order] = np.arange(len(arms)) - np.searchsorted(arms[order], arms[order])
+    score = np.asarray(scores.rewards(rewards), np.float64)
+    return {"id": np.arange(len(arms)), "config": arms, "seed": seed, "score": score, "batch": batch}

@@ -1,0 +1,237 @@
+"""Which of many configurations is best over random seeds: a bandit rule whose pulls are trainings."""
+
+import functools
+import hashlib
+import time
+from collections.abc import Callable
+from concurrent.futures import Executor
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jaxbandit import checks
+from jaxbandit.base import Algorithm
+from jaxbandit.engine import fit
+from jaxbandit.engine.session import session
+from jaxbandit.refusals import BadInput, refuse, wrong
+from jaxbandit.sessions.certificate import certificate
+from jaxbandit.sessions.directory import ABOUT, read_about, session_directory
+from jaxbandit.specs.registry import ALGORITHMS
+from jaxbandit.tuning import configs as search_space
+from jaxbandit.tuning import traced
+from jaxbandit.tuning.calls import Calls, Train
+from jaxbandit.tuning.configs import Configs
+from jaxbandit.tuning.progress import Progress, reporting
+from jaxbandit.tuning.result import TuneResult, tune_result
+from jaxbandit.tuning.sweep import InMemory, Scores, history, play
+from jaxbandit.types import PyTree, Scalar
+
+PAIRED = 5000  # configurations, beyond which the variances of all pairs take too much memory
+DIFFERENT = {  # what is stored of a search beside its rule and seed, in words
+    "configs": "other configurations",
+    "train": "another train, or other data in it",
+    "traced": "trainings that were traced where these are not, or the other way round",
+    "maximize": "another maximize",
+}
+
+
+def tune(
+    train: Train,
+    configs: PyTree,
+    rule: Algorithm | None = None,
+    *,
+    delta: Scalar = 0.05,
+    epsilon: float | None = None,
+    seed: int = 0,
+    paired: bool = True,
+    batch: int | None = None,
+    directory: str | Path | None = None,
+    executor: Executor | None = None,
+    on_failure: float | None = None,
+    progress: bool | Callable[[Progress], None] | None = None,
+    maximize: bool = True,
+) -> TuneResult:
+    """Return the configuration whose mean score over random seeds is best, with what is guaranteed of that choice.
+
+    A pull of the rule is a training: `train(key, config)` returns the score of the configuration for the seed `key`. A
+    train that JAX can trace is vmapped over many configurations and compiled, once for each group of configurations
+    that agree in their static values. Any other train is called as it is, one training at a time or on `executor`. Seed
+    number i of configuration c has the key fold_in(root, i) with `paired`, so that all configurations meet the same
+    seeds, and fold_in(fold_in(root, i), c) without; root is jax.random.key(seed), of the generator threefry2x32.
+
+    What is guaranteed is the rule's promise on the means over seeds of the scores that train returns, under the rule's
+    assumptions, which the certificate lists: by default those of `paired_race`, that differences of two configurations'
+    scores of one seed are normal. It says nothing of data that train has not seen.
+
+    A score depends on seed, configuration, machine, version of JAX and `batch`, and on nothing else: not on which
+    configurations are left, on interrupts, or on the order in which trainings end.
+
+    Args:
+      train: (key, config) -> score, one number. config has the structure of configs; its numbers are traced, or Python
+        numbers where train is called as it is; static values are given as they are.
+      configs: a pytree whose leaves have one entry a configuration along their first axis, such as `grid` and
+        `random_configs` return. Leaves of strings or objects are static, as `static` explains.
+      rule: an Algorithm that stops by itself, with one arm a configuration. None: `paired_race`, for more than 5,000
+        configurations `student_race`.
+      delta: allowed probability of a wrong choice, in (0, 1), for the default rule.
+      epsilon: shortfall of the mean score that does not matter, >= 0, for the default rule, which needs it: at 0 two
+        equally good configurations are compared without end. `student_race` takes none.
+      seed: in [0, 2^32), of all seeds of trainings and of the rule's own chance.
+      paired: whether all configurations meet the same seeds, common random numbers.
+      batch: trainings side by side on one device, >= 1. None: as many as the compiled program's memory allows, and no
+        more than it has use for. A train that cannot be traced is then refused rather than called as it is.
+      directory: where every score is kept on the disk before it counts: interrupted or killed, the same call goes on
+        from there, with the batch that was found at first, and ends with the same choice and the same bytes. None: all
+        is kept in memory.
+      executor: a PEP 3148 executor, on which train is called as it is; for one of processes train must be picklable.
+      on_failure: score of a training that raises or returns a number that is not finite. None: the search stops there.
+      progress: a function that is given the Progress; True or False, a bar on stderr or none; None, a bar where stderr
+        is a terminal.
+      maximize: whether large scores are good. If not, the rule is told their negatives, or with bounded rewards the
+        mirror image in their range.
+
+    Returns:
+      A TuneResult; without a certificate if the rule has no promise.
+
+    Raises:
+      ValueError: an argument is wrong, a training fails, or the directory holds another search; in one line. What was
+        scored is kept in the directory.
+      KeyboardInterrupt: what was scored is kept in the directory.
+    """
+    start = time.perf_counter()
+    space = search_space.read("tune", configs)
+    rule = _rule(rule, space, delta, epsilon)
+    if batch is not None:
+        batch = checks.integer("tune", "batch", batch, 1)
+    if executor is not None and batch is not None:
+        refuse("tune", ": batch and executor are both given; batch is for a train that JAX traces, give one of them")
+    low, high = map(float, fit.limits(rule.rewards))
+    scores = Scores(maximize, low + high if np.isfinite(low) and np.isfinite(high) else 0.0)
+    failure = None if on_failure is None else float(scores.rewards(checks.number("tune", "on_failure", on_failure)))
+    options: Any = {"seed": seed, "paired": paired, "on_failure": failure}
+
+    found, reason = (None, "") if executor is not None else _traced(train, space, batch)
+    path = None if directory is None else Path(directory)
+    identity = {
+        "kind": "tune",
+        "configs": _digest(space),
+        "train": f"{getattr(train, '__module__', '')}.{getattr(train, '__qualname__', type(train).__name__)}",
+        "traced": found is not None,
+        "maximize": maximize,
+    }
+    if found is not None:
+        identity["train"] = hashlib.sha256(found.digest.encode()).hexdigest()
+    sizes = None if path is None else _stored(path, identity)
+    if found is not None:
+        sizes = [batch] * len(found.groups) if batch is not None else sizes or traced.batches(found)
+        identity["batch"] = sizes
+        evaluate = traced.Trainings(found, sizes)
+    else:
+        evaluate = Calls(train, space, executor)
+    names = [space.text(i) for i in range(space.count)]
+    opened = (
+        nullcontext(InMemory(session(rule, **options)))
+        if path is None
+        else session_directory(path, rule, meta={**identity, "names": names}, **options)
+    )
+    with opened as store, reporting(progress, int(store.session.counts.sum())) as report:
+        waited = play(store, evaluate, space, scores, report)
+        end, rows = store.session, history(store, scores)
+    if end.recommendation is None or len(end.recommendation) != 1:
+        refuse("tune", f": rule = {rule.name} does not recommend one arm")
+    proof = None if rule.promise is None else certificate(end)
+    limits = (
+        None if proof is None or proof.low is None or proof.high is None else scores.interval(proof.low, proof.high)
+    )
+    notes = (f"trainings ran one at a time, as train cannot be traced: {reason}",) if reason else ()
+    return tune_result(
+        space,
+        int(end.recommendation[0]),
+        rows,
+        survivors=np.ones(space.count, bool) if end.survivors is None else end.survivors,
+        certificate=proof,
+        intervals=limits,
+        maximize=maximize,
+        notes=notes,
+        seconds={"total": time.perf_counter() - start, "trainings": waited},
+    )
+
+
+def _rule(rule: Algorithm | None, space: Configs, delta: Scalar, epsilon: float | None) -> Algorithm:
+    """The rule to play, judged."""
+    count = space.count
+    if count < 2:
+        refuse("tune", ": configs holds 1 configuration, must hold 2 or more")
+    if rule is None:
+        return _default(count, float(checks.number("tune", "delta", delta)), epsilon)
+    fit.check_kind("tune: rule", rule, Algorithm)
+    promised = 0.0 if rule.promise is None else float(rule.promise.epsilon)
+    if epsilon is not None and epsilon != promised:
+        refuse("tune", f": epsilon = {epsilon} beside a rule whose own is {promised:g}; give it to the rule alone")
+    if rule.stop is Algorithm._field_defaults["stop"]:
+        refuse("tune", f": rule = {rule.name} never stops by itself, must be one that does, such as paired_race")
+    if rule.arms is not None and (rule.arms.set_size is not None or rule.arms.num_contexts is not None):
+        refuse("tune", f": rule = {rule.name} pulls sets of arms or is given contexts, must pull single arms")
+    arms = None if rule.arms is None else rule.arms.num_arms
+    if arms is not None and arms != count:
+        refuse("tune", f": rule = {rule.name} has {arms} arms, must have one a configuration, {count}")
+    return rule
+
+
+def _default(count: int, delta: float, epsilon: float | None) -> Algorithm:
+    if count > PAIRED:
+        if epsilon:
+            told = "for which the default rule is student_race, which takes no epsilon; leave it out, or give a rule"
+            refuse("tune", f": epsilon = {epsilon}, but there are {count} configurations, {told}")
+        return _registered("student_race", num_arms=count, delta=delta)
+    if epsilon is None:
+        refuse(
+            "tune",
+            ": epsilon is missing, must be the shortfall that does not matter, such as 0.005; ties never end at 0",
+        )
+    checks.number("tune", "epsilon", epsilon, low=0.0)
+    return _registered("paired_race", num_arms=count, delta=delta, epsilon=float(epsilon))
+
+
+@functools.lru_cache(maxsize=16)
+def _registered(name: str, **arguments: Any) -> Algorithm:
+    """The rule, the same object for the same arguments, whose compiled functions are then kept."""
+    return ALGORITHMS[name].factory()(**arguments)
+
+
+def _traced(train: Train, space: Configs, batch: int | None) -> tuple[traced.Traced | None, str]:
+    """The train as JAX traces it, or why it does not."""
+    if not callable(train):
+        wrong("tune: train", train, "a function of (key, config)")
+    try:
+        return traced.trace(train, space), ""
+    except traced.NotTraceable as error:
+        if batch is not None:
+            refuse("tune", f": batch = {batch}, but train cannot be traced ({error}); leave batch out")
+        return None, str(error)
+
+
+def _digest(space: Configs) -> str:
+    digest = hashlib.sha256()
+    for name, column in zip(space.names, space.columns, strict=True):
+        held = repr(column.tolist()) if column.dtype == object else column.tobytes().hex()
+        digest.update(repr((name, str(column.dtype), column.shape, held)).encode())
+    return digest.hexdigest()
+
+
+def _stored(path: Path, identity: dict[str, Any]) -> list[int] | None:
+    """The batch sizes that the directory keeps, None if it holds nothing yet; refused if it is of another search."""
+    if not (path / ABOUT).exists():
+        return None
+    meta = read_about(path)["meta"]
+    if not isinstance(meta, dict) or meta.get("kind") != "tune":
+        raise BadInput(f"tune: directory = {path} holds a session that tune has not begun; give another")
+    for name, words in DIFFERENT.items():
+        if meta.get(name) != identity[name]:
+            raise BadInput(
+                f"tune: directory = {path} holds a search of {words}; give another, or the call that began it"
+            )
+    sizes = meta.get("batch")
+    return None if sizes is None else [int(size) for size in sizes]

@@ -1,0 +1,346 @@
+"""Tuning: trainings as pulls, compiled or called as they are, grouped, interrupted, refused; figure and files."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxbandit as jb
+from jaxbandit.refusals import BadInput
+from jaxbandit.tuning import configs as search_space
+from jaxbandit.tuning import sweep, traced
+
+pytestmark = pytest.mark.quickly_compiled
+
+SPACE = jb.grid(x=[0.0, 0.3, 1.0], act=["a", "b"])
+RULE = jb.paired_race(6, delta=0.05, epsilon=0.01)
+
+
+def score(key, config):
+    """A training whose mean is best at x = 0.3 with "b"."""
+    own = jax.random.fold_in(key, jnp.int32(100 * config["x"]))
+    return 1 - (config["x"] - 0.3) ** 2 + 0.05 * jax.random.normal(own) + (0.1 if config["act"] == "b" else 0.0)
+
+
+def called(key, config):
+    """The same in Python: it cannot be traced."""
+    return float(score(key, config))
+
+
+@pytest.fixture(scope="module")
+def found():
+    return jb.tune(score, SPACE, RULE)
+
+
+def same(one, other):
+    assert one.index == other.index
+    for name, column in one.history.items():
+        np.testing.assert_array_equal(column, other.history[name])
+    np.testing.assert_array_equal(one.table["mean"], other.table["mean"])
+
+
+def test_the_best_configuration_is_chosen_and_certified(found):
+    assert found.config == {"x": 0.3, "act": "b"} and found.index == 3
+    assert found.certificate.stopped and found.certificate.delta == 0.05
+    assert found.table["pulls"].sum() == len(found.history["id"]) == found.certificate.pulls.sum()
+    np.testing.assert_allclose(found.table["mean"], found.certificate.means)
+    np.testing.assert_array_equal(found.table["survivor"], np.arange(6) == 3)
+
+
+def test_a_score_is_that_of_its_seed_and_configuration(found):
+    root, history = jax.random.key(0, impl="threefry2x32"), found.history
+    for i in (0, 7, len(history["id"]) - 1):
+        config = search_space.read("here", SPACE).row(history["config"][i])
+        alone = jax.jit(lambda k, x, act=config["act"]: score(k, {"x": x, "act": act}))
+        key = jax.random.fold_in(root, int(history["seed"][i]))
+        assert history["score"][i] == pytest.approx(float(alone(key, config["x"])), rel=1e-6)
+
+
+def test_the_rule_takes_the_decisions_of_its_session(found):
+    session = jb.session(RULE, paired=True)
+    for batch in range(found.history["batch"][-1] + 1):
+        session, pulls = jb.ask(session)
+        rows = found.history["batch"] == batch
+        np.testing.assert_array_equal(pulls.arm, found.history["config"][rows])
+        np.testing.assert_array_equal(pulls.index, found.history["seed"][rows])
+        session = jb.tell(session, pulls.id, found.history["score"][rows])
+    assert session.stopped and session.recommendation[0] == found.index
+
+
+def test_python_and_executors_find_the_same(found):
+    plain = jb.tune(called, SPACE, RULE)
+    assert "cannot be traced" in plain.notes[0] and plain.index == found.index
+    np.testing.assert_allclose(plain.history["score"], found.history["score"], rtol=1e-5)
+    with ThreadPoolExecutor(4) as pool:
+        same(jb.tune(called, SPACE, RULE, executor=pool), plain)
+
+
+def test_one_compilation_a_group_and_one_bandit_over_all():
+    traces = []
+
+    def counted(key, config):
+        traces.append(config["act"])
+        assert isinstance(config["width"], int)
+        mean = config["x"] + 0.1 * jnp.ones(config["width"]).sum() + (1.0 if config["act"] == "b" else 0.0)
+        return mean + 0.01 * jax.random.normal(key)
+
+    space = jb.grid(x=[0.1, 0.5], act=["a", "b"], width=jb.static([3, 5]))
+    groups = search_space.read("tune", space).groups()
+    assert [group.static for group in groups] == [("a", 3), ("a", 5), ("b", 3), ("b", 5)]
+    best = jb.tune(counted, space, jb.successive_elimination(8, delta=0.1, sigma=0.01), batch=2)
+    assert len(traces) <= 3 * len(groups)  # judged, its program digested, compiled
+    assert best.config == {"x": 0.5, "act": "b", "width": 5}
+
+
+def test_smaller_is_better_where_it_is_asked_for(found):
+    losses = jb.tune(lambda key, config: -score(key, config), SPACE, RULE, maximize=False)
+    assert losses.index == found.index
+    np.testing.assert_array_equal(losses.history["score"], -found.history["score"])
+    np.testing.assert_array_equal(losses.table["low"], -found.table["high"])
+    bounded = jb.betting_race(6, delta=0.1)
+    mirrored = jb.tune(lambda key, config: jnp.clip(1.1 - score(key, config), 0, 1), SPACE, bounded, maximize=False)
+    assert mirrored.index == found.index
+
+
+def test_the_size_of_a_batch_changes_no_score():
+    space = search_space.read("tune", jb.grid(x=np.linspace(0, 1, 9)))
+    train = traced.trace(lambda key, config: jnp.tanh(config["x"] + jax.random.normal(key, (5,))).mean(), space)
+    words = np.arange(18, dtype=np.uint32).reshape(9, 2)
+
+    def scores(arms, size):
+        values = np.full(9, np.nan)
+        for part in traced.Trainings(train, [size])(words[arms], arms):
+            values[arms[part.places]] = part.scores
+        return values
+
+    everything, some = np.arange(9), np.array([8, 1, 4])
+    for size in (4, 8):
+        whole = scores(everything, size)
+        np.testing.assert_array_equal(scores(everything[::-1], size), whole)
+        np.testing.assert_array_equal(scores(some, size)[some], whole[some])
+
+
+def test_the_batch_fits_the_cache(monkeypatch):
+    space = search_space.read("tune", jb.grid(x=np.linspace(0, 1, 100)))
+    train = traced.trace(lambda key, config: jnp.sort(config["x"] * jax.random.normal(key, (4096,)))[7], space)
+    [usual] = traced.batches(train)
+    monkeypatch.setattr(traced, "CACHE", traced.CACHE // 8)
+    traced.compiled.forget()
+    [less] = traced.batches(train)
+    assert 1 <= less < usual <= traced.MOST["cpu"]
+
+
+def test_a_directory_goes_on_and_ends_with_the_same_bytes(found, tmp_path, monkeypatch):
+    monkeypatch.setattr(sweep, "SECONDS", 0.0)
+    count = 0
+
+    def stops_now(now):
+        nonlocal count
+        count += 1
+        if count in (3, 8):
+            raise KeyboardInterrupt
+
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            jb.tune(score, SPACE, RULE, directory=tmp_path / "sweep", progress=stops_now)
+    again = jb.tune(score, SPACE, RULE, directory=tmp_path / "sweep", progress=stops_now)
+    same(again, found)
+    again.save(tmp_path / "one")
+    found.save(tmp_path / "other")
+    for name in ("summary.json", "table.npz", "history.npz"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "other" / name).read_bytes()
+
+
+KILLED = """
+import sys, time, jax, numpy as np, jaxbandit as jb
+def train(key, config):
+    time.sleep(0.02)
+    chance = np.random.default_rng(np.asarray(jax.random.key_data(key)))
+    return config["x"] * (1 + chance.normal())
+best = jb.tune(train, jb.grid(x=[0.1, 0.2, 0.9]), epsilon=0.3, directory=sys.argv[1])
+best.save(sys.argv[2])
+"""
+
+
+@pytest.mark.slow
+def test_a_killed_process_loses_nothing_and_ends_with_the_same_bytes(tmp_path):
+    here, calm = tmp_path / "killed", tmp_path / "calm"
+    subprocess.run([sys.executable, "-c", KILLED, str(calm), str(tmp_path / "expected")], check=True)
+    life = subprocess.Popen([sys.executable, "-c", KILLED, str(here), str(tmp_path / "none")])
+    log, until = here / "log.jsonl", time.monotonic() + 120
+    while not (log.exists() and log.read_text().count("tell") >= 2) and time.monotonic() < until:
+        time.sleep(0.01)
+    os.kill(life.pid, signal.SIGKILL)
+    life.wait()
+    assert not (tmp_path / "none").exists() and "tell" in log.read_text()
+    subprocess.run([sys.executable, "-c", KILLED, str(here), str(tmp_path / "got")], check=True)
+    for name in ("summary.json", "history.npz"):
+        assert (tmp_path / "got" / name).read_bytes() == (tmp_path / "expected" / name).read_bytes()
+
+
+def nan_at(key, config):
+    return jnp.where(config["x"] > 0.5, jnp.nan, score(key, config))
+
+
+def raises_at(key, config):
+    if float(config["x"]) > 0.5:
+        raise RuntimeError("diverged\nbadly")
+    return called(key, config)
+
+
+REFUSED = {
+    "NaN": (nan_at, {}, "configuration 4 (act = a, x = 1) returns nan; on_failure makes"),
+    "raises": (raises_at, {}, "configuration 4 (act = a, x = 1) raises RuntimeError: diverged"),
+    "a vector": (lambda key, config: jnp.ones(3) * config["x"], {}, "train returns float32[3], must return one number"),
+    "a list": (lambda key, config: [float(config["x"])], {}, "returns a list of shape (1,), must return one number"),
+    "no chance": (lambda key, config: config["x"], {}, "the score does not depend on key"),
+    "no function": (3, {}, "train = 3, must be a function"),
+    "arms": (score, {"rule": jb.paired_race(5)}, "paired_race has 5 arms, must have one a configuration, 6"),
+    "never stops": (score, {"rule": jb.ucb1(6)}, "ucb1 never stops"),
+    "epsilon": (score, {"rule": None}, "epsilon is missing, must be the shortfall that does not matter"),
+    "two epsilons": (score, {"epsilon": 0.5}, "epsilon = 0.5 beside a rule whose own is 0.01"),
+    "a batch of Python": (called, {"batch": 4}, "batch = 4, but train cannot be traced"),
+    "batch": (score, {"batch": 0}, "batch = 0, must be an integer >= 1"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_tuned_is_refused_in_one_line(case):
+    train, options, words = REFUSED[case]
+    with pytest.raises(ValueError) as error:
+        jb.tune(train, SPACE, **{"rule": RULE, **options})
+    assert words in str(error.value) and "\n" not in str(error.value)
+
+
+BAD_CONFIGS = {
+    "empty": ({}, "configs has no columns"),
+    "none": ({"x": np.zeros(0)}, "configs is empty"),
+    "lengths": ({"x": np.zeros(3), "y": np.ones(2)}, "columns of different lengths (x has 3, y has 2)"),
+    "one": ({"x": np.zeros(1)}, "configs holds 1 configuration"),
+    "no axis": ({"x": 0.1}, "x = 0.1 has no leading axis"),
+    "list": ({"x": [1.0, 2.0]}, "x is a list"),
+    "equal": ({"x": np.array([1.0, 2.0, 1.0])}, "configs 0 and 2 are equal (x = 1)"),
+    "not finite": ({"x": np.array([1.0, np.inf])}, "x[1] = inf, must be finite"),
+    "too large": ({"x": np.array([1, 2**40])}, "x holds 1099511627776, must be at most 2147483647"),
+    "not hashable": ({"x": np.array([{}, {1: 2}], object)}, "x[0] is static and a dict, must be hashable"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_CONFIGS)
+def test_bad_configs_are_refused_in_one_line(case):
+    configs, words = BAD_CONFIGS[case]
+    with pytest.raises(BadInput) as error:
+        jb.tune(lambda key, config: jax.random.normal(key) + config["x"], configs, epsilon=0.1)
+    assert words in str(error.value) and "\n" not in str(error.value)
+
+
+def test_a_failure_keeps_what_was_scored_and_may_be_a_score(tmp_path):
+    with pytest.raises(BadInput, match="configuration 4"):
+        jb.tune(raises_at, SPACE, RULE, directory=tmp_path)
+    told = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    assert sum(len(line.get("tell", ())) for line in told) == 4
+    for train in (raises_at, nan_at):
+        best = jb.tune(train, SPACE, RULE, on_failure=0.0)
+        assert best.index == 3 and (best.history["score"][best.history["config"] == 4] == 0).all()
+
+
+def test_another_search_is_refused_by_what_differs(tmp_path):
+    def other(key, config):
+        return score(key, config) + 1
+
+    jb.tune(score, SPACE, RULE, directory=tmp_path)
+    for options, words in (
+        ({"train": other}, "another train"),
+        ({"maximize": False}, "another maximize"),
+        ({"configs": jb.grid(x=[0.0, 0.3, 1.1], act=["a", "b"])}, "other configurations"),
+        ({"seed": 1}, "seed"),
+        ({"rule": jb.paired_race(6, delta=0.1, epsilon=0.01)}, "delta"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            jb.tune(**{"train": score, "configs": SPACE, "rule": RULE, "directory": tmp_path, **options})
+
+
+def test_what_would_never_end_is_refused():
+    def shared(key, config):  # with common random numbers, differences do not vary
+        return jnp.round(config["x"]) + jnp.float32(jax.random.randint(key, (), 0, 9))
+
+    with pytest.raises(BadInput, match="differs by one number from configuration 2 at all 32 seeds"):
+        jb.tune(shared, {"x": np.array([0.0, 0.1, 1.0])}, jb.paired_race(3))
+
+
+@pytest.mark.parametrize(
+    ("space", "words"),
+    [
+        (lambda: jb.grid(), "grid: no hyperparameter"),
+        (lambda: jb.grid(x=[]), "x has no values"),
+        (lambda: jb.grid(x=0.1), "x = 0.1, must be a list"),
+        (lambda: jb.grid(x=["a", 1]), "mixes strings"),
+        (lambda: jb.grid(x=[None, 1]), "holds objects"),
+        (lambda: jb.random_configs(jax.random.key(0), 0, x=jb.loguniform(1, 2)), "n = 0, must be an integer >= 1"),
+        (lambda: jb.random_configs(jax.random.key(0), 2, x=[1, 2]), "x = [1, 2], must be loguniform"),
+        (lambda: jb.loguniform(0, 1), "low = 0, must be a number in (0"),
+        (lambda: jb.uniform_int(3, 2), "high = 2"),
+    ],
+)
+def test_bad_search_spaces_are_refused(space, words):
+    with pytest.raises(ValueError) as error:
+        space()
+    assert words in str(error.value)
+
+
+def test_grids_and_draws():
+    grid = jb.grid(x=[1, 2], y=["a", "b", "c"])
+    assert list(zip(grid["x"].tolist(), grid["y"].tolist(), strict=True))[:4] == [
+        (1, "a"),
+        (1, "b"),
+        (1, "c"),
+        (2, "a"),
+    ]
+    key, laws = (
+        jax.random.key(0),
+        {"lr": jb.loguniform(1e-4, 1), "n": jb.uniform_int(2, 4), "u": jb.uniform_float(-1, 1)},
+    )
+    drawn = jb.random_configs(key, 4000, **laws)
+    more = jb.random_configs(key, 4000, **laws, w=jb.choice(jb.static([8, 16])))
+    for name, column in drawn.items():
+        np.testing.assert_array_equal(column, more[name])
+    assert set(more["w"]) == {8, 16} and more["w"].dtype == object
+    # Means of 4,000 draws within four standard deviations: a false alarm in some 5,000 seeds.
+    assert abs(np.log10(drawn["lr"]).mean() + 2) < 4 * 4 / np.sqrt(12 * 4000)
+    assert abs(drawn["u"].mean()) < 4 * 2 / np.sqrt(12 * 4000)
+    counts = np.bincount(drawn["n"], minlength=5)
+    assert counts[:2].sum() == 0 and (abs(counts[2:] - 4000 / 3) < 4 * np.sqrt(4000 * 2 / 9)).all()
+
+
+def test_the_figure_shows_what_was_found(found):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("agg")
+    figure = found.plot()
+    left, means, spent = figure.axes
+    steps = left.get_lines()[0].get_ydata()
+    assert steps[0] == 6 and steps[-1] == np.sum(found.history["batch"] == found.history["batch"][-1])
+    assert means.get_yticklabels()[0].get_text() == "act = b, x = 0.3"
+    assert spent.patches[0].get_width() == found.table["pulls"][3]
+    assert means.get_ylim() == spent.get_ylim()
+    matplotlib.pyplot.close(figure)
+
+
+def test_files_and_frames_hold_it(found, tmp_path):
+    found.save(tmp_path)
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert summary["chosen"]["config"] == {"act": "b", "x": 0.3} and summary["certificate"]["delta"] == 0.05
+    assert len(summary["configurations"]) == 6
+    with np.load(tmp_path / "history.npz", allow_pickle=False) as stored:
+        np.testing.assert_array_equal(stored["score"], found.history["score"])
+    frame = found.to_dataframe()
+    assert frame.loc[3, "config.act"] == "b" and frame["pulls"].sum() == len(found.history["id"])
+    assert "configuration 3: act = b, x = 0.3" in str(found) and Path(tmp_path / "table.npz").exists()
