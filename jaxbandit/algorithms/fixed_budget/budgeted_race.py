@@ -45,11 +45,11 @@ def budgeted_race(
     factory = paired_race if rule == "paired_race" else kim_nelson
     own = factory(num_arms, delta=delta, epsilon=epsilon)
     budgets.check(where, budget, num_arms, f"a pull of each of {num_arms} arms")
-    assert own.batch is not None
-    plan = own.batch.plan
+    assert own.batch is not None and own.pulls is not None
+    plan, pulls = own.batch.plan, own.pulls
 
     def stop(state: PyTree) -> Array:
-        asked = jnp.sum(own.pulls(state)) + jnp.sum(plan(state))  # in the midst of a round, what is left of it
+        asked = jnp.sum(pulls(state)) + jnp.sum(plan(state))  # in the midst of a round, what is left of it
         return own.stop(state) | (asked > budgets.whole(budget))
 
     return own._replace(stop=stop, promise=None, budget=budget, name=where)
