@@ -18,7 +18,8 @@ from jaxbandit.specs.registry import ALGORITHMS, ENVIRONMENTS, PROBLEM_DATA
 from jaxbandit.specs.spec import KEYS
 
 ROOT = Path(__file__).parent.parent
-DOCUMENTS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/design.md", "docs/cli.md", "docs/integrations.md"]
+DOCUMENTS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+DOCUMENTS += [f"docs/{name}.md" for name in ("design", "cli", "sessions", "integrations")]
 TINY = """
 kind = "simulate"
 runs = 2
@@ -73,6 +74,21 @@ def test_readme_code_prints_what_it_shows(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.quickly_compiled
+def test_the_page_of_sessions_does_what_it_shows(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    prints_what_it_shows("docs/sessions.md")
+    [spec] = [code for language, code in fenced("docs/sessions.md") if language == "toml"]
+    Path("sweep.toml").write_text(spec, encoding="utf-8")
+    Path("configs.csv").write_text("lr\n0.1\n0.01\n0.001\n0.0001\n", encoding="utf-8")
+    Path("scores.json").write_text('{"1": 0.9, "3": 0.88}', encoding="utf-8")
+    commands = [line.partition("#")[0].split()[1:] for line in fenced("docs/sessions.md")[-1][1].splitlines()]
+    assert len(commands) == 5
+    for command in commands:
+        assert cli.main(command) == 0, command
+
+
+@pytest.mark.slow
 def test_code_of_the_adapters_page_prints_what_it_shows():
     prints_what_it_shows("docs/integrations.md")
 
@@ -115,7 +131,7 @@ def test_relative_links_lead_somewhere(document):
         assert (ROOT / document).parent.joinpath(target).exists(), target
 
 
-@pytest.mark.parametrize("document", ["README.md", "docs/cli.md"])
+@pytest.mark.parametrize("document", ["README.md", "docs/cli.md", "docs/sessions.md"])
 def test_commands_shown_are_commands(document):
     shown = {line for language, code in fenced(document) if language == "sh" for line in code.splitlines()}
     commands = {match[1] for line in shown if (match := re.search(r"(?:^|/)jaxbandit (\w+)", line))}

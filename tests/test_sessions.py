@@ -1,27 +1,133 @@
 """Sessions: what they ask for, what they take, what they refuse, and that the order of telling is without effect."""
 
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import jaxbandit as jb
+from jaxbandit.base import action_of
+from jaxbandit.engine import keys, told
+from jaxbandit.sessions import directory
+from jaxbandit.sessions.certificate import mixture_radius
+from jaxbandit.solvers import student
 
 pytestmark = pytest.mark.quickly_compiled
 MEANS = np.array([0.2, 0.5, 0.6])
-RULES = {
-    "batch": jb.paired_race(3, epsilon=0.1),
-    "draws": jb.thompson(3),
-    "single": jb.ucb1(3),
-}
+RULES = {"batch": jb.paired_race(3, delta=1e-9, epsilon=0.1), "draws": jb.thompson(3), "single": jb.ucb1(3)}
+PULLS = 24  # in each play below
 
 
 def rewards_of(pulls):
-    """A reward that is a function of (arm, index) alone."""
-    return (MEANS[pulls.arm] * 1000 + pulls.index * 37 % 101) % 1000 / 1000
+    """In [0, 1], a function of the pull alone."""
+    return (MEANS[pulls.arm] * 1000 + pulls.id * 37 % 101) % 1000 / 1000
 
 
 def leaves(session):
     return [np.asarray(leaf).tobytes() for leaf in jax.tree.leaves(session)]
+
+
+def in_order(rule, **options):
+    """The session after PULLS pulls, each batch told as it was asked."""
+    s = jb.session(rule, seed=3, **options)
+    while s.counts.sum() < PULLS:
+        s, pulls = jb.ask(s, limit=4)
+        s = jb.tell(s, pulls.id, rewards_of(pulls))
+    return s
+
+
+class Killed(BaseException):
+    """In place of kill -9."""
+
+
+def in_any_order(rule, path, rng, monkeypatch):
+    """The same in a directory: subsets in any order, duplicates, withdrawals, and kills in the middle of a line."""
+    write = os.write
+
+    def torn(descriptor, data):
+        if rng.random() < 0.2:
+            write(descriptor, data[: rng.integers(len(data))])
+            raise Killed
+        return write(descriptor, data)
+
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # the system is not killed here, the process alone
+    monkeypatch.setattr(os, "write", torn)
+    told_so_far, kills = {}, 0
+    while True:
+        try:
+            with jb.session_directory(path, rule, seed=3) as d:
+                assert d.session.counts.sum() + len(d.session.opened.later) == len(told_so_far)
+                while d.session.counts.sum() < PULLS:
+                    nothing_open = d.session.opened.size == 0  # what a rule draws depends on when it is asked
+                    pulls = d.ask(4 if nothing_open else int(rng.integers(1, 5)))
+                    known = dict(zip(pulls.id.tolist(), rewards_of(pulls).tolist(), strict=True))
+                    some = rng.permutation(pulls.id)[: rng.integers(1, len(pulls.id) + 1)].tolist()
+                    if rng.random() < 0.3:
+                        d.withdraw(some[0])
+                    more = rng.permutation(some + some[:1] + list(told_so_far)[-2:]).tolist()
+                    d.tell(more, [known.get(i, told_so_far.get(i)) for i in more])
+                    told_so_far |= {i: known[i] for i in some}
+                return d.session, kills
+        except Killed:
+            kills += 1
+
+
+@pytest.mark.parametrize("kind", ["batch"])
+def test_order_duplicates_withdrawals_and_kills_are_without_effect(kind, tmp_path, monkeypatch, orders=6):
+    expected, rng, kills = leaves(in_order(RULES[kind])), np.random.default_rng(1), 0
+    for i in range(orders):
+        with monkeypatch.context() as patched:
+            found, number = in_any_order(RULES[kind], tmp_path / str(i), rng, patched)
+        assert leaves(found) == expected
+        kills += number
+    assert kills >= orders
+
+
+@pytest.mark.slow
+def test_a_thousand_orders_end_in_the_same_bytes(tmp_path, monkeypatch):
+    for kind, orders in (("batch", 600), ("draws", 300), ("single", 100)):
+        path = tmp_path / kind
+        test_order_duplicates_withdrawals_and_kills_are_without_effect(kind, path, monkeypatch, orders)
+
+
+SCRIPT = """
+import sys
+import jaxbandit as jb
+from jaxbandit.base import action_of
+from test_sessions import RULES, rewards_of
+with jb.session_directory(sys.argv[1], RULES["batch"], seed=3) as d:
+    while True:
+        pulls = d.ask(1)
+        d.tell(pulls.id, rewards_of(pulls))
+        print(pulls.id[0], flush=True)
+"""
+
+
+@pytest.mark.slow
+def test_what_was_told_before_kill_9_is_there(tmp_path):
+    path = [str(Path(__file__).parent), *sys.path]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, path))}
+    process = subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, str(tmp_path)], stdout=subprocess.PIPE, text=True, env=environment
+    )
+    seen = [int(process.stdout.readline()) for _ in range(7)]
+    process.send_signal(signal.SIGKILL)
+    seen += [int(line) for line in process.stdout]
+    process.wait()
+    with jb.session_directory(tmp_path, RULES["batch"], seed=3) as d:
+        assert d.session.counts.sum() >= len(seen) == seen[-1] + 1
+        while d.session.counts.sum() < PULLS:
+            pulls = d.ask()
+            d.tell(pulls.id, rewards_of(pulls))
+        if d.session.counts.sum() == PULLS:
+            assert leaves(d.session) == leaves(in_order(RULES["batch"]))
 
 
 @pytest.mark.parametrize("kind", RULES)
@@ -35,6 +141,242 @@ def test_untold_pulls_come_first_and_withdrawn_ones_again(kind):
     assert back.pending.tolist() == pulls.id[1:].tolist()
     back, given = jb.ask(back, limit=1)
     assert given.id[0] == pulls.id[0] and back.pending.tolist() == pulls.id.tolist()
-    np.testing.assert_array_equal(
-        jax.random.key_data(jb.pull_keys(back, given)), jax.random.key_data(jb.pull_keys(s, pulls))[:1]
-    )
+
+
+def test_pulls_of_a_batch_come_arm_by_arm_with_their_index():
+    s = jb.session(jb.sequential_halving(4, budget=80))  # 10 pulls of each in the first of two rounds
+    s, pulls = jb.ask(s, limit=25)
+    assert pulls.arm.tolist() == [0] * 10 + [1] * 10 + [2] * 5 and pulls.index.tolist() == [
+        *range(10),
+        *range(10),
+        *range(5),
+    ]
+    s, pulls = jb.ask(s)
+    assert len(pulls.id) == 40 and len(jb.ask(s)[1].id) == 40
+    s = jb.tell(s, pulls.id[::-1], (pulls.arm[::-1] >= 2) * 0.5)
+    assert s.survivors.tolist() == [False, False, True, True] and s.counts.tolist() == [10] * 4
+    s, pulls = jb.ask(s)
+    assert pulls.arm.tolist() == [2] * 20 + [3] * 20 and pulls.index[0] == 10 and pulls.id[0] == 40
+    assert jb.tell(s, pulls.id, pulls.arm * 1.0).recommendation.tolist() == [3]
+
+
+def test_draws_are_those_of_the_next_rounds_from_one_state():
+    rule = RULES["draws"]
+    s = in_order(rule)
+    _, pulls = jb.ask(s, limit=4)
+    with jax.enable_x64(True):
+        words = keys.run_words(jb.run_key(3, 0))[1]
+
+        @jax.jit
+        def arms(state, rounds):
+            noise = jax.vmap(lambda t: rule.noise(keys.round_key(words, t, "threefry4x32")))(rounds)
+            return jax.vmap(lambda noise: action_of(rule.select(noise, state, None)))(noise)
+
+        expected = arms(s.state, jnp.arange(PULLS + 1, PULLS + 5))
+    assert pulls.arm.tolist() == np.asarray(expected).tolist()
+    assert len(jb.ask(s)[1].id) == 1  # without a limit, one draw
+
+
+@pytest.mark.parametrize("paired", [False, True])
+def test_keys_are_those_of_seed_index_and_arm(paired):
+    s, pulls = jb.ask(jb.session(RULES["batch"], seed=3, paired=paired))
+    root = jax.random.key(3)
+    for key, arm, index in zip(jb.pull_keys(s, pulls), pulls.arm, pulls.index, strict=True):
+        expected = jax.random.fold_in(root, index)
+        expected = expected if paired else jax.random.fold_in(expected, arm)
+        np.testing.assert_array_equal(jax.random.key_data(key), jax.random.key_data(expected))
+
+
+@pytest.mark.parametrize("kind", RULES)
+def test_a_saved_session_goes_on_where_it_was(kind, tmp_path):
+    s, pulls = jb.ask(in_order(RULES[kind]), limit=3)
+    s = jb.withdraw(jb.tell(s, pulls.id[-1:], [0.25]), pulls.id[:1]) if kind != "single" else s
+    jb.save_session(tmp_path / "a.npz", s)
+    assert leaves(jb.load_session(tmp_path / "a.npz", RULES[kind])) == leaves(s)
+    with pytest.raises(ValueError, match=r"a.npz: of another session: rule"):
+        jb.load_session(tmp_path / "a.npz", RULES["draws" if kind == "single" else "single"])
+    (tmp_path / "a.npz").write_bytes((tmp_path / "a.npz").read_bytes()[:100])
+    with pytest.raises(ValueError, match="not a readable array file"):
+        jb.load_session(tmp_path / "a.npz", RULES[kind])
+
+
+def test_history_is_kept_in_few_parts_that_length_alone_decides():
+    rng, history, count = np.random.default_rng(0), (), 0
+    values = rng.random(1000)
+    while count < 1000:
+        step = int(rng.integers(1, 40))
+        history, count = told.longer(history, values[count : count + step]), min(count + step, 1000)
+        assert [len(part) for part in history] == [1 << b for b in reversed(range(10)) if count >> b & 1]
+    ids = rng.permutation(1000)
+    np.testing.assert_array_equal(told.values_of(history, ids), values[ids])
+
+
+REFUSED = {
+    "nan": (lambda s, p: jb.tell(s, p.id, [0.5, np.nan, 0.5]), "id = 1: reward = nan, must be finite"),
+    "infinite": (lambda s, p: jb.tell(s, 2, np.inf), "id = 2: reward = inf, must be finite"),
+    "unknown": (lambda s, p: jb.tell(s, 3, 0.5), r"id = 3 is unknown, must be in \[0, 2\]"),
+    "negative": (lambda s, p: jb.tell(s, -1, 0.5), "id = -1 is unknown"),
+    "another number": (lambda s, p: jb.tell(jb.tell(s, 2, 0.5), [0, 2], 0.25), "one number for each of 2 ids"),
+    "told twice": (lambda s, p: jb.tell(jb.tell(s, 2, 0.5), 2, 0.25), "id = 2: reward = 0.25, but it was told 0.5"),
+    "twice at once": (lambda s, p: jb.tell(s, [1, 1], [0.5, 0.25]), "id = 1: reward = 0.25, but it was told 0.5"),
+    "twice later": (lambda s, p: jb.tell(jb.tell(s, p.id, [0.5] * 3), 0, 0.25), "id = 0: .* it was told 0.5"),
+    "a vector": (lambda s, p: jb.tell(s, 1, [[0.5, 0.2]]), "id = 1: rewards have shape"),
+    "a word": (lambda s, p: jb.tell(s, 1, "high"), "rewards = 'high', must be numbers"),
+    "an id that is none": (lambda s, p: jb.tell(s, 1.5, 0.5), "ids = float64"),
+    "withdrawn unknown": (lambda s, p: jb.withdraw(s, 9), "id = 9 is unknown"),
+    "withdrawn told": (lambda s, p: jb.withdraw(jb.tell(s, 1, 0.5), 1), "id = 1 is told already"),
+    "context": (lambda s, p: jb.ask(s, context=1), "context = 1, must be left out"),
+    "limit": (lambda s, p: jb.ask(s, limit=0), "limit = 0, must be an integer"),
+    "no algorithm": (lambda s, p: jb.session(jb.ucb1), "is a function ucb1, must be an Algorithm; call it"),
+    "failure": (lambda s, p: jb.session(RULES["single"], on_failure=2.0), "on_failure = 2.0, must be"),
+    "paired sets": (lambda s, p: jb.session(jb.icb(3, k=2), paired=True), "paired = True, must be False"),
+    "range": (
+        lambda s, p: jb.tell(jb.ask(jb.session(RULES["single"]))[0], 0, 1.5),
+        r"id = 0: reward = 1.5, must be in \[0, 1\]",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refusals_are_one_line_and_change_nothing(name):
+    function, message = REFUSED[name]
+    s, pulls = jb.ask(jb.session(RULES["batch"], seed=3))
+    before = leaves(s)
+    with pytest.raises(ValueError, match=message) as refusal:
+        function(s, pulls)
+    assert "\n" not in str(refusal.value) and leaves(s) == before
+
+
+def test_a_failure_may_count_as_a_number():
+    s, pulls = jb.ask(jb.session(RULES["batch"], on_failure=0.0))
+    s = jb.tell(s, pulls.id, [np.nan, 0.5, -np.inf])
+    assert s.totals.means.tolist() == [0.0, 0.5, 0.0]
+    assert leaves(jb.tell(s, 0, np.nan)) == leaves(s)
+
+
+def test_contexts_are_asked_for_and_checked():
+    s = jb.session(jb.lin_ucb(np.ones((2, 3, 2)) * np.eye(3, 2), horizon=60))
+    for context, message in ((None, "must be given"), (2, r"must be an integer in \[0, 1\]")):
+        with pytest.raises(ValueError, match=message):
+            jb.ask(s, context=context)
+    s, pulls = jb.ask(s, context=1)
+    assert jb.ask(s)[1].arm.tolist() == pulls.arm.tolist()
+    with pytest.raises(ValueError, match="pull 0 of another is not told yet"):
+        jb.ask(s, context=0)
+    s, _ = jb.ask(jb.tell(s, 0, 1.0), context=0)
+    assert jb.certificate(s).means is None
+
+
+def test_the_flag_of_the_process_is_not_touched():
+    assert in_order(RULES["batch"]).totals.sums.dtype == np.float64
+    assert not jax.config.read("jax_enable_x64") and jnp.zeros(1).dtype == jnp.float32
+
+
+def test_totals_are_means_and_variances_to_the_last_digits():
+    rng = np.random.default_rng(2)
+    arms, values = rng.integers(0, 3, 5000), 1e6 + 1e-3 * rng.standard_normal(5000)
+    totals = told.no_totals(4)
+    for part in np.array_split(np.arange(5000), 37):
+        totals = told.with_rewards(totals, arms[part], values[part])
+    for arm in range(3):
+        own = values[arms == arm].astype(np.longdouble)
+        assert totals.means[arm] == pytest.approx(float(own.mean()), rel=1e-15)
+        assert totals.variances[arm] == pytest.approx(float(own.var()), rel=1e-9)
+    assert np.isnan(totals.means[3]) and np.isnan(totals.variances[3])
+
+
+def test_certificate_of_a_proved_rule():
+    s = in_order(RULES["batch"], paired=True)
+    c = jb.certificate(s)
+    assert (c.rule, c.delta, c.epsilon, c.m, c.proved, c.stopped) == ("paired_race", 1e-9, 0.1, 1, True, False)
+    n, values = s.counts, told.values_of(s.history, np.arange(int(s.counts.sum())))
+    arms = np.tile(np.arange(3), 8)  # nobody is dropped in these rounds
+    assert n.tolist() == [8, 8, 8] and c.coverage == 1 - 1e-9
+    for arm in range(3):
+        own = values[arms == arm]
+        with jax.enable_x64(True):
+            log_level = jnp.log(1e-9 / 3)
+            ratio = student.squared_radius(jnp.float64(8), log_level, student.default_c2(log_level))
+        half = np.sqrt(own.var() * float(ratio))
+        assert c.means[arm] == pytest.approx(own.mean()) and c.high[arm] - c.low[arm] == pytest.approx(2 * half)
+    assert any("normal" in line for line in c.assumptions) and any("common key" in line for line in c.assumptions)
+    assert "once it stops" in str(c) and json.loads(json.dumps(c.to_json()))["arms"][2]["pulls"] == 8
+
+
+def test_certificate_of_a_rule_without_a_promise():
+    c = jb.certificate(in_order(RULES["single"]))
+    assert c.promise == "none" and c.delta is None and "delta" not in c.to_json() and not c.proved
+    assert (c.low >= 0).all() and (c.high <= 1).all() and "promise: none" in str(c)
+    assert not any("normal" in line for line in c.assumptions)  # the rewards are bounded
+    fresh = jb.certificate(jb.session(RULES["single"]))
+    assert fresh.low.tolist() == [0.0] * 3 and np.isnan(fresh.means).all() and "mean" not in fresh.to_json()["arms"][0]
+
+
+@pytest.mark.statistical
+def test_bounded_intervals_hold_at_all_times():
+    """A fair coin, 4,000 sequences of 300: one that ever misses its mean has probability 0.05 at most.
+
+    Had it just that, 4,000 would show a share of 0.063 or more one time in 10,000.
+    """
+    rewards = np.random.default_rng(5).integers(0, 2, (4000, 300)) * 1.0
+    n = np.arange(1, 301)
+    radius = mixture_radius(n, 0.5, 0.05)
+    missed = (np.abs(np.cumsum(rewards, 1) / n - 0.5) > radius).any(1).mean()
+    assert 0.005 < missed < 0.063
+
+
+def test_a_directory_of_another_session_is_refused(tmp_path):
+    with jb.session_directory(tmp_path, RULES["batch"], seed=3, meta={"names": ["a", "b", "c"]}) as d:
+        d.tell(d.ask(2).id, [0.5, 0.25])
+        with (
+            pytest.raises(ValueError, match="in use by process"),
+            jb.session_directory(tmp_path, RULES["batch"], seed=3),
+        ):
+            pass
+        watched = directory.read_session(tmp_path, RULES["batch"])
+        assert watched.counts.tolist() == [1, 1, 0]
+    for rule, options, message in (
+        (RULES["single"], {"seed": 3}, "rule paired_race, here ucb1"),
+        (RULES["batch"], {"seed": 4}, "seed 3, here 4"),
+        (jb.paired_race(3, epsilon=0.2), {"seed": 3}, "epsilon 0.1, here 0.2"),
+        (RULES["batch"], {"seed": 3, "meta": {}}, "what is said of its arms differs"),
+    ):
+        with pytest.raises(ValueError, match=message), jb.session_directory(tmp_path, rule, **options):
+            pass
+    with jb.session_directory(tmp_path, RULES["batch"], seed=3) as d:
+        assert d.session.counts.tolist() == [1, 1, 0] and d.meta == {"names": ["a", "b", "c"]}
+
+
+def test_a_log_that_is_broken_within_is_refused(tmp_path):
+    with jb.session_directory(tmp_path, RULES["batch"]) as d:
+        d.tell(d.ask().id, [0.5, 0.25, 0.125])
+        d.ask()
+    log = tmp_path / "log.jsonl"
+    lines = log.read_text().splitlines(keepends=True)
+    for changed, message in (
+        ([lines[0], lines[1][:-9] + "\n", lines[2]], "line 2: .*"),
+        ([lines[0].replace("0", "2"), *lines[1:]], "line 1: the rule asks for other pulls than it did"),
+        ([lines[0], lines[1].replace("0.25", "NaN"), lines[2]], "line 2: tell: id = 1"),
+    ):
+        log.write_text("".join(changed))
+        with pytest.raises(ValueError, match=message) as refusal, jb.session_directory(tmp_path, RULES["batch"]):
+            pass
+        assert "\n" not in str(refusal.value)
+    log.write_text("".join(lines)[:-1])  # without its end, the last line never counted
+    with jb.session_directory(tmp_path, RULES["batch"]) as d:
+        assert len(d.session.pending) == 0 and d.session.counts.tolist() == [1, 1, 1]
+    assert log.read_text() == "".join(lines[:2])
+
+
+def test_a_disk_that_is_full_leaves_the_log_whole(tmp_path, monkeypatch):
+    with jb.session_directory(tmp_path, RULES["batch"]) as d:
+        pulls = d.ask()
+        write = os.write
+        monkeypatch.setattr(os, "write", lambda descriptor, data: write(descriptor, data[:5]))
+        with pytest.raises(OSError, match="5 of"):
+            d.tell(pulls.id, [0.5, 0.25, 0.125])
+        assert d.session.counts.tolist() == [0, 0, 0]
+        monkeypatch.undo()
+        d.tell(pulls.id, [0.5, 0.25, 0.125])
+    with jb.session_directory(tmp_path, RULES["batch"]) as d:
+        assert d.session.counts.tolist() == [1, 1, 1]

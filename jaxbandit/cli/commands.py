@@ -3,7 +3,6 @@
 JAX is imported where it is needed and not before, so that help and listings come at once.
 """
 
-import errno
 import json as json_module
 import sys
 from collections.abc import Iterator, Sequence
@@ -16,12 +15,13 @@ from tyro.conf import Positional, UseAppendAction, arg
 
 from jaxbandit import extras
 from jaxbandit.cli import listing
-from jaxbandit.refusals import BadInput, Unfinished, reason
+from jaxbandit.cli.guards import bad_input
+from jaxbandit.cli.session_commands import Ask, Status, Tell
+from jaxbandit.refusals import Unfinished, reason
 from jaxbandit.results.report import table
 from jaxbandit.specs import source
 
 DONE = 0
-FULL = (errno.ENOSPC, errno.EDQUOT)  # of the errors of a disk, those that come while one writes
 DEFAULT_SPEC = "five_arms"
 
 
@@ -120,7 +120,7 @@ class Reproduce:
         """Reproduce the paper."""
         from jaxbandit.reproduction.paper import reproduce
 
-        with _input():
+        with bad_input():
             given = {"runs": self.runs, "horizon": self.horizon, "data_directory": self.data, "out": self.out}
             given |= {"max_failed": self.max_failed}
             paper, _, figure = self.paper.partition("/")
@@ -197,7 +197,7 @@ class Plot:
         from jaxbandit.plotting.figures import write_figures
         from jaxbandit.results.loading import load
 
-        with _input():
+        with bad_input():
             results = load(self.directory)
         with _figures(self.directory):
             return _paths(write_figures(results, self.directory), quiet=False)
@@ -220,7 +220,7 @@ class Compare:
         """Print the comparison."""
         from jaxbandit.results.places import compare_places
 
-        with _input():
+        with bad_input():
             report = compare_places(self.first, self.second, at=self.at)
         print(json_module.dumps(report.summary(), allow_nan=False) if self.json else report.table())
         return DONE
@@ -233,20 +233,10 @@ COMMANDS = {
     "audit": Audit,
     "plot": Plot,
     "compare": Compare,
+    "ask": Ask,
+    "tell": Tell,
+    "status": Status,
 }
-
-
-@contextmanager
-def _input() -> Iterator[None]:
-    """Refusals of the parts that read directories and papers are bad input; a full disk is none."""
-    try:
-        yield
-    except (ValueError, OSError) as error:
-        if getattr(error, "errno", None) in FULL:
-            raise Unfinished(f"{error}; the results are kept, run the same command to resume") from None
-        if isinstance(error, BadInput) or "\n" in str(error):
-            raise
-        raise BadInput(str(error)) from None
 
 
 @contextmanager

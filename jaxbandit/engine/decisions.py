@@ -1,5 +1,6 @@
 """An algorithm's functions as a session calls them: one run, on the host's CPU, in float64, compiled once a rule."""
 
+import functools
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
@@ -56,9 +57,8 @@ class Decisions:
     def begin(self, seed: int, run: int) -> tuple[np.ndarray, Looked]:
         """Key words of the run's own chance, and the rule before its first pull."""
         with self.scope():
-            given = np.uint32(seed), np.int32(run)
-            words, looked = self._call("begin", self._begin, *given)
-            return np.asarray(words), looked
+            words, state = self._call("begin", self._begin, np.uint32(seed), np.int32(run))
+            return np.asarray(words), self._look(state)
 
     def select(self, words: np.ndarray, round: int, state: PyTree, context: PyTree) -> Any:
         """What `select` returns in a round, an action or a Choice."""
@@ -68,13 +68,14 @@ class Decisions:
     def update(self, state: PyTree, context: PyTree, choice: Any, feedback: float) -> Looked:
         """The rule after one reward."""
         with self.scope():
-            return self._call("update", self._update, state, context, choice, np.float64(feedback))
+            return self._look(self._call("update", self._update, state, context, choice, np.float64(feedback)))
 
     def absorb(self, state: PyTree, plan: Any, sums: np.ndarray, squares: np.ndarray) -> Looked:
         """The rule after a whole batch."""
         rule: Any = self.algorithm.batch
         with self.scope():
-            return self._call("absorb", self._absorb, state, plan, sums, *((squares,) if rule.squares else ()))
+            more = (squares,) if rule.squares else ()
+            return self._look(self._call("absorb", self._absorb, state, plan, sums, *more))
 
     def recommendation(self, state: PyTree) -> np.ndarray | None:
         """What the rule recommends, an axis of m arms."""
@@ -92,11 +93,12 @@ class Decisions:
         with self.scope():
             return np.asarray(self._call("survivors", function, state))
 
+    @functools.cached_property
     def digest(self) -> str:
         """Digest of everything that the rule's decisions depend on, its arguments included."""
         with self.scope():
             noise = jax.eval_shape(self._noise, self._key, self._words[1])
-            examples: list = [(self._begin, self._words)]
+            examples: list = [(self._begin, self._words), (self._looked, (self.state,))]
             if self.kind == "batch":
                 rule: Any = self.algorithm.batch
                 plan = jax.eval_shape(rule.plan, self.state)
@@ -110,8 +112,11 @@ class Decisions:
                 examples += [(self._update, (self.state, context, choice, number))]
             return identity.of_program(examples)
 
-    def _begin(self, seed: Array, run: Array) -> tuple[Array, Looked]:
-        return self._run_words(seed, run), self._looked(self._init(seed, run))
+    def _look(self, state: PyTree) -> Looked:
+        return self._call("look", self._looked, state)
+
+    def _begin(self, seed: Array, run: Array) -> tuple[Array, PyTree]:
+        return self._run_words(seed, run), self._init(seed, run)
 
     def _run_words(self, seed: Array, run: Array) -> Array:
         root = jax.random.key(seed, impl=IMPLEMENTATION)
@@ -127,16 +132,16 @@ class Decisions:
     def _select(self, words: Array, round: Array, state: PyTree, context: PyTree) -> Any:
         return called("algorithm.select", self.algorithm.select, self._noise(words, round), state, context)
 
-    def _update(self, state: PyTree, context: PyTree, choice: Any, feedback: Array) -> Looked:
+    def _update(self, state: PyTree, context: PyTree, choice: Any, feedback: Array) -> PyTree:
         after = called("algorithm.update", self.algorithm.update, state, context, choice, feedback)
         same_state("algorithm.update", "state", self.state, after)
-        return self._looked(after)
+        return after
 
-    def _absorb(self, state: PyTree, plan: Any, sums: Array, *squares: Array) -> Looked:
+    def _absorb(self, state: PyTree, plan: Any, sums: Array, *squares: Array) -> PyTree:
         rule: Any = self.algorithm.batch
         after = called("algorithm.batch.absorb", rule.absorb, state, plan, sums, *squares)
         same_state("algorithm.batch.absorb", "state", self.state, after)
-        return self._looked(after)
+        return after
 
     def _looked(self, state: PyTree) -> Looked:
         state = self._replanned(state)
@@ -186,7 +191,7 @@ class Decisions:
         """Call the compiled function, which is compiled once for each name and, with contexts, their shapes."""
         key = name
         if self.needs_context and name in ("select", "update"):
-            key = name, tuple((np.shape(x), np.result_type(x)) for x in jax.tree.leaves(given))
+            key = name, tuple((x.shape, x.dtype) for x in map(_as_array, jax.tree.leaves(given)))
         compiled = self._compiled.get(key)
         if compiled is None:
             with afresh(), jax.default_device(_device()):

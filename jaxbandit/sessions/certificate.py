@@ -72,7 +72,7 @@ class Certificate:
         best = "the best" if self.m == 1 else f"the {self.m} best"
         arm = f"{best} or within {self.epsilon:g} of it" if self.epsilon else best
         words = f"the arm named is {arm}" if self.m == 1 else f"the arms named are {arm}"
-        words = f"{words} with probability {1 - self.delta:g}"
+        words = f"{words} with probability {1 - self.delta:g} at least"
         if not self.proved:
             words += ", which is not proved"
         return words if self.stopped else f"once it stops, {words}; it has not stopped yet"
@@ -182,18 +182,26 @@ def _intervals(session: Session, coverage: float) -> tuple[np.ndarray, np.ndarra
     if sigma is None:
         squares = n * totals.variances
         with session.decisions.scope():
-            ratio, known = map(np.array, _student(n.astype(np.float64), np.log(level), squares, np.abs(means)))
-        known &= totals.counts > 1
-        radius = np.where(known, np.sqrt(totals.variances * np.where(known, ratio, 0.0)), np.inf)
+            ratio, known = map(np.asarray, _student(n.astype(np.float64), np.log(level), squares, np.abs(means)))
+        radius = np.full(len(n), np.inf)
+        radius[known] = np.sqrt(totals.variances[known] * ratio[known])
         assumed = [f"{_NORMAL}, for the intervals"]
     else:
-        twice = -2 * math.log(level)
-        c = _TYPICAL / (twice + math.log1p(twice))
-        radius = np.asarray(sigma) / n * np.sqrt((n + c) * (twice + np.log1p(n / c)))
-        assumed = []
+        radius, assumed = mixture_radius(n, sigma, level), []
     radius = np.where(totals.counts > 0, radius, np.inf)
     centre = np.where(totals.counts > 0, means, 0.0)
     return np.maximum(centre - radius, least), np.minimum(centre + radius, most), assumed
+
+
+def mixture_radius(n: np.ndarray, sigma: Any, level: float) -> np.ndarray:
+    """Half the width of the normal mixture's confidence sequence of the mean of n sub-Gaussian rewards.
+
+    exp(s S_n - n s^2 sigma^2 / 2), mixed over s by N(0, 1 / (c sigma^2)), is a supermartingale from 1 in the centred
+    sum S_n; that it reaches 1 / level has probability `level` at most.
+    """
+    twice = -2 * math.log(level)
+    c = _TYPICAL / (twice + math.log1p(twice))
+    return np.asarray(sigma) / n * np.sqrt((n + c) * (twice + np.log1p(n / c)))
 
 
 @jax.jit

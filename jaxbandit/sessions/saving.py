@@ -34,7 +34,7 @@ def identity_of(session: Session) -> dict[str, Any]:
         "run": session.run,
         "paired": session.paired,
         **({} if session.on_failure is None else {"on_failure": session.on_failure}),
-        "program": session.decisions.digest(),
+        "program": session.decisions.digest,
         **identity.surroundings("cpu"),
     }
 

@@ -90,6 +90,31 @@ def judge(where: str, cell: Cell, experiment: Experiment) -> None:
         refuse(where, f": {limit} = {most}, must be in [1, {MOST_ROUNDS}] for single pulls")
 
 
+def alone(where: str, table: Mapping[str, Any], base: Path, imports: bool) -> AlgorithmSpec:
+    """Return the [[algorithm]] of a session, which no instance fills: it has all arguments but num_arms."""
+    name, entry = _typed(where, table, ALGORITHMS, imports)
+    own = tuple(a for a in entry.arguments if a != "num_arms")
+    refusals.known(f"{where}.", table, ("name", "type", *own))
+    for key in own:
+        if isinstance(table.get(key), dict) and "sweep" in table[key]:
+            refuse(f"{where}.{key}", f" = {show(table[key])}, cannot be swept: a session has one rule")
+    return AlgorithmSpec(name, entry.name, _arguments(where, table, entry, base))
+
+
+def build_alone(where: str, algorithm: AlgorithmSpec, num_arms: int) -> Any:
+    """Return the Algorithm of a session of so many arms."""
+    from jaxbandit.base import Algorithm
+
+    entry = algorithm.entry
+    takes = {"num_arms": num_arms} if "num_arms" in entry.parameters() else {}
+    given = dict(algorithm.arguments) | takes
+    _complete(where, entry, given)
+    built = _returned(where, entry, build(where, entry, given), Algorithm)
+    if built.arms is not None and built.arms.num_arms != num_arms:
+        refuse(where, f": {entry.name} is made for {built.arms.num_arms} arms, and there are {num_arms}: must be equal")
+    return built
+
+
 def build(where: str, entry: Entry, given: Mapping[str, Any]) -> Any:
     """Call a factory with concrete arguments; its refusal is told with the key's full place."""
     if references.is_reference(entry.name):
