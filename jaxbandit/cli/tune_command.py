@@ -1,12 +1,14 @@
 """The command that searches among configurations."""
 
 import json as json_module
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 from tyro.conf import Positional, arg
 
+from jaxbandit import extras
 from jaxbandit.cli.guards import bad_input, figures
 
 DONE = 0
@@ -42,8 +44,11 @@ class Tune:
             print(json_module.dumps({**about, **found.summary(), "seconds": found.seconds}, allow_nan=False))
         else:
             print(found)
-        with figures(out):
-            path = command.draw(found, out)
-        if not self.json:
-            print(path)
+        try:
+            with figures(out, "the same command"):
+                path = command.draw(found, out)
+        except extras.MissingExtra as error:
+            print(f"jaxbandit: no figure: {error}", file=sys.stderr)
+        else:
+            print(path, file=sys.stderr if self.json else sys.stdout)
         return DONE
