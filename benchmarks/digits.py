@@ -19,7 +19,7 @@ def data() -> tuple[np.ndarray, ...]:
     """Images and labels to train on, then those to score by."""
     from sklearn.datasets import load_digits
 
-    images, labels = load_digits(return_X_y=True)
+    images, labels = map(np.asarray, load_digits(return_X_y=True))
     order = np.random.default_rng(0).permutation(len(images))
     images, labels = (images[order] / 16).astype(np.float32), labels[order].astype(np.int32)
     return images[:1297], labels[:1297], images[1297:], labels[1297:]

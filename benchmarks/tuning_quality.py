@@ -98,9 +98,9 @@ def uniform_rounds(scores_: np.ndarray, epsilon: float) -> int | None:
       epsilon: the shortfall allowed.
     """
     rounds, count = scores_.shape
-    log_alpha = float(np.log(DELTA / (count - 1)))
     with jax.enable_x64(True):
-        c2 = student.default_c2(jnp.asarray(log_alpha))
+        log_alpha = jnp.log(DELTA / (count - 1))
+        c2 = student.default_c2(log_alpha)
         n = jnp.arange(1.0, rounds + 1)
         radius = np.asarray(lax.map(lambda n: student.squared_radius(n, student.one_sided(n, log_alpha, c2), c2), n))
     for n in range(3, rounds + 1):

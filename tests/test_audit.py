@@ -83,6 +83,7 @@ def test_a_table_shares_its_confidence():
     assert twenty.low < one.low and twenty.high > one.high and twenty.confidence == 0.999
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_a_sound_rule_is_seldom_accused_and_a_broken_one_seldom_acquitted():
     """150 audits each, at rates on the border. Each verdict is false with probability at most 0.1: more false ones

@@ -45,7 +45,13 @@ def draws():
 
 @pytest.mark.quickly_compiled
 @pytest.mark.statistical
-@pytest.mark.parametrize("i", range(len(LAWS)), ids=map(str, LAWS))
+@pytest.mark.parametrize(
+    "i",
+    [
+        pytest.param(i, id=str(law), marks=[pytest.mark.slow] if min(law) > 1e5 else [])  # SciPy takes a second
+        for i, law in enumerate(LAWS)
+    ],
+)
 def test_draws_have_the_law_of_beta(draws, i):
     """Kolmogorov-Smirnov, mean, variance and both tails at 1e-3: false alarm 5e-6 a law by the Bonferroni bound."""
     a, b = LAWS[i]
@@ -99,7 +105,7 @@ def test_deviance_is_inverted(x64, tolerance):
             np.testing.assert_allclose(np.asarray(derivative)[far], slope[far], rtol=tolerance * 10)
 
 
-@pytest.mark.parametrize("x64", [False, True])
+@pytest.mark.parametrize("x64", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_quantile_agrees_with_scipy(x64):
     values = np.array([1, 2, 3, 5, 9, 30, 200, 1000, 5e4, 1e6])
     a, b = (v.ravel() for v in np.meshgrid(values, values))

@@ -24,6 +24,7 @@ def random_design():
     return SETS[chosen].T @ SETS[chosen] / (2 * N)
 
 
+@pytest.mark.slow
 def test_uniform_design_matrix_is_the_mean_over_all_sets():
     np.testing.assert_allclose(uniform_design_matrix(N, K), SETS.T @ SETS / len(SETS), rtol=1e-13)
     # Kiefer and Wolfowitz: uniform is G-optimal, and its largest norm the dimension; all sets tie, so both ends meet.

@@ -130,6 +130,7 @@ def test_a_cell_of_other_versions_is_refused(tmp_path):
         running.run_experiment(experiment(runs=2), out, progress=False)
 
 
+@pytest.mark.slow
 def test_a_changed_data_file_is_refused(tmp_path):
     data, out = tmp_path / "team", tmp_path / "out"
     data.mkdir()

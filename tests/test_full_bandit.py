@@ -264,6 +264,7 @@ def test_where_nothing_is_pulled_nothing_stops():
     assert not stop(state) and stop(state._replace(rounds=jnp.int32(5)))
 
 
+@pytest.mark.slow
 @pytest.mark.quickly_compiled
 def test_a_decision_class_is_what_recommendations_are_judged_by():
     """Two groups of three, one arm of each: the two best arms are no set of the class."""

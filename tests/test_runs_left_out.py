@@ -110,13 +110,13 @@ def test_more_failed_runs_than_allowed_is_an_error_of_one_line(rule, world):
 
 
 def test_runs_that_stop_leave_out_what_went_wrong():
-    broken = faulty(gaussian([1.0, 0.0], sigma=0.5), 0.2, np.nan)
+    broken, rule = faulty(gaussian([1.0, 0.0], sigma=0.5), 0.2, np.nan), lucb(2, sigma=0.5)
     with pytest.warns(RunsLeftOut, match="of 70 runs left out: not finite"):
-        r = identify(lucb(2, sigma=0.5), broken, num_runs=70, max_rounds=5000)
+        r = identify(rule, broken, num_runs=70, max_rounds=5000)
     bad = r.outcomes()["nonfinite"]
     assert bad and len(r.samples()) == r.summary()["samples"]["runs"] == 70 - bad
     with pytest.raises(ValueError, match="max_failed = 0 allows none"):
-        identify(lucb(2, sigma=0.5), broken, num_runs=70, max_rounds=5000, max_failed=0)
+        identify(rule, broken, num_runs=70, max_rounds=5000, max_failed=0)
 
 
 def test_means_that_init_draws_are_recorded_as_none(rule, world):
@@ -187,6 +187,7 @@ def test_a_swept_promise_is_read_off_the_algorithm():
     assert [r.guarantee["delta"] for r in swept] == [0.05, 0.2]
 
 
+@pytest.mark.slow
 def test_objects_that_hold_arrays_are_compiled_once():
     world = gaussian(jnp.array([1.0, 0.0]), sigma=jnp.array(0.5))
     told = lucb(2, delta=jnp.array(0.3), sigma=jnp.array(0.5))

@@ -5,22 +5,27 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from reference import student_comparison as reference
+from scipy import special, stats
 
-from jaxbandit.algorithms.best_arm.top_two import top_two
+from jaxbandit.algorithms.best_arm.top_two import REDRAWS, top_two
 from jaxbandit.algorithms.best_arm.track_and_stop import track_and_stop
 from jaxbandit.engine.identify import identify_cell
 from jaxbandit.environments.gaussian import gaussian
+from jaxbandit.numerics import normal_of_words
 from jaxbandit.solvers import student
+from jaxbandit.solvers.beta import draw_noise
 
 pytestmark = pytest.mark.quickly_compiled
 
 ROUNDS = 400
 DELTA = 0.1
 REWARDS = np.array([0.3, 1.2, 0.5]) + np.random.default_rng(4).normal(size=(ROUNDS, 3)) * [0.6, 0.9, 1.2]
+CLOSE = REWARDS.copy()
+CLOSE[[2, 5, 8], 2] = 0.5, 0.501, 0.502  # the first three of this arm happen to lie close together
 
 
-def play(factory, **own):
-    """Actions, whether it had stopped before each round, its recommendation then, and the coins."""
+def play(factory, rewards=REWARDS, **own):
+    """Actions, whether it had stopped before each round, its recommendation then, coins, and normals of the draws."""
 
     @jax.jit
     def run(rewards, delta):
@@ -32,17 +37,31 @@ def play(factory, **own):
             if algorithm.replan is not None:
                 state = jax.lax.cond(algorithm.replan.due(state), algorithm.replan.apply, lambda state: state, state)
             action = algorithm.select(noise, state, None)
-            seen = action, algorithm.stop(state), algorithm.recommend(state)[0], getattr(noise, "coin", t)
+            seen = (
+                action,
+                algorithm.stop(state),
+                algorithm.recommend(state)[0],
+                getattr(noise, "coin", t),
+                normals(noise),
+            )
             return algorithm.update(state, None, action, row[action]), seen
 
         return jax.lax.scan(body, algorithm.init(jax.random.key(0)), (rewards, jnp.arange(ROUNDS)))[1]
 
     with jax.enable_x64(True):
-        return jax.tree.map(np.asarray, run(jnp.asarray(REWARDS), jnp.asarray(DELTA)))
+        return jax.tree.map(np.asarray, run(jnp.asarray(rewards), jnp.asarray(DELTA)))
+
+
+def normals(noise):
+    """Those of the leader's draw and of the challenger's, if it draws."""
+    if getattr(noise, "redraws", None) is None:
+        return None
+    words = jax.vmap(lambda r: draw_noise(jax.random.fold_in(noise.redraws, r), 3))(jnp.arange(REDRAWS))
+    return normal_of_words(jnp.concatenate([noise.words[None], words]))
 
 
 def agree(found, expected, stops=True):
-    actions, stopped, recommended, _ = found
+    actions, stopped, recommended, *_ = found
     pulls, arm = expected
     end = int(np.argmax(stopped)) if stopped.any() else ROUNDS
     np.testing.assert_array_equal(actions[:end], pulls)
@@ -57,9 +76,36 @@ def agree(found, expected, stops=True):
 )
 def test_top_two(kind, challenger, adaptive):
     own = {"challenger": challenger, "adaptive": adaptive, "beta": 0.6}
-    found = play(top_two, threshold=kind, **own)
-    choose = reference.top_two(found[-1], kind=kind, **own)
-    agree(found, reference.play(REWARDS, choose, kind=kind, delta=DELTA), kind != "evbox")
+    rewards = CLOSE if kind == "evbox" else REWARDS  # evbox takes more than these to stop
+    found = play(top_two, rewards, threshold=kind, **own)
+    choose = reference.top_two(found[3], kind=kind, **own)
+    agree(found, reference.play(rewards, choose, kind=kind, delta=DELTA), kind != "evbox")
+    assert np.bincount(found[0]).min() > 10  # its statistic lets the arm be pulled again
+
+
+@pytest.mark.slow
+def test_top_two_thompson_sampling():
+    """Leader and challenger from the posterior."""
+    found = play(top_two, threshold="interval", leader="ts", challenger="ts")
+    choose = reference.top_two(found[3], challenger="ts", adaptive=False, beta=0.5, kind="interval", normals=found[4])
+    agree(found, reference.play(REWARDS, choose, kind="interval", delta=DELTA))
+
+
+def test_posterior_draws_have_students_law():
+    """As a function of the normal, by SciPy: total variation, as of the Beta draws that they are made of."""
+    w = np.linspace(-6.2, 6.2, 301)
+    words = np.round(special.ndtr(w) * 2.0**32).clip(0, 2**32 - 1).astype(np.uint32)
+    with jax.enable_x64(True):
+        draw, normal = jax.jit(student.posterior_draw), np.asarray(jax.jit(normal_of_words)(words))
+        for n in (2.0, 3.0, 4.0, 8.0, 31.0, 1e5):
+            found = np.asarray(draw(words, jnp.full(301, n), jnp.full(301, 0.7), jnp.full(301, 0.3)))
+            t = (found - 0.7) / np.sqrt(0.3 / (n - 1))
+            order = np.argsort(normal)
+            apart = stats.t.cdf(t, n - 1) - special.ndtr(normal)
+            assert (np.diff(found[order]) >= 0).all() and found.min() < 0.7 < found.max()
+            assert np.abs(np.diff(apart[order])).sum() / 2 < (6e-5 if n == 2 else 1e-6), n
+        for n, v in ((1.0, 0.0), (5.0, 0.0)):
+            assert (np.asarray(draw(words, jnp.full(301, n), jnp.full(301, 0.7), jnp.full(301, v))) == 0.7).all()
 
 
 @pytest.mark.slow
@@ -79,8 +125,6 @@ def test_evbox_by_lambert_w():
 def test_refusals():
     with pytest.raises(ValueError, match=r"^top_two: threshold = 'kt', must be one of heuristic, interval, tbox"):
         top_two(3, family="student")
-    with pytest.raises(ValueError, match=r"^top_two: leader and challenger 'ts' draw from a posterior, family = 'stu"):
-        top_two(3, family="student", threshold="tbox", leader="ts")
     with pytest.raises(ValueError, match=r"^track_and_stop: family = 'studnet', .*; did you mean 'student'\?$"):
         track_and_stop(3, family="studnet")
     with pytest.raises(ValueError, match="cannot verify runs of it: must be 'float64'"), jax.enable_x64(False):

@@ -13,7 +13,8 @@ TRAIN = """
 import numpy as np, jax
 def train(key, config):
     chance = np.random.default_rng(np.asarray(jax.random.key_data(key)))
-    return config["x"] + {"a": 0.0, "b": 0.5}[config["act"]] + 0.02 * config["width"] * (1 + config["x"]) * chance.normal()
+    mean = config["x"] + {"a": 0.0, "b": 0.5}[config["act"]]
+    return mean + 0.02 * config["width"] * (1 + config["x"]) * chance.normal()
 """
 SPEC = """
 kind = "tune"

@@ -8,7 +8,6 @@ again; the oldest goes where all takes too much room. A cache that cannot be wri
 
 import contextlib
 import hashlib
-import importlib.metadata
 import os
 import platform
 import re
@@ -32,14 +31,14 @@ def use() -> None:
     """Keep what this process compiles. To be called before JAX is imported, by a process that is a command of ours."""
     if any(name in os.environ for name in SETTINGS):
         return
-    directory = root() / processor()
     try:
+        directory = root() / processor()
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = directory.stat()
         if hasattr(os, "getuid") and (found.st_uid != os.getuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)):
             return  # what is there is run: only from a directory that is the user's alone
         trim(root())
-    except OSError:
+    except (OSError, RuntimeError):  # or there is no home
         return
     _used.append(directory)
     os.environ["JAX_COMPILATION_CACHE_DIR"] = str(directory)
@@ -57,11 +56,13 @@ def root() -> Path:
 
 def processor() -> str:
     """Return a name of this kind of processor and of the compiler, equal where one's code runs as the other's."""
+    import importlib.metadata  # slow to import, and help need not wait for it
+
     about = [platform.system(), platform.machine(), platform.processor()]
     with contextlib.suppress(ImportError):  # known to the cache too
         about.append(importlib.metadata.version("jaxlib"))
     with contextlib.suppress(OSError):
-        first = CPUINFO.read_text(encoding="utf-8").partition("\n\n")[0]
+        first = CPUINFO.read_text(encoding="utf-8", errors="replace").partition("\n\n")[0]
         about += [line for line in first.splitlines() if line.partition(":")[0].strip() in PROCESSOR]
     return "xla-" + hashlib.sha256("\n".join(about).encode()).hexdigest()[:16]
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 from reference.unknown_variance import squared_radius
-from scipy import optimize, special
+from scipy import optimize, special, stats
 
 
 def ratio(x, y, plug_in=False):
@@ -57,7 +57,7 @@ def stops(seen, kind, delta, first):
 
 def play(rewards, choose, *, kind, delta):
     """Actions until it stops, and the arm returned; None if it does not. `choose` names the arm of round t."""
-    num_arms, first = rewards.shape[1], 10 if kind == "heuristic" else 3
+    num_arms, first = rewards.shape[1], 3 if kind in ("interval", "tbox") else 10
     seen, actions = [np.zeros(0) for _ in range(num_arms)], []
     for t, row in enumerate(rewards):
         if t < first * num_arms:
@@ -71,9 +71,19 @@ def play(rewards, choose, *, kind, delta):
     return actions, None
 
 
-def top_two(coins, *, challenger, adaptive, beta, kind):
+def posterior(normals, seen):
+    """Quantiles of the means' posteriors under the prior 1/sigma, at the levels of the normals."""
+    return [
+        x.mean() + x.std() / math.sqrt(len(x) - 1) * stats.t.ppf(special.ndtr(z), len(x) - 1)
+        for z, x in zip(normals, seen, strict=True)
+    ]
+
+
+def top_two(coins, *, challenger, adaptive, beta, kind, normals=None):
+    """`normals[t, 0]` is the leader's draw, the rest the challenger's, until it is another; None: no draws."""
+
     def choose(t, seen):
-        b = int(np.argmax([x.mean() for x in seen]))
+        b = int(np.argmax([x.mean() for x in seen] if normals is None else posterior(normals[t, 0], seen)))
         cost = [
             math.inf
             if j == b
@@ -81,6 +91,9 @@ def top_two(coins, *, challenger, adaptive, beta, kind):
             for j, x in enumerate(seen)
         ]
         c = int(np.argmin(cost))
+        if challenger == "ts":
+            draws = (int(np.argmax(posterior(z, seen))) for z in normals[t, 1:])
+            c = next((arm for arm in draws if arm != b), c)
         of_b, of_c = seen[b].var() / len(seen[b]), seen[c].var() / len(seen[c])
         return b if coins[t] < (of_b / (of_b + of_c) if adaptive else beta) else c
 

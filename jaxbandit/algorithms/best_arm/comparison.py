@@ -44,9 +44,9 @@ class Comparison(NamedTuple):
     split: Callable[[ArmStatistics, Array, Array], Array]  # (arms, a, j) -> the share of Z_aj that is arm a's, float[]
     proved: bool  # whether P(stopped and wrong) <= delta
     rewards: Rewards  # what that takes
-    deviations: Callable[[ArmStatistics], Array] | None = None  # of one reward, float[num_arms]; None: not bounded
     # (words, arms), uint32[num_arms] -> float[num_arms], to be compared: draws of the means from their posterior
-    draw: Callable[[Array, ArmStatistics], Array] | None = None
+    draw: Callable[[Array, ArmStatistics], Array]
+    deviations: Callable[[ArmStatistics], Array] | None = None  # of one reward, float[num_arms]; None: not bounded
     first: int = 1  # pulls of each arm before arms are compared
     squares: bool = False  # whether the sums of squared deviations are needed
     part: Callable[[Array], Array] | None = None  # of the threshold, of pulls >= 1 of one arm, as `parts` keeps it

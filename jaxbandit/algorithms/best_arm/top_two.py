@@ -60,9 +60,9 @@ def top_two(
 
     Args:
       num_arms: number of arms, >= 2, static.
-      leader: the best empirical mean ("eb"), the best of a draw from the posterior ("ts"), or the best upper bound
-        mean + sqrt(5.28 sigma^2 log t / n) ("ucb", of bernoulli and gaussian rewards; for bernoulli ones sigma is 1/2
-        there); static.
+      leader: the best empirical mean ("eb"), the best of a draw from the posterior ("ts"; of student rewards under the
+        prior 1/sigma), or the best upper bound mean + sqrt(5.28 sigma^2 log t / n) ("ucb"; of bernoulli rewards sigma
+        is 1/2 there, of student ones the empirical one; poisson and exponential ones have none); static.
       challenger: of the arms j other than the leader the one with the least Z_{leader, j} ("tc"), with the least
         Z_{leader, j} + log n_j ("tci"), or the best of a further draw from the posterior, repeated until it is not the
         leader ("ts": 64 times, then as "tc"); static.
@@ -92,12 +92,9 @@ def top_two(
     checks.choice(where, "challenger", challenger, ("tc", "tci", "ts"))
     checks.number(where, "beta", beta, low=0.0, high=1.0, open_low=True, open_high=True)
     law = comparison(family, threshold, num_arms, delta, sigma, where=where)
-    draw: Any = law.draw
     deviations: Any = law.deviations
     if leader == "ucb" and law.deviations is None:
         raise ValueError(f"{where}: leader = 'ucb', must be eb or ts with family = {family!r}, which has no sigma")
-    if law.draw is None and "ts" in (leader, challenger):
-        raise ValueError(f"{where}: leader and challenger 'ts' draw from a posterior, family = {family!r} has none")
 
     def noise(key: Key) -> TopTwoNoise:
         alone = "ts" not in (leader, challenger)
@@ -114,7 +111,7 @@ def top_two(
         if leader == "eb":
             return argmax(state.arms.means)
         if leader == "ts":
-            return argmax(draw(noise.words, state.arms))
+            return argmax(law.draw(noise.words, state.arms))
         n = as_float(jnp.maximum(state.arms.counts, 1))
         bonus = jnp.sqrt(2 * OPTIMISM * jnp.log(as_float(jnp.maximum(state.pulls, 1))) / n)
         return argmax(state.arms.means + deviations(state.arms) * bonus)
@@ -135,7 +132,7 @@ def top_two(
 
         def once(carry: tuple[Array, Array]) -> tuple[Array, Array]:
             words = draw_noise(jax.random.fold_in(key, carry[0]), num_arms)
-            return carry[0] + 1, argmax(draw(words, state.arms))
+            return carry[0] + 1, argmax(law.draw(words, state.arms))
 
         found = lax.while_loop(again, once, (jnp.int32(0), first))[1]
         return jnp.where(found == first, nearest, found)

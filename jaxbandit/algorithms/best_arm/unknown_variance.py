@@ -51,7 +51,9 @@ def unknown_variance(threshold: str, num_arms: int, delta: Scalar, *, where: str
       where: who refuses.
 
     Returns:
-      A Comparison that has no draws of a posterior. Arms are compared from 3 pulls of each on, 10 with "heuristic".
+      A Comparison, whose posterior is that of the prior 1/sigma. Arms are compared from 3 pulls of each on, 10 with
+      "heuristic" and "evbox": three rewards that happen to lie close together make a plug-in statistic so large that a
+      top-two rule pulls the arm no more, and never stops.
 
     Raises:
       ValueError: an argument is out of range.
@@ -102,7 +104,8 @@ def unknown_variance(threshold: str, num_arms: int, delta: Scalar, *, where: str
         proved=threshold != "heuristic",
         rewards=Rewards(),
         deviations=lambda arms: jnp.sqrt(_variances(arms)),
-        first=10 if threshold == "heuristic" else 3,
+        draw=lambda words, arms: student.posterior_draw(words, _pulls(arms), arms.means, _variances(arms)),
+        first=3 if threshold in ("interval", "tbox") else 10,
         squares=True,
     )
 
