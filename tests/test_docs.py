@@ -19,7 +19,7 @@ from jaxbandit.specs.spec import KEYS
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
-DOCUMENTS += [f"docs/{name}.md" for name in ("design", "cli", "sessions", "integrations")]
+DOCUMENTS += [f"docs/{name}.md" for name in ("design", "cli", "sessions", "integrations", "halving")]
 TINY = """
 kind = "simulate"
 runs = 2
@@ -91,6 +91,11 @@ def test_the_page_of_sessions_does_what_it_shows(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_code_of_the_adapters_page_prints_what_it_shows():
     prints_what_it_shows("docs/integrations.md")
+
+
+@pytest.mark.slow
+def test_code_of_the_page_on_halving_prints_what_it_shows():
+    prints_what_it_shows("docs/halving.md")
 
 
 @pytest.mark.slow

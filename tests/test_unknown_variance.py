@@ -183,6 +183,7 @@ def test_gaussian_means_stay_within_the_radius(side):
             partial(kim_nelson, 3, epsilon=0.1, delta=0.8, independent=True),
             "kim_nelson: delta = 0.8, must be a number in (0, 0.75)",
         ),
+        (partial(kim_nelson, 5001, epsilon=0.1, variant="kn++"), "every pair of arms is kept; student_race keeps"),
         (partial(kim_nelson, 3, epsilon=0.0), "kim_nelson: epsilon = 0.0, must be a number in (0, inf)"),
         (partial(kim_nelson, 3, epsilon=0.1, first_rounds=1), "first_rounds = 1, must be an integer >= 2"),
         (partial(kim_nelson, 3, epsilon=0.1, variant="kn+"), "variant = 'kn+', must be one of kn, kn++; did you mean"),
@@ -192,6 +193,7 @@ def test_gaussian_means_stay_within_the_radius(side):
     ],
 )
 def test_refusals(make, refused):
+    kim_nelson(5001, epsilon=0.1, variant="kn++", independent=True)  # which keeps no pairs
     with pytest.raises(ValueError) as error:
         make()
     assert refused in str(error.value)

@@ -11,6 +11,7 @@ from typing import Any
 
 import jax
 
+from jaxbandit.engine import whole_loops
 from jaxbandit.numerics import alone
 from jaxbandit.types import Device
 
@@ -120,14 +121,19 @@ def _value(name: str) -> Any:
         return getattr(jax.config, f"jax_{name}", None)
 
 
-def compile(function: Callable, device: Device, *examples: Any, donate: tuple[int, ...] = ()) -> Any:
+def compile(
+    function: Callable, device: Device, *examples: Any, donate: tuple[int, ...] = (), whole: bool = False
+) -> Any:
     """Compile `function` for the examples' shapes, with the options of the device's platform.
 
-    On a CPU, functions that call a library (LAPACK) play one at a time, as `numerics.alone` says.
+    On a CPU, functions that call a library (LAPACK) play one at a time, as `numerics.alone` says; loops of others are
+    compiled whole if that is asked for.
     """
     lowered = jax.jit(function, donate_argnums=donate).lower(*examples)
-    compiled = lowered.compile(compiler_options=_options(device))
-    if device.platform != "cpu" or not calls_library(lowered):
+    takes_turns = device.platform == "cpu" and calls_library(lowered)
+    with whole_loops.wanted(whole and device.platform == "cpu" and not takes_turns):
+        compiled = lowered.compile(compiler_options=_options(device))
+    if not takes_turns:
         return compiled
 
     def one_at_a_time(*arguments: Any) -> Any:

@@ -252,7 +252,16 @@ def _code(
         checkpoints = jax.ShapeDtypeStruct((num_checkpoints,), jnp.int32)
         return Code(
             start=compile(chosen.start, devices[0], arguments, root, runs),
-            advance=compile(chosen.advance, devices[0], arguments, carry, last, checkpoints, donate=(1,)),
+            advance=compile(
+                chosen.advance,
+                devices[0],
+                arguments,
+                carry,
+                last,
+                checkpoints,
+                donate=(1,),
+                whole=program.run.whole_loops,
+            ),
             finish=compile(chosen.finish, devices[0], arguments, carry),
             carry=jax.tree.structure(carry),
             varies=tuple(jax.tree.leaves(program.varying)),

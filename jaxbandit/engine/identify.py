@@ -212,7 +212,10 @@ def _code(program: LanesProgram, key: Any, arguments: PyTree, root: Any, given: 
         def construct() -> Any:
             more = (number, program.run.count, number, number)
             with jax.default_device(device):
-                return compile(program.advance, device, arguments, root, shapes(width), *more, donate=(2,))
+                lanes = shapes(width)
+                return compile(
+                    program.advance, device, arguments, root, lanes, *more, donate=(2,), whole=program.run.whole_loops
+                )
 
         return kept(name(width, device), construct)
 

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandit.base import Algorithm, Environment
-from jaxbandit.engine import batching, fit, recorder, rounds
+from jaxbandit.engine import batching, fit, recorder, rounds, whole_loops
 from jaxbandit.engine.recorder import Recorder, Tally
 from jaxbandit.engine.rounds import ContractError, Played
 from jaxbandit.types import Array, PyTree
@@ -20,6 +20,7 @@ class SingleRun:
     """
 
     measures = True  # regret, or feedback where no regret is known
+    batches = False  # whether a step is a batch of pulls
 
     def __init__(
         self,
@@ -171,6 +172,12 @@ class SingleRun:
             if grown == varies:
                 return varies
             varies = grown
+
+    @property
+    def whole_loops(self) -> bool:
+        """Whether its loops are compiled whole where that can be."""
+        most = whole_loops.BATCH_STATE_BYTES if self.batches else whole_loops.STATE_BYTES
+        return self.bytes(self.state, self.state_varies) <= most
 
     def bytes(self, tree: PyTree, varies: PyTree) -> int:
         """Size of the leaves of one run that are not shared."""

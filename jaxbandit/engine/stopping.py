@@ -22,7 +22,7 @@ class StoppingRun(SingleRun):
     """A run of make(arguments) until it stops; steps are single pulls, or batches where both parts know them."""
 
     measures = False
-    batches = verifies = judges = False
+    verifies = judges = False
 
     def __init__(
         self,

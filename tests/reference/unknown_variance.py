@@ -61,7 +61,10 @@ def kim_nelson(x, alive, num_arms, memory, delta, epsilon, variant, independent,
     eta = ((2 * q) ** (-2 / (used - 1)) - 1) / 2
 
     def loses(i, other):
-        variance = np.var((x[i] - x[other])[:used], ddof=1)
+        if independent and variant == "kn++":
+            variance = np.var(x[i], ddof=1) + np.var(x[other], ddof=1)
+        else:
+            variance = np.var((x[i] - x[other])[:used], ddof=1)
         width = max(0, epsilon / (2 * r) * (2 * eta * (used - 1) * variance / epsilon**2 - r))
         behind = x[other].mean() - x[i].mean() - width
         return behind > 0 or (behind == width == 0 and other < i)

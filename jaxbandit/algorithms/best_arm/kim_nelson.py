@@ -44,11 +44,12 @@ def kim_nelson(
     small epsilon only.
 
     If all gaps are far above epsilon, it stops earlier than rules with a promise for all gaps; if it must not depend
-    on epsilon, use `paired_race`. Pair variances are num_arms^2 numbers. It plays in float64 only: it cannot verify
-    runs of float32.
+    on epsilon, use `paired_race`. Pair variances are num_arms^2 numbers; "kn++" of independent arms keeps num_arms,
+    S^2_il = S^2_i + S^2_l being the variances of the two arms. It plays in float64 only: it cannot verify runs of
+    float32.
 
     Args:
-      num_arms: number of arms, in [2, 5000], static; for more, `student_race`.
+      num_arms: number of arms, in [2, 5000], static; for more, `student_race`, or "kn++" of independent arms.
       epsilon: the indifference zone, the smallest gap worth finding, in the unit of rewards, > 0, traced.
       variant: "kn", or "kn++" with renewed variances; static.
       independent: whether the arms' rewards of a round are known to be independent, for a slightly larger q; static.
@@ -67,7 +68,8 @@ def kim_nelson(
     Research.
     """
     where = "kim_nelson"
-    num_arms = few_arms(where, num_arms, "student_race")
+    alone = independent and variant == "kn++"  # each arm has a variance of its own
+    num_arms = checks.integer(where, "num_arms", num_arms, 2) if alone else few_arms(where, num_arms, "student_race")
     checks.number(where, "epsilon", epsilon, low=0.0, open_low=True)
     checks.choice(where, "variant", variant, ("kn", "kn++"))
     first_rounds = checks.integer(where, "first_rounds", first_rounds, 2)
@@ -82,7 +84,8 @@ def kim_nelson(
             q = as_float(delta) / (num_arms - 1)
         freedom = jnp.maximum(r, float(first_rounds)) - 1 if variant == "kn++" else as_float(first_rounds - 1)
         # h^2 S^2: the degrees of freedom cancel.
-        spread = jnp.expm1(-2 * (math.log(2) + jnp.log(q)) / freedom) * squares
+        pairs = squares[:, None] + squares[None] if alone else squares
+        spread = jnp.expm1(-2 * (math.log(2) + jnp.log(q)) / freedom) * pairs
         width = jnp.maximum(spread / zone - r * zone, 0.0) / (2 * r)
         lead = means[:, None] - means[None]  # of arm l over arm i, at [l, i]
         order = jnp.arange(num_arms, dtype=jnp.int32)
@@ -91,6 +94,9 @@ def kim_nelson(
         return ~jnp.any(beaten, 0) | (r < first_rounds)
 
     def observe(squares: Array, look: Look) -> Array:
+        if alone:
+            apart = jnp.where(look.survivors, look.rewards - look.before, 0.0)
+            return squares + apart * (look.rewards - look.means)
         renewed = more_squares(squares, look)
         return renewed if variant == "kn++" else jnp.where(look.rounds <= first_rounds, renewed, squares)
 
@@ -100,6 +106,6 @@ def kim_nelson(
         keep,
         promise=Promise(delta, epsilon, proved=False),
         rewards=Rewards(),
-        begin=lambda: jnp.zeros((num_arms, num_arms)),
+        begin=lambda: jnp.zeros(num_arms if alone else (num_arms, num_arms)),
         observe=observe,
     )

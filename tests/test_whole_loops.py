@@ -1,0 +1,111 @@
+"""Loops compiled whole: what the compiler is asked, the same bytes with and without, another JAX."""
+
+import threading
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+from jax._src import compiler
+
+from jaxbandit import bernoulli, gaussian, lucb, thompson
+from jaxbandit.engine import compiled, whole_loops
+from jaxbandit.engine.horizon import simulate_cell
+from jaxbandit.engine.identify import identify_cell
+
+CPU = jax.devices("cpu")[0]
+MEANS = np.array([0.2, 0.5, 0.6], np.float32)
+
+
+def asked():
+    """Whether the compiler is now asked for whole loops, in this thread."""
+    return whole_loops.OPTION.encode() in compiler.get_compile_options(1, 1).SerializeAsString()
+
+
+def looped(x):
+    return lax.fori_loop(0, 100, lambda i, x: jnp.sin(x) + jnp.max(x), x)
+
+
+@pytest.mark.quickly_compiled
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_loop_becomes_one_kernel(whole):
+    program = compiled.compile(lambda x: looped(x), CPU, jnp.zeros((100, 64)), whole=whole)
+    assert ("xla_cpu_small_call" in program.as_text()) == whole
+
+
+def test_the_compiler_is_asked_within_the_scope_and_its_thread_alone():
+    others = []
+    with whole_loops.wanted(True):
+        thread = threading.Thread(target=lambda: others.append(asked()))
+        thread.start()
+        thread.join()
+        assert asked()
+        with whole_loops.wanted(False):
+            assert not asked()
+        assert asked()
+    assert not asked() and others == [False]
+
+
+def test_nothing_else_changes_in_the_options():
+    before = compiler.get_compile_options(1, 1, env_options_overrides={"xla_cpu_prefer_vector_width": 512})
+    after = whole_loops.with_option(before)
+    assert after.env_option_overrides == before.env_option_overrides
+    assert (after.num_replicas, after.num_partitions) == (1, 1)
+    added = whole_loops.OPTION.encode()
+    assert len(added) < len(after.SerializeAsString()) - len(before.SerializeAsString()) < len(added) + 30
+
+
+def test_what_the_user_has_set_stays():
+    once = whole_loops.with_option(compiler.get_compile_options(1, 1))
+    assert whole_loops.with_option(once) is once
+
+
+class Unreadable:
+    """Options as another JAX may have them."""
+
+    def SerializeAsString(self):
+        return b""
+
+    @staticmethod
+    def ParseFromString(data):
+        raise ValueError("not like this")
+
+
+@pytest.mark.parametrize("options", [object(), Unreadable()])
+def test_options_of_another_form_are_left_alone(options):
+    assert whole_loops.with_option(options) is options
+
+
+@pytest.mark.quickly_compiled
+def test_a_jax_without_the_function_compiles_as_it_would(monkeypatch):
+    monkeypatch.setattr(whole_loops, "_hooked", lambda: False)
+    program = compiled.compile(lambda x: looped(x), CPU, jnp.zeros((100, 64)), whole=True)
+    assert "xla_cpu_small_call" not in program.as_text()
+    monkeypatch.undo()
+    real = compiler.get_compile_options
+    monkeypatch.delattr(compiler, "get_compile_options")
+    assert not whole_loops._hooked()
+    compiler.get_compile_options = real
+
+
+def horizon():
+    return simulate_cell(lambda means: (thompson(3), bernoulli(means)), MEANS, horizon=300, num_runs=70)
+
+
+def stopping():
+    with jax.enable_x64():
+        means = MEANS.astype(np.float64)
+        pair = lambda means: (lucb(3, delta=0.1, sigma=0.5), gaussian(means, sigma=0.5))  # noqa: E731
+        return identify_cell(pair, means, num_runs=70)
+
+
+@pytest.mark.parametrize("play", [horizon, stopping])
+def test_the_same_bytes_with_whole_loops_and_without(play, monkeypatch):
+    whole = play()
+    monkeypatch.setattr(whole_loops, "STATE_BYTES", -1)
+    plain = play()
+    assert plain.outcome.tobytes() == whole.outcome.tobytes()
+    assert plain.pulls.tobytes() == whole.pulls.tobytes()
+    for name in ("regret", "samples", "recommendation"):
+        assert np.array_equal(getattr(plain, name, None), getattr(whole, name, None))
