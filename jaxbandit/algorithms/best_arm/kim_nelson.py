@@ -44,8 +44,8 @@ def kim_nelson(
     small epsilon only.
 
     If all gaps are far above epsilon, it stops earlier than rules with a promise for all gaps; if it must not depend
-    on epsilon, use `paired_race`. Pair variances are num_arms^2 numbers; "kn++" of independent arms has S^2_il = S^2_i +
-    S^2_l, the variances of the two arms, and keeps num_arms numbers. It plays in float64 only: it cannot verify runs of
+    on epsilon, use `paired_race`. Pair variances are num_arms^2 numbers; "kn++" of independent arms keeps num_arms,
+    S^2_il = S^2_i + S^2_l being the variances of the two arms. It plays in float64 only: it cannot verify runs of
     float32.
 
     Args:
