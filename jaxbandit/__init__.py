@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         bayes_ucb,
         bernstein_race,
         betting_race,
+        budgeted_race,
         chernoff_racing,
         dmed,
         epsilon_greedy,
@@ -141,11 +142,11 @@ __all__ = [
     "Algorithm", "Arms", "Batch", "BatchRewards", "Certificate", "Choice", "Environment", "Outcome", "Phases",
     "Promise", "Pulls", "Replan", "Result", "Rewards", "RunsLeftOut", "Session", "SetPulls", "Trainee", "TuneResult",
     "__version__", "adaptive_full_bandit", "algorithms", "ask", "audit", "bayes_ucb", "bernoulli", "bernstein_race",
-    "beta", "betting_race", "bounds", "certificate", "check_algorithm", "check_environment", "chernoff_racing",
-    "choice", "compare", "crowd", "crowd_answers", "dmed", "environments", "epsilon_greedy", "exhaustive",
-    "exponential", "fiesta", "full_bandit", "full_bandit_random", "g_static", "gaussian", "gifa", "greedy", "grid",
-    "hpo_table", "hyperband", "icb", "identify", "imed", "kim_nelson", "kl_lucb", "kl_racing", "kl_ucb",
-    "kl_ucb_empirical", "lazy_track_and_stop", "lil_ucb", "lin_game", "lin_ts", "lin_ucb", "linear",
+    "beta", "betting_race", "bounds", "budgeted_race", "certificate", "check_algorithm", "check_environment",
+    "chernoff_racing", "choice", "compare", "crowd", "crowd_answers", "dmed", "environments", "epsilon_greedy",
+    "exhaustive", "exponential", "fiesta", "full_bandit", "full_bandit_random", "g_static", "gaussian", "gifa",
+    "greedy", "grid", "hpo_table", "hyperband", "icb", "identify", "imed", "kim_nelson", "kl_lucb", "kl_racing",
+    "kl_ucb", "kl_ucb_empirical", "lazy_track_and_stop", "lil_ucb", "lin_game", "lin_ts", "lin_ucb", "linear",
     "linear_contextual", "linear_contextual_classes", "linear_contextual_random", "linear_random", "lingape", "lingifa",
     "load", "load_session", "loguniform", "lucb", "m_lingape", "moss", "never", "no_context", "none", "numerics", "oam",
     "oam_practical", "ossb", "paired_race", "plot", "poisson", "pull_keys", "r6a", "r6a_like", "rage", "random_configs",
@@ -162,12 +163,12 @@ __all__ = [
 _NAMES = {
     "": "algorithms bounds environments numerics",
     "algorithms": (
-        "adaptive_full_bandit bayes_ucb bernstein_race betting_race chernoff_racing dmed epsilon_greedy exhaustive "
-        "g_static gifa greedy icb imed kim_nelson kl_lucb kl_racing kl_ucb kl_ucb_empirical lazy_track_and_stop "
-        "lil_ucb lin_game lin_ts lin_ucb lingape lingifa lucb m_lingape moss oam oam_practical ossb paired_race "
-        "rage sa_foa saqm sequential_halving student_race successive_elimination successive_rejects thompson top_two "
-        "track_and_stop ucb ucb1 ucb_e ucb_v ucboost ucboost_eps ucboost_lb ugape ugape_b uniform uniform_allocation "
-        "xy_adaptive xy_oracle xy_static"
+        "adaptive_full_bandit bayes_ucb bernstein_race betting_race budgeted_race chernoff_racing dmed epsilon_greedy "
+        "exhaustive g_static gifa greedy icb imed kim_nelson kl_lucb kl_racing kl_ucb kl_ucb_empirical "
+        "lazy_track_and_stop lil_ucb lin_game lin_ts lin_ucb lingape lingifa lucb m_lingape moss oam oam_practical "
+        "ossb paired_race rage sa_foa saqm sequential_halving student_race successive_elimination successive_rejects "
+        "thompson top_two track_and_stop ucb ucb1 ucb_e ucb_v ucboost ucboost_eps ucboost_lb ugape ugape_b uniform "
+        "uniform_allocation xy_adaptive xy_oracle xy_static"
     ),
     "auditing.audit": "audit",
     "base": (

@@ -11,7 +11,7 @@ from jaxbandit.reproduction.bayes_stop import BayesStopState, bayes_stop, probab
 
 pytestmark = pytest.mark.quickly_compiled
 
-COUNTS = np.array([3, 4, 30, 9])
+COUNTS = np.array([3, 4, 30, 5])  # 1, 2, 28 and 3 degrees of freedom
 MEANS = np.array([0.62, 0.63, 0.655, 0.6])
 SQUARES = np.array([0.002, 0.001, 0.02, 0.004])
 
@@ -62,6 +62,10 @@ def test_runs_stop_at_the_best_arm():
     found = jb.identify(bayes_stop(3), jb.gaussian([0.0, 0.3, 3.0], sigma=0.3), num_runs=20, max_rounds=200)
     assert found.samples().min() >= 9 and not found.censored
     assert (found.arrays["recommendation"] == 2).all() and found.guarantee["proved"] is False
+    found = jb.identify(
+        bayes_stop(3, sampling="uniform"), jb.gaussian([0.0, 0.3, 0.4], sigma=0.3), num_runs=20, max_rounds=600
+    )
+    assert found.samples().max() > 9 and (found.samples() % 3 == 0).all()  # the paper's rounds of all arms
 
 
 def test_refusals():

@@ -18,6 +18,7 @@ from benchmarks import (  # noqa: E402
     allocation,
     best_arm,
     full_bandit,
+    halving,
     linear,
     machine,
     regret,
@@ -101,13 +102,27 @@ def test_full_bandit():
     assert "it, saqm" in text and "n =   12, k =  3" in text
 
 
+def test_searches_of_equal_steps():
+    """At most nine steps a training: no search spends more than a Hyperband of nine steps does by Li et al. (2018)."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(halving, "MOST", 9)
+        patched.setattr(halving, "RUNGS", (1, 3, 9))
+        rows = halving.measure(quick=True)
+    assert [row["search"] for row in rows] == list(halving.SEARCHES)
+    budget = rows[0]["steps"][0]
+    # Brackets of 9, 5 and 3 configurations: 9 + 3 * 2 + 6, 5 * 3 + 6, 3 * 9.
+    assert budget == 69 and all(budget - 9 < row["steps"][0] <= row["steps"][1] <= budget for row in rows)
+    assert rows[0]["beside"] == [0, 0, 0] and all(0.1 < row["accuracy"][0] < 1 for row in rows)
+    assert "Optuna" in halving.table(rows)
+
+
 def test_the_command_line_names_its_parts(capsys):
     for argv in (["--help"], ["nothing"], ["revisions", "--help"], ["revisions", "a", "b", "--only", "nothing"]):
         with pytest.raises(SystemExit) as ended:
             __main__.main(argv)
         assert ended.value.code == (0 if "--help" in argv else 2)
     said = capsys.readouterr()
-    assert "regret, stopping, best_arm, linear, allocation, full_bandit" in said.out
+    assert "regret, stopping, best_arm, linear, allocation, full_bandit, halving" in " ".join(said.out.split())
     assert "part = 'nothing', must be one of" in said.err
     assert "must be part of one of: ucb1, K = 9;" in said.err
     assert all((ROOT / "benchmarks" / f"{part}.py").exists() for part in __main__.PARTS)

@@ -54,6 +54,7 @@ OWN_VALUES = {
     "sequential_halving": {"budget": [30.0, 41.0]},
     "successive_rejects": {"budget": [30.0, 41.0]},
     "ucb_e": {"budget": [30.0, 41.0], "a": [2.0, 0.5]},
+    "budgeted_race": {"budget": [30.0, 41.0], "epsilon": [0.1, 0.3], "delta": [0.1, 0.3]},
     "ugape_b": {"budget": [30.0, 41.0], "a": [2.0, 0.5]},
     "uniform_allocation": {"budget": [30.0, 41.0]},
 }

@@ -44,6 +44,7 @@ BUDGET = {
     "successive_rejects": (jb.successive_rejects, 3),
     "ucb_e": (functools.partial(jb.ucb_e, a=2.0), 2),
     "ugape_b": (functools.partial(jb.ugape_b, a=2.0), 2),
+    "budgeted_race": (functools.partial(jb.budgeted_race, epsilon=0.3), 2),
 }
 
 

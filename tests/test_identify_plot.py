@@ -87,6 +87,13 @@ def test_arms_stand_from_the_best_mean_to_the_worst(axes):
     assert [text.get_text() for text in axes.get_xticklabels()] == ["1\n0.9", "0\n0.1"]
     [line] = lines(axes, "kl")
     np.testing.assert_allclose(line.get_ydata(), r.arrays["pulls"].mean(axis=0)[::-1])
+    assert axes.get_xlabel() == "arm, and its mean"
+    for truth, label in (
+        ({"sorted_means": [0.9, 0.1]}, "place of an arm: each run has an order of its own"),
+        ({}, "arm"),
+    ):
+        stopping_times.plot_pulls([stopping(SPREAD, truth=truth)], axes)
+        assert axes.get_xlabel() == label
 
 
 def test_what_is_drawn_can_be_chosen(axes):

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from jaxbandit.algorithms.exploration.static_designs import g_static, xy_static
     from jaxbandit.algorithms.exploration.xy_adaptive import xy_adaptive
     from jaxbandit.algorithms.exploration.xy_oracle import xy_oracle
+    from jaxbandit.algorithms.fixed_budget.budgeted_race import budgeted_race
     from jaxbandit.algorithms.fixed_budget.sequential_halving import sequential_halving
     from jaxbandit.algorithms.fixed_budget.successive_rejects import successive_rejects
     from jaxbandit.algorithms.fixed_budget.ucb_e import ucb_e
@@ -60,6 +61,7 @@ __all__ = [
     "bayes_ucb",
     "bernstein_race",
     "betting_race",
+    "budgeted_race",
     "chernoff_racing",
     "divergence_budget",
     "dmed",
@@ -123,6 +125,7 @@ _HOME = {
     "bayes_ucb": "regret.bayes_ucb",
     "bernstein_race": "best_arm.bernstein_race",
     "betting_race": "best_arm.betting_race",
+    "budgeted_race": "fixed_budget.budgeted_race",
     "chernoff_racing": "best_arm.chernoff_racing",
     "divergence_budget": "regret.index_policy",
     "dmed": "regret.dmed",

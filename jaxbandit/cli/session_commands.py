@@ -84,7 +84,7 @@ class Tell:
                 opened.tell(ids, rewards)
                 session = opened.session
         pending = len(session.pending)
-        print("stopped" if session.stopped else f"{int(session.counts.sum())} pulls told, {pending} pending")
+        print("stopped" if session.stopped else f"{session.num_told} pulls told, {pending} pending")
         return DONE
 
 

@@ -163,7 +163,8 @@ def plot_pulls(results: Sequence[Any], ax: Any = None) -> Any:
         raise BadInput(f"plot: {results[0].instance}: no result holds the pulls of its arms")
     ax = ax or new_axes(SIZE)
     num_arms = given[0][2].arrays["pulls"].shape[1]
-    means = results[0].truth.get("means")
+    truth = results[0].truth
+    means = truth.get("means")
     arms = np.arange(num_arms) if means is None else np.argsort(-np.asarray(means), kind="stable")
     few = num_arms <= NAMED_ARMS
     step = min(0.12, 0.7 / len(given)) if few else 0.0
@@ -186,7 +187,10 @@ def plot_pulls(results: Sequence[Any], ax: Any = None) -> Any:
         ax.set_xticks(range(num_arms), names)
         for x in np.arange(num_arms - 1) + 0.5:
             ax.axvline(x, color=PALE, linewidth=0.7)
-    ax.set_xlabel("arm, and its mean" if few and means is not None else "arms, from the best to the worst")
+    if means is not None:
+        ax.set_xlabel("arm, and its mean" if few else "arms, from the best to the worst")
+    else:
+        ax.set_xlabel("place of an arm: each run has an order of its own" if "sorted_means" in truth else "arm")
     ax.set_ylabel("pulls of the arm")
     quiet(ax, titled(results[0], f"mean pulls of each arm, {_runs(results)}, intervals of 95 %"))
     legend(ax)

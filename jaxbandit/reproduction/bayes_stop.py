@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import betainc
+from jax.scipy.special import ndtr
 
 from jaxbandit import checks
 from jaxbandit.base import Algorithm, Arms, Promise
@@ -52,7 +52,8 @@ def bayes_stop(
     Args:
       num_arms: number of arms, >= 2, static.
       sampling: "top_two": the best arm of a draw from the posterior or, with probability 1/2, that of a further draw
-        whose best arm is another; "uniform": the arms in turn. Static.
+        whose best arm is another; "uniform": rounds of one pull of each, as in the paper, asked about after each
+        round. Static.
       delta: 1 minus the posterior probability, in (0, 1/2), traced.
 
     Returns:
@@ -106,7 +107,8 @@ def bayes_stop(
 
     def stop(state: BayesStopState) -> Array:
         sure = probability_best(state) >= 1 - as_float(delta)
-        return sure & (state.pulls >= FIRST * num_arms)
+        asked = state.pulls >= FIRST * num_arms
+        return sure & (asked & (state.pulls % num_arms == 0) if sampling == "uniform" else asked)
 
     return Algorithm(
         init=init,
@@ -136,10 +138,24 @@ def probability_best(state: BayesStopState) -> Array:
     weights = jnp.exp(log_density) * as_float(steps)
     place = get_at(state.means, best) + get_at(scale, best) * as_float(t)
     z = (place[:, None] - state.means[None]) / jnp.maximum(scale, jnp.finfo(scale.dtype).tiny)[None]
-    tail = betainc(freedom[None] / 2, jnp.full_like(z, 0.5), freedom[None] / (freedom[None] + z * z)) / 2
+    tail = _tail(jnp.abs(z), freedom[None])
     below = jnp.where(z > 0, 1 - tail, tail)
     below = jnp.where(jnp.arange(state.means.size, dtype=jnp.int32)[None] == best, 1.0, below)
     return jnp.sum(weights * jnp.prod(below, axis=1)) / jnp.sum(weights)
+
+
+def _tail(t: Array, freedom: Array) -> Array:
+    """P(T > t >= 0) of Student's law, to 2e-5: Hill's normal approximation (1970) from 3 degrees of freedom on.
+
+    It is exact for one and for two. The incomplete beta function would take a hundred times as long.
+    """
+    t = jnp.minimum(t, 1e10)
+    a = freedom - 0.5
+    y, b = a * jnp.log1p(t * t / freedom), 48 * a * a
+    terms = (((-0.4 * y - 3.3) * y - 24) * y - 85.5) / (0.8 * y * y + 100 + b) + y + 3
+    many = ndtr(-jnp.sqrt(y) * (1 + terms / b))
+    one, two = jnp.arctan2(1.0, t) / math.pi, (1 - t / jnp.sqrt(2 + t * t)) / 2
+    return jnp.where(freedom == 1, one, jnp.where(freedom == 2, two, many))
 
 
 def _posterior(state: BayesStopState) -> tuple[Array, Array]:

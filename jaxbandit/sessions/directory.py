@@ -62,13 +62,17 @@ class SessionDirectory:
         self.session = after
 
     def _write(self, entry: dict[str, Any]) -> None:
-        """Append a line and wait until it is on the disk; a line that did not get there whole is taken away."""
+        """Append a line; a line that did not get there whole is taken away.
+
+        A tell waits until it is on the disk, with every line before it: an ask alone is asked again.
+        """
         data, end = (json.dumps(entry, allow_nan=False) + "\n").encode(), os.fstat(self._log).st_size
         try:
             written = os.write(self._log, data)
             if written < len(data):
                 raise OSError(f"{self.path / LOG}: {written} of {len(data)} bytes written")
-            os.fsync(self._log)
+            if "tell" in entry:
+                os.fsync(self._log)
         except OSError:
             os.ftruncate(self._log, end)
             raise

@@ -257,6 +257,7 @@ ALGORITHMS: Mapping[str, Entry] = named(
             "sigma",
         ),
     ),
+    _fixed_budget("budgeted_race", "a race that its budget may end", "rule", "epsilon", "delta", "budget"),
     _fixed_budget(
         "sequential_halving", "halves the arms until m are left, Karnin et al. 2013", "m", "budget", "reading"
     ),

@@ -1,6 +1,5 @@
 """Which of many configurations is best over random seeds: a bandit rule whose pulls are trainings."""
 
-import functools
 import hashlib
 import time
 from collections.abc import Callable
@@ -18,17 +17,16 @@ from jaxbandit.engine.session import session
 from jaxbandit.refusals import BadInput, refuse, wrong
 from jaxbandit.sessions.certificate import certificate
 from jaxbandit.sessions.directory import ABOUT, read_about, session_directory
-from jaxbandit.specs.registry import ALGORITHMS
 from jaxbandit.tuning import configs as search_space
 from jaxbandit.tuning import traced
 from jaxbandit.tuning.calls import Calls, Train
 from jaxbandit.tuning.configs import Configs
 from jaxbandit.tuning.progress import Progress, reporting
 from jaxbandit.tuning.result import TuneResult, tune_result
+from jaxbandit.tuning.rules import default_rule
 from jaxbandit.tuning.sweep import InMemory, Scores, history, play
 from jaxbandit.types import PyTree, Scalar
 
-PAIRED = 5000  # configurations, beyond which the variances of all pairs take too much memory
 DIFFERENT = {  # what is stored of a search beside its rule and seed, in words
     "configs": "other configurations",
     "train": "another train, or other data in it",
@@ -165,7 +163,7 @@ def _rule(rule: Algorithm | None, space: Configs, delta: Scalar, epsilon: float 
     if count < 2:
         refuse("tune", ": configs holds 1 configuration, must hold 2 or more")
     if rule is None:
-        return _default(count, float(checks.number("tune", "delta", delta)), epsilon)
+        return default_rule("tune", count, delta, epsilon)
     fit.check_kind("tune: rule", rule, Algorithm)
     promised = 0.0 if rule.promise is None else float(rule.promise.epsilon)
     if epsilon is not None and epsilon != promised:
@@ -178,27 +176,6 @@ def _rule(rule: Algorithm | None, space: Configs, delta: Scalar, epsilon: float 
     if arms is not None and arms != count:
         refuse("tune", f": rule = {rule.name} has {arms} arms, must have one a configuration, {count}")
     return rule
-
-
-def _default(count: int, delta: float, epsilon: float | None) -> Algorithm:
-    if count > PAIRED:
-        if epsilon:
-            told = "for which the default rule is student_race, which takes no epsilon; leave it out, or give a rule"
-            refuse("tune", f": epsilon = {epsilon}, but there are {count} configurations, {told}")
-        return _registered("student_race", num_arms=count, delta=delta)
-    if epsilon is None:
-        refuse(
-            "tune",
-            ": epsilon is missing, must be the shortfall that does not matter, such as 0.005; ties never end at 0",
-        )
-    checks.number("tune", "epsilon", epsilon, low=0.0)
-    return _registered("paired_race", num_arms=count, delta=delta, epsilon=float(epsilon))
-
-
-@functools.lru_cache(maxsize=16)
-def _registered(name: str, **arguments: Any) -> Algorithm:
-    """The rule, the same object for the same arguments, whose compiled functions are then kept."""
-    return ALGORITHMS[name].factory()(**arguments)
 
 
 def _traced(train: Train, space: Configs, batch: int | None) -> tuple[traced.Traced | None, str]:

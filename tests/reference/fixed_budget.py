@@ -94,6 +94,18 @@ def ucb_e(streams, budget, a, actions):
     return done, means
 
 
+def budgeted_race(streams, budget, rule, **options):
+    """The rounds that the budget allows of a race, until one arm is left; the best mean of whom is left."""
+    num_arms = len(streams)
+    alive, rounds, memory = list(range(num_arms)), [], {}
+    while len(alive) > 1 and np.sum(rounds) + len(alive) <= budget:
+        rounds.append(np.isin(np.arange(num_arms), alive).astype(int))
+        x = {a: streams[a, : len(rounds)] for a in alive}
+        kept = rule(x, alive, num_arms, memory, **options)
+        alive = kept or [max(alive, key=lambda a: x[a].mean())]
+    return rounds, max(alive, key=lambda a: streams[a, : len(rounds)].sum())
+
+
 def ugape_b(streams, budget, a, m):
     """Actions, and the arms named at the least doubt; of equal indices the lowest arm."""
     num_arms = len(streams)

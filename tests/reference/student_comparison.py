@@ -57,7 +57,7 @@ def stops(seen, kind, delta, first):
 
 def play(rewards, choose, *, kind, delta):
     """Actions until it stops, and the arm returned; None if it does not. `choose` names the arm of round t."""
-    num_arms, first = rewards.shape[1], 10 if kind == "heuristic" else 3
+    num_arms, first = rewards.shape[1], 3 if kind in ("interval", "tbox") else 10
     seen, actions = [np.zeros(0) for _ in range(num_arms)], []
     for t, row in enumerate(rewards):
         if t < first * num_arms:

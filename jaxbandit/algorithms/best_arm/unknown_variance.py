@@ -52,7 +52,8 @@ def unknown_variance(threshold: str, num_arms: int, delta: Scalar, *, where: str
 
     Returns:
       A Comparison, whose posterior is that of the prior 1/sigma. Arms are compared from 3 pulls of each on, 10 with
-      "heuristic".
+      "heuristic" and "evbox": three rewards that happen to lie close together make a plug-in statistic so large that a
+      top-two rule pulls the arm no more, and never stops.
 
     Raises:
       ValueError: an argument is out of range.
@@ -104,7 +105,7 @@ def unknown_variance(threshold: str, num_arms: int, delta: Scalar, *, where: str
         rewards=Rewards(),
         deviations=lambda arms: jnp.sqrt(_variances(arms)),
         draw=lambda words, arms: student.posterior_draw(words, _pulls(arms), arms.means, _variances(arms)),
-        first=10 if threshold == "heuristic" else 3,
+        first=3 if threshold in ("interval", "tbox") else 10,
         squares=True,
     )
 

@@ -3,6 +3,7 @@
 A factory shadows the submodule of the same name here: for what else a module holds, import from its full path.
 """
 
+from jaxbandit.algorithms.fixed_budget.budgeted_race import budgeted_race
 from jaxbandit.algorithms.fixed_budget.sequential_halving import sequential_halving
 from jaxbandit.algorithms.fixed_budget.successive_rejects import successive_rejects
 from jaxbandit.algorithms.fixed_budget.ucb_e import ucb_e
@@ -10,6 +11,7 @@ from jaxbandit.algorithms.fixed_budget.ugape_b import ugape_b
 from jaxbandit.algorithms.fixed_budget.uniform_allocation import uniform_allocation
 
 __all__ = [
+    "budgeted_race",
     "sequential_halving",
     "successive_rejects",
     "ucb_e",
