@@ -23,7 +23,7 @@ from jaxbandit.tuning.calls import Calls, Train
 from jaxbandit.tuning.configs import Configs
 from jaxbandit.tuning.progress import Progress, reporting
 from jaxbandit.tuning.result import TuneResult, tune_result
-from jaxbandit.tuning.rules import default_rule
+from jaxbandit.tuning.rules import chosen, default_rule, one_of
 from jaxbandit.tuning.sweep import InMemory, Scores, history, play
 from jaxbandit.types import PyTree, Scalar
 
@@ -129,16 +129,16 @@ def tune(
     else:
         evaluate = Calls(train, space, executor)
     names = [space.text(i) for i in range(space.count)]
+    fresh = session(rule, **options)
+    one_of("tune", fresh, space.count)
     opened = (
-        nullcontext(InMemory(session(rule, **options)))
+        nullcontext(InMemory(fresh))
         if path is None
         else session_directory(path, rule, meta={**identity, "names": names}, **options)
     )
     with opened as store, reporting(progress, int(store.session.counts.sum())) as report:
         waited = play(store, evaluate, space, scores, report)
         end, rows = store.session, history(store, scores)
-    if end.recommendation is None or len(end.recommendation) != 1:
-        refuse("tune", f": rule = {rule.name} does not recommend one arm")
     proof = None if rule.promise is None else certificate(end)
     limits = (
         None if proof is None or proof.low is None or proof.high is None else scores.interval(proof.low, proof.high)
@@ -146,7 +146,7 @@ def tune(
     notes = (f"trainings ran one at a time, as train cannot be traced: {reason}",) if reason else ()
     return tune_result(
         space,
-        int(end.recommendation[0]),
+        chosen(end),
         rows,
         survivors=np.ones(space.count, bool) if end.survivors is None else end.survivors,
         certificate=proof,
@@ -159,11 +159,10 @@ def tune(
 
 def _rule(rule: Algorithm | None, space: Configs, delta: Scalar, epsilon: float | None) -> Algorithm:
     """The rule to play, judged."""
-    count = space.count
-    if count < 2:
+    if space.count < 2:
         refuse("tune", ": configs holds 1 configuration, must hold 2 or more")
     if rule is None:
-        return default_rule("tune", count, delta, epsilon)
+        return default_rule("tune", space.count, float(delta), epsilon)
     fit.check_kind("tune: rule", rule, Algorithm)
     promised = 0.0 if rule.promise is None else float(rule.promise.epsilon)
     if epsilon is not None and epsilon != promised:
@@ -172,9 +171,6 @@ def _rule(rule: Algorithm | None, space: Configs, delta: Scalar, epsilon: float 
         refuse("tune", f": rule = {rule.name} never stops by itself, must be one that does, such as paired_race")
     if rule.arms is not None and (rule.arms.set_size is not None or rule.arms.num_contexts is not None):
         refuse("tune", f": rule = {rule.name} pulls sets of arms or is given contexts, must pull single arms")
-    arms = None if rule.arms is None else rule.arms.num_arms
-    if arms is not None and arms != count:
-        refuse("tune", f": rule = {rule.name} has {arms} arms, must have one a configuration, {count}")
     return rule
 
 
