@@ -165,3 +165,19 @@ def test_a_session_of_python_alone_stays_there(shell):
         pass
     status, _, err = shell("status python")
     assert status == 2 and "begun in Python" in err
+
+
+def test_sets_of_arms_and_contexts(shell):
+    rule = '[[algorithm]]\ntype = "icb"\nk = 2\nsupport = "all"\n'
+    Path("sets.toml").write_text(f'kind = "session"\narms = ["a", "b", "c"]\non_failure = 0.0\n{rule}')
+    pulls = json.loads(shell("ask sets sets.toml --n 2 --json")[1])["pulls"]
+    assert [(p["arms"], p["names"]) for p in pulls] == [([0, 1], ["a", "b"]), ([0, 2], ["a", "c"])]
+    assert shell("tell sets 0=nan 1=1.5")[1] == "2 pulls told, 0 pending\n"  # the one that failed counts as 0
+    assert '"rewards": [0.0, 1.5]' in Path("sets/log.jsonl").read_text()
+    assert re.search(r"^a +2$", shell("status sets")[1], re.MULTILINE)
+    rule = '[[algorithm]]\ntype = "lin_ucb"\nhorizon = 9\nfeatures = [[[1, 0], [0, 1]], [[1, 1], [0, 1]]]\n'
+    Path("sites.toml").write_text(f'kind = "session"\narms = 2\n{rule}')
+    status, _, err = shell("ask sites sites.toml")
+    assert status == 2 and "context = None, must be given" in err
+    assert shell("ask sites --context 1")[0] == 0 and shell("tell sites 0=0.5")[0] == 0
+    assert "promise: none" in shell("status sites")[1]

@@ -5,8 +5,7 @@ JAX is imported where it is needed and not before, so that help and listings com
 
 import json as json_module
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,9 +14,9 @@ from tyro.conf import Positional, UseAppendAction, arg
 
 from jaxbandit import extras
 from jaxbandit.cli import listing
-from jaxbandit.cli.guards import bad_input
+from jaxbandit.cli.guards import bad_input, figures
 from jaxbandit.cli.session_commands import Ask, Status, Tell
-from jaxbandit.refusals import Unfinished, reason
+from jaxbandit.cli.tune_command import Tune
 from jaxbandit.results.report import table
 from jaxbandit.specs import source
 
@@ -199,7 +198,7 @@ class Plot:
 
         with bad_input():
             results = load(self.directory)
-        with _figures(self.directory):
+        with figures(self.directory, f"jaxbandit plot {self.directory}"):
             return _paths(write_figures(results, self.directory), quiet=False)
 
 
@@ -236,24 +235,15 @@ COMMANDS = {
     "ask": Ask,
     "tell": Tell,
     "status": Status,
+    "tune": Tune,
 }
-
-
-@contextmanager
-def _figures(directory: Path) -> Iterator[None]:
-    """A disk that fails while figures are written leaves the results as they are."""
-    try:
-        yield
-    except OSError as error:
-        remedy = f"the results are kept, `jaxbandit plot {directory}` draws them"
-        raise Unfinished(f"{directory}: the figures cannot be written ({reason(error)}); {remedy}") from None
 
 
 def _draw(results: Sequence[Any], out: Path, quiet: bool) -> int:
     try:
         from jaxbandit.plotting.figures import write_figures
 
-        with _figures(out):
+        with figures(out, f"jaxbandit plot {out}"):
             paths = write_figures(results, out)
     except extras.MissingExtra as error:
         print(f"jaxbandit: no figure: {error}", file=sys.stderr)

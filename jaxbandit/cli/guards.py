@@ -3,8 +3,9 @@
 import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
-from jaxbandit.refusals import BadInput, Unfinished
+from jaxbandit.refusals import BadInput, Unfinished, reason
 
 FULL = (errno.ENOSPC, errno.EDQUOT)  # of the errors of a disk, those that come while one writes
 
@@ -20,3 +21,13 @@ def bad_input() -> Iterator[None]:
         if isinstance(error, BadInput) or "\n" in str(error):
             raise
         raise BadInput(str(error)) from None
+
+
+@contextmanager
+def figures(directory: Path, again: str) -> Iterator[None]:
+    """A disk that fails while figures are written leaves the results as they are; `again` is what draws them later."""
+    try:
+        yield
+    except OSError as error:
+        told = f"the results are kept, `{again}` draws them"
+        raise Unfinished(f"{directory}: the figures cannot be written ({reason(error)}); {told}") from None

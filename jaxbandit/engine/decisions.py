@@ -78,8 +78,8 @@ class Decisions:
             return self._look(self._call("absorb", self._absorb, state, plan, sums, *more))
 
     def recommendation(self, state: PyTree) -> np.ndarray | None:
-        """What the rule recommends, an axis of m arms."""
-        if self.algorithm.recommend is None and self.algorithm.pulls is None:
+        """What the rule recommends, an axis of m arms, or None; no arm is pulled most where contexts differ."""
+        if self.algorithm.recommend is None and (self.algorithm.pulls is None or self.needs_context):
             return None
         with self.scope():
             found = self._call("recommend", lambda state: rounds.recommendation(self.algorithm, state), state)

@@ -54,7 +54,7 @@ class Session:
 
     @property
     def recommendation(self) -> np.ndarray | None:
-        """The m arms that the rule recommends now, int32[m]; None if it recommends nothing."""
+        """The m arms that the rule recommends now, int32[m]; None if it recommends none, as in contexts."""
         return self.decisions.recommendation(self.state)
 
     @property
@@ -68,13 +68,18 @@ class Session:
         return self.totals.counts.copy()
 
     @property
+    def num_told(self) -> int:
+        """Number of pulls whose rewards are told."""
+        return self.opened.first + self.opened.entered + len(self.opened.later)
+
+    @property
     def pending(self) -> np.ndarray:
         """Ids that were asked and are neither told nor withdrawn, int64[...]."""
         return self.opened.first + np.setdiff1d(untold(self.opened), self.opened.withdrawn, assume_unique=True)
 
     def __repr__(self) -> str:
         stopped = "stopped" if self.stopped else f"{len(self.pending)} pending"
-        return f"<Session of {self.rule.name or 'an algorithm'}: {int(self.totals.counts.sum())} pulls told, {stopped}>"
+        return f"<Session of {self.rule.name or 'an algorithm'}: {self.num_told} pulls told, {stopped}>"
 
 
 STATIC = ("decisions", "seed", "run", "paired", "on_failure")

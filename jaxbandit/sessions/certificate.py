@@ -10,11 +10,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit import text
+from jaxbandit.base import Algorithm
 from jaxbandit.engine import fit
 from jaxbandit.engine.session import Session
 from jaxbandit.solvers import student
 from jaxbandit.types import Array
 
+NO_LIMITS = (-math.inf, math.inf)
 COVERAGE = 0.95  # of the intervals of a rule that promises nothing
 _TYPICAL = 20  # pulls at which an interval is as narrow as it can be
 _NORMAL = "the rewards of each arm are normal"
@@ -101,7 +103,7 @@ class Certificate:
           names: of the arms; by default their numbers.
         """
         header = ["arm", "pulls"] + ["mean"] * (self.means is not None)
-        header += [f"{self.coverage:.0%} interval"] * (self.low is not None)
+        header += [] if self.coverage is None else [f"{self.coverage:.0%} interval"]
         header += ["survives"] * (self.survivors is not None)
         rows = [header]
         for arm, pulls in enumerate(self.pulls.tolist()):
@@ -145,7 +147,7 @@ def certificate(session: Session) -> Certificate:
         if rule.rewards.family is not None:
             assumptions.append(f"rewards are of the {rule.rewards.family} family")
     if promise is not None:
-        assumptions += ASSUMED.get(rule.name, ())
+        assumptions += ASSUMED.get(rule.name, _unsaid(rule))
         if not promise.proved:
             assumptions.append("the promise itself, of which there is no proof for all instances")
     if session.paired:
@@ -168,6 +170,16 @@ def certificate(session: Session) -> Certificate:
         survivors=session.survivors,
         assumptions=tuple(dict.fromkeys(assumptions)),
     )
+
+
+def _unsaid(rule: Algorithm) -> tuple[str, ...]:
+    """What a proof takes where neither the rule's name nor its rewards tell."""
+    told = rule.rewards
+    if told is not None and (told.sigma is not None or told.family is not None or fit.limits(told) != NO_LIMITS):
+        return ()
+    if rule.name in ("track_and_stop", "top_two"):  # of family "student", the one law that says nothing of its rewards
+        return (_NORMAL,)
+    return ("whatever the proof of the rule takes, which it does not say",)
 
 
 def _intervals(session: Session, coverage: float) -> tuple[np.ndarray, np.ndarray, list[str]]:

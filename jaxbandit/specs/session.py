@@ -89,7 +89,7 @@ def _arms(at: str, data: Mapping[str, Any], base: Path) -> tuple[tuple[str, ...]
         got = "given beside configs; leave one out" if "arms" in data else "missing"
         refuse(f"{at}arms", f': {got}: a number, a list of names, or configs = "configs.csv"')
     if "configs" in data:
-        configs = _configs(f"{at}configs", data["configs"], base)
+        configs = configurations(f"{at}configs", data["configs"], base)
         return tuple(map(str, range(len(configs)))), configs
     arms = data["arms"]
     if not isinstance(arms, list):
@@ -105,8 +105,8 @@ def _arms(at: str, data: Mapping[str, Any], base: Path) -> tuple[tuple[str, ...]
     return names, None
 
 
-def _configs(where: str, value: Any, base: Path) -> tuple[dict[str, Any], ...]:
-    """One configuration a row."""
+def configurations(where: str, value: Any, base: Path) -> tuple[dict[str, Any], ...]:
+    """Return configurations, of a CSV file with a header or a list of tables; `where` names them in refusals."""
     rows = _rows(where, base / value) if isinstance(value, str) else value
     if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) and row for row in rows):
         wrong(where, value, "the name of a CSV file with a header, or a list of tables")

@@ -93,7 +93,8 @@ class TuneResult:
         interval = f" [{row['low']:.5g}, {row['high']:.5g}]" if "low" in row else ""
         mean = f"mean score {row['mean']:.5g}{interval}" if "mean" in row else "not scored"
         chosen = f"configuration {self.index}: {self.configs.text(self.index)}; {mean}"
-        return "\n".join([chosen, spent, "", self._text(), *(["", *self.notes] if self.notes else [])])
+        promise = [] if self.certificate is None else [f"{self.certificate.rule}: {self.certificate.promise}"]
+        return "\n".join([chosen, *promise, spent, "", self._text(), *(["", *self.notes] if self.notes else [])])
 
     def _row(self, index: int) -> dict[str, Any]:
         """One configuration; what is not known of it is absent."""

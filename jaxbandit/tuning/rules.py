@@ -8,11 +8,12 @@ from jaxbandit.base import Algorithm
 from jaxbandit.engine.session import Session
 from jaxbandit.refusals import refuse
 from jaxbandit.specs.registry import ALGORITHMS
+from jaxbandit.types import Scalar
 
 PAIRED = 5000  # configurations, beyond which the variances of all pairs take too much memory
 
 
-def default_rule(where: str, count: int, delta: float, epsilon: float | None) -> Algorithm:
+def default_rule(where: str, count: int, delta: Scalar, epsilon: float | None) -> Algorithm:
     """Return `paired_race` for so many configurations, for more than 5,000 `student_race`.
 
     Raises:

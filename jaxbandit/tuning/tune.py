@@ -1,6 +1,5 @@
 """Which of many configurations is best over random seeds: a bandit rule whose pulls are trainings."""
 
-import functools
 import hashlib
 import time
 from collections.abc import Callable
@@ -18,17 +17,16 @@ from jaxbandit.engine.session import session
 from jaxbandit.refusals import BadInput, refuse, wrong
 from jaxbandit.sessions.certificate import certificate
 from jaxbandit.sessions.directory import ABOUT, read_about, session_directory
-from jaxbandit.specs.registry import ALGORITHMS
 from jaxbandit.tuning import configs as search_space
 from jaxbandit.tuning import traced
 from jaxbandit.tuning.calls import Calls, Train
 from jaxbandit.tuning.configs import Configs
 from jaxbandit.tuning.progress import Progress, reporting
 from jaxbandit.tuning.result import TuneResult, tune_result
+from jaxbandit.tuning.rules import chosen, default_rule, one_of
 from jaxbandit.tuning.sweep import InMemory, Scores, history, play
 from jaxbandit.types import PyTree, Scalar
 
-PAIRED = 5000  # configurations, beyond which the variances of all pairs take too much memory
 DIFFERENT = {  # what is stored of a search beside its rule and seed, in words
     "configs": "other configurations",
     "train": "another train, or other data in it",
@@ -131,16 +129,16 @@ def tune(
     else:
         evaluate = Calls(train, space, executor)
     names = [space.text(i) for i in range(space.count)]
+    fresh = session(rule, **options)
+    one_of("tune", fresh, space.count)
     opened = (
-        nullcontext(InMemory(session(rule, **options)))
+        nullcontext(InMemory(fresh))
         if path is None
         else session_directory(path, rule, meta={**identity, "names": names}, **options)
     )
     with opened as store, reporting(progress, int(store.session.counts.sum())) as report:
         waited = play(store, evaluate, space, scores, report)
         end, rows = store.session, history(store, scores)
-    if end.recommendation is None or len(end.recommendation) != 1:
-        refuse("tune", f": rule = {rule.name} does not recommend one arm")
     proof = None if rule.promise is None else certificate(end)
     limits = (
         None if proof is None or proof.low is None or proof.high is None else scores.interval(proof.low, proof.high)
@@ -148,7 +146,7 @@ def tune(
     notes = (f"trainings ran one at a time, as train cannot be traced: {reason}",) if reason else ()
     return tune_result(
         space,
-        int(end.recommendation[0]),
+        chosen(end),
         rows,
         survivors=np.ones(space.count, bool) if end.survivors is None else end.survivors,
         certificate=proof,
@@ -161,11 +159,10 @@ def tune(
 
 def _rule(rule: Algorithm | None, space: Configs, delta: Scalar, epsilon: float | None) -> Algorithm:
     """The rule to play, judged."""
-    count = space.count
-    if count < 2:
+    if space.count < 2:
         refuse("tune", ": configs holds 1 configuration, must hold 2 or more")
     if rule is None:
-        return _default(count, float(checks.number("tune", "delta", delta)), epsilon)
+        return default_rule("tune", space.count, float(delta), epsilon)
     fit.check_kind("tune: rule", rule, Algorithm)
     promised = 0.0 if rule.promise is None else float(rule.promise.epsilon)
     if epsilon is not None and epsilon != promised:
@@ -174,31 +171,7 @@ def _rule(rule: Algorithm | None, space: Configs, delta: Scalar, epsilon: float 
         refuse("tune", f": rule = {rule.name} never stops by itself, must be one that does, such as paired_race")
     if rule.arms is not None and (rule.arms.set_size is not None or rule.arms.num_contexts is not None):
         refuse("tune", f": rule = {rule.name} pulls sets of arms or is given contexts, must pull single arms")
-    arms = None if rule.arms is None else rule.arms.num_arms
-    if arms is not None and arms != count:
-        refuse("tune", f": rule = {rule.name} has {arms} arms, must have one a configuration, {count}")
     return rule
-
-
-def _default(count: int, delta: float, epsilon: float | None) -> Algorithm:
-    if count > PAIRED:
-        if epsilon:
-            told = "for which the default rule is student_race, which takes no epsilon; leave it out, or give a rule"
-            refuse("tune", f": epsilon = {epsilon}, but there are {count} configurations, {told}")
-        return _registered("student_race", num_arms=count, delta=delta)
-    if epsilon is None:
-        refuse(
-            "tune",
-            ": epsilon is missing, must be the shortfall that does not matter, such as 0.005; ties never end at 0",
-        )
-    checks.number("tune", "epsilon", epsilon, low=0.0)
-    return _registered("paired_race", num_arms=count, delta=delta, epsilon=float(epsilon))
-
-
-@functools.lru_cache(maxsize=16)
-def _registered(name: str, **arguments: Any) -> Algorithm:
-    """The rule, the same object for the same arguments, whose compiled functions are then kept."""
-    return ALGORITHMS[name].factory()(**arguments)
 
 
 def _traced(train: Train, space: Configs, batch: int | None) -> tuple[traced.Traced | None, str]:

@@ -1,0 +1,134 @@
+"""`python -m benchmarks.tuning_quality fiesta|digits`: whether tuned choices keep their guarantee, and what they cost.
+
+fiesta: sweeps of `tune` with recorded F1 scores as a black box, beside the rule simulated on the same table.
+digits: one certified choice among networks, judged by fresh seeds; the same guarantee by uniform allocation.
+"""
+
+import argparse
+import sys
+import time
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+import jaxbandit as jb
+from benchmarks import digits
+from jaxbandit.environments.fiesta_scores import RECORDED, scores
+from jaxbandit.solvers import student
+from jaxbandit.stats.intervals import clopper_pearson, student_of
+
+DELTA = 0.05
+FRESH = 1_000_003  # seed of the trainings that judge a choice
+
+
+def fiesta(sweeps: int) -> dict[str, Any]:
+    """Errors and trainings of sweeps, whose scores the search sees one by one."""
+    names = list(RECORDED)
+    recorded = np.stack([scores(name) for name in names], axis=1)
+    means = recorded.mean(axis=0)
+
+    def train(key: Any, config: Any) -> float:
+        row = np.random.default_rng(np.asarray(jax.random.key_data(key))).integers(len(recorded))
+        return float(recorded[row, names.index(config["model"])])
+
+    rule = jb.paired_race(len(names), delta=DELTA)
+    errors, pulls = 0, []
+    start = time.perf_counter()
+    for sweep in range(sweeps):
+        found = jb.tune(train, jb.grid(model=names), rule, seed=sweep)
+        errors += bool(means[found.index] < means.max())
+        pulls.append(len(found.history["id"]))
+        if sweep % 50 == 49:
+            print(f"{sweep + 1} sweeps, {time.perf_counter() - start:.0f} s, {np.mean(pulls):.1f}", file=sys.stderr)
+    simulated = jb.identify(rule, jb.fiesta(rows="common"), num_runs=10_000, seed=1)
+    theirs = student_of(simulated.samples())
+    rate, ours = clopper_pearson(errors, sweeps), student_of(pulls)
+    apart = (ours.value - theirs.value) / np.hypot(ours.se, theirs.se)
+    return {
+        "sweeps": sweeps,
+        "errors": errors,
+        "rate": [rate.low, rate.high],
+        "trainings": [ours.value, ours.se],
+        "simulated": [theirs.value, theirs.se],
+        "standard errors apart": float(apart),
+    }
+
+
+def digits_choice(count: int, epsilon: float, fresh: int) -> dict[str, Any]:
+    """A certified choice, all configurations measured by fresh seeds, and what uniform allocation would have taken."""
+    space = digits.space(count)
+    start, cpu = time.perf_counter(), time.process_time()
+    found = jb.tune(digits.train, space, delta=DELTA, epsilon=epsilon, progress=True)
+    took = time.perf_counter() - start, time.process_time() - cpu
+    print(found, file=sys.stderr)
+    judged = jb.tune(digits.train, space, jb.uniform_allocation(count, budget=fresh * count), seed=FRESH, progress=True)
+    means, chosen = judged.table["mean"], found.index
+    matrix = np.empty((fresh, count))
+    matrix[judged.history["seed"], judged.history["config"]] = judged.history["score"]
+    best = int(np.argmax(means))
+    first = found.history["batch"] == 0
+    single = int(found.history["config"][first][np.argmax(found.history["score"][first])])
+    rounds = int(found.history["seed"].max()) + 1
+    uniform = uniform_rounds(matrix, epsilon)
+    apart = student_of(matrix[:, best] - matrix[:, chosen])
+    return {
+        "configurations": count,
+        "epsilon": epsilon,
+        "trainings": len(found.history["id"]),
+        "rounds": rounds,
+        "seconds": took,
+        "chosen": [chosen, float(means[chosen])],
+        "best of fresh seeds": [best, float(means[best])],
+        "shortfall": [float(apart.value), float(apart.low), float(apart.high)],
+        "best single score": [single, float(found.history["score"][first].max()), float(means[single])],
+        "uniform rounds": uniform or f"more than {fresh}",
+        "uniform trainings, at least": (uniform or fresh) * count,
+        "times fewer, at least": (uniform or fresh) * count / len(found.history["id"]),
+    }
+
+
+def uniform_rounds(scores_: np.ndarray, epsilon: float) -> int | None:
+    """After how many rounds of all configurations the bounds of `paired_race` say that the best mean is within epsilon.
+
+    Args:
+      scores_: float[rounds, configurations], those of a round of one seed.
+      epsilon: the shortfall allowed.
+    """
+    rounds, count = scores_.shape
+    with jax.enable_x64(True):
+        log_alpha = jnp.log(DELTA / (count - 1))
+        c2 = student.default_c2(log_alpha)
+        n = jnp.arange(1.0, rounds + 1)
+        radius = np.asarray(lax.map(lambda n: student.squared_radius(n, student.one_sided(n, log_alpha, c2), c2), n))
+    for n in range(3, rounds + 1):
+        means = scores_[:n].mean(axis=0)
+        leader = int(np.argmax(means))
+        apart = scores_[:n, leader : leader + 1] - scores_[:n]
+        spread = np.delete(apart, leader, axis=1)
+        if not np.isfinite(radius[n - 1]) or not spread.var(axis=0).all():
+            continue
+        if (spread.mean(axis=0) - np.sqrt(spread.var(axis=0) * radius[n - 1]) > -epsilon).all():
+            return n
+    return None
+
+
+def main() -> int:
+    """Run what is asked for and print it."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.tuning_quality", description=__doc__)
+    parser.add_argument("part", choices=("fiesta", "digits"))
+    parser.add_argument("--sweeps", type=int, default=1000, help="of fiesta")
+    parser.add_argument("--configs", type=int, default=256, help="of digits")
+    parser.add_argument("--epsilon", type=float, default=0.005, help="of digits")
+    parser.add_argument("--fresh", type=int, default=200, help="seeds that judge, of digits")
+    asked = parser.parse_args()
+    found = fiesta(asked.sweeps) if asked.part == "fiesta" else digits_choice(asked.configs, asked.epsilon, asked.fresh)
+    for name, value in found.items():
+        print(f"{name}: {value}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

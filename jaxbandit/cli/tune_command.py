@@ -1,0 +1,56 @@
+"""The command that searches among configurations."""
+
+import json as json_module
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from tyro.conf import Positional, arg
+
+from jaxbandit import extras
+from jaxbandit.cli.guards import bad_input, figures
+
+DONE = 0
+
+
+@dataclass(frozen=True)
+class Tune:
+    """Find the configuration that is best over random seeds, with a certificate, or go on with what DIR holds."""
+
+    train: Annotated[Positional[str], arg(metavar="PACKAGE.MODULE:TRAIN")]
+    """The training, a function of (key, config) that returns a score; its module is imported, which runs its code."""
+    spec: Annotated[Positional[Path], arg(metavar="SPEC")]
+    """TOML file of kind "tune"."""
+    out: Annotated[Path | None, arg(metavar="DIR")] = None
+    """Directory of the search and its result; default: the spec's name with -tune after it."""
+    no_import: bool = False
+    """Refuse a type = "package.module:factory" under [[algorithm]]; the module of train is imported all the same."""
+    no_cache: bool = False
+    """Neither read compiled programs from the user's cache directory nor keep them there."""
+    json: bool = False
+    """Print one JSON document on stdout instead of the table."""
+
+    def __call__(self) -> int:
+        """Search."""
+        from jaxbandit.specs import search
+
+        with bad_input():
+            spec = search.load(self.spec, imports=not self.no_import)
+            from jaxbandit.tuning import command
+
+            out = self.out or Path(f"{self.spec.stem}-tune")
+            found = command.search(self.train, spec, out)
+        if self.json:
+            about = {"schema": 1, "name": spec.name, "seed": spec.seed}
+            print(json_module.dumps({**about, **found.summary(), "seconds": found.seconds}, allow_nan=False))
+        else:
+            print(found)
+        try:
+            with figures(out, "the same command"):
+                path = command.draw(found, out)
+        except extras.MissingExtra as error:
+            print(f"jaxbandit: no figure: {error}", file=sys.stderr)
+        else:
+            print(path, file=sys.stderr if self.json else sys.stdout)
+        return DONE

@@ -1,0 +1,66 @@
+"""A search among the configurations of a TOML file, stored in a directory: what `jaxbandit tune` does."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jaxbandit.plotting.style import SIZE, canvas
+from jaxbandit.plotting.tuning import plot_tuning
+from jaxbandit.specs import references
+from jaxbandit.specs.search import SearchSpec
+from jaxbandit.tuning import grid
+from jaxbandit.tuning.result import TuneResult
+from jaxbandit.tuning.tune import tune
+
+FIGURE = "tune.png"
+
+
+def search(train: str, spec: SearchSpec, out: Path) -> TuneResult:
+    """Search, or go on with the search that the directory holds, and store the result there.
+
+    Args:
+      train: "package.module:function" of the training.
+      spec: the search.
+      out: directory of the session and of the result.
+
+    Raises:
+      ValueError: an argument is wrong, a training fails, or the directory holds another search; in one line.
+      KeyboardInterrupt: what was scored is kept in the directory.
+    """
+    function = references.resolve("train", train).factory()
+    space = _space(spec)
+    found = tune(
+        function,
+        space,
+        spec.build(len(next(iter(space.values())))),
+        delta=spec.delta,
+        epsilon=spec.epsilon,
+        seed=spec.seed,
+        paired=spec.paired,
+        batch=spec.batch,
+        directory=out,
+        on_failure=spec.on_failure,
+        maximize=spec.maximize,
+    )
+    found.save(out)
+    return found
+
+
+def draw(found: TuneResult, out: Path) -> Path:
+    """Write the figure of a result into a directory; return its path."""
+    figure = plot_tuning(found, canvas(SIZE))
+    path = out / FIGURE
+    figure.savefig(path, bbox_inches="tight", pad_inches=0.15)
+    return path
+
+
+def _space(spec: SearchSpec) -> dict[str, np.ndarray]:
+    if isinstance(spec.configs, dict):
+        return grid.grid(**{name: _column(spec, name, values) for name, values in spec.configs.items()})
+    return {name: _column(spec, name, [row[name] for row in spec.configs]) for name in spec.configs[0]}
+
+
+def _column(spec: SearchSpec, name: str, values: list[Any]) -> np.ndarray:
+    mixed = any(isinstance(value, str) for value in values) and not all(isinstance(value, str) for value in values)
+    return grid.static(values) if name in spec.static or mixed else np.asarray(values)

@@ -1,0 +1,75 @@
+"""Search spaces: grids and draws, what is static, and configurations that are refused."""
+
+import jax
+import numpy as np
+import pytest
+
+import jaxbandit as jb
+from jaxbandit.refusals import BadInput
+
+pytestmark = pytest.mark.quickly_compiled
+
+BAD_CONFIGS = {
+    "empty": ({}, "configs has no columns"),
+    "none": ({"x": np.zeros(0)}, "configs is empty"),
+    "lengths": ({"x": np.zeros(3), "y": np.ones(2)}, "columns of different lengths (x has 3, y has 2)"),
+    "one": ({"x": np.zeros(1)}, "configs holds 1 configuration"),
+    "no axis": ({"x": 0.1}, "x = 0.1 has no leading axis"),
+    "list": ({"x": [1.0, 2.0]}, "x is a list"),
+    "equal": ({"x": np.array([1.0, 2.0, 1.0])}, "configs 0 and 2 are equal (x = 1)"),
+    "not finite": ({"x": np.array([1.0, np.inf])}, "x[1] = inf, must be finite"),
+    "too large": ({"x": np.array([1, 2**40])}, "x holds 1099511627776, must be at most 2147483647"),
+    "not hashable": ({"x": np.array([{}, {1: 2}], object)}, "x[0] is static and a dict, must be hashable"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_CONFIGS)
+def test_bad_configs_are_refused_in_one_line(case):
+    configs, words = BAD_CONFIGS[case]
+    with pytest.raises(BadInput) as error:
+        jb.tune(lambda key, config: jax.random.normal(key) + config["x"], configs, epsilon=0.1)
+    assert words in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("space", "words"),
+    [
+        (lambda: jb.grid(), "grid: no hyperparameter"),
+        (lambda: jb.grid(x=[]), "x has no values"),
+        (lambda: jb.grid(x=0.1), "x = 0.1, must be a list"),
+        (lambda: jb.grid(x=["a", 1]), "mixes strings"),
+        (lambda: jb.grid(x=[None, 1]), "holds objects"),
+        (lambda: jb.random_configs(jax.random.key(0), 0, x=jb.loguniform(1, 2)), "n = 0, must be an integer >= 1"),
+        (lambda: jb.random_configs(jax.random.key(0), 2, x=[1, 2]), "x = [1, 2], must be loguniform"),
+        (lambda: jb.loguniform(0, 1), "low = 0, must be a number in (0"),
+        (lambda: jb.uniform_int(3, 2), "high = 2"),
+    ],
+)
+def test_bad_search_spaces_are_refused(space, words):
+    with pytest.raises(ValueError) as error:
+        space()
+    assert words in str(error.value)
+
+
+def test_grids_and_draws():
+    grid = jb.grid(x=[1, 2], y=["a", "b", "c"])
+    assert list(zip(grid["x"].tolist(), grid["y"].tolist(), strict=True))[:4] == [
+        (1, "a"),
+        (1, "b"),
+        (1, "c"),
+        (2, "a"),
+    ]
+    key, laws = (
+        jax.random.key(0),
+        {"lr": jb.loguniform(1e-4, 1), "n": jb.uniform_int(2, 4), "u": jb.uniform_float(-1, 1)},
+    )
+    drawn = jb.random_configs(key, 4000, **laws)
+    more = jb.random_configs(key, 4000, **laws, w=jb.choice(jb.static([8, 16])))
+    for name, column in drawn.items():
+        np.testing.assert_array_equal(column, more[name])
+    assert set(more["w"]) == {8, 16} and more["w"].dtype == object
+    # Means of 4,000 draws within four standard deviations: a false alarm in some 5,000 seeds.
+    assert abs(np.log10(drawn["lr"]).mean() + 2) < 4 * 4 / np.sqrt(12 * 4000)
+    assert abs(drawn["u"].mean()) < 4 * 2 / np.sqrt(12 * 4000)
+    counts = np.bincount(drawn["n"], minlength=5)
+    assert counts[:2].sum() == 0 and (abs(counts[2:] - 4000 / 3) < 4 * np.sqrt(4000 * 2 / 9)).all()
