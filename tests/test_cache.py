@@ -64,12 +64,15 @@ def test_it_is_not_used_where_it_may_not(home, monkeypatch, trouble):
     assert dict(os.environ) == before
 
 
-@pytest.mark.parametrize(("argv", "expected"), [(["run"], [1]), (["run", "--no-cache"], []), (["list"], [])])
+@pytest.mark.parametrize(
+    ("argv", "expected"),
+    [(["run"], [1]), (["run", "--no-cache"], []), (["status"], [1]), (["status", "--no-cache"], []), (["list"], [])],
+)
 def test_only_a_command_that_compiles_uses_it_and_never_from_python(argv, expected, monkeypatch, capsys):
     used = []
     monkeypatch.setattr(cache, "use", lambda: used.append(1))
     monkeypatch.setattr(signals, "run", lambda command: command())
-    monkeypatch.setattr(sys, "argv", ["jaxbandit", *argv, *(["no_such"] if argv[0] == "run" else [])])
+    monkeypatch.setattr(sys, "argv", ["jaxbandit", *argv, *(["no_such"] if argv[0] != "list" else [])])
     command_line.process()
     assert used == expected
     command_line.main(sys.argv[1:])

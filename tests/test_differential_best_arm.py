@@ -206,6 +206,34 @@ def test_a_promise_is_proved_where_the_threshold_is():
             assert rule(3, threshold=threshold).promise.proved is proved
 
 
+def test_bernoulli_evidence_is_exact_up_to_the_rounding_of_pulls():
+    """By NumPy in extended precision: a few roundings of all pulls, and exactly 0 where the other arm is no worse."""
+    rng = np.random.default_rng(6)
+    counts = rng.integers(1, 10 ** rng.integers(1, 8, 200), endpoint=True)
+    sums = np.where(rng.random(200) < 0.1, counts * (rng.random(200) < 0.5), rng.binomial(counts, rng.random(200)))
+    means = sums / counts
+
+    @jax.jit
+    def evidence(counts, means, a):
+        law = comparison.known_family("bernoulli", "kt", 200, DELTA, 1.0, where="test")
+        return law.evidence(comparison.nothing_seen(law, 200)._replace(counts=counts, means=means), a)
+
+    def certainty(n, p):  # n log-likelihoods at their maximum
+        q = 1 - p
+        return n * (p * np.log(np.where(p > 0, p, 1)) + q * np.log(np.where(q > 0, q, 1)))
+
+    with jax.enable_x64(True):
+        for a in (0, 7, int(np.argmax(means)), int(np.argmin(means))):
+            found = np.asarray(evidence(counts, means, a))
+            p, both = means.astype(np.longdouble), counts + counts[a]
+            middle = (counts * p + counts[a] * p[a]) / both
+            expected = np.where(
+                p < p[a], certainty(counts, p) + certainty(counts[a], p[a]) - certainty(both, middle), 0
+            )
+            assert (np.abs(found - expected) <= 1e-15 * both).all()
+            assert (found[means >= means[a]] == 0).all() and (a != np.argmax(means) or found.max() > 1e4)
+
+
 def test_the_threshold_kept_with_the_arms_is_that_of_their_pulls():
     for name, threshold in (("bernoulli", "kt"), ("gaussian", "gauss")):
         law = comparison.known_family(name, threshold, 3, DELTA, 1.0, where="test")

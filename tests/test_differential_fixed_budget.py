@@ -183,9 +183,10 @@ def test_ugape_b(m):
 
 def test_the_worst_are_dropped_the_highest_of_equal_ones_first():
     rng, drop = np.random.default_rng(3), jax.jit(elimination.worst_dropped)
-    for scores in (rng.integers(0, 4, 90).astype(np.float32), np.zeros(90, np.float32)):
-        alive = rng.random(90) < 0.8
-        for number in (1, 20, int(alive.sum()), 90):
+    for n in (90, elimination.SORTED + 90):  # one after the other, and sorted
+        scores = rng.integers(-2, 2, n).astype(np.float32)
+        alive = rng.random(n) < 0.8
+        for number in (1, 20, int(alive.sum()), n):
             order = [arm for arm in np.argsort(-scores, kind="stable") if alive[arm]]
             found = drop(jnp.asarray(scores), jnp.asarray(alive), jnp.int32(number))
             np.testing.assert_array_equal(np.flatnonzero(found), np.sort(order[:number]))

@@ -5,10 +5,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from parts import ALGORITHMS, SETS, SHARES, THETA, pair
+from xla_options import QUICKLY, of_every_program
 
 import jaxbandit as jb
 from jaxbandit.base import SetPulls
-from jaxbandit.engine import keys, rounds
+from jaxbandit.engine import compiled, keys, rounds
 
 pytestmark = pytest.mark.quickly_compiled
 SEED, RUN = 3, 5
@@ -95,6 +96,9 @@ def test_a_session_takes_the_engines_pulls_in_contexts():
     assert compared == ROUNDS
 
 
-if __name__ == "__main__":  # all that are registered: a minute and a half
+if __name__ == "__main__":  # all that are registered: a minute or two
+    jax.config.update("jax_disable_most_optimizations", True)
+    of_every_program(QUICKLY)
+    compiled.MORE_OPTIONS.update(QUICKLY)
     for name in ALGORITHMS:
         print(name, *take_the_engines_pulls(*pair(name)), flush=True)

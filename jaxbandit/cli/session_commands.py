@@ -36,6 +36,8 @@ class Ask:
     """Number of the context, for a contextual rule."""
     no_import: bool = False
     """Refuse a type = "package.module:factory", whose module would be imported, which runs its code."""
+    no_cache: bool = False
+    """Neither read compiled programs from the user's cache directory nor keep them there."""
     json: bool = False
     """Print one JSON document instead of the table."""
 
@@ -71,6 +73,8 @@ class Tell:
     """A JSON file, {"ID": VALUE, ...} or [{"id": ID, "reward": VALUE}, ...]; or each reward as ID=VALUE."""
     no_import: bool = False
     """As for ask."""
+    no_cache: bool = False
+    """As for ask."""
 
     def __call__(self) -> int:
         """Tell them."""
@@ -95,6 +99,8 @@ class Status:
     directory: Annotated[Positional[Path], DIRECTORY]
     """Directory of the session."""
     no_import: bool = False
+    """As for ask."""
+    no_cache: bool = False
     """As for ask."""
     json: bool = False
     """Print one JSON document instead of the table."""

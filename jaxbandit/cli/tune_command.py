@@ -26,6 +26,8 @@ class Tune:
     """Directory of the search and its result; default: the spec's name with -tune after it."""
     no_import: bool = False
     """Refuse a type = "package.module:factory" under [[algorithm]]; the module of train is imported all the same."""
+    no_cache: bool = False
+    """Neither read compiled programs from the user's cache directory nor keep them there."""
     json: bool = False
     """Print one JSON document on stdout instead of the table."""
 

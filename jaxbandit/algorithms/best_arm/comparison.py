@@ -13,7 +13,7 @@ import jax.numpy as jnp
 
 from jaxbandit.algorithms.best_arm.thresholds import ThresholdName, pair_threshold, rewards_of
 from jaxbandit.base import Rewards
-from jaxbandit.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.numerics import argmax, as_float, get_at, set_at, xlogx
 from jaxbandit.solvers.families import Family, FamilyName, transport
 from jaxbandit.solvers.families import family as family_of
 from jaxbandit.solvers.optimal_weights import optimal_weights
@@ -60,7 +60,10 @@ def known_family(
     beta = pair_threshold(threshold, num_arms, delta, law, where=where)
 
     def evidence(arms: ArmStatistics, a: Array) -> Array:
-        return transport(law, get_at(arms.means, a), _pulls(get_at(arms.counts, a)), arms.means, _pulls(arms.counts))
+        mean, n = get_at(arms.means, a), _pulls(get_at(arms.counts, a))
+        if name == "bernoulli" and arms.means.dtype == jnp.float64:
+            return _bernoulli_evidence(mean, n, arms.means, _pulls(arms.counts))
+        return transport(law, mean, n, arms.means, _pulls(arms.counts))
 
     def level(arms: ArmStatistics, a: Array, pulls: Array) -> Array:
         whole = beta.whole(jnp.maximum(pulls, 1))
@@ -146,3 +149,15 @@ def verified(comparison: Comparison, arms: ArmStatistics, pulls: Array) -> Array
 def _pulls(counts: Array) -> Array:
     """At least 1: what has not been pulled is not compared."""
     return as_float(jnp.maximum(counts, 1))
+
+
+def _bernoulli_evidence(mean_a: Array, n_a: Array, mean_b: Array, n_b: Array) -> Array:
+    """`transport` by entropies, with half the logarithms: off by the rounding of pulls, which float64 has room for."""
+    both = n_a + n_b
+    middle = (n_a * mean_a + n_b * mean_b) / both
+    left = n_a * _entropy(mean_a) + n_b * _entropy(mean_b)
+    return jnp.where(mean_a > mean_b, jnp.maximum(both * _entropy(middle) - left, 0.0), 0.0)
+
+
+def _entropy(p: Array) -> Array:
+    return -xlogx(p) - xlogx(1 - p)

@@ -14,6 +14,8 @@ from jaxbandit.base import Algorithm, Arms, Batch
 from jaxbandit.numerics import argmax, as_float, get_at, set_at
 from jaxbandit.types import Array, Key, Scalar
 
+SORTED = 1000  # of more arms a sort is cheaper than n passes over them: a sort of 100 took eight times as long
+
 
 class EliminationState(NamedTuple):
     """What was pulled, and who is left; at the end of a round all survivors have equal counts."""
@@ -129,9 +131,13 @@ def elimination(
 def worst_dropped(scores: Array, alive: Array, number: Array) -> Array:
     """Who is left, bool[n], once the arm of least score, the highest of several, was dropped until `number` are.
 
-    One after the other: over all rounds that is n steps, where comparing all pairs takes as many in every round.
+    One after the other: over all rounds that is n steps, where comparing all pairs takes as many in every round. Many
+    arms are sorted instead.
     """
     places = jnp.arange(scores.shape[0], dtype=jnp.int32)
+    if scores.shape[0] > SORTED:
+        order = jnp.argsort(jnp.where(alive, -scores, jnp.inf), stable=True)
+        return alive & (jnp.argsort(order) < number)
 
     def drop(carry: tuple[Array, Array]) -> tuple[Array, Array]:
         alive, left = carry
