@@ -21,6 +21,8 @@ from jaxbandit.solvers import student
 from jaxbandit.stats.intervals import clopper_pearson, student_of
 
 DELTA = 0.05
+SIMULATED = 100  # sweeps on the scores of fresh seeds
+MOST_ROUNDS = 600
 FRESH = 1_000_003  # seed of the trainings that judge a choice
 
 
@@ -72,7 +74,7 @@ def digits_choice(count: int, epsilon: float, fresh: int) -> dict[str, Any]:
     first = found.history["batch"] == 0
     single = int(found.history["config"][first][np.argmax(found.history["score"][first])])
     rounds = int(found.history["seed"].max()) + 1
-    uniform = uniform_rounds(matrix, epsilon)
+    race, uniform = simulated(matrix, epsilon)
     apart = student_of(matrix[:, best] - matrix[:, chosen])
     return {
         "configurations": count,
@@ -84,10 +86,22 @@ def digits_choice(count: int, epsilon: float, fresh: int) -> dict[str, Any]:
         "best of fresh seeds": [best, float(means[best])],
         "shortfall": [float(apart.value), float(apart.low), float(apart.high)],
         "best single score": [single, float(found.history["score"][first].max()), float(means[single])],
-        "uniform rounds": uniform or f"more than {fresh}",
-        "uniform trainings, at least": (uniform or fresh) * count,
-        "times fewer, at least": (uniform or fresh) * count / len(found.history["id"]),
+        "simulated on the fresh scores": SIMULATED,
+        "trainings of the race": [float(race.mean()), float(race.std() / SIMULATED**0.5)],
+        "trainings of uniform allocation": [float(uniform.mean()), float(uniform.std() / SIMULATED**0.5)],
+        "times fewer": [float(uniform.mean() / race.mean()), float(np.median(uniform / race))],
     }
+
+
+def simulated(matrix: np.ndarray, epsilon: float) -> tuple[np.ndarray, np.ndarray]:
+    """Trainings of the race, and of uniform allocation with the same bounds, on rows drawn with replacement."""
+    rule = jb.paired_race(matrix.shape[1], delta=DELTA, epsilon=epsilon)
+    race = jb.identify(rule, jb.table(matrix, rows="common"), num_runs=SIMULATED, seed=2, progress=False).samples()
+    chance, rounds = np.random.default_rng(2), []
+    for _ in range(SIMULATED):
+        drawn = matrix[chance.integers(len(matrix), size=MOST_ROUNDS)]
+        rounds.append(uniform_rounds(drawn, epsilon) or MOST_ROUNDS)
+    return np.asarray(race, float), matrix.shape[1] * np.asarray(rounds, float)
 
 
 def uniform_rounds(scores_: np.ndarray, epsilon: float) -> int | None:
