@@ -224,7 +224,7 @@ def test_what_cannot_be_tuned_is_refused_in_one_line(case):
 def test_a_failure_keeps_what_was_scored_and_may_be_a_score(tmp_path):
     # Called in their order, four before it; in a batch, the two that share it.
     for train, kept in ((raises_at, 4), (nan_at, 2)):
-        with pytest.raises(BadInput, match="configuration [45]"):
+        with pytest.raises(BadInput, match=r"configuration [45]"):
             jb.tune(train, SPACE, RULE, directory=tmp_path / train.__name__)
         log = (tmp_path / train.__name__ / "log.jsonl").read_text()
         assert sum(len(json.loads(line).get("tell", ())) for line in log.splitlines()) == kept
