@@ -226,6 +226,10 @@ def test_an_objective_that_does_not_fit_is_refused_in_one_line(case):
 BAD = {
     "no configuration": (([],), "BanditSampler: configs has 0 configurations, must have at least 2"),
     "delta": ((CONFIGS, None, {"delta": 0}), "BanditSampler: delta = 0, must be a number in (0, 1)"),
+    "two deltas": (
+        (CONFIGS[:6], race(6), {"delta": 0.01}),
+        "BanditSampler: delta = 0.01 beside rule = paired_race, which has delta = 0.05; give it to the rule alone",
+    ),
     "arms": ((CONFIGS[:4], race(6)), "BanditSampler: rule has 6 arms, must have one for each of 4 configurations"),
     "on_failure": (
         (CONFIGS, race(6), {"on_failure": math.nan}),

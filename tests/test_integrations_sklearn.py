@@ -198,6 +198,10 @@ BAD = {
         "BanditSearchCV: epsilon is missing, must be the shortfall that does not matter, such as 0.005; "
         "ties never end at 0",
     ),
+    "two deltas": (
+        {"delta": 0.01},
+        "BanditSearchCV: delta = 0.01 beside rule = paired_race, which has delta = 0.05; give it to the rule alone",
+    ),
     "max_splits": ({"max_splits": 0}, "BanditSearchCV: max_splits = 0, must be an integer >= 1"),
     "one configuration": (
         {"param_grid": {"var_smoothing": [1.0]}},

@@ -207,7 +207,9 @@ REFUSED = {  # with x = 1 two configurations fail, and either may be the first
     "arms": (score, {"rule": jb.paired_race(5)}, "rule has 5 arms, must have one for each of 6"),
     "never stops": (score, {"rule": jb.ucb1(6)}, "ucb1 never stops"),
     "epsilon": (score, {"rule": None}, "epsilon is missing, must be the shortfall that does not matter"),
-    "two epsilons": (score, {"epsilon": 0.5}, "epsilon = 0.5 beside a rule whose own is 0.01"),
+    "two epsilons": (score, {"epsilon": 0.5}, "epsilon = 0.5 beside rule = paired_race, which has epsilon = 0.01"),
+    "two deltas": (score, {"delta": 0.01}, "delta = 0.01 beside rule = paired_race, which has delta = 0.05"),
+    "no promise": (score, {"rule": jb.sequential_halving(6, budget=60), "delta": 0.05}, "which promises nothing"),
     "a batch of Python": (called, {"batch": 4}, "batch = 4, but train cannot be traced"),
     "batch": (score, {"batch": 0}, "batch = 0, must be an integer >= 1"),
 }

@@ -17,7 +17,7 @@ from jaxbandit.extras import extra
 from jaxbandit.refusals import refuse
 from jaxbandit.sessions.certificate import Certificate
 from jaxbandit.sessions.certificate import certificate as of_session
-from jaxbandit.tuning.rules import chosen, default_rule, one_of
+from jaxbandit.tuning.rules import chosen, default_rule, one_of, said_once
 
 with extra("optuna"):
     from optuna.distributions import BaseDistribution
@@ -51,7 +51,7 @@ class BanditSampler(BaseSampler):
         ranges must contain their values.
       rule: an Algorithm whose arms are the configurations and that recommends one. None: the paired race at `delta`
         and `epsilon`; for more than 5,000 configurations the Student race, which has no epsilon.
-      delta: allowed probability of a wrong choice, in (0, 1), for the default rule.
+      delta: allowed probability of a wrong choice, in (0, 1), for the default rule; None is 0.05.
       epsilon: shortfall of the mean value that does not matter, >= 0, in units of the value, for the default rule,
         which needs it: at 0 two equally good configurations are compared without end.
       seed: of the rule's own chance, in [0, 2^32).
@@ -68,7 +68,7 @@ class BanditSampler(BaseSampler):
         configs: Sequence[Mapping[str, Any]],
         rule: Algorithm | None = None,
         *,
-        delta: float = 0.05,
+        delta: float | None = None,
         epsilon: float | None = None,
         seed: int = 0,
         on_failure: float | None = None,
@@ -78,6 +78,8 @@ class BanditSampler(BaseSampler):
             refuse(WHERE, f": configs has {len(self._configs)} configurations, must have at least 2")
         if rule is None:
             rule = default_rule(WHERE, len(self._configs), delta, epsilon)
+        else:
+            said_once(WHERE, rule, delta, epsilon)
         if on_failure is not None:
             checks.number(WHERE, "on_failure", on_failure)
         self._on_failure = on_failure

@@ -14,7 +14,7 @@ from jaxbandit.engine.session import Session, ask, session, tell
 from jaxbandit.extras import extra
 from jaxbandit.refusals import refuse
 from jaxbandit.sessions.certificate import certificate
-from jaxbandit.tuning.rules import chosen, default_rule, one_of
+from jaxbandit.tuning.rules import chosen, default_rule, one_of, said_once
 
 with extra("sklearn"):
     from sklearn.base import is_classifier
@@ -53,7 +53,7 @@ class BanditSearchCV(BaseSearchCV):
       rule: function of the number of configurations that returns an Algorithm which recommends one arm, for example
         `functools.partial(jb.kim_nelson, epsilon=0.01)`. None: the paired race at `delta` and `epsilon`; for more than
         5,000 configurations the Student race, which has no epsilon.
-      delta: allowed probability of a wrong choice, in (0, 1), for the default rule.
+      delta: allowed probability of a wrong choice, in (0, 1), for the default rule; None is 0.05.
       epsilon: shortfall of the mean score that does not matter, >= 0, in units of the score, for the default rule,
         which needs it: at 0 two equally good configurations are compared without end.
       scoring: one scorer: a name, a callable or None for the estimator's own `score`.
@@ -94,7 +94,7 @@ class BanditSearchCV(BaseSearchCV):
         param_grid: Any,
         *,
         rule: Callable[[int], Algorithm] | None = None,
-        delta: float = 0.05,
+        delta: float | None = None,
         epsilon: float | None = None,
         scoring: Any = None,
         splitter: Any = None,
@@ -181,6 +181,7 @@ class BanditSearchCV(BaseSearchCV):
             rule = default_rule(WHERE, num_arms, self.delta, self.epsilon)
         elif callable(self.rule):
             rule = self.rule(num_arms)
+            said_once(WHERE, rule, self.delta, self.epsilon)
         else:
             refuse(WHERE, f": rule = {self.rule!r}, must be a function of num_arms, such as jb.paired_race")
         state = session(rule, seed=seed)

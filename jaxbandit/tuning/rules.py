@@ -10,16 +10,21 @@ from jaxbandit.refusals import refuse
 from jaxbandit.specs.registry import ALGORITHMS
 from jaxbandit.types import Scalar
 
+DELTA = 0.05
 PAIRED = 5000  # configurations, beyond which the variances of all pairs take too much memory
 
 
-def default_rule(where: str, count: int, delta: Scalar, epsilon: float | None) -> Algorithm:
-    """Return `paired_race` for so many configurations, for more than 5,000 `student_race`.
+def default_rule(where: str, count: int, delta: Scalar | None, epsilon: float | None) -> Algorithm:
+    """Return `paired_race` for so many configurations, for more than 5,000 `student_race`; delta is 0.05 by default.
 
     Raises:
       ValueError: delta or epsilon is out of range, or epsilon is missing, or given to `student_race`, which has none.
     """
-    delta = float(checks.number(where, "delta", delta, low=0.0, high=1.0, open_low=True, open_high=True))
+    delta = float(
+        checks.number(
+            where, "delta", DELTA if delta is None else delta, low=0.0, high=1.0, open_low=True, open_high=True
+        )
+    )
     if count > PAIRED:
         if epsilon:
             told = "for which the default rule is student_race, which takes no epsilon; leave it out, or give a rule"
@@ -38,6 +43,17 @@ def default_rule(where: str, count: int, delta: Scalar, epsilon: float | None) -
 def _registered(name: str, **arguments: Any) -> Algorithm:
     """The rule, the same object for the same arguments, whose compiled functions are then kept."""
     return ALGORITHMS[name].factory()(**arguments)
+
+
+def said_once(where: str, rule: Algorithm, delta: Scalar | None, epsilon: float | None) -> None:
+    """Refuse a delta or an epsilon beside a rule that promises another."""
+    for name, told in (("delta", delta), ("epsilon", epsilon)):
+        if told is None:
+            continue
+        own = None if rule.promise is None else float(getattr(rule.promise, name))
+        if own != told:
+            says = "promises nothing" if own is None else f"has {name} = {own:g}"
+            refuse(where, f": {name} = {told} beside rule = {rule.name}, which {says}; give it to the rule alone")
 
 
 def one_of(where: str, session: Session, count: int) -> None:

@@ -23,7 +23,7 @@ from jaxbandit.tuning.calls import Calls, Train
 from jaxbandit.tuning.configs import Configs
 from jaxbandit.tuning.progress import Progress, reporting
 from jaxbandit.tuning.result import TuneResult, tune_result
-from jaxbandit.tuning.rules import chosen, default_rule, one_of
+from jaxbandit.tuning.rules import chosen, default_rule, one_of, said_once
 from jaxbandit.tuning.sweep import InMemory, Scores, history, play
 from jaxbandit.types import PyTree, Scalar
 
@@ -40,7 +40,7 @@ def tune(
     configs: PyTree,
     rule: Algorithm | None = None,
     *,
-    delta: Scalar = 0.05,
+    delta: Scalar | None = None,
     epsilon: float | None = None,
     seed: int = 0,
     paired: bool = True,
@@ -73,7 +73,7 @@ def tune(
         `random_configs` return. Leaves of strings or objects are static, as `static` explains.
       rule: an Algorithm that stops by itself, with one arm a configuration. None: `paired_race`, for more than 5,000
         configurations `student_race`.
-      delta: allowed probability of a wrong choice, in (0, 1), for the default rule.
+      delta: allowed probability of a wrong choice, in (0, 1), for the default rule; None is 0.05.
       epsilon: shortfall of the mean score that does not matter, >= 0, for the default rule, which needs it: at 0 two
         equally good configurations are compared without end. `student_race` takes none.
       seed: in [0, 2^32), of all seeds of trainings and of the rule's own chance.
@@ -157,16 +157,14 @@ def tune(
     )
 
 
-def _rule(rule: Algorithm | None, space: Configs, delta: Scalar, epsilon: float | None) -> Algorithm:
+def _rule(rule: Algorithm | None, space: Configs, delta: Scalar | None, epsilon: float | None) -> Algorithm:
     """The rule to play, judged."""
     if space.count < 2:
         refuse("tune", ": configs holds 1 configuration, must hold 2 or more")
     if rule is None:
-        return default_rule("tune", space.count, float(delta), epsilon)
+        return default_rule("tune", space.count, delta, epsilon)
     fit.check_kind("tune: rule", rule, Algorithm)
-    promised = 0.0 if rule.promise is None else float(rule.promise.epsilon)
-    if epsilon is not None and epsilon != promised:
-        refuse("tune", f": epsilon = {epsilon} beside a rule whose own is {promised:g}; give it to the rule alone")
+    said_once("tune", rule, delta, epsilon)
     if rule.stop is Algorithm._field_defaults["stop"]:
         refuse("tune", f": rule = {rule.name} never stops by itself, must be one that does, such as paired_race")
     if rule.arms is not None and (rule.arms.set_size is not None or rule.arms.num_contexts is not None):
