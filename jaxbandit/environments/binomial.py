@@ -53,13 +53,13 @@ def _of_many(keys: Key, n: Array, p: Array) -> Array:
     n, p = (x.reshape(shape[0], -1).T for x in (n, p))
     few = n * p < _FEW
 
-    def uniform() -> Array:  # drawn again in the branch: what that is handed is stored, which is dearer
-        return jax.vmap(lambda key: jax.random.uniform(jax.random.fold_in(key, 0), (len(n),)), 0, -1)(keys)
+    def uniform(number: int) -> Array:  # one of its own in the branch: what that is handed is stored, which is dearer
+        return jax.vmap(lambda key: jax.random.uniform(jax.random.fold_in(key, number), (len(n),)), 0, -1)(keys)
 
     def harder(found: Array) -> Array:
         wide = n * p * (1 - p) >= _WIDE
         middle = ~few & ~wide
-        around = _from_mode(uniform(), jnp.where(middle, n, 2 * _FEW), jnp.where(middle, p, 0.5), ~middle)
+        around = _from_mode(uniform(1), jnp.where(middle, n, 2 * _FEW), jnp.where(middle, p, 0.5), ~middle)
 
         def rejected() -> Array:
             return _rejection(keys, jnp.where(wide, n, 4 * _WIDE), jnp.where(wide, p, 0.5), ~wide)
@@ -67,7 +67,7 @@ def _of_many(keys: Key, n: Array, p: Array) -> Array:
         far = jax.lax.cond(jnp.any(wide), rejected, lambda: jnp.zeros_like(n))
         return jnp.where(few, found, jnp.where(wide, far, around))
 
-    found = _from_none(uniform(), jnp.where(few, n, 0.0), p)
+    found = _from_none(uniform(0), jnp.where(few, n, 0.0), p)
     return jax.lax.cond(jnp.all(few), lambda x: x, harder, found).T.reshape(shape)
 
 
@@ -137,7 +137,7 @@ def _rejection(keys: Key, n: Array, p: Array, accepted: Array) -> Array:
         good = inside & (sure | (jnp.log(v * alpha / (a / (edge * edge) + b)) <= ratio))
         return attempt + 1, jnp.where(done, k, proposed), done | good
 
-    begin = (jnp.ones((), jnp.int32), jnp.zeros_like(p), accepted)
+    begin = (jnp.int32(2), jnp.zeros_like(p), accepted)  # numbers below are those of the inversions
     return jax.lax.while_loop(lambda carry: jnp.any(~carry[2]), body, begin)[1]
 
 
