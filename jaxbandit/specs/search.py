@@ -22,7 +22,7 @@ class SearchSpec:
     """A resolved search."""
 
     name: str
-    delta: float
+    delta: float | None
     epsilon: float | None
     seed: int
     paired: bool
@@ -71,7 +71,7 @@ def load(path: Path, *, imports: bool = True) -> SearchSpec:
     batch = data.get("batch")
     return SearchSpec(
         name=refusals.text(f"{at}name", data.get("name", path.stem)),
-        delta=0.05 if numbers["delta"] is None else numbers["delta"],
+        delta=numbers["delta"],
         epsilon=numbers["epsilon"],
         seed=refusals.integer(f"{at}seed", data.get("seed", 0), 0, 2**32 - 1),
         paired=refusals.boolean(f"{at}paired", data.get("paired", True)),
