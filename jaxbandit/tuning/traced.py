@@ -23,9 +23,9 @@ from jaxbandit.tuning.configs import Configs, Group
 from jaxbandit.types import Array, Device
 
 PROBED = 2, 8  # sizes of a batch whose memory tells that of one training
-# Bytes of a batch on a CPU: about one core's second-level cache. A larger batch gains nothing there, and copies in
-# place of survivors cost their full time.
-CACHE = 2**20
+# Bytes of a batch on a CPU: a core's part of its caches. Larger batches gain a twentieth at most, and when few
+# configurations survive, the copies that fill a batch cost their full time.
+CACHE = 2**22
 MOST = {"cpu": 64}  # trainings of a batch
 MOST_ELSEWHERE = 4096
 SHARE = 0.6  # of an accelerator's memory
