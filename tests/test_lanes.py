@@ -447,7 +447,7 @@ def test_killed_five_times_ends_with_the_same_bytes(tmp_path):
         from pathlib import Path
 
         def main(directory, out):
-            found = identify_cell(make_lucb, MEANS, checkpoint_dir=Path(directory), num_runs=60_000, workers=2, lanes=64)
+            found = identify_cell(make_lucb, MEANS, checkpoint_dir=Path(directory), num_runs=60000, workers=2, lanes=64)
             np.savez(f"{out}.npz", **{k: v for k, v in found._asdict().items() if isinstance(v, np.ndarray)})
             Path(f"{out}.npz").rename(out)  # whole, or not there
     """
