@@ -55,6 +55,19 @@ _lock = threading.Lock()
 _said: set[str] = set()  # warnings
 
 
+class Same:
+    """An object as a key of its own: what it holds, arrays perhaps, need not be hashable."""
+
+    def __init__(self, value: Any):
+        self.value = value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and self.value is other.value
+
+
 def kept(key: Any, construct: Callable[[], Any]) -> Any:
     """Return what construct() gave for an equal key in the same trace context before, or call it."""
     key = (key, trace_context())

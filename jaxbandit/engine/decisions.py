@@ -10,7 +10,7 @@ import numpy as np
 
 from jaxbandit.base import Algorithm, SetPulls
 from jaxbandit.engine import fit, identity, keys, rounds
-from jaxbandit.engine.compiled import compile, kept
+from jaxbandit.engine.compiled import Same, compile, kept
 from jaxbandit.engine.rounds import ContractError, afresh, called
 from jaxbandit.engine.single import same_state
 from jaxbandit.types import Array, Device, PyTree
@@ -202,20 +202,7 @@ class Decisions:
 def decisions_of(algorithm: Algorithm) -> Decisions:
     """The compiled functions of this very object, kept for the next session of it."""
     fit.check_kind("algorithm", algorithm, Algorithm)
-    return kept(("session", _Same(algorithm)), lambda: Decisions(algorithm))
-
-
-class _Same:
-    """Equal to itself alone: an algorithm may hold arrays, which have no equality of their own."""
-
-    def __init__(self, value: Any):
-        self.value = value
-
-    def __hash__(self) -> int:
-        return id(self.value)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.value is other.value
+    return kept(("session", Same(algorithm)), lambda: Decisions(algorithm))
 
 
 def _counts(plan: Any) -> Any:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from jaxbandit import checks
 from jaxbandit.base import Algorithm, Environment
+from jaxbandit.engine.compiled import Same
 from jaxbandit.refusals import refuse
 from jaxbandit.results.budget import BudgetResult
 from jaxbandit.results.regret import RegretResult
@@ -26,37 +27,24 @@ Make = Callable[[PyTree], tuple[Algorithm, Environment]]
 MAX_ROUNDS = 10_000_000
 
 
-class _Same:
-    """An object as a key of its own: what it holds, arrays perhaps, need not be hashable."""
-
-    def __init__(self, value: Any):
-        self.value = value
-
-    def __hash__(self) -> int:
-        return id(self.value)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.value is other.value
-
-
 def fixed(algorithm: Algorithm, environment: Environment) -> Make:
     """Return the `make` of two objects that take no traced arguments; of the same two the same one."""
-    return _fixed(_Same(algorithm), _Same(environment))
+    return _fixed(Same(algorithm), Same(environment))
 
 
 # The engine compiles once per `make` object: the same pair must find the same one again.
 @functools.lru_cache(maxsize=32)
-def _fixed(algorithm: _Same, environment: _Same) -> Make:
+def _fixed(algorithm: Same, environment: Same) -> Make:
     return lambda arguments: (algorithm.value, environment.value)
 
 
 def swept(factory: Callable[..., Any], environment: Environment | None) -> Make:
     """Return the `make` of a factory of algorithms on an environment, or of pairs where that is None."""
-    return _swept(factory, _Same(environment))
+    return _swept(factory, Same(environment))
 
 
 @functools.lru_cache(maxsize=32)
-def _swept(factory: Callable[..., Any], environment: _Same) -> Make:
+def _swept(factory: Callable[..., Any], environment: Same) -> Make:
     if environment.value is None:
         return lambda arguments: factory(**arguments)
     return lambda arguments: (factory(**arguments), environment.value)

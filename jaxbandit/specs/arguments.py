@@ -103,17 +103,22 @@ def plain(value: Any) -> Any:
     return [plain(v) for v in value] if isinstance(value, tuple | list) else value
 
 
+def csv_rows(at: str, path: Path, wanted: str) -> list[list[str]]:
+    """Return the cells of a CSV file, empty rows left out; `at` names it in a refusal that asks for `wanted`."""
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            return [[cell.strip() for cell in row] for row in csv.reader(file, strict=True) if any(row)]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        refuse(at, f": cannot be read ({reason(error)}); give {wanted}")
+
+
 def read_csv(where: str, path: Path) -> tuple[tuple[float, ...], ...]:
     """Return the numbers of a CSV file, rows as they stand.
 
     A first row without any number is a header, a first column without any holds labels: both are left out.
     """
     at = f'{where} = "{path}"'
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = [[cell.strip() for cell in row] for row in csv.reader(file, strict=True) if any(row)]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        refuse(at, f": cannot be read ({reason(error)}); give a CSV file of numbers or a nested list")
+    rows = csv_rows(at, path, "a CSV file of numbers or a nested list")
     first_row, first_column = 0, 0
     if rows and not any(map(_is_number, rows[0])):
         first_row = 1

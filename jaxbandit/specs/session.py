@@ -3,16 +3,15 @@
 Every refusal is a BadInput of one line: file, key, value got, what is allowed. Lists are numbered from 0.
 """
 
-import csv
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from jaxbandit import refusals
-from jaxbandit.refusals import reason, refuse, show, wrong
+from jaxbandit.refusals import refuse, show, wrong
 from jaxbandit.specs import source, tables
-from jaxbandit.specs.arguments import plain
+from jaxbandit.specs.arguments import csv_rows, plain
 from jaxbandit.specs.experiment import AlgorithmSpec
 
 KIND = "session"
@@ -123,11 +122,7 @@ def configurations(where: str, value: Any, base: Path) -> tuple[dict[str, Any], 
 
 def _rows(where: str, path: Path) -> list[dict[str, Any]]:
     at = f'{where} = "{path}"'
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = [[cell.strip() for cell in row] for row in csv.reader(file, strict=True) if any(row)]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        refuse(at, f": cannot be read ({reason(error)}); give a CSV file with a header, a configuration a row")
+    rows = csv_rows(at, path, "a CSV file with a header, a configuration a row")
     if len(rows) < 2:
         refuse(at, ": holds no configuration; the first row is the header, each further one a configuration")
     header = rows[0]
