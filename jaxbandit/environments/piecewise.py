@@ -1,5 +1,6 @@
 """Worlds whose means jump: a table of means, a row a segment of rounds. What the families of rewards share."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -28,16 +29,19 @@ def ticked(state: Clock, context: None, action: Array, noise: Noise) -> Clock:
     return Clock(state.round + 1)
 
 
-def segments(where: str, means: Any, starts: Sequence[int], **allowed: float) -> tuple[Any, np.ndarray]:
+def segments(
+    where: str, means: Any, starts: Sequence[int], low: float = -math.inf, high: float = math.inf
+) -> tuple[Any, np.ndarray]:
     """Return the table of means and the first rounds of its rows; refuse, in one line, what is no schedule.
 
     Args:
       where: who refuses.
       means: float[segments, num_arms].
       starts: rounds played before each segment begins, the first 0, increasing.
-      **allowed: range of the means, as for `checks.array`.
+      low: the least mean allowed.
+      high: the largest.
     """
-    means = checks.array(where, "means", means, ndim=2, **allowed)
+    means = checks.array(where, "means", means, ndim=2, low=low, high=high)
     if not means.shape[1]:
         raise ValueError(f"{where}: means has shape {means.shape}, must have a column, one an arm")
     if isinstance(starts, str | bytes) or np.ndim(starts) != 1:

@@ -30,11 +30,11 @@ def piecewise_bernoulli(means: ArrayLike, starts: Sequence[int]) -> Environment:
 
     Source: Garivier and Moulines, On upper-confidence bound policies for switching bandit problems (2011), Section 2.
     """
-    means, starts = segments("piecewise_bernoulli", means, starts, low=0.0, high=1.0)
+    table, first = segments("piecewise_bernoulli", means, starts, low=0.0, high=1.0)
     return piecewise(
         "piecewise_bernoulli",
-        means,
-        starts,
+        table,
+        first,
         noise=jax.random.uniform,
         reward=lambda mean, noise: as_float(noise < mean),
         rewards=Rewards(0.0, 1.0, sigma=0.5, family="bernoulli"),

@@ -25,12 +25,12 @@ def piecewise_gaussian(means: ArrayLike, starts: Sequence[int], *, sigma: Scalar
       ValueError: means is no matrix of finite numbers, starts is not increasing from 0, one entry a row, or sigma is
         no finite number above 0.
     """
-    means, starts = segments("piecewise_gaussian", means, starts)
+    table, first = segments("piecewise_gaussian", means, starts)
     sigma = checks.number("piecewise_gaussian", "sigma", sigma, low=0.0, open_low=True)
     return piecewise(
         "piecewise_gaussian",
-        means,
-        starts,
+        table,
+        first,
         noise=standard_normal,
         reward=lambda mean, noise: mean + as_float(sigma) * noise,
         rewards=Rewards(sigma=sigma, family="gaussian"),

@@ -1,6 +1,6 @@
 """Bernoulli arms whose means wander: each is a Gaussian walk between two walls that reflect it, another in each run."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -56,15 +56,16 @@ def restless_bernoulli(
     low = checks.number(where, "low", low, low=0.0, high=1.0)
     least, open_low = (0.0, False) if checks.is_traced(low) else (float(low), True)
     high = checks.number(where, "high", high, low=least, high=1.0, open_low=open_low)
+    given: Any = None
     if means is not None:
-        walls = {"low": least, "high": 1.0 if checks.is_traced(high) else float(high)}
-        means = checks.array(where, "means", means, **walls)
-        if len(means) != num_arms:
-            raise ValueError(f"{where}: means has {len(means)} entries, must have {num_arms}, one an arm")
+        most = 1.0 if checks.is_traced(high) else float(high)
+        given = checks.array(where, "means", means, low=least, high=most)
+        if len(given) != num_arms:
+            raise ValueError(f"{where}: means has {len(given)} entries, must have {num_arms}, one an arm")
 
     def init(key: Key) -> RestlessState:
-        if means is not None:
-            return RestlessState(as_float(means))
+        if given is not None:
+            return RestlessState(as_float(given))
         drawn = jax.random.uniform(key, (num_arms,))
         return RestlessState(jnp.minimum(as_float(low) + (as_float(high) - as_float(low)) * drawn, as_float(high)))
 
