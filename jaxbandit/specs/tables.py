@@ -90,8 +90,11 @@ def judge(where: str, cell: Cell, experiment: Experiment) -> None:
         refuse(where, f": {limit} = {most}, must be in [1, {MOST_ROUNDS}] for single pulls")
 
 
-def alone(where: str, table: Mapping[str, Any], base: Path, imports: bool) -> AlgorithmSpec:
-    """Return the [[algorithm]] of a session, which no instance fills: it has all arguments but num_arms."""
+def alone(at: str, given: Any, base: Path, imports: bool) -> AlgorithmSpec:
+    """Return the one [[algorithm]] of a file without instances to fill its arguments: it gives all but num_arms."""
+    if not isinstance(given, list) or len(given) != 1 or not isinstance(given[0], dict):
+        wrong(f"{at}algorithm", given, "one [[algorithm]] table")
+    where, table = f"{at}algorithm[0]", given[0]
     name, entry = _typed(where, table, ALGORITHMS, imports)
     own = tuple(a for a in entry.arguments if a != "num_arms")
     refusals.known(f"{where}.", table, ("name", "type", *own))
