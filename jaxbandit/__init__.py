@@ -107,9 +107,13 @@ if TYPE_CHECKING:
         linear_contextual_classes,
         linear_contextual_random,
         linear_random,
+        piecewise_bernoulli,
+        piecewise_gaussian,
         poisson,
         r6a,
         r6a_like,
+        restless_bernoulli,
+        sinusoidal_bernoulli,
         soare,
         table,
         top_m_classic,
@@ -149,13 +153,14 @@ __all__ = [
     "kl_ucb", "kl_ucb_empirical", "lazy_track_and_stop", "lil_ucb", "lin_game", "lin_ts", "lin_ucb", "linear",
     "linear_contextual", "linear_contextual_classes", "linear_contextual_random", "linear_random", "lingape", "lingifa",
     "load", "load_session", "loguniform", "lucb", "m_lingape", "moss", "never", "no_context", "none", "numerics", "oam",
-    "oam_practical", "ossb", "paired_race", "plot", "poisson", "pull_keys", "r6a", "r6a_like", "rage", "random_configs",
-    "reproduce", "rollout", "run", "run_key", "run_until_stop", "sa_foa", "saqm", "save", "save_session",
-    "sequential_halving", "session", "session_directory", "simulate", "soare", "static", "student_race",
-    "successive_elimination", "successive_halving", "successive_rejects", "sweep", "table", "tell", "thompson",
-    "top_m_classic", "top_two", "track_and_stop", "tune", "ucb", "ucb1", "ucb_e", "ucb_v", "ucboost", "ucboost_eps",
-    "ucboost_lb", "ugape", "ugape_b", "uniform", "uniform_allocation", "uniform_float", "uniform_int", "withdraw",
-    "xy_adaptive", "xy_oracle", "xy_static",
+    "oam_practical", "ossb", "paired_race", "piecewise_bernoulli", "piecewise_gaussian", "plot", "poisson", "pull_keys",
+    "r6a", "r6a_like", "rage", "random_configs", "reproduce", "restless_bernoulli", "rollout", "run", "run_key",
+    "run_until_stop", "sa_foa", "saqm", "save", "save_session", "sequential_halving", "session", "session_directory",
+    "simulate", "sinusoidal_bernoulli", "soare", "static", "student_race", "successive_elimination",
+    "successive_halving", "successive_rejects", "sweep", "table", "tell", "thompson", "top_m_classic", "top_two",
+    "track_and_stop", "tune", "ucb", "ucb1", "ucb_e", "ucb_v", "ucboost", "ucboost_eps", "ucboost_lb", "ugape",
+    "ugape_b", "uniform", "uniform_allocation", "uniform_float", "uniform_int", "withdraw", "xy_adaptive", "xy_oracle",
+    "xy_static",
 ]
 # fmt: on
 
@@ -182,8 +187,9 @@ _NAMES = {
     "engine.session": "Session ask pull_keys session tell withdraw",
     "environments": (
         "bernoulli beta crowd crowd_answers exponential fiesta full_bandit full_bandit_random gaussian hpo_table "
-        "linear linear_contextual linear_contextual_classes linear_contextual_random linear_random poisson r6a "
-        "r6a_like soare table top_m_classic"
+        "linear linear_contextual linear_contextual_classes linear_contextual_random linear_random "
+        "piecewise_bernoulli piecewise_gaussian poisson r6a r6a_like restless_bernoulli sinusoidal_bernoulli soare "
+        "table top_m_classic"
     ),
     "plotting.figures": "plot",
     "refusals": "RunsLeftOut",

@@ -179,6 +179,7 @@ class Environment(NamedTuple):
     batch: BatchRewards | None = None
     arms: Arms | None = None  # None: not said
     rewards: Rewards | None = None  # None: not said
+    changes: tuple[int, ...] = ()  # rounds after which the means jump; figures of regret show them
     name: str = ""  # in results and figures
 
     def __repr__(self) -> str:
