@@ -12,7 +12,7 @@ import jax
 import pytest
 from xla_options import QUICKLY, flags, of_every_program
 
-from jaxbandit.engine import compiled
+from jaxbandit.engine import compiled, whole_loops
 
 # What commands keep for the next one, they keep here; what Matplotlib knows of fonts stays where it is.
 CACHES = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
@@ -25,6 +25,19 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 gc.freeze()
 gc.set_threshold(20_000, 20, 20)  # tracing makes many objects and little garbage: collecting took 7 % of a profile
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--without-whole-loops",
+        action="store_true",
+        help="compile loops as XLA does by itself; tests of engine and contract pass with the same bytes",
+    )
+
+
+def pytest_configure(config):
+    if config.getoption("--without-whole-loops"):
+        whole_loops._hooked = lambda: False
 
 
 def pytest_collection_modifyitems(items):
