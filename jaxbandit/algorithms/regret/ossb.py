@@ -111,7 +111,7 @@ def ossb(
         estimates = jnp.min(few) <= as_float(epsilon) * as_float(explored)
         scores = jnp.where(estimates, -few, -matching.lag(n, target))
         scores = action_sets.with_start(
-            sets, state.start, state.round, state.estimate, context, jnp.where(exploit, means, scores)
+            sets, state.start, state.estimate, context, jnp.where(exploit, means, scores)
         )
         kind = jnp.where(exploit, EXPLOIT, jnp.where(estimates, ESTIMATE, EXPLORE))
         kind = jnp.where(state.estimate.rank < sets.dim, START, kind).astype(jnp.int32)
