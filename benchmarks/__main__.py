@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Sequence
 
-from benchmarks import revisions
+from benchmarks import ahead_of_time, revisions
 
 PARTS = ("regret", "stopping", "best_arm", "linear", "allocation", "full_bandit", "halving", "tune")
 
@@ -15,13 +15,15 @@ def main(argv: Sequence[str]) -> int:
     """Run what `argv` asks for, print a table or JSON, and return the exit status."""
     if argv[:1] == ["revisions"]:
         return revisions.main(argv[1:])
+    if argv[:1] == ["ahead_of_time"]:
+        return ahead_of_time.main(argv[1:])
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("part", nargs="*", help=f"{', '.join(PARTS)} (default: all), or: revisions REV_A REV_B")
+    parser.add_argument("part", nargs="*", help=f"{', '.join(PARTS)} (default: all), or: revisions REV_A REV_B, ahead_of_time --target h100")
     parser.add_argument("--quick", action="store_true", help="fewer sizes")
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of the tables")
     asked = parser.parse_args(argv)
     if unknown := [part for part in asked.part if part not in PARTS]:
-        parser.error(f"part = {unknown[0]!r}, must be one of {', '.join(PARTS)}, revisions")
+        parser.error(f"part = {unknown[0]!r}, must be one of {', '.join(PARTS)}, revisions, ahead_of_time")
 
     from benchmarks import machine  # these import JAX, which `--help` does without
 
