@@ -9,7 +9,7 @@ import pytest
 from jax import lax
 from jax._src import compiler
 
-from jaxbandit import bernoulli, gaussian, lucb, thompson
+from jaxbandit import bernoulli, gaussian, lucb, thompson, ucb1
 from jaxbandit.engine import compiled, whole_loops
 from jaxbandit.engine.horizon import simulate_cell
 from jaxbandit.engine.identify import identify_cell
@@ -104,6 +104,12 @@ def horizon():
     return simulate_cell(lambda means: (thompson(3), bernoulli(means)), MEANS, horizon=300, num_runs=70)
 
 
+def many_arms():
+    """More arms than are searched at once: one by one, in whole loops alone."""
+    pair = lambda means: (ucb1(19), bernoulli(means))  # noqa: E731
+    return simulate_cell(pair, np.linspace(0.1, 0.9, 19), horizon=300, num_runs=70)
+
+
 def stopping():
     with jax.enable_x64():
         means = MEANS.astype(np.float64)
@@ -111,7 +117,7 @@ def stopping():
         return identify_cell(pair, means, num_runs=70)
 
 
-@pytest.mark.parametrize("play", [horizon, stopping])
+@pytest.mark.parametrize("play", [horizon, many_arms, stopping])
 def test_the_same_bytes_with_whole_loops_and_without(play, monkeypatch):
     whole = play()
     monkeypatch.setattr(whole_loops, "STATE_BYTES", -1)
