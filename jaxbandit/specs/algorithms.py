@@ -57,6 +57,12 @@ ALGORITHMS: Mapping[str, Entry] = named(
     _algorithm("bayes_ucb", "posterior quantile 1 - 1/t, Kaufmann et al. 2012", "prior_alpha", "prior_beta"),
     _algorithm("imed", "indexed minimum empirical divergence, Honda and Takemura 2015"),
     _algorithm("dmed", "deterministic minimum empirical divergence, Honda and Takemura 2010"),
+    Entry(
+        "batched_elimination",
+        "jaxbandit.algorithms.feedback.batched_elimination",
+        "BaSE, arms dropped at the ends of batches, Gao et al. 2019",
+        ("num_arms", "horizon", "grid", "num_batches", "radius", "gamma"),
+    ),
     _linear(
         "lin_ucb",
         "optimism on known action sets, radius of OAM's paper or of OFUL",

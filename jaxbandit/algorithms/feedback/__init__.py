@@ -1,0 +1,1 @@
+"""Wrappers that change when an algorithm sees its feedback."""
