@@ -81,6 +81,7 @@ if TYPE_CHECKING:
         Promise,
         Replan,
         Rewards,
+        Schedule,
         SetPulls,
         never,
         no_context,
@@ -107,9 +108,13 @@ if TYPE_CHECKING:
         linear_contextual_classes,
         linear_contextual_random,
         linear_random,
+        piecewise_bernoulli,
+        piecewise_gaussian,
         poisson,
         r6a,
         r6a_like,
+        restless_bernoulli,
+        sinusoidal_bernoulli,
         soare,
         table,
         top_m_classic,
@@ -140,18 +145,19 @@ __version__ = "0.2.0"
 # fmt: off
 __all__ = [
     "Algorithm", "Arms", "Batch", "BatchRewards", "Certificate", "Choice", "Environment", "Outcome", "Phases",
-    "Promise", "Pulls", "Replan", "Result", "Rewards", "RunsLeftOut", "Session", "SetPulls", "Trainee", "TuneResult",
-    "__version__", "adaptive_full_bandit", "algorithms", "ask", "audit", "bayes_ucb", "bernoulli", "bernstein_race",
-    "beta", "betting_race", "bounds", "budgeted_race", "certificate", "check_algorithm", "check_environment",
-    "chernoff_racing", "choice", "compare", "crowd", "crowd_answers", "dmed", "environments", "epsilon_greedy",
-    "exhaustive", "exponential", "fiesta", "full_bandit", "full_bandit_random", "g_static", "gaussian", "gifa",
-    "greedy", "grid", "hpo_table", "hyperband", "icb", "identify", "imed", "kim_nelson", "kl_lucb", "kl_racing",
-    "kl_ucb", "kl_ucb_empirical", "lazy_track_and_stop", "lil_ucb", "lin_game", "lin_ts", "lin_ucb", "linear",
-    "linear_contextual", "linear_contextual_classes", "linear_contextual_random", "linear_random", "lingape", "lingifa",
-    "load", "load_session", "loguniform", "lucb", "m_lingape", "moss", "never", "no_context", "none", "numerics", "oam",
-    "oam_practical", "ossb", "paired_race", "plot", "poisson", "pull_keys", "r6a", "r6a_like", "rage", "random_configs",
-    "reproduce", "rollout", "run", "run_key", "run_until_stop", "sa_foa", "saqm", "save", "save_session",
-    "sequential_halving", "session", "session_directory", "simulate", "soare", "static", "student_race",
+    "Promise", "Pulls", "Replan", "Result", "Rewards", "RunsLeftOut", "Schedule", "Session", "SetPulls", "Trainee",
+    "TuneResult", "__version__", "adaptive_full_bandit", "algorithms", "ask", "audit", "bayes_ucb", "bernoulli",
+    "bernstein_race", "beta", "betting_race", "bounds", "budgeted_race", "certificate", "check_algorithm",
+    "check_environment", "chernoff_racing", "choice", "compare", "crowd", "crowd_answers", "dmed", "environments",
+    "epsilon_greedy", "exhaustive", "exponential", "fiesta", "full_bandit", "full_bandit_random", "g_static",
+    "gaussian", "gifa", "greedy", "grid", "hpo_table", "hyperband", "icb", "identify", "imed", "kim_nelson", "kl_lucb",
+    "kl_racing", "kl_ucb", "kl_ucb_empirical", "lazy_track_and_stop", "lil_ucb", "lin_game", "lin_ts", "lin_ucb",
+    "linear", "linear_contextual", "linear_contextual_classes", "linear_contextual_random", "linear_random", "lingape",
+    "lingifa", "load", "load_session", "loguniform", "lucb", "m_lingape", "moss", "never", "no_context", "none",
+    "numerics", "oam", "oam_practical", "ossb", "paired_race", "piecewise_bernoulli", "piecewise_gaussian", "plot",
+    "poisson", "pull_keys", "r6a", "r6a_like", "rage", "random_configs", "reproduce", "restless_bernoulli", "rollout",
+    "run", "run_key", "run_until_stop", "sa_foa", "saqm", "save", "save_session", "sequential_halving", "session",
+    "session_directory", "simulate", "sinusoidal_bernoulli", "soare", "static", "student_race",
     "successive_elimination", "successive_halving", "successive_rejects", "sweep", "table", "tell", "thompson",
     "top_m_classic", "top_two", "track_and_stop", "tune", "ucb", "ucb1", "ucb_e", "ucb_v", "ucboost", "ucboost_eps",
     "ucboost_lb", "ugape", "ugape_b", "uniform", "uniform_allocation", "uniform_float", "uniform_int", "withdraw",
@@ -172,8 +178,8 @@ _NAMES = {
     ),
     "auditing.audit": "audit",
     "base": (
-        "Algorithm Arms Batch BatchRewards Choice Environment Outcome Phases Promise Replan Rewards SetPulls never "
-        "no_context none"
+        "Algorithm Arms Batch BatchRewards Choice Environment Outcome Phases Promise Replan Rewards Schedule SetPulls "
+        "never no_context none"
     ),
     "conformance.check_algorithm": "check_algorithm",
     "conformance.check_environment": "check_environment",
@@ -182,8 +188,9 @@ _NAMES = {
     "engine.session": "Session ask pull_keys session tell withdraw",
     "environments": (
         "bernoulli beta crowd crowd_answers exponential fiesta full_bandit full_bandit_random gaussian hpo_table "
-        "linear linear_contextual linear_contextual_classes linear_contextual_random linear_random poisson r6a "
-        "r6a_like soare table top_m_classic"
+        "linear linear_contextual linear_contextual_classes linear_contextual_random linear_random "
+        "piecewise_bernoulli piecewise_gaussian poisson r6a r6a_like restless_bernoulli sinusoidal_bernoulli soare "
+        "table top_m_classic"
     ),
     "plotting.figures": "plot",
     "refusals": "RunsLeftOut",

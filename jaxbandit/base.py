@@ -125,6 +125,13 @@ class Promise(NamedTuple):
     proved: bool = True  # False: a heuristic that is told delta and judged by it all the same
 
 
+class Schedule(NamedTuple):
+    """Means that stand still but for jumps, the same in all runs and whatever is played."""
+
+    starts: tuple[int, ...]  # rounds played before each segment begins, increasing, the first 0
+    means: Any  # float[segments, num_arms], traced values allowed
+
+
 class Algorithm(NamedTuple):
     """A bandit algorithm: pure functions of one run.
 
@@ -181,6 +188,7 @@ class Environment(NamedTuple):
     batch: BatchRewards | None = None
     arms: Arms | None = None  # None: not said
     rewards: Rewards | None = None  # None: not said
+    schedule: Schedule | None = None  # of means that jump at known rounds: results and figures show it
     name: str = ""  # in results and figures
 
     def __repr__(self) -> str:

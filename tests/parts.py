@@ -19,6 +19,10 @@ MEANS = [0.2, 0.5, 0.6]
 INSTANCES = {  # several of a name where they draw differently
     "bernoulli": [{"means": MEANS}],
     "gaussian": [{"means": MEANS}, {"means": MEANS, "sigma": [1.0, 0.2, 0.5], "permute": True}],
+    "piecewise_bernoulli": [{"means": [MEANS, MEANS[::-1]], "starts": [0, 10]}],
+    "piecewise_gaussian": [{"means": [MEANS, MEANS[::-1]], "starts": [0, 10], "sigma": 0.5}],
+    "sinusoidal_bernoulli": [{"num_arms": 3, "period": 7.5}],
+    "restless_bernoulli": [{"num_arms": 3, "sigma": 0.3}, {"num_arms": 3, "means": MEANS}],
     "poisson": [{"means": [0.0, 2.5, 60.0]}],
     "exponential": [{"means": MEANS}],
     "beta": [{"alpha": [1.0, 2.0], "beta": [2.0, 2.0]}, {"alpha": [0.1, 2.0], "beta": [2.0, 2.0]}],

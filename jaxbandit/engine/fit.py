@@ -19,6 +19,7 @@ def check_pair(algorithm: Any, environment: Any, any_rewards: bool = False) -> N
     """Refuse, in one line, two objects that are no pair, by what they say of themselves."""
     check_objects(algorithm, environment)
     check_arms(algorithm, environment, None, False)
+    check_clock(algorithm, environment)
     if not any_rewards:
         check_rewards(algorithm, environment)
 
@@ -75,6 +76,23 @@ def check_arms(algorithm: Algorithm, environment: Environment, pulls: Any, with_
     if mine.num_contexts is not None and mine.num_contexts != theirs.num_contexts:
         rest = "no contexts" if theirs.num_contexts is None else f"{theirs.num_contexts} contexts"
         raise ValueError(f"{one} is made for {mine.num_contexts} contexts, {other} has {rest}: must be equal")
+
+
+def check_clock(algorithm: Algorithm, environment: Environment) -> None:
+    """Refuse, in one line, batches of pulls in a world that changes from round to round: it changes inside them."""
+    if environment.transition is None:
+        return
+    one, other = algorithm.name or "the algorithm", environment.name or "the environment"
+    if environment.batch is not None:
+        raise ValueError(
+            f"{other} has a transition and draws batches of pulls, inside which it would stand still: must "
+            "have one of the two; leave batch out"
+        )
+    if algorithm.batch is not None:
+        raise ValueError(
+            f"{one} fixes batches of pulls, {other} changes from round to round: a rule that decides "
+            "each pull is needed"
+        )
 
 
 def check_rewards(algorithm: Algorithm, environment: Environment) -> None:

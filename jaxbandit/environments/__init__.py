@@ -20,9 +20,13 @@ if TYPE_CHECKING:
     from jaxbandit.environments.linear_contextual_classes import linear_contextual_classes
     from jaxbandit.environments.linear_contextual_random import linear_contextual_random
     from jaxbandit.environments.linear_random import linear_random
+    from jaxbandit.environments.piecewise_bernoulli import piecewise_bernoulli
+    from jaxbandit.environments.piecewise_gaussian import piecewise_gaussian
     from jaxbandit.environments.poisson import poisson
     from jaxbandit.environments.r6a import r6a
     from jaxbandit.environments.r6a_like import r6a_like
+    from jaxbandit.environments.restless_bernoulli import restless_bernoulli
+    from jaxbandit.environments.sinusoidal_bernoulli import sinusoidal_bernoulli
     from jaxbandit.environments.soare import soare
     from jaxbandit.environments.table import table
     from jaxbandit.environments.top_m_classic import top_m_classic
@@ -43,9 +47,13 @@ __all__ = [
     "linear_contextual_classes",
     "linear_contextual_random",
     "linear_random",
+    "piecewise_bernoulli",
+    "piecewise_gaussian",
     "poisson",
     "r6a",
     "r6a_like",
+    "restless_bernoulli",
+    "sinusoidal_bernoulli",
     "soare",
     "table",
     "top_m_classic",
@@ -68,9 +76,13 @@ _HOME = {
     "linear_contextual_classes": "linear_contextual_classes",
     "linear_contextual_random": "linear_contextual_random",
     "linear_random": "linear_random",
+    "piecewise_bernoulli": "piecewise_bernoulli",
+    "piecewise_gaussian": "piecewise_gaussian",
     "poisson": "poisson",
     "r6a": "r6a",
     "r6a_like": "r6a_like",
+    "restless_bernoulli": "restless_bernoulli",
+    "sinusoidal_bernoulli": "sinusoidal_bernoulli",
     "soare": "soare",
     "table": "table",
     "top_m_classic": "top_m_classic",

@@ -25,6 +25,31 @@ ENVIRONMENTS: Mapping[str, Entry] = named(
         gaussian=True,
         regret_constant="gaussian_regret_constant",
     ),
+    _environment(
+        "piecewise_bernoulli",
+        "rewards 0 or 1, means that jump at given rounds",
+        *("means", "starts"),
+        described=True,
+        concrete=("means",),  # whose gaps are rounded once, from float64
+    ),
+    _environment(
+        "piecewise_gaussian",
+        "normal rewards, means that jump at given rounds",
+        *("means", "starts", "sigma"),
+        described=True,
+        gaussian=True,
+        concrete=("means",),
+    ),
+    _environment(
+        "sinusoidal_bernoulli",
+        "rewards 0 or 1, means that go up and down",
+        *("num_arms", "center", "amplitude", "period"),
+    ),
+    _environment(
+        "restless_bernoulli",
+        "rewards 0 or 1, means that wander between two walls, each run's its own",
+        *("num_arms", "sigma", "low", "high", "means"),
+    ),
     _environment("poisson", "Poisson rewards", "means", "permute"),
     _environment("exponential", "exponential rewards", "means", "permute"),
     _environment("beta", "Beta rewards", "alpha", "beta", concrete=("alpha", "beta")),
