@@ -82,7 +82,7 @@ def override(data: dict[str, Any], text: str) -> None:
 
 
 def default_name(table: Mapping[str, Any]) -> str:
-    """Return the name of an [[instance]] or [[algorithm]]: its type, or the factory's of one outside the package, unwrapped."""
+    """Return the name of an [[instance]] or [[algorithm]]: its type, or the factory's of one outside the package."""
     type_ = str(table.get("type", ""))
     return str(table.get("name", type_ if type_.endswith(")") else type_.rpartition(":")[2]))
 

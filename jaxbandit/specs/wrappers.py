@@ -6,12 +6,13 @@ To add one: a line here.
 import functools
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from jaxbandit.refusals import refuse, show
 from jaxbandit.specs.entry import Entry, Parameter, named
 
+_NONE = Entry("", "", "")
 SHARED = ("horizon",)  # an argument of this name means the same to both
 
 
@@ -41,7 +42,9 @@ def wrapped(where: str, name: str, inner: Entry) -> "Wrapped":
     own = outer.arguments[1:]
     both = [a for a in own if a in inner.parameters() and a not in SHARED]
     if both:
-        refuse(where, f" = {show(f'{name}({inner.name})')}, has two arguments named {both[0]}; rename that of the inner")
+        refuse(
+            where, f" = {show(f'{name}({inner.name})')}, has two arguments named {both[0]}; rename that of the inner"
+        )
     return Wrapped(
         f"{name}({inner.name})",
         inner.module,
@@ -60,8 +63,8 @@ def wrapped(where: str, name: str, inner: Entry) -> "Wrapped":
 class Wrapped(Entry):
     """A wrapper around an algorithm, with the arguments of both."""
 
-    inner: Entry = Entry("", "", "")
-    outer: Entry = Entry("", "", "")
+    inner: Entry = field(default=_NONE)
+    outer: Entry = field(default=_NONE)
 
     def factory(self) -> Callable[..., Any]:
         """Return the factory of the wrapped algorithm; of the same two factories the same one."""

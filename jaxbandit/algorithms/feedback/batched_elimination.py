@@ -48,8 +48,8 @@ def batched_elimination(
         t_1 >= K.
       num_batches: M >= 1 of a grid by name, static; None: 3.
       radius: an arm is dropped at t_j, j < M, if its mean is so far below the largest, or further; static. "code":
-        gamma sqrt(K log(T K / t_j) / t_j). "paper": sqrt(gamma log(T K) / n), n the least pulls of an arm left; then the
-        last batch pulls the arm of largest mean, the lowest of several.
+        gamma sqrt(K log(T K / t_j) / t_j). "paper": sqrt(gamma log(T K) / n), n the least pulls of an arm left; then
+        the last batch pulls the arm of largest mean, the lowest of several.
       gamma: > 0, traced; None: 1 of "code", 1/2 of "paper", which the paper's proof does not cover.
 
     Returns:
@@ -87,9 +87,7 @@ def batched_elimination(
         commits = (state.batch >= len(points) - 1) & (state.batch > 0)
         return jnp.where(commits, best, in_turn)
 
-    def update(
-        state: BatchedEliminationState, context: None, action: Array, reward: Array
-    ) -> BatchedEliminationState:
+    def update(state: BatchedEliminationState, context: None, action: Array, reward: Array) -> BatchedEliminationState:
         counts, means, _ = estimator.update(state.counts, state.means, action, reward)
         played, last = state.round + 1, len(points) - 1
         ends = (state.batch < last) & (played == get_at(jnp.asarray(points, jnp.int32), jnp.minimum(state.batch, last)))

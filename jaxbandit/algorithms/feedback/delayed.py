@@ -35,7 +35,9 @@ class Arrivals(NamedTuple):
     """Which feedbacks arrive in one round, in the order of their pulls: circular lists."""
 
     following: Array  # int32[slots], the next slot of the same round of arrival; of the last one, the first
-    last: Array  # int32[slots], by round of arrival modulo slots, the round of the pull that comes last; may be long past
+    last: (
+        Array  # int32[slots], by round of arrival modulo slots, the round of the pull that comes last; may be long past
+    )
 
 
 class DelayedState(NamedTuple):
@@ -45,8 +47,8 @@ class DelayedState(NamedTuple):
     round: Array  # int32[], rounds played
     pulls: Array | None  # int32[num_pulls], all of them
     pending: Pending
-    # Of a constant delay, the slot that is due in the next round: read after a round's own is stored. A slot that is read
-    # before makes XLA copy all of them in every round.
+    # Of a constant delay, the slot that is due in the next round: read after a round's own is stored. A slot that is
+    # read before makes XLA copy all of them in every round.
     due: Pending | None
     arrivals: Arrivals | None  # None where the delay is constant
 

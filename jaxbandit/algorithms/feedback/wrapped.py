@@ -20,7 +20,9 @@ def check_wrapped(where: str, algorithm: Any) -> Algorithm:
             f"{where}: algorithm = {name}, stops by itself or pulls in batches; give one that plays to a horizon"
         )
     if algorithm.arms is None:
-        raise ValueError(f"{where}: algorithm = {name}, does not say its arms; give its Algorithm arms = Arms(num_arms)")
+        raise ValueError(
+            f"{where}: algorithm = {name}, does not say its arms; give its Algorithm arms = Arms(num_arms)"
+        )
     return algorithm
 
 
