@@ -180,6 +180,7 @@ class Environment(NamedTuple):
     arms: Arms | None = None  # None: not said
     rewards: Rewards | None = None  # None: not said
     changes: tuple[int, ...] = ()  # rounds after which the means jump; figures of regret show them
+    length: int | None = None  # rounds that there are of it: a longer horizon is refused. None: any number
     name: str = ""  # in results and figures
 
     def __repr__(self) -> str:
