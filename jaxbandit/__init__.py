@@ -85,6 +85,7 @@ if TYPE_CHECKING:
         Promise,
         Replan,
         Rewards,
+        Schedule,
         SetPulls,
         never,
         no_context,
@@ -150,24 +151,24 @@ __version__ = "0.2.0"
 # fmt: off
 __all__ = [
     "Algorithm", "Arms", "Batch", "BatchRewards", "Certificate", "Choice", "Environment", "Outcome", "Phases",
-    "Promise", "Pulls", "Replan", "Result", "Rewards", "RunsLeftOut", "Session", "SetPulls", "Trainee", "TuneResult",
-    "__version__", "adaptive_full_bandit", "algorithms", "ask", "audit", "bayes_ucb", "bernoulli", "bernstein_race",
-    "beta", "betting_race", "bounds", "budgeted_race", "certificate", "check_algorithm", "check_environment",
-    "chernoff_racing", "choice", "compare", "constrained_adversary", "crowd", "crowd_answers", "dmed", "environments",
-    "epsilon_greedy", "exhaustive", "exp3", "exp3_ix", "exp3_s", "exponential", "fiesta", "full_bandit",
-    "full_bandit_random", "g_static", "gaussian", "gifa", "greedy", "grid", "hpo_table", "hyperband", "icb", "identify",
-    "imed", "kim_nelson", "kl_lucb", "kl_racing", "kl_ucb", "kl_ucb_empirical", "lazy_track_and_stop", "lil_ucb",
-    "lin_game", "lin_ts", "lin_ucb", "linear", "linear_contextual", "linear_contextual_classes",
-    "linear_contextual_random", "linear_random", "lingape", "lingifa", "load", "load_session", "loguniform",
-    "loss_table", "lucb", "m_lingape", "moss", "never", "no_context", "none", "numerics", "oam", "oam_practical",
-    "ossb", "paired_race", "piecewise_bernoulli", "piecewise_gaussian", "plot", "poisson", "pull_keys", "r6a",
-    "r6a_like", "rage", "random_configs", "reproduce", "restless_bernoulli", "rollout", "run", "run_key",
-    "run_until_stop", "sa_foa", "saqm", "save", "save_session", "sequential_halving", "session", "session_directory",
-    "simulate", "sinusoidal_bernoulli", "soare", "static", "student_race", "successive_elimination",
-    "successive_halving", "successive_rejects", "sweep", "table", "tell", "thompson", "top_m_classic", "top_two",
-    "track_and_stop", "tsallis_inf", "tune", "ucb", "ucb1", "ucb_e", "ucb_v", "ucboost", "ucboost_eps", "ucboost_lb",
-    "ugape", "ugape_b", "uniform", "uniform_allocation", "uniform_float", "uniform_int", "withdraw", "xy_adaptive",
-    "xy_oracle", "xy_static",
+    "Promise", "Pulls", "Replan", "Result", "Rewards", "RunsLeftOut", "Schedule", "Session", "SetPulls", "Trainee",
+    "TuneResult", "__version__", "adaptive_full_bandit", "algorithms", "ask", "audit", "bayes_ucb", "bernoulli",
+    "bernstein_race", "beta", "betting_race", "bounds", "budgeted_race", "certificate", "check_algorithm",
+    "check_environment", "chernoff_racing", "choice", "compare", "constrained_adversary", "crowd", "crowd_answers",
+    "dmed", "environments", "epsilon_greedy", "exhaustive", "exp3", "exp3_ix", "exp3_s", "exponential", "fiesta",
+    "full_bandit", "full_bandit_random", "g_static", "gaussian", "gifa", "greedy", "grid", "hpo_table", "hyperband",
+    "icb", "identify", "imed", "kim_nelson", "kl_lucb", "kl_racing", "kl_ucb", "kl_ucb_empirical",
+    "lazy_track_and_stop", "lil_ucb", "lin_game", "lin_ts", "lin_ucb", "linear", "linear_contextual",
+    "linear_contextual_classes", "linear_contextual_random", "linear_random", "lingape", "lingifa", "load",
+    "load_session", "loguniform", "loss_table", "lucb", "m_lingape", "moss", "never", "no_context", "none", "numerics",
+    "oam", "oam_practical", "ossb", "paired_race", "piecewise_bernoulli", "piecewise_gaussian", "plot", "poisson",
+    "pull_keys", "r6a", "r6a_like", "rage", "random_configs", "reproduce", "restless_bernoulli", "rollout", "run",
+    "run_key", "run_until_stop", "sa_foa", "saqm", "save", "save_session", "sequential_halving", "session",
+    "session_directory", "simulate", "sinusoidal_bernoulli", "soare", "static", "student_race",
+    "successive_elimination", "successive_halving", "successive_rejects", "sweep", "table", "tell", "thompson",
+    "top_m_classic", "top_two", "track_and_stop", "tsallis_inf", "tune", "ucb", "ucb1", "ucb_e", "ucb_v", "ucboost",
+    "ucboost_eps", "ucboost_lb", "ugape", "ugape_b", "uniform", "uniform_allocation", "uniform_float", "uniform_int",
+    "withdraw", "xy_adaptive", "xy_oracle", "xy_static",
 ]
 # fmt: on
 
@@ -184,8 +185,8 @@ _NAMES = {
     ),
     "auditing.audit": "audit",
     "base": (
-        "Algorithm Arms Batch BatchRewards Choice Environment Outcome Phases Promise Replan Rewards SetPulls never "
-        "no_context none"
+        "Algorithm Arms Batch BatchRewards Choice Environment Outcome Phases Promise Replan Rewards Schedule SetPulls "
+        "never no_context none"
     ),
     "conformance.check_algorithm": "check_algorithm",
     "conformance.check_environment": "check_environment",

@@ -123,6 +123,13 @@ class Promise(NamedTuple):
     proved: bool = True  # False: a heuristic that is told delta and judged by it all the same
 
 
+class Schedule(NamedTuple):
+    """Means that stand still but for jumps, the same in all runs and whatever is played."""
+
+    starts: tuple[int, ...]  # rounds played before each segment begins, increasing, the first 0
+    means: Any  # float[segments, num_arms], traced values allowed
+
+
 class Algorithm(NamedTuple):
     """A bandit algorithm: pure functions of one run.
 
@@ -179,7 +186,7 @@ class Environment(NamedTuple):
     batch: BatchRewards | None = None
     arms: Arms | None = None  # None: not said
     rewards: Rewards | None = None  # None: not said
-    changes: tuple[int, ...] = ()  # rounds after which the means jump; figures of regret show them
+    schedule: Schedule | None = None  # of means that jump at known rounds: results and figures show it
     length: int | None = None  # rounds that there are of it: a longer horizon is refused. None: any number
     name: str = ""  # in results and figures
 

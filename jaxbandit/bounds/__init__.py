@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         uniform_design_matrix,
     )
     from jaxbandit.bounds.linear_regret import linear_regret_constant, minimax_linear_regret
+    from jaxbandit.bounds.non_stationary import minimax_switching_regret, restarting_regret
     from jaxbandit.bounds.regret import (
         bernoulli_kl,
         bernoulli_regret_constant,
@@ -59,8 +60,10 @@ __all__ = [
     "linear_regret_constant",
     "lingape_sample_bound",
     "minimax_linear_regret",
+    "minimax_switching_regret",
     "regret_lower_bound",
     "representations",
+    "restarting_regret",
     "rho",
     "rho_prime",
     "sample_lower_bound",
@@ -92,8 +95,10 @@ _HOME = {
     "linear_regret_constant": "linear_regret",
     "lingape_sample_bound": "exploration",
     "minimax_linear_regret": "linear_regret",
+    "minimax_switching_regret": "non_stationary",
     "regret_lower_bound": "regret",
     "representations": "exploration",
+    "restarting_regret": "non_stationary",
     "rho": "full_bandit",
     "rho_prime": "full_bandit",
     "sample_lower_bound": "exploration",

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit import checks
-from jaxbandit.base import Arms, Environment, Noise, Rewards
+from jaxbandit.base import Arms, Environment, Noise, Rewards, Schedule
 from jaxbandit.numerics import as_float, get_at
 from jaxbandit.types import Array, Key
 
@@ -96,6 +96,6 @@ def piecewise(
         transition=ticked,
         arms=Arms(means.shape[1]),
         rewards=rewards,
-        changes=tuple(starts[1:].tolist()),
+        schedule=Schedule(tuple(starts.tolist()), means),
         name=name,
     )

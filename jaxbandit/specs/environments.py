@@ -26,7 +26,11 @@ ENVIRONMENTS: Mapping[str, Entry] = named(
         regret_constant="gaussian_regret_constant",
     ),
     _environment(
-        "piecewise_bernoulli", "rewards 0 or 1, means that jump at given rounds", "means", "starts", described=True
+        "piecewise_bernoulli",
+        "rewards 0 or 1, means that jump at given rounds",
+        *("means", "starts"),
+        described=True,
+        concrete=("means",),  # whose gaps are rounded once, from float64
     ),
     _environment(
         "piecewise_gaussian",
@@ -34,6 +38,7 @@ ENVIRONMENTS: Mapping[str, Entry] = named(
         *("means", "starts", "sigma"),
         described=True,
         gaussian=True,
+        concrete=("means",),
     ),
     _environment(
         "sinusoidal_bernoulli",
