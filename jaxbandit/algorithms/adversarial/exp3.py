@@ -10,9 +10,7 @@ from jaxbandit.base import Algorithm
 from jaxbandit.types import Array, Scalar
 
 
-def exp3(
-    num_arms: int, *, rate: Rate = "anytime", horizon: int | None = None, eta: Scalar | None = None
-) -> Algorithm:
+def exp3(num_arms: int, *, rate: Rate = "anytime", horizon: int | None = None, eta: Scalar | None = None) -> Algorithm:
     """Return exponential weights on losses divided by the probability of the arm that showed them.
 
     Proved, for rewards in [0, 1] that an adversary fixed in advance: expected regret against the best fixed arm after T

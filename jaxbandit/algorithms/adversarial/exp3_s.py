@@ -27,7 +27,7 @@ class Exp3SState(NamedTuple):
 def exp3_s(
     num_arms: int,
     *,
-    horizon: int | None = None,
+    horizon: int,
     num_changes: int = 1,
     alpha: Scalar | None = None,
     gamma: Scalar | None = None,
@@ -40,7 +40,7 @@ def exp3_s(
 
     Args:
       num_arms: number of arms, K >= 1, static.
-      horizon: T >= 1, static; read by the defaults below.
+      horizon: T, rounds that it is tuned for, >= 1, static; read by the defaults below.
       num_changes: Y >= 0, how often the best arm is expected to change, static; read by the default gamma.
       alpha: share of the total weight given to all arms after each round is e alpha; in (0, 1], traced. None: 1 / T.
       gamma: probability of a uniformly random arm, in (0, 1], traced. None: sqrt(K ((Y + 1) log(K T) + e) / ((e - 1)
@@ -51,29 +51,24 @@ def exp3_s(
       largest weight.
 
     Raises:
-      ValueError: an argument is out of range, or neither horizon nor both of alpha and gamma are given.
+      ValueError: an argument is out of range.
 
     Source: Auer, Cesa-Bianchi, Freund, Schapire (2002), The nonstochastic multiarmed bandit problem, SIAM J. Comput.,
       Fig. 4 and Corollary 8.3.
     """
     num_arms = checks.integer("exp3_s", "num_arms", num_arms, 1)
     num_changes = checks.integer("exp3_s", "num_changes", num_changes, 0)
-    if horizon is not None:
-        horizon = checks.integer("exp3_s", "horizon", horizon, 1)
-    elif alpha is None or gamma is None:
-        raise ValueError("exp3_s: horizon = None, must be given, or both alpha and gamma in its place")
+    horizon = checks.integer("exp3_s", "horizon", horizon, 1)
     if alpha is not None:
         checks.number("exp3_s", "alpha", alpha, low=0.0, high=1.0, open_low=True)
     if gamma is not None:
         checks.number("exp3_s", "gamma", gamma, low=0.0, high=1.0, open_low=True)
-    share, mixed = alpha, gamma
-    if horizon is not None:
-        share = 1 / horizon if alpha is None else alpha
-        level = (num_changes + 1) * math.log(num_arms * horizon) + math.e
-        mixed = min(1.0, math.sqrt(num_arms * level / ((math.e - 1) * horizon))) if gamma is None else gamma
+    level = (num_changes + 1) * math.log(num_arms * horizon) + math.e
+    share = 1 / horizon if alpha is None else alpha
+    mixed = min(1.0, math.sqrt(num_arms * level / ((math.e - 1) * horizon))) if gamma is None else gamma
 
     def init(key: Key) -> Exp3SState:
-        return Exp3SState(jnp.zeros(num_arms, jnp.int32), jnp.full(num_arms, 1 / num_arms))
+        return Exp3SState(jnp.zeros(num_arms, jnp.int32), jnp.ones(num_arms) / num_arms)
 
     def select(noise: Array, state: Exp3SState, context: None) -> Choice:
         gamma = as_float(mixed)
