@@ -7,6 +7,7 @@ import pytest
 from reference import adversarial as reference
 
 import jaxbandit as jb
+from jaxbandit import bounds
 from jaxbandit.algorithms.adversarial.drawing import draw, draw_noise
 from jaxbandit.engine.horizon import simulate_cell
 from jaxbandit.environments.constrained_adversary import phase_starts
@@ -109,19 +110,6 @@ def test_estimates_of_losses_are_unbiased(estimate):
         np.testing.assert_array_equal(baseline[0], [0.5, 0, 0, 0])
 
 
-@pytest.mark.slow
-@pytest.mark.statistical
-def test_float32_plays_a_long_run_as_float64_does():
-    """Tsallis-INF on the constrained adversary, 10^6 rounds, 64 runs: the mean regrets of both precisions agree.
-
-    They have uniforms of their own, so are compared at five standard errors of their difference: false alarm 6e-7.
-    """
-    options = {"horizon": 1_000_000, "num_runs": 64, "checkpoints": [1_000_000]}
-    found = [play(jb.tsallis_inf(8), jb.constrained_adversary(), precision=f"float{b}", **options) for b in (32, 64)]
-    error = np.sqrt(sum(record.variance[-1] for record in found) / 64)
-    assert abs(found[0].mean[-1] - found[1].mean[-1]) < 5 * error
-
-
 def test_phases_of_the_constrained_adversary():
     assert phase_starts().dtype == np.int32
     starts = phase_starts().astype(np.int64)
@@ -170,6 +158,18 @@ def test_regret_of_a_table_by_hand(given):
                 own = table[np.arange(n), actions[:n]].sum()
                 np.testing.assert_allclose(result.regret[run, place], own - table[:n].min(1).sum(), atol=1e-12)
                 np.testing.assert_allclose(result.hindsight[run, place], own - table[:n].sum(0).min(), atol=1e-12)
+
+
+def test_bounds_by_hand():
+    """K = 8 and T = 10^5: 4 sqrt(8 10^5) + 1 = 3578.7; and K T = 4 10^4, whose logarithm is 10.5966."""
+    np.testing.assert_allclose(bounds.tsallis_inf_regret_bound(8, [1e5, 50]), [3578.70876, 81], rtol=1e-8)
+    found = bounds.tsallis_inf_regret_bound(8, [50], estimate="reduced_variance")
+    np.testing.assert_allclose(found, [2 * 20 + 80 * np.log(50) + 16])
+    np.testing.assert_allclose(bounds.exp3_regret_bound(4, [1e4]), [470.964], atol=1e-3)
+    np.testing.assert_allclose(bounds.exp3_regret_bound(4, [1e4], rate="fixed"), [333.022], atol=1e-3)
+    np.testing.assert_allclose(
+        bounds.exp3_s_regret_bound(4, [1e4]), 2 * np.sqrt(1.7182818 * 4e4 * (2 * 10.596635 + 2.7182818)), rtol=1e-6
+    )
 
 
 BAD = {
