@@ -121,6 +121,8 @@ def test_phases_of_the_constrained_adversary():
 def test_means_of_the_constrained_adversary():
     """Arm 0 wins in every even phase and loses 7 of 8 rounds of an odd one; the others win 7 of 8, then never."""
     world = jb.constrained_adversary(3)
+    assert world.regret is not None
+    regret = world.regret
 
     @jax.jit
     def chances(round):
@@ -129,7 +131,7 @@ def test_means_of_the_constrained_adversary():
         wins = jax.vmap(lambda arm: jax.vmap(lambda u: world.reward(state, None, arm, u))(uniforms).mean())(
             jnp.arange(3)
         )
-        return wins, jax.vmap(lambda arm: world.regret(state, None, arm))(jnp.arange(3))
+        return wins, jax.vmap(lambda arm: regret(state, None, arm))(jnp.arange(3))
 
     for round, phase in ((0, 0), (1, 1), (2, 1), (3, 2), (13, 3), (14, 4), (15497, 17), (15498, 18)):
         wins, gaps = chances(jnp.int32(round))
@@ -150,6 +152,7 @@ def test_regret_of_a_table_by_hand(given):
         table = np.array([[r % 2, 1 - r % 2, 0.25] for r in range(45)])
     world, rule = jb.loss_table(table if given == "table" else losses_at), jb.exp3(3)
     result = play(rule, world, horizon=horizon, num_runs=2, checkpoints=[7], hindsight=True, precision="float64")
+    assert result.regret is not None and result.hindsight is not None
     with jax.enable_x64(True):
         rollout = jax.jit(lambda run: jb.rollout(jb.run_key(0, run), rule, world, horizon))
         for run in range(2):

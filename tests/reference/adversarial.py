@@ -30,7 +30,7 @@ def tsallis(sums, eta):
         return (4 / (eta * (sums - x)) ** 2).sum() - 1
 
     far, near = sums.min() - 2 * np.sqrt(len(sums)) / eta - 1e-9, sums.min() - 2 / eta + 1e-12
-    p = 4 / (eta * (sums - brentq(excess, far, near, xtol=1e-14, rtol=1e-15))) ** 2
+    p = 4 / (eta * (sums - brentq(excess, far, near, xtol=1e-14))) ** 2
     return p / p.sum()
 
 
