@@ -26,6 +26,9 @@ if TYPE_CHECKING:
         epsilon_greedy,
         escb,
         exhaustive,
+        exp3,
+        exp3_ix,
+        exp3_s,
         g_static,
         geometric_grid,
         gifa,
@@ -62,6 +65,7 @@ if TYPE_CHECKING:
         thompson,
         top_two,
         track_and_stop,
+        tsallis_inf,
         ucb,
         ucb1,
         ucb_e,
@@ -104,6 +108,7 @@ if TYPE_CHECKING:
     from jaxbandit.environments import (
         bernoulli,
         beta,
+        constrained_adversary,
         crowd,
         crowd_answers,
         exponential,
@@ -117,6 +122,7 @@ if TYPE_CHECKING:
         linear_contextual_classes,
         linear_contextual_random,
         linear_random,
+        loss_table,
         piecewise_bernoulli,
         piecewise_gaussian,
         poisson,
@@ -159,20 +165,21 @@ __all__ = [
     "TuneResult", "__version__", "adaptive_full_bandit", "algorithms", "ask", "audit", "batched", "batched_elimination",
     "bayes_ucb", "bernoulli", "bernstein_race", "beta", "betting_race", "bounds", "budgeted_race", "certificate",
     "check_algorithm", "check_environment", "chernoff_racing", "choice", "clucb", "combinatorial_thompson", "compare",
-    "crowd", "crowd_answers", "cucb", "delayed", "dmed", "environments", "epsilon_greedy", "escb", "exhaustive",
-    "exponential", "fiesta", "full_bandit", "full_bandit_random", "g_static", "gaussian", "geometric_grid", "gifa",
-    "greedy", "grid", "hpo_table", "hyperband", "icb", "identify", "imed", "kim_nelson", "kl_lucb", "kl_racing",
-    "kl_ucb", "kl_ucb_empirical", "lazy_track_and_stop", "lil_ucb", "lin_game", "lin_ts", "lin_ucb", "linear",
-    "linear_contextual", "linear_contextual_classes", "linear_contextual_random", "linear_random", "lingape", "lingifa",
-    "load", "load_session", "loguniform", "lucb", "m_lingape", "minimax_grid", "moss", "never", "no_context", "none",
-    "numerics", "oam", "oam_practical", "ossb", "paired_race", "piecewise_bernoulli", "piecewise_gaussian", "plot",
-    "poisson", "pull_keys", "r6a", "r6a_like", "rage", "random_configs", "reproduce", "restless_bernoulli", "rollout",
-    "run", "run_key", "run_until_stop", "sa_foa", "saqm", "save", "save_session", "semi_bandit", "sequential_halving",
-    "session", "session_directory", "simulate", "sinusoidal_bernoulli", "soare", "static", "student_race",
+    "constrained_adversary", "crowd", "crowd_answers", "cucb", "delayed", "dmed", "environments", "epsilon_greedy",
+    "escb", "exhaustive", "exp3", "exp3_ix", "exp3_s", "exponential", "fiesta", "full_bandit", "full_bandit_random",
+    "g_static", "gaussian", "geometric_grid", "gifa", "greedy", "grid", "hpo_table", "hyperband", "icb", "identify",
+    "imed", "kim_nelson", "kl_lucb", "kl_racing", "kl_ucb", "kl_ucb_empirical", "lazy_track_and_stop", "lil_ucb",
+    "lin_game", "lin_ts", "lin_ucb", "linear", "linear_contextual", "linear_contextual_classes",
+    "linear_contextual_random", "linear_random", "lingape", "lingifa", "load", "load_session", "loguniform",
+    "loss_table", "lucb", "m_lingape", "minimax_grid", "moss", "never", "no_context", "none", "numerics", "oam",
+    "oam_practical", "ossb", "paired_race", "piecewise_bernoulli", "piecewise_gaussian", "plot", "poisson", "pull_keys",
+    "r6a", "r6a_like", "rage", "random_configs", "reproduce", "restless_bernoulli", "rollout", "run", "run_key",
+    "run_until_stop", "sa_foa", "saqm", "save", "save_session", "semi_bandit", "sequential_halving", "session",
+    "session_directory", "simulate", "sinusoidal_bernoulli", "soare", "static", "student_race",
     "successive_elimination", "successive_halving", "successive_rejects", "sweep", "table", "tell", "thompson",
-    "top_m_classic", "top_two", "track_and_stop", "tune", "ucb", "ucb1", "ucb_e", "ucb_v", "ucboost", "ucboost_eps",
-    "ucboost_lb", "ugape", "ugape_b", "uniform", "uniform_allocation", "uniform_float", "uniform_int", "withdraw",
-    "xy_adaptive", "xy_oracle", "xy_static",
+    "top_m_classic", "top_two", "track_and_stop", "tsallis_inf", "tune", "ucb", "ucb1", "ucb_e", "ucb_v", "ucboost",
+    "ucboost_eps", "ucboost_lb", "ugape", "ugape_b", "uniform", "uniform_allocation", "uniform_float", "uniform_int",
+    "withdraw", "xy_adaptive", "xy_oracle", "xy_static",
 ]
 # fmt: on
 
@@ -181,12 +188,12 @@ _NAMES = {
     "": "algorithms bounds environments numerics",
     "algorithms": (
         "adaptive_full_bandit batched batched_elimination bayes_ucb bernstein_race betting_race budgeted_race "
-        "chernoff_racing clucb combinatorial_thompson cucb delayed dmed epsilon_greedy escb exhaustive g_static "
-        "geometric_grid gifa greedy icb imed kim_nelson kl_lucb kl_racing kl_ucb kl_ucb_empirical lazy_track_and_stop "
-        "lil_ucb lin_game lin_ts lin_ucb lingape lingifa lucb m_lingape minimax_grid moss oam oam_practical ossb "
-        "paired_race rage sa_foa saqm sequential_halving student_race successive_elimination successive_rejects "
-        "thompson top_two track_and_stop ucb ucb1 ucb_e ucb_v ucboost ucboost_eps ucboost_lb ugape ugape_b uniform "
-        "uniform_allocation xy_adaptive xy_oracle xy_static"
+        "chernoff_racing clucb combinatorial_thompson cucb delayed dmed epsilon_greedy escb exhaustive exp3 exp3_ix "
+        "exp3_s g_static geometric_grid gifa greedy icb imed kim_nelson kl_lucb kl_racing kl_ucb kl_ucb_empirical "
+        "lazy_track_and_stop lil_ucb lin_game lin_ts lin_ucb lingape lingifa lucb m_lingape minimax_grid moss oam "
+        "oam_practical ossb paired_race rage sa_foa saqm sequential_halving student_race successive_elimination "
+        "successive_rejects thompson top_two track_and_stop tsallis_inf ucb ucb1 ucb_e ucb_v ucboost ucboost_eps "
+        "ucboost_lb ugape ugape_b uniform uniform_allocation xy_adaptive xy_oracle xy_static"
     ),
     "auditing.audit": "audit",
     "base": (
@@ -199,9 +206,9 @@ _NAMES = {
     "engine.rollout": "rollout run_key run_until_stop",
     "engine.session": "Session ask pull_keys session tell withdraw",
     "environments": (
-        "bernoulli beta crowd crowd_answers exponential fiesta full_bandit full_bandit_random gaussian hpo_table "
-        "linear linear_contextual linear_contextual_classes linear_contextual_random linear_random "
-        "piecewise_bernoulli piecewise_gaussian poisson r6a r6a_like restless_bernoulli semi_bandit "
+        "bernoulli beta constrained_adversary crowd crowd_answers exponential fiesta full_bandit full_bandit_random "
+        "gaussian hpo_table linear linear_contextual linear_contextual_classes linear_contextual_random linear_random "
+        "loss_table piecewise_bernoulli piecewise_gaussian poisson r6a r6a_like restless_bernoulli semi_bandit "
         "sinusoidal_bernoulli soare table top_m_classic"
     ),
     "plotting.figures": "plot",

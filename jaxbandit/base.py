@@ -189,6 +189,7 @@ class Environment(NamedTuple):
     arms: Arms | None = None  # None: not said
     rewards: Rewards | None = None  # None: not said
     schedule: Schedule | None = None  # of means that jump at known rounds: results and figures show it
+    length: int | None = None  # rounds that there are of it: a longer horizon is refused. None: any number
     name: str = ""  # in results and figures
 
     def __repr__(self) -> str:

@@ -24,6 +24,8 @@ INSTANCES = {  # several of a name where they draw differently
     "piecewise_gaussian": [{"means": [MEANS, MEANS[::-1]], "starts": [0, 10], "sigma": 0.5}],
     "sinusoidal_bernoulli": [{"num_arms": 3, "period": 7.5}],
     "restless_bernoulli": [{"num_arms": 3, "sigma": 0.3}, {"num_arms": 3, "means": MEANS}],
+    "loss_table": [{"losses": np.linspace(0, 1, 180).reshape(60, 3)[::-1]}],
+    "constrained_adversary": [{"num_arms": 3}],
     "poisson": [{"means": [0.0, 2.5, 60.0]}],
     "exponential": [{"means": MEANS}],
     "beta": [{"alpha": [1.0, 2.0], "beta": [2.0, 2.0]}, {"alpha": [0.1, 2.0], "beta": [2.0, 2.0]}],

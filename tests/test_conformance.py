@@ -29,6 +29,7 @@ VALUES = {
     "delta": [0.05, 0.5],
     "beta": [0.5, 0.3],
     "eps": [0.01, 0.3],
+    "eta": [0.5, 2.0],
     "eps_factor": [0.5, 1.0],
     "epsilon": [0.1, 0.0, 1.0],
     "features": [FEATURES, np.roll(FEATURES[::-1], 5, axis=0)],
@@ -51,6 +52,7 @@ VALUES = {
 }
 # All traced hyperparameters of those that mean something else by a name, or take one in place of others.
 OWN_VALUES = {
+    "exp3_s": {"alpha": [0.01, 0.1], "gamma": [0.1, 0.5]},
     "sequential_halving": {"budget": [30.0, 41.0]},
     "successive_rejects": {"budget": [30.0, 41.0]},
     "ucb_e": {"budget": [30.0, 41.0], "a": [2.0, 0.5]},
@@ -62,6 +64,7 @@ OWN_VALUES = {
 }
 # Static arguments without a default.
 REQUIRED = {
+    "exp3_s": {"horizon": 60},
     "lin_ucb": {"horizon": 60},
     "lin_ts": {"horizon": 60},
     "oam": {"horizon": 60},
@@ -76,6 +79,8 @@ STATIC = [
     ("ucboost", {"distances": ("sq",)}),
     ("ucboost", {"distances": ("bq", "h", "lb", "t")}),
     ("moss", {"horizon": 30}),
+    ("exp3", {"rate": "fixed"}),
+    ("tsallis_inf", {"estimate": "reduced_variance"}),
     ("lin_ucb", {"variant": "oful"}),
     ("lin_ts", {"variant": "theory"}),
     ("oam", {"exploit_if": "any", "spanner": True}),
@@ -104,7 +109,7 @@ def factory_of(name, **static):
 
 
 def team_numbered(factory, count, **hyper):
-    """A semi-bandit algorithm on all pairs of `count` = 3 arms, its actions the pairs' numbers, its members paid alike."""
+    """A semi-bandit algorithm on all pairs of `count` = 3 arms, its actions the pairs' numbers, members paid alike."""
     sets = jnp.asarray(~np.eye(count, dtype=bool))
     inner = factory(count, k=count - 1, **hyper)
 
@@ -159,8 +164,8 @@ def check(name, arms, **static):
 
 
 # States of each kind: vectors, a tick, rows of atoms, laws, a matrix.
-MANY_ARMS = ("ucb1", "dmed", "kl_ucb_empirical", "thompson", "lin_ucb")
 COMBINATORIAL = [name for name, e in ALGORITHMS.items() if e.module.startswith("jaxbandit.algorithms.combinatorial.")]
+MANY_ARMS = ("ucb1", "tsallis_inf", "dmed", "kl_ucb_empirical", "thompson", "lin_ucb")
 SOLVERS = ("oam", "oam_practical", "ossb")  # of an allocation: long to compile
 QUICK = ("ucb1", "moss", "epsilon_greedy", "lingape")  # the others are compiled for longer
 

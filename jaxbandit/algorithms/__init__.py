@@ -5,6 +5,10 @@ from typing import TYPE_CHECKING
 from jaxbandit import lazy
 
 if TYPE_CHECKING:
+    from jaxbandit.algorithms.adversarial.exp3 import exp3
+    from jaxbandit.algorithms.adversarial.exp3_ix import exp3_ix
+    from jaxbandit.algorithms.adversarial.exp3_s import exp3_s
+    from jaxbandit.algorithms.adversarial.tsallis_inf import tsallis_inf
     from jaxbandit.algorithms.best_arm.bernstein_race import bernstein_race
     from jaxbandit.algorithms.best_arm.betting_race import betting_race
     from jaxbandit.algorithms.best_arm.chernoff_racing import chernoff_racing
@@ -82,6 +86,9 @@ __all__ = [
     "epsilon_greedy",
     "escb",
     "exhaustive",
+    "exp3",
+    "exp3_ix",
+    "exp3_s",
     "g_static",
     "geometric_grid",
     "gifa",
@@ -119,6 +126,7 @@ __all__ = [
     "thompson",
     "top_two",
     "track_and_stop",
+    "tsallis_inf",
     "ucb",
     "ucb1",
     "ucb_e",
@@ -155,6 +163,9 @@ _HOME = {
     "epsilon_greedy": "regret.epsilon_greedy",
     "escb": "combinatorial.escb",
     "exhaustive": "exploration.exhaustive",
+    "exp3": "adversarial.exp3",
+    "exp3_ix": "adversarial.exp3_ix",
+    "exp3_s": "adversarial.exp3_s",
     "g_static": "exploration.static_designs",
     "geometric_grid": "feedback.grids",
     "gifa": "exploration.gifa",
@@ -192,6 +203,7 @@ _HOME = {
     "thompson": "regret.thompson",
     "top_two": "best_arm.top_two",
     "track_and_stop": "best_arm.track_and_stop",
+    "tsallis_inf": "adversarial.tsallis_inf",
     "ucb": "regret.ucb",
     "ucb1": "regret.ucb",
     "ucb_e": "fixed_budget.ucb_e",

@@ -95,6 +95,20 @@ def check_clock(algorithm: Algorithm, environment: Environment) -> None:
         )
 
 
+def check_length(where: str, name: str, rounds: Any, length: int | None) -> None:
+    """Refuse, in one line, more rounds than there are of the environment; a traced number passes.
+
+    Args:
+      where: who refuses, "" for nobody.
+      name: of the argument that `rounds` is, horizon or max_rounds.
+      rounds: that a run may have.
+      length: the environment's; None: any number.
+    """
+    if length is not None and not checks.is_traced(rounds) and rounds > length:
+        who = f"{where}: " if where else ""
+        raise ValueError(f"{who}{name} = {rounds}, must be at most {length}, the rounds that the environment has")
+
+
 def check_rewards(algorithm: Algorithm, environment: Environment) -> None:
     """Refuse, in one line, rewards that the algorithm is not made for; what is traced or not said passes."""
     reason = misfit(algorithm.rewards, environment.rewards)

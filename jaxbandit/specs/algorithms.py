@@ -14,6 +14,10 @@ def _algorithm(name: str, summary: str, *arguments: str, file: str = "") -> Entr
     return Entry(name, f"jaxbandit.algorithms.regret.{file or name}", summary, ("num_arms", *arguments))
 
 
+def _adversarial(name: str, summary: str, *arguments: str) -> Entry:
+    return Entry(name, f"jaxbandit.algorithms.adversarial.{name}", summary, ("num_arms", *arguments))
+
+
 def _linear(name: str, summary: str, *arguments: str) -> Entry:
     return Entry(name, f"jaxbandit.algorithms.regret.{name}", summary, ("features", "mask", *arguments))
 
@@ -75,6 +79,12 @@ ALGORITHMS: Mapping[str, Entry] = named(
         "BaSE, arms dropped at the ends of batches, Gao et al. 2019",
         ("num_arms", "horizon", "grid", "num_batches", "radius", "gamma"),
     ),
+    _adversarial("exp3", "exponential weights on estimated losses, Auer et al. 2002", "rate", "horizon", "eta"),
+    _adversarial("exp3_ix", "EXP3 with implicit exploration, Neu 2015", "rate", "horizon", "eta"),
+    _adversarial(
+        "exp3_s", "EXP3 for a best arm that changes, Auer et al. 2002", "horizon", "num_changes", "alpha", "gamma"
+    ),
+    _adversarial("tsallis_inf", "optimal in both worlds, Zimmert and Seldin 2021", "estimate", "eta"),
     _linear(
         "lin_ucb",
         "optimism on known action sets, radius of OAM's paper or of OFUL",

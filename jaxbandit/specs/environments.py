@@ -50,6 +50,8 @@ ENVIRONMENTS: Mapping[str, Entry] = named(
         "rewards 0 or 1, means that wander between two walls, each run's its own",
         *("num_arms", "sigma", "low", "high", "means"),
     ),
+    _environment("loss_table", "losses of every round and arm, fixed in advance", "losses"),
+    _environment("constrained_adversary", "means that jump, gaps that do not", "num_arms", "gap"),
     _environment("poisson", "Poisson rewards", "means", "permute"),
     _environment("exponential", "exponential rewards", "means", "permute"),
     _environment("beta", "Beta rewards", "alpha", "beta", concrete=("alpha", "beta")),

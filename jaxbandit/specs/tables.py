@@ -74,6 +74,10 @@ def judge(where: str, cell: Cell, experiment: Experiment) -> None:
         references.trace(where, entry, cell.arguments)
     try:
         fit.check_pair(algorithm, environment, experiment.any_rewards)
+        if experiment.kind == "simulate":
+            fit.check_length("", "horizon", experiment.horizon, environment.length)
+        elif not experiment.budget:
+            fit.check_length("", "max_rounds", experiment.max_rounds, environment.length)
     except ValueError as error:
         refuse(where, f": {error}")
     if experiment.kind == "simulate":

@@ -51,7 +51,7 @@ def play_escb(rewards, k, c=0.0, ties=None):
         else:
             level = np.log(t) + (c * k * np.log(np.log(t)) if t >= 3 else 0.0)
 
-            def score(m, level=level):
+            def score(m, level=level, counts=counts, sums=sums):
                 return (sums[m] / counts[m]).sum() + np.sqrt(level / 2 * (1 / counts[m]).sum())
 
             best = max(itertools.combinations(range(n), k), key=lambda arms: score(list(arms)))
