@@ -1,30 +1,46 @@
 """Strict settings for every test, compiled code dropped after each module, and less compilation where a test allows it.
 
-XLA never frees compiled code by itself.
+XLA never frees compiled code by itself. Compiled programs are kept on disk for later tests, for the other worker, and
+for the next run of the tests, which takes half the time; `--cache-clear` of pytest deletes them.
 """
 
 import gc
 import os
-import tempfile
 from pathlib import Path
 
-import jax
 import pytest
-from xla_options import QUICKLY, flags, of_every_program
 
-from jaxbandit.engine import compiled
+from jaxbandit.cli import cache
 
 # What commands keep for the next one, they keep here; what Matplotlib knows of fonts stays where it is.
 CACHES = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
 os.environ.setdefault("MPLCONFIGDIR", str(CACHES / "matplotlib"))
-caches = tempfile.TemporaryDirectory()
-os.environ["XDG_CACHE_HOME"] = caches.name
+os.environ["XDG_CACHE_HOME"] = str(Path(__file__).parents[1] / ".pytest_cache" / "d")
+cache.use()  # before JAX is imported
+
+import jax  # noqa: E402
+from xla_options import QUICKLY, flags, of_every_program  # noqa: E402
+
+from jaxbandit.engine import compiled, whole_loops  # noqa: E402
 
 FLAGS = os.environ.get("XLA_FLAGS", "")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 gc.freeze()
 gc.set_threshold(20_000, 20, 20)  # tracing makes many objects and little garbage: collecting took 7 % of a profile
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--without-whole-loops",
+        action="store_true",
+        help="compile loops as XLA does by itself; tests of engine and contract pass with the same bytes",
+    )
+
+
+def pytest_configure(config):
+    if config.getoption("--without-whole-loops"):
+        whole_loops._hooked = lambda: False
 
 
 def pytest_collection_modifyitems(items):

@@ -19,7 +19,7 @@ from jaxbandit.specs.spec import KEYS
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
-DOCUMENTS += [f"docs/{name}.md" for name in ("design", "cli", "sessions", "tune", "integrations", "halving")]
+DOCUMENTS += [f"docs/{name}.md" for name in ("design", "cli", "sessions", "tune", "integrations", "halving", "clock")]
 TINY = """
 kind = "simulate"
 runs = 2

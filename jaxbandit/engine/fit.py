@@ -19,6 +19,7 @@ def check_pair(algorithm: Any, environment: Any, any_rewards: bool = False) -> N
     """Refuse, in one line, two objects that are no pair, by what they say of themselves."""
     check_objects(algorithm, environment)
     check_arms(algorithm, environment, None, False)
+    check_clock(algorithm, environment)
     if not any_rewards:
         check_rewards(algorithm, environment)
 
@@ -63,6 +64,9 @@ def check_arms(algorithm: Algorithm, environment: Environment, pulls: Any, with_
         kind = "sets of arms" if mine.set_size is not None else "single arms"
         rest = "sets of arms" if theirs.set_size is not None else "single arms"
         raise ValueError(f"{one} pulls {kind}, {other} has {rest}: an algorithm for {rest} is needed")
+    if mine.members != theirs.members:
+        kinds = {True: "each member's reward (semi-bandit)", False: "one reward a set (full bandit)"}
+        raise ValueError(f"{one} is told {kinds[mine.members]}, {other} tells {kinds[theirs.members]}: must be equal")
     for name, got, allowed in (
         ("num_arms", mine.num_arms, theirs.num_arms),
         ("sets of", mine.set_size, theirs.set_size),
@@ -72,6 +76,37 @@ def check_arms(algorithm: Algorithm, environment: Environment, pulls: Any, with_
     if mine.num_contexts is not None and mine.num_contexts != theirs.num_contexts:
         rest = "no contexts" if theirs.num_contexts is None else f"{theirs.num_contexts} contexts"
         raise ValueError(f"{one} is made for {mine.num_contexts} contexts, {other} has {rest}: must be equal")
+
+
+def check_clock(algorithm: Algorithm, environment: Environment) -> None:
+    """Refuse, in one line, batches of pulls in a world that changes from round to round: it changes inside them."""
+    if environment.transition is None:
+        return
+    one, other = algorithm.name or "the algorithm", environment.name or "the environment"
+    if environment.batch is not None:
+        raise ValueError(
+            f"{other} has a transition and draws batches of pulls, inside which it would stand still: must "
+            "have one of the two; leave batch out"
+        )
+    if algorithm.batch is not None:
+        raise ValueError(
+            f"{one} fixes batches of pulls, {other} changes from round to round: a rule that decides "
+            "each pull is needed"
+        )
+
+
+def check_length(where: str, name: str, rounds: Any, length: int | None) -> None:
+    """Refuse, in one line, more rounds than there are of the environment; a traced number passes.
+
+    Args:
+      where: who refuses, "" for nobody.
+      name: of the argument that `rounds` is, horizon or max_rounds.
+      rounds: that a run may have.
+      length: the environment's; None: any number.
+    """
+    if length is not None and not checks.is_traced(rounds) and rounds > length:
+        who = f"{where}: " if where else ""
+        raise ValueError(f"{who}{name} = {rounds}, must be at most {length}, the rounds that the environment has")
 
 
 def check_rewards(algorithm: Algorithm, environment: Environment) -> None:

@@ -17,6 +17,7 @@ from jaxbandit import checks
 from jaxbandit.types import Array, Key
 
 IMPLEMENTATIONS = ("threefry4x32", "threefry2x32")
+OF_PULLS = "threefry2x32"  # of keys handed out, to train with: their data are two words, as users of JAX expect
 
 
 def root_key(seed: int, implementation: str = "threefry4x32") -> Key:
@@ -51,16 +52,16 @@ def pull_keys(seed: int, run: int, index: np.ndarray, arms: np.ndarray, shared: 
     wide = 1 << max(size - 1, 0).bit_length()  # few sizes, so few compilations
     padded = (np.resize(x, wide).astype(np.uint32) if size else np.zeros(wide, np.uint32) for x in (index, arms))
     data: Any = np.asarray(_pull_words(np.uint32(seed), np.uint32(run), *padded, shared=shared))[:size]
-    return jax.random.wrap_key_data(data, impl="threefry2x32")
+    return jax.random.wrap_key_data(data, impl=OF_PULLS)
 
 
 @partial(jax.jit, static_argnames="shared")
 def _pull_words(seed: Array, run: Array, index: Array, arms: Array, *, shared: bool) -> Array:
-    root = jax.random.key(seed, impl="threefry2x32")
+    root = jax.random.key(seed, impl=OF_PULLS)
     # No index of a pull is as large, so that another run's root is no pull's key.
     other = jax.random.fold_in(jax.random.fold_in(root, jnp.uint32(2**32 - 1)), run)
     first, other = jax.random.key_data(root), jax.random.key_data(other)
-    root = jax.random.wrap_key_data(jnp.where(run == 0, first, other), impl="threefry2x32")
+    root = jax.random.wrap_key_data(jnp.where(run == 0, first, other), impl=OF_PULLS)
 
     def key(index: Array, arm: Array) -> Key:
         own = jax.random.fold_in(root, index)

@@ -54,8 +54,6 @@ def load(path: Path, *, imports: bool = True) -> SearchSpec:
     refusals.known(at, data, KEYS)
     refusals.choice(f"{at}kind", data.get("kind", "missing"), (KIND,))
     given = data.get("algorithm")
-    if given is not None and (not isinstance(given, list) or len(given) != 1 or not isinstance(given[0], dict)):
-        wrong(f"{at}algorithm", given, "one [[algorithm]] table, or none")
     numbers = {
         name: None if data.get(name) is None else refusals.number(f"{at}{name}", data[name]) for name in _NUMBERS
     }
@@ -80,7 +78,7 @@ def load(path: Path, *, imports: bool = True) -> SearchSpec:
         maximize=refusals.boolean(f"{at}maximize", data.get("maximize", True)),
         configs=configs,
         static=tuple(static),
-        algorithm=None if given is None else tables.alone(f"{at}algorithm[0]", given[0], path.parent, imports),
+        algorithm=None if given is None else tables.alone(at, given, path.parent, imports),
     )
 
 

@@ -64,9 +64,6 @@ def parse(data: Mapping[str, Any], origin: str, base: Path = Path(), *, imports:
     at = f"{origin}: "
     refusals.known(at, data, KEYS)
     refusals.choice(f"{at}kind", data.get("kind", "missing"), (KIND,))
-    given = data.get("algorithm")
-    if not isinstance(given, list) or len(given) != 1 or not isinstance(given[0], dict):
-        wrong(f"{at}algorithm", given, "one [[algorithm]] table")
     names, configs = _arms(at, data, base)
     failure = data.get("on_failure")
     found = SessionSpec(
@@ -76,7 +73,7 @@ def parse(data: Mapping[str, Any], origin: str, base: Path = Path(), *, imports:
         on_failure=None if failure is None else refusals.number(f"{at}on_failure", failure),
         names=names,
         configs=configs,
-        algorithm=tables.alone(f"{at}algorithm[0]", given[0], base, imports),
+        algorithm=tables.alone(at, data.get("algorithm"), base, imports),
     )
     tables.build_alone(f"{at}algorithm[0]", found.algorithm, len(names))
     return found

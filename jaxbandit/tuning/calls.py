@@ -8,11 +8,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbandit.engine import keys
 from jaxbandit.tuning.configs import Configs
 from jaxbandit.types import PyTree, Scalar
 
 Train = Callable[[Any, PyTree], Scalar]  # (key, config) -> score
-IMPLEMENTATION = "threefry2x32"
 MOST = 1024  # calls handed to an executor at a time
 
 
@@ -46,7 +46,7 @@ def _call(place: int, train: Train, words: np.ndarray, config: PyTree) -> Part:
     """One training, in any process."""
     at, nothing = np.array([place]), np.array([np.nan])
     try:
-        score = train(jax.random.wrap_key_data(jnp.asarray(words), impl=IMPLEMENTATION), config)
+        score = train(jax.random.wrap_key_data(jnp.asarray(words), impl=keys.OF_PULLS), config)
     except Exception as error:
         return Part(at, nothing, f"raises {said(error)}")
     try:

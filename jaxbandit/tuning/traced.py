@@ -16,7 +16,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from jaxbandit import jaxprs
-from jaxbandit.engine import compiled, identity
+from jaxbandit.engine import compiled, identity, keys
 from jaxbandit.refusals import refuse
 from jaxbandit.tuning.calls import Part, Train, completed, said
 from jaxbandit.tuning.configs import Configs, Group
@@ -30,7 +30,6 @@ MOST = {"cpu": 64}  # trainings of a batch
 MOST_ELSEWHERE = 4096
 SHARE = 0.6  # of an accelerator's memory
 AXIS = "trainings"
-IMPLEMENTATION = "threefry2x32"
 
 
 class Traced(NamedTuple):
@@ -192,7 +191,7 @@ def _one(train: Train, configs: Configs, group: Group) -> Callable[..., Any]:
     """One training, from its key's words and the traced numbers of its configuration."""
 
     def function(words: Array, *numbers: Array) -> Any:
-        key = jax.random.wrap_key_data(words, impl=IMPLEMENTATION)
+        key = jax.random.wrap_key_data(words, impl=keys.OF_PULLS)
         return train(key, configs.join(numbers, group.static))
 
     return function

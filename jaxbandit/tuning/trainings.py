@@ -14,12 +14,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.engine import compiled, identity
+from jaxbandit.engine import compiled, identity, keys
 from jaxbandit.types import Array, Key, PyTree, Scalar
 
 BATCH = {"cpu": 1}  # a core gains little by several networks at once, and copies cost their full time
 BATCH_ELSEWHERE = 64
-GENERATOR = "threefry2x32"
 MOST_REPEATS = 2**31 - 1
 DRAWS = 2**32 - 1  # in place of a repeat: the keys with which configurations are drawn
 
@@ -67,7 +66,7 @@ def programs(where: str, trainee: Trainee, configs: PyTree, batch: int | None) -
 
 def root(seed: int) -> np.ndarray:
     """Return the words of the key from which all others come."""
-    return np.asarray(jax.random.key_data(jax.random.key(seed, impl=GENERATOR)))
+    return np.asarray(jax.random.key_data(jax.random.key(seed, impl=keys.OF_PULLS)))
 
 
 def _programs(trainee: Trainee, batch: int, generators: Sequence[str | None], digest: str) -> Programs:
@@ -106,17 +105,17 @@ def _programs(trainee: Trainee, batch: int, generators: Sequence[str | None], di
 def _own_key(root: Array, who: tuple[Array, Array]) -> Key:
     """fold_in(fold_in(root, repeat), configuration)."""
     config, repeat = who
-    return jax.random.fold_in(jax.random.fold_in(jax.random.wrap_key_data(root, impl=GENERATOR), repeat), config)
+    return jax.random.fold_in(jax.random.fold_in(jax.random.wrap_key_data(root, impl=keys.OF_PULLS), repeat), config)
 
 
 def draw_key(seed: int, draw: int) -> Key:
     """Return the key with which a set of configurations is drawn, apart from those of all trainings."""
-    return jax.random.fold_in(jax.random.fold_in(jax.random.key(seed, impl=GENERATOR), DRAWS), draw)
+    return jax.random.fold_in(jax.random.fold_in(jax.random.key(seed, impl=keys.OF_PULLS), DRAWS), draw)
 
 
 def _judged(where: str, trainee: Trainee, config: PyTree) -> tuple[Sequence[str | None], str]:
     """Return the generator of each leaf of a state that holds keys, None of the others; and the functions' digest."""
-    key, generators = jax.random.key(0, impl=GENERATOR), []
+    key, generators = jax.random.key(0, impl=keys.OF_PULLS), []
 
     def begin() -> PyTree:
         state = _strong(trainee.init(key, config))

@@ -131,19 +131,19 @@ def count_start(start: Start, index: Array) -> Start:
 def with_start(
     sets: ActionSets,
     start: Start,
-    round: Array,
     estimate: RecursiveLeastSquares,
     context: Array | None,
     scores: Array,
 ) -> Array:
     """Scores of the round's arms, float[num_arms], replaced by those of the start until the arms pulled span R^dim.
 
-    round is int32[] from 1, estimate that of the pulls so far.
+    estimate is that of the rewards so far.
     """
     arms = jnp.arange(scores.shape[0], dtype=jnp.int32)
     if start.pulls is None:
-        first = get_at(start.order, jnp.minimum(round, sets.dim) - 1)
-        return jnp.where(round <= sets.dim, as_float(arms == first), scores)
+        # Each arm of the order adds a dimension. Not by the round, which runs ahead where feedback is late.
+        first = get_at(start.order, jnp.minimum(estimate.rank, sets.dim - 1))
+        return jnp.where(estimate.rank < sets.dim, as_float(arms == first), scores)
     outside, real = recursive_least_squares.residuals(estimate, round_rows(sets, context)) > 0, _real(sets, context)
     outside = outside if real is None else outside & real
     begin = jnp.where(jnp.any(outside), as_float(outside), -as_float(in_set(sets, context, start.pulls)))

@@ -18,9 +18,8 @@ from jaxbandit.types import Array, Key, Scalar
 
 
 class EpsilonGreedyState(NamedTuple):
-    """Empirical means, and the round that says when the first pulls are over."""
+    """Empirical means."""
 
-    round: Array  # int32[], the round about to be played, from 1
     counts: Array  # int32[num_arms]
     means: Array  # float[num_arms]
 
@@ -45,19 +44,19 @@ def epsilon_greedy(num_arms: int, *, epsilon: Scalar = 0.1) -> Algorithm:
 
     def init(key: Key) -> EpsilonGreedyState:
         start = estimator.init(num_arms)
-        return EpsilonGreedyState(jnp.ones((), jnp.int32), start.counts, start.means)
+        return EpsilonGreedyState(start.counts, start.means)
 
     def noise(key: Key) -> Array:
         return jax.random.uniform(key, (2,))  # the coin, then the arm
 
     def select(noise: Array, state: EpsilonGreedyState, context: None) -> Array:
-        greedy = argmax(state.means)
-        action = jnp.where(noise[0] < as_float(epsilon), arm_of(noise[1], num_arms), greedy)
-        return jnp.where(state.round <= num_arms, state.round - 1, action)
+        greedy = argmax(jnp.where(state.counts > 0, state.means, jnp.inf))  # an arm without a reward comes first
+        explores = (noise[0] < as_float(epsilon)) & (jnp.min(state.counts) > 0)
+        return jnp.where(explores, arm_of(noise[1], num_arms), greedy)
 
     def update(state: EpsilonGreedyState, context: None, action: Array, reward: Array) -> EpsilonGreedyState:
         counts, means, _ = estimator.update(state.counts, state.means, action, reward)
-        return EpsilonGreedyState(state.round + 1, counts, means)
+        return EpsilonGreedyState(counts, means)
 
     def recommend(state: EpsilonGreedyState) -> Array:
         return argmax(jnp.where(state.counts > 0, state.means, -jnp.inf))

@@ -1,4 +1,7 @@
-"""The frame that index policies share: pull each arm once, then the arm of largest index, ties to the lowest."""
+"""The frame that index policies share: pull each arm once, then the arm of largest index, ties to the lowest.
+
+An arm without a reward comes first, whatever the round: where feedback is late, rounds run ahead of the rewards.
+"""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -31,7 +34,7 @@ def index_policy(
 ) -> Algorithm:
     """Return the deterministic policy that pulls argmax of `index(state)`, after one pull of each arm.
 
-    During the first num_arms rounds the index, float[num_arms], may be anything, NaN included: it is not used.
+    The index of an arm without a reward may be anything, NaN included: it is not used.
 
     Args:
       name: of the policy, in results and refusals.
@@ -46,8 +49,7 @@ def index_policy(
         return IndexState(jnp.ones((), jnp.int32), start.counts, start.means, jnp.full(num_arms, jnp.inf))
 
     def select(noise: None, state: IndexState, context: None) -> Array:
-        best = argmax(index(state))
-        return jnp.where(state.round <= num_arms, state.round - 1, best)
+        return argmax(jnp.where(state.counts > 0, index(state), jnp.inf))
 
     def update(state: IndexState, context: None, action: Array, reward: Array) -> IndexState:
         counts, means, n = estimator.update(state.counts, state.means, action, reward)

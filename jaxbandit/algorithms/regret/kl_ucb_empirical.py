@@ -52,7 +52,7 @@ def kl_ucb_empirical(num_arms: int, *, num_atoms: int = 2, c: Scalar = 0.0) -> A
         weights = as_float(state.seen) / jnp.expand_dims(pulls, -1)
         atoms = as_float(jnp.arange(num_atoms, dtype=jnp.int32)) / (num_atoms - 1)
         index = empirical_upper(jnp.expand_dims(atoms, 0), weights, exploration_level(state.round, c) / pulls)
-        return jnp.where(state.round <= num_arms, state.round - 1, argmax(index))
+        return argmax(jnp.where(state.counts > 0, index, jnp.inf))  # an arm without a reward comes first
 
     def update(state: EmpiricalState, context: None, action: Array, reward: Array) -> EmpiricalState:
         # The slack keeps a reward that lies on an atom up to rounding from moving to the next one.

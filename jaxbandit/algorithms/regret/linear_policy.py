@@ -52,7 +52,7 @@ def linear_policy(
     def select(noise: Any, state: LinearState, context: Array | None) -> Array:
         scores = score(noise, state, action_sets.round_rows(sets, context))
         if state.start is not None:
-            scores = action_sets.with_start(sets, state.start, state.round, state.estimate, context, scores)
+            scores = action_sets.with_start(sets, state.start, state.estimate, context, scores)
         return action_sets.best_of_set(sets, context, scores)
 
     def update(state: LinearState, context: Array | None, action: Array, reward: Array) -> LinearState:

@@ -168,7 +168,7 @@ def oam(
             scores, kind = jnp.where(forced, -few, scores), jnp.where(forced, FORCED, UNWASTED)
         scores = jnp.where(exploit, means, jnp.where(wasted, optimism, scores))
         kind = jnp.where(exploit, EXPLOIT, jnp.where(wasted, WASTED, kind))
-        scores = action_sets.with_start(sets, state.start, state.round, state.estimate, context, scores)
+        scores = action_sets.with_start(sets, state.start, state.estimate, context, scores)
         kind = jnp.where(state.estimate.rank < sets.dim, START, kind).astype(jnp.int32)
         return Choice(action_sets.best_of_set(sets, context, scores, matching.tie()), kind)
 

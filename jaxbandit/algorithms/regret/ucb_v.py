@@ -57,8 +57,7 @@ def ucb_v(num_arms: int, *, zeta: Scalar = 1.2, c: Scalar = 1.0) -> Algorithm:
         exploration = as_float(zeta) * jnp.log(as_float(state.round))
         spread = state.spread * jnp.sqrt(exploration)
         index = state.means + (spread + state.inverse_counts * (3 * as_float(c) * exploration))
-        best = argmax(index)  # before every arm is pulled it may be NaN: not used then
-        return jnp.where(state.round <= num_arms, state.round - 1, best)
+        return argmax(jnp.where(state.counts > 0, index, jnp.inf))  # an arm without a reward, whose index may be NaN
 
     def update(state: UcbVState, context: None, action: Array, reward: Array) -> UcbVState:
         counts, means, n = estimator.update(state.counts, state.means, action, reward)

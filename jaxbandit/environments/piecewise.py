@@ -1,0 +1,101 @@
+"""Worlds whose means jump: a table of means, a row a segment of rounds. What the families of rewards share."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit import checks
+from jaxbandit.base import Arms, Environment, Noise, Rewards, Schedule
+from jaxbandit.numerics import as_float, get_at
+from jaxbandit.types import Array, Key
+
+
+class Clock(NamedTuple):
+    """The state of a world that follows a schedule: what all runs share."""
+
+    round: Array  # int32[], rounds played so far
+
+
+def started(key: Key) -> Clock:
+    """Return the clock before the first round."""
+    return Clock(jnp.int32(0))
+
+
+def ticked(state: Clock, context: None, action: Array, noise: Noise) -> Clock:
+    """Return the clock one round later: the transition of a world that follows a schedule."""
+    return Clock(state.round + 1)
+
+
+def segments(
+    where: str, means: Any, starts: Sequence[int], low: float = -math.inf, high: float = math.inf
+) -> tuple[Any, np.ndarray]:
+    """Return the table of means and the first rounds of its rows; refuse, in one line, what is no schedule.
+
+    Args:
+      where: who refuses.
+      means: float[segments, num_arms].
+      starts: rounds played before each segment begins, the first 0, increasing.
+      low: the least mean allowed.
+      high: the largest.
+    """
+    means = checks.array(where, "means", means, ndim=2, low=low, high=high)
+    if not means.shape[1]:
+        raise ValueError(f"{where}: means has shape {means.shape}, must have a column, one an arm")
+    if isinstance(starts, str | bytes) or np.ndim(starts) != 1:
+        raise ValueError(f"{where}: starts = {starts!r}, must be a list of rounds, one a segment")
+    if len(starts) != len(means):
+        raise ValueError(f"{where}: starts has {len(starts)} entries, must have {len(means)}, one a row of means")
+    found = [checks.integer(where, f"starts[{i}]", start, 0, 2**31 - 1) for i, start in enumerate(starts)]
+    if found[0]:
+        raise ValueError(f"{where}: starts[0] = {found[0]}, must be 0: the first segment begins with the run")
+    for i in range(1, len(found)):
+        if found[i] <= found[i - 1]:
+            raise ValueError(f"{where}: starts[{i}] = {found[i]}, must be greater than {found[i - 1]}, the one before")
+    return means, np.array(found, np.int32)
+
+
+def piecewise(
+    name: str,
+    means: Any,
+    starts: np.ndarray,
+    noise: Callable[[Key], Noise],
+    reward: Callable[[Array, Noise], Array],
+    rewards: Rewards,
+) -> Environment:
+    """Return the environment of a schedule that `segments` gave.
+
+    Args:
+      name: of the environment.
+      means: float[segments, num_arms].
+      starts: int32[segments].
+      noise: of one round.
+      reward: of an arm, from its mean and the noise.
+      rewards: what it says of its rewards.
+    """
+    # Of numbers that are known, subtracted in float64: regret sums a gap, and its rounding, over many rounds.
+    gaps = None if checks.is_traced(means) else np.max(means, 1, keepdims=True) - means
+
+    def row(table: Any, state: Clock) -> Array:
+        segment = jnp.sum(state.round >= starts, dtype=jnp.int32) - 1
+        return get_at(as_float(table), segment)
+
+    def regret(state: Clock, context: None, action: Array) -> Array:
+        if gaps is not None:
+            return get_at(row(gaps, state), action)
+        mu = row(means, state)
+        return jnp.max(mu) - get_at(mu, action)
+
+    return Environment(
+        init=started,
+        noise=noise,
+        reward=lambda state, context, action, noise: reward(get_at(row(means, state), action), noise),
+        regret=regret,
+        transition=ticked,
+        arms=Arms(means.shape[1]),
+        rewards=rewards,
+        schedule=Schedule(tuple(starts.tolist()), means),
+        name=name,
+    )

@@ -1,0 +1,42 @@
+"""Gaussian arms whose means jump at known rounds; the standard deviation stands still."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from jaxbandit import checks
+from jaxbandit.base import Environment, Rewards
+from jaxbandit.environments.piecewise import piecewise, segments
+from jaxbandit.numerics import as_float, standard_normal
+from jaxbandit.types import ArrayLike, Scalar
+
+
+def piecewise_gaussian(means: ArrayLike, starts: Sequence[int], *, sigma: Scalar = 1.0) -> Environment:
+    """Return the K-armed Gaussian bandit whose means change at given rounds.
+
+    Args:
+      means: float[segments, num_arms], finite, a row a segment, traced.
+      starts: as of `piecewise_bernoulli`, static.
+      sigma: standard deviation of every arm's reward, > 0, traced.
+
+    Returns:
+      An Environment with actions int32[] in [0, num_arms) and rewards float[] on the real line.
+
+    Raises:
+      ValueError: means is no matrix of finite numbers, starts is not increasing from 0, one entry a row, or sigma is
+        no finite number above 0.
+    """
+    table, first = segments("piecewise_gaussian", means, starts)
+    sigma = checks.number("piecewise_gaussian", "sigma", sigma, low=0.0, open_low=True)
+    return piecewise(
+        "piecewise_gaussian",
+        table,
+        first,
+        noise=standard_normal,
+        reward=lambda mean, noise: mean + as_float(sigma) * noise,
+        rewards=Rewards(sigma=sigma, family="gaussian"),
+    )
+
+
+def describe_piecewise_gaussian(means: ArrayLike, starts: Sequence[int], *, sigma: Scalar = 1.0) -> dict[str, Any]:
+    """Return what an algorithm may know of `piecewise_gaussian`, sigma, and an oracle besides, starts."""
+    return {"sigma": sigma, "starts": tuple(starts)}

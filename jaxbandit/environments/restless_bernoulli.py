@@ -1,0 +1,96 @@
+"""Bernoulli arms whose means wander: each is a Gaussian walk between two walls that reflect it, another in each run."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxbandit import checks
+from jaxbandit.base import Arms, Environment, Rewards
+from jaxbandit.numerics import as_float, get_at, normal_of_words
+from jaxbandit.types import Array, ArrayLike, Key, Scalar
+
+
+class RestlessState(NamedTuple):
+    """The truth of one run in one round."""
+
+    means: Array  # float[num_arms]
+
+
+class RestlessNoise(NamedTuple):
+    """The chance of one round."""
+
+    uniform: Array  # float[], of the reward, shared by all arms
+    steps: Array  # float[num_arms], standard normal: the arms wander whether they are played or not
+
+
+def restless_bernoulli(
+    num_arms: int,
+    *,
+    sigma: Scalar = 0.02,
+    low: Scalar = 0.0,
+    high: Scalar = 1.0,
+    means: ArrayLike | None = None,
+) -> Environment:
+    """Return Bernoulli arms whose means are Gaussian walks, reflected at `low` and `high`.
+
+    Each run has walks of its own, the same for every algorithm of one seed. Its regret is dynamic; the best fixed arm
+    in hindsight is that of the run.
+
+    Args:
+      num_arms: K >= 1, static.
+      sigma: standard deviation of a step, >= 0, traced.
+      low: lower wall, in [0, 1), traced.
+      high: upper wall, in (low, 1], traced.
+      means: float[num_arms] in [low, high], the means of the first round, traced; None: uniform between the walls.
+
+    Returns:
+      An Environment with actions int32[] in [0, num_arms) and rewards float[] in {0, 1}.
+
+    Raises:
+      ValueError: an argument out of its range, or means that are not one an arm between the walls.
+    """
+    where = "restless_bernoulli"
+    num_arms = checks.integer(where, "num_arms", num_arms, 1)
+    sigma = checks.number(where, "sigma", sigma, low=0.0)
+    low = checks.number(where, "low", low, low=0.0, high=1.0)
+    least, open_low = (0.0, False) if checks.is_traced(low) else (float(low), True)
+    high = checks.number(where, "high", high, low=least, high=1.0, open_low=open_low)
+    given: Any = None
+    if means is not None:
+        most = 1.0 if checks.is_traced(high) else float(high)
+        given = checks.array(where, "means", means, low=least, high=most)
+        if len(given) != num_arms:
+            raise ValueError(f"{where}: means has {len(given)} entries, must have {num_arms}, one an arm")
+
+    def init(key: Key) -> RestlessState:
+        if given is not None:
+            return RestlessState(as_float(given))
+        drawn = jax.random.uniform(key, (num_arms,))
+        return RestlessState(jnp.minimum(as_float(low) + (as_float(high) - as_float(low)) * drawn, as_float(high)))
+
+    def noise(key: Key) -> RestlessNoise:
+        steps = normal_of_words(jax.random.bits(jax.random.fold_in(key, 1), (num_arms,), jnp.uint32))
+        return RestlessNoise(jax.random.uniform(jax.random.fold_in(key, 0)), steps)
+
+    def reward(state: RestlessState, context: None, action: Array, noise: RestlessNoise) -> Array:
+        return as_float(noise.uniform < get_at(state.means, action))
+
+    def regret(state: RestlessState, context: None, action: Array) -> Array:
+        return jnp.max(state.means) - get_at(state.means, action)
+
+    def transition(state: RestlessState, context: None, action: Array, noise: RestlessNoise) -> RestlessState:
+        bottom, width = as_float(low), as_float(high) - as_float(low)
+        above = jnp.mod(state.means + as_float(sigma) * noise.steps - bottom, 2 * width)
+        return RestlessState(jnp.clip(bottom + width - jnp.abs(width - above), bottom, as_float(high)))
+
+    return Environment(
+        init=init,
+        noise=noise,
+        reward=reward,
+        regret=regret,
+        transition=transition,
+        arms=Arms(num_arms),
+        rewards=Rewards(0.0, 1.0, sigma=0.5, family="bernoulli"),
+        name=where,
+    )
