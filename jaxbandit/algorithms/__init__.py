@@ -35,6 +35,13 @@ if TYPE_CHECKING:
     from jaxbandit.algorithms.fixed_budget.ucb_e import ucb_e
     from jaxbandit.algorithms.fixed_budget.ugape_b import ugape_b
     from jaxbandit.algorithms.fixed_budget.uniform_allocation import uniform_allocation
+    from jaxbandit.algorithms.non_stationary.cusum_ucb import cusum_ucb
+    from jaxbandit.algorithms.non_stationary.d_ucb import d_ucb
+    from jaxbandit.algorithms.non_stationary.discounted_thompson import discounted_thompson
+    from jaxbandit.algorithms.non_stationary.glr_klucb import glr_klucb
+    from jaxbandit.algorithms.non_stationary.m_ucb import m_ucb
+    from jaxbandit.algorithms.non_stationary.oracle_restart import oracle_restart
+    from jaxbandit.algorithms.non_stationary.sw_ucb import sw_ucb
     from jaxbandit.algorithms.regret.bayes_ucb import bayes_ucb
     from jaxbandit.algorithms.regret.dmed import dmed
     from jaxbandit.algorithms.regret.epsilon_greedy import epsilon_greedy
@@ -50,7 +57,7 @@ if TYPE_CHECKING:
     from jaxbandit.algorithms.regret.oam_practical import oam_practical
     from jaxbandit.algorithms.regret.ossb import ossb
     from jaxbandit.algorithms.regret.thompson import thompson
-    from jaxbandit.algorithms.regret.ucb import ucb, ucb1
+    from jaxbandit.algorithms.regret.ucb import ucb, ucb1, ucb1_auer
     from jaxbandit.algorithms.regret.ucb_v import ucb_v
     from jaxbandit.algorithms.regret.ucboost import ucboost, ucboost_eps, ucboost_lb
     from jaxbandit.algorithms.regret.uniform import uniform
@@ -63,12 +70,16 @@ __all__ = [
     "betting_race",
     "budgeted_race",
     "chernoff_racing",
+    "cusum_ucb",
+    "d_ucb",
+    "discounted_thompson",
     "divergence_budget",
     "dmed",
     "epsilon_greedy",
     "exhaustive",
     "g_static",
     "gifa",
+    "glr_klucb",
     "greedy",
     "icb",
     "imed",
@@ -87,9 +98,11 @@ __all__ = [
     "lingifa",
     "lucb",
     "m_lingape",
+    "m_ucb",
     "moss",
     "oam",
     "oam_practical",
+    "oracle_restart",
     "ossb",
     "paired_race",
     "rage",
@@ -99,11 +112,13 @@ __all__ = [
     "student_race",
     "successive_elimination",
     "successive_rejects",
+    "sw_ucb",
     "thompson",
     "top_two",
     "track_and_stop",
     "ucb",
     "ucb1",
+    "ucb1_auer",
     "ucb_e",
     "ucb_v",
     "ucboost",
@@ -127,12 +142,16 @@ _HOME = {
     "betting_race": "best_arm.betting_race",
     "budgeted_race": "fixed_budget.budgeted_race",
     "chernoff_racing": "best_arm.chernoff_racing",
+    "cusum_ucb": "non_stationary.cusum_ucb",
+    "d_ucb": "non_stationary.d_ucb",
+    "discounted_thompson": "non_stationary.discounted_thompson",
     "divergence_budget": "regret.index_policy",
     "dmed": "regret.dmed",
     "epsilon_greedy": "regret.epsilon_greedy",
     "exhaustive": "exploration.exhaustive",
     "g_static": "exploration.static_designs",
     "gifa": "exploration.gifa",
+    "glr_klucb": "non_stationary.glr_klucb",
     "greedy": "regret.greedy",
     "icb": "exploration.icb",
     "imed": "regret.imed",
@@ -151,9 +170,11 @@ _HOME = {
     "lingifa": "exploration.presets",
     "lucb": "exploration.presets",
     "m_lingape": "exploration.presets",
+    "m_ucb": "non_stationary.m_ucb",
     "moss": "regret.moss",
     "oam": "regret.oam",
     "oam_practical": "regret.oam_practical",
+    "oracle_restart": "non_stationary.oracle_restart",
     "ossb": "regret.ossb",
     "paired_race": "best_arm.paired_race",
     "rage": "exploration.rage",
@@ -163,11 +184,13 @@ _HOME = {
     "student_race": "best_arm.student_race",
     "successive_elimination": "best_arm.kl_racing",
     "successive_rejects": "fixed_budget.successive_rejects",
+    "sw_ucb": "non_stationary.sw_ucb",
     "thompson": "regret.thompson",
     "top_two": "best_arm.top_two",
     "track_and_stop": "best_arm.track_and_stop",
     "ucb": "regret.ucb",
     "ucb1": "regret.ucb",
+    "ucb1_auer": "regret.ucb",
     "ucb_e": "fixed_budget.ucb_e",
     "ucb_v": "regret.ucb_v",
     "ucboost": "regret.ucboost",

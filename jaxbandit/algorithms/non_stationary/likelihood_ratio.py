@@ -27,8 +27,9 @@ def split_ratio(first: Array, first_sum: Array, total: Array, total_sum: Array) 
     excess = jnp.where(inside, first_sum - s * mean, 0.0)
     left, right = excess / s, excess / (m - s)
     rest = 1 - mean
-    ratio = s * (mean * _phi(left / mean) + rest * _phi(-left / rest))
-    return ratio + (m - s) * (mean * _phi(-right / mean) + rest * _phi(right / rest))
+    one, other = 1 / mean, 1 / rest
+    ratio = s * (mean * _phi(left * one) + rest * _phi(-left * other))
+    return ratio + (m - s) * (mean * _phi(-right * one) + rest * _phi(right * other))
 
 
 def _phi(y: Array) -> Array:
