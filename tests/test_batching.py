@@ -77,6 +77,11 @@ FUNCTIONS = {
     "reductions": lambda v, s, i: (v.sum(), v.max(), jnp.argmax(v), jnp.argmin(v * s), jnp.any(v > 0), v.cumsum()),
     "lookup": lambda v, s, i: (v[i], v.at[i].get(mode="promise_in_bounds", wrap_negative_indices=False)),
     "negative lookup": lambda v, s, i: v[-i],
+    "lookup at one index of all runs": lambda v, s, i: lax.dynamic_index_in_dim(v[:, None] * v[None], INDEX[4] + 0),
+    "update at one index of all runs": lambda v, s, i: (
+        lax.dynamic_update_index_in_dim(v, s, INDEX[4] + 0, 0),
+        lax.dynamic_update_index_in_dim(jnp.zeros((4, 4)), v, INDEX[1] + 0, 0),
+    ),
     "lookup out of range": lambda v, s, i: lax.dynamic_index_in_dim(v, i + 7, keepdims=False),
     "lookup in a shared table": lambda v, s, i: jnp.arange(4.0)[i],
     "set": lambda v, s, i: (v.at[i].set(s), v.at[i].add(s), v.at[i].set(0.0)),

@@ -14,7 +14,7 @@ import numpy as np
 
 from jaxbandit import checks
 from jaxbandit.base import Algorithm, Environment
-from jaxbandit.engine import identity, keys
+from jaxbandit.engine import fit, identity, keys
 from jaxbandit.engine.checkpoint import Checkpoint, Finished
 from jaxbandit.engine.compiled import LANE_MULTIPLE, LANES_LEAST, compile, cores, kept
 from jaxbandit.engine.program import Program, sharded
@@ -53,6 +53,7 @@ class Record(NamedTuple):
     run_steps: int  # rounds played by this call, over all runs
     devices: list[str]  # platform of each device
     identity: dict[str, Any]  # what the numbers depend on, by name, as plain data
+    sums: dict[str, Any] | None = None  # exact: Moments of "regret" and "hindsight", int64 arrays of pulls and kinds
 
 
 def default_checkpoints(horizon: int) -> np.ndarray:
@@ -66,6 +67,7 @@ def simulate_cell(
     *,
     horizon: int,
     num_runs: int,
+    first_run: int = 0,
     seed: int = 0,
     checkpoints: Sequence[int] | None = None,
     precision: Literal["float32", "float64"] | None = None,
@@ -81,7 +83,7 @@ def simulate_cell(
     finished: Finished | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Record:
-    """Play num_runs independent runs of make(arguments) for horizon rounds.
+    """Play runs first_run, ..., first_run + num_runs - 1 of make(arguments) for horizon rounds.
 
     Args:
       make: gives the algorithm and the environment from traced arguments; compiled once per function and shapes, so
@@ -89,6 +91,7 @@ def simulate_cell(
       arguments: any tree of arrays, traced.
       horizon: rounds a run, >= 1.
       num_runs: independent runs, >= 1.
+      first_run: number of the first run, >= 0: a run's numbers do not depend on which call plays it.
       seed: in [0, 2^32).
       checkpoints: rounds at which regret is recorded, increasing; the horizon is added if it is not the last. Default:
         about 100, logarithmically spaced.
@@ -105,8 +108,8 @@ def simulate_cell(
       devices: devices of one kind, default all of this process; the runs of a tile are split between them.
       implementation: "threefry4x32" (default) or "threefry2x32".
       checkpoint_dir: where ended runs and those under way are kept, by run. Another call continues from there, with
-        whatever tile, workers, devices and num_runs. One process at a time.
-      finished: runs that an earlier call has played, with per_run; only the others are played.
+        whatever tile, workers, devices, first_run and num_runs. One process at a time.
+      finished: runs from first_run on that an earlier call has played, with per_run; only the others are played.
       progress: called now and then, from worker threads, with the number of run-rounds played since the last call.
 
     Raises:
@@ -116,6 +119,7 @@ def simulate_cell(
     """
     horizon = checks.integer("simulate", "horizon", horizon, 1, 2**31 - 2 * 64)
     num_runs = checks.integer("simulate", "num_runs", num_runs, 1, 2**31 - 1)
+    first_run = checks.integer("simulate", "first_run", first_run, 0, 2**31 - 1 - num_runs)
     precision = checks.precision("simulate", precision, "horizon", horizon)
     marks = _checkpoints(checkpoints, horizon)
     replan_late = checks.integer("simulate", "replan_late", replan_late, 0, 2**31 - 2)
@@ -133,6 +137,7 @@ def simulate_cell(
         options = {"any_rewards": any_rewards, "hindsight": hindsight}
         key, program, digest = _traced(make, arguments, len(marks), replan_late, implementation, **options)
         compile_seconds = time.perf_counter() - begun
+        fit.check_length("simulate", "horizon", horizon, program.run.length)
         about = {
             "engine": "fixed horizon",
             "program": digest,
@@ -147,9 +152,9 @@ def simulate_cell(
             **identity.surroundings(devices[0].platform),
         }
         with Checkpoint(checkpoint_dir, about) as checkpoint:
-            job = Job(arguments, root, marks, num_runs, per_run, checkpoint, progress)
+            job = Job(arguments, root, marks, first_run, num_runs, per_run, checkpoint, progress)
             if finished is not None:
-                job.take_over(finished.rows(about, _names(program, arguments, root), 0, num_runs))
+                job.take_over(finished.rows(about, _names(program, arguments, root), first_run, num_runs))
             for rows in checkpoint.ended():
                 job.take_over(rows)
             lanes = _lanes(program.lane_bytes, job.left(), tile, workers, len(devices))
@@ -182,6 +187,7 @@ def simulate_cell(
         run_steps=job.run_steps,
         devices=[device.platform for device in devices],
         identity=about,
+        sums={"regret": job.moments} | ({"hindsight": job.hindsight} if hindsight else {}) | job.totals,
     )
 
 

@@ -5,6 +5,9 @@ products of two, of all values with one exponent sum in float64 without rounding
 together. Hence no result depends on tiles, workers or resume, and twice all values have twice the mean, to the bit.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 LIMB = 18  # bits: a product of two limbs has at most 36, and 2^14 sums of three of them fit the 53 of a float64
@@ -33,6 +36,18 @@ class Moments:
         values = np.where(self.finite[:, None], values, 0.0)
         for start in range(0, values.shape[1], BLOCK):
             self._add(values[:, start : start + BLOCK])
+
+    def plain(self) -> dict[str, Any]:
+        """The sums as plain data, integers of any size as decimal strings."""
+        total, square = ([str(n) for n in sums] for sums in (self.total, self.square))
+        return {"count": self.count, "finite": self.finite.tolist(), "total": total, "square": square}
+
+    def add_sums(self, sums: Mapping[str, Any]) -> None:
+        """Add what `plain` of other runs returned."""
+        self.count += sums["count"]
+        self.finite &= np.array(sums["finite"], bool)
+        self.total += np.array([int(n) for n in sums["total"]], object)
+        self.square += np.array([int(n) for n in sums["square"]], object)
 
     def _add(self, values: np.ndarray) -> None:
         mantissa, exponent = np.frexp(values)

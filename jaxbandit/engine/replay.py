@@ -47,6 +47,7 @@ REWRITTEN = {
     "broadcast_in_dim": "shape broadcast_dimensions",
     "concatenate": "dimension",
     "dynamic_slice": "slice_sizes",
+    "dynamic_update_slice": "",
     "reshape": "new_sizes",
     "scatter": "update_jaxpr update_consts dimension_numbers indices_are_sorted unique_indices mode",
     "scatter-add": "update_jaxpr update_consts dimension_numbers indices_are_sorted unique_indices mode",
@@ -148,6 +149,11 @@ def _rule(equation: Any, operands: tuple, marks: tuple, lanes: int) -> Sequence[
         return [full(0).reshape(*out.shape, lanes)]
     if name == "concatenate":
         return [lax.concatenate([full(i) for i in everything], params["dimension"])]
+    if name == "dynamic_slice" and not any(marks[1:]):
+        start = [*operands[1:], jnp.zeros_like(operands[1])]
+        return [lax.dynamic_slice(operands[0], start, (*params["slice_sizes"], lanes))]
+    if name == "dynamic_update_slice" and not any(marks[2:]):  # vmap would make it a scatter, and transpose all
+        return [lax.dynamic_update_slice(full(0), full(1), [*operands[2:], jnp.zeros_like(operands[2])])]
     if name == "dynamic_slice" and _is_entry(equation.invars[0].aval, params["slice_sizes"]):
         return [_entry(operands[0], full(1), marks[0])[None]]
     if name == "dynamic_slice" and _is_row(equation, marks) and equation.invars[0].aval.shape[0] <= LOOKUP_LIMIT:

@@ -58,17 +58,19 @@ class Job:
         arguments: PyTree,
         root: Key,
         checkpoints: np.ndarray,
+        first_run: int,
         num_runs: int,
         per_run: bool,
         checkpoint: Checkpoint,
         progress: Callable[[int], None] | None,
     ):
         self.arguments, self.root = arguments, root
-        self.checkpoints, self.horizon, self.num_runs = checkpoints, int(checkpoints[-1]), num_runs
+        self.checkpoints, self.horizon = checkpoints, int(checkpoints[-1])
+        self.first_run, self.num_runs = first_run, num_runs
         self.per_run, self.checkpoint, self.progress = per_run, checkpoint, progress
         self.moments, self.hindsight = Moments(len(checkpoints)), Moments(len(checkpoints))
         self.arrays: dict[str, np.ndarray] = {}
-        self._totals: dict[str, np.ndarray] = {}
+        self.totals: dict[str, np.ndarray] = {}  # int64, over the runs that count
         self.outcome = np.full(num_runs, NOT_ENDED, np.int8)
         self.run_steps = 0
         self._interrupted = threading.Event()
@@ -76,7 +78,7 @@ class Job:
 
     def take_over(self, rows: Rows) -> None:
         """Count runs as ended that an earlier call has played; those that are ended or not asked for are left out."""
-        run = rows["run"]
+        run = rows["run"] - self.first_run
         place = np.flatnonzero((run >= 0) & (run < self.num_runs))
         place = place[self.outcome[run[place]] == NOT_ENDED]
         for some in np.split(place, range(ROWS, len(place), ROWS)):
@@ -96,16 +98,16 @@ class Job:
         resumed: list[Tile] = []
         for segment in self.checkpoint.under_way():
             run = segment["run"]
-            run = run[(run >= 0) & (run < self.num_runs)]
-            run = run[~known[run]]
-            known[run] = True
+            run = run[(run >= self.first_run) & (run < self.first_run + self.num_runs)]
+            run = run[~known[run - self.first_run]]
+            known[run - self.first_run] = True
             own = -(-int(segment["lanes"]) // unit) * unit
             width = lanes if own > lanes // 2 else own
             for start in range(0, len(run), width):
                 part = _part(segment, run[start : start + width])
                 self.checkpoint.hold(len(resumed), lambda part=part: part)
                 resumed.append(Tile(len(resumed), part["run"], width, part))
-        missing = unknown(known)
+        missing = [(self.first_run + first, self.first_run + end) for first, end in unknown(known)]
         widths = {tile.lanes for tile in resumed} | ({lanes} if missing else set())
 
         def all_tiles() -> Iterator[Tile]:
@@ -143,7 +145,7 @@ class Job:
 
     def mean(self, name: str) -> np.ndarray | None:
         """Mean over the runs that count of pulls or kinds, float64; None where the algorithm has none."""
-        return self._totals[name] / max(self.moments.count, 1) if name in self._totals else None
+        return self.totals[name] / max(self.moments.count, 1) if name in self.totals else None
 
     def _stops(self) -> bool:
         return self._interrupted.is_set() or interrupts.asked()
@@ -196,7 +198,7 @@ class Job:
                 self.progress(steps)
 
     def _collect(self, rows: Rows) -> None:
-        run = rows["run"]
+        run = rows["run"] - self.first_run
         with self._lock:
             counts = rows["outcome"] == Outcome.STOPPED
             self.moments.add(rows["regret"].T, counts)
@@ -204,7 +206,7 @@ class Job:
                 self.hindsight.add(rows["hindsight"].T, counts)
             self.outcome[run] = rows["outcome"]
             for name in rows.keys() & set(REPORTED):
-                self._totals[name] = self._totals.get(name, 0) + rows[name][counts].sum(0, dtype=np.int64)
+                self.totals[name] = self.totals.get(name, 0) + rows[name][counts].sum(0, dtype=np.int64)
             if self.per_run:
                 for name in rows.keys() - {"run", "outcome"}:
                     if name not in self.arrays:

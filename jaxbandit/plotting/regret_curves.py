@@ -10,10 +10,10 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from jaxbandit.plotting import theory
 from jaxbandit.plotting.style import INK, SIZE, canvas, file_name, footnotes, labels, look, new_axes, quiet, titled
 from jaxbandit.refusals import BadInput, choice
 from jaxbandit.stats import intervals
-from jaxbandit.text import number
 
 Bands = Literal["95 %", "standard error"]
 WORDS = {
@@ -21,7 +21,7 @@ WORDS = {
     "feedback": ("mean feedback per round", "mean feedback per round"),
     "hindsight": ("mean regret against the best fixed arm in hindsight", "regret in hindsight"),
 }  # in the title, and at the axis
-SLOPE, MINIMAX = "asymptotic slope", "minimax"
+DYNAMIC = "mean dynamic regret"  # in the title, where means change
 CURVE = "curve"
 LINE_HEIGHT = 0.047  # of the axes: what one label at the curves' end needs
 
@@ -42,14 +42,15 @@ def plot(
       ax: matplotlib Axes; default: those of a new figure, made with pyplot so that a notebook shows it.
       what: the results' measure (default), or "hindsight".
       bands: about the means: intervals of "95 %", or the "standard error" to either side.
-      minimax: draw d sqrt(t) too, the order of the least regret on the worst linear instance of the dimension.
+      minimax: draw the least regret on the worst instance too: of linear ones of the dimension its order, d sqrt(t);
+        where means change, and in hindsight, the lower bound sqrt(K V t) / 20, V the segments begun.
       log: regret on a logarithmic axis, for means that are far apart.
 
     Returns:
       The Axes.
 
     Raises:
-      ValueError: no results, several instances, several measures, or minimax of an instance without features.
+      ValueError: no results, several instances, several measures, or minimax of a still instance without features.
     """
     choice("plot: bands", bands, get_args(Bands))
     instances = {r.instance for r in results}
@@ -67,11 +68,12 @@ def plot(
     if log:
         _log_regret(ax, results, what)
     top = max((end for end, *_ in ends), default=0.0)
-    for name, text, bound, style in _bounds(results, what, minimax):
+    theory.mark_changes(ax, results[0])
+    for name, text, bound, style in theory.lines(results, what, minimax):
         near = bound[-1] <= 1.5 * top  # farther up it would flatten the curves
         if not (near or log) or (log and bound[-1] <= 0):
             continue  # what cannot be named in the picture is not drawn
-        line = _bound(ax, results[0], name, bound, style)
+        line = theory.draw(ax, results[0], name, bound, style)
         if near:
             ax.set_ylim(top=max(ax.get_ylim()[1], 1.05 * bound[-1]))
         ends.append((float(bound[-1]), text, line))
@@ -94,31 +96,6 @@ def _measure(results: Sequence[Any], what: str | None) -> str:
     return only
 
 
-def _bounds(results: Sequence[Any], what: str, minimax: bool) -> list[tuple[str, str, np.ndarray, Any]]:
-    """Name, text at the end, values at the checkpoints, and line style of what theory says of the instance."""
-    if what != "regret":
-        return []
-    found = []
-    known = [(r.truth["regret_constant"], b) for r in results if (b := r.lower_bound()) is not None]
-    if known:
-        constant, bound = known[0]
-        found.append((SLOPE, f"asymptotic slope {number(constant)} log t", bound, (0, (6, 3))))
-    if minimax:
-        dim = next((d for r in results if (d := r.truth.get("dim")) is not None), None)
-        if dim is None:
-            raise BadInput(f"plot: minimax: instance {results[0].instance} has no features")
-        from jaxbandit.bounds.linear_regret import minimax_linear_regret
-
-        rate = minimax_linear_regret(dim, results[0].arrays["checkpoints"])
-        found.append((MINIMAX, f"d √t, minimax order  {rate[-1]:,.1f}", rate, ":"))
-    return found
-
-
-def _bound(ax: Any, result: Any, name: str, bound: np.ndarray, style: Any) -> Any:
-    rounds = result.arrays["checkpoints"]
-    return ax.plot(rounds, bound, color=INK, linewidth=1.1, linestyle=style, zorder=1.5, label=name)[0]
-
-
 def plot_one(result: Any, ax: Any = None, *, what: str | None = None) -> Any:
     """Draw the mean regret of one result, named in a legend; return the Axes.
 
@@ -131,10 +108,12 @@ def plot_one(result: Any, ax: Any = None, *, what: str | None = None) -> Any:
     limits = (ax.get_xlim(), ax.get_ylim()) if before else None
     _curve(ax, result, _unlike(result.algorithm, curves), len(curves), what)
     _dress(ax, result, what)
-    drawn = any(str(line.get_label()).startswith(SLOPE) for line in before)
-    for _, text, bound, style in () if drawn else _bounds([result], what, False):
+    drawn = any(str(line.get_label()).startswith((theory.SLOPE, theory.ORACLE)) for line in before)
+    if not any(line.get_gid() == theory.CHANGE for line in before):
+        theory.mark_changes(ax, result)
+    for _, text, bound, style in () if drawn else theory.lines([result], what, False):
         if result.counted and bound[-1] <= 1.5 * result.moments(what)[0][-1]:
-            _bound(ax, result, text, bound, style)
+            theory.draw(ax, result, text, bound, style)
             ax.set_ylim(top=max(ax.get_ylim()[1], 1.05 * bound[-1]))
     if limits:
         (left, right), (low, high) = limits
@@ -154,15 +133,23 @@ def _unlike(name: str, curves: Sequence[Any]) -> str:
 
 
 def plot_results(results: Sequence[Any], directory: str | Path, **look: Any) -> list[Path]:
-    """Write one PNG an instance, `regret-INSTANCE.png`, into a directory; return their paths. `look`: as for `plot`."""
+    """Write PNGs of each instance into a directory; return their paths. `look`: as for `plot`.
+
+    They are `regret-INSTANCE.png` and, where regret against the best fixed arm was recorded, `hindsight-INSTANCE.png`.
+    """
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
     paths = []
     for instance in dict.fromkeys(r.instance for r in results):
-        figure = canvas(SIZE)
-        plot([r for r in results if r.instance == instance], figure.add_subplot(), **look)
-        paths.append(directory / f"regret-{file_name(instance)}.png")
-        figure.savefig(paths[-1], bbox_inches="tight", pad_inches=0.15)
+        some = [r for r in results if r.instance == instance]
+        drawn = {"regret": look}
+        if all("hindsight_mean" in r.arrays for r in some):
+            drawn["hindsight"] = look | {"what": "hindsight", "log": False}  # it may be below 0
+        for name, how in drawn.items():
+            figure = canvas(SIZE)
+            plot(some, figure.add_subplot(), **how)
+            paths.append(directory / f"{name}-{file_name(instance)}.png")
+            figure.savefig(paths[-1], bbox_inches="tight", pad_inches=0.15)
     return paths
 
 
@@ -192,7 +179,9 @@ def _log_regret(ax: Any, results: Sequence[Any], what: str) -> None:
 def _dress(ax: Any, result: Any, what: str, bands: Bands = "95 %") -> None:
     """Set scales, words and the quiet frame."""
     rounds = result.arrays["checkpoints"]
-    if rounds[-1] >= 100 * rounds[0]:  # regret of log t is a straight line
+    steps = np.diff(rounds)
+    even = result.moves and (what == "regret" or (len(steps) and steps.max() <= 2 * steps.min()))
+    if not even and rounds[-1] >= 100 * rounds[0]:  # regret of log t is a straight line
         first = next((t for t in rounds if t >= 10), rounds[0])
         ax.set_xscale("log")
         ax.set_xlim(first, rounds[-1])
@@ -208,7 +197,8 @@ def _dress(ax: Any, result: Any, what: str, bands: Bands = "95 %") -> None:
     ax.set_xlabel("round")
     ax.set_ylabel(WORDS[what][1])
     told = "bands of 95 %" if bands == "95 %" else "bands of one standard error"
-    quiet(ax, titled(result, f"{WORDS[what][0]} of {result.runs:,} runs, {told}"))
+    words = DYNAMIC if result.moves and what == "regret" else WORDS[what][0]
+    quiet(ax, titled(result, f"{words} of {result.runs:,} runs, {told}"))
 
 
 def _fit_shown(ax: Any) -> None:

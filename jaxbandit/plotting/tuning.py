@@ -50,6 +50,7 @@ def _left(ax: Any, result: Any) -> None:
     batches, left = np.unique(pairs[0], return_counts=True)
     ax.step([*(batches + 1), batches[-1] + 2], [*left, left[-1]], where="post", color=COLOURS[0], linewidth=1.6)
     ax.set_xlim(1, batches[-1] + 2)
+    ax.xaxis.get_major_locator().set_params(integer=True)
     if not scale(ax.yaxis, left):
         ax.set_ylim(bottom=0)
     ax.set_xlabel("batch of trainings")
@@ -70,7 +71,9 @@ def _means(ax: Any, result: Any, order: np.ndarray) -> None:
         ax.set_xlim(ends.min() - 0.05 * spread, ends.max() + 0.05 * spread)
     _rows(ax, len(order), [_label(result, int(i)) for i in order])
     ax.set_xlabel("score")
-    quiet(ax, "Mean score, with its interval", along="x")
+    shown = "Mean score" if np.isnan(low).all() else "Mean score, with its interval"
+    all_of_them = len(result.table["index"])
+    quiet(ax, shown if len(order) == all_of_them else f"{shown}: {len(order)} of {all_of_them:,}", along="x")
 
 
 def _spent(ax: Any, result: Any, order: np.ndarray) -> None:

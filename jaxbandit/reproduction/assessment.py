@@ -41,7 +41,9 @@ def assess(results: ResultSet, paper: Mapping[str, Any], shown: Sequence[Figure]
     content["claims"] += published.judge_together(paper.get("near", []), paper.get("published", []), beside)
     readings = open_readings.table(paper, judged)
     content |= {} if readings is None else {"readings": readings}
-    totals = {(e["instance"], e["algorithm"]): e for e in beside if e["quantity"] in ("samples", "regret")}
+    # Of several numbers for a cell the first stands in it.
+    sums = [e for e in beside if e["quantity"] in ("samples", "regret", "hindsight")]
+    totals = {(e["instance"], e["algorithm"]): e for e in reversed(sums)}
     for cell, result in zip(content["cells"], results, strict=True):
         if first.kind != "simulate" and "pulls" in cell and result.counted > 1:
             pulls = result.arrays["pulls"][result.counts()].astype(np.float64)

@@ -29,6 +29,8 @@ class Figure:
     runs: int = 0  # each; 0: those of the figure that it is within, or the paper's
     quick: int | Mapping[str, Any] = 0  # in a hurry: runs; or a table of runs, instances and algorithms
     max_rounds: int = 0  # of a run; 0: the paper's
+    horizon: int = 0  # of a run; 0: the paper's
+    every: int = 0  # rounds between checkpoints, for regret that is no straight line in log t; 0: the paper's
     budget: Sequence[int] = ()  # pulls that runs are given, a cell each; empty: the paper's
     within: str = ""
     # Samples along the instances; pulls; box plots; what `run` draws; a figure that only runs the cells of others.
@@ -92,9 +94,11 @@ def experiment(data: Mapping[str, Any], figure: Figure) -> dict[str, Any]:
     for key, wanted in (("instance", figure.instances), ("algorithm", figure.algorithms)):
         tables = {table["name"]: table for table in data[key]}
         part[key] = [tables[name] for name in wanted]
-    for key in ("max_rounds", "budget"):
+    for key in ("max_rounds", "budget", "horizon"):
         if getattr(figure, key):
             part[key] = getattr(figure, key)
+    if figure.every:
+        part["checkpoints"] = [*range(figure.every, part["horizon"], figure.every), part["horizon"]]
     if figure.span:
         part["instance"] = [_in_span(table) for table in part["instance"]]
     return part

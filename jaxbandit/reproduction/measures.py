@@ -10,7 +10,15 @@ from jaxbandit.results.budget import BudgetResult
 from jaxbandit.results.stopping import StoppingResult
 from jaxbandit.stats import intervals
 
-MEANS = ("regret", "samples", "pulls", "share", "kind", "simple_regret")  # quantities that are means over runs
+MEANS = (
+    "regret",
+    "hindsight",
+    "samples",
+    "pulls",
+    "share",
+    "kind",
+    "simple_regret",
+)  # quantities that are means over runs
 
 
 class Quantity(NamedTuple):
@@ -45,7 +53,7 @@ def sample(what: str, quantity: Quantity, results: Any) -> Sample:
     """Return what a cell, a gap or a ratio measures in each run.
 
     Args:
-      what: one of MEANS: regret, samples, pulls of an arm, or its share of the run's samples.
+      what: one of MEANS: regret, or that in hindsight, samples, pulls of an arm, or its share of the run's samples.
       quantity: the cell or the two cells. A ratio is of two means, so that its values are the ratio and each run's
         part in its error (the delta method): their mean is the ratio, and their spread gives its standard error.
       results: a ResultSet.
@@ -112,7 +120,7 @@ def of(
         values = result.rounds_of(round_kind) / result.arrays["checkpoints"][-1]
     else:
         column = result.at(fraction=at) if isinstance(at, float) else result.at(at)
-        values = result.arrays["regret"][:, column].astype(np.float64)
+        values = result.arrays[what][:, column].astype(np.float64)
     return Sample(np.where(result.counts(), values, np.nan))
 
 

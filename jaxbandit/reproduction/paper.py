@@ -5,6 +5,7 @@ A paper's TOML is an experiment with one more table, [paper]: title, figures, ea
 own (own_instances.py), readings of an algorithm (open_readings.py) and tables beside the figures (tables/).
 """
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,8 +66,8 @@ def reproduce(
     the interval of a difference (reproduction/verdict.py); all hold together with the paper's confidence.
 
     Args:
-      paper: "ucboost", "lingape", "topm", "oam", "fullbandit", "track_and_stop", "fixed_budget", "fiesta" or
-        "fiesta_table2".
+      paper: "ucboost", "lingape", "topm", "oam", "fullbandit", "track_and_stop", "fixed_budget", "fiesta",
+        "fiesta_table2" or "non_stationary".
       figure: one of its figures or tables alone, such as "a" of "ucboost"; default: all.
       quick: the paper's quick settings, fewer runs: wider intervals, more claims undecided.
       runs: number of runs >= 1 instead of the paper's (or quick's).
@@ -103,6 +104,8 @@ def reproduce(
     missing = own_instances.add_instances(data, about, None if data_directory is None else Path(data_directory))
     about["published"] = own_instances.one_each(about.get("published", []))
     known = figure_experiments.figures_of(about)
+    if horizon is not None:
+        known = {name: dataclasses.replace(figure, horizon=0) for name, figure in known.items()}
     sizes, lines = computed.wanted(about, target, quick=quick, runs=runs)
     known, skipped = own_instances.split(known, missing, target, quick=quick and runs is None)
     wanted = not target or target not in sizes

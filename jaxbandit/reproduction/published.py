@@ -35,9 +35,9 @@ def numbers(entries: Sequence[Mapping[str, Any]], results: ResultSet) -> list[di
     """Return the published numbers of the cells that `results` holds, one table each.
 
     An entry names `instance`, `algorithm`, `source` and `runs`, and gives a `value` of the `quantity` ("samples",
-    default, or "error"; of a fixed `horizon`, and only beside runs of that one, "regret" at its end, or "kind", the
-    share of the rounds of the kind `round`), with the standard deviation `sd` of a run where it is printed; or `pulls`,
-    the pulls of all arms, whose sum is the number of samples.
+    default, or "error"; of a fixed `horizon`, and only beside runs of that one, "regret" or "hindsight" at its end, or
+    "kind", the share of the rounds of the kind `round`), with the standard deviation `sd` of a run where it is printed;
+    or `pulls`, the pulls of all arms, whose sum is the number of samples.
     """
     cells = {(r.instance, r.algorithm): r for r in results}
     found = []

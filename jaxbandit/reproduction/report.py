@@ -16,6 +16,9 @@ BESIDE: tuple[str, str, str] = (
 )  # of a published number: the interval decides, with its margin
 
 
+REGRETS = {"regret": "regret", "hindsight": "regret against the best fixed arm in hindsight"}
+
+
 def report(content: Mapping[str, Any]) -> str:
     """Return the summary of a reproduction as text for people."""
     paper = content["paper"]
@@ -38,7 +41,12 @@ def _figure_table(content: Mapping[str, Any], figure: Mapping[str, Any]) -> str:
     rows = [c for c in content["cells"] if c["instance"] in figure["instances"]]
     rows = [c for c in rows if c["algorithm"] in figure["algorithms"]]
     if content["kind"] == "simulate":
-        parts = [_regret_table(i, [c for c in rows if c["instance"] == i]) for i in figure["instances"]]
+        parts = [
+            _regret_table(instance, [c for c in rows if c["instance"] == instance], content["published"], what)
+            for instance in figure["instances"]
+            for what in REGRETS
+            if any(what in c for c in rows if c["instance"] == instance)
+        ]
         kinds = kinds_table(rows, content["published"])
         return "\n\n".join([figure["title"], *parts, *([kinds] if kinds else [])])
     if content["kind"] == "budget":
@@ -114,26 +122,32 @@ def _theirs(entry: Mapping[str, Any] | None) -> tuple[str, str, str]:
 def _aligned(lines: Sequence[tuple[str, ...]]) -> str:
     """Align the columns that hold something, numbers to the right."""
     kept = [column for column in zip(*lines, strict=True) if any(column[1:])]
-    right = [i for i, column in enumerate(kept) if column[0] not in ("instance", "algorithm", "")]
+    right = [i for i, column in enumerate(kept) if column[0] not in ("instance", "algorithm", "source", "")]
     return align(list(zip(*kept, strict=True)), right) if kept else "no run counts"
 
 
-def _regret_table(instance: str, cells: Sequence[Mapping[str, Any]]) -> str:
-    """Return the regret of the cells of one instance as text."""
-    rows = [("algorithm", "regret", "95 % interval", *BESIDE)]
-    known = [cell for cell in cells if cell["regret"]["mean"]]
-    for cell in sorted(known, key=lambda c: -c["regret"]["mean"][-1]):
-        regret, given = cell["regret"], cell.get("published")
+def _regret_table(
+    instance: str, cells: Sequence[Mapping[str, Any]], published: Sequence[Mapping[str, Any]], what: str
+) -> str:
+    """Return one of REGRETS of the cells of one instance as text, every number published for a cell beside it."""
+    given = [e for e in published if e["instance"] == instance and e["quantity"] == what]
+    sources = len({e["source"] for e in given}) > 1
+    rows: list[tuple[str, ...]] = [("algorithm", what, "95 % interval", *BESIDE, "source" if sources else "")]
+    known = [cell for cell in cells if cell.get(what, {}).get("mean")]
+    for cell in sorted(known, key=lambda c: -c[what]["mean"][-1]):
+        regret = cell[what]
         interval = f"[{regret['low'][-1]:,.2f}, {regret['high'][-1]:,.2f}]" if "low" in regret else ""
-        beside = _theirs(given and given | {"verdict": cell["verdict"]})
-        rows.append((cell["algorithm"], f"{regret['mean'][-1]:,.2f}", interval, *beside))
+        ours = (cell["algorithm"], f"{regret['mean'][-1]:,.2f}", interval)
+        for entry in [e for e in given if e["algorithm"] == cell["algorithm"]] or [None]:
+            rows.append((*ours, *_theirs(entry), entry["source"] if entry and sources else ""))
+            ours = "", "", ""
     first = cells[0]
-    after = f"after {known[0]['regret']['at'][-1]:,} rounds" if known else "is not known"
-    title = f"{instance}: regret {after}, {first['runs']:,} runs"
-    bound = first["regret"].get("lower_bound")
+    after = f"after {known[0][what]['at'][-1]:,} rounds" if known else "is not known"
+    title = f"{instance}: {REGRETS[what]} {after}, {first['runs']:,} runs"
+    bound = first[what].get("lower_bound") if what in first else None
     foot = ""
     if bound:
-        early = [cell for cell in known if cell["regret"]["mean"][-1] < bound[-1]]
+        early = [cell for cell in known if cell[what]["mean"][-1] < bound[-1]]
         foot = f"\nlower bound, log(t) times the constant: {bound[-1]:,.2f}"
         foot += ", of more rounds: here a regret is still below it" if early else ""
     return "\n".join([title, f"{_aligned(rows)}{foot}", *_left_out(cells)])

@@ -23,7 +23,7 @@ from jaxbandit.stats import intervals
 
 RELATIONS = ("below", "above", "between", "equal", "decreasing", "increasing")
 QUANTITIES = {  # the default first
-    "simulate": ("regret", "pulls", "guarantee"),
+    "simulate": ("regret", "hindsight", "pulls", "guarantee"),
     "identify": ("samples", "pulls", "share", "error"),
     "budget": ("error", "simple_regret", "samples", "pulls", "share"),
 }
@@ -123,11 +123,11 @@ def judge(
 
     Args:
       claims: tables as `checks_of` reads them, with `id`, `text` and `source`. `quantity` is "regret" (default
-        of a fixed horizon), "pulls" of `arm`, or "guarantee" (the constant of log t in the regret bound of the
-        distance that `algorithm` then names: a number without noise, so without an interval); or, of runs that
-        stop, "samples" (default), "pulls" or "share" of `arm`, one or several, or "error", the rate, against a `value`
-        (Clopper and Pearson's interval). Of a budget "error" is the default, against a value or another's (Student's,
-        of the runs' differences), "simple_regret" another, and `at` the budget.
+        of a fixed horizon), "hindsight" (regret against the best fixed arm), "pulls" of `arm`, or "guarantee" (the
+        constant of log t in the regret bound of the distance that `algorithm` then names: a number without noise, so
+        without an interval); or, of runs that stop, "samples" (default), "pulls" or "share" of `arm`, one or several,
+        or "error", the rate, against a `value` (Clopper and Pearson's interval). Of a budget "error" is the default,
+        against a value or another's (Student's, of run-by-run differences), "simple_regret" another, `at` the budget.
         A claim on cells that `results` lacks, or that compares nothing, is left out.
       results: what we measured.
       confidence: with which all intervals hold together.

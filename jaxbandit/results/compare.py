@@ -191,7 +191,7 @@ def why_unpaired(a: Result, b: Result) -> str:
     """Return why run r of `a` and run r of `b` did not meet the same chance, or '' where they did."""
     if a.seed != b.seed:
         return f"seeds differ: {a.seed}, {b.seed}"
-    if a.instance != b.instance or a.truth.get("means") != b.truth.get("means"):
+    if a.instance != b.instance or any(a.truth.get(k) != b.truth.get(k) for k in ("means", "schedule")):
         return f"instances differ: {a.instance}, {b.instance}"
     if a.precision != b.precision:
         return f"precisions differ: {a.precision}, {b.precision}"

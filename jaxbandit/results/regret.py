@@ -7,6 +7,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from jaxbandit import refusals
+from jaxbandit.bounds.non_stationary import restarting_regret
 from jaxbandit.bounds.regret import regret_lower_bound
 from jaxbandit.refusals import BadInput
 from jaxbandit.results import frames
@@ -92,6 +93,23 @@ class RegretResult(Result):
             return None
         return regret_lower_bound(constant, self.arrays["checkpoints"])
 
+    @property
+    def moves(self) -> bool:
+        """Whether the means change from round to round: regret is then against the best arm of each."""
+        return bool(self.truth.get("moves"))
+
+    def changes(self) -> list[int]:
+        """Return the rounds below the horizon after which the means jump; none where no schedule is known."""
+        starts = self.truth.get("schedule", {}).get("starts", [0])
+        return [start for start in starts[1:] if start < self.arrays["checkpoints"][-1]]
+
+    def oracle(self) -> np.ndarray | None:
+        """Return what an oracle that begins anew at each change pays asymptotically, at the checkpoints; or None."""
+        schedule = self.truth.get("schedule", {})
+        if "regret_constants" not in schedule or self.measure != "regret":
+            return None
+        return restarting_regret(schedule["regret_constants"], schedule["starts"], self.arrays["checkpoints"])
+
     def at(self, checkpoint: int | None = None, *, fraction: float | None = None) -> int:
         """Return the position of the checkpoint at a round, or nearest to a fraction of the horizon, in (0, 1]."""
         rounds, where = self.arrays["checkpoints"], f"{self.instance}/{self.algorithm}"
@@ -113,11 +131,15 @@ class RegretResult(Result):
         return self.arrays["kinds"][:, self.kind_names.index(kind)].astype(np.float64)
 
     def content(self) -> dict[str, Any]:
-        """Return `regret` or `feedback`, `hindsight`, `pulls`, `kinds`, `rounds_by_kind`, and `outcomes` of faults."""
+        """Return `regret` or `feedback`, `hindsight`, `changes`, `pulls`, `kinds`, `rounds_by_kind`, and faults."""
         content: dict[str, Any] = {self.measure: self._curve(self.measure)}
         bound = self.lower_bound()
         if bound is not None:
             content["regret"]["lower_bound"] = bound[self._known("regret")]
+        if (oracle := self.oracle()) is not None:
+            content["regret"]["oracle"] = oracle[self._known("regret")]
+        if changes := self.changes():
+            content["changes"] = changes
         if "hindsight_mean" in self.arrays:
             content["hindsight"] = self._curve("hindsight")
         counts = self.counts()

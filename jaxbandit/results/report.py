@@ -46,6 +46,8 @@ def _regret(results: Sequence[Any]) -> str:
     lines = [align(list(zip(*shown, strict=True)), right), f"{runs} runs, {measure} after {rounds} rounds"]
     if any(result.measure == "feedback" for result in results):
         lines.append("mean feedback: per round, where the environment knows no regret")
+    if any(result.moves for result in results):
+        lines.append("regret: against the best arm of each round, where means change")
     if any("hindsight_mean" in result.arrays for result in results):
         lines.append("hindsight: regret against the best fixed arm in hindsight")
     if below:

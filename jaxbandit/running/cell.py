@@ -19,7 +19,7 @@ from jaxbandit.results.stopping import StoppingResult
 from jaxbandit.running import failures
 from jaxbandit.running.progress import progress_bar, runs_bar
 from jaxbandit.running.promises import guarantee_of
-from jaxbandit.running.truth import means_of, regret_constant_of, sorted_means_of
+from jaxbandit.running.truth import clock_of, means_of, regret_constant_of, sorted_means_of
 from jaxbandit.types import PyTree
 
 Precision = Literal["float32", "float64"]
@@ -91,7 +91,7 @@ def run_simulate(
         )
     means = means_of(pair[1])
     constant = regret_constant_of(pair[1], means) if regret_constant is None else regret_constant
-    truth = {"means": means, "regret_constant": constant}
+    truth = {"means": means, "regret_constant": constant, **clock_of(pair[1])}
     result = RegretResult.from_record(
         record,
         params=params,

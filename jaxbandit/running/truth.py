@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxbandit import checks
 from jaxbandit.base import Environment
 from jaxbandit.running.promises import guarantee_of
 from jaxbandit.specs.registry import ENVIRONMENTS, Entry
@@ -68,6 +69,24 @@ def regret_constant_of(environment: Environment, means: Sequence[float] | None) 
     return float(getattr(regret, entry.regret_constant)(np.asarray(means), **sigma))
 
 
+def clock_of(environment: Environment) -> dict[str, Any]:
+    """Return whether the world moves, and of means that jump when, to what, and each segment's regret constant."""
+    if environment.transition is None:
+        return {}
+    schedule, rewards = environment.schedule, environment.rewards
+    if schedule is None or checks.is_traced(schedule.means):
+        return {"moves": True}
+    means = np.asarray(schedule.means, np.float64)
+    told: dict[str, Any] = {"starts": list(schedule.starts), "means": means.tolist()}
+    if rewards is not None and rewards.family in ("bernoulli", "gaussian") and means.shape[1] > 1:
+        from jaxbandit.bounds import regret
+
+        sigma = {} if rewards.family == "bernoulli" else {"sigma": np.asarray(rewards.sigma, np.float64)}
+        constant = getattr(regret, f"{rewards.family}_regret_constant")
+        told["regret_constants"] = [float(constant(row, **sigma)) for row in means]
+    return {"moves": True, "schedule": told}
+
+
 def truth_of(instance: InstanceSpec, kind: str, *, best_arm: bool = False) -> dict[str, Any]:
     """Return the arms' means and what theory says of the instance.
 
@@ -89,7 +108,8 @@ def truth_of(instance: InstanceSpec, kind: str, *, best_arm: bool = False) -> di
         time = characteristic_time(instance, means) if best_arm else None
         return truth | ({} if time is None else {"characteristic_time": time})
     constant = regret_constant_of(environment, means)
-    return truth | ({} if constant is None else {"regret_constant": constant}) | _of_features(instance)
+    truth |= ({} if constant is None else {"regret_constant": constant}) | clock_of(environment)
+    return truth | _of_features(instance)
 
 
 def _of_features(instance: InstanceSpec) -> dict[str, Any]:

@@ -19,6 +19,10 @@ def _non_stationary(name: str, summary: str, *arguments: str, **more: Any) -> En
     return Entry(name, module, summary, ("num_arms", *arguments), **more)
 
 
+def _adversarial(name: str, summary: str, *arguments: str) -> Entry:
+    return Entry(name, f"jaxbandit.algorithms.adversarial.{name}", summary, ("num_arms", *arguments))
+
+
 def _linear(name: str, summary: str, *arguments: str) -> Entry:
     return Entry(name, f"jaxbandit.algorithms.regret.{name}", summary, ("features", "mask", *arguments))
 
@@ -26,6 +30,11 @@ def _linear(name: str, summary: str, *arguments: str) -> Entry:
 def _exploration(name: str, summary: str, *arguments: str, file: str = "", **more: Any) -> Entry:
     module = f"jaxbandit.algorithms.exploration.{file or name}"
     return Entry(name, module, summary, arguments, kind="identify", **more)
+
+
+def _combinatorial(name: str, summary: str, *arguments: str, **more: Any) -> Entry:
+    module = f"jaxbandit.algorithms.combinatorial.{name}"
+    return Entry(name, module, summary, ("num_arms", "k", *arguments), **more)
 
 
 def _fixed_budget(name: str, summary: str, *arguments: str) -> Entry:
@@ -95,9 +104,26 @@ ALGORITHMS: Mapping[str, Entry] = named(
         *("window", "index", "threshold", "gamma", "xi", "horizon", "num_changes"),
         concrete=("threshold",),
     ),
-    _non_stationary(
-        "oracle_restart", "kl-UCB told when the means change, an oracle", "starts", truth=("starts",)
+    _non_stationary("oracle_restart", "kl-UCB told when the means change, an oracle", "starts", truth=("starts",)),
+    _combinatorial("cucb", "the k arms of largest index, each reward seen, Chen et al. 2013", "index", "c"),
+    _combinatorial(
+        "combinatorial_thompson",
+        "the k largest posterior draws, each reward seen, Wang and Chen 2018",
+        *("prior_alpha", "prior_beta"),
     ),
+    _combinatorial("escb", "the team of largest index, few teams, Combes et al. 2015", "c"),
+    Entry(
+        "batched_elimination",
+        "jaxbandit.algorithms.feedback.batched_elimination",
+        "BaSE, arms dropped at the ends of batches, Gao et al. 2019",
+        ("num_arms", "horizon", "grid", "num_batches", "radius", "gamma"),
+    ),
+    _adversarial("exp3", "exponential weights on estimated losses, Auer et al. 2002", "rate", "horizon", "eta"),
+    _adversarial("exp3_ix", "EXP3 with implicit exploration, Neu 2015", "rate", "horizon", "eta"),
+    _adversarial(
+        "exp3_s", "EXP3 for a best arm that changes, Auer et al. 2002", "horizon", "num_changes", "alpha", "gamma"
+    ),
+    _adversarial("tsallis_inf", "optimal in both worlds, Zimmert and Seldin 2021", "estimate", "eta"),
     _linear(
         "lin_ucb",
         "optimism on known action sets, radius of OAM's paper or of OFUL",
@@ -297,6 +323,12 @@ ALGORITHMS: Mapping[str, Entry] = named(
             "epsilon",
             "sigma",
         ),
+    ),
+    _combinatorial(
+        "clucb",
+        "the k best arms from teams whose members' rewards are seen, Chen et al. 2014",
+        *("threshold", "delta", "epsilon"),
+        kind="identify",
     ),
     _fixed_budget("budgeted_race", "a race that its budget may end", "rule", "epsilon", "delta", "budget"),
     _fixed_budget(

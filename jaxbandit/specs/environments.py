@@ -26,7 +26,11 @@ ENVIRONMENTS: Mapping[str, Entry] = named(
         regret_constant="gaussian_regret_constant",
     ),
     _environment(
-        "piecewise_bernoulli", "rewards 0 or 1, means that jump at given rounds", "means", "starts", described=True
+        "piecewise_bernoulli",
+        "rewards 0 or 1, means that jump at given rounds",
+        *("means", "starts"),
+        described=True,
+        concrete=("means",),  # whose gaps are rounded once, from float64
     ),
     _environment(
         "piecewise_gaussian",
@@ -34,6 +38,7 @@ ENVIRONMENTS: Mapping[str, Entry] = named(
         *("means", "starts", "sigma"),
         described=True,
         gaussian=True,
+        concrete=("means",),
     ),
     _environment(
         "sinusoidal_bernoulli",
@@ -45,6 +50,8 @@ ENVIRONMENTS: Mapping[str, Entry] = named(
         "rewards 0 or 1, means that wander between two walls, each run's its own",
         *("num_arms", "sigma", "low", "high", "means"),
     ),
+    _environment("loss_table", "losses of every round and arm, fixed in advance", "losses"),
+    _environment("constrained_adversary", "means that jump, gaps that do not", "num_arms", "gap"),
     _environment("poisson", "Poisson rewards", "means", "permute"),
     _environment("exponential", "exponential rewards", "means", "permute"),
     _environment("beta", "Beta rewards", "alpha", "beta", concrete=("alpha", "beta")),
@@ -58,7 +65,7 @@ ENVIRONMENTS: Mapping[str, Entry] = named(
     _environment(
         "crowd_answers",
         "teams of crowd workers on one task, from recorded answers",
-        *("path", "k", "blocks"),
+        *("path", "k", "feedback", "blocks"),
         described=True,
     ),
     _environment(
@@ -73,6 +80,7 @@ ENVIRONMENTS: Mapping[str, Entry] = named(
         *("num_arms", "k", "gap", "instance_seed", "sigma"),
         described=True,
     ),
+    _environment("semi_bandit", "a pull names k arms and shows what each pays, 0 or 1", "means", "k", described=True),
     _environment(
         "table",
         "recorded rewards, rows drawn with replacement",

@@ -3,10 +3,10 @@
 An arm's m rewards since its restart are tested when m is a multiple of test_every, over the splits s that are multiples
 of split_every: an alarm is max_s [s kl(mean_1:s, mean_1:m) + (m - s) kl(mean_s+1:m, mean_1:m)] >= log(3 m^1.5 / delta).
 
-The test looks at all splits only when it may raise an alarm. Of one more piece of rewards, with R the ratio of the split
-where it begins, max_s (m') <= max_s (m) + R: two pieces with means of their own are likelier than any one split of both.
-So each arm has a bound, which grows by R, about 1/2, at each split, and the scan of all splits (`replan`) is due when it
-reaches the level. No alarm is earlier or later for it; the scan becomes rare.
+The test looks at all splits only when it may raise an alarm. Of one more piece of rewards, with R the ratio of the
+split where it begins, max_s (m') <= max_s (m) + R: two pieces with means of their own are likelier than any one split
+of both. So each arm has a bound, which grows by R, about 1/2, at each split, and the scan of all splits (`replan`) is
+due when it reaches the level. No alarm is earlier or later for it; the scan becomes rare.
 """
 
 import math
@@ -84,14 +84,14 @@ def glr_klucb(
 
     Returns:
       An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1]. Without alarms, alpha = 0 and
-      scale = 1 it is `kl_ucb`, to the byte. It recommends the arm of the largest current count, counts rounds by kind, as
-      in KINDS, and replans to scan splits. Its state grows with num_arms times marks.
+      scale = 1 it is `kl_ucb`, to the byte. It recommends the arm of the largest current count, counts rounds by kind,
+      as in KINDS, and replans to scan splits. Its state grows with num_arms times marks.
 
     Raises:
       ValueError: an argument is out of range, or a hyperparameter is left to a horizon that is not given.
 
-    Source: Besson, Kaufmann, Maillard, Seznec (2022), Efficient change-point detection for tackling piecewise-stationary
-      bandits, JMLR 23.
+    Source: Besson, Kaufmann, Maillard, Seznec (2022), Efficient change-point detection for tackling
+      piecewise-stationary bandits, JMLR 23.
     """
     where = "glr_klucb"
     num_arms = checks.integer(where, "num_arms", num_arms, 1)

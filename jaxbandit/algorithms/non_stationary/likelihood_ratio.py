@@ -11,9 +11,9 @@ NEAR = 0.1  # below it (1 + y) log(1 + y) - y has lost digits, and its series is
 def split_ratio(first: Array, first_sum: Array, total: Array, total_sum: Array) -> Array:
     """s kl(mean_1:s, mean_1:m) + (m - s) kl(mean_s+1:m, mean_1:m), elementwise; 0 unless 0 < s < m.
 
-    It is the sum over successes and failures of both parts of E phi(D / E), phi(y) = (1 + y) log(1 + y) - y >= 0, where E
-    is their number expected without a change and D what is observed beyond it, the same in all four but for its sign.
-    Nothing cancels: the relative error is 1e-5 in float32 for any m. A sequence of zeros or of ones gives 0.
+    It is the sum over successes and failures of both parts of E phi(D / E), phi(y) = (1 + y) log(1 + y) - y >= 0,
+    where E is their number expected without a change and D what is observed beyond it, the same in all four but for
+    its sign. Nothing cancels: the relative error is 1e-5 in float32 for any m. A sequence of zeros or of ones gives 0.
 
     Args:
       first: int32[...], s.
