@@ -1,4 +1,4 @@
-"""Policies for means that change: equal actions and alarms, round by round, with references that keep the whole history.
+"""Policies for means that change: equal actions and alarms, round by round, with references that keep all history.
 
 In float64. Where two indices agree to 1e-9 the reference takes our action. The trajectories on coins without chance,
 alarm times among them, are those of an independent program.
@@ -218,7 +218,7 @@ def test_the_ratio_of_a_split(x64):
     with jax.enable_x64(x64):
         sums = [jnp.asarray(x, float) for x in (left, left + right)]
         ours = np.asarray(split_ratio(jnp.asarray(first, jnp.int32), sums[0], jnp.asarray(total, jnp.int32), sums[1]))
-    inside = (first > 0) & (0 < left + right) & (left + right < total)
+    inside = (first > 0) & (left + right > 0) & (left + right < total)
     s, m = np.where(inside, first, 1), np.where(inside, total, 2)
     mean = np.where(inside, (left + right) / m, 0.5)
     d = reference.d_kl
