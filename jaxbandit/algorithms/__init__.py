@@ -5,6 +5,10 @@ from typing import TYPE_CHECKING
 from jaxbandit import lazy
 
 if TYPE_CHECKING:
+    from jaxbandit.algorithms.adversarial.exp3 import exp3
+    from jaxbandit.algorithms.adversarial.exp3_ix import exp3_ix
+    from jaxbandit.algorithms.adversarial.exp3_s import exp3_s
+    from jaxbandit.algorithms.adversarial.tsallis_inf import tsallis_inf
     from jaxbandit.algorithms.best_arm.bernstein_race import bernstein_race
     from jaxbandit.algorithms.best_arm.betting_race import betting_race
     from jaxbandit.algorithms.best_arm.chernoff_racing import chernoff_racing
@@ -16,6 +20,10 @@ if TYPE_CHECKING:
     from jaxbandit.algorithms.best_arm.student_race import student_race
     from jaxbandit.algorithms.best_arm.top_two import top_two
     from jaxbandit.algorithms.best_arm.track_and_stop import track_and_stop
+    from jaxbandit.algorithms.combinatorial.clucb import clucb
+    from jaxbandit.algorithms.combinatorial.combinatorial_thompson import combinatorial_thompson
+    from jaxbandit.algorithms.combinatorial.cucb import cucb
+    from jaxbandit.algorithms.combinatorial.escb import escb
     from jaxbandit.algorithms.exploration.adaptive_full_bandit import adaptive_full_bandit
     from jaxbandit.algorithms.exploration.exhaustive import exhaustive
     from jaxbandit.algorithms.exploration.gifa import gifa
@@ -29,12 +37,23 @@ if TYPE_CHECKING:
     from jaxbandit.algorithms.exploration.static_designs import g_static, xy_static
     from jaxbandit.algorithms.exploration.xy_adaptive import xy_adaptive
     from jaxbandit.algorithms.exploration.xy_oracle import xy_oracle
+    from jaxbandit.algorithms.feedback.batched import batched
+    from jaxbandit.algorithms.feedback.batched_elimination import batched_elimination
+    from jaxbandit.algorithms.feedback.delayed import delayed
+    from jaxbandit.algorithms.feedback.grids import geometric_grid, minimax_grid
     from jaxbandit.algorithms.fixed_budget.budgeted_race import budgeted_race
     from jaxbandit.algorithms.fixed_budget.sequential_halving import sequential_halving
     from jaxbandit.algorithms.fixed_budget.successive_rejects import successive_rejects
     from jaxbandit.algorithms.fixed_budget.ucb_e import ucb_e
     from jaxbandit.algorithms.fixed_budget.ugape_b import ugape_b
     from jaxbandit.algorithms.fixed_budget.uniform_allocation import uniform_allocation
+    from jaxbandit.algorithms.non_stationary.cusum_ucb import cusum_ucb
+    from jaxbandit.algorithms.non_stationary.d_ucb import d_ucb
+    from jaxbandit.algorithms.non_stationary.discounted_thompson import discounted_thompson
+    from jaxbandit.algorithms.non_stationary.glr_klucb import glr_klucb
+    from jaxbandit.algorithms.non_stationary.m_ucb import m_ucb
+    from jaxbandit.algorithms.non_stationary.oracle_restart import oracle_restart
+    from jaxbandit.algorithms.non_stationary.sw_ucb import sw_ucb
     from jaxbandit.algorithms.regret.bayes_ucb import bayes_ucb
     from jaxbandit.algorithms.regret.dmed import dmed
     from jaxbandit.algorithms.regret.epsilon_greedy import epsilon_greedy
@@ -50,7 +69,7 @@ if TYPE_CHECKING:
     from jaxbandit.algorithms.regret.oam_practical import oam_practical
     from jaxbandit.algorithms.regret.ossb import ossb
     from jaxbandit.algorithms.regret.thompson import thompson
-    from jaxbandit.algorithms.regret.ucb import ucb, ucb1
+    from jaxbandit.algorithms.regret.ucb import ucb, ucb1, ucb1_auer
     from jaxbandit.algorithms.regret.ucb_v import ucb_v
     from jaxbandit.algorithms.regret.ucboost import ucboost, ucboost_eps, ucboost_lb
     from jaxbandit.algorithms.regret.uniform import uniform
@@ -58,17 +77,32 @@ if TYPE_CHECKING:
 __all__ = [
     "IndexState",
     "adaptive_full_bandit",
+    "batched",
+    "batched_elimination",
     "bayes_ucb",
     "bernstein_race",
     "betting_race",
     "budgeted_race",
     "chernoff_racing",
+    "clucb",
+    "combinatorial_thompson",
+    "cucb",
+    "cusum_ucb",
+    "d_ucb",
+    "delayed",
+    "discounted_thompson",
     "divergence_budget",
     "dmed",
     "epsilon_greedy",
+    "escb",
     "exhaustive",
+    "exp3",
+    "exp3_ix",
+    "exp3_s",
     "g_static",
+    "geometric_grid",
     "gifa",
+    "glr_klucb",
     "greedy",
     "icb",
     "imed",
@@ -87,9 +121,12 @@ __all__ = [
     "lingifa",
     "lucb",
     "m_lingape",
+    "m_ucb",
+    "minimax_grid",
     "moss",
     "oam",
     "oam_practical",
+    "oracle_restart",
     "ossb",
     "paired_race",
     "rage",
@@ -99,11 +136,14 @@ __all__ = [
     "student_race",
     "successive_elimination",
     "successive_rejects",
+    "sw_ucb",
     "thompson",
     "top_two",
     "track_and_stop",
+    "tsallis_inf",
     "ucb",
     "ucb1",
+    "ucb1_auer",
     "ucb_e",
     "ucb_v",
     "ucboost",
@@ -122,17 +162,32 @@ __all__ = [
 _HOME = {
     "IndexState": "regret.index_policy",
     "adaptive_full_bandit": "exploration.adaptive_full_bandit",
+    "batched": "feedback.batched",
+    "batched_elimination": "feedback.batched_elimination",
     "bayes_ucb": "regret.bayes_ucb",
     "bernstein_race": "best_arm.bernstein_race",
     "betting_race": "best_arm.betting_race",
     "budgeted_race": "fixed_budget.budgeted_race",
     "chernoff_racing": "best_arm.chernoff_racing",
+    "clucb": "combinatorial.clucb",
+    "combinatorial_thompson": "combinatorial.combinatorial_thompson",
+    "cucb": "combinatorial.cucb",
+    "cusum_ucb": "non_stationary.cusum_ucb",
+    "d_ucb": "non_stationary.d_ucb",
+    "delayed": "feedback.delayed",
+    "discounted_thompson": "non_stationary.discounted_thompson",
     "divergence_budget": "regret.index_policy",
     "dmed": "regret.dmed",
     "epsilon_greedy": "regret.epsilon_greedy",
+    "escb": "combinatorial.escb",
     "exhaustive": "exploration.exhaustive",
+    "exp3": "adversarial.exp3",
+    "exp3_ix": "adversarial.exp3_ix",
+    "exp3_s": "adversarial.exp3_s",
     "g_static": "exploration.static_designs",
+    "geometric_grid": "feedback.grids",
     "gifa": "exploration.gifa",
+    "glr_klucb": "non_stationary.glr_klucb",
     "greedy": "regret.greedy",
     "icb": "exploration.icb",
     "imed": "regret.imed",
@@ -151,9 +206,12 @@ _HOME = {
     "lingifa": "exploration.presets",
     "lucb": "exploration.presets",
     "m_lingape": "exploration.presets",
+    "m_ucb": "non_stationary.m_ucb",
+    "minimax_grid": "feedback.grids",
     "moss": "regret.moss",
     "oam": "regret.oam",
     "oam_practical": "regret.oam_practical",
+    "oracle_restart": "non_stationary.oracle_restart",
     "ossb": "regret.ossb",
     "paired_race": "best_arm.paired_race",
     "rage": "exploration.rage",
@@ -163,11 +221,14 @@ _HOME = {
     "student_race": "best_arm.student_race",
     "successive_elimination": "best_arm.kl_racing",
     "successive_rejects": "fixed_budget.successive_rejects",
+    "sw_ucb": "non_stationary.sw_ucb",
     "thompson": "regret.thompson",
     "top_two": "best_arm.top_two",
     "track_and_stop": "best_arm.track_and_stop",
+    "tsallis_inf": "adversarial.tsallis_inf",
     "ucb": "regret.ucb",
     "ucb1": "regret.ucb",
+    "ucb1_auer": "regret.ucb",
     "ucb_e": "fixed_budget.ucb_e",
     "ucb_v": "regret.ucb_v",
     "ucboost": "regret.ucboost",
