@@ -18,7 +18,11 @@ def main(argv: Sequence[str]) -> int:
     if argv[:1] == ["ahead_of_time"]:
         return ahead_of_time.main(argv[1:])
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("part", nargs="*", help=f"{', '.join(PARTS)} (default: all), or: revisions REV_A REV_B, ahead_of_time --target h100")
+    parser.add_argument(
+        "part",
+        nargs="*",
+        help=f"{', '.join(PARTS)} (default: all), or: revisions REV_A REV_B, ahead_of_time --target h100",
+    )
     parser.add_argument("--quick", action="store_true", help="fewer sizes")
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of the tables")
     asked = parser.parse_args(argv)

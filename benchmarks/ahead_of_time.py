@@ -21,10 +21,11 @@ CHECKPOINTS = 100
 H100 = (
     "gpu_device_info { threads_per_block_limit: 1024 threads_per_warp: 32 shared_memory_per_block: 49152 "
     "shared_memory_per_core: 233472 threads_per_core_limit: 2048 core_count: 132 fpus_per_core: 128 "
-    "block_dim_limit_x: 2147483647 block_dim_limit_y: 65535 block_dim_limit_z: 65535 memory_bandwidth: 3352320000000 "
-    "l2_cache_size: 52428800 clock_rate_ghz: 1.98 device_memory_size: 84942979072 shared_memory_per_block_optin: 232448 "
-    "cuda_compute_capability { major: 9 } registers_per_core_limit: 65536 registers_per_block_limit: 65536 } "
-    'platform_name: "CUDA" dnn_version_info { major: 9 minor: 8 } device_description_str: "NVIDIA H100 80GB HBM3"'
+    "block_dim_limit_x: 2147483647 block_dim_limit_y: 65535 block_dim_limit_z: 65535 memory_bandwidth: "
+    "3352320000000 l2_cache_size: 52428800 clock_rate_ghz: 1.98 device_memory_size: 84942979072 "
+    "shared_memory_per_block_optin: 232448 cuda_compute_capability { major: 9 } registers_per_core_limit: 65536 "
+    'registers_per_block_limit: 65536 } platform_name: "CUDA" dnn_version_info { major: 9 minor: 8 } '
+    'device_description_str: "NVIDIA H100 80GB HBM3"'
 )
 
 
@@ -151,7 +152,9 @@ def _compiled(target: Target, device: Any, name: str, precision: str | None) -> 
             marks = jax.ShapeDtypeStruct((CHECKPOINTS,), jnp.int32)
             advance = (program.advance, ((), carry, number, marks), (1,))
             others = [(program.start, ((), root, numbers)), (program.finish, ((), carry))]
+        before = _cpu_seconds()
         compiled, took = _timed(jax.jit(advance[0], donate_argnums=advance[2]).lower(*on_device(advance[1])))
+        spent = _cpu_seconds() - before
         more = [_timed(jax.jit(function).lower(*on_device(given)))[1] for function, given in others]
     round = compiled_loops.read(compiled.as_text())
     needs = compiled.memory_analysis()
@@ -162,6 +165,7 @@ def _compiled(target: Target, device: Any, name: str, precision: str | None) -> 
         "precision": precision,
         "runs": runs,
         "seconds": took,
+        "cpu_seconds": spent,
         "other_seconds": sum(more),
         "kernels": round.kernels,
         "open_loops": round.open_loops,
@@ -180,6 +184,12 @@ def _timed(lowered: Any) -> tuple[Any, float]:
     return lowered.compile(), time.perf_counter() - begun
 
 
+def _cpu_seconds() -> float:
+    """Of this process and of the assemblers that it has started."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
 def _stored(path: Path | None, target: str, precision: str | None) -> dict[str, dict[str, Any]]:
     """Rows of an earlier call, those that compiled, by algorithm."""
     if path is None or not path.exists():
@@ -194,21 +204,23 @@ def table(target: str, rows: Sequence[dict[str, Any]]) -> str:
     about = TARGETS[target]
     lines = [
         f"Estimates, timed by nobody: a kernel starts in {about.launch * 1e6:g} us, memory moves "
-        f"{about.bandwidth / 1e12:g} TB/s; ns a run-step at the runs of the column; even: runs at which both take as "
-        "long. +: loops inside a round whose turns are not known, counted once.",
+        f"{about.bandwidth / 1e12:g} TB/s. us a round and ns a run-step are at the runs of the column; even: runs at "
+        "which kernels' starts and memory take as long; CPU s: of the largest program, s of all on a busy machine; "
+        "+: loops inside a round whose turns are not known, counted once.",
         "",
-        "| algorithm | precision | compile s | kernels | runs | B a run | FLOP a run | GiB | even | us a round | ns |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
+        "| algorithm | precision | compile s | CPU s | kernels | runs | B a run | FLOP a run | GiB | even | us | ns |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
         if "error" in row:
-            lines.append(f"| {row['algorithm']} | does not compile: {row['error']} |" + " |" * 9)
+            lines.append(f"| {row['algorithm']} | does not compile: {row['error']} |" + " |" * 10)
             continue
         runs, known = row["runs"], row["bytes"] is not None
         cells = [
             row["algorithm"],
             row["precision"],
             f"{row['seconds'] + row['other_seconds']:.1f}",
+            f"{row['cpu_seconds']:.1f}",
             f"{row['kernels']}{'+' if row['open_loops'] else ''}",
             f"{runs:,}",
             f"{row['bytes'] / runs:,.0f}" if known else "?",
