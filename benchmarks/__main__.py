@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Sequence
 
-from benchmarks import ahead_of_time, revisions
+from benchmarks import ahead_of_time, devices, revisions
 
 PARTS = ("regret", "stopping", "best_arm", "linear", "allocation", "full_bandit", "halving", "tune", "non_stationary")
 
@@ -17,6 +17,8 @@ def main(argv: Sequence[str]) -> int:
         return revisions.main(argv[1:])
     if argv[:1] == ["ahead_of_time"]:
         return ahead_of_time.main(argv[1:])
+    if argv[:1] == ["devices"]:
+        return devices.main(argv[1:])
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument(
         "part",
