@@ -11,9 +11,7 @@ from collections.abc import Sequence
 
 from benchmarks import results_file, revisions
 
-PARTS = (
-    "regret stopping best_arm linear allocation full_bandit halving tune first_command scaling"
-).split()  # fmt: skip
+PARTS = "regret scaling first_command stopping best_arm linear allocation full_bandit tune halving".split()
 
 
 def main(argv: Sequence[str]) -> int:

@@ -1,49 +1,44 @@
-"""What the machine can do at most: bytes a second from cache and memory, operations a second of its vector units."""
+"""What one core can do at most: bytes a second from cache and memory, operations a second of its vector units."""
 
+import ctypes
 import statistics
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 
+from benchmarks.yardstick import compiled
+
 REPEATS = 5
-SIDE = 1024  # of the matrices whose product counts operations; they fit a core's cache
-NEAR, BEYOND = 1 << 19, 1 << 28
+NEAR, BEYOND = 1 << 19, 1 << 28  # bytes that stay in a core's second-level cache, and that do not
+SOURCE = Path(__file__).with_name("fma_loop.c")
+CHAINS, WIDTH, TURNS = 12, 16, 10_000_000  # the first two as in the source
 
 
-def bandwidth(threads: int, size: int) -> float:
-    """Bytes a second that NumPy's copies move, read and written ones counted, by so many threads at once.
-
-    Args:
-      threads: how many copy at once, each its own arrays.
-      size: bytes of the two arrays of a thread together: NEAR stays in a core's second-level cache, BEYOND does not.
-    """
-    arrays = [(np.zeros(size // 8, np.float32), np.ones(size // 8, np.float32)) for _ in range(threads)]
+def bandwidth(size: int) -> float:
+    """Bytes a second that NumPy's copies within so many bytes move, read and written ones counted."""
+    source, target = np.ones(size // 8, np.float32), np.zeros(size // 8, np.float32)
     times = max(1, BEYOND // size)
-
-    def copy(i: int) -> None:
-        for _ in range(times):
-            np.copyto(*arrays[i])
-
-    return size * times * threads / _seconds(threads, copy)
+    return size * times / _seconds(lambda: [np.copyto(target, source) for _ in range(times)])
 
 
-def operations(threads: int) -> float:
-    """Sums and products a second in float32, by matrix products of the library that NumPy has, a thread each."""
-    rng = np.random.default_rng(0)
-    sides = [rng.normal(size=(2, SIDE, SIDE)).astype(np.float32) for _ in range(threads)]
-    out = [np.empty((SIDE, SIDE), np.float32) for _ in range(threads)]
-    return 2 * SIDE**3 * threads / _seconds(threads, lambda i: np.matmul(*sides[i], out=out[i]))
+def operations() -> float:
+    """Sums and products a second in float32, by a C loop that does nothing else; nan without a C compiler."""
+    library = compiled(SOURCE)
+    if library is None:
+        return float("nan")
+    turns = library.turns
+    turns.restype, turns.argtypes = ctypes.c_float, [ctypes.c_long, ctypes.c_float, ctypes.c_float]
+    return 2 * CHAINS * WIDTH * TURNS / _seconds(lambda: turns(TURNS, 0.5, 1.0))
 
 
-def _seconds(threads: int, work: Callable[[int], object]) -> float:
-    """Median seconds in which all threads have done their part."""
+def _seconds(work: Callable[[], object]) -> float:
+    """Median seconds of processor time."""
+    work()
     found = []
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(work, range(threads)))
-        for _ in range(REPEATS):
-            begun = time.perf_counter()
-            list(pool.map(work, range(threads)))
-            found.append(time.perf_counter() - begun)
+    for _ in range(REPEATS):
+        begun = time.process_time()
+        work()
+        found.append(time.process_time() - begun)
     return statistics.median(found)

@@ -22,13 +22,14 @@ def end(part: str) -> str:
     return f"<!-- end of {part} -->"
 
 
-def parts(path: Path = RESULTS) -> list[str]:
+def parts(path: Path | None = None) -> list[str]:
     """The parts that have a place in the file, in its order."""
-    return re.findall(r"^<!-- (\w+): written by ", path.read_text(encoding="utf-8"), re.MULTILINE)
+    return re.findall(r"^<!-- (\w+): written by ", (path or RESULTS).read_text(encoding="utf-8"), re.MULTILINE)
 
 
-def write(part: str, about: str, text: str, path: Path = RESULTS) -> None:
+def write(part: str, about: str, text: str, path: Path | None = None) -> None:
     """Replace what stands between a part's marks by this table and where it was measured."""
+    path = path or RESULTS
     old = path.read_text(encoding="utf-8")
     before, first, rest = old.partition(begin(part))
     _, last, after = rest.partition(end(part))

@@ -16,7 +16,6 @@ def draw(found: dict[str, Any], path: Path) -> Path:
 
     figure = Figure(figsize=(9, 7), layout="constrained")
     panels = figure.subplots(2, 2).ravel()
-    threads = max(found["limits"]["memory"])
     axes = {
         "runs": (panels[0], "runs", "runs side by side, UCB1, 9 arms"),
         "arms": (panels[1], "arms", "arms, UCB1"),
@@ -29,10 +28,10 @@ def draw(found: dict[str, Any], path: Path) -> Path:
         panel.fill_between(x, [row["least_ns"] for row in rows], [row["most_ns"] for row in rows], alpha=0.2)
         if all("c_loop_ns" in row for row in rows):
             panel.plot(x, [row["c_loop_ns"] for row in rows], label="C loop", **LINE)
-        bounds = [least(row, found["limits"], threads) for row in rows]
-        for kind, label_of in NAMES.items():
-            panel.plot(x, [bound[kind] for bound in bounds], label=label_of, **LIMIT)
-        panel.set(xscale="log", yscale="log", xlabel=label, ylabel=f"ns a run-step, {threads} cores")
+        bounds = [least(row, found["limits"]) for row in rows]
+        for i, (kind, label_of) in enumerate(NAMES.items()):
+            panel.plot(x, [bound[kind] for bound in bounds], color=f"C{2 + i}", label=label_of, **LIMIT)
+        panel.set(xscale="log", yscale="log", xlabel=label, ylabel="ns of one core a run-step")
         panel.grid(alpha=0.3)
         panel.legend(fontsize=8)
     _bars(panels[3], found["cores"])
