@@ -1,8 +1,9 @@
-"""What `python -m benchmarks revisions` plays: one process of one revision, told on stdin what to time.
+"""What `jaxbandit bench` plays: one process of one revision, told on stdin what to time.
 
-Only names that every revision has are used, so that the same lines run on all of them. A line on stdin is the name of a
-case, the answering line on stdout is JSON: the seconds of a whole call, the steps played and a number from the result,
-which tells whether two revisions did the same work. A case's first call compiles; it is not timed with the others.
+The same lines run on every revision; a case whose names one does not have yet is answered with `missing`. A line on
+stdin is the name of a case, the answering line on stdout is JSON: the seconds of a whole call, the steps played and a
+number from the result, which tells whether two revisions did the same work. A case's first call compiles; it is not
+timed with the others.
 """
 
 import json
@@ -19,11 +20,20 @@ Play = Callable[[], tuple[int, float]]  # steps played, number that tells the wo
 IT_ARMS, IT_SETS, TEAM = 36, 81, 10  # the crowd set IT of Table 2 of Kuroki et al. (2019)
 
 
-def ucb1(num_arms: int, runs: int, rounds: int) -> Play:
-    """UCB1 on Bernoulli arms with equally spaced means."""
+def regret(rule: str, num_arms: int, runs: int, rounds: int) -> Play:
+    """A policy on Bernoulli arms with equally spaced means."""
     means: Any = np.linspace(0, 1, num_arms + 2)[1:-1]
-    algorithm, environment = jb.ucb1(num_arms), jb.bernoulli(means)
+    return _simulate(getattr(jb, rule)(num_arms), jb.bernoulli(means), runs, rounds)
 
+
+def lin_ucb(runs: int, rounds: int) -> Play:
+    """LinUCB on ten arms on the circle."""
+    turns = np.linspace(0, np.pi, 10)
+    features: Any = np.stack([np.cos(turns), np.sin(turns)], 1)
+    return _simulate(jb.lin_ucb(features, horizon=rounds), jb.linear(features, [1.0, 0.2]), runs, rounds)
+
+
+def _simulate(algorithm: Any, environment: Any, runs: int, rounds: int) -> Play:
     def play() -> tuple[int, float]:
         found = jb.simulate(
             algorithm, environment, horizon=rounds, num_runs=runs, checkpoints=[rounds], per_run=False, progress=False
@@ -39,11 +49,23 @@ def lingape(runs: int) -> Play:
     return _identify(jb.lingape(features, delta=0.05, theta_norm=2.0), jb.soare(5, 0.1), runs)
 
 
-def it(rule: Callable[..., Any], runs: int, **more: Any) -> Play:
+def best_arm(rule: str, runs: int, rounds: int, **more: Any) -> Play:
+    """A stopping rule on ten Gaussian arms whose gaps are too small for a run to stop."""
+    means: Any = np.linspace(0.0, 0.01, 10)
+    return _identify(getattr(jb, rule)(10, delta=0.01, **more), jb.gaussian(means), runs, max_rounds=rounds)
+
+
+def budget(runs: int) -> Play:
+    """Sequential halving on the first instance of Audibert, Bubeck and Munos (2010)."""
+    rule = jb.sequential_halving(20, budget=2000)
+    return _identify(rule, jb.bernoulli([0.5] + [0.4] * 19), runs)
+
+
+def it(rule: str, runs: int, **more: Any) -> Play:
     """One cell of Table 2 of Kuroki et al. (2019): the crowd set IT under one rule."""
     told = {"k": TEAM, "num_sets": IT_SETS, "epsilon": 0.5, "sigma": float(TEAM)}
     crowd = jb.crowd("it", feedback="full", k=TEAM, blocks="normal")
-    return _identify(rule(IT_ARMS, **told, **more), crowd, runs, max_rounds=2 * 10**9)
+    return _identify(getattr(jb, rule)(IT_ARMS, **told, **more), crowd, runs, max_rounds=2 * 10**9)
 
 
 def _identify(algorithm: Any, environment: Any, runs: int, **more: Any) -> Play:
@@ -57,13 +79,21 @@ def _identify(algorithm: Any, environment: Any, runs: int, **more: Any) -> Play:
 def cases(quick: bool) -> dict[str, Callable[[], Play]]:
     """Return what makes each case, by name; `quick` plays so little that it measures nothing."""
     few = 100 if quick else 1
+    gaussian: dict[str, Any] = {"family": "gaussian", "threshold": "gauss"}
     return {
-        "ucb1, K = 9": lambda: ucb1(9, 10_000 // few, 10_000 // few),
-        "ucb1, K = 100": lambda: ucb1(100, 10_000 // few, 2_000 // few),
+        "ucb1, K = 9": lambda: regret("ucb1", 9, 10_000 // few, 10_000 // few),
+        "ucb1, K = 100": lambda: regret("ucb1", 100, 10_000 // few, 2_000 // few),
+        "kl_ucb, K = 9": lambda: regret("kl_ucb", 9, 10_000 // few, 4_000 // few),
+        "thompson, K = 9": lambda: regret("thompson", 9, 10_000 // few, 1_000 // few),
+        "imed, K = 9": lambda: regret("imed", 9, 10_000 // few, 1_000 // few),
+        "lin_ucb, K = 10": lambda: lin_ucb(2_000 // few, 2_000 // few),
         "lingape, K = 6": lambda: lingape(2_000 // few),
-        "table 2, IT, icb": lambda: it(jb.icb, 100 // few, radius="prop1"),
-        "table 2, IT, saqm": lambda: it(jb.saqm, 100 // few, alpha="fixed"),
-        "table 2, IT, sa_foa": lambda: it(jb.sa_foa, 100 // few, eps_factor=1.0),
+        "lucb, K = 10": lambda: best_arm("lucb", 2_000 // few, 5_000 // few),
+        "top_two, K = 10": lambda: best_arm("top_two", 2_000 // few, 5_000 // few, **gaussian),
+        "sequential_halving": lambda: budget(100_000 // few),
+        "table 2, IT, icb": lambda: it("icb", 100 // few, radius="prop1"),
+        "table 2, IT, saqm": lambda: it("saqm", 100 // few, alpha="fixed"),
+        "table 2, IT, sa_foa": lambda: it("sa_foa", 100 // few, eps_factor=1.0),
     }
 
 
@@ -73,7 +103,11 @@ def answer(known: Mapping[str, Callable[[], Play]]) -> None:
     for line in sys.stdin:
         name = line.rstrip("\n")
         if name not in made:
-            made[name] = known[name]()
+            try:
+                made[name] = known[name]()
+            except (AttributeError, TypeError) as error:  # a name, or an argument, of a later revision
+                print(json.dumps({"missing": " ".join(str(error).split())}), flush=True)
+                continue
         begun = time.perf_counter()
         steps, work = made[name]()
         print(json.dumps({"seconds": time.perf_counter() - begun, "steps": steps, "work": work}), flush=True)

@@ -1,16 +1,24 @@
-"""`python -m benchmarks revisions REV_A REV_B`: two revisions of the library, measured in alternation.
+"""`jaxbandit bench [REV_A] [REV_B]`: two revisions of the library, measured in alternation.
 
-Each revision is played by a process of its own, whose import path begins with that revision's tree; both run in the
-environment of the parent, and so with the same JAX. Rounds go A B, B A, A B, ...: the machine's drift meets both, and a
-ratio is taken within a round. There are several pairs of processes, since two processes of one program differ too.
-Cases: UCB1 at 9 and at 100 arms, LinGapE at six arms, and of Table 2 of Kuroki et al. (2019) the crowd set IT alone
-with its three rules, 100 runs each. Seconds are those of a whole warm call, compilation left out.
+By default the last commit and the work in progress. Each revision is played by a process of its own, whose import path
+begins with that revision's tree; both run in the environment of the parent, and so with the same JAX. Rounds go A B,
+B A, A B, ...: the machine's drift meets both, and a ratio is taken within a round. There are several pairs of
+processes, since two processes of one program differ too. Seconds are those of a whole warm call, compilation left out.
+The cases are those of `revision_cases.cases`; one that a revision cannot play yet is left out and named.
+
+A verdict is that of an interval: from the lowest to the highest of the medians of the pairs of processes and of the
+order statistics that hold the median of all ratios with 95 %. "slower": all of it is above the limit; "faster": below
+its inverse; "same": between the two; otherwise "undecided", and more rounds or processes may decide. "other work": the
+two did not compute the same numbers, so that their times say nothing.
+
+Exit status: 0 no case is slower; 4 one is slower, or did other work; 2 bad input; 1 a revision could not be played.
 """
 
 import argparse
 import contextlib
 import io
 import json
+import math
 import os
 import statistics
 import subprocess
@@ -25,10 +33,17 @@ from benchmarks.revision_cases import cases
 
 CHILD = Path(__file__).with_name("revision_cases.py")
 REPOSITORY = CHILD.parents[1]
+DONE, FAILED, BAD_INPUT, INTERRUPTED, REGRESSION = range(5)
+CONFIDENCE, LIMIT = 0.95, 1.05
+SLOWER, OTHER_WORK = "slower", "other work"
 
 
 class Failed(Exception):
     """One line that says why two revisions could not be measured."""
+
+
+class Unknown(Failed):
+    """There is no such revision."""
 
 
 class Process:
@@ -52,7 +67,7 @@ class Process:
             raise Failed(f"revisions: {self.about['jaxbandit']} was imported, must be the package in {tree}")
 
     def time(self, case: str) -> dict[str, Any]:
-        """Return the seconds, steps and work of one call."""
+        """Return the seconds, steps and work of one call, or why this revision has no such case."""
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):  # the answer will be missing
             self._process.stdin.write(case + "\n")
@@ -100,24 +115,32 @@ def _git(repository: Path, *arguments: str) -> bytes:
         return subprocess.run(["git", "-C", str(repository), *arguments], check=True, capture_output=True).stdout
     except subprocess.CalledProcessError as error:
         said = error.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"]
-        raise Failed(f"revisions: git {arguments[0]} {arguments[-1]}: {said[-1]}") from None
+        raise Unknown(f"revisions: git {arguments[0]} {arguments[-1]}: {said[-1]}") from None
     except OSError as error:
         raise Failed(f"revisions: git: {error.strerror}") from None
 
 
 def measure(
-    revisions: Sequence[str], names: Sequence[str], *, processes: int, rounds: int, quick: bool = False
+    revisions: Sequence[str],
+    names: Sequence[str],
+    *,
+    processes: int,
+    rounds: int,
+    limit: float = LIMIT,
+    quick: bool = False,
 ) -> dict[str, Any]:
-    """Return `revisions` (what each is) and `rows` (what was measured), one for each case.
+    """Return `revisions` (what each is), `rows` (what was measured, one for each case) and `left_out` (case, reason).
 
     Args:
       revisions: two git revisions or directories.
       names: cases, of `revision_cases.cases`.
       processes: pairs of processes, >= 1.
       rounds: timed calls of each case in each process, >= 1.
+      limit: ratio beyond which a case is slower, > 1.
       quick: play so little that nothing is measured, only tried.
     """
     samples: dict[str, list[list[list[dict[str, Any]]]]] = {name: [] for name in names}
+    left_out: dict[str, str] = {}
     with contextlib.ExitStack() as trees:
         found = [trees.enter_context(tree_of(revision)) for revision in revisions]
         versions: list[str] = []
@@ -129,8 +152,14 @@ def measure(
                     players.append(Process(tree, quick, errors))
                     stack.callback(players[-1].close)
                 versions = [player.about["version"] for player in players]
-                for name in names:
+                for name in (name for name in names if name not in left_out):
                     first = [player.time(name) for player in players]  # compiles
+                    missing = [
+                        f"{ab}: {found['missing']}" for ab, found in zip("AB", first, strict=True) if "missing" in found
+                    ]
+                    if missing:
+                        left_out[name] = "; ".join(missing)
+                        continue
                     played = [_round(players, name, swap=i % 2 == 1) for i in range(rounds)]
                     samples[name].append([first, *played])
                     print(f"{name}: pair {pair + 1} of {processes}", file=sys.stderr)
@@ -138,7 +167,8 @@ def measure(
         {"revision": revision, "commit": commit, "version": version}
         for revision, (_, commit), version in zip(revisions, found, versions, strict=True)
     ]
-    return {"revisions": about, "rows": [row(name, pairs) for name, pairs in samples.items()]}
+    rows = [row(name, pairs, limit) for name, pairs in samples.items() if name not in left_out]
+    return {"revisions": about, "rows": rows, "left_out": left_out}
 
 
 def _round(players: Sequence[Process], name: str, swap: bool) -> list[dict[str, Any]]:
@@ -147,13 +177,16 @@ def _round(players: Sequence[Process], name: str, swap: bool) -> list[dict[str, 
     return [player.time(name) for player in reversed(players)][::-1]
 
 
-def row(name: str, pairs: Sequence[Sequence[Sequence[dict[str, Any]]]]) -> dict[str, Any]:
+def row(name: str, pairs: Sequence[Sequence[Sequence[dict[str, Any]]]], limit: float = LIMIT) -> dict[str, Any]:
     """Return what the calls of one case say: `pairs[process][round][revision]`, of which round 0 compiled."""
     timed = [played for pair in pairs for played in pair[1:]]
     ratios = [b["seconds"] / a["seconds"] for a, b in timed]
     processes = [statistics.median(b["seconds"] / a["seconds"] for a, b in pair[1:]) for pair in pairs]
     quartiles = statistics.quantiles(ratios, n=4, method="inclusive") if len(ratios) > 1 else ratios * 3
+    low, high = of_median(ratios)
+    interval = [min(low, *processes), max(high, *processes)]
     steps, work = ([sorted({x[i][key] for x in timed}) for i in (0, 1)] for key in ("steps", "work"))
+    same_work = steps[0] == steps[1] and work[0] == work[1] and len(work[0]) == 1
     return {
         "case": name,
         "steps": steps,
@@ -163,9 +196,34 @@ def row(name: str, pairs: Sequence[Sequence[Sequence[dict[str, Any]]]]) -> dict[
         "ratio": statistics.median(ratios),
         "ratio_quartiles": [quartiles[0], quartiles[2]],
         "ratio_of_processes": [min(processes), max(processes)],
+        "ratio_interval": interval,
         "ratios": ratios,
-        "same_work": steps[0] == steps[1] and work[0] == work[1] and len(work[0]) == 1,
+        "same_work": same_work,
+        "verdict": verdict(interval, limit) if same_work else OTHER_WORK,
     }
+
+
+def of_median(values: Sequence[float]) -> tuple[float, float]:
+    """The order statistics that hold the median with CONFIDENCE whatever the law; of few values the extremes."""
+    number, below, chance = len(values), 0, 0.0
+    while below < number // 2:
+        chance += math.comb(number, below) / 2**number
+        if chance > (1 - CONFIDENCE) / 2:
+            break
+        below += 1
+    ordered = sorted(values)
+    place = max(below - 1, 0)
+    return ordered[place], ordered[number - 1 - place]
+
+
+def verdict(interval: Sequence[float], limit: float) -> str:
+    """What an interval of the ratio B / A says."""
+    low, high = interval
+    if low > limit:
+        return SLOWER
+    if high < 1 / limit:
+        return "faster"
+    return "same" if 1 / limit <= low and high <= limit else "undecided"
 
 
 def table(result: dict[str, Any]) -> str:
@@ -174,17 +232,17 @@ def table(result: dict[str, Any]) -> str:
         f"{letter}: {about['revision']} ({about['commit']}), version {about['version']}"
         for letter, about in zip("AB", result["revisions"], strict=True)
     ]
-    head = f"{'case':22s}{'A ns/step':>12s}{'B ns/step':>12s}{'B / A':>8s}{'quartiles':>17s}{'of processes':>17s}"
-    lines += ["", f"{head}{'first call s':>16s}  same work"]
+    head = f"{'case':24s}{'A ns/step':>11s}{'B ns/step':>11s}{'B / A':>7s}{'quartiles':>15s}{'interval':>15s}"
+    lines += ["", f"{head}{'first call s':>14s}  verdict"]
     for found in result["rows"]:
         a, b = found["ns_per_run_step"]
-        spreads = [f"{low:.3f} - {high:.3f}" for low, high in (found["ratio_quartiles"], found["ratio_of_processes"])]
+        spreads = [f"{low:.2f} to {high:.2f}" for low, high in (found["ratio_quartiles"], found["ratio_interval"])]
         first = "{:.1f}, {:.1f}".format(*found["first_call_seconds"])
         lines.append(
-            f"{found['case']:22s}{a:12.2f}{b:12.2f}{found['ratio']:8.3f}{spreads[0]:>17s}{spreads[1]:>17s}"
-            f"{first:>16s}  {'yes' if found['same_work'] else 'NO'}"
+            f"{found['case']:24s}{a:11.2f}{b:11.2f}{found['ratio']:7.3f}{spreads[0]:>15s}{spreads[1]:>15s}"
+            f"{first:>14s}  {found['verdict']}"
         )
-    return "\n".join(lines)
+    return "\n".join(lines + [f"{name}: left out, {why}" for name, why in result["left_out"].items()])
 
 
 def main(argv: Sequence[str]) -> int:
@@ -194,22 +252,33 @@ def main(argv: Sequence[str]) -> int:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("revision", nargs=2, metavar="REV", help="git revision, or a directory that holds jaxbandit")
+    about = "git revision, or a directory that holds jaxbandit (default: HEAD and the directory of the repository)"
+    parser.add_argument("revision", nargs="*", metavar="REV", help=about)
     parser.add_argument("--processes", type=int, default=3, help="pairs of processes (default: 3)")
     parser.add_argument("--rounds", type=int, default=5, help="timed calls in each process (default: 5)")
+    parser.add_argument("--limit", type=float, default=LIMIT, help=f"ratio that is slower (default: {LIMIT})")
     parser.add_argument("--only", default="", metavar="TEXT", help="only cases whose name contains this")
     parser.add_argument("--quick", action="store_true", help="try it, with so little work that nothing is measured")
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of the table")
     asked = parser.parse_args(argv)
     names = [name for name in cases(asked.quick) if asked.only in name]
+    if len(asked.revision) > 2:
+        parser.error(f"revisions = {' '.join(asked.revision)}, must be two at most")
     if not names:
         parser.error(f"only = {asked.only!r}, must be part of one of: {'; '.join(cases(asked.quick))}")
     if min(asked.processes, asked.rounds) < 1:
         parser.error(f"processes = {asked.processes}, rounds = {asked.rounds}, must be 1 or more")
+    if not 1 < asked.limit < math.inf:
+        parser.error(f"limit = {asked.limit}, must be above 1")
+    both = [*asked.revision, *["HEAD", str(REPOSITORY)][len(asked.revision) :]]
+    played = {"processes": asked.processes, "rounds": asked.rounds, "limit": asked.limit, "quick": asked.quick}
     try:
-        result = measure(asked.revision, names, processes=asked.processes, rounds=asked.rounds, quick=asked.quick)
+        result = measure(both, names, **played)
     except Failed as error:
         print(error, file=sys.stderr)
-        return 1
+        return BAD_INPUT if isinstance(error, Unknown) else FAILED
+    except KeyboardInterrupt:
+        print("revisions: interrupted, nothing is kept", file=sys.stderr)
+        return INTERRUPTED
     print(json.dumps(result) if asked.json else table(result))
-    return 0
+    return REGRESSION if any(row["verdict"] in (SLOWER, OTHER_WORK) for row in result["rows"]) else DONE

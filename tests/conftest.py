@@ -21,13 +21,26 @@ cache.use()  # before JAX is imported
 import jax  # noqa: E402
 from xla_options import QUICKLY, flags, of_every_program  # noqa: E402
 
-from jaxbandit.engine import compiled  # noqa: E402
+from jaxbandit.engine import compiled, whole_loops  # noqa: E402
 
 FLAGS = os.environ.get("XLA_FLAGS", "")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 gc.freeze()
 gc.set_threshold(20_000, 20, 20)  # tracing makes many objects and little garbage: collecting took 7 % of a profile
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--without-whole-loops",
+        action="store_true",
+        help="compile loops as XLA does by itself; tests of engine and contract pass with the same bytes",
+    )
+
+
+def pytest_configure(config):
+    if config.getoption("--without-whole-loops"):
+        whole_loops._hooked = lambda: False
 
 
 def pytest_collection_modifyitems(items):

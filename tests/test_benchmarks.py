@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -27,6 +28,8 @@ from benchmarks import (  # noqa: E402
     stopping,
     yardstick,
 )
+from jaxbandit import cli  # noqa: E402
+from jaxbandit.cli import bench_command  # noqa: E402
 
 pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 
@@ -148,15 +151,39 @@ def test_a_ratio_is_that_of_neighbours_and_leaves_the_first_call_out():
     assert found["first_call_seconds"] == [50.0, 60.0]
     assert found["ns_per_run_step"] == pytest.approx([5.5e7, 6.65e7])
     assert found["same_work"]
-    assert not revisions.row("x", [[first, played(1.0, 1.0, work=2.0)]])["same_work"]
+    assert found["ratio_interval"] == pytest.approx([1.1, 1.4])  # of four ratios, the extremes
+    assert found["verdict"] == "slower"
+    other = revisions.row("x", [[first, played(1.0, 1.0, work=2.0)]])
+    assert not other["same_work"] and other["verdict"] == "other work"
+
+
+@pytest.mark.statistical
+def test_an_interval_of_the_median():
+    """Of 15 ratios the fourth from below and above: P(at most 3 of 15 fair coins) = 0.0176, doubled within 5 %."""
+    assert revisions.of_median(range(1, 16)) == (4, 12)
+    assert revisions.of_median(range(1, 6)) == (1, 5)
+    assert revisions.of_median([2.0]) == (2.0, 2.0)
+    # 2,000 samples of 15 whose median is 0: 96.5 % hold it, so 4 standard errors below are 94.9 %.
+    draws = np.random.default_rng(0).normal(size=(2_000, 15))
+    held = np.mean([low <= 0 <= high for low, high in map(revisions.of_median, draws)])
+    assert 0.949 < held < 0.981
+
+
+@pytest.mark.parametrize(
+    ("interval", "said"),
+    [((1.06, 1.2), "slower"), ((0.8, 0.95), "faster"), ((0.96, 1.04), "same"), ((0.9, 1.2), "undecided")],
+)
+def test_verdicts(interval, said):
+    assert revisions.verdict(interval, 1.05) == said
 
 
 STUB = """
-import sys, types
+import sys, time, types
 __version__ = "{version}"
 ucb1 = bernoulli = lambda given: given
 def simulate(*given, **more):
     print("played", __version__, file=open({log!r}, "a"))
+    time.sleep({pause})
     if {version!r} == "broken":
         raise ValueError("no such thing")
     found = types.SimpleNamespace(value=[{regret}])
@@ -164,10 +191,10 @@ def simulate(*given, **more):
 """
 
 
-def stub(place: Path, version: str, regret: float = 1.0) -> Path:
+def stub(place: Path, version: str, regret: float = 1.0, pause: float = 0.0) -> Path:
     """A package with just what UCB1's case uses, which keeps a log beside it."""
     (place / "jaxbandit").mkdir(parents=True)
-    text = STUB.format(version=version, regret=regret, log=str(place.parent / "log"))
+    text = STUB.format(version=version, regret=regret, pause=pause, log=str(place.parent / "log"))
     (place / "jaxbandit" / "__init__.py").write_text(text, encoding="utf-8")
     return place
 
@@ -182,15 +209,32 @@ def test_two_directories_are_played_in_alternation(tmp_path):
     assert row["steps"] == [[10**8], [10**8]] and row["work"] == [[1.0], [2.0]] and not row["same_work"]
     assert len(row["ratios"]) == 4
     text = revisions.table(found)
-    assert "B: " in text and "NO" in text
+    assert "B: " in text and "other work" in text
+
+
+@pytest.mark.parametrize(("pause", "status", "said"), [(0.05, 4, "slower"), (0.0, 0, "")])
+def test_a_regression_is_the_exit_status(pause, status, said, tmp_path, capsys):
+    trees = [str(stub(tmp_path / "one", "one", pause=0.01)), str(stub(tmp_path / "two", "two", pause=0.01 + pause))]
+    assert revisions.main([*trees, "--only", "ucb1, K = 9", "--limit", "2", "--processes", "1"]) == status
+    assert said in capsys.readouterr().out
+
+
+def test_a_case_that_one_revision_does_not_have_is_left_out_and_named(tmp_path, capsys):
+    trees = [str(stub(tmp_path / name, name)) for name in ("one", "two")]
+    assert revisions.main([*trees, "--only", "K = 9", "--rounds", "1", "--processes", "1", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [row["case"] for row in found["rows"]] == ["ucb1, K = 9"]
+    assert "imed, K = 9" in found["left_out"] and "'imed'" in found["left_out"]["imed, K = 9"]
 
 
 def test_a_revision_that_fails_is_said_in_one_line(tmp_path, capsys):
     good, broken = str(stub(tmp_path / "one", "one")), str(stub(tmp_path / "two", "broken"))
-    assert revisions.main([good, broken, "--only", "K = 9", "--rounds", "1"]) == 1
+    assert revisions.main([good, broken, "--only", "ucb1, K = 9", "--rounds", "1"]) == 1
     assert capsys.readouterr().err == "revisions: a process ended with status 1: ValueError: no such thing\n"
     assert revisions.main([good, str(tmp_path), "--only", "K = 9"]) == 1  # jaxbandit is not there
     assert "jaxbandit" in capsys.readouterr().err
+    assert revisions.main([good, "no_such_revision"]) == 2
+    assert "git rev-parse no_such_revision" in capsys.readouterr().err
 
 
 def test_a_git_revision_is_its_own_tree(tmp_path):
@@ -212,6 +256,22 @@ def test_a_git_revision_is_its_own_tree(tmp_path):
         assert "'new'" in (tree / "jaxbandit" / "__init__.py").read_text()
     with pytest.raises(revisions.Failed, match="git rev-parse no_such"), revisions.tree_of("no_such", tmp_path):
         pass
+
+
+def test_the_command_becomes_the_process_that_measures(tmp_path, monkeypatch, capsys):
+    """In a directory of the checkout and in no other."""
+    became = []
+    monkeypatch.setattr(bench_command.os, "execv", lambda path, command: became.append((os.getcwd(), command)))
+    monkeypatch.chdir(ROOT / "docs")
+    assert cli.main(["bench", "main", ".", "--only", "ucb1"]) is None
+    [(place, command)] = became
+    assert place == str(ROOT) and command[1:4] == ["-m", "benchmarks", "revisions"]
+    assert command[-3:] == ["--", "main", str(ROOT / "docs")] and "--only=ucb1" in command
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(bench_command, "__file__", str(tmp_path / "lib" / "jaxbandit" / "cli" / "bench_command.py"))
+    assert cli.main(["bench"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("jaxbandit: bench: benchmarks/revisions.py is not in ") and said.count("\n") == 1
 
 
 @pytest.mark.slow

@@ -2,20 +2,17 @@
 
 import threading
 
+import equal_bytes
 import jax
 import jax.numpy as jnp
-import numpy as np
 import pytest
 from jax import lax
 from jax._src import compiler
+from jax.experimental.compilation_cache import compilation_cache
 
-from jaxbandit import bernoulli, gaussian, lucb, thompson
 from jaxbandit.engine import compiled, whole_loops
-from jaxbandit.engine.horizon import simulate_cell
-from jaxbandit.engine.identify import identify_cell
 
 CPU = jax.devices("cpu")[0]
-MEANS = np.array([0.2, 0.5, 0.6], np.float32)
 
 
 def asked():
@@ -100,23 +97,35 @@ def test_a_jax_without_the_function_compiles_as_it_would(monkeypatch):
     compiler.get_compile_options = real
 
 
-def horizon():
-    return simulate_cell(lambda means: (thompson(3), bernoulli(means)), MEANS, horizon=300, num_runs=70)
+@pytest.fixture
+def kept_programs(tmp_path):
+    """JAX's cache of compiled programs, in a directory of its own."""
+    options = {"jax_compilation_cache_dir": str(tmp_path), "jax_persistent_cache_min_compile_time_secs": 0}
+    before = {name: getattr(jax.config, name) for name in options}
+    for name, value in options.items():
+        jax.config.update(name, value)
+    compilation_cache.reset_cache()
+    yield tmp_path
+    for name, value in before.items():
+        jax.config.update(name, value)
+    compilation_cache.reset_cache()
 
 
-def stopping():
-    with jax.enable_x64():
-        means = MEANS.astype(np.float64)
-        pair = lambda means: (lucb(3, delta=0.1, sigma=0.5), gaussian(means, sigma=0.5))  # noqa: E731
-        return identify_cell(pair, means, num_runs=70)
+# All that are registered: `python tests/equal_bytes.py`.
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", [pytest.param("ucb1", marks=pytest.mark.quickly_compiled), "lingape", equal_bytes.CONTEXTS]
+)
+def test_the_same_bytes_with_whole_loops_and_without_compiled_here_and_kept(name, kept_programs, monkeypatch):
+    def play():
+        compiled.forget()
+        jax.clear_caches()
+        return equal_bytes.digest(name), len(list(kept_programs.glob("*-cache")))
 
-
-@pytest.mark.parametrize("play", [horizon, stopping])
-def test_the_same_bytes_with_whole_loops_and_without(play, monkeypatch):
-    whole = play()
-    monkeypatch.setattr(whole_loops, "STATE_BYTES", -1)
-    plain = play()
-    assert plain.outcome.tobytes() == whole.outcome.tobytes()
-    assert plain.pulls.tobytes() == whole.pulls.tobytes()
-    for name in ("regret", "samples", "recommendation"):
-        assert np.array_equal(getattr(plain, name, None), getattr(whole, name, None))
+    whole, programs = play()
+    again = play()
+    monkeypatch.setattr(whole_loops, "_hooked", lambda: False)
+    plain, more = play()
+    assert again == (whole, programs) and plain == whole
+    assert more > programs > 0  # a program of its own, which is not taken for the other
+    assert play() == (whole, more)

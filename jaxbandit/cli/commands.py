@@ -14,6 +14,7 @@ from tyro.conf import Positional, UseAppendAction, arg
 
 from jaxbandit import extras
 from jaxbandit.cli import listing
+from jaxbandit.cli.bench_command import Bench
 from jaxbandit.cli.guards import bad_input, figures
 from jaxbandit.cli.session_commands import Ask, Status, Tell
 from jaxbandit.cli.tune_command import Tune
@@ -236,6 +237,7 @@ COMMANDS = {
     "tell": Tell,
     "status": Status,
     "tune": Tune,
+    "bench": Bench,
 }
 
 

@@ -1,0 +1,54 @@
+"""The command `bench`, for who works on jaxbandit: what is measured, and how, lies in benchmarks/ of a checkout."""
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from tyro.conf import Positional, arg
+
+from jaxbandit.refusals import BadInput
+
+NEEDED = Path("benchmarks", "revisions.py")
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Time two revisions of jaxbandit in alternation; exit status 4 where a case is slower. In a checkout alone."""
+
+    revision: Annotated[Positional[tuple[str, ...]], arg(metavar="[REV [REV]]")] = ()
+    """Git revisions, or directories that hold the package; default: HEAD and the work in progress."""
+    processes: int = 3
+    """Pairs of processes."""
+    rounds: int = 5
+    """Timed calls of a case in each process."""
+    limit: float = 1.05
+    """Ratio of times beyond which a case is slower."""
+    only: str = ""
+    """Only cases whose name contains this."""
+    quick: bool = False
+    """Try it, with so little work that nothing is measured."""
+    json: bool = False
+    """Print one JSON document instead of the table."""
+
+    def __call__(self) -> int:
+        """Become the process that measures."""
+        given = [str(Path(revision).resolve()) if Path(revision).is_dir() else revision for revision in self.revision]
+        options = [f"--{name}={getattr(self, name)}" for name in ("processes", "rounds", "limit", "only")]
+        options += [f"--{name}" for name in ("quick", "json") if getattr(self, name)]
+        os.chdir(checkout())
+        sys.stdout.flush()
+        os.execv(sys.executable, [sys.executable, "-m", "benchmarks", "revisions", *options, "--", *given])
+
+
+def checkout() -> Path:
+    """Return the checkout of the repository that is meant: the one around here, or that of the package."""
+    here = Path.cwd()
+    for place in (here, *here.parents, Path(__file__).resolve().parents[2]):
+        if (place / NEEDED).is_file():
+            return place
+    raise BadInput(
+        f"bench: {NEEDED} is not in {here} or above, nor beside the package, must be a checkout of jaxbandit's "
+        "repository: clone it, and run this in it"
+    )
