@@ -158,10 +158,13 @@ def glr_klucb(
 
         since = get_at(state.bounded, action), get_at(state.bounded_sums, action)
         bound = get_at(state.bounds, action) + split_ratio(*since, count, total)
-        level = level_of(count)
+        # Else XLA computes it anew for each arm and each use.
+        bound, level, total = lax.optimization_barrier((bound, level_of(count), total))
         tests = (count % test_every == 0) & (bound >= level * (1 - SLACK))
         soon = (state.round % TOGETHER == 0) & (bound >= level / 3)
-        full = split & (count == size * spacing) if thins else False
+        waits = tests | soon
+        if thins:
+            waits = waits | (split & (count == size * spacing))
         return GlrKlUcbState(
             round=state.round + 1,
             recent=recent,
@@ -172,7 +175,7 @@ def glr_klucb(
             bounded=set_at(state.bounded, action, jnp.where(split, count, since[0])),
             bounded_sums=set_at(state.bounded_sums, action, jnp.where(split, total, since[1])),
             bounds=set_at(state.bounds, action, jnp.where(split, bound, get_at(state.bounds, action))),
-            waiting=jnp.where(tests | soon | full, action, -1),
+            waiting=jnp.where(waits, action, -1),
             pulls=set_at(state.pulls, action, get_at(state.pulls, action) + 1),
             kinds=state.kinds + jnp.stack([forced(state)[0], jnp.zeros((), bool)]).astype(jnp.int32),
         )
