@@ -43,6 +43,8 @@ class Arms(NamedTuple):
     num_arms: int  # an action is int32[] in [0, num_arms), with contexts an arm of the round's set
     set_size: int | None = None  # k: an action is a set of k arms, bool[num_arms] in its place
     num_contexts: int | None = None  # M: a context is int32[] in [0, M), the number of the round's action set
+    # With sets: the feedback is the reward of each member, float[num_arms], 0 elsewhere (semi-bandit), not one number.
+    members: bool = False
 
 
 class Rewards(NamedTuple):
@@ -187,6 +189,7 @@ class Environment(NamedTuple):
     arms: Arms | None = None  # None: not said
     rewards: Rewards | None = None  # None: not said
     schedule: Schedule | None = None  # of means that jump at known rounds: results and figures show it
+    length: int | None = None  # rounds that there are of it: a longer horizon is refused. None: any number
     name: str = ""  # in results and figures
 
     def __repr__(self) -> str:

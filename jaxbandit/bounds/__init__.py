@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from jaxbandit import lazy
 
 if TYPE_CHECKING:
+    from jaxbandit.bounds.adversarial import exp3_regret_bound, exp3_s_regret_bound, tsallis_inf_regret_bound
     from jaxbandit.bounds.best_arm import best_arm_lower_bound, characteristic_time
     from jaxbandit.bounds.exploration import (
         complexity_constants,
@@ -49,6 +50,8 @@ __all__ = [
     "beta_regret_constant",
     "characteristic_time",
     "complexity_constants",
+    "exp3_regret_bound",
+    "exp3_s_regret_bound",
     "full_bandit_complexity",
     "gaussian_kl",
     "gaussian_regret_constant",
@@ -72,6 +75,7 @@ __all__ = [
     "successive_rejects_error",
     "table_regret_constant",
     "top_m_gaps",
+    "tsallis_inf_regret_bound",
     "uniform_allocation_error",
     "uniform_design_matrix",
 ]
@@ -84,6 +88,8 @@ _HOME = {
     "beta_regret_constant": "regret",
     "characteristic_time": "best_arm",
     "complexity_constants": "exploration",
+    "exp3_regret_bound": "adversarial",
+    "exp3_s_regret_bound": "adversarial",
     "full_bandit_complexity": "full_bandit",
     "gaussian_kl": "regret",
     "gaussian_regret_constant": "regret",
@@ -107,6 +113,7 @@ _HOME = {
     "successive_rejects_error": "fixed_budget",
     "table_regret_constant": "regret",
     "top_m_gaps": "exploration",
+    "tsallis_inf_regret_bound": "adversarial",
     "uniform_allocation_error": "fixed_budget",
     "uniform_design_matrix": "full_bandit",
 }

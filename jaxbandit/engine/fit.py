@@ -64,6 +64,9 @@ def check_arms(algorithm: Algorithm, environment: Environment, pulls: Any, with_
         kind = "sets of arms" if mine.set_size is not None else "single arms"
         rest = "sets of arms" if theirs.set_size is not None else "single arms"
         raise ValueError(f"{one} pulls {kind}, {other} has {rest}: an algorithm for {rest} is needed")
+    if mine.members != theirs.members:
+        kinds = {True: "each member's reward (semi-bandit)", False: "one reward a set (full bandit)"}
+        raise ValueError(f"{one} is told {kinds[mine.members]}, {other} tells {kinds[theirs.members]}: must be equal")
     for name, got, allowed in (
         ("num_arms", mine.num_arms, theirs.num_arms),
         ("sets of", mine.set_size, theirs.set_size),
@@ -90,6 +93,20 @@ def check_clock(algorithm: Algorithm, environment: Environment) -> None:
             f"{one} fixes batches of pulls, {other} changes from round to round: a rule that decides "
             "each pull is needed"
         )
+
+
+def check_length(where: str, name: str, rounds: Any, length: int | None) -> None:
+    """Refuse, in one line, more rounds than there are of the environment; a traced number passes.
+
+    Args:
+      where: who refuses, "" for nobody.
+      name: of the argument that `rounds` is, horizon or max_rounds.
+      rounds: that a run may have.
+      length: the environment's; None: any number.
+    """
+    if length is not None and not checks.is_traced(rounds) and rounds > length:
+        who = f"{where}: " if where else ""
+        raise ValueError(f"{who}{name} = {rounds}, must be at most {length}, the rounds that the environment has")
 
 
 def check_rewards(algorithm: Algorithm, environment: Environment) -> None:

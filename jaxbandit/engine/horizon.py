@@ -14,7 +14,7 @@ import numpy as np
 
 from jaxbandit import checks
 from jaxbandit.base import Algorithm, Environment
-from jaxbandit.engine import identity, keys
+from jaxbandit.engine import fit, identity, keys
 from jaxbandit.engine.checkpoint import Checkpoint, Finished
 from jaxbandit.engine.compiled import LANE_MULTIPLE, LANES_LEAST, compile, cores, kept
 from jaxbandit.engine.program import Program, sharded
@@ -137,6 +137,7 @@ def simulate_cell(
         options = {"any_rewards": any_rewards, "hindsight": hindsight}
         key, program, digest = _traced(make, arguments, len(marks), replan_late, implementation, **options)
         compile_seconds = time.perf_counter() - begun
+        fit.check_length("simulate", "horizon", horizon, program.run.length)
         about = {
             "engine": "fixed horizon",
             "program": digest,
@@ -266,6 +267,7 @@ def _code(
                 checkpoints,
                 donate=(1,),
                 whole=program.run.whole_loops,
+                searches=True,
             ),
             finish=compile(chosen.finish, devices[0], arguments, carry),
             carry=jax.tree.structure(carry),

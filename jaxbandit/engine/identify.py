@@ -14,7 +14,7 @@ import numpy as np
 
 from jaxbandit import checks
 from jaxbandit.base import Algorithm, Environment
-from jaxbandit.engine import identity, keys
+from jaxbandit.engine import fit, identity, keys
 from jaxbandit.engine.checkpoint import Checkpoint, Finished
 from jaxbandit.engine.compiled import LANE_MULTIPLE, LANES_LEAST, compile, cores, is_kept, kept
 from jaxbandit.engine.lanes import Lanes, LanesProgram
@@ -123,6 +123,7 @@ def identify_cell(
         program, digest = kept(key, lambda: _traced(make, arguments, implementation, any_rewards))
         if max_rounds > MOST_ROUNDS and not program.run.batches:
             raise ValueError(f"identify: max_rounds = {max_rounds}, must be in [1, {MOST_ROUNDS}] for single pulls")
+        fit.check_length("identify", "max_rounds", max_rounds, program.run.length)
         code = _code(program, key, arguments, root, given)
         compile_seconds = time.perf_counter() - begun
         about = {

@@ -63,6 +63,7 @@ def rollout(key: Key, algorithm: Algorithm, environment: Environment, horizon: i
     """
     horizon = checks.integer("rollout", "horizon", horizon, 1, 2**31 - 1)
     words, implementation = _prepared("rollout", key, algorithm, environment)
+    fit.check_length("rollout", "horizon", horizon, environment.length)
     world, state = rounds.begin(algorithm, environment, words, implementation)
 
     def one_round(carry: tuple[PyTree, PyTree], t: Array) -> tuple:
@@ -94,6 +95,7 @@ def run_until_stop(key: Key, algorithm: Algorithm, environment: Environment, max
     if not checks.is_traced(max_rounds):
         checks.integer("run_until_stop", "max_rounds", max_rounds, 1)
     words, implementation = _prepared("run_until_stop", key, algorithm, environment)
+    fit.check_length("run_until_stop", "max_rounds", max_rounds, environment.length)
     world, state = rounds.begin(algorithm, environment, words, implementation)
     batches = rounds.plays_batches(algorithm, environment)
     dtype: Any = rounds.count_dtype() if batches else jnp.int32

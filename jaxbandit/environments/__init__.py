@@ -7,6 +7,7 @@ from jaxbandit import lazy
 if TYPE_CHECKING:
     from jaxbandit.environments.bernoulli import bernoulli
     from jaxbandit.environments.beta import beta
+    from jaxbandit.environments.constrained_adversary import constrained_adversary
     from jaxbandit.environments.crowd import crowd
     from jaxbandit.environments.crowd_answers import crowd_answers
     from jaxbandit.environments.exponential import exponential
@@ -20,12 +21,14 @@ if TYPE_CHECKING:
     from jaxbandit.environments.linear_contextual_classes import linear_contextual_classes
     from jaxbandit.environments.linear_contextual_random import linear_contextual_random
     from jaxbandit.environments.linear_random import linear_random
+    from jaxbandit.environments.loss_table import loss_table
     from jaxbandit.environments.piecewise_bernoulli import piecewise_bernoulli
     from jaxbandit.environments.piecewise_gaussian import piecewise_gaussian
     from jaxbandit.environments.poisson import poisson
     from jaxbandit.environments.r6a import r6a
     from jaxbandit.environments.r6a_like import r6a_like
     from jaxbandit.environments.restless_bernoulli import restless_bernoulli
+    from jaxbandit.environments.semi_bandit import semi_bandit
     from jaxbandit.environments.sinusoidal_bernoulli import sinusoidal_bernoulli
     from jaxbandit.environments.soare import soare
     from jaxbandit.environments.table import table
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = [
     "bernoulli",
     "beta",
+    "constrained_adversary",
     "crowd",
     "crowd_answers",
     "exponential",
@@ -47,12 +51,14 @@ __all__ = [
     "linear_contextual_classes",
     "linear_contextual_random",
     "linear_random",
+    "loss_table",
     "piecewise_bernoulli",
     "piecewise_gaussian",
     "poisson",
     "r6a",
     "r6a_like",
     "restless_bernoulli",
+    "semi_bandit",
     "sinusoidal_bernoulli",
     "soare",
     "table",
@@ -63,6 +69,7 @@ __all__ = [
 _HOME = {
     "bernoulli": "bernoulli",
     "beta": "beta",
+    "constrained_adversary": "constrained_adversary",
     "crowd": "crowd",
     "crowd_answers": "crowd_answers",
     "exponential": "exponential",
@@ -76,12 +83,14 @@ _HOME = {
     "linear_contextual_classes": "linear_contextual_classes",
     "linear_contextual_random": "linear_contextual_random",
     "linear_random": "linear_random",
+    "loss_table": "loss_table",
     "piecewise_bernoulli": "piecewise_bernoulli",
     "piecewise_gaussian": "piecewise_gaussian",
     "poisson": "poisson",
     "r6a": "r6a",
     "r6a_like": "r6a_like",
     "restless_bernoulli": "restless_bernoulli",
+    "semi_bandit": "semi_bandit",
     "sinusoidal_bernoulli": "sinusoidal_bernoulli",
     "soare": "soare",
     "table": "table",

@@ -14,6 +14,10 @@ def _algorithm(name: str, summary: str, *arguments: str, file: str = "") -> Entr
     return Entry(name, f"jaxbandit.algorithms.regret.{file or name}", summary, ("num_arms", *arguments))
 
 
+def _adversarial(name: str, summary: str, *arguments: str) -> Entry:
+    return Entry(name, f"jaxbandit.algorithms.adversarial.{name}", summary, ("num_arms", *arguments))
+
+
 def _linear(name: str, summary: str, *arguments: str) -> Entry:
     return Entry(name, f"jaxbandit.algorithms.regret.{name}", summary, ("features", "mask", *arguments))
 
@@ -21,6 +25,11 @@ def _linear(name: str, summary: str, *arguments: str) -> Entry:
 def _exploration(name: str, summary: str, *arguments: str, file: str = "", **more: Any) -> Entry:
     module = f"jaxbandit.algorithms.exploration.{file or name}"
     return Entry(name, module, summary, arguments, kind="identify", **more)
+
+
+def _combinatorial(name: str, summary: str, *arguments: str, **more: Any) -> Entry:
+    module = f"jaxbandit.algorithms.combinatorial.{name}"
+    return Entry(name, module, summary, ("num_arms", "k", *arguments), **more)
 
 
 def _fixed_budget(name: str, summary: str, *arguments: str) -> Entry:
@@ -57,6 +66,25 @@ ALGORITHMS: Mapping[str, Entry] = named(
     _algorithm("bayes_ucb", "posterior quantile 1 - 1/t, Kaufmann et al. 2012", "prior_alpha", "prior_beta"),
     _algorithm("imed", "indexed minimum empirical divergence, Honda and Takemura 2015"),
     _algorithm("dmed", "deterministic minimum empirical divergence, Honda and Takemura 2010"),
+    _combinatorial("cucb", "the k arms of largest index, each reward seen, Chen et al. 2013", "index", "c"),
+    _combinatorial(
+        "combinatorial_thompson",
+        "the k largest posterior draws, each reward seen, Wang and Chen 2018",
+        *("prior_alpha", "prior_beta"),
+    ),
+    _combinatorial("escb", "the team of largest index, few teams, Combes et al. 2015", "c"),
+    Entry(
+        "batched_elimination",
+        "jaxbandit.algorithms.feedback.batched_elimination",
+        "BaSE, arms dropped at the ends of batches, Gao et al. 2019",
+        ("num_arms", "horizon", "grid", "num_batches", "radius", "gamma"),
+    ),
+    _adversarial("exp3", "exponential weights on estimated losses, Auer et al. 2002", "rate", "horizon", "eta"),
+    _adversarial("exp3_ix", "EXP3 with implicit exploration, Neu 2015", "rate", "horizon", "eta"),
+    _adversarial(
+        "exp3_s", "EXP3 for a best arm that changes, Auer et al. 2002", "horizon", "num_changes", "alpha", "gamma"
+    ),
+    _adversarial("tsallis_inf", "optimal in both worlds, Zimmert and Seldin 2021", "estimate", "eta"),
     _linear(
         "lin_ucb",
         "optimism on known action sets, radius of OAM's paper or of OFUL",
@@ -256,6 +284,12 @@ ALGORITHMS: Mapping[str, Entry] = named(
             "epsilon",
             "sigma",
         ),
+    ),
+    _combinatorial(
+        "clucb",
+        "the k best arms from teams whose members' rewards are seen, Chen et al. 2014",
+        *("threshold", "delta", "epsilon"),
+        kind="identify",
     ),
     _fixed_budget("budgeted_race", "a race that its budget may end", "rule", "epsilon", "delta", "budget"),
     _fixed_budget(

