@@ -62,9 +62,9 @@ def cusum_ucb(
       num_changes: Y, changes of the means within the horizon, >= 1, static; only for these defaults.
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1]. Without alarms and alpha it is UCB
-      of the level log(t - 1), in place of the log t of `kl_ucb`. It recommends the arm of the largest current count, and
-      counts rounds by kind, as in KINDS.
+      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1]. Without alarms and alpha it is
+      UCB of the level log(t - 1), in place of the log t of `kl_ucb`. It recommends the arm of the largest current
+      count, and counts rounds by kind, as in KINDS.
 
     Raises:
       ValueError: an argument is out of range, or a hyperparameter is left to a horizon that is not given.

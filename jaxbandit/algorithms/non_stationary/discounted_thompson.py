@@ -57,9 +57,7 @@ def discounted_thompson(
     def select(words: Array, state: DiscountedThompsonState, context: None) -> Array:
         return argmax(draw_logits(words, beta_shape(1 + state.successes, 1 + state.failures)))
 
-    def update(
-        state: DiscountedThompsonState, context: None, action: Array, reward: Array
-    ) -> DiscountedThompsonState:
+    def update(state: DiscountedThompsonState, context: None, action: Array, reward: Array) -> DiscountedThompsonState:
         factor = as_float(discount)
         successes, failures = state.successes * factor, state.failures * factor
         return DiscountedThompsonState(

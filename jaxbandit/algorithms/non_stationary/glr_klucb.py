@@ -3,10 +3,10 @@
 An arm's m rewards since its restart are tested when m is a multiple of test_every, over the splits s that are multiples
 of split_every: an alarm is max_s [s kl(mean_1:s, mean_1:m) + (m - s) kl(mean_s+1:m, mean_1:m)] >= log(3 m^1.5 / delta).
 
-The test looks at all splits only when it may raise an alarm. Of one more piece of rewards, with R the ratio of the split
-where it begins, max_s (m') <= max_s (m) + R: two pieces with means of their own are likelier than any one split of both.
-So each arm has a bound, which grows by R, about 1/2, at each split, and the scan of all splits (`replan`) is due when it
-reaches the level. No alarm is earlier or later for it; the scan becomes rare.
+The test looks at all splits only when it may raise an alarm. Of one more piece of rewards, with R the ratio of the
+split where it begins, max_s (m') <= max_s (m) + R: two pieces with means of their own are likelier than any one split
+of both. So each arm has a bound, which grows by R, about 1/2, at each split, and the scan of all splits (`replan`) is
+due when it reaches the level. No alarm is earlier or later for it; the scan becomes rare.
 """
 
 import math
@@ -28,9 +28,10 @@ from jaxbandit.types import Array, Key, Scalar
 KINDS = ("forced", "alarm")
 MARKS = 512  # prefix sums an arm where no horizon says how many there will be
 SLACK = 1e-3  # of the level: the bound's rounding
-# All runs scan at rounds that are multiples of this, if that may spare them a scan of their own: scans of many runs at
-# once cost little more than one.
-TOGETHER = 128
+# Scans of many runs at once cost little more than one: every TOGETHER rounds, runs scan whose bound has reached this
+# share of the level, and so seldom need a scan of their own.
+TOGETHER, SOON = 64, 0.6
+PIECE = 32  # splits looked at in one turn of the scan, which ends where the arm's rewards do
 
 
 class GlrKlUcbState(NamedTuple):
@@ -83,14 +84,14 @@ def glr_klucb(
 
     Returns:
       An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1]. Without alarms, alpha = 0 and
-      scale = 1 it is `kl_ucb`, to the byte. It recommends the arm of the largest current count, counts rounds by kind, as
-      in KINDS, and replans to scan splits. Its state grows with num_arms times marks.
+      scale = 1 it is `kl_ucb`, to the byte. It recommends the arm of the largest current count, counts rounds by kind,
+      as in KINDS, and replans to scan splits. Its state grows with num_arms times marks.
 
     Raises:
       ValueError: an argument is out of range, or a hyperparameter is left to a horizon that is not given.
 
-    Source: Besson, Kaufmann, Maillard, Seznec (2022), Efficient change-point detection for tackling piecewise-stationary
-      bandits, JMLR 23.
+    Source: Besson, Kaufmann, Maillard, Seznec (2022), Efficient change-point detection for tackling
+      piecewise-stationary bandits, JMLR 23.
     """
     where = "glr_klucb"
     num_arms = checks.integer(where, "num_arms", num_arms, 1)
@@ -114,6 +115,8 @@ def glr_klucb(
             raise ValueError(f"{where}: marks = {size}, must be even: every second one is kept when they are full")
     else:
         size = MARKS if horizon is None else -(-checks.integer(where, "horizon", horizon, 1) // split_every)
+
+    piece = min(PIECE, size)
 
     def init(key: Key) -> GlrKlUcbState:
         zeros, none = jnp.zeros(num_arms), jnp.zeros(num_arms, jnp.int32)
@@ -161,7 +164,7 @@ def glr_klucb(
         # Else XLA computes it anew for each arm and each use.
         bound, level, total = lax.optimization_barrier((bound, level_of(count), total))
         tests = (count % test_every == 0) & (bound >= level * (1 - SLACK))
-        soon = (state.round % TOGETHER == 0) & (bound >= level / 3)
+        soon = (state.round % TOGETHER == 0) & (bound >= level * SOON)
         waits = tests | soon
         if thins:
             waits = waits | (split & (count == size * spacing))
@@ -184,10 +187,18 @@ def glr_klucb(
         """The scan of one arm's splits, with what follows from it; and its marks thinned out if they are full."""
         arm = jnp.maximum(state.waiting, 0)
         count, total, spacing = get_at(state.recent.counts, arm), get_at(state.sums, arm), spacing_of(state, arm)
-        rows = state.marks.reshape(num_arms, size)
-        row = lax.dynamic_index_in_dim(rows, arm, 0, keepdims=False)
-        firsts = spacing * jnp.arange(1, size + 1, dtype=jnp.int32)
-        largest = jnp.max(split_ratio(firsts, row, jnp.broadcast_to(count, size), jnp.broadcast_to(total, size)))
+        live = jnp.where(state.waiting >= 0, count, 0)
+
+        def scanned(carry: tuple[Array, Array]) -> tuple[Array, Array]:
+            start, largest = carry
+            first = jnp.minimum(start, size - piece)
+            sums = lax.dynamic_slice(state.marks, (arm * size + first,), (piece,))
+            firsts = spacing * (first + jnp.arange(1, piece + 1, dtype=jnp.int32))
+            ratios = split_ratio(firsts, sums, jnp.broadcast_to(count, piece), jnp.broadcast_to(total, piece))
+            return start + piece, jnp.maximum(largest, jnp.max(ratios))
+
+        most = jnp.minimum(live // spacing, size)
+        _, largest = lax.while_loop(lambda c: c[0] < most, scanned, (jnp.zeros((), jnp.int32), jnp.zeros(())))
 
         alarm = (count > 0) & (count % test_every == 0) & (largest >= level_of(jnp.maximum(count, 1)))
         own = jnp.arange(num_arms, dtype=jnp.int32) == arm
@@ -205,6 +216,8 @@ def glr_klucb(
         )
         if state.spacing is None:
             return state
+        rows = state.marks.reshape(num_arms, size)
+        row = lax.dynamic_index_in_dim(rows, arm, 0, keepdims=False)
         full = count == size * spacing
         thinned = jnp.concatenate([row[1::2], row[size // 2 :]])
         marks = jnp.where((own & full)[:, None], thinned[None], rows).reshape(-1)

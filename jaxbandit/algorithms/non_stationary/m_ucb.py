@@ -1,7 +1,8 @@
 """M-UCB: Cao, Wen, Kveton and Xie (2019), Algorithms 1 and 2: two halves of each arm's last rewards are compared.
 
-An alarm, |sum of the newer half - sum of the older half| > threshold, restarts every arm. Differs: the kl form, which the
-paper does not have, is the largest q with kl(mean_a, q) <= log(t - tau) / N_a, tau the rounds before the last restart.
+An alarm, |sum of the newer half - sum of the older half| > threshold, restarts every arm. Differs: the kl form, which
+the paper does not have, is the largest q with kl(mean_a, q) <= log(t - tau) / N_a, tau the rounds before the last
+restart.
 """
 
 import math
@@ -64,15 +65,15 @@ def m_ucb(
 
     Returns:
       An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1]. Without alarms and gamma its kl
-      form is `kl_ucb`, to the byte. It recommends the arm pulled most since the restart, and counts rounds by kind, as in
-      KINDS. Its state grows with the window.
+      form is `kl_ucb`, to the byte. It recommends the arm pulled most since the restart, and counts rounds by kind, as
+      in KINDS. Its state grows with the window.
 
     Raises:
-      ValueError: an argument is out of range, or a hyperparameter is left to a horizon that is not given, or the default
-        of gamma to a threshold that is traced.
+      ValueError: an argument is out of range, or a hyperparameter is left to a horizon that is not given, or the
+        default of gamma to a threshold that is traced.
 
-    Source: Cao, Wen, Kveton, Xie (2019), Nearly optimal adaptive procedure with change detection for piecewise-stationary
-      bandit, AISTATS.
+    Source: Cao, Wen, Kveton, Xie (2019), Nearly optimal adaptive procedure with change detection for
+      piecewise-stationary bandit, AISTATS.
     """
     where = "m_ucb"
     num_arms = checks.integer(where, "num_arms", num_arms, 1)

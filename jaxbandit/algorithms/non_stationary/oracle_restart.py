@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax.numpy as jnp
-import numpy as np
 
 from jaxbandit import checks
 from jaxbandit.algorithms.non_stationary.upper_index import upper_index
@@ -36,8 +35,8 @@ def oracle_restart(num_arms: int, *, starts: Sequence[int]) -> Algorithm:
         static. Segments that begin beyond the horizon never happen. With the first alone it is `kl_ucb`, to the byte.
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1]. It recommends the arm pulled most
-      since the restart.
+      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1]. It recommends the arm pulled
+      most since the restart.
 
     Raises:
       ValueError: num_arms is no positive integer, or starts is not increasing from 0.

@@ -45,9 +45,9 @@ def sw_ucb(
 
     Args:
       num_arms: number of arms, >= 1, static.
-      window: rounds remembered, >= num_arms, static; None: floor(2 B sqrt(T log T / Y)) for the horizon T and Y changes,
-        the paper's, at least num_arms. From the horizon on nothing is forgotten: the indices are those of UCB, in the kl
-        form of kl-UCB, up to rounding, since means are quotients of sums here and running means there.
+      window: rounds remembered, >= num_arms, static; None: floor(2 B sqrt(T log T / Y)) for the horizon T and Y
+        changes, the paper's, at least num_arms. From the horizon on nothing is forgotten: the indices are those of
+        UCB, in the kl form of kl-UCB, up to rounding, since means are quotients of sums here and running means there.
       index: "ucb", or "kl" for rewards in [0, 1]; static.
       xi: factor of the logarithm in the UCB form, > 0, traced. The paper proves its bound for xi > 1/2.
       bound: B, the largest reward, > 0, traced where window is given; 1 in the kl form.

@@ -20,7 +20,9 @@ def tuned_for(where: str, name: str, horizon: int | None, num_changes: int, *, b
       below: whether Y must be less than T.
     """
     if horizon is None:
-        raise ValueError(f"{where}: {name} = None without a horizon, must be a number; or give horizon, the rounds played")
+        raise ValueError(
+            f"{where}: {name} = None without a horizon, must be a number; or give horizon, the rounds played"
+        )
     horizon = checks.integer(where, "horizon", horizon, 2 if below else 1)
     return horizon, checks.integer(where, "num_changes", num_changes, 1, horizon - 1 if below else horizon)
 

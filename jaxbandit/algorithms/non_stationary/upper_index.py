@@ -1,4 +1,4 @@
-"""The index of a policy that forgets or restarts, in its UCB and its kl form, and the forced exploration of detectors."""
+"""The index of a policy that forgets or restarts, UCB or kl, and the forced exploration of change detectors."""
 
 from typing import Literal
 

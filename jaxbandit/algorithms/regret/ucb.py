@@ -1,7 +1,7 @@
 """UCB(d), UCB1 among them (Liu, Wang, Buccapatnam, Shroff 2018, Section 3): the index solves P1(d) for one d.
 
-UCB1 is Auer, Cesa-Bianchi, Fischer (2002) with the paper's level log t + c log log t in place of 4 log t; `ucb1_auer` is
-UCB1 as it was printed there.
+UCB1 is Auer, Cesa-Bianchi, Fischer (2002) with the paper's level log t + c log log t in place of 4 log t; `ucb1_auer`
+is UCB1 as it was printed there.
 """
 
 import jax.numpy as jnp
@@ -69,8 +69,8 @@ def ucb1_auer(num_arms: int) -> Algorithm:
       num_arms: number of arms, at least 1; static.
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1], for which its bound is proved; its
-      actions do not change if all rewards are shifted.
+      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1], for which its bound is proved;
+      its actions do not change if all rewards are shifted.
 
     Raises:
       ValueError: num_arms is out of range.
