@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 from benchmarks import revisions
 
-PARTS = ("regret", "stopping", "best_arm", "linear", "allocation", "full_bandit", "halving", "tune", "clock")
+PARTS = ("regret", "stopping", "best_arm", "linear", "allocation", "full_bandit", "halving", "tune")
+PARTS += ("non_stationary", "worlds")
 
 
 def main(argv: Sequence[str]) -> int:
