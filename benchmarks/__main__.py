@@ -11,7 +11,10 @@ from collections.abc import Sequence
 
 from benchmarks import results_file, revisions
 
-PARTS = "regret scaling first_command stopping best_arm linear allocation full_bandit tune halving".split()
+PARTS = (
+    "regret scaling first_command stopping best_arm linear allocation full_bandit tune halving "
+    "worlds non_stationary teams"
+).split()
 
 
 def main(argv: Sequence[str]) -> int:
