@@ -67,6 +67,7 @@ def test_every_algorithm_gives_the_same_bytes_in_any_tile(name):
     factory, known = ALGORITHMS[name].factory(), ALGORITHMS[name].parameters()
     arguments = {
         "ucb": {"distance": "kl"},
+        "exp3_s": {"horizon": 200},
         "lin_ucb": {"horizon": 200},
         "lin_ts": {"horizon": 200},
         "oam": {"horizon": 200},
