@@ -43,6 +43,8 @@ class Arms(NamedTuple):
     num_arms: int  # an action is int32[] in [0, num_arms), with contexts an arm of the round's set
     set_size: int | None = None  # k: an action is a set of k arms, bool[num_arms] in its place
     num_contexts: int | None = None  # M: a context is int32[] in [0, M), the number of the round's action set
+    # With sets: the feedback is the reward of each member, float[num_arms], 0 elsewhere (semi-bandit), not one number.
+    members: bool = False
 
 
 class Rewards(NamedTuple):

@@ -6,6 +6,7 @@ from jaxbandit.environments.bernoulli import bernoulli
 from jaxbandit.environments.beta import beta
 from jaxbandit.environments.full_bandit import full_bandit
 from jaxbandit.environments.linear import linear
+from jaxbandit.environments.semi_bandit import semi_bandit
 from jaxbandit.specs.registry import ALGORITHMS, ENVIRONMENTS
 
 FEATURES = np.array([[1.0, 0.1], [-0.5, 0.9], [0.7, 0.5]])
@@ -28,13 +29,14 @@ INSTANCES = {  # several of a name where they draw differently
     "poisson": [{"means": [0.0, 2.5, 60.0]}],
     "exponential": [{"means": MEANS}],
     "beta": [{"alpha": [1.0, 2.0], "beta": [2.0, 2.0]}, {"alpha": [0.1, 2.0], "beta": [2.0, 2.0]}],
-    "crowd": [{"dataset": "it"}, {"dataset": "it", "feedback": "full", "k": 10}],
-    "crowd_answers": [{"k": 2}, {"k": 2, "blocks": "normal"}],
+    "crowd": [{"dataset": "it"}, *({"dataset": "it", "feedback": feedback, "k": 10} for feedback in ("full", "semi"))],
+    "crowd_answers": [{"k": 2}, {"k": 2, "blocks": "normal"}, {"k": 2, "feedback": "semi"}],
     "full_bandit": [
         {"means": MEANS, "k": 2, "noise": noise, "blocks": blocks}
         for noise, blocks in (("gaussian", "exact"), ("bernoulli", "exact"), ("bernoulli", "normal"))
     ],
     "full_bandit_random": [{"num_arms": 3, "k": 2, "gap": 0.3}],
+    "semi_bandit": [{"means": MEANS, "k": 2}],
     "table": [{"rewards": np.array([[0.0, 0.5], [1.0, 0.25], [0.5, 0.0]])}],
     "fiesta": [{"models": ("atae", "tdlstm"), "permute": True}],
     "hpo_table": [{"dataset": "australian", "num_arms": 3}],
@@ -62,6 +64,8 @@ def pair(name, **more):
     entry, own = ALGORITHMS[name], algorithm(name, **more)
     if "features" in entry.arguments:
         return own, linear(FEATURES, THETA)
+    if own.arms.members:
+        return own, semi_bandit(MEANS, own.arms.set_size)
     if own.arms.set_size is not None:
         return own, full_bandit(MEANS, own.arms.set_size)
     return own, (beta([1.0, 2.0, 3.0], [2.0, 2.0, 1.0]) if entry.kind == "simulate" else bernoulli(MEANS))

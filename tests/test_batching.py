@@ -15,7 +15,7 @@ from jax.interpreters import mlir
 
 from jaxbandit.algorithms.exploration import lucb
 from jaxbandit.algorithms.regret import kl_ucb, ucb1
-from jaxbandit.engine import batching, compiled
+from jaxbandit.engine import batching, compiled, whole_loops
 from jaxbandit.engine.horizon import simulate_cell
 from jaxbandit.engine.identify import identify_cell
 from jaxbandit.environments.bernoulli import bernoulli
@@ -77,6 +77,11 @@ FUNCTIONS = {
     "reductions": lambda v, s, i: (v.sum(), v.max(), jnp.argmax(v), jnp.argmin(v * s), jnp.any(v > 0), v.cumsum()),
     "lookup": lambda v, s, i: (v[i], v.at[i].get(mode="promise_in_bounds", wrap_negative_indices=False)),
     "negative lookup": lambda v, s, i: v[-i],
+    "lookup at one index of all runs": lambda v, s, i: lax.dynamic_index_in_dim(v[:, None] * v[None], INDEX[4] + 0),
+    "update at one index of all runs": lambda v, s, i: (
+        lax.dynamic_update_index_in_dim(v, s, INDEX[4] + 0, 0),
+        lax.dynamic_update_index_in_dim(jnp.zeros((4, 4)), v, INDEX[1] + 0, 0),
+    ),
     "lookup out of range": lambda v, s, i: lax.dynamic_index_in_dim(v, i + 7, keepdims=False),
     "lookup in a shared table": lambda v, s, i: jnp.arange(4.0)[i],
     "set": lambda v, s, i: (v.at[i].set(s), v.at[i].add(s), v.at[i].set(0.0)),
@@ -267,6 +272,28 @@ def test_one_entry_of_short_and_long_vectors(vector):
     got = batching.batch_last(function, tuple(x[..., 0] for x in inputs), (True,) * 3, True, LANES)(*inputs)
     for g, w in zip(got, jax.vmap(function, -1, -1)(*map(jnp.asarray, inputs)), strict=True):
         np.testing.assert_array_equal(g, w)
+
+
+@pytest.mark.parametrize("arms", [17, 20, 33])
+def test_many_arms_are_searched_one_by_one(arms):
+    """As argmax of the whole vector: ties to the lowest, infinities, scalars and shared vectors, any rest of turns."""
+    rng = np.random.default_rng(arms)
+    values = rng.integers(-3, 4, (arms, LANES)).astype(np.float32)  # many ties
+    values[3, 0], values[5, 1], values[:, 2], values[4, 3] = np.inf, -np.inf, -np.inf, np.nan
+    shared = jnp.asarray(rng.integers(0, 2, arms).astype(np.float32))
+
+    def search(v, s):
+        return jnp.argmax(jnp.where(s > 0, v + shared, v) * jnp.float32(2)), jnp.argmin(v * 2 - 1), jnp.argmax(v)
+
+    def batched(v, s):
+        return batching.batch_last(search, (values[:, 0], SCALAR[0]), (True, True), True, LANES)(v, s)
+
+    plain = jax.jit(batched)(values, SCALAR)
+    with whole_loops.wanted(True, searches=True):
+        lowered = jax.jit(lambda v, s: batched(v, s)).lower(values, SCALAR)
+        assert lowered.as_text().count("stablehlo.while") == (2 if whole_loops.searches() else 0)
+        got = lowered.compile()(values, SCALAR)
+    same(got, plain)
 
 
 def test_layout_stays_run_last():

@@ -59,6 +59,8 @@ OWN_VALUES = {
     "budgeted_race": {"budget": [30.0, 41.0], "epsilon": [0.1, 0.3], "delta": [0.1, 0.3]},
     "ugape_b": {"budget": [30.0, 41.0], "a": [2.0, 0.5]},
     "uniform_allocation": {"budget": [30.0, 41.0]},
+    "batched_elimination": {"gamma": [1.0, 0.3]},
+    "cucb": {"c": [1.5, 0.5]},
 }
 # Static arguments without a default.
 REQUIRED = {
@@ -67,6 +69,7 @@ REQUIRED = {
     "lin_ts": {"horizon": 60},
     "oam": {"horizon": 60},
     "oam_practical": {"horizon": 60},
+    "batched_elimination": {"horizon": 60},
 }
 # Settings of static arguments beside the defaults.
 STATIC = [
@@ -85,6 +88,8 @@ STATIC = [
     ("sequential_halving", {"reading": "round"}),
     ("ugape_b", {"m": 2}),
     ("successive_rejects", {"m": 2}),
+    ("cucb", {"index": "kl"}),
+    ("batched_elimination", {"radius": "paper"}),
     ("uniform_allocation", {"m": 2}),
 ]
 
@@ -92,6 +97,8 @@ STATIC = [
 def factory_of(name, **static):
     """Of a number of arms and traced hyperparameters; features are cut to that many rows."""
     factory = functools.partial(ALGORITHMS[name].factory(), **REQUIRED.get(name, {}), **static)
+    if name in COMBINATORIAL:
+        return lambda count, **hyper: team_numbered(factory, count, **hyper)
     if name == "adaptive_full_bandit":
         return lambda count, **hyper: numbered(factory, count, choices=2, **hyper)
     if "sets" in ALGORITHMS[name].arguments:
@@ -99,6 +106,24 @@ def factory_of(name, **static):
     if "features" not in ALGORITHMS[name].arguments:
         return factory
     return lambda k, *, features, **hyper: factory(features[:k], **hyper)
+
+
+def team_numbered(factory, count, **hyper):
+    """A semi-bandit algorithm on all pairs of `count` = 3 arms, its actions the pairs' numbers, members paid alike."""
+    sets = jnp.asarray(~np.eye(count, dtype=bool))
+    inner = factory(count, k=count - 1, **hyper)
+
+    def select(noise, state, context):
+        selected = inner.select(noise, state, context)
+        action = jnp.argmin(action_of(selected)).astype(jnp.int32)
+        return selected._replace(action=action) if isinstance(selected, Choice) else action
+
+    def update(state, context, selected, reward):
+        team = sets[action_of(selected)]
+        selected = selected._replace(action=team) if isinstance(selected, Choice) else team
+        return inner.update(state, context, selected, jnp.where(team, reward, 0.0))
+
+    return inner._replace(select=select, update=update, pulls=None, arms=Arms(count))
 
 
 def numbered(factory, count, **hyper):
@@ -139,6 +164,7 @@ def check(name, arms, **static):
 
 
 # States of each kind: vectors, a tick, rows of atoms, laws, a matrix.
+COMBINATORIAL = [name for name, e in ALGORITHMS.items() if e.module.startswith("jaxbandit.algorithms.combinatorial.")]
 MANY_ARMS = ("ucb1", "tsallis_inf", "dmed", "kl_ucb_empirical", "thompson", "lin_ucb")
 SOLVERS = ("oam", "oam_practical", "ossb")  # of an allocation: long to compile
 QUICK = ("ucb1", "moss", "epsilon_greedy", "lingape")  # the others are compiled for longer
@@ -147,7 +173,7 @@ QUICK = ("ucb1", "moss", "epsilon_greedy", "lingape")  # the others are compiled
 def arms_of(name):
     """Numbers of arms; each is compiled by itself."""
     entry = ALGORITHMS[name]
-    if entry.kind != "simulate" or name in SOLVERS:
+    if entry.kind != "simulate" or name in (*SOLVERS, *COMBINATORIAL):
         return (3,)
     few = 2 if "features" in entry.arguments else 1  # one arm alone does not span, and leaves no choice
     # Above batching.SELECT_LIMIT the engine writes the pulled arm by a scatter.

@@ -5,12 +5,15 @@ import threading
 import equal_bytes
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 from jax import lax
 from jax._src import compiler
 from jax.experimental.compilation_cache import compilation_cache
 
+from jaxbandit import bernoulli, kl_ucb
 from jaxbandit.engine import compiled, whole_loops
+from jaxbandit.engine.horizon import simulate_cell
 
 CPU = jax.devices("cpu")[0]
 
@@ -129,3 +132,16 @@ def test_the_same_bytes_with_whole_loops_and_without_compiled_here_and_kept(name
     assert again == (whole, programs) and plain == whole
     assert more > programs > 0  # a program of its own, which is not taken for the other
     assert play() == (whole, more)
+
+
+@pytest.mark.slow
+def test_many_arms_searched_one_by_one_have_the_same_bytes(monkeypatch):
+    def play():
+        compiled.forget()
+        pair = lambda means: (kl_ucb(19), bernoulli(means))  # noqa: E731
+        record = simulate_cell(pair, np.linspace(0.1, 0.9, 19), horizon=300, num_runs=70)
+        return record.regret.tobytes(), record.pulls.tobytes()
+
+    whole = play()
+    monkeypatch.setattr(whole_loops, "STATE_BYTES", -1)
+    assert play() == whole

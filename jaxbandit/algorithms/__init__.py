@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from jaxbandit.algorithms.best_arm.student_race import student_race
     from jaxbandit.algorithms.best_arm.top_two import top_two
     from jaxbandit.algorithms.best_arm.track_and_stop import track_and_stop
+    from jaxbandit.algorithms.combinatorial.clucb import clucb
+    from jaxbandit.algorithms.combinatorial.combinatorial_thompson import combinatorial_thompson
+    from jaxbandit.algorithms.combinatorial.cucb import cucb
+    from jaxbandit.algorithms.combinatorial.escb import escb
     from jaxbandit.algorithms.exploration.adaptive_full_bandit import adaptive_full_bandit
     from jaxbandit.algorithms.exploration.exhaustive import exhaustive
     from jaxbandit.algorithms.exploration.gifa import gifa
@@ -33,6 +37,10 @@ if TYPE_CHECKING:
     from jaxbandit.algorithms.exploration.static_designs import g_static, xy_static
     from jaxbandit.algorithms.exploration.xy_adaptive import xy_adaptive
     from jaxbandit.algorithms.exploration.xy_oracle import xy_oracle
+    from jaxbandit.algorithms.feedback.batched import batched
+    from jaxbandit.algorithms.feedback.batched_elimination import batched_elimination
+    from jaxbandit.algorithms.feedback.delayed import delayed
+    from jaxbandit.algorithms.feedback.grids import geometric_grid, minimax_grid
     from jaxbandit.algorithms.fixed_budget.budgeted_race import budgeted_race
     from jaxbandit.algorithms.fixed_budget.sequential_halving import sequential_halving
     from jaxbandit.algorithms.fixed_budget.successive_rejects import successive_rejects
@@ -62,19 +70,27 @@ if TYPE_CHECKING:
 __all__ = [
     "IndexState",
     "adaptive_full_bandit",
+    "batched",
+    "batched_elimination",
     "bayes_ucb",
     "bernstein_race",
     "betting_race",
     "budgeted_race",
     "chernoff_racing",
+    "clucb",
+    "combinatorial_thompson",
+    "cucb",
+    "delayed",
     "divergence_budget",
     "dmed",
     "epsilon_greedy",
+    "escb",
     "exhaustive",
     "exp3",
     "exp3_ix",
     "exp3_s",
     "g_static",
+    "geometric_grid",
     "gifa",
     "greedy",
     "icb",
@@ -94,6 +110,7 @@ __all__ = [
     "lingifa",
     "lucb",
     "m_lingape",
+    "minimax_grid",
     "moss",
     "oam",
     "oam_practical",
@@ -130,19 +147,27 @@ __all__ = [
 _HOME = {
     "IndexState": "regret.index_policy",
     "adaptive_full_bandit": "exploration.adaptive_full_bandit",
+    "batched": "feedback.batched",
+    "batched_elimination": "feedback.batched_elimination",
     "bayes_ucb": "regret.bayes_ucb",
     "bernstein_race": "best_arm.bernstein_race",
     "betting_race": "best_arm.betting_race",
     "budgeted_race": "fixed_budget.budgeted_race",
     "chernoff_racing": "best_arm.chernoff_racing",
+    "clucb": "combinatorial.clucb",
+    "combinatorial_thompson": "combinatorial.combinatorial_thompson",
+    "cucb": "combinatorial.cucb",
+    "delayed": "feedback.delayed",
     "divergence_budget": "regret.index_policy",
     "dmed": "regret.dmed",
     "epsilon_greedy": "regret.epsilon_greedy",
+    "escb": "combinatorial.escb",
     "exhaustive": "exploration.exhaustive",
     "exp3": "adversarial.exp3",
     "exp3_ix": "adversarial.exp3_ix",
     "exp3_s": "adversarial.exp3_s",
     "g_static": "exploration.static_designs",
+    "geometric_grid": "feedback.grids",
     "gifa": "exploration.gifa",
     "greedy": "regret.greedy",
     "icb": "exploration.icb",
@@ -162,6 +187,7 @@ _HOME = {
     "lingifa": "exploration.presets",
     "lucb": "exploration.presets",
     "m_lingape": "exploration.presets",
+    "minimax_grid": "feedback.grids",
     "moss": "regret.moss",
     "oam": "regret.oam",
     "oam_practical": "regret.oam_practical",

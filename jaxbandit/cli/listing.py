@@ -8,10 +8,14 @@ from jaxbandit.specs import source
 
 def listing() -> dict[str, list[dict[str, Any]]]:
     """Return algorithms, environments and embedded experiments, with one line each."""
-    from jaxbandit.specs.registry import ALGORITHMS, ENVIRONMENTS, PROBLEM_DATA
+    from jaxbandit.specs.registry import ALGORITHMS, ENVIRONMENTS, PROBLEM_DATA, WRAPPERS
 
     found: dict[str, list[dict[str, Any]]] = {}
-    for title, entries, hidden in (("algorithms", ALGORITHMS, PROBLEM_DATA), ("environments", ENVIRONMENTS, ())):
+    for title, entries, hidden in (
+        ("algorithms", ALGORITHMS, PROBLEM_DATA),
+        ("wrappers", WRAPPERS, ()),
+        ("environments", ENVIRONMENTS, ()),
+    ):
         found[title] = [
             {
                 "name": entry.name,

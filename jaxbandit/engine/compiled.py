@@ -135,17 +135,34 @@ def _value(name: str) -> Any:
 
 
 def compile(
-    function: Callable, device: Device, *examples: Any, donate: tuple[int, ...] = (), whole: bool = False
+    function: Callable,
+    device: Device,
+    *examples: Any,
+    donate: tuple[int, ...] = (),
+    whole: bool = False,
+    searches: bool = False,
 ) -> Any:
     """Compile `function` for the examples' shapes, with the options of the device's platform.
 
     On a CPU, functions that call a library (LAPACK) play one at a time, as `numerics.alone` says; loops of others are
-    compiled whole if that is asked for.
+    compiled whole if that is asked for, and many arms searched one by one in them if that is.
     """
-    lowered = jax.jit(function, donate_argnums=donate).lower(*examples)
-    takes_turns = device.platform == "cpu" and calls_library(lowered)
-    with whole_loops.wanted(whole and device.platform == "cpu" and not takes_turns):
-        compiled = lowered.compile(compiler_options=_options(device))
+    cpu = device.platform == "cpu"
+
+    def lower() -> Any:
+        # A function of its own each time: JAX keeps what it has traced, and where it searches it is another program.
+        return jax.jit(lambda *arguments: function(*arguments), donate_argnums=donate).lower(*examples)
+
+    def made(whole: bool) -> tuple[Any, bool]:
+        """Compiled, and whether it calls a library."""
+        with whole_loops.wanted(whole and cpu, searches):
+            lowered = lower()
+            calls = cpu and calls_library(lowered)
+            return None if calls and whole else lowered.compile(compiler_options=_options(device)), calls
+
+    compiled, takes_turns = made(whole)
+    if takes_turns and whole:
+        compiled, _ = made(whole=False)
     if not takes_turns:
         return compiled
 

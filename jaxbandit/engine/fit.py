@@ -64,6 +64,9 @@ def check_arms(algorithm: Algorithm, environment: Environment, pulls: Any, with_
         kind = "sets of arms" if mine.set_size is not None else "single arms"
         rest = "sets of arms" if theirs.set_size is not None else "single arms"
         raise ValueError(f"{one} pulls {kind}, {other} has {rest}: an algorithm for {rest} is needed")
+    if mine.members != theirs.members:
+        kinds = {True: "each member's reward (semi-bandit)", False: "one reward a set (full bandit)"}
+        raise ValueError(f"{one} is told {kinds[mine.members]}, {other} tells {kinds[theirs.members]}: must be equal")
     for name, got, allowed in (
         ("num_arms", mine.num_arms, theirs.num_arms),
         ("sets of", mine.set_size, theirs.set_size),

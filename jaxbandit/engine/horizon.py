@@ -267,6 +267,7 @@ def _code(
                 checkpoints,
                 donate=(1,),
                 whole=program.run.whole_loops,
+                searches=True,
             ),
             finish=compile(chosen.finish, devices[0], arguments, carry),
             carry=jax.tree.structure(carry),

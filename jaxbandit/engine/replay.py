@@ -15,6 +15,7 @@ from jax import lax
 from jax.core import Tracer
 
 from jaxbandit import jaxprs
+from jaxbandit.engine import search, whole_loops
 from jaxbandit.types import Array
 
 RUNS = -1  # the batch axis comes last: a pass over one arm of all runs is contiguous
@@ -47,6 +48,7 @@ REWRITTEN = {
     "broadcast_in_dim": "shape broadcast_dimensions",
     "concatenate": "dimension",
     "dynamic_slice": "slice_sizes",
+    "dynamic_update_slice": "",
     "reshape": "new_sizes",
     "scatter": "update_jaxpr update_consts dimension_numbers indices_are_sorted unique_indices mode",
     "scatter-add": "update_jaxpr update_consts dimension_numbers indices_are_sorted unique_indices mode",
@@ -78,8 +80,10 @@ def replay(
             results, outs, _ = known[token]
         else:
             with jaxprs.scope(equation):
-                results, outs = _operation(equation, operands, marks, lanes)
+                results, outs = _operation(equation, operands, marks, lanes, known)
             known[token] = results, outs, operands  # the operands stay alive, and so their identity
+            if (how := search.how_made(equation, operands, marks, ELEMENTWISE)) is not None:
+                known[id(results[0])] = how
         values.update((v, (x, f)) for v, x, f in zip(equation.outvars, results, outs, strict=True))
     results = [read(v) for v in jaxpr.outvars]
     return [jnp.asarray(x) for x, _ in results], [f for _, f in results]
@@ -90,13 +94,15 @@ def with_runs(x: Array, lanes: int) -> Array:
     return lax.broadcast_in_dim(x, (*x.shape, lanes), range(x.ndim))
 
 
-def _operation(equation: Any, operands: tuple, marks: tuple, lanes: int) -> tuple[Sequence[Array], list[bool]]:
+def _operation(
+    equation: Any, operands: tuple, marks: tuple, lanes: int, known: dict
+) -> tuple[Sequence[Array], list[bool]]:
     """The results of one operation, and which of them vary."""
     if equation.primitive.name == "random_split" and _is_one_threefry_key(operands[0]):
         parts = range(math.prod(equation.params["shape"]))
         keys = jnp.stack([jax.random.fold_in(operands[0], i) for i in parts])
         return [keys.reshape(equation.params["shape"])], [False]
-    results = _rule(equation, operands, marks, lanes) if any(marks) else jaxprs.bind(equation, operands)
+    results = _rule(equation, operands, marks, lanes, known) if any(marks) else jaxprs.bind(equation, operands)
     return results, [any(marks)] * len(results)
 
 
@@ -117,7 +123,7 @@ def _token(equation: Any, operands: tuple, marks: tuple) -> Any:
     return object() if getattr(equation, "effects", ()) else token  # a callback is called as often as it is written
 
 
-def _rule(equation: Any, operands: tuple, marks: tuple, lanes: int) -> Sequence[Array]:
+def _rule(equation: Any, operands: tuple, marks: tuple, lanes: int, known: dict) -> Sequence[Array]:
     """One operation with at least one varying operand; every result varies."""
     name, params = equation.primitive.name, equation.params
     out = equation.outvars[0].aval
@@ -136,6 +142,10 @@ def _rule(equation: Any, operands: tuple, marks: tuple, lanes: int) -> Sequence[
     if name in ELEMENTWISE:
         return jaxprs.bind(equation, [whole(i) for i in everything])
     if name in ("argmax", "argmin") and out.shape == ():
+        if whole_loops.searches() and jnp.issubdtype(operands[0].dtype, jnp.floating):
+            found = search.first_largest(operands[0], known, name == "argmax", params["index_dtype"])
+            if found is not None:
+                return [found]
         return [_first_extreme(operands[0], name == "argmax", params["index_dtype"])]
     if name in ALONG_AXES:
         return jaxprs.bind(equation, [full(0)])
@@ -148,6 +158,11 @@ def _rule(equation: Any, operands: tuple, marks: tuple, lanes: int) -> Sequence[
         return [full(0).reshape(*out.shape, lanes)]
     if name == "concatenate":
         return [lax.concatenate([full(i) for i in everything], params["dimension"])]
+    if name == "dynamic_slice" and not any(marks[1:]):
+        start = [*operands[1:], jnp.zeros_like(operands[1])]
+        return [lax.dynamic_slice(operands[0], start, (*params["slice_sizes"], lanes))]
+    if name == "dynamic_update_slice" and not any(marks[2:]):  # vmap would make it a scatter, and transpose all
+        return [lax.dynamic_update_slice(full(0), full(1), [*operands[2:], jnp.zeros_like(operands[2])])]
     if name == "dynamic_slice" and _is_entry(equation.invars[0].aval, params["slice_sizes"]):
         return [_entry(operands[0], full(1), marks[0])[None]]
     if name == "dynamic_slice" and _is_row(equation, marks) and equation.invars[0].aval.shape[0] <= LOOKUP_LIMIT:

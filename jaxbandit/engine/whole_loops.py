@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from typing import Any
 
 OPTION = "xla_cpu_small_while_loop_byte_threshold"
-SMALL = 100_000_000  # bytes that a turn of the loop reads and writes: every loop of the engine
+SMALL = 1_000_000_000  # bytes that a turn of the loop reads and writes: every loop of the engine
 # Of the state of one run, by measurement (RESULTS.md): longer passes over arms leave nothing to be gained, and a batch
 # that compares all pairs of twelve arms loses a tenth.
-STATE_BYTES, BATCH_STATE_BYTES = 4096, 1024
+STATE_BYTES, BATCH_STATE_BYTES = 40960, 1024
 # Fields of XLA's messages CompileOptionsProto, ExecutableBuildOptionsProto and DebugOptions: compile_options.proto
 # and xla.proto.
 BUILD_OPTIONS, DEBUG_OPTIONS, BACKEND_OPTIONS = 3, 3, 500
@@ -26,14 +26,23 @@ _thread = threading.local()
 
 
 @contextmanager
-def wanted(wants: bool) -> Iterator[None]:
-    """Within it, what this thread compiles for a CPU has its loops compiled whole, if it `wants` so and JAX can."""
-    before = getattr(_thread, "wants", False)
+def wanted(wants: bool, searches: bool = False) -> Iterator[None]:
+    """Within it, what this thread compiles for a CPU has its loops compiled whole, if it `wants` so and JAX can.
+
+    Then, if `searches`, what it traces searches many arms one by one (search.py).
+    """
+    before = getattr(_thread, "wants", False), getattr(_thread, "searches", False)
     _thread.wants = wants and _hooked()
+    _thread.searches = searches and _thread.wants
     try:
         yield
     finally:
-        _thread.wants = before
+        _thread.wants, _thread.searches = before
+
+
+def searches() -> bool:
+    """Whether what this thread traces is to search many arms one by one."""
+    return getattr(_thread, "searches", False)
 
 
 def with_option(options: Any) -> Any:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from jaxbandit.environments.r6a import r6a
     from jaxbandit.environments.r6a_like import r6a_like
     from jaxbandit.environments.restless_bernoulli import restless_bernoulli
+    from jaxbandit.environments.semi_bandit import semi_bandit
     from jaxbandit.environments.sinusoidal_bernoulli import sinusoidal_bernoulli
     from jaxbandit.environments.soare import soare
     from jaxbandit.environments.table import table
@@ -57,6 +58,7 @@ __all__ = [
     "r6a",
     "r6a_like",
     "restless_bernoulli",
+    "semi_bandit",
     "sinusoidal_bernoulli",
     "soare",
     "table",
@@ -88,6 +90,7 @@ _HOME = {
     "r6a": "r6a",
     "r6a_like": "r6a_like",
     "restless_bernoulli": "restless_bernoulli",
+    "semi_bandit": "semi_bandit",
     "sinusoidal_bernoulli": "sinusoidal_bernoulli",
     "soare": "soare",
     "table": "table",

@@ -14,6 +14,7 @@ from jaxbandit import checks
 from jaxbandit.base import Environment
 from jaxbandit.environments.bernoulli import bernoulli
 from jaxbandit.environments.full_bandit import full_bandit
+from jaxbandit.environments.semi_bandit import semi_bandit
 
 _ALIASES = {"itmanage": "it"}  # the name that the data's source uses
 
@@ -54,7 +55,7 @@ _CORRECT = {
 def crowd(
     dataset: Literal["it", "medicine", "chinese", "pokemon", "english", "science"] | str,
     *,
-    feedback: Literal["single", "full"] = "single",
+    feedback: Literal["single", "full", "semi"] = "single",
     k: int | None = None,
     blocks: Literal["exact", "normal"] = "exact",
 ) -> Environment:
@@ -66,13 +67,13 @@ def crowd(
     Args:
       dataset: name of the set, upper or lower case, static; "itmanage" is "it".
       feedback: "single": a round pulls one worker and sees that worker's reward. "full": it pulls a team of k workers
-        and sees only how many of them are right. Static.
-      k: workers in a team, static, with full feedback alone; None: 10.
-      blocks: how a team's sum over a batch of pulls is drawn, as of `full_bandit`; static.
+        and sees only how many of them are right. "semi": the same, and sees who was right. Static.
+      k: workers in a team, static, of full and semi feedback; None: 10.
+      blocks: how a team's sum over a batch of pulls is drawn with full feedback, as of `full_bandit`; static.
 
     Returns:
       An Environment with actions int32[] in [0, num_arms) and rewards float[] in {0, 1}; with full feedback as
-      `full_bandit` with Bernoulli noise.
+      `full_bandit` with Bernoulli noise, with semi feedback as `semi_bandit`.
 
     Raises:
       ValueError: no such data set or feedback, or k is out of range or given with single feedback.
@@ -82,19 +83,21 @@ def crowd(
     if k is None:
         return bernoulli(means)._replace(name="crowd")
     checks.integer("crowd", "k", k, 1, len(means) - 1)
+    if feedback == "semi":
+        return semi_bandit(means, k)._replace(name="crowd")
     return full_bandit(means, k, noise="bernoulli", blocks=blocks)._replace(name="crowd")
 
 
 def describe_crowd(
     dataset: Literal["it", "medicine", "chinese", "pokemon", "english", "science"] | str,
     *,
-    feedback: Literal["single", "full"] = "single",
+    feedback: Literal["single", "full", "semi"] = "single",
     k: int | None = None,
     blocks: Literal["exact", "normal"] = "exact",
 ) -> dict[str, Any]:
-    """Return what an algorithm may know of `crowd`: k and sigma = k with full feedback, else nothing."""
+    """Return what an algorithm may know of `crowd`: k of a team, and sigma = k with full feedback."""
     k = _team(feedback, k)
-    return {} if k is None else {"k": k, "sigma": float(k)}
+    return {} if k is None else {"k": k} | ({"sigma": float(k)} if feedback == "full" else {})
 
 
 def _means(dataset: str) -> Any:
@@ -105,7 +108,7 @@ def _means(dataset: str) -> Any:
 
 
 def _team(feedback: str, k: int | None) -> int | None:
-    checks.choice("crowd", "feedback", feedback, ("single", "full"))
+    checks.choice("crowd", "feedback", feedback, ("single", "full", "semi"))
     if feedback == "single" and k is not None:
         raise ValueError(f"crowd: k = {k}, must be left out with single feedback: one worker is pulled")
-    return (10 if k is None else k) if feedback == "full" else None
+    return None if feedback == "single" else (10 if k is None else k)

@@ -18,23 +18,31 @@ from jaxbandit import checks
 from jaxbandit.base import BatchRewards, Environment, SetPulls
 from jaxbandit.environments.binomial import binomial
 from jaxbandit.environments.full_bandit import FullBanditState, from_members
+from jaxbandit.environments.semi_bandit import by_members
 from jaxbandit.numerics import as_float
 from jaxbandit.types import Array, Key
 
 
-def crowd_answers(path: str | Path, *, k: int = 10, blocks: Literal["exact", "normal"] = "exact") -> Environment:
-    """Return the full bandit that draws a task and counts which workers of the team answered it rightly.
+def crowd_answers(
+    path: str | Path,
+    *,
+    k: int = 10,
+    feedback: Literal["full", "semi"] = "full",
+    blocks: Literal["exact", "normal"] = "exact",
+) -> Environment:
+    """Return the bandit that draws a task and counts, or shows, which workers of the team answered it rightly.
 
     Args:
       path: directory of answer.csv and truth.csv, static.
       k: workers in a team, in [1, num_arms - 1], static.
-      blocks: how a team's sum over a batch of pulls is drawn, static. "exact": how often each task came, a multinomial;
-        slow. "normal": of the same mean and variance; right in the limit of many pulls.
+      feedback: "full": a team's number of right answers is seen; "semi": whose were right too. Static.
+      blocks: how a team's sum over a batch of pulls is drawn with full feedback, static. "exact": how often each task
+        came, a multinomial; slow. "normal": of the same mean and variance; right in the limit of many pulls.
 
     Returns:
       An Environment with actions bool[num_arms], k of them True, and rewards float[], as `full_bandit`. Its noise is
       the task, int32[], as of `table`; a batch's is a key. Its super-arms must be listed: a support of "random" or
-      "given".
+      "given". With semi feedback rewards are float[num_arms], as `semi_bandit`, and there are no batches.
 
     Raises:
       ValueError: the files cannot be read or do not fit together, or k is out of range.
@@ -43,6 +51,7 @@ def crowd_answers(path: str | Path, *, k: int = 10, blocks: Literal["exact", "no
     right = read_answers(path)
     num_tasks, num_arms = right.shape
     k = checks.integer(where, "k", k, 1, num_arms - 1)
+    checks.choice(where, "feedback", feedback, ("full", "semi"))
     checks.choice(where, "blocks", blocks, ("exact", "normal"))
     apart = right - right.mean(axis=0)
     covariance: Any = np.matmul(apart.T, apart) / num_tasks
@@ -50,9 +59,12 @@ def crowd_answers(path: str | Path, *, k: int = 10, blocks: Literal["exact", "no
     def noise(key: Key) -> Array:
         return jax.random.randint(key, (), 0, num_tasks, jnp.int32)
 
-    def reward(state: FullBanditState, context: None, action: Array, noise: Array) -> Array:
+    def each(state: FullBanditState, context: None, action: Array, noise: Array) -> Array:
         answers = jax.lax.dynamic_index_in_dim(as_float(right), noise, 0, keepdims=False)
-        return jnp.sum(jnp.where(action, answers, 0.0))
+        return jnp.where(action, answers, 0.0)
+
+    def reward(state: FullBanditState, context: None, action: Array, noise: Array) -> Array:
+        return jnp.sum(each(state, context, action, noise))
 
     def sums(state: FullBanditState, pulls: SetPulls, noise: Key) -> Array:
         if pulls.sets is None:
@@ -75,14 +87,20 @@ def crowd_answers(path: str | Path, *, k: int = 10, blocks: Literal["exact", "no
         return total + left * scores[:, -1]
 
     members = from_members(right.mean(axis=0), k, "normal")
+    if feedback == "semi":
+        return by_members(members, k)._replace(noise=noise, reward=each, name=where)
     return members._replace(noise=noise, reward=reward, batch=BatchRewards(lambda key: key, sums), name=where)
 
 
 def describe_crowd_answers(
-    path: str | Path, *, k: int = 10, blocks: Literal["exact", "normal"] = "exact"
+    path: str | Path,
+    *,
+    k: int = 10,
+    feedback: Literal["full", "semi"] = "full",
+    blocks: Literal["exact", "normal"] = "exact",
 ) -> dict[str, Any]:
-    """Return what an algorithm may know of `crowd_answers`: k, and sigma = k, a bound of a pull's noise."""
-    return {"k": k, "sigma": float(k)}
+    """Return what an algorithm may know of `crowd_answers`: k, and sigma = k, a bound of a team's noise, of full."""
+    return {"k": k} | ({"sigma": float(k)} if feedback == "full" else {})
 
 
 def read_answers(path: str | Path) -> Any:

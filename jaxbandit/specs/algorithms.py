@@ -27,6 +27,11 @@ def _exploration(name: str, summary: str, *arguments: str, file: str = "", **mor
     return Entry(name, module, summary, arguments, kind="identify", **more)
 
 
+def _combinatorial(name: str, summary: str, *arguments: str, **more: Any) -> Entry:
+    module = f"jaxbandit.algorithms.combinatorial.{name}"
+    return Entry(name, module, summary, ("num_arms", "k", *arguments), **more)
+
+
 def _fixed_budget(name: str, summary: str, *arguments: str) -> Entry:
     module = f"jaxbandit.algorithms.fixed_budget.{name}"
     return Entry(name, module, summary, ("num_arms", *arguments), kind="identify")
@@ -61,6 +66,19 @@ ALGORITHMS: Mapping[str, Entry] = named(
     _algorithm("bayes_ucb", "posterior quantile 1 - 1/t, Kaufmann et al. 2012", "prior_alpha", "prior_beta"),
     _algorithm("imed", "indexed minimum empirical divergence, Honda and Takemura 2015"),
     _algorithm("dmed", "deterministic minimum empirical divergence, Honda and Takemura 2010"),
+    _combinatorial("cucb", "the k arms of largest index, each reward seen, Chen et al. 2013", "index", "c"),
+    _combinatorial(
+        "combinatorial_thompson",
+        "the k largest posterior draws, each reward seen, Wang and Chen 2018",
+        *("prior_alpha", "prior_beta"),
+    ),
+    _combinatorial("escb", "the team of largest index, few teams, Combes et al. 2015", "c"),
+    Entry(
+        "batched_elimination",
+        "jaxbandit.algorithms.feedback.batched_elimination",
+        "BaSE, arms dropped at the ends of batches, Gao et al. 2019",
+        ("num_arms", "horizon", "grid", "num_batches", "radius", "gamma"),
+    ),
     _adversarial("exp3", "exponential weights on estimated losses, Auer et al. 2002", "rate", "horizon", "eta"),
     _adversarial("exp3_ix", "EXP3 with implicit exploration, Neu 2015", "rate", "horizon", "eta"),
     _adversarial(
@@ -266,6 +284,12 @@ ALGORITHMS: Mapping[str, Entry] = named(
             "epsilon",
             "sigma",
         ),
+    ),
+    _combinatorial(
+        "clucb",
+        "the k best arms from teams whose members' rewards are seen, Chen et al. 2014",
+        *("threshold", "delta", "epsilon"),
+        kind="identify",
     ),
     _fixed_budget("budgeted_race", "a race that its budget may end", "rule", "epsilon", "delta", "budget"),
     _fixed_budget(

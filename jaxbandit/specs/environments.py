@@ -65,7 +65,7 @@ ENVIRONMENTS: Mapping[str, Entry] = named(
     _environment(
         "crowd_answers",
         "teams of crowd workers on one task, from recorded answers",
-        *("path", "k", "blocks"),
+        *("path", "k", "feedback", "blocks"),
         described=True,
     ),
     _environment(
@@ -80,6 +80,7 @@ ENVIRONMENTS: Mapping[str, Entry] = named(
         *("num_arms", "k", "gap", "instance_seed", "sigma"),
         described=True,
     ),
+    _environment("semi_bandit", "a pull names k arms and shows what each pays, 0 or 1", "means", "k", described=True),
     _environment(
         "table",
         "recorded rewards, rows drawn with replacement",

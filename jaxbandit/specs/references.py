@@ -18,7 +18,7 @@ from jaxbandit.specs.entry import Entry
 
 
 def is_reference(type_: Any) -> bool:
-    """Whether a `type` names a factory outside the package."""
+    """Whether a `type` names a factory outside the package, or a wrapper around one."""
     return isinstance(type_, str) and ":" in type_
 
 

@@ -4,6 +4,7 @@ from jaxbandit.specs import references
 from jaxbandit.specs.algorithms import ALGORITHMS, super_arms
 from jaxbandit.specs.entry import Entry, Parameter
 from jaxbandit.specs.environments import ENVIRONMENTS
+from jaxbandit.specs.wrappers import WRAPPERS, parts, wrapped
 
 __all__ = [
     "ALGORITHMS",
@@ -11,6 +12,7 @@ __all__ = [
     "FILLED",
     "KNOWABLE",
     "PROBLEM_DATA",
+    "WRAPPERS",
     "Entry",
     "Parameter",
     "algorithm",
@@ -32,7 +34,9 @@ FILLED = (*KNOWABLE, "horizon")  # arguments of an algorithm that are filled unl
 
 
 def algorithm(type_: str) -> Entry:
-    """Return the entry of an algorithm, registered or of a module outside the package."""
+    """Return the entry of an algorithm, registered or of a module outside the package, or of a wrapper around one."""
+    if around := parts(type_):
+        return wrapped(type_, around[0], algorithm(around[1]))
     return references.entry(type_) if references.is_reference(type_) else ALGORITHMS[type_]
 
 

@@ -83,7 +83,8 @@ def override(data: dict[str, Any], text: str) -> None:
 
 def default_name(table: Mapping[str, Any]) -> str:
     """Return the name of an [[instance]] or [[algorithm]]: its type, or the factory's of one outside the package."""
-    return str(table.get("name", str(table.get("type", "")).rpartition(":")[2]))
+    type_ = str(table.get("type", ""))
+    return str(table.get("name", type_ if type_.endswith(")") else type_.rpartition(":")[2]))
 
 
 def _is_toml(text: str) -> bool:

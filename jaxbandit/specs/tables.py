@@ -6,7 +6,7 @@ from typing import Any
 
 from jaxbandit import refusals
 from jaxbandit.refusals import nearest, refuse, show, wrong
-from jaxbandit.specs import arguments, references, source
+from jaxbandit.specs import arguments, references, source, wrappers
 from jaxbandit.specs.entry import Entry
 from jaxbandit.specs.experiment import MOST_ROUNDS, AlgorithmSpec, Cell, Experiment, InstanceSpec
 from jaxbandit.specs.registry import ALGORITHMS, ENVIRONMENTS, FILLED, KNOWABLE, PROBLEM_DATA
@@ -156,6 +156,8 @@ def _typed(
     if "type" not in table:
         refuse(f"{where}.type", f": missing, must be one of {', '.join(entries)}")
     type_ = table["type"]
+    if ENVIRONMENTS is not entries and (around := wrappers.parts(type_)):
+        return refusals.text(f"{where}.name", table.get("name", type_)), _wrapped(where, type_, *around, imports, kind)
     if references.is_reference(type_):
         if not imports:
             refuse(f"{where}.type", f" = {show(type_)}, names code outside the package, which --no-import refuses")
@@ -168,6 +170,17 @@ def _typed(
         more = 'or "package.module:factory"'
         wrong(f"{where}.type", type_, f"one of {', '.join(entries)}, {more}{nearest(type_, entries)}")
     return refusals.text(f"{where}.name", table.get("name", type_)), entries[type_]
+
+
+def _wrapped(where: str, type_: str, name: str, inside: str, imports: bool, kind: str) -> Entry:
+    at = f"{where}.type"
+    if name not in wrappers.WRAPPERS:
+        near = nearest(name, wrappers.WRAPPERS)
+        wrong(at, type_, f"one of {', '.join(f'{w}(ALGORITHM)' for w in wrappers.WRAPPERS)} where it wraps{near}")
+    if kind != "simulate":
+        refuse(at, f' = {show(type_)}, is for kind = "simulate": it wraps algorithms that play to a horizon')
+    found = {k: v for k, v in ALGORITHMS.items() if v.kind == kind}
+    return wrappers.wrapped(at, name, _typed(where, {"type": inside}, found, imports, kind)[1])
 
 
 def _arguments(

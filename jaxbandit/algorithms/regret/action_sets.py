@@ -141,7 +141,7 @@ def with_start(
     """
     arms = jnp.arange(scores.shape[0], dtype=jnp.int32)
     if start.pulls is None:
-        # Each arm of the order adds a dimension. Not by the round: where feedback is late, an arm is pulled until it comes.
+        # Each arm of the order adds a dimension. Not by the round, which runs ahead where feedback is late.
         first = get_at(start.order, jnp.minimum(estimate.rank, sets.dim - 1))
         return jnp.where(estimate.rank < sets.dim, as_float(arms == first), scores)
     outside, real = recursive_least_squares.residuals(estimate, round_rows(sets, context)) > 0, _real(sets, context)

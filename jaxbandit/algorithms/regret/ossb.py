@@ -110,9 +110,7 @@ def ossb(
         few = jnp.where(real, n, jnp.inf)
         estimates = jnp.min(few) <= as_float(epsilon) * as_float(explored)
         scores = jnp.where(estimates, -few, -matching.lag(n, target))
-        scores = action_sets.with_start(
-            sets, state.start, state.estimate, context, jnp.where(exploit, means, scores)
-        )
+        scores = action_sets.with_start(sets, state.start, state.estimate, context, jnp.where(exploit, means, scores))
         kind = jnp.where(exploit, EXPLOIT, jnp.where(estimates, ESTIMATE, EXPLORE))
         kind = jnp.where(state.estimate.rank < sets.dim, START, kind).astype(jnp.int32)
         return Choice(action_sets.best_of_set(sets, context, scores, matching.tie()), kind)

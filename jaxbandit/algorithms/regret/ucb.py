@@ -3,9 +3,12 @@
 UCB1 is Auer, Cesa-Bianchi, Fischer (2002) with the paper's level log t + c log log t in place of 4 log t.
 """
 
+import jax.numpy as jnp
+
 from jaxbandit import checks
 from jaxbandit.algorithms.regret.index_policy import IndexState, divergence_budget, index_policy
 from jaxbandit.base import Algorithm, Rewards
+from jaxbandit.numerics import exploration_level
 from jaxbandit.solvers.semidistance import UPPER
 from jaxbandit.types import Array, Distance, Scalar
 
@@ -32,7 +35,12 @@ def ucb(num_arms: int, *, distance: Distance = "kl", c: Scalar = 0.0) -> Algorit
     def index(state: IndexState) -> Array:
         return UPPER[distance](state.means, divergence_budget(state, c))
 
-    return index_policy("ucb", num_arms, index, rewards=Rewards(0.0, 1.0))
+    def by_square(state: IndexState) -> Array:
+        """The same for "sq", with one root a round in place of one an arm."""
+        radius = jnp.sqrt(exploration_level(state.round, c) / 2) * state.inverse_sqrt_counts
+        return jnp.minimum(state.means + radius, 1.0)
+
+    return index_policy("ucb", num_arms, by_square if distance == "sq" else index, rewards=Rewards(0.0, 1.0))
 
 
 def ucb1(num_arms: int, *, c: Scalar = 0.0) -> Algorithm:

@@ -1,0 +1,219 @@
+"""Feedback that arrives rounds after its pull: a wrapper of any algorithm that plays to a horizon.
+
+Joulani, Gyorgy and Szepesvari (2013), Online learning under delayed feedback. The algorithm selects by the feedback
+that has come; its clock is 1 + the number of feedbacks. The paper's black box holds back early feedback so that a
+deterministic rule is told of the arm that it waits for; here each feedback is given as it comes.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jaxbandit import checks
+from jaxbandit.algorithms.feedback.wrapped import check_wrapped, no_pulls, with_pull
+from jaxbandit.base import Algorithm, Choice, Phases, Replan, action_of
+from jaxbandit.numerics import as_float, get_at, set_at
+from jaxbandit.types import Array, Key, PyTree, Scalar
+
+_OWN = 0x64656C61  # changes the first word of a round's key: rounds differ in the last
+
+
+class Pending(NamedTuple):
+    """What the algorithm is told with a feedback that is on its way; the round modulo the number of slots is its slot.
+
+    Probabilities that importance weights divide by are in `selected`, as a Choice: those of the round of the pull.
+    """
+
+    context: PyTree  # [slots, ...]
+    selected: PyTree  # [slots, ...], what select returned
+    feedback: PyTree  # [slots, ...]
+
+
+class Arrivals(NamedTuple):
+    """Which feedbacks arrive in one round, in the order of their pulls: circular lists."""
+
+    following: Array  # int32[slots], the next slot of the same round of arrival; of the last one, the first
+    last: (
+        Array  # int32[slots], by round of arrival modulo slots, the round of the pull that comes last; may be long past
+    )
+
+
+class DelayedState(NamedTuple):
+    """The algorithm's state by the feedback that has come, and what has not come yet."""
+
+    algorithm: PyTree
+    round: Array  # int32[], rounds played
+    pulls: Array | None  # int32[num_pulls], all of them
+    pending: Pending
+    # Of a constant delay, the slot that is due in the next round: read after a round's own is stored. A slot that is
+    # read before makes XLA copy all of them in every round.
+    due: Pending | None
+    arrivals: Arrivals | None  # None where the delay is constant
+
+
+def delayed(
+    algorithm: Algorithm, *, delay: int | None = None, mean: Scalar | None = None, cap: int = 1000
+) -> Algorithm:
+    """Return the algorithm under delayed feedback: that of round s can be used from round s + 1 + delay on.
+
+    Feedbacks that arrive in one round are applied in the order of their pulls; those due after the horizon are lost.
+
+    Args:
+      algorithm: plays single pulls, or sets of arms, to a horizon, and says its arms. Contexts are int32[].
+      delay: the delay of every round, >= 0, static; 0 is no delay. Memory grows with it.
+      mean: in its place, delays are geometric and independent, P(delay = k) = q (1 - q)^k for k = 0, 1, .. with
+        q = 1 / (1 + mean), in rounds, >= 0, traced. They are drawn in `noise`, so that algorithms pair.
+      cap: the longest geometric delay, >= 0, static: longer ones are cut to it. Memory grows with it.
+
+    Returns:
+      An Algorithm of the same actions and rewards, named delayed(NAME). Its pulls are those made; its recommendation
+      and its rounds by kind are by the feedback that has come.
+
+    Raises:
+      ValueError: the algorithm stops by itself, pulls in batches or does not say its arms; not one of delay and mean is
+        given, or an argument is out of range.
+
+    Source: Joulani, Gyorgy, Szepesvari (2013), Online learning under delayed feedback, ICML.
+    """
+    algorithm = check_wrapped("delayed", algorithm)
+    if (delay is None) == (mean is None):
+        raise ValueError(f"delayed: delay = {delay}, mean = {mean}, must be one of the two; give the other none")
+    name = f"delayed({algorithm.name})"
+    if delay is not None:
+        delay = checks.integer("delayed", "delay", delay, 0, 10**6)
+        if delay == 0:
+            return algorithm._replace(name=name)
+    else:
+        checks.number("delayed", "mean", mean, low=0.0)
+    slots = delay or checks.integer("delayed", "cap", cap, 0, 10**6) + 1
+    arms, replan = algorithm.arms, algorithm.replan
+    assert arms is not None
+
+    def init(key: Key) -> DelayedState:
+        state = algorithm.init(key)
+        context = None if arms.num_contexts is None else jnp.zeros((), jnp.int32)
+        selected = jax.eval_shape(lambda: algorithm.select(algorithm.noise(key), state, context))
+        by_member = arms.set_size is not None and arms.members
+        feedback = jnp.zeros(arms.num_arms) if by_member else jnp.zeros(())
+        one = Pending(context, selected, feedback)
+        return DelayedState(
+            algorithm=state,
+            round=jnp.zeros((), jnp.int32),
+            pulls=no_pulls(algorithm, state),
+            pending=jax.tree.map(lambda x: jnp.zeros((slots, *x.shape), x.dtype), one),
+            due=jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), one) if delay else None,
+            arrivals=None if delay else Arrivals(jnp.zeros(slots, jnp.int32), jnp.full(slots, -slots, jnp.int32)),
+        )
+
+    def noise(key: Key) -> tuple[PyTree, Array]:
+        data = jax.random.key_data(key)
+        own = jnp.concatenate([data[:1] ^ jnp.uint32(_OWN), data[1:]])
+        uniform = jax.random.uniform(jax.random.wrap_key_data(own, impl=jax.random.key_impl(key)))
+        return algorithm.noise(key), -jnp.log1p(-uniform)  # standard exponential
+
+    def select_random(noise: tuple[PyTree, Array], state: DelayedState, context: PyTree) -> Choice:
+        inner, exponential = noise
+        selected = algorithm.select(inner, state.algorithm, context)
+        rounds = jnp.floor(exponential / jnp.log1p(1 / as_float(mean)))  # at mean 0 the quotient is 0
+        return Choice(action_of(selected), (selected, jnp.minimum(rounds, slots - 1).astype(jnp.int32)))
+
+    def update_constant(state: DelayedState, context: PyTree, selected: PyTree, feedback: PyTree) -> DelayedState:
+        assert state.due is not None
+        after, came = algorithm.update(state.algorithm, *state.due), state.round >= slots
+        pending = _stored(state.pending, state.round % slots, Pending(_known(context), selected, feedback))
+        return state._replace(
+            algorithm=jax.tree.map(lambda new, old: jnp.where(came, new, old), after, state.algorithm),
+            round=state.round + 1,
+            pulls=with_pull(algorithm, state.pulls, context, selected),
+            pending=pending,
+            due=_row(pending, (state.round + 1) % slots),
+        )
+
+    def update_random(state: DelayedState, context: PyTree, choice: Choice, feedback: PyTree) -> DelayedState:
+        selected, rounds = choice.info
+        slot = state.round % slots
+        pending = _stored(state.pending, slot, Pending(_known(context), selected, feedback))
+        arrivals = _appended(state.arrivals, state.round, rounds, slots)
+        pulled = get_at(arrivals.last, slot)
+        final = pulled % slots
+
+        def one(carry: tuple[PyTree, Array, Array]) -> tuple[PyTree, Array, Array]:
+            inner, slot, _ = carry
+            next_slot = get_at(arrivals.following, slot)
+            told = algorithm.update(_settled(replan, inner), *_row(pending, next_slot))
+            return told, next_slot, next_slot != final
+
+        start = (state.algorithm, final, pulled > state.round - slots)
+        return DelayedState(
+            algorithm=lax.while_loop(lambda carry: carry[2], one, start)[0],
+            round=state.round + 1,
+            pulls=with_pull(algorithm, state.pulls, context, selected),
+            pending=pending,
+            due=None,
+            arrivals=arrivals,
+        )
+
+    def _known(context: PyTree) -> PyTree:
+        return None if arms.num_contexts is None else context
+
+    return _over(algorithm)._replace(
+        init=init,
+        noise=algorithm.noise if delay else noise,
+        select=(lambda noise, state, context: algorithm.select(noise, state.algorithm, context))
+        if delay
+        else select_random,
+        update=update_constant if delay else update_random,
+        name=name,
+    )
+
+
+def _over(algorithm: Algorithm) -> Algorithm:
+    """The algorithm's other functions on a DelayedState."""
+    replan, recommend, phases = algorithm.replan, algorithm.recommend, algorithm.phases
+    return algorithm._replace(
+        pulls=None if algorithm.pulls is None else lambda state: state.pulls,
+        recommend=recommend and (lambda state: recommend(state.algorithm)),
+        phases=phases and Phases(phases.names, lambda state: phases.counts(state.algorithm)),
+        replan=replan
+        and Replan(
+            due=lambda state: replan.due(state.algorithm),
+            apply=lambda state: state._replace(algorithm=replan.apply(state.algorithm)),
+        ),
+    )
+
+
+def _settled(replan: Replan | None, state: PyTree) -> PyTree:
+    """The state with the new plan that the feedback before made due: the algorithm is told nothing before it."""
+    if replan is None:
+        return state
+    # A loop of at most one turn, since a batched cond would replan every run at every feedback.
+    return lax.while_loop(
+        lambda turn: turn[0] & replan.due(turn[1]),
+        lambda turn: (~turn[0], replan.apply(turn[1])),
+        (jnp.array(True), state),
+    )[1]
+
+
+def _appended(arrivals: Any, round: Array, delay: Array, slots: int) -> Arrivals:
+    """The lists with this round at the end of that of its round of arrival."""
+    slot, place = round % slots, (round + delay) % slots
+    before = get_at(arrivals.last, place)
+    alone = before <= round + delay - slots  # of an earlier turn: none is pending there
+    first = jnp.where(alone, slot, get_at(arrivals.following, before % slots))
+    following = set_at(arrivals.following, slot, first)
+    following = set_at(following, jnp.where(alone, slot, before % slots), slot)
+    # The first case never is: it makes the write wait for the read, or XLA would copy the vector in every round.
+    return Arrivals(following, set_at(arrivals.last, place, jnp.where(before < -slots, before, round)))
+
+
+def _row(pending: Pending, slot: Array) -> Pending:
+    return jax.tree.map(lambda x: lax.dynamic_index_in_dim(x, slot, 0, keepdims=False), pending)
+
+
+def _stored(pending: Pending, slot: Array, new: Pending) -> Pending:
+    def put(x: Array, value: Array) -> Array:
+        return lax.dynamic_update_index_in_dim(x, jnp.asarray(value).astype(x.dtype), slot, 0)
+
+    return jax.tree.map(put, pending, new)

@@ -1,0 +1,75 @@
+"""Grids of batches: the rounds t_1 < .. < t_M = T after which feedback is seen.
+
+Gao, Han, Ren and Zhou (2019), Batched multi-armed bandits problem, NeurIPS, equations (5) and (6) up to constants.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+from jaxbandit import checks
+
+GridKind = Literal["minimax", "geometric"]
+_SLACK = 1e-12  # relative: the cube root of 10^6 is 100, not 99
+
+
+def minimax_grid(horizon: int, num_batches: int) -> tuple[int, ...]:
+    """Return floor(a^(2 - 2^(1 - i))) for i = 1 .. M with a = T^(1 / (2 - 2^(1 - M))), equal points once.
+
+    Args:
+      horizon: T >= 1.
+      num_batches: M >= 1.
+
+    Raises:
+      ValueError: an argument is out of range.
+    """
+    horizon, num_batches = _checked("minimax_grid", horizon, num_batches)
+    exponents = [2 - 2.0 ** (1 - i) for i in range(1, num_batches + 1)]
+    return _floors(horizon, [e / exponents[-1] for e in exponents])
+
+
+def geometric_grid(horizon: int, num_batches: int) -> tuple[int, ...]:
+    """Return floor(T^(i / M)) for i = 1 .. M, equal points once.
+
+    Args:
+      horizon: T >= 1.
+      num_batches: M >= 1.
+
+    Raises:
+      ValueError: an argument is out of range.
+    """
+    horizon, num_batches = _checked("geometric_grid", horizon, num_batches)
+    return _floors(horizon, [i / num_batches for i in range(1, num_batches + 1)])
+
+
+def checked_grid(
+    where: str, grid: GridKind | Sequence[int], num_batches: int | None, horizon: int | None
+) -> tuple[int, ...]:
+    """Return the points of a grid by name, or of a list of rounds, to which the horizon is added if it is known."""
+    if horizon is not None:
+        horizon = checks.integer(where, "horizon", horizon, 1)
+    if isinstance(grid, str):
+        checks.choice(where, "grid", grid, ("minimax", "geometric"))
+        if horizon is None:
+            raise ValueError(f"{where}: horizon = None, must be given for grid = {grid!r}")
+        number = 3 if num_batches is None else checks.integer(where, "num_batches", num_batches, 1)
+        return (minimax_grid if grid == "minimax" else geometric_grid)(horizon, number)
+    if num_batches is not None:
+        raise ValueError(f"{where}: num_batches = {num_batches}, must be left out beside a list of rounds as grid")
+    if not isinstance(grid, Sequence) or not grid:
+        raise ValueError(f"{where}: grid = {grid!r}, must be minimax, geometric or a list of increasing rounds")
+    points = [checks.integer(where, f"grid[{i}]", t, 1, horizon) for i, t in enumerate(grid)]
+    for i in range(1, len(points)):
+        if points[i] <= points[i - 1]:
+            raise ValueError(f"{where}: grid[{i}] = {points[i]} after {points[i - 1]}, must be increasing")
+    return tuple(points) if horizon in (None, points[-1]) else (*points, horizon)
+
+
+def _checked(where: str, horizon: int, num_batches: int) -> tuple[int, int]:
+    return checks.integer(where, "horizon", horizon, 1), checks.integer(where, "num_batches", num_batches, 1)
+
+
+def _floors(horizon: int, exponents: list[float]) -> tuple[int, ...]:
+    """Each horizon^exponent rounded down, at least 1, the last the horizon itself, equal ones once."""
+    points = [max(math.floor(horizon**e * (1 + _SLACK)), 1) for e in exponents[:-1]]
+    return tuple(sorted({*points, horizon}))

@@ -1,0 +1,42 @@
+"""What the wrappers of an algorithm share: which algorithms they take, and the pulls that were made."""
+
+from typing import Any
+
+import jax.numpy as jnp
+
+from jaxbandit.base import Algorithm, action_of
+from jaxbandit.numerics import get_at, set_at
+from jaxbandit.types import Array
+
+
+def check_wrapped(where: str, algorithm: Any) -> Algorithm:
+    """Return an algorithm that plays pull by pull to a horizon; refuse in one line what does not."""
+    if not isinstance(algorithm, Algorithm):
+        got = getattr(algorithm, "__name__", type(algorithm).__name__)
+        raise ValueError(f"{where}: algorithm = {got}, must be an Algorithm, what a factory such as kl_ucb(9) returns")
+    name = algorithm.name or "the algorithm"
+    if algorithm.stop is not Algorithm._field_defaults["stop"] or algorithm.batch is not None:
+        raise ValueError(
+            f"{where}: algorithm = {name}, stops by itself or pulls in batches; give one that plays to a horizon"
+        )
+    if algorithm.arms is None:
+        raise ValueError(
+            f"{where}: algorithm = {name}, does not say its arms; give its Algorithm arms = Arms(num_arms)"
+        )
+    return algorithm
+
+
+def no_pulls(algorithm: Algorithm, state: Any) -> Array | None:
+    """Zero pulls, int32, of the shape that the algorithm counts, which counts only those whose feedback has come."""
+    return None if algorithm.pulls is None else jnp.zeros_like(algorithm.pulls(state), jnp.int32)
+
+
+def with_pull(algorithm: Algorithm, pulls: Array | None, context: Any, selected: Any) -> Array | None:
+    """The pulls after one more round."""
+    arms, action = algorithm.arms, action_of(selected)
+    if pulls is None or arms is None:
+        return None
+    if arms.set_size is not None:
+        return pulls + action.astype(jnp.int32)
+    place = action if arms.num_contexts is None else context * arms.num_arms + action
+    return set_at(pulls, place, get_at(pulls, place) + 1)

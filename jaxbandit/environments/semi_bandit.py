@@ -1,0 +1,46 @@
+"""Semi-bandit feedback: a pull names a team of k arms and shows the reward of each member, 0 or 1."""
+
+from typing import Any
+
+from jaxbandit import checks
+from jaxbandit.base import Arms, Environment, Rewards
+from jaxbandit.environments.full_bandit import FullBanditState, from_members
+from jaxbandit.numerics import as_float
+from jaxbandit.types import Array, ArrayLike
+
+
+def semi_bandit(means: ArrayLike, k: int) -> Environment:
+    """Return the bandit whose pull names k Bernoulli arms, pays their sum, and shows what each of them paid.
+
+    `full_bandit` with Bernoulli noise is the same world seen by its sum alone, of the same noise.
+
+    Args:
+      means: float[num_arms] in [0, 1], traced. num_arms > k.
+      k: arms in a team, in [1, num_arms - 1], static.
+
+    Returns:
+      An Environment with actions bool[num_arms], k of them True, and rewards float[num_arms]: 0 or 1 of each member, 0
+      of the others. Regret is how far the team's means sum up below the k largest.
+
+    Raises:
+      ValueError: an argument is not in the range above.
+    """
+    means = checks.array("semi_bandit", "means", means, min_size=2, low=0.0, high=1.0)
+    k = checks.integer("semi_bandit", "k", k, 1, means.shape[0] - 1)
+
+    def reward(state: FullBanditState, context: None, action: Array, noise: Array) -> Array:
+        return as_float(action & (noise < state.means))
+
+    return by_members(from_members(means, k, "exact"), k)._replace(reward=reward, name="semi_bandit")
+
+
+def describe_semi_bandit(means: Array, k: int) -> dict[str, Any]:
+    """Return what an algorithm may know of `semi_bandit`: k."""
+    return {"k": k}
+
+
+def by_members(environment: Environment, k: int) -> Environment:
+    """A full bandit as one that shows each member's reward, in [0, 1]; its `reward` is to be replaced."""
+    assert environment.arms is not None
+    arms = Arms(environment.arms.num_arms, k, members=True)
+    return environment._replace(batch=None, arms=arms, rewards=Rewards(0.0, 1.0, sigma=0.5))

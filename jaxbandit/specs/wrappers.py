@@ -1,0 +1,91 @@
+"""Wrappers of algorithms in a `type`: "delayed(kl_ucb)" has the arguments of both, and is otherwise as any algorithm.
+
+To add one: a line here.
+"""
+
+import functools
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from jaxbandit.refusals import refuse, show
+from jaxbandit.specs.entry import Entry, Parameter, named
+
+_NONE = Entry("", "", "")
+SHARED = ("horizon",)  # an argument of this name means the same to both
+
+
+def _wrapper(name: str, summary: str, *arguments: str) -> Entry:
+    return Entry(name, f"jaxbandit.algorithms.feedback.{name}", summary, ("algorithm", *arguments))
+
+
+WRAPPERS: Mapping[str, Entry] = named(
+    _wrapper("delayed", "feedback that comes rounds after its pull, Joulani et al. 2013", "delay", "mean", "cap"),
+    _wrapper(
+        "batched",
+        "feedback at the ends of batches alone, Perchet et al. 2016",
+        *("grid", "num_batches", "horizon"),
+    ),
+)
+
+
+def parts(type_: Any) -> tuple[str, str] | None:
+    """Return the wrapper and the type inside of "delayed(kl_ucb)"; None of any other type."""
+    match = re.fullmatch(r"(\w+)\((.+)\)", type_) if isinstance(type_, str) else None
+    return (match[1], match[2]) if match else None
+
+
+def wrapped(where: str, name: str, inner: Entry) -> "Wrapped":
+    """Return the entry of a wrapper around an algorithm; refuse arguments of one name that mean different things."""
+    outer = WRAPPERS[name]
+    own = outer.arguments[1:]
+    both = [a for a in own if a in inner.parameters() and a not in SHARED]
+    if both:
+        refuse(
+            where, f" = {show(f'{name}({inner.name})')}, has two arguments named {both[0]}; rename that of the inner"
+        )
+    return Wrapped(
+        f"{name}({inner.name})",
+        inner.module,
+        f"{inner.summary}; {outer.summary}",
+        (*inner.arguments, *(a for a in own if a not in inner.arguments)),
+        kind=inner.kind,
+        truth=inner.truth,
+        concrete=inner.concrete,
+        concrete_rule=inner.concrete_rule,
+        inner=inner,
+        outer=outer,
+    )
+
+
+@dataclass(frozen=True)
+class Wrapped(Entry):
+    """A wrapper around an algorithm, with the arguments of both."""
+
+    inner: Entry = field(default=_NONE)
+    outer: Entry = field(default=_NONE)
+
+    def factory(self) -> Callable[..., Any]:
+        """Return the factory of the wrapped algorithm; of the same two factories the same one."""
+        return _composed(self.outer.factory(), self.inner.factory(), *map(tuple, self._names()))
+
+    def parameters(self) -> dict[str, Parameter]:
+        """Return the arguments of both by name; imports them."""
+        outer = {k: p for k, p in self.outer.parameters().items() if k != "algorithm"}
+        return outer | self.inner.parameters()
+
+    def _names(self) -> tuple[list[str], list[str]]:
+        return list(self.outer.parameters())[1:], list(self.inner.parameters())
+
+
+@functools.cache
+def _composed(
+    outer: Callable[..., Any], inner: Callable[..., Any], own: tuple[str, ...], its: tuple[str, ...]
+) -> Callable[..., Any]:
+    def factory(**given: Any) -> Any:
+        algorithm = inner(**{k: v for k, v in given.items() if k in its})
+        return outer(algorithm, **{k: v for k, v in given.items() if k in own})
+
+    factory.__module__ = inner.__module__  # whose source the results of a user's own depend on
+    return factory

@@ -1,0 +1,334 @@
+"""Delayed and batched feedback: round by round as plain Python, no byte changed where nothing is late, in law."""
+
+import functools
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import parts
+import pytest
+from reference import late_feedback as reference
+
+from jaxbandit.algorithms.feedback.batched import batched
+from jaxbandit.algorithms.feedback.batched_elimination import batched_elimination
+from jaxbandit.algorithms.feedback.delayed import delayed
+from jaxbandit.algorithms.feedback.grids import geometric_grid, minimax_grid
+from jaxbandit.algorithms.fixed_budget.sequential_halving import sequential_halving
+from jaxbandit.algorithms.regret import epsilon_greedy, kl_ucb
+from jaxbandit.algorithms.regret.index_policy import index_policy
+from jaxbandit.base import Algorithm, Arms, Choice, Replan, action_of
+from jaxbandit.engine.horizon import simulate_cell
+from jaxbandit.environments.bernoulli import bernoulli
+from jaxbandit.environments.gaussian import gaussian
+from jaxbandit.numerics import as_float
+from jaxbandit.specs.registry import ALGORITHMS
+
+quickly = pytest.mark.quickly_compiled
+KIND = "threefry4x32"
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def run(make, rewards, keys, contexts):
+    """Actions, the noise and the last state; the first key is init's."""
+    algorithm = make()
+
+    def body(state, step):
+        noise, row, context = step
+        selected = algorithm.select(noise, state, context)
+        action = action_of(selected)
+        feedback = row[action] if action.ndim == 0 else jnp.where(action, row, 0.0)
+        state = algorithm.update(state, context, selected, feedback)
+        if algorithm.replan is not None:
+            due = algorithm.replan.due(state)
+            state = jax.tree.map(lambda a, b: jnp.where(due, a, b), algorithm.replan.apply(state), state)
+        return state, action
+
+    noise = jax.vmap(algorithm.noise)(keys[1:])
+    state, actions = jax.lax.scan(body, algorithm.init(keys[0]), (noise, rewards, contexts))
+    return actions, noise, state, algorithm.pulls(state)
+
+
+def play(make, rewards, contexts=None, seed=0):
+    with jax.enable_x64(True):
+        keys = jax.random.split(jax.random.key(seed, impl=KIND), len(rewards) + 1)
+        given = None if contexts is None else jnp.asarray(contexts, jnp.int32)
+        return jax.device_get(run(make, jnp.asarray(rewards), keys, given))
+
+
+class Told(NamedTuple):
+    """A number that depends on all that was told and on its order; pulls a context and an arm."""
+
+    number: jax.Array
+    counts: jax.Array
+
+
+MODULUS = 10007
+
+
+def sensitive(num_arms=3, num_contexts=2):
+    """An algorithm whose every action depends on what it was told, in which order, and with which info."""
+
+    def select(noise, state, context):
+        return Choice((state.number + context) % num_arms, state.number % 5)
+
+    def update(state, context, choice, reward):
+        told = 7 * choice.action + 3 * jnp.rint(10 * reward).astype(jnp.int32) + context + 11 * choice.info
+        place = context * num_arms + choice.action
+        return Told((31 * state.number + told) % MODULUS, state.counts.at[place].add(1))
+
+    zero = jnp.int32(0)
+    return Algorithm(
+        init=lambda key: Told(zero, jnp.zeros(num_contexts * num_arms, jnp.int32)),
+        select=select,
+        update=update,
+        pulls=lambda state: state.counts,
+        arms=Arms(num_arms, num_contexts=num_contexts),
+        name="sensitive",
+    )
+
+
+class Sensitive:
+    """The same in plain Python."""
+
+    def __init__(self, contexts, num_arms=3):
+        self.number, self.contexts, self.num_arms, self.infos = 0, contexts, num_arms, {}
+
+    def select(self, t):
+        self.infos[t] = self.number % 5
+        return int((self.number + self.contexts[t]) % self.num_arms)
+
+    def update(self, t, arm, reward):
+        told = 7 * arm + 3 * round(10 * reward) + self.contexts[t] + 11 * self.infos[t]
+        self.number = int((31 * self.number + told) % MODULUS)
+
+
+ROUNDS = 120
+RNG = np.random.default_rng(5)
+CONTEXTS = RNG.integers(0, 2, ROUNDS)
+REWARDS = RNG.integers(0, 11, (ROUNDS, 3)) / 10
+GRID = (3, 4, 30, 31, 90)
+
+
+def counted(actions):
+    return np.bincount(CONTEXTS * 3 + actions, minlength=6)
+
+
+@quickly
+@pytest.mark.parametrize("delay", [1, 2, 17, 300])
+def test_constant_delays_tell_everything_in_order(delay):
+    actions, _, state, pulls = play(lambda: delayed(sensitive(), delay=delay), REWARDS, CONTEXTS)
+    told = Sensitive(CONTEXTS)
+    np.testing.assert_array_equal(actions, reference.play_delayed(told, REWARDS, [delay] * ROUNDS))
+    assert state.algorithm.number == told.number
+    np.testing.assert_array_equal(pulls, counted(actions))
+
+
+@quickly
+@pytest.mark.parametrize(("mean", "cap"), [(3.0, 1000), (20.0, 12), (2.0, 0)])
+def test_random_delays_tell_everything_in_order(mean, cap):
+    actions, (_, exponentials), state, pulls = play(lambda: delayed(sensitive(), mean=mean, cap=cap), REWARDS, CONTEXTS)
+    delays = np.minimum(np.floor(exponentials / -np.log(1 - 1 / (1 + mean))), cap).astype(int)
+    assert cap == 0 or (np.bincount(delays).max() > 1 and delays.max() > 3)  # some arrive together, some are overtaken
+    told = Sensitive(CONTEXTS)
+    np.testing.assert_array_equal(actions, reference.play_delayed(told, REWARDS, delays))
+    assert state.algorithm.number == told.number
+    np.testing.assert_array_equal(pulls, counted(actions))
+
+
+@quickly
+def test_batches_tell_everything_in_order():
+    actions, _, state, pulls = play(lambda: batched(sensitive(), GRID), REWARDS, CONTEXTS)
+    told = Sensitive(CONTEXTS)
+    np.testing.assert_array_equal(actions, reference.play_batched(told, REWARDS, GRID))
+    assert state.selecting.number == told.number
+    np.testing.assert_array_equal(pulls, counted(actions))
+
+
+COIN_ROOTS = np.sqrt([2.0, 3.0, 5.0])
+PROBLEM_1 = np.repeat(
+    [[0.3, 0.5, 0.9], [0.3, 0.2, 0.9], [0.3, 0.2, 0.1], [0.7, 0.2, 0.1], [0.7, 0.5, 0.1]], 1000, axis=0
+)
+
+
+def test_delayed_kl_ucb_on_the_coin_table():
+    """The trajectory that was computed in another program by bisection, delay 10."""
+    rounds = np.arange(1, 5001)
+    table = (np.mod(rounds[:, None] * COIN_ROOTS, 1) < PROBLEM_1).astype(float)
+    actions = play(lambda: delayed(kl_ucb(3), delay=10), table)[0]
+    assert np.bincount(actions).tolist() == [1994, 33, 2973]
+    assert int(np.sum(actions * ((rounds - 1) % 997 + 1))) == 2968686
+    first = 700
+    expected = reference.play_delayed(reference.KlUcb(3), table[:first], [10] * first)
+    np.testing.assert_array_equal(actions[:first], expected)
+
+
+SOLVERS = ("oam", "oam_practical", "ossb")  # of an allocation: they replan
+FIXED = [name for name, entry in ALGORITHMS.items() if entry.kind == "simulate"]
+QUICK = ("kl_ucb", "cucb")
+
+
+def by_hand(algorithm, rewards):
+    """As `run`, operation by operation: all that an algorithm computes is compiled once, however it is wrapped."""
+    keys = [jax.random.key(i, impl=KIND) for i in range(len(rewards) + 1)]
+    state, actions = algorithm.init(keys[0]), []
+    for key, row in zip(keys[1:], rewards, strict=True):
+        if algorithm.replan is not None and algorithm.replan.due(state):
+            state = algorithm.replan.apply(state)
+        selected = algorithm.select(algorithm.noise(key), state, None)
+        action = action_of(selected)
+        feedback = row[action] if action.ndim == 0 else jnp.where(action, row, 0.0)
+        state = algorithm.update(state, None, selected, feedback)
+        actions.append(np.asarray(action).tolist())
+    return actions, state, algorithm.pulls(state)
+
+
+@quickly
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in FIXED]
+)
+def test_nothing_late_changes_no_byte(name):
+    """Every algorithm for a horizon: alone, with random delays of 0, and in batches of one round."""
+    rounds = 4 if name in SOLVERS else 12
+    plain, rewards = parts.algorithm(name), jnp.asarray(np.random.default_rng(1).random((rounds, 3)), jnp.float32)
+    parts_of = {f: jax.jit(getattr(plain, f)) for f in ("init", "noise", "select", "update", "pulls")}
+    if plain.replan is not None:
+        parts_of["replan"] = Replan(*map(jax.jit, plain.replan))
+    plain = plain._replace(**parts_of)
+    alone = by_hand(plain, rewards)
+    for wrapped, inner in (
+        (delayed(plain, mean=0.0, cap=3), lambda state: state.algorithm),
+        (batched(plain, range(1, rounds + 1)), lambda state: state.selecting),
+    ):
+        actions, state, pulls = by_hand(wrapped, rewards)
+        assert actions == alone[0]
+        same = jax.tree.map(lambda a, b: np.asarray(a).tobytes() == np.asarray(b).tobytes(), inner(state), alone[1])
+        assert jax.tree.all(same)
+        np.testing.assert_array_equal(pulls, alone[2])
+    assert delayed(plain, delay=0)._replace(name=plain.name) == plain
+
+
+@quickly
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["dmed", "epsilon_greedy", "greedy", "imed", "kl_ucb_empirical", "moss", "ucb_v"])
+def test_first_pulls_go_by_rewards_not_by_rounds(name):
+    """Far more rounds than arms pass before the first reward: no number fails, and other arms are pulled too."""
+    rewards = np.random.default_rng(2).random((150, 3))
+    actions, _, state, _ = play(lambda: delayed(parts.algorithm(name), delay=20), rewards)
+    assert all(np.isfinite(x).all() or name == "ucb_v" for x in jax.tree.leaves(state.algorithm))
+    assert len(set(actions.tolist())) > 1
+
+
+@quickly
+@pytest.mark.slow
+def test_in_the_engine_nothing_late_changes_no_byte():
+    means = np.array([0.3, 0.5, 0.6])
+    factories = {
+        "plain": lambda: epsilon_greedy(3),
+        "delayed": lambda: delayed(epsilon_greedy(3), mean=0.0, cap=3),
+        "batched": lambda: batched(epsilon_greedy(3), range(1, 101)),
+    }
+    found = {
+        name: simulate_cell(lambda a, f=f: (f(), bernoulli(means)), {}, horizon=100, num_runs=64)
+        for name, f in factories.items()
+    }
+    for name in ("delayed", "batched"):
+        assert found[name].regret.tobytes() == found["plain"].regret.tobytes()
+        assert found[name].recommendation.tobytes() == found["plain"].recommendation.tobytes()
+
+
+def auer(num_arms):
+    def index(state):
+        return state.means + jnp.sqrt(2 * jnp.log(as_float(state.round))) * state.inverse_sqrt_counts
+
+    return index_policy("ucb1_auer", num_arms, index)
+
+
+@pytest.mark.slow
+@pytest.mark.statistical
+def test_constant_delays_cost_what_theory_says():
+    """UCB1 (2 log t), T = 10^4: 279.7 +- 2.01 at delay 100, and at most delay times the sum of gaps beyond no delay.
+
+    The first is two-sided at 4 standard errors, false alarm 6e-5; the bound has 10 of them to spare.
+    """
+    means, runs = np.array([0.9, 0.8, 0.7, 0.6, 0.5]), 200
+    regret = {}
+    for delay in (0, 100, 300):
+        algorithm = delayed(auer(5), delay=delay)
+        record = simulate_cell(
+            lambda a, algorithm=algorithm: (algorithm, bernoulli(means)),
+            {},
+            horizon=10_000,
+            num_runs=runs,
+            checkpoints=[10_000],
+        )
+        regret[delay] = record.mean[-1], np.sqrt(record.variance[-1] / runs)
+    assert abs(regret[100][0] - 279.7) <= 4 * np.hypot(2.01, regret[100][1])
+    for delay in (100, 300):
+        extra = regret[delay][0] - regret[0][0]
+        # Each arm is pulled delay times more before its first reward comes, the best one for free.
+        assert 0.25 * delay < extra < delay * np.sum(0.9 - means) + 4 * regret[delay][1]
+
+
+@quickly
+def test_grids():
+    assert minimax_grid(50_000, 3) == (484, 10_658, 50_000)
+    assert geometric_grid(50_000, 3) == (36, 1_357, 50_000)
+    assert geometric_grid(10**6, 3) == (100, 10_000, 10**6)  # whole roots, which float64 has a last bit below
+    assert geometric_grid(5, 4) == (1, 2, 3, 5)
+    assert minimax_grid(1, 3) == (1,)
+
+
+@quickly
+@pytest.mark.parametrize("radius", ["code", "paper"])
+def test_batched_elimination_plays_as_its_reference(radius):
+    rng, gamma = np.random.default_rng(3), {"code": 1.0, "paper": 0.5}[radius]
+    for seed in range(3):
+        rewards = rng.normal([0.0, 1.5, 1.4, -0.5, 1.6], 1.0, (900, 5))
+        actions, _, state, _ = play(lambda: batched_elimination(5, horizon=900, num_batches=4, radius=radius), rewards)
+        expected = reference.batched_elimination(rewards, minimax_grid(900, 4), radius, gamma)
+        np.testing.assert_array_equal(actions, expected, err_msg=f"{seed}")
+        assert not state.active.all()
+
+
+@pytest.mark.slow
+@pytest.mark.statistical
+def test_batched_elimination_on_the_authors_instance():
+    """646.9 +- 21.75 over 500 runs at T = 50,000, 4 standard errors: false alarm 6e-5; pulls to t_1, t_2 are exact."""
+    world, runs = gaussian([0.6, 0.5, 0.5]), 500
+    algorithm = batched_elimination(3, horizon=50_000)
+    record = simulate_cell(
+        lambda a: (algorithm, world), {}, horizon=50_000, num_runs=runs, checkpoints=[484, 10_658, 50_000]
+    )
+    assert abs(record.mean[-1] - 646.9) <= 4 * np.hypot(21.75, np.sqrt(record.variance[-1] / runs))
+    np.testing.assert_allclose(record.regret[:, 0], 0.1 * (484 - 162), rtol=1e-4)  # in turn: 162 pulls of the best arm
+    alone = np.isclose(record.regret[:, 1], 0.1 * (10_658 - 162 - 3392), rtol=1e-3)
+    assert alone.mean() > 0.5  # nothing dropped at t_1: (10,658 - 484) / 3 = 3391.3, the best arm comes first
+
+
+@quickly
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: delayed(kl_ucb, delay=1), "delayed: algorithm = kl_ucb, must be an Algorithm"),
+        (lambda: delayed(kl_ucb(3)), "delayed: delay = None, mean = None, must be one of the two"),
+        (lambda: delayed(kl_ucb(3), delay=1, mean=2.0), "delayed: delay = 1, mean = 2.0, must be one of the two"),
+        (lambda: delayed(kl_ucb(3), delay=-1), "delayed: delay = -1, must be an integer in"),
+        (lambda: delayed(kl_ucb(3), mean=-1.0), "delayed: mean = -1.0, must be a number in"),
+        (lambda: delayed(kl_ucb(3), mean=1.0, cap=-1), "delayed: cap = -1, must be"),
+        (lambda: delayed(sequential_halving(3, budget=30), delay=1), "stops by itself or pulls in batches"),
+        (lambda: delayed(kl_ucb(3)._replace(arms=None), delay=1), "does not say its arms"),
+        (lambda: batched(kl_ucb(3)), "batched: horizon = None, must be given for grid = 'minimax'"),
+        (lambda: batched(kl_ucb(3), [3, 3]), r"batched: grid\[1\] = 3 after 3, must be increasing"),
+        (lambda: batched(kl_ucb(3), [0]), r"batched: grid\[0\] = 0, must be an integer >= 1"),
+        (lambda: batched(kl_ucb(3), [9], horizon=5), r"batched: grid\[0\] = 9, must be an integer in \[1, 5\]"),
+        (lambda: batched(kl_ucb(3), [2], num_batches=2), "num_batches = 2, must be left out"),
+        (lambda: batched(kl_ucb(3), "log", horizon=5), "batched: grid = 'log', must be one of minimax, geometric"),
+        (lambda: batched_elimination(9, horizon=50, grid="geometric"), "first batch ends at 3, must be at least"),
+        (lambda: batched_elimination(3, horizon=50, gamma=0.0), "gamma = 0.0, must be"),
+    ],
+)
+def test_bad_input_is_refused_in_one_line(call, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        call()
+    assert "\n" not in str(caught.value)
