@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from benchmarks import revisions
 
-PARTS = ("regret", "stopping", "best_arm", "linear", "allocation", "full_bandit", "halving", "tune")
+PARTS = ("regret", "stopping", "best_arm", "linear", "allocation", "full_bandit", "halving", "tune", "adversarial")
 
 
 def main(argv: Sequence[str]) -> int:
