@@ -8,7 +8,9 @@ from collections.abc import Sequence
 
 from benchmarks import revisions
 
-PARTS = ("regret", "stopping", "best_arm", "linear", "allocation", "full_bandit", "halving", "tune", "adversarial")
+PARTS = tuple(
+    "regret stopping best_arm linear allocation full_bandit halving tune non_stationary adversarial teams".split()
+)
 
 
 def main(argv: Sequence[str]) -> int:

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
         clucb,
         combinatorial_thompson,
         cucb,
+        cusum_ucb,
+        d_ucb,
         delayed,
+        discounted_thompson,
         dmed,
         epsilon_greedy,
         escb,
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
         g_static,
         geometric_grid,
         gifa,
+        glr_klucb,
         greedy,
         icb,
         imed,
@@ -49,10 +53,12 @@ if TYPE_CHECKING:
         lingifa,
         lucb,
         m_lingape,
+        m_ucb,
         minimax_grid,
         moss,
         oam,
         oam_practical,
+        oracle_restart,
         ossb,
         paired_race,
         rage,
@@ -62,12 +68,14 @@ if TYPE_CHECKING:
         student_race,
         successive_elimination,
         successive_rejects,
+        sw_ucb,
         thompson,
         top_two,
         track_and_stop,
         tsallis_inf,
         ucb,
         ucb1,
+        ucb1_auer,
         ucb_e,
         ucb_v,
         ucboost,
@@ -165,21 +173,22 @@ __all__ = [
     "TuneResult", "__version__", "adaptive_full_bandit", "algorithms", "ask", "audit", "batched", "batched_elimination",
     "bayes_ucb", "bernoulli", "bernstein_race", "beta", "betting_race", "bounds", "budgeted_race", "certificate",
     "check_algorithm", "check_environment", "chernoff_racing", "choice", "clucb", "combinatorial_thompson", "compare",
-    "constrained_adversary", "crowd", "crowd_answers", "cucb", "delayed", "dmed", "environments", "epsilon_greedy",
-    "escb", "exhaustive", "exp3", "exp3_ix", "exp3_s", "exponential", "fiesta", "full_bandit", "full_bandit_random",
-    "g_static", "gaussian", "geometric_grid", "gifa", "greedy", "grid", "hpo_table", "hyperband", "icb", "identify",
-    "imed", "kim_nelson", "kl_lucb", "kl_racing", "kl_ucb", "kl_ucb_empirical", "lazy_track_and_stop", "lil_ucb",
-    "lin_game", "lin_ts", "lin_ucb", "linear", "linear_contextual", "linear_contextual_classes",
-    "linear_contextual_random", "linear_random", "lingape", "lingifa", "load", "load_session", "loguniform",
-    "loss_table", "lucb", "m_lingape", "minimax_grid", "moss", "never", "no_context", "none", "numerics", "oam",
-    "oam_practical", "ossb", "paired_race", "piecewise_bernoulli", "piecewise_gaussian", "plot", "poisson", "pull_keys",
-    "r6a", "r6a_like", "rage", "random_configs", "reproduce", "restless_bernoulli", "rollout", "run", "run_key",
-    "run_until_stop", "sa_foa", "saqm", "save", "save_session", "semi_bandit", "sequential_halving", "session",
-    "session_directory", "simulate", "sinusoidal_bernoulli", "soare", "static", "student_race",
-    "successive_elimination", "successive_halving", "successive_rejects", "sweep", "table", "tell", "thompson",
-    "top_m_classic", "top_two", "track_and_stop", "tsallis_inf", "tune", "ucb", "ucb1", "ucb_e", "ucb_v", "ucboost",
-    "ucboost_eps", "ucboost_lb", "ugape", "ugape_b", "uniform", "uniform_allocation", "uniform_float", "uniform_int",
-    "withdraw", "xy_adaptive", "xy_oracle", "xy_static",
+    "constrained_adversary", "crowd", "crowd_answers", "cucb", "cusum_ucb", "d_ucb", "delayed", "discounted_thompson",
+    "dmed", "environments", "epsilon_greedy", "escb", "exhaustive", "exp3", "exp3_ix", "exp3_s", "exponential",
+    "fiesta", "full_bandit", "full_bandit_random", "g_static", "gaussian", "geometric_grid", "gifa", "glr_klucb",
+    "greedy", "grid", "hpo_table", "hyperband", "icb", "identify", "imed", "kim_nelson", "kl_lucb", "kl_racing",
+    "kl_ucb", "kl_ucb_empirical", "lazy_track_and_stop", "lil_ucb", "lin_game", "lin_ts", "lin_ucb", "linear",
+    "linear_contextual", "linear_contextual_classes", "linear_contextual_random", "linear_random", "lingape", "lingifa",
+    "load", "load_session", "loguniform", "loss_table", "lucb", "m_lingape", "m_ucb", "minimax_grid", "moss", "never",
+    "no_context", "none", "numerics", "oam", "oam_practical", "oracle_restart", "ossb", "paired_race",
+    "piecewise_bernoulli", "piecewise_gaussian", "plot", "poisson", "pull_keys", "r6a", "r6a_like", "rage",
+    "random_configs", "reproduce", "restless_bernoulli", "rollout", "run", "run_key", "run_until_stop", "sa_foa",
+    "saqm", "save", "save_session", "semi_bandit", "sequential_halving", "session", "session_directory", "simulate",
+    "sinusoidal_bernoulli", "soare", "static", "student_race", "successive_elimination", "successive_halving",
+    "successive_rejects", "sw_ucb", "sweep", "table", "tell", "thompson", "top_m_classic", "top_two", "track_and_stop",
+    "tsallis_inf", "tune", "ucb", "ucb1", "ucb1_auer", "ucb_e", "ucb_v", "ucboost", "ucboost_eps", "ucboost_lb",
+    "ugape", "ugape_b", "uniform", "uniform_allocation", "uniform_float", "uniform_int", "withdraw", "xy_adaptive",
+    "xy_oracle", "xy_static",
 ]
 # fmt: on
 
@@ -188,12 +197,13 @@ _NAMES = {
     "": "algorithms bounds environments numerics",
     "algorithms": (
         "adaptive_full_bandit batched batched_elimination bayes_ucb bernstein_race betting_race budgeted_race "
-        "chernoff_racing clucb combinatorial_thompson cucb delayed dmed epsilon_greedy escb exhaustive exp3 exp3_ix "
-        "exp3_s g_static geometric_grid gifa greedy icb imed kim_nelson kl_lucb kl_racing kl_ucb kl_ucb_empirical "
-        "lazy_track_and_stop lil_ucb lin_game lin_ts lin_ucb lingape lingifa lucb m_lingape minimax_grid moss oam "
-        "oam_practical ossb paired_race rage sa_foa saqm sequential_halving student_race successive_elimination "
-        "successive_rejects thompson top_two track_and_stop tsallis_inf ucb ucb1 ucb_e ucb_v ucboost ucboost_eps "
-        "ucboost_lb ugape ugape_b uniform uniform_allocation xy_adaptive xy_oracle xy_static"
+        "chernoff_racing clucb combinatorial_thompson cucb cusum_ucb d_ucb delayed discounted_thompson dmed "
+        "epsilon_greedy escb exhaustive exp3 exp3_ix exp3_s g_static geometric_grid gifa glr_klucb greedy icb imed "
+        "kim_nelson kl_lucb kl_racing kl_ucb kl_ucb_empirical lazy_track_and_stop lil_ucb lin_game lin_ts lin_ucb "
+        "lingape lingifa lucb m_lingape m_ucb minimax_grid moss oam oam_practical oracle_restart ossb paired_race "
+        "rage sa_foa saqm sequential_halving student_race successive_elimination successive_rejects sw_ucb thompson "
+        "top_two track_and_stop tsallis_inf ucb ucb1 ucb1_auer ucb_e ucb_v ucboost ucboost_eps ucboost_lb ugape "
+        "ugape_b uniform uniform_allocation xy_adaptive xy_oracle xy_static"
     ),
     "auditing.audit": "audit",
     "base": (

@@ -100,6 +100,19 @@ def array(
     return value
 
 
+def starts(where: str, value: Any) -> np.ndarray:
+    """Return the rounds played before each segment, int32[segments]; raise ValueError unless they increase from 0."""
+    if isinstance(value, str | bytes) or np.ndim(value) != 1 or not len(value):
+        raise ValueError(f"{where}: starts = {value!r}, must be a list of rounds, one a segment")
+    found = [integer(where, f"starts[{i}]", start, 0, 2**31 - 1) for i, start in enumerate(value)]
+    if found[0]:
+        raise ValueError(f"{where}: starts[0] = {found[0]}, must be 0: the first segment begins with the run")
+    for i in range(1, len(found)):
+        if found[i] <= found[i - 1]:
+            raise ValueError(f"{where}: starts[{i}] = {found[i]}, must be greater than {found[i - 1]}, the one before")
+    return np.array(found, np.int32)
+
+
 def choice(where: str, name: str, value: Any, allowed: tuple[str, ...]) -> Any:
     """Return `value` if it is one of `allowed`; raise ValueError, with the nearest name, otherwise."""
     if value not in allowed:

@@ -17,7 +17,13 @@ LAB = {  # module: package
     "tyro": "tyro",
     "tomli_w": "tomli-w",
 }
-EXTRAS = {"lab": LAB, "sklearn": {"sklearn": "scikit-learn"}, "optuna": {"optuna": "optuna"}}
+EXTRAS = {
+    "lab": LAB,
+    "sklearn": {"sklearn": "scikit-learn"},
+    "optuna": {"optuna": "optuna"},
+    "dask": {"dask": "dask", "distributed": "distributed"},
+    "slurm": {"submitit": "submitit"},
+}
 
 
 class MissingExtra(ModuleNotFoundError):

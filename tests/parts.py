@@ -13,6 +13,7 @@ FEATURES = np.array([[1.0, 0.1], [-0.5, 0.9], [0.7, 0.5]])
 THETA = np.array([1.0, 0.2])
 # What is required of a factory, or chosen: all super-arms are listed, so that their number is small.
 ARGUMENTS = {"num_arms": 3, "k": 2, "features": FEATURES, "theta": THETA, "horizon": 60, "support": "all"}
+ARGUMENTS |= {"starts": (0, 10)}  # of an oracle that is told when means change
 ARGUMENTS |= {"budget": 40, "a": 1.0, "epsilon": 0.1}  # of a rule that is given a budget, of an indifference zone
 SETS = np.stack([FEATURES, FEATURES[::-1] / 2])
 SHARES = np.array([0.25, 0.75])
@@ -56,6 +57,8 @@ def algorithm(name, **more):
     """An algorithm of its required arguments."""
     entry = ALGORITHMS[name]
     required = {p.name for p in entry.parameters().values() if p.required} | {"support", "a"} & set(entry.arguments)
+    if "num_changes" in entry.arguments:  # its hyperparameters follow from the horizon
+        required.add("horizon")
     return entry.factory()(**({k: v for k, v in ARGUMENTS.items() if k in required} | more))
 
 

@@ -309,7 +309,7 @@ def made_up(monkeypatch):
         return stopping_result(record, cell.arguments, **labels)
 
     calls, stop_at, ended = [], [0], [Outcome.MAX_ROUNDS]
-    monkeypatch.setattr(auditing, "play_stopping", play)
+    monkeypatch.setattr(auditing, "play", play)
     return calls, stop_at, ended
 
 

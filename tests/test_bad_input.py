@@ -286,7 +286,7 @@ def refused(capsys, argv, *words):
 
 @pytest.fixture(autouse=True)
 def _no_compute(monkeypatch):
-    from jaxbandit.running import experiment as running
+    from jaxbandit.running import playing as running
 
     def never(*args, **kwargs):
         raise AssertionError("a simulation began")

@@ -283,7 +283,11 @@ def test_many_arms_are_searched_one_by_one(arms):
     shared = jnp.asarray(rng.integers(0, 2, arms).astype(np.float32))
 
     def search(v, s):
-        return jnp.argmax(jnp.where(s > 0, v + shared, v) * jnp.float32(2)), jnp.argmin(v * 2 - 1), jnp.argmax(v)
+        return (
+            jnp.argmax(jnp.where(v > -2, v + shared * s, jnp.inf) * jnp.float32(2)),
+            jnp.argmin(v * 2 - 1),
+            jnp.argmax(v),
+        )
 
     def batched(v, s):
         return batching.batch_last(search, (values[:, 0], SCALAR[0]), (True, True), True, LANES)(v, s)

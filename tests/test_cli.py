@@ -11,7 +11,7 @@ import pytest
 import jaxbandit
 from jaxbandit import __version__, cli
 from jaxbandit.results.loading import load
-from jaxbandit.running import experiment as running
+from jaxbandit.running import playing as running
 from jaxbandit.specs.registry import ALGORITHMS, ENVIRONMENTS
 
 pytestmark = pytest.mark.quickly_compiled

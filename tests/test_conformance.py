@@ -23,10 +23,12 @@ FEATURES = np.vstack(
     ]
 )
 VALUES = {
+    "bound": [1.0, 2.0],
     "budget": [0.5, 2.0],
     "alpha": [0.1, 0.5],
     "c": [0.0, 3.0],
     "delta": [0.05, 0.5],
+    "discount": [0.9, 1.0],
     "beta": [0.5, 0.3],
     "eps": [0.01, 0.3],
     "eta": [0.5, 2.0],
@@ -44,10 +46,12 @@ VALUES = {
     "prior_beta": [1.0, 2.5],
     "regularization": [1.0, 0.01],
     "rounding": [0.1, 0.3],
+    "scale": [1.0, 2.0],
     "sigma": [0.2, 1.0],
     "slack": [0.1, 0.5],
     "theta": [np.array([1.0, 0.2])],
     "theta_norm": [1.0, 2.0],
+    "xi": [0.6, 2.0],
     "zeta": [1.2, 0.5],
 }
 # All traced hyperparameters of those that mean something else by a name, or take one in place of others.
@@ -61,10 +65,17 @@ OWN_VALUES = {
     "uniform_allocation": {"budget": [30.0, 41.0]},
     "batched_elimination": {"gamma": [1.0, 0.3]},
     "cucb": {"c": [1.5, 0.5]},
+    "cusum_ucb": {"threshold": [2.0, 0.5], "alpha": [0.1, 0.5], "epsilon": [0.1, 0.0], "xi": [1.0, 2.0]},
+    "m_ucb": {"threshold": [1.5, 0.5], "gamma": [0.0, 0.5], "xi": [2.0, 0.5]},
 }
 # Static arguments without a default.
 REQUIRED = {
+    "cusum_ucb": {"min_pulls": 3},
     "exp3_s": {"horizon": 60},
+    "glr_klucb": {"horizon": 60, "test_every": 2, "split_every": 1},
+    "m_ucb": {"window": 4},
+    "oracle_restart": {"starts": (0, 20)},
+    "sw_ucb": {"window": 7},
     "lin_ucb": {"horizon": 60},
     "lin_ts": {"horizon": 60},
     "oam": {"horizon": 60},
@@ -79,6 +90,10 @@ STATIC = [
     ("ucboost", {"distances": ("sq",)}),
     ("ucboost", {"distances": ("bq", "h", "lb", "t")}),
     ("moss", {"horizon": 30}),
+    ("glr_klucb", {"restart": "global"}),
+    ("glr_klucb", {"marks": 4}),
+    ("cusum_ucb", {"index": "kl"}),
+    ("m_ucb", {"index": "kl"}),
     ("exp3", {"rate": "fixed"}),
     ("tsallis_inf", {"estimate": "reduced_variance"}),
     ("lin_ucb", {"variant": "oful"}),

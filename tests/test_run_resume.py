@@ -35,7 +35,7 @@ def test_results_are_stored_and_found_again(tmp_path, whole, monkeypatch):
     names = sorted(os.listdir(tmp_path / "out"))
     assert names[-2:] == ["spec.toml", "summary.json"] and "checkpoint" not in names
     assert spec.load(tmp_path / "out" / "spec.toml") == experiment()
-    monkeypatch.setattr(running, "simulate_cell", None)  # nothing is left to simulate
+    monkeypatch.setattr("jaxbandit.running.playing.simulate_cell", None)  # nothing is left to simulate
     assert content(running.run_experiment(experiment(), tmp_path / "out", progress=False)) == whole
     assert content(load(tmp_path / "out")) == whole
 

@@ -47,6 +47,13 @@ if TYPE_CHECKING:
     from jaxbandit.algorithms.fixed_budget.ucb_e import ucb_e
     from jaxbandit.algorithms.fixed_budget.ugape_b import ugape_b
     from jaxbandit.algorithms.fixed_budget.uniform_allocation import uniform_allocation
+    from jaxbandit.algorithms.non_stationary.cusum_ucb import cusum_ucb
+    from jaxbandit.algorithms.non_stationary.d_ucb import d_ucb
+    from jaxbandit.algorithms.non_stationary.discounted_thompson import discounted_thompson
+    from jaxbandit.algorithms.non_stationary.glr_klucb import glr_klucb
+    from jaxbandit.algorithms.non_stationary.m_ucb import m_ucb
+    from jaxbandit.algorithms.non_stationary.oracle_restart import oracle_restart
+    from jaxbandit.algorithms.non_stationary.sw_ucb import sw_ucb
     from jaxbandit.algorithms.regret.bayes_ucb import bayes_ucb
     from jaxbandit.algorithms.regret.dmed import dmed
     from jaxbandit.algorithms.regret.epsilon_greedy import epsilon_greedy
@@ -62,7 +69,7 @@ if TYPE_CHECKING:
     from jaxbandit.algorithms.regret.oam_practical import oam_practical
     from jaxbandit.algorithms.regret.ossb import ossb
     from jaxbandit.algorithms.regret.thompson import thompson
-    from jaxbandit.algorithms.regret.ucb import ucb, ucb1
+    from jaxbandit.algorithms.regret.ucb import ucb, ucb1, ucb1_auer
     from jaxbandit.algorithms.regret.ucb_v import ucb_v
     from jaxbandit.algorithms.regret.ucboost import ucboost, ucboost_eps, ucboost_lb
     from jaxbandit.algorithms.regret.uniform import uniform
@@ -80,7 +87,10 @@ __all__ = [
     "clucb",
     "combinatorial_thompson",
     "cucb",
+    "cusum_ucb",
+    "d_ucb",
     "delayed",
+    "discounted_thompson",
     "divergence_budget",
     "dmed",
     "epsilon_greedy",
@@ -92,6 +102,7 @@ __all__ = [
     "g_static",
     "geometric_grid",
     "gifa",
+    "glr_klucb",
     "greedy",
     "icb",
     "imed",
@@ -110,10 +121,12 @@ __all__ = [
     "lingifa",
     "lucb",
     "m_lingape",
+    "m_ucb",
     "minimax_grid",
     "moss",
     "oam",
     "oam_practical",
+    "oracle_restart",
     "ossb",
     "paired_race",
     "rage",
@@ -123,12 +136,14 @@ __all__ = [
     "student_race",
     "successive_elimination",
     "successive_rejects",
+    "sw_ucb",
     "thompson",
     "top_two",
     "track_and_stop",
     "tsallis_inf",
     "ucb",
     "ucb1",
+    "ucb1_auer",
     "ucb_e",
     "ucb_v",
     "ucboost",
@@ -157,7 +172,10 @@ _HOME = {
     "clucb": "combinatorial.clucb",
     "combinatorial_thompson": "combinatorial.combinatorial_thompson",
     "cucb": "combinatorial.cucb",
+    "cusum_ucb": "non_stationary.cusum_ucb",
+    "d_ucb": "non_stationary.d_ucb",
     "delayed": "feedback.delayed",
+    "discounted_thompson": "non_stationary.discounted_thompson",
     "divergence_budget": "regret.index_policy",
     "dmed": "regret.dmed",
     "epsilon_greedy": "regret.epsilon_greedy",
@@ -169,6 +187,7 @@ _HOME = {
     "g_static": "exploration.static_designs",
     "geometric_grid": "feedback.grids",
     "gifa": "exploration.gifa",
+    "glr_klucb": "non_stationary.glr_klucb",
     "greedy": "regret.greedy",
     "icb": "exploration.icb",
     "imed": "regret.imed",
@@ -187,10 +206,12 @@ _HOME = {
     "lingifa": "exploration.presets",
     "lucb": "exploration.presets",
     "m_lingape": "exploration.presets",
+    "m_ucb": "non_stationary.m_ucb",
     "minimax_grid": "feedback.grids",
     "moss": "regret.moss",
     "oam": "regret.oam",
     "oam_practical": "regret.oam_practical",
+    "oracle_restart": "non_stationary.oracle_restart",
     "ossb": "regret.ossb",
     "paired_race": "best_arm.paired_race",
     "rage": "exploration.rage",
@@ -200,12 +221,14 @@ _HOME = {
     "student_race": "best_arm.student_race",
     "successive_elimination": "best_arm.kl_racing",
     "successive_rejects": "fixed_budget.successive_rejects",
+    "sw_ucb": "non_stationary.sw_ucb",
     "thompson": "regret.thompson",
     "top_two": "best_arm.top_two",
     "track_and_stop": "best_arm.track_and_stop",
     "tsallis_inf": "adversarial.tsallis_inf",
     "ucb": "regret.ucb",
     "ucb1": "regret.ucb",
+    "ucb1_auer": "regret.ucb",
     "ucb_e": "fixed_budget.ucb_e",
     "ucb_v": "regret.ucb_v",
     "ucboost": "regret.ucboost",

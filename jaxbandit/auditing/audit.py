@@ -4,6 +4,7 @@ import math
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from jaxbandit.auditing.cell import Limits
 from jaxbandit.results.base import ResultSet
@@ -24,6 +25,8 @@ def audit(
     max_failed: float = 0.0,
     progress: bool = True,
     workers: int | None = None,
+    executor: Any = None,
+    runs_per_task: int | None = None,
 ) -> ResultSet:
     """Audit the stopping rules of an experiment of kind "identify", batch after batch until it is known.
 
@@ -39,7 +42,9 @@ def audit(
       imports: as for `run`.
       max_failed: share of a cell's runs that may go wrong, in [0, 1]; more is an error.
       progress: a bar on stderr where that is a terminal.
-      workers: threads; changes no number.
+      workers: threads, with an executor of each task; changes no number.
+      executor: a PEP 3148 executor on whose workers the runs are played; changes no number. See docs/cluster.md.
+      runs_per_task: runs of one of its tasks; default: as many as take about a minute.
 
     Returns:
       A ResultSet; `finding` of each of its results is the verdict, with the bounds of the error rate.
@@ -56,5 +61,6 @@ def audit(
     for line in warnings_of(experiment):
         warnings.warn(line, stacklevel=2)
     options = {"progress": progress, "workers": workers, "max_failed": max_failed}
+    options |= {"executor": executor, "runs_per_task": runs_per_task}
     results = audit_experiment(experiment, None if out is None else Path(out), limits, **options)
     return ResultSet(experiment.name, tuple(results), experiment.to_toml())

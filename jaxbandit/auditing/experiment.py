@@ -19,8 +19,9 @@ from jaxbandit.results import json_files, names
 from jaxbandit.results.loading import load_cell
 from jaxbandit.results.saving import save_cell, summary
 from jaxbandit.results.stopping import StoppingResult
-from jaxbandit.running import directory, failures
-from jaxbandit.running.experiment import play_stopping
+from jaxbandit.running import directory, division, failures, playing, tasks
+from jaxbandit.running.division import How
+from jaxbandit.running.playing import play
 from jaxbandit.running.progress import runs_bar
 from jaxbandit.running.truth import guarantee, means_of
 from jaxbandit.specs.spec import Cell, Experiment
@@ -56,6 +57,10 @@ def audit_experiment(
     progress: bool = True,
     workers: int | None = None,
     max_failed: float = 0.0,
+    executor: Any = None,
+    runs_per_task: int | None = None,
+    seconds_per_task: float = division.SECONDS,
+    send_back: bool = False,
 ) -> list[AuditedResult]:
     """Audit, or go on auditing, every cell of a resolved experiment of kind "identify".
 
@@ -64,8 +69,12 @@ def audit_experiment(
       out: directory that keeps the batches; None keeps nothing on the disk.
       limits: the confidence of the whole table, what is to be known, and the budget of a cell.
       progress: a bar on stderr where that is a terminal.
-      workers: threads; changes no number.
+      workers: threads, with an executor of each task; changes no number.
       max_failed: share of a cell's runs that may go wrong, in [0, 1]; more is an error. The batches are kept.
+      executor: as for `run_experiment`, over whose workers each batch is divided.
+      runs_per_task: as for `run_experiment`.
+      seconds_per_task: as for `run_experiment`.
+      send_back: as for `run_experiment`.
 
     Returns:
       A result a cell, in the order of `experiment.cells()`; the runs of two cells are not equally many.
@@ -79,6 +88,9 @@ def audit_experiment(
     limits = limits or Limits()
     limits.check()
     failures.check_share("audit", max_failed)
+    how = None if executor is None else How(executor, runs_per_task, seconds_per_task, send_back, workers)
+    if how is not None:
+        how.check("audit")
     cells = list(experiment.cells())
     _check(experiment, cells)
     show = None if progress else False
@@ -87,7 +99,7 @@ def audit_experiment(
         if out is not None:
             directory.claim(out, experiment, grows=False)
         for cell in cells:
-            played = _Played(experiment, cell, out, show, workers)
+            played = _Played(experiment, cell, out, show, workers, how)
             delta = guarantee(cell)["delta"]
             finding = audit(played.draw, delta, limits, first=experiment.runs, cells=len(cells))
             results.append(played.joined(finding))
@@ -131,8 +143,16 @@ def table(results: Sequence[AuditedResult]) -> str:
 class _Played:
     """The batches of one cell, played or read back."""
 
-    def __init__(self, experiment: Experiment, cell: Cell, out: Path | None, show: bool | None, workers: int | None):
-        self.experiment, self.cell, self.show, self.workers = experiment, cell, show, workers
+    def __init__(
+        self,
+        experiment: Experiment,
+        cell: Cell,
+        out: Path | None,
+        show: bool | None,
+        workers: int | None,
+        how: How | None,
+    ):
+        self.experiment, self.cell, self.show, self.workers, self.how = experiment, cell, show, workers, how
         means = means_of(cell.instance.build())
         self.truth = {} if means is None else {"means": means}
         self.folder = None if out is None else out / "audit" / f"{cell.index:03d}"
@@ -159,9 +179,13 @@ class _Played:
         label = f"{self.cell.instance.name}/{self.cell.algorithm.name} after {first} runs"
         with runs_bar(number, label, self.show) as advance:
             options = {"first_run": first, "workers": self.workers, "checkpoint_dir": checkpoint, "progress": advance}
-            options["lanes"] = LANES if jax.default_backend() == "cpu" else None
+            options["lanes"] = _lanes()
             try:
-                batch: Any = play_stopping(part, self.cell, self.truth, options)
+                batch: Any = (
+                    self._divided(part, first, self.how, advance)
+                    if self.how
+                    else play(part, self.cell, self.truth, options)
+                )
             except ValueError as error:
                 if checkpoint is not None and str(checkpoint) in str(error):  # one of its files is damaged
                     raise BadInput(" ".join(str(error).split())) from None
@@ -170,6 +194,15 @@ class _Played:
             save_cell(self.folder, index, batch)
             shutil.rmtree(checkpoint, ignore_errors=True)
         return batch
+
+    def _divided(self, part: Experiment, first: int, how: How, advance: Any) -> Any:
+        """Play a batch on an executor's workers."""
+        folder = None if self.folder is None else self.folder.with_name(division.FOLDER) / f"{self.cell.index:03d}"
+        task = {**tasks.of_experiment(self.experiment), "cell": self.cell.index, "options": {"lanes": _lanes()}}
+        what = f"{part.name}: {self.cell.instance.name}/{self.cell.algorithm.name}"
+        share = division.Share(what, task, first, first + part.runs, folder)
+        record = division.divided(share, how, advance, part.kind)
+        return playing.result_of(part, self.cell, self.truth, record)
 
     def joined(self, finding: Finding) -> AuditedResult:
         """Return all runs as one result."""
@@ -183,6 +216,10 @@ class _Played:
             "lane_utilisation": None,
         }
         return AuditedResult(**labels, finding=finding)
+
+
+def _lanes() -> int | None:
+    return LANES if jax.default_backend() == "cpu" else None
 
 
 def _check(experiment: Experiment, cells: Sequence[Cell]) -> None:

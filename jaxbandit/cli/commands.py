@@ -15,6 +15,7 @@ from tyro.conf import Positional, UseAppendAction, arg
 from jaxbandit import extras
 from jaxbandit.cli import listing
 from jaxbandit.cli.bench_command import Bench
+from jaxbandit.cli.distribution_options import Divided, Merge
 from jaxbandit.cli.guards import bad_input, figures
 from jaxbandit.cli.session_commands import Ask, Status, Tell
 from jaxbandit.cli.tune_command import Tune
@@ -39,7 +40,7 @@ class List:
 
 
 @dataclass(frozen=True)
-class Run:
+class Run(Divided):
     """Run an experiment, or resume what its directory holds; prints a table, writes DIR and a PNG in it."""
 
     spec: Annotated[Positional[str], arg(metavar="[SPEC]")] = DEFAULT_SPEC
@@ -62,6 +63,8 @@ class Run:
     max_failed: Annotated[float | None, arg(metavar="S")] = None
     """Share of a cell's runs that may end with a number that is not finite, or a reward out of its range; default: the
     file's, or 1."""
+    part: Annotated[str | None, arg(metavar="I/N")] = None
+    """Play the part of this number, from 0, of N, and leave it in DIR; `jaxbandit merge` joins them."""
     no_cache: bool = False
     """Neither read compiled programs from the user's cache directory nor keep them there."""
     json: bool = False
@@ -82,7 +85,10 @@ class Run:
 
         for line in warnings_of(experiment):
             print(f"jaxbandit: warning: {line}", file=sys.stderr)
-        results = run_experiment(experiment, out, max_failed=self.max_failed)
+        if self.part is not None:
+            return self.play_part(experiment, out, self.part)
+        with self.options(out) as options:
+            results = run_experiment(experiment, out, max_failed=self.max_failed, **options)
         if self.json:
             from jaxbandit.results.saving import summary
 
@@ -94,7 +100,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Reproduce:
+class Reproduce(Divided):
     """Run a paper's experiments and show our numbers beside the published ones."""
 
     paper: Annotated[Positional[str], arg(metavar="PAPER[/FIGURE]")]
@@ -124,13 +130,14 @@ class Reproduce:
             given = {"runs": self.runs, "horizon": self.horizon, "data_directory": self.data, "out": self.out}
             given |= {"max_failed": self.max_failed}
             paper, _, figure = self.paper.partition("/")
-            found = reproduce(paper, figure or None, quick=self.quick, **given)
+            with self.options(self.out or Path(paper)) as options:
+                found = reproduce(paper, figure or None, quick=self.quick, **given, **options)
         print(json_module.dumps(found.summary, allow_nan=False) if self.json else found.table())
         return _paths(found.figures, quiet=self.json)
 
 
 @dataclass(frozen=True)
-class Audit:
+class Audit(Divided):
     """Say whether stopping rules keep their delta: as many runs as it takes, in batches that DIR keeps."""
 
     spec: Annotated[Positional[str], arg(metavar="[SPEC]")] = "audit"
@@ -177,7 +184,8 @@ class Audit:
 
         for line in warnings_of(experiment):
             print(f"jaxbandit: warning: {line}", file=sys.stderr)
-        results = audit_experiment(experiment, out, limits, max_failed=self.max_failed)
+        with self.options(out) as options:
+            results = audit_experiment(experiment, out, limits, max_failed=self.max_failed, **options)
         if self.json:
             print(json_module.dumps(document(experiment, results), allow_nan=False))
         else:
@@ -233,6 +241,7 @@ COMMANDS = {
     "audit": Audit,
     "plot": Plot,
     "compare": Compare,
+    "merge": Merge,
     "ask": Ask,
     "tell": Tell,
     "status": Status,

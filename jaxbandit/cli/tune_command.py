@@ -28,6 +28,8 @@ class Tune:
     """Refuse a type = "package.module:factory" under [[algorithm]]; the module of train is imported all the same."""
     no_cache: bool = False
     """Neither read compiled programs from the user's cache directory nor keep them there."""
+    executor: Annotated[str | None, arg(metavar="NAME")] = None
+    """Who trains: processes:N, dask, dask:ADDRESS or slurm, as for run; train is called as it is. Default: here."""
     json: bool = False
     """Print one JSON document on stdout instead of the table."""
 
@@ -40,7 +42,10 @@ class Tune:
             from jaxbandit.tuning import command
 
             out = self.out or Path(f"{self.spec.stem}-tune")
-            found = command.search(self.train, spec, out)
+            from jaxbandit.distribution.executors import opened
+
+            with opened(self.executor, out.with_name(f"{out.name}-slurm")) as executor:
+                found = command.search(self.train, spec, out, executor)
         if self.json:
             about = {"schema": 1, "name": spec.name, "seed": spec.seed}
             print(json_module.dumps({**about, **found.summary(), "seconds": found.seconds}, allow_nan=False))

@@ -55,10 +55,10 @@ def first_largest(vector: Array, made: Mapping[int, Made], largest: bool, dtype:
         values: dict[int, Array] = {}
 
         def at(x: Any, varies: bool) -> Any:
-            if id(x) not in values and x.ndim > varies:
+            if id(x) not in values and jnp.ndim(x) > varies:
                 rows = lax.dynamic_slice_in_dim(x, first, number)
                 values[id(x)] = rows if varies else rows[:, None]
-            return values.get(id(x), x)
+            return values[id(x)] if id(x) in values else jnp.asarray(x)
 
         for name in order:
             node = made[name]

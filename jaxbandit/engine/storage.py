@@ -94,7 +94,7 @@ def _lock(path: Path) -> int:
 def _replacing(path: Path) -> Iterator[BinaryIO]:
     """A file that takes the place of `path` once it is written and on the disk."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name}.{socket.gethostname()}-{os.getpid()}.tmp")
     try:
         with open(temporary, "wb") as file:
             yield file

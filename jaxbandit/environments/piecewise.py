@@ -44,17 +44,10 @@ def segments(
     means = checks.array(where, "means", means, ndim=2, low=low, high=high)
     if not means.shape[1]:
         raise ValueError(f"{where}: means has shape {means.shape}, must have a column, one an arm")
-    if isinstance(starts, str | bytes) or np.ndim(starts) != 1:
-        raise ValueError(f"{where}: starts = {starts!r}, must be a list of rounds, one a segment")
-    if len(starts) != len(means):
-        raise ValueError(f"{where}: starts has {len(starts)} entries, must have {len(means)}, one a row of means")
-    found = [checks.integer(where, f"starts[{i}]", start, 0, 2**31 - 1) for i, start in enumerate(starts)]
-    if found[0]:
-        raise ValueError(f"{where}: starts[0] = {found[0]}, must be 0: the first segment begins with the run")
-    for i in range(1, len(found)):
-        if found[i] <= found[i - 1]:
-            raise ValueError(f"{where}: starts[{i}] = {found[i]}, must be greater than {found[i - 1]}, the one before")
-    return means, np.array(found, np.int32)
+    found = checks.starts(where, starts)
+    if len(found) != len(means):
+        raise ValueError(f"{where}: starts has {len(found)} entries, must have {len(means)}, one a row of means")
+    return means, found
 
 
 def piecewise(

@@ -59,6 +59,7 @@ def reproduce(
     workers: int | None = None,
     tile: int | None = None,
     max_failed: float = 0.0,
+    **divided: Any,
 ) -> Reproduction:
     """Run a paper's experiments, or what of them `out` still lacks, and set its numbers and claims beside ours.
 
@@ -79,6 +80,7 @@ def reproduce(
       workers: threads, default one a core; changes no number.
       tile: runs played side by side, of a fixed horizon; changes no number.
       max_failed: share of a cell's runs that may go wrong, in [0, 1]; more is an error. The cells are kept.
+      **divided: executor, runs_per_task, seconds_per_task and send_back, as for `run_experiment`; change no number.
 
     Returns:
       A Reproduction: `summary` (what `--json` prints), `table()`, `figures`. `out` then also holds summary.json,
@@ -112,6 +114,7 @@ def reproduce(
     run, shown = figure_experiments.experiments(known, target, quick=quick, runs=runs) if wanted else ([], [])
     tables = computed.evaluate(data, about, directory, sizes)
     options: dict[str, Any] = {"progress": progress, "workers": workers, "max_failed": max_failed}
+    options |= divided
     options |= {"tile": tile} if data["kind"] == "simulate" else {}
     results = _run(data, run, source, directory, about.get("at_once", 1), options)
     content = assessment.assess(results, about, shown) if run else assessment.without_cells(data, about)

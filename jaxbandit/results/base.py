@@ -110,6 +110,7 @@ class Result:
     def notes(self) -> list[str]:
         """Return, a line each, what is to be known beside the numbers; for the foot of a table or a figure."""
         lines = [f"{self.algorithm} was played on rewards that it is not made for"] if self.any_rewards else []
+        lines += [f"{self.algorithm}: runs of a mixed fleet, {kind}" for kind in self.identity.get("mixed", [])]
         return [f"{self.algorithm}: {self.left_out}", *lines] if self.left_out else lines
 
     def headline(self) -> str:

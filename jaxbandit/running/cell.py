@@ -24,6 +24,7 @@ from jaxbandit.types import PyTree
 
 Precision = Literal["float32", "float64"]
 Make = Callable[[PyTree], tuple[Algorithm, Environment]]
+Across = Callable[..., Any]  # plays a cell elsewhere: its name, and what the engine is called with -> its record
 MAX_ROUNDS = 10_000_000
 
 
@@ -67,6 +68,7 @@ def run_simulate(
     max_failed: float = 1.0,
     checkpoint_dir: str | Path | None = None,
     progress: bool | None = None,
+    across: Across | None = None,
     **options: Any,
 ) -> RegretResult:
     """Play one cell of `make(arguments)`, whose value is `pair`, for a fixed horizon."""
@@ -77,18 +79,11 @@ def run_simulate(
     chosen = checks.precision("simulate", precision, "horizon", horizon)
     labels = _labels(pair, name, instance, any_rewards)
     with progress_bar(horizon * num_runs, labels["algorithm"], progress) as advance:
-        record = simulate_cell(
-            make,
-            arguments,
-            horizon=horizon,
-            num_runs=num_runs,
-            seed=seed,
-            precision=chosen,
-            any_rewards=any_rewards,
-            checkpoint_dir=None if checkpoint_dir is None else Path(checkpoint_dir),
-            progress=advance,
-            **options,
-        )
+        given = {"horizon": horizon, "num_runs": num_runs, "seed": seed, "precision": chosen, **options}
+        given |= {"any_rewards": any_rewards, "progress": advance}
+        given["checkpoint_dir"] = None if checkpoint_dir is None else Path(checkpoint_dir)
+        play = simulate_cell if across is None else functools.partial(across, labels["algorithm"])
+        record: Any = play(make, arguments, **given)
     means = means_of(pair[1])
     constant = regret_constant_of(pair[1], means) if regret_constant is None else regret_constant
     truth = {"means": means, "regret_constant": constant, **clock_of(pair[1])}
@@ -122,6 +117,7 @@ def run_identify(
     max_failed: float = 1.0,
     checkpoint_dir: str | Path | None = None,
     progress: bool | None = None,
+    across: Across | None = None,
     **options: Any,
 ) -> StoppingResult:
     """Play one cell of `make(arguments)`, whose value is `pair`, until each run stops, or has spent its budget."""
@@ -136,18 +132,11 @@ def run_identify(
     labels = _labels(pair, name, instance, any_rewards)
     guarantee = guarantee_of(pair[0], delta=delta, epsilon=epsilon)
     with runs_bar(num_runs, labels["algorithm"], progress) as advance:
-        record = identify_cell(
-            make,
-            arguments,
-            num_runs=num_runs,
-            seed=seed,
-            max_rounds=most,
-            precision=precision,
-            any_rewards=any_rewards,
-            checkpoint_dir=None if checkpoint_dir is None else Path(checkpoint_dir),
-            progress=advance,
-            **options,
-        )
+        given = {"max_rounds": most, "num_runs": num_runs, "seed": seed, "precision": precision, **options}
+        given |= {"any_rewards": any_rewards, "progress": advance}
+        given["checkpoint_dir"] = None if checkpoint_dir is None else Path(checkpoint_dir)
+        play = identify_cell if across is None else functools.partial(across, labels["algorithm"])
+        record: Any = play(make, arguments, **given)
     means = means_of(pair[1])
     truth = {"means": means, "sorted_means": sorted_means_of(pair[1]) if means is None else None}
     result = stopping_result(

@@ -59,11 +59,11 @@ def claim(out: Path, experiment: Experiment, *, grows: bool = True) -> tuple[lis
     try:
         known: list[Any] = []
         if path.exists():
-            if difference := _difference(_spec(path), experiment.to_dict(), grows):
-                refuse(str(path), f": another experiment, {difference}; give another --out or delete {out}")
+            if found := difference(_spec(path), experiment.to_dict(), grows):
+                refuse(str(path), f": another experiment, {found}; give another --out or delete {out}")
             if about.exists():
                 known = _same(about, here)
-            elif any(out.glob("cell-*")) or (out / "checkpoint").exists() or (out / "audit").exists():
+            elif any(out.glob("cell-*")) or any((out / name).exists() for name in ("checkpoint", "parts", "audit")):
                 refuse(str(out), f": without {PROVENANCE}, so of another version; give another --out or delete it")
         elif any(not item.name.startswith(".") for item in out.iterdir()):
             refuse(str(out), ": not empty and without spec.toml, so not of results; give another --out")
@@ -130,7 +130,7 @@ def _spec(path: Path) -> dict[str, Any]:
         refuse("", f"{error}; give another --out or delete {path.parent}")
 
 
-def _difference(there: Mapping[str, Any], here: Mapping[str, Any], grows: bool) -> str:
+def difference(there: Mapping[str, Any], here: Mapping[str, Any], grows: bool = False) -> str:
     """Return in words what is asked for now and is not what `there` was, or ''."""
     free = FREE if grows else ()
     for key in dict.fromkeys((*here, *there)):
@@ -196,7 +196,8 @@ def _finished(out: Path, cells: Sequence[Cell], numbers: Sequence[int], runs: in
 
 def tidy(out: Path) -> None:
     """Remove what only an unfinished run needs, and what a killed one left."""
-    shutil.rmtree(out / "checkpoint", ignore_errors=True)
+    for name in ("checkpoint", "parts"):
+        shutil.rmtree(out / name, ignore_errors=True)
     for leftover in out.glob(".*.tmp"):
         leftover.unlink(missing_ok=True)
 

@@ -1,5 +1,6 @@
 """identify: an algorithm that stops by itself against an environment, both given as objects, no files needed."""
 
+import functools
 import inspect
 import math
 from collections.abc import Callable, Sequence
@@ -11,13 +12,15 @@ import numpy as np
 from jaxbandit.base import Algorithm, Environment
 from jaxbandit.refusals import refuse
 from jaxbandit.results.base import ResultSet
+from jaxbandit.running.carried import made
 from jaxbandit.running.cell import Precision, fixed, run_identify, swept
+from jaxbandit.running.elsewhere import across_of
 from jaxbandit.specs.entry import parameters_of
 
 
 def identify(
     algorithm: Algorithm | Callable[..., Algorithm],
-    environment: Environment,
+    environment: Environment | Callable[[], Environment],
     *,
     budget: int | Sequence[int] | None = None,
     num_runs: int,
@@ -36,6 +39,8 @@ def identify(
     chunk: int | None = None,
     workers: int | None = None,
     devices: Sequence[Any] | None = None,
+    executor: Any = None,
+    runs_per_task: int | None = None,
 ) -> Any:
     """Run `num_runs` independent runs, each until its own rule stops it; return their samples and errors.
 
@@ -67,7 +72,9 @@ def identify(
       lanes: runs side by side on one worker.
       chunk: steps between two looks at the host.
       workers: threads; default: the cores.
-      devices: JAX devices to spread the runs over.
+      devices: JAX devices to spread the runs over, as for `simulate`.
+      executor: a PEP 3148 executor on whose workers the runs are played, as for `simulate`.
+      runs_per_task: runs of one of its tasks; default: as many as take about a minute.
 
     Returns:
       A Result. The same two objects played again are not compiled again. Of one budget a BudgetResult, with error rate
@@ -96,27 +103,33 @@ def identify(
         "devices": devices,
     }
     if budget is None:
-        if not isinstance(algorithm, Algorithm):
+        if not isinstance(algorithm, Algorithm | functools.partial):
             told = getattr(algorithm, "__name__", type(algorithm).__name__)
             refuse("identify", f": algorithm = {told}, must be an Algorithm; a factory needs budget = 1000, or a list")
-        pair = algorithm, environment
-        return run_identify(fixed(*pair), {}, pair, {}, checkpoint_dir=checkpoint_dir, **options)
+        pair: Any = made(algorithm), made(environment)
+        across = across_of("identify", algorithm, environment, executor, runs_per_task, devices)
+        return run_identify(fixed(*pair), {}, pair, {}, checkpoint_dir=checkpoint_dir, across=across, **options)
     factory: Any = algorithm
+    world: Any = made(environment)
     traced = _takes_budget(factory)
     single = not isinstance(budget, list | tuple | range | np.ndarray)
     results = []
     for pulls in _budgets(budget):
         if traced:
-            make, arguments = swept(factory, environment), {"budget": np.float64(pulls)}
+            make, arguments = swept(factory, world), {"budget": np.float64(pulls)}
             pair = make({"budget": pulls})
         else:
-            pair, arguments = (factory(budget=pulls), environment), {}
+            pair, arguments = (factory(budget=pulls), world), {}
             make = fixed(*pair)
+        carried = factory if traced or executor is None else functools.partial(factory, budget=pulls)
+        across = across_of("identify", carried, environment, executor, runs_per_task, devices)
         if pair[0].budget is None:
             told = pair[0].name or "the algorithm"
             refuse("identify", f": budget = {pulls}, and {told} says that it has none; it must set Algorithm.budget")
         folder = None if checkpoint_dir is None else Path(checkpoint_dir) / f"{pulls}"
-        results.append(run_identify(make, arguments, pair, {"budget": pulls}, checkpoint_dir=folder, **options))
+        results.append(
+            run_identify(make, arguments, pair, {"budget": pulls}, checkpoint_dir=folder, across=across, **options)
+        )
     return results[0] if single else ResultSet(f"{results[0].instance}", tuple(results))
 
 

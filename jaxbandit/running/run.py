@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from jaxbandit.results.base import ResultSet
 from jaxbandit.specs import spec as specs
@@ -21,6 +22,8 @@ def run(
     max_failed: float | None = None,
     progress: bool | None = None,
     workers: int | None = None,
+    executor: Any = None,
+    runs_per_task: int | None = None,
 ) -> ResultSet:
     """Run an experiment of a TOML file, or what of it a directory still lacks.
 
@@ -35,7 +38,9 @@ def run(
       imports: whether a `type` may name a factory outside the package; importing its module runs it.
       max_failed: share of a cell's runs that may go wrong, in [0, 1], in place of the file's; more is an error.
       progress: a bar on stderr; default: only on a terminal.
-      workers: threads; changes no number.
+      workers: threads, with an executor of each task; changes no number.
+      executor: a PEP 3148 executor on whose workers the runs are played; changes no number. See docs/cluster.md.
+      runs_per_task: runs of one of its tasks; default: as many as take about a minute.
 
     Returns:
       A ResultSet, a Result a cell.
@@ -51,5 +56,6 @@ def run(
     for line in warnings_of(experiment):
         warnings.warn(line, stacklevel=2)
     options = {"progress": progress, "workers": workers, "max_failed": max_failed}
+    options |= {"executor": executor, "runs_per_task": runs_per_task}
     results = run_experiment(experiment, None if out is None else Path(out), **options)
     return ResultSet(experiment.name, tuple(results), experiment.to_toml())

@@ -1,17 +1,19 @@
 """simulate: an algorithm against an environment for a fixed horizon, both given as objects, no files needed."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from jaxbandit.base import Algorithm, Environment
 from jaxbandit.results.regret import RegretResult
+from jaxbandit.running.carried import made
 from jaxbandit.running.cell import Precision, fixed, run_simulate
+from jaxbandit.running.elsewhere import across_of
 
 
 def simulate(
-    algorithm: Algorithm,
-    environment: Environment,
+    algorithm: Algorithm | Callable[[], Algorithm],
+    environment: Environment | Callable[[], Environment],
     *,
     horizon: int,
     num_runs: int,
@@ -31,6 +33,8 @@ def simulate(
     tile: int | None = None,
     workers: int | None = None,
     devices: Sequence[Any] | None = None,
+    executor: Any = None,
+    runs_per_task: int | None = None,
 ) -> RegretResult:
     """Run `num_runs` independent runs of `horizon` rounds and return their regret.
 
@@ -62,7 +66,11 @@ def simulate(
         the work is rare.
       tile: runs played at once on a core; default: what fits the cache.
       workers: threads; default: the cores.
-      devices: JAX devices to spread the runs over.
+      devices: JAX devices to spread the runs over; default: those of this process. With `jax.devices()` of several
+        processes of `jax.distributed`, each plays its share, and all return the same result.
+      executor: a PEP 3148 executor on whose workers the runs are played. What is played must travel: give algorithm and
+        environment as functools.partial of factories with plain arguments. See docs/cluster.md.
+      runs_per_task: runs of one of its tasks; default: as many as take about a minute.
 
     Returns:
       A Result. The same two objects simulated again are not compiled again.
@@ -71,10 +79,11 @@ def simulate(
       ValueError: an argument out of range, an algorithm that does not fit the environment, or more failed runs than
         allowed, named in one line.
     """
+    pair = made(algorithm), made(environment)
     return run_simulate(
-        fixed(algorithm, environment),
+        fixed(*pair),
         {},
-        (algorithm, environment),
+        pair,
         {},
         horizon=horizon,
         num_runs=num_runs,
@@ -94,4 +103,5 @@ def simulate(
         tile=tile,
         workers=workers,
         devices=devices,
+        across=across_of("simulate", algorithm, environment, executor, runs_per_task, devices),
     )

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandit.numerics import x_minus_log1p
+from jaxbandit.solvers.beta import log1p
 from jaxbandit.types import Array
 
 
@@ -43,7 +44,7 @@ def empirical_upper(atoms: Array, weights: Array, delta: Array) -> Array:
     def halve(low: Array, high: Array) -> tuple[Array, Array]:
         middle = (low + high) / 2
         _, ratio, cost = spread(jnp.exp(middle))
-        value = jnp.log1p(jnp.sum(weights * (1 - ratio) ** 2 / ratio, axis=-1)) - cost  # f(lam), decreasing
+        value = log1p(jnp.sum(weights * (1 - ratio) ** 2 / ratio, axis=-1)) - cost  # f(lam), decreasing
         right = value > delta
         # The barrier ends a step: fused, XLA's CPU compiler computes a bracket anew for each of its uses.
         return jax.lax.optimization_barrier((jnp.where(right, middle, low), jnp.where(right, high, middle)))

@@ -14,6 +14,11 @@ def _algorithm(name: str, summary: str, *arguments: str, file: str = "") -> Entr
     return Entry(name, f"jaxbandit.algorithms.regret.{file or name}", summary, ("num_arms", *arguments))
 
 
+def _non_stationary(name: str, summary: str, *arguments: str, **more: Any) -> Entry:
+    module = f"jaxbandit.algorithms.non_stationary.{name}"
+    return Entry(name, module, summary, ("num_arms", *arguments), **more)
+
+
 def _adversarial(name: str, summary: str, *arguments: str) -> Entry:
     return Entry(name, f"jaxbandit.algorithms.adversarial.{name}", summary, ("num_arms", *arguments))
 
@@ -55,6 +60,7 @@ ALGORITHMS: Mapping[str, Entry] = named(
     _algorithm("epsilon_greedy", "the best arm so far, a random one with probability epsilon", "epsilon"),
     _algorithm("ucb", "argmax of P1(d), the optimistic mean within a semi-distance", "distance", "c"),
     _algorithm("ucb1", "UCB of the squared distance, Auer et al. 2002", "c", file="ucb"),
+    _algorithm("ucb1_auer", "UCB1 as printed, mean + sqrt(2 log t / N), Auer et al. 2002", file="ucb"),
     _algorithm("ucboost", "the least of several closed-form UCB indices, Liu et al. 2018", "distances", "c"),
     _algorithm("ucboost_eps", "UCBoost within eps of kl-UCB, Algorithm 3", "eps", "c", file="ucboost"),
     _algorithm("ucboost_lb", "the other approximation of kl-UCB, Algorithm 4", "eps", "c", file="ucboost"),
@@ -66,6 +72,39 @@ ALGORITHMS: Mapping[str, Entry] = named(
     _algorithm("bayes_ucb", "posterior quantile 1 - 1/t, Kaufmann et al. 2012", "prior_alpha", "prior_beta"),
     _algorithm("imed", "indexed minimum empirical divergence, Honda and Takemura 2015"),
     _algorithm("dmed", "deterministic minimum empirical divergence, Honda and Takemura 2010"),
+    _non_stationary(
+        "d_ucb",
+        "UCB of discounted rewards, Garivier and Moulines 2011",
+        *("discount", "index", "xi", "bound", "horizon", "num_changes"),
+    ),
+    _non_stationary(
+        "sw_ucb",
+        "UCB of the rewards in a sliding window, Garivier and Moulines 2011",
+        *("window", "index", "xi", "bound", "horizon", "num_changes"),
+        concrete=("bound",),
+    ),
+    _non_stationary(
+        "discounted_thompson",
+        "Thompson sampling with discounted evidence, Raj and Kalyani 2017",
+        *("discount", "horizon", "num_changes"),
+    ),
+    _non_stationary(
+        "glr_klucb",
+        "kl-UCB restarted by likelihood ratio tests, Besson et al. 2022",
+        *("restart", "alpha", "delta", "scale", "test_every", "split_every", "marks", "horizon", "num_changes"),
+    ),
+    _non_stationary(
+        "cusum_ucb",
+        "UCB restarted by two-sided CUSUM tests, Liu et al. 2018",
+        *("index", "alpha", "threshold", "epsilon", "min_pulls", "xi", "horizon", "num_changes"),
+    ),
+    _non_stationary(
+        "m_ucb",
+        "UCB restarted when halves of a window differ, Cao et al. 2019",
+        *("window", "index", "threshold", "gamma", "xi", "horizon", "num_changes"),
+        concrete=("threshold",),
+    ),
+    _non_stationary("oracle_restart", "kl-UCB told when the means change, an oracle", "starts", truth=("starts",)),
     _combinatorial("cucb", "the k arms of largest index, each reward seen, Chen et al. 2013", "index", "c"),
     _combinatorial(
         "combinatorial_thompson",

@@ -1,19 +1,19 @@
 """Trainings in plain Python: one at a time, or as calls on an executor."""
 
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbandit.distribution.driving import completed
 from jaxbandit.engine import keys
 from jaxbandit.tuning.configs import Configs
 from jaxbandit.types import PyTree, Scalar
 
 Train = Callable[[Any, PyTree], Scalar]  # (key, config) -> score
-MOST = 1024  # calls handed to an executor at a time
 
 
 class Part(NamedTuple):
@@ -39,7 +39,8 @@ class Calls:
         if self._executor is None:
             yield from (_call(*given) for given in each)
         else:
-            yield from completed(self._executor, ((_call, *given) for given in each), MOST)
+            for _, future in completed(self._executor, ((_call, *given) for given in each)):
+                yield future.result()
 
 
 def _call(place: int, train: Train, words: np.ndarray, config: PyTree) -> Part:
@@ -56,26 +57,6 @@ def _call(place: int, train: Train, words: np.ndarray, config: PyTree) -> Part:
     except (TypeError, ValueError):
         told = f"returns a {type(score).__name__}" + (f" of shape {np.shape(score)}" if np.ndim(score) else "")
         return Part(at, nothing, f"{told}, must return one number, the score", fatal=True)
-
-
-def completed(executor: Executor, calls: Iterable[tuple], most: int) -> Iterator[Any]:
-    """Yield what calls return as they end, `most` of them handed over at a time; what has not begun is taken back."""
-    waiting: set[Future] = set()
-    left = iter(calls)
-    try:
-        while True:
-            for function, *arguments in left:
-                waiting.add(executor.submit(function, *arguments))
-                if len(waiting) >= most:
-                    break
-            if not waiting:
-                return
-            ended, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-            for future in ended:
-                yield future.result()
-    finally:
-        for future in waiting:
-            future.cancel()
 
 
 def said(error: BaseException) -> str:

@@ -16,13 +16,14 @@ from jaxbandit.tuning.tune import tune
 FIGURE = "tune.png"
 
 
-def search(train: str, spec: SearchSpec, out: Path) -> TuneResult:
+def search(train: str, spec: SearchSpec, out: Path, executor: Any = None) -> TuneResult:
     """Search, or go on with the search that the directory holds, and store the result there.
 
     Args:
       train: "package.module:function" of the training.
       spec: the search.
       out: directory of the session and of the result.
+      executor: on whose workers train is called, or None.
 
     Raises:
       ValueError: an argument is wrong, a training fails, or the directory holds another search; in one line.
@@ -40,6 +41,7 @@ def search(train: str, spec: SearchSpec, out: Path) -> TuneResult:
         paired=spec.paired,
         batch=spec.batch,
         directory=out,
+        executor=executor,
         on_failure=spec.on_failure,
         maximize=spec.maximize,
     )

@@ -16,9 +16,10 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from jaxbandit import jaxprs
+from jaxbandit.distribution.driving import completed
 from jaxbandit.engine import compiled, identity, keys
 from jaxbandit.refusals import refuse
-from jaxbandit.tuning.calls import Part, Train, completed, said
+from jaxbandit.tuning.calls import Part, Train, said
 from jaxbandit.tuning.configs import Configs, Group
 from jaxbandit.types import Array, Device
 
@@ -160,7 +161,8 @@ class Trainings:
         workers = compiled.cores() if self._platform == "cpu" and len(self._devices) == 1 else 1
         with ThreadPoolExecutor(workers, "train") as pool:
             calls = ((self._trained, words, arms, number, places) for number, places in parts)
-            yield from completed(pool, calls, 2 * workers)
+            for _, future in completed(pool, calls, 2 * workers):
+                yield future.result()
 
     def _trained(self, words: np.ndarray, arms: np.ndarray, number: int, places: np.ndarray) -> Part:
         program, columns, wide = self._programs[number]

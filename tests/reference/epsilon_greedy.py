@@ -1,4 +1,5 @@
-"""Epsilon-greedy in NumPy: each arm once; then a coin, and a random arm or the best sample mean (lowest at ties)."""
+"""Epsilon-greedy in NumPy: each arm once; then a uniform, which below epsilon says a random arm, else the best
+sample mean (lowest at ties)."""
 
 import numpy as np
 
@@ -8,11 +9,11 @@ def play(rewards, noise, epsilon=0.1):
     pulls, means = np.zeros(num_arms), np.zeros(num_arms)
     actions = []
     for t in range(rounds):
-        coin, place = noise[t]
+        u = noise[t] / 2**32
         if t < num_arms:
             arm = t
-        elif coin < epsilon:
-            arm = int(place * num_arms)
+        elif u < epsilon:
+            arm = int(u / epsilon * num_arms)
         else:
             arm = int(np.argmax(means))
         pulls[arm] += 1

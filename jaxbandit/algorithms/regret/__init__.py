@@ -17,7 +17,7 @@ from jaxbandit.algorithms.regret.oam import oam
 from jaxbandit.algorithms.regret.oam_practical import oam_practical
 from jaxbandit.algorithms.regret.ossb import ossb
 from jaxbandit.algorithms.regret.thompson import thompson
-from jaxbandit.algorithms.regret.ucb import ucb, ucb1
+from jaxbandit.algorithms.regret.ucb import ucb, ucb1, ucb1_auer
 from jaxbandit.algorithms.regret.ucb_v import ucb_v
 from jaxbandit.algorithms.regret.ucboost import ucboost, ucboost_eps, ucboost_lb
 from jaxbandit.algorithms.regret.uniform import uniform
@@ -39,6 +39,7 @@ __all__ = [
     "thompson",
     "ucb",
     "ucb1",
+    "ucb1_auer",
     "ucb_v",
     "ucboost",
     "ucboost_eps",

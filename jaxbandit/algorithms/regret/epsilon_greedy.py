@@ -47,12 +47,18 @@ def epsilon_greedy(num_arms: int, *, epsilon: Scalar = 0.1) -> Algorithm:
         return EpsilonGreedyState(start.counts, start.means)
 
     def noise(key: Key) -> Array:
-        return jax.random.uniform(key, (2,))  # the coin, then the arm
+        """A uniform in [0, 1) as a word of 32 bits: near 0 finer than jax.random.uniform."""
+        return jax.random.bits(key, (), jnp.uint32)
 
     def select(noise: Array, state: EpsilonGreedyState, context: None) -> Array:
-        greedy = argmax(jnp.where(state.counts > 0, state.means, jnp.inf))  # an arm without a reward comes first
-        explores = (noise[0] < as_float(epsilon)) & (jnp.min(state.counts) > 0)
-        return jnp.where(explores, arm_of(noise[1], num_arms), greedy)
+        score = jnp.where(state.counts > 0, state.means, jnp.inf)  # an arm without a reward comes first
+        greedy = argmax(score)
+        below_one = 1 - 2.0**-24
+        u = jnp.minimum(as_float(noise) * 2.0**-32, below_one)
+        bound = as_float(epsilon)
+        # Below epsilon the uniform is uniform once more when divided by it, and says which arm.
+        drawn = arm_of(jnp.minimum(u / jnp.maximum(bound, 2.0**-32), below_one), num_arms)
+        return jnp.where((u < bound) & (jnp.max(score) < jnp.inf), drawn, greedy)
 
     def update(state: EpsilonGreedyState, context: None, action: Array, reward: Array) -> EpsilonGreedyState:
         counts, means, _ = estimator.update(state.counts, state.means, action, reward)

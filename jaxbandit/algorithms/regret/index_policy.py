@@ -49,7 +49,7 @@ def index_policy(
         return IndexState(jnp.ones((), jnp.int32), start.counts, start.means, jnp.full(num_arms, jnp.inf))
 
     def select(noise: None, state: IndexState, context: None) -> Array:
-        return argmax(jnp.where(state.counts > 0, index(state), jnp.inf))
+        return argmax(jnp.where(state.inverse_sqrt_counts < jnp.inf, index(state), jnp.inf))
 
     def update(state: IndexState, context: None, action: Array, reward: Array) -> IndexState:
         counts, means, n = estimator.update(state.counts, state.means, action, reward)

@@ -12,6 +12,7 @@ from jaxbandit import checks
 from jaxbandit.base import Algorithm, Arms, Rewards
 from jaxbandit.numerics import argmax, as_float, exploration_level
 from jaxbandit.solvers.empirical_kl import empirical_upper
+from jaxbandit.solvers.kl import kl_upper
 from jaxbandit.types import Array, Key, Scalar
 
 
@@ -49,9 +50,13 @@ def kl_ucb_empirical(num_arms: int, *, num_atoms: int = 2, c: Scalar = 0.0) -> A
 
     def select(noise: None, state: EmpiricalState, context: None) -> Array:
         pulls = as_float(jnp.maximum(state.counts, 1))
-        weights = as_float(state.seen) / jnp.expand_dims(pulls, -1)
-        atoms = as_float(jnp.arange(num_atoms, dtype=jnp.int32)) / (num_atoms - 1)
-        index = empirical_upper(jnp.expand_dims(atoms, 0), weights, exploration_level(state.round, c) / pulls)
+        delta = exploration_level(state.round, c) / pulls
+        if num_atoms == 2:  # laws on 0 and 1 are Bernoulli's, and their divergence is kl
+            index = kl_upper(as_float(state.seen[:, 1]) / pulls, delta)
+        else:
+            weights = as_float(state.seen) / jnp.expand_dims(pulls, -1)
+            atoms = as_float(jnp.arange(num_atoms, dtype=jnp.int32)) / (num_atoms - 1)
+            index = empirical_upper(jnp.expand_dims(atoms, 0), weights, delta)
         return argmax(jnp.where(state.counts > 0, index, jnp.inf))  # an arm without a reward comes first
 
     def update(state: EmpiricalState, context: None, action: Array, reward: Array) -> EmpiricalState:

@@ -1,6 +1,7 @@
 """UCB(d), UCB1 among them (Liu, Wang, Buccapatnam, Shroff 2018, Section 3): the index solves P1(d) for one d.
 
-UCB1 is Auer, Cesa-Bianchi, Fischer (2002) with the paper's level log t + c log log t in place of 4 log t.
+UCB1 is Auer, Cesa-Bianchi, Fischer (2002) with the paper's level log t + c log log t in place of 4 log t; `ucb1_auer`
+is UCB1 as it was printed there.
 """
 
 import jax.numpy as jnp
@@ -59,3 +60,25 @@ def ucb1(num_arms: int, *, c: Scalar = 0.0) -> Algorithm:
     Source: Liu, Wang, Buccapatnam, Shroff (2018), Section 3.1; Auer, Cesa-Bianchi, Fischer (2002).
     """
     return ucb(num_arms, distance="sq", c=c)._replace(name="ucb1")
+
+
+def ucb1_auer(num_arms: int) -> Algorithm:
+    """Return UCB1 as printed: mean plus sqrt(2 log t / N_a), twice as wide as `ucb1` and not cut at 1.
+
+    Args:
+      num_arms: number of arms, at least 1; static.
+
+    Returns:
+      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1], for which its bound is proved;
+      its actions do not change if all rewards are shifted.
+
+    Raises:
+      ValueError: num_arms is out of range.
+
+    Source: Auer, Cesa-Bianchi, Fischer (2002), Finite-time analysis of the multiarmed bandit problem, Figure 1.
+    """
+
+    def index(state: IndexState) -> Array:
+        return state.means + jnp.sqrt(2 * exploration_level(state.round)) * state.inverse_sqrt_counts
+
+    return index_policy("ucb1_auer", num_arms, index, rewards=Rewards(0.0, 1.0))

@@ -1,0 +1,142 @@
+"""CUSUM-UCB: Liu, Lee and Shroff (2018), Algorithms 1 and 2: a two-sided CUSUM test on each arm restarts it.
+
+The first min_pulls rewards of an arm give its reference mean u. Then g+ = max(0, g+ + u - x - epsilon) and
+g- = max(0, g- + x - u - epsilon), and the arm starts anew when either reaches the threshold. Differs: the paper's index
+is the UCB form; the kl form is the largest q with kl(mean_a, q) <= log(sum of counts) / N_a.
+"""
+
+import math
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxbandit import checks
+from jaxbandit.algorithms.non_stationary import tuned
+from jaxbandit.algorithms.non_stationary.upper_index import INDICES, Index, upper_index
+from jaxbandit.algorithms.regret.uniform import arm_of
+from jaxbandit.base import Algorithm, Arms, Choice, Phases, Rewards
+from jaxbandit.estimators import recent_means as estimator
+from jaxbandit.estimators.recent_means import RecentMeans
+from jaxbandit.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.types import Array, Key, Scalar
+
+KINDS = ("forced", "alarm")
+
+
+class CusumUcbState(NamedTuple):
+    """Statistics and test of each arm since its last restart."""
+
+    recent: RecentMeans
+    references: Array  # float[num_arms], mean of the first min_pulls rewards
+    falls: Array  # float[num_arms], g+: grows where rewards are below the reference
+    rises: Array  # float[num_arms], g-: grows where they are above
+    pulls: Array  # int32[num_arms]
+    kinds: Array  # int32[2], rounds of forced exploration, and rounds that raised an alarm
+
+
+def cusum_ucb(
+    num_arms: int,
+    *,
+    index: Index = "ucb",
+    alpha: Scalar | None = None,
+    threshold: Scalar | None = None,
+    epsilon: Scalar = 0.1,
+    min_pulls: int = 100,
+    xi: Scalar = 1.0,
+    horizon: int | None = None,
+    num_changes: int = 1,
+) -> Algorithm:
+    """Return UCB whose arms restart, one by one, when a CUSUM test says that their mean has changed.
+
+    Args:
+      num_arms: number of arms, >= 1, static.
+      index: "ucb", or "kl"; static.
+      alpha: probability of pulling a uniformly random arm, in [0, 1], traced; None: sqrt(Y / T log(T / Y)) for the
+        horizon T and Y changes. Without it the change of an arm that is not pulled is never seen.
+      threshold: h of the test, > 0, traced; None: log(T / Y).
+      epsilon: what a mean may move without an alarm, >= 0, traced. It must be below the changes that are to be seen.
+      min_pulls: M, rewards of which the reference mean is taken, >= 1, static.
+      xi: factor of the logarithm in the UCB form, > 0, traced.
+      horizon: T, rounds of a run, > num_changes, static; only for the defaults of alpha and threshold.
+      num_changes: Y, changes of the means within the horizon, >= 1, static; only for these defaults.
+
+    Returns:
+      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1]. Without alarms and alpha it is
+      UCB of the level log(t - 1), in place of the log t of `kl_ucb`. It recommends the arm of the largest current
+      count, and counts rounds by kind, as in KINDS.
+
+    Raises:
+      ValueError: an argument is out of range, or a hyperparameter is left to a horizon that is not given.
+
+    Source: Liu, Lee, Shroff (2018), A change-detection based framework for piecewise-stationary multi-armed bandit
+      problem, AAAI.
+    """
+    where = "cusum_ucb"
+    num_arms = checks.integer(where, "num_arms", num_arms, 1)
+    checks.choice(where, "index", index, INDICES)
+    if threshold is None:
+        threshold = _log_ratio(*tuned.tuned_for(where, "threshold", horizon, num_changes, below=True))
+    if alpha is None:
+        rounds, changes = tuned.tuned_for(where, "alpha", horizon, num_changes, below=True)
+        alpha = math.sqrt(changes / rounds * _log_ratio(rounds, changes))
+    checks.number(where, "alpha", alpha, low=0.0, high=1.0)
+    checks.number(where, "threshold", threshold, low=0.0, open_low=True)
+    checks.number(where, "epsilon", epsilon, low=0.0)
+    checks.integer(where, "min_pulls", min_pulls, 1, 2**31 - 1)
+    checks.number(where, "xi", xi, low=0.0, open_low=True)
+
+    def init(key: Key) -> CusumUcbState:
+        zeros = jnp.zeros(num_arms)
+        none, kinds = jnp.zeros(num_arms, jnp.int32), jnp.zeros(len(KINDS), jnp.int32)
+        return CusumUcbState(estimator.init(num_arms), zeros, zeros, zeros, none, kinds)
+
+    def noise(key: Key) -> Array:
+        return jax.random.uniform(key, (2,))  # the coin, then the arm
+
+    def select(noise: Array, state: CusumUcbState, context: None) -> Choice:
+        """Action, and whether it was forced."""
+        recent = state.recent
+        level = jnp.log(as_float(jnp.maximum(jnp.sum(recent.counts, dtype=jnp.int32), 1)))
+        best = argmax(upper_index(index, recent.means, level, recent.inverse_sqrt_counts, xi))
+        forced = noise[0] < as_float(alpha)
+        return Choice(jnp.where(forced, arm_of(noise[1], num_arms), best), forced)
+
+    def update(state: CusumUcbState, context: None, choice: Choice, reward: Array) -> CusumUcbState:
+        action, forced = choice
+        recent = estimator.update(state.recent, action, reward)
+        refers = get_at(recent.counts, action) <= min_pulls
+        reference = jnp.where(refers, get_at(recent.means, action), get_at(state.references, action))
+        off = reference - reward
+
+        def grown(sums: Array, step: Array) -> Array:
+            return jnp.where(refers, 0.0, jnp.maximum(0.0, get_at(sums, action) + step - as_float(epsilon)))
+
+        fall, rise = grown(state.falls, off), grown(state.rises, -off)
+        alarm = ~refers & (jnp.maximum(fall, rise) >= as_float(threshold))
+        arms = jnp.arange(num_arms, dtype=jnp.int32) == action
+        return CusumUcbState(
+            recent=estimator.forget(recent, arms & alarm),
+            references=set_at(state.references, action, reference),
+            falls=set_at(state.falls, action, fall),
+            rises=set_at(state.rises, action, rise),
+            pulls=set_at(state.pulls, action, get_at(state.pulls, action) + 1),
+            kinds=state.kinds + jnp.stack([forced, alarm]).astype(jnp.int32),
+        )
+
+    return Algorithm(
+        init=init,
+        select=select,
+        update=update,
+        pulls=lambda state: state.pulls,
+        recommend=lambda state: argmax(state.recent.counts),
+        noise=noise,
+        phases=Phases(KINDS, lambda state: state.kinds),
+        arms=Arms(num_arms),
+        rewards=Rewards(0.0, 1.0),
+        name=where,
+    )
+
+
+def _log_ratio(horizon: int, num_changes: int) -> float:
+    return math.log(horizon / num_changes)

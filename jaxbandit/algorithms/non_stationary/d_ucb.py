@@ -1,0 +1,94 @@
+"""D-UCB: Garivier and Moulines (2011), Section 3: UCB on counts and sums that fade by a factor every round.
+
+Index S_a / N_a + 2 B sqrt(xi log n / N_a), where N_a, S_a are discounted counts and sums and n is the sum of all N_a.
+Differs: the kl form, which the paper does not have, is the largest q with kl(S_a / N_a, q) <= log n / N_a.
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+
+from jaxbandit import checks
+from jaxbandit.algorithms.non_stationary import tuned
+from jaxbandit.algorithms.non_stationary.upper_index import INDICES, Index, upper_index
+from jaxbandit.base import Algorithm, Arms, Rewards
+from jaxbandit.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.types import Array, Key, Scalar
+
+
+class DUcbState(NamedTuple):
+    """Discounted statistics of each arm; those of all arms fade every round."""
+
+    weights: Array  # float[num_arms], discounted numbers of pulls
+    sums: Array  # float[num_arms], discounted sums of rewards
+    pulls: Array  # int32[num_arms]
+
+
+def d_ucb(
+    num_arms: int,
+    *,
+    discount: Scalar | None = None,
+    index: Index = "ucb",
+    xi: Scalar = 0.6,
+    bound: Scalar = 1.0,
+    horizon: int | None = None,
+    num_changes: int = 1,
+) -> Algorithm:
+    """Return discounted UCB, for means that change: a reward s rounds ago weighs discount^s.
+
+    Args:
+      num_arms: number of arms, >= 1, static.
+      discount: factor of a round, in (0, 1], traced; None: 1 - sqrt(num_changes / horizon) / 4, the paper's. At 1
+        nothing is forgotten: UCB of the level log(t - 1), which is not quite UCB1's or kl-UCB's log t.
+      index: "ucb", or "kl" for rewards in [0, 1]; static.
+      xi: factor of the logarithm in the UCB form, > 0, traced. The paper proves its bound for xi > 1/2.
+      bound: B, the largest reward, > 0, traced; 1 in the kl form.
+      horizon: rounds of a run, >= 1, static; only for the default of discount.
+      num_changes: changes of the means within the horizon, >= 1, static; only for that default.
+
+    Returns:
+      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, bound]. It recommends the arm of the
+      largest discounted count.
+
+    Raises:
+      ValueError: an argument is out of range, or neither discount nor horizon is given.
+
+    Source: Garivier and Moulines (2011), On upper-confidence bound policies for switching bandit problems, ALT.
+    """
+    where = "d_ucb"
+    num_arms = checks.integer(where, "num_arms", num_arms, 1)
+    checks.choice(where, "index", index, INDICES)
+    if discount is None:
+        discount = tuned.discount(*tuned.tuned_for(where, "discount", horizon, num_changes))
+    checks.number(where, "discount", discount, low=0.0, high=1.0, open_low=True)
+    checks.number(where, "xi", xi, low=0.0, open_low=True)
+    tuned.check_bound(where, bound, index)
+
+    def init(key: Key) -> DUcbState:
+        return DUcbState(jnp.zeros(num_arms), jnp.zeros(num_arms), jnp.zeros(num_arms, jnp.int32))
+
+    def select(noise: None, state: DUcbState, context: None) -> Array:
+        level = jnp.log(jnp.maximum(jnp.sum(state.weights), 1.0))
+        means = state.sums / jnp.where(state.weights > 0, state.weights, 1.0)
+        width = 4 * as_float(bound) ** 2 * as_float(xi)
+        return argmax(upper_index(index, means, level, jnp.sqrt(1 / state.weights), width))
+
+    def update(state: DUcbState, context: None, action: Array, reward: Array) -> DUcbState:
+        factor = as_float(discount)
+        weights, sums = state.weights * factor, state.sums * factor
+        return DUcbState(
+            weights=set_at(weights, action, get_at(weights, action) + 1),
+            sums=set_at(sums, action, get_at(sums, action) + reward),
+            pulls=set_at(state.pulls, action, get_at(state.pulls, action) + 1),
+        )
+
+    return Algorithm(
+        init=init,
+        select=select,
+        update=update,
+        pulls=lambda state: state.pulls,
+        recommend=lambda state: argmax(state.weights),
+        arms=Arms(num_arms),
+        rewards=Rewards(0.0, bound),
+        name=where,
+    )

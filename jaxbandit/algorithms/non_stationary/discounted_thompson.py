@@ -1,0 +1,79 @@
+"""Discounted Thompson sampling (Raj and Kalyani 2017): Beta posteriors whose evidence fades by a factor every round.
+
+Differs: a reward between 0 and 1 counts as a fraction of a success and the rest as a failure, without a coin. (A public
+implementation discounts the played arm once for each arm and the others never; here all arms fade once a round.)
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+
+from jaxbandit import checks
+from jaxbandit.algorithms.non_stationary import tuned
+from jaxbandit.base import Algorithm, Arms, Rewards
+from jaxbandit.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.solvers.beta import beta_shape, draw_logits, draw_noise
+from jaxbandit.types import Array, Key, Scalar
+
+
+class DiscountedThompsonState(NamedTuple):
+    """The evidence on each arm; that on all arms fades every round."""
+
+    successes: Array  # float[num_arms], discounted sums of rewards
+    failures: Array  # float[num_arms], discounted sums of 1 - reward
+    pulls: Array  # int32[num_arms]
+
+
+def discounted_thompson(
+    num_arms: int, *, discount: Scalar | None = None, horizon: int | None = None, num_changes: int = 1
+) -> Algorithm:
+    """Return Thompson sampling from Beta(1 + S, 1 + F), S and F discounted successes and failures.
+
+    Args:
+      num_arms: number of arms, >= 1, static.
+      discount: factor of a round, in (0, 1], traced; None: 1 - sqrt(num_changes / horizon) / 4. At 1 it is `thompson`
+        with a uniform prior: the same draws, and on Bernoulli rewards the same actions.
+      horizon: rounds of a run, >= 1, static; only for the default of discount.
+      num_changes: changes of the means within the horizon, >= 1, static; only for that default.
+
+    Returns:
+      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1]. It recommends the arm of the
+      largest discounted count.
+
+    Raises:
+      ValueError: an argument is out of range, or neither discount nor horizon is given.
+
+    Source: Raj and Kalyani (2017), Taming non-stationary bandits: a Bayesian approach, arXiv 1707.09727.
+    """
+    where = "discounted_thompson"
+    num_arms = checks.integer(where, "num_arms", num_arms, 1)
+    if discount is None:
+        discount = tuned.discount(*tuned.tuned_for(where, "discount", horizon, num_changes))
+    checks.number(where, "discount", discount, low=0.0, high=1.0, open_low=True)
+
+    def init(key: Key) -> DiscountedThompsonState:
+        return DiscountedThompsonState(jnp.zeros(num_arms), jnp.zeros(num_arms), jnp.zeros(num_arms, jnp.int32))
+
+    def select(words: Array, state: DiscountedThompsonState, context: None) -> Array:
+        return argmax(draw_logits(words, beta_shape(1 + state.successes, 1 + state.failures)))
+
+    def update(state: DiscountedThompsonState, context: None, action: Array, reward: Array) -> DiscountedThompsonState:
+        factor = as_float(discount)
+        successes, failures = state.successes * factor, state.failures * factor
+        return DiscountedThompsonState(
+            successes=set_at(successes, action, get_at(successes, action) + reward),
+            failures=set_at(failures, action, get_at(failures, action) + (1 - reward)),
+            pulls=set_at(state.pulls, action, get_at(state.pulls, action) + 1),
+        )
+
+    return Algorithm(
+        init=init,
+        select=select,
+        update=update,
+        pulls=lambda state: state.pulls,
+        recommend=lambda state: argmax(state.successes + state.failures),
+        noise=lambda key: draw_noise(key, num_arms),
+        arms=Arms(num_arms),
+        rewards=Rewards(0.0, 1.0),
+        name=where,
+    )

@@ -1,0 +1,238 @@
+"""GLR-klUCB: Besson, Kaufmann, Maillard and Seznec (2022), Algorithm 1: a likelihood ratio test on each arm.
+
+An arm's m rewards since its restart are tested when m is a multiple of test_every, over the splits s that are multiples
+of split_every: an alarm is max_s [s kl(mean_1:s, mean_1:m) + (m - s) kl(mean_s+1:m, mean_1:m)] >= log(3 m^1.5 / delta).
+
+The test looks at all splits only when it may raise an alarm. Of one more piece of rewards, with R the ratio of the
+split where it begins, max_s (m') <= max_s (m) + R: two pieces with means of their own are likelier than any one split
+of both. So each arm has a bound, which grows by R, about 1/2, at each split, and the scan of all splits (`replan`) is
+due when it reaches the level. No alarm is earlier or later for it; the scan becomes rare.
+"""
+
+import math
+from typing import Literal, NamedTuple
+
+import jax.numpy as jnp
+from jax import lax
+
+from jaxbandit import checks
+from jaxbandit.algorithms.non_stationary import tuned
+from jaxbandit.algorithms.non_stationary.likelihood_ratio import split_ratio
+from jaxbandit.algorithms.non_stationary.upper_index import forced_arm, upper_index
+from jaxbandit.base import Algorithm, Arms, Phases, Replan, Rewards
+from jaxbandit.estimators import recent_means as estimator
+from jaxbandit.estimators.recent_means import RecentMeans
+from jaxbandit.numerics import argmax, as_float, exploration_level, get_at, set_at
+from jaxbandit.types import Array, Key, Scalar
+
+KINDS = ("forced", "alarm")
+MARKS = 512  # prefix sums an arm where no horizon says how many there will be
+SLACK = 1e-3  # of the level: the bound's rounding
+# Scans of many runs at once cost little more than one: every TOGETHER rounds, runs scan whose bound has reached this
+# share of the level, and so seldom need a scan of their own.
+TOGETHER, SOON = 64, 0.6
+PIECE = 32  # splits looked at in one turn of the scan, which ends where the arm's rewards do
+
+
+class GlrKlUcbState(NamedTuple):
+    """Statistics of each arm since its restart, and what its test needs. C prefix sums an arm."""
+
+    round: Array  # int32[], the round about to be played, from 1
+    recent: RecentMeans
+    restarts: Array  # int32[num_arms], rounds completed at the arm's last restart
+    sums: Array  # float[num_arms], rewards since then
+    marks: Array  # float[num_arms * C], arm by arm, the sum of its first (j + 1) split_every rewards at j
+    spacing: Array | None  # int32[num_arms], split_every where marks are thinned out; None: they are not
+    bounded: Array  # int32[num_arms], rewards at which the bound was taken, a split or a scan
+    bounded_sums: Array  # float[num_arms], their sum
+    bounds: Array  # float[num_arms], at least the largest ratio of a split of so many rewards
+    waiting: Array  # int32[], the arm whose splits are to be scanned, or whose marks are to be thinned out; -1: none
+    pulls: Array  # int32[num_arms]
+    kinds: Array  # int32[2], rounds of forced exploration, and alarms
+
+
+def glr_klucb(
+    num_arms: int,
+    *,
+    restart: Literal["local", "global"] = "local",
+    alpha: Scalar | None = None,
+    delta: Scalar | None = None,
+    scale: Scalar = 1.0,
+    test_every: int = 10,
+    split_every: int = 10,
+    marks: int | None = None,
+    horizon: int | None = None,
+    num_changes: int = 1,
+) -> Algorithm:
+    """Return kl-UCB whose arms restart when a likelihood ratio test says that a mean has changed.
+
+    Args:
+      num_arms: number of arms, >= 1, static.
+      restart: what an alarm restarts, static: "local", its arm; "global", all arms.
+      alpha: share of the rounds that pull each arm in turn, in [0, 1], traced; None: .05 sqrt(A Y log(T) / T) for the
+        horizon T and Y changes, with A = num_arms for local restarts and 1 for global ones, at most 1. At 0 an arm that
+        is not pulled is never tested.
+      delta: false alarm probability of a test, in (0, 1), traced; None: 1 / sqrt(A Y T).
+      scale: factor of the logarithm in the index, > 0, traced.
+      test_every: pulls of an arm between its tests, >= 1, static.
+      split_every: the splits tested are its multiples, >= 1, static.
+      marks: prefix sums kept of each arm, even, >= 2, static. An arm that has filled its marks keeps every second one,
+        and its splits are twice as far apart from then on. None: horizon / split_every, enough for all splits up to the
+        horizon (rounds beyond it are tested at these splits alone); without a horizon 512, thinned out when full.
+      horizon: T, rounds of a run, >= 1, static; None: not known. Then alpha and delta are to be given.
+      num_changes: Y, changes of the means within the horizon, >= 1, static; only for the defaults of alpha and delta.
+
+    Returns:
+      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1]. Without alarms, alpha = 0 and
+      scale = 1 it is `kl_ucb`, to the byte. It recommends the arm of the largest current count, counts rounds by kind,
+      as in KINDS, and replans to scan splits. Its state grows with num_arms times marks.
+
+    Raises:
+      ValueError: an argument is out of range, or a hyperparameter is left to a horizon that is not given.
+
+    Source: Besson, Kaufmann, Maillard, Seznec (2022), Efficient change-point detection for tackling
+      piecewise-stationary bandits, JMLR 23.
+    """
+    where = "glr_klucb"
+    num_arms = checks.integer(where, "num_arms", num_arms, 1)
+    checks.choice(where, "restart", restart, ("local", "global"))
+    tested = num_arms if restart == "local" else 1
+    if alpha is None:
+        rounds, changes = tuned.tuned_for(where, "alpha", horizon, num_changes)
+        alpha = min(1.0, 0.05 * math.sqrt(tested * changes * math.log(rounds) / rounds))
+    if delta is None:
+        rounds, changes = tuned.tuned_for(where, "delta", horizon, num_changes)
+        delta = min(0.5, 1 / math.sqrt(tested * changes * rounds))
+    checks.number(where, "alpha", alpha, low=0.0, high=1.0)
+    checks.number(where, "delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
+    checks.number(where, "scale", scale, low=0.0, open_low=True)
+    test_every = checks.integer(where, "test_every", test_every, 1, 2**31 - 1)
+    split_every = checks.integer(where, "split_every", split_every, 1, 2**31 - 1)
+    thins = marks is not None or horizon is None
+    if marks is not None:
+        size = checks.integer(where, "marks", marks, 2)
+        if size % 2:
+            raise ValueError(f"{where}: marks = {size}, must be even: every second one is kept when they are full")
+    else:
+        size = MARKS if horizon is None else -(-checks.integer(where, "horizon", horizon, 1) // split_every)
+
+    piece = min(PIECE, size)
+
+    def init(key: Key) -> GlrKlUcbState:
+        zeros, none = jnp.zeros(num_arms), jnp.zeros(num_arms, jnp.int32)
+        return GlrKlUcbState(
+            round=jnp.ones((), jnp.int32),
+            recent=estimator.init(num_arms),
+            restarts=none,
+            sums=zeros,
+            marks=jnp.zeros(num_arms * size),
+            spacing=jnp.full(num_arms, split_every, jnp.int32) if thins else None,
+            bounded=none,
+            bounded_sums=zeros,
+            bounds=zeros,
+            waiting=jnp.full((), -1, jnp.int32),
+            pulls=none,
+            kinds=jnp.zeros(len(KINDS), jnp.int32),
+        )
+
+    def forced(state: GlrKlUcbState) -> tuple[Array, Array]:
+        return forced_arm(state.round - 1 - jnp.max(state.restarts), num_arms, alpha)
+
+    def select(noise: None, state: GlrKlUcbState, context: None) -> Array:
+        level = as_float(scale) * exploration_level(state.round - state.restarts)
+        best = argmax(upper_index("kl", state.recent.means, level, state.recent.inverse_sqrt_counts))
+        now, arm = forced(state)
+        return jnp.where(now, arm, best)
+
+    def level_of(count: Array) -> Array:
+        return math.log(3) + 1.5 * jnp.log(as_float(count)) - jnp.log(as_float(delta))
+
+    def spacing_of(state: GlrKlUcbState, arm: Array) -> Array | int:
+        return split_every if state.spacing is None else get_at(state.spacing, arm)
+
+    def update(state: GlrKlUcbState, context: None, action: Array, reward: Array) -> GlrKlUcbState:
+        recent = estimator.update(state.recent, action, reward)
+        count, total = get_at(recent.counts, action), get_at(state.sums, action) + reward
+        spacing = spacing_of(state, action)
+        # The mark after the last full one holds the sum so far: it is full when the count is.
+        mark = (count - 1) // spacing
+        place = jnp.where(mark < size, action * size + mark, num_arms * size)
+        split = (count % spacing == 0) & (mark < size)
+
+        since = get_at(state.bounded, action), get_at(state.bounded_sums, action)
+        bound = get_at(state.bounds, action) + split_ratio(*since, count, total)
+        # Else XLA computes it anew for each arm and each use.
+        bound, level, total = lax.optimization_barrier((bound, level_of(count), total))
+        tests = (count % test_every == 0) & (bound >= level * (1 - SLACK))
+        soon = (state.round % TOGETHER == 0) & (bound >= level * SOON)
+        waits = tests | soon
+        if thins:
+            waits = waits | (split & (count == size * spacing))
+        return GlrKlUcbState(
+            round=state.round + 1,
+            recent=recent,
+            restarts=state.restarts,
+            sums=set_at(state.sums, action, total),
+            marks=state.marks.at[place].set(total, mode="drop", wrap_negative_indices=False),
+            spacing=state.spacing,
+            bounded=set_at(state.bounded, action, jnp.where(split, count, since[0])),
+            bounded_sums=set_at(state.bounded_sums, action, jnp.where(split, total, since[1])),
+            bounds=set_at(state.bounds, action, jnp.where(split, bound, get_at(state.bounds, action))),
+            waiting=jnp.where(waits, action, -1),
+            pulls=set_at(state.pulls, action, get_at(state.pulls, action) + 1),
+            kinds=state.kinds + jnp.stack([forced(state)[0], jnp.zeros((), bool)]).astype(jnp.int32),
+        )
+
+    def apply(state: GlrKlUcbState) -> GlrKlUcbState:
+        """The scan of one arm's splits, with what follows from it; and its marks thinned out if they are full."""
+        arm = jnp.maximum(state.waiting, 0)
+        count, total, spacing = get_at(state.recent.counts, arm), get_at(state.sums, arm), spacing_of(state, arm)
+        live = jnp.where(state.waiting >= 0, count, 0)
+
+        def scanned(carry: tuple[Array, Array]) -> tuple[Array, Array]:
+            start, largest = carry
+            first = jnp.minimum(start, size - piece)
+            sums = lax.dynamic_slice(state.marks, (arm * size + first,), (piece,))
+            firsts = spacing * (first + jnp.arange(1, piece + 1, dtype=jnp.int32))
+            ratios = split_ratio(firsts, sums, jnp.broadcast_to(count, piece), jnp.broadcast_to(total, piece))
+            return start + piece, jnp.maximum(largest, jnp.max(ratios))
+
+        most = jnp.minimum(live // spacing, size)
+        _, largest = lax.while_loop(lambda c: c[0] < most, scanned, (jnp.zeros((), jnp.int32), jnp.zeros(())))
+
+        alarm = (count > 0) & (count % test_every == 0) & (largest >= level_of(jnp.maximum(count, 1)))
+        own = jnp.arange(num_arms, dtype=jnp.int32) == arm
+        restarted = own & alarm if restart == "local" else jnp.broadcast_to(alarm, num_arms)
+        cleared = jnp.where(restarted, 0.0, 1.0)
+        state = state._replace(
+            recent=estimator.forget(state.recent, restarted),
+            restarts=jnp.where(restarted, state.round - 1, state.restarts),
+            sums=state.sums * cleared,
+            bounded=jnp.where(restarted, 0, set_at(state.bounded, arm, count)),
+            bounded_sums=set_at(state.bounded_sums, arm, total) * cleared,
+            bounds=set_at(state.bounds, arm, largest) * cleared,
+            waiting=jnp.full((), -1, jnp.int32),
+            kinds=state.kinds + jnp.stack([jnp.zeros((), bool), alarm]).astype(jnp.int32),
+        )
+        if state.spacing is None:
+            return state
+        rows = state.marks.reshape(num_arms, size)
+        row = lax.dynamic_index_in_dim(rows, arm, 0, keepdims=False)
+        full = count == size * spacing
+        thinned = jnp.concatenate([row[1::2], row[size // 2 :]])
+        marks = jnp.where((own & full)[:, None], thinned[None], rows).reshape(-1)
+        wider = jnp.where(own & full, 2 * state.spacing, state.spacing)
+        return state._replace(marks=marks, spacing=jnp.where(restarted, split_every, wider))
+
+    return Algorithm(
+        init=init,
+        select=select,
+        update=update,
+        pulls=lambda state: state.pulls,
+        recommend=lambda state: argmax(state.recent.counts),
+        phases=Phases(KINDS, lambda state: state.kinds),
+        replan=Replan(lambda state: state.waiting >= 0, apply),
+        arms=Arms(num_arms),
+        rewards=Rewards(0.0, 1.0),
+        name=where,
+    )

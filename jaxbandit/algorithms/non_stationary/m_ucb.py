@@ -1,0 +1,160 @@
+"""M-UCB: Cao, Wen, Kveton and Xie (2019), Algorithms 1 and 2: two halves of each arm's last rewards are compared.
+
+An alarm, |sum of the newer half - sum of the older half| > threshold, restarts every arm. Differs: the kl form, which
+the paper does not have, is the largest q with kl(mean_a, q) <= log(t - tau) / N_a, tau the rounds before the last
+restart.
+"""
+
+import math
+from typing import NamedTuple
+
+import jax.numpy as jnp
+
+from jaxbandit import checks
+from jaxbandit.algorithms.non_stationary import tuned
+from jaxbandit.algorithms.non_stationary.upper_index import INDICES, Index, forced_arm, upper_index
+from jaxbandit.base import Algorithm, Arms, Phases, Rewards
+from jaxbandit.estimators import recent_means as estimator
+from jaxbandit.estimators.recent_means import RecentMeans
+from jaxbandit.numerics import argmax, as_float, exploration_level, get_at, set_at
+from jaxbandit.types import Array, Key, Scalar
+
+KINDS = ("forced", "alarm")
+
+
+class MUcbState(NamedTuple):
+    """Statistics since the last restart, and the last rewards of each arm in a ring."""
+
+    round: Array  # int32[], the round about to be played, from 1
+    restart: Array  # int32[], rounds completed at the last restart
+    recent: RecentMeans
+    rings: Array  # float[num_arms * window], arm by arm, reward i since the restart at i mod window
+    differences: Array  # float[num_arms], newer half less older half, once window rewards are there
+    halves: Array  # float[num_arms], rewards since the count was last a multiple of window / 2
+    before: Array  # float[num_arms], rewards of the window / 2 pulls before these
+    pulls: Array  # int32[num_arms]
+    kinds: Array  # int32[2], rounds of forced exploration, and rounds that raised an alarm
+
+
+def m_ucb(
+    num_arms: int,
+    *,
+    window: int | None = None,
+    index: Index = "ucb",
+    threshold: Scalar | None = None,
+    gamma: Scalar | None = None,
+    xi: Scalar = 2.0,
+    horizon: int | None = None,
+    num_changes: int = 1,
+) -> Algorithm:
+    """Return UCB that restarts when the two halves of an arm's last `window` rewards differ.
+
+    The difference of the halves is carried from pull to pull, and taken anew from the halves' own sums every window / 2
+    pulls, so that the rounding of rewards that are not whole numbers does not add up.
+
+    Args:
+      num_arms: number of arms, >= 1, static.
+      window: w, rewards of an arm that are compared, even, >= 2, static; None: 50 num_arms.
+      index: "ucb", or "kl"; static.
+      threshold: b, > 0, traced; None: sqrt(w / 2 log(2 K T^2)) for K arms and the horizon T.
+      gamma: share of the rounds that pull each arm in turn, in [0, 1], traced; None:
+        sqrt(Y K (2 b + 3 sqrt w) / (2 T)) for Y changes, at most 1. At 0 an arm that is not pulled is never tested.
+      xi: factor of the logarithm in the UCB form, > 0, traced.
+      horizon: T, rounds of a run, >= 1, static; only for the defaults of threshold and gamma.
+      num_changes: Y, changes of the means within the horizon, >= 1, static; only for the default of gamma.
+
+    Returns:
+      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1]. Without alarms and gamma its kl
+      form is `kl_ucb`, to the byte. It recommends the arm pulled most since the restart, and counts rounds by kind, as
+      in KINDS. Its state grows with the window.
+
+    Raises:
+      ValueError: an argument is out of range, or a hyperparameter is left to a horizon that is not given, or the
+        default of gamma to a threshold that is traced.
+
+    Source: Cao, Wen, Kveton, Xie (2019), Nearly optimal adaptive procedure with change detection for
+      piecewise-stationary bandit, AISTATS.
+    """
+    where = "m_ucb"
+    num_arms = checks.integer(where, "num_arms", num_arms, 1)
+    checks.choice(where, "index", index, INDICES)
+    size = checks.integer(where, "window", 50 * num_arms if window is None else window, 2, 2**31 - 1)
+    if size % 2:
+        raise ValueError(f"{where}: window = {size}, must be even: its halves are compared")
+    if threshold is None:
+        rounds, _ = tuned.tuned_for(where, "threshold", horizon, num_changes)
+        threshold = math.sqrt(size / 2 * math.log(2 * num_arms * rounds**2))
+    checks.number(where, "threshold", threshold, low=0.0, open_low=True)
+    if gamma is None:
+        if checks.is_traced(threshold):
+            raise ValueError(f"{where}: threshold is traced and gamma = None, must be given: its default depends on it")
+        rounds, changes = tuned.tuned_for(where, "gamma", horizon, num_changes)
+        b = float(threshold)  # pyright: ignore[reportArgumentType]
+        gamma = min(1.0, math.sqrt(changes * num_arms * (2 * b + 3 * math.sqrt(size)) / (2 * rounds)))
+    checks.number(where, "gamma", gamma, low=0.0, high=1.0)
+    checks.number(where, "xi", xi, low=0.0, open_low=True)
+    half = size // 2
+
+    def init(key: Key) -> MUcbState:
+        zeros, none = jnp.zeros(num_arms), jnp.zeros(num_arms, jnp.int32)
+        return MUcbState(
+            round=jnp.ones((), jnp.int32),
+            restart=jnp.zeros((), jnp.int32),
+            recent=estimator.init(num_arms),
+            rings=jnp.zeros(num_arms * size),
+            differences=zeros,
+            halves=zeros,
+            before=zeros,
+            pulls=none,
+            kinds=jnp.zeros(len(KINDS), jnp.int32),
+        )
+
+    def forced(state: MUcbState) -> tuple[Array, Array]:
+        return forced_arm(state.round - 1 - state.restart, num_arms, gamma)
+
+    def select(noise: None, state: MUcbState, context: None) -> Array:
+        level = exploration_level(state.round - state.restart)
+        best = argmax(upper_index(index, state.recent.means, level, state.recent.inverse_sqrt_counts, xi))
+        now, arm = forced(state)
+        return jnp.where(now, arm, best)
+
+    def update(state: MUcbState, context: None, action: Array, reward: Array) -> MUcbState:
+        count = get_at(state.recent.counts, action)
+        newest, middle = action * size + count % size, action * size + (count + half) % size
+        # A ring is not emptied by a restart: what is older than that counts as 0, and is not compared.
+        oldest = jnp.where(count >= size, get_at(state.rings, newest), 0.0)
+        crosses = jnp.where(count >= half, get_at(state.rings, middle), 0.0)
+        difference = get_at(state.differences, action) + (reward - 2 * crosses + oldest)
+
+        recent = estimator.update(state.recent, action, reward)
+        latest, before = get_at(state.halves, action) + reward, get_at(state.before, action)
+        whole = (count + 1) % half == 0
+        difference = jnp.where(whole, latest - before, difference)
+        alarm = (count + 1 >= size) & (jnp.abs(difference) > as_float(threshold))
+
+        def kept(new: Array) -> Array:
+            return jnp.where(alarm, 0.0, new)
+
+        return MUcbState(
+            round=state.round + 1,
+            restart=jnp.where(alarm, state.round, state.restart),
+            recent=estimator.forget(recent, alarm),
+            rings=set_at(state.rings, newest, reward),
+            differences=kept(set_at(state.differences, action, difference)),
+            halves=kept(set_at(state.halves, action, jnp.where(whole, 0.0, latest))),
+            before=kept(set_at(state.before, action, jnp.where(whole, latest, before))),
+            pulls=set_at(state.pulls, action, get_at(state.pulls, action) + 1),
+            kinds=state.kinds + jnp.stack([forced(state)[0], alarm]).astype(jnp.int32),
+        )
+
+    return Algorithm(
+        init=init,
+        select=select,
+        update=update,
+        pulls=lambda state: state.pulls,
+        recommend=lambda state: argmax(state.recent.counts),
+        phases=Phases(KINDS, lambda state: state.kinds),
+        arms=Arms(num_arms),
+        rewards=Rewards(0.0, 1.0),
+        name=where,
+    )

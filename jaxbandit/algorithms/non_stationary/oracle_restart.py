@@ -1,0 +1,76 @@
+"""kl-UCB that is told when the means change, and then forgets everything: what change detectors are compared with.
+
+It is no lower bound: it forgets arms that did not change too, and a detector that restarts one arm can be better.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import jax.numpy as jnp
+
+from jaxbandit import checks
+from jaxbandit.algorithms.non_stationary.upper_index import upper_index
+from jaxbandit.base import Algorithm, Arms, Rewards
+from jaxbandit.estimators import recent_means as estimator
+from jaxbandit.estimators.recent_means import RecentMeans
+from jaxbandit.numerics import argmax, exploration_level, get_at, set_at
+from jaxbandit.types import Array, Key
+
+
+class OracleRestartState(NamedTuple):
+    """Statistics since the last restart."""
+
+    round: Array  # int32[], the round about to be played, from 1
+    clock: Array  # int32[], the same since the last restart
+    recent: RecentMeans
+    pulls: Array  # int32[num_arms]
+
+
+def oracle_restart(num_arms: int, *, starts: Sequence[int]) -> Algorithm:
+    """Return kl-UCB that starts anew at the beginning of each segment of the environment.
+
+    Args:
+      num_arms: number of arms, >= 1, static.
+      starts: rounds played before each segment begins, increasing, the first 0, as `piecewise_bernoulli` has them;
+        static. Segments that begin beyond the horizon never happen. With the first alone it is `kl_ucb`, to the byte.
+
+    Returns:
+      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1]. It recommends the arm pulled
+      most since the restart.
+
+    Raises:
+      ValueError: num_arms is no positive integer, or starts is not increasing from 0.
+
+    Source: Garivier and Cappe (2011) for kl-UCB; Besson, Kaufmann, Maillard, Seznec (2022), whose oracle it is.
+    """
+    where = "oracle_restart"
+    num_arms = checks.integer(where, "num_arms", num_arms, 1)
+    changes = checks.starts(where, starts)[1:]
+
+    def init(key: Key) -> OracleRestartState:
+        one = jnp.ones((), jnp.int32)
+        return OracleRestartState(one, one, estimator.init(num_arms), jnp.zeros(num_arms, jnp.int32))
+
+    def select(noise: None, state: OracleRestartState, context: None) -> Array:
+        level = exploration_level(state.clock)
+        return argmax(upper_index("kl", state.recent.means, level, state.recent.inverse_sqrt_counts))
+
+    def update(state: OracleRestartState, context: None, action: Array, reward: Array) -> OracleRestartState:
+        restart = jnp.any(state.round == changes)  # so many rounds are over now
+        return OracleRestartState(
+            round=state.round + 1,
+            clock=jnp.where(restart, 1, state.clock + 1),
+            recent=estimator.forget(estimator.update(state.recent, action, reward), restart),
+            pulls=set_at(state.pulls, action, get_at(state.pulls, action) + 1),
+        )
+
+    return Algorithm(
+        init=init,
+        select=select,
+        update=update,
+        pulls=lambda state: state.pulls,
+        recommend=lambda state: argmax(state.recent.counts),
+        arms=Arms(num_arms),
+        rewards=Rewards(0.0, 1.0),
+        name=where,
+    )

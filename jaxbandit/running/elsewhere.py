@@ -1,0 +1,98 @@
+"""A cell of objects given in Python, played by an executor's workers, or by all processes of `jax.distributed`."""
+
+import functools
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from jaxbandit.distribution import hosts
+from jaxbandit.engine import parts, storage
+from jaxbandit.refusals import refuse
+from jaxbandit.running import division
+from jaxbandit.running.carried import of_pair
+from jaxbandit.running.cell import Across, Make
+from jaxbandit.running.division import How, Share
+
+HERE = ("checkpoint_dir", "progress", "num_runs", "devices", "workers")  # options that are not a task's
+
+
+def across_of(
+    where: str,
+    algorithm: Any,
+    environment: Any,
+    executor: Any,
+    runs_per_task: int | None,
+    devices: Sequence[Any] | None,
+) -> Across | None:
+    """Return what plays the runs of a pair elsewhere; None where this process plays them.
+
+    Args:
+      where: "simulate" or "identify".
+      algorithm: an Algorithm, or functools.partial of a factory, which alone can travel to a worker.
+      environment: the same.
+      executor: on whose workers the runs are played, or None.
+      runs_per_task: as for `simulate`.
+      devices: as for `simulate`.
+    """
+    if executor is None:
+        several = devices is not None and any(device.process_index != hosts.index() for device in devices)
+        return functools.partial(_on_hosts, where) if several else None
+    if devices is not None:
+        refuse(where, ": devices and executor are both given; an executor's workers take their own, leave devices out")
+    return functools.partial(_divided, where, of_pair(where, algorithm, environment), executor, runs_per_task)
+
+
+def _divided(
+    where: str,
+    call: dict[str, Any],
+    executor: Any,
+    runs_per_task: int | None,
+    name: str,
+    make: Make,
+    arguments: dict[str, Any],
+    **given: Any,
+) -> Any:
+    engine = {key: value for key, value in given.items() if key not in HERE and value is not None}
+    if engine.get("checkpoints") is not None:
+        engine["checkpoints"] = [int(mark) for mark in engine["checkpoints"]]
+    traced = {key: float(value) for key, value in arguments.items()}
+    task = {"call": {**call, "kind": where, "options": engine, "arguments": traced}, "options": {}}
+    folder = None if given["checkpoint_dir"] is None else Path(given["checkpoint_dir"]) / division.FOLDER
+    if folder is not None:
+        _claim(folder, json.dumps(task, indent=1).encode())
+    share = Share(f"{where}: {name}", task, 0, given["num_runs"], folder)
+    how = How(executor, runs_per_task, threads=given.get("workers"))
+    return division.divided(share, how, given["progress"], where, given.get("horizon", 0))
+
+
+def _claim(folder: Path, call: bytes) -> None:
+    """Make a folder that of the parts of one call; refuse that of another."""
+    path = folder / "call.json"
+    if not path.exists():
+        storage.write_bytes(path, call)
+    elif path.read_bytes() != call:
+        refuse(str(folder), ": holds parts of another call; give another checkpoint_dir or delete it")
+
+
+def _on_hosts(where: str, name: str, make: Make, arguments: dict[str, Any], **given: Any) -> Any:
+    """Play this process's share of the runs on its own devices; return the record of all runs."""
+    if given["checkpoint_dir"] is not None:
+        refuse(where, ": checkpoint_dir with devices of several processes; leave it out, or give an executor")
+    own = [device for device in given["devices"] if device.process_index == hosts.index()]
+    if not own:
+        refuse(where, f": devices has none of process {hosts.index()}; give jax.devices()")
+    present = sorted({device.process_index for device in given["devices"]})
+    if present != list(range(hosts.count())):
+        refuse(where, f": devices of processes {present} of {hosts.count()}; give jax.devices()")
+    first, end = hosts.share(0, given["num_runs"], hosts.index(), hosts.count())
+    mine = []
+    if first < end:
+        from jaxbandit.engine.horizon import simulate_cell
+        from jaxbandit.engine.identify import identify_cell
+
+        play: Any = simulate_cell if where == "simulate" else identify_cell
+        options = {**given, "devices": own, "first_run": first, "num_runs": end - first}
+        mine.append(parts.encoded(parts.part_of(play(make, arguments, **options), first)))
+    some = [parts.decoded(data, f"part {i}") for i, data in enumerate(hosts.exchange(mine))]
+    return division.record_of(parts.in_order(some, f"{where}: {name}"))

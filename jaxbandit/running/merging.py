@@ -1,0 +1,156 @@
+"""An experiment played in parts by machines that know nothing of each other, and the parts joined afterwards."""
+
+import itertools
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from jaxbandit.distribution import hosts
+from jaxbandit.engine import parts, storage
+from jaxbandit.engine.parts import Part
+from jaxbandit.refusals import BadInput, refuse, wrong
+from jaxbandit.results import json_files
+from jaxbandit.results.saving import PROVENANCE, write_summary
+from jaxbandit.running import directory, division, failures, memory, playing, tasks
+from jaxbandit.running.experiment import Job, bar
+from jaxbandit.specs import spec
+from jaxbandit.specs.spec import Cell, Experiment
+
+
+def numbered(text: str) -> tuple[int, int]:
+    """Return (i, n) of "i/n", the i-th of n parts counted from 0."""
+    first, slash, last = text.partition("/")
+    if not (slash and first.isdecimal() and last.isdecimal() and 0 <= int(first) < int(last)):
+        wrong("--part", text, "I/N with 0 <= I < N, such as 3/40, the fourth of forty")
+    return int(first), int(last)
+
+
+def run_part(experiment: Experiment, out: Path, part: tuple[int, int], *, workers: int | None = None) -> list[str]:
+    """Play the i-th of n parts of every cell, or what is left of it, into a directory that others may write to as well.
+
+    Args:
+      experiment: what `spec.load` returns.
+      out: directory of the parts; several processes may write different parts into one.
+      part: (i, n), i counted from 0.
+      workers: threads; changes no number.
+
+    Returns:
+      A line that says what the directory has now.
+
+    Raises:
+      BadInput: the directory is of another experiment, or a file in it is damaged.
+      KeyboardInterrupt: after the state has been saved; the same call continues.
+    """
+    place, number = part
+    memory.check(experiment)
+    with directory.disk(out):
+        out.mkdir(parents=True, exist_ok=True)
+        numbers, done = directory.claim(out, experiment)
+        with bar([experiment], None, 1 / number, f" part {place}/{number}") as advance:
+            for cell in experiment.cells():
+                first = done[cell.index].runs if cell.index in done else 0
+                first, end = hosts.share(first, experiment.runs, place, number)
+                folder = out / division.FOLDER / f"{numbers[cell.index]:03d}"
+                path = folder / tasks.file_name(first, end)
+                if first == end or path.exists():
+                    continue
+                state = folder / f"state-{first:010d}-{end:010d}"
+                options = {"first_run": first, "num_runs": end - first, "workers": workers, "progress": advance}
+                try:
+                    record = playing.record_of(experiment, cell, {**options, "checkpoint_dir": state})
+                except ValueError as error:
+                    raise BadInput(" ".join(str(error).split())) from None
+                storage.write_bytes(path, parts.encoded(parts.part_of(record, first)))
+                shutil.rmtree(state, ignore_errors=True)
+    return [f"part {place}/{number} is in {out}; `jaxbandit merge {out}` joins all {number} once they are there"]
+
+
+def merge(
+    directories: Sequence[str | Path],
+    out: str | Path | None = None,
+    *,
+    mixed: bool = False,
+    imports: bool = True,
+    max_failed: float | None = None,
+) -> tuple[Experiment, list[Any]]:
+    """Join the parts of one experiment that directories hold, into the directory that a single call would have left.
+
+    Args:
+      directories: what `run --part` wrote to; of one experiment.
+      out: directory of the results; default: the first of them.
+      mixed: whether parts may come from machines of other platforms, processors and versions of JAX: equal bytes are
+        promised on one platform only, and the results say so.
+      imports: whether the experiment may name factories outside the package.
+      max_failed: as for `run_experiment`.
+
+    Returns:
+      The experiment, and a result a cell.
+
+    Raises:
+      BadInput: the directories are of several experiments, parts overlap, lack runs, are damaged, or come from several
+        kinds of machines; nothing is written then.
+    """
+    places = [Path(item) for item in directories]
+    if not places:
+        refuse("merge", ": no directory given; give those that `run --part` wrote to")
+    experiment = _experiment(places, imports)
+    out = places[0] if out is None else Path(out)
+    max_failed = experiment.max_failed if max_failed is None else max_failed
+    found = {cell.index: _parts(experiment, cell, places) for cell in experiment.cells()}
+    with directory.disk(out), directory.alone(out):
+        numbers, done = directory.claim(out, experiment)
+        job = Job(experiment, out, numbers, done, dict.fromkeys(("workers", "tile", "lanes", "chunk")), None)
+        for cell in experiment.cells():  # all are judged before one is written
+            if cell.index in job.shares:
+                _judge(job.shares[cell.index], found[cell.index], mixed)
+        for cell in experiment.cells():
+            if cell.index in job.shares:
+                done[cell.index] = job.join(cell, found[cell.index], mixed)
+            failures.judge([done[cell.index]], max_failed)
+        results = [done[cell.index] for cell in experiment.cells()]
+        about = (experiment.name, results[0].kind, experiment.seed, experiment.precision)
+        write_summary(out, *about, results)
+        directory.tidy(out)
+    return experiment, results
+
+
+def _experiment(places: Sequence[Path], imports: bool) -> Experiment:
+    """Return the experiment that all directories hold."""
+    for place in places:
+        if not (place / "spec.toml").is_file():
+            refuse(str(place), ": no spec.toml in it, so no parts of an experiment; give what `run --part` wrote to")
+    whole = [spec.load(place / "spec.toml", imports=imports) for place in places]
+    for (a, one), (b, other) in itertools.pairwise(zip(places, whole, strict=True)):
+        if difference := directory.difference(one.to_dict(), other.to_dict()):
+            refuse(f"{a} and {b}", f": two experiments, {difference}; merge each by itself")
+        first, second = (json_files.read_json(place / PROVENANCE) for place in (a, b))
+        for key, what in (("sources", "the source of module"), ("files", "the content of")):
+            changed = [n for n in first.get(key, {}) if second.get(key, {}).get(n) != first[key][n]]
+            if changed:
+                refuse(f"{a} and {b}", f": {what} {changed[0]} is not the same; play one of them again")
+    return whole[0]
+
+
+def _parts(experiment: Experiment, cell: Cell, places: Sequence[Path]) -> list[Part]:
+    """Return the parts of a cell, in order."""
+    found, label = [], directory.label(cell)
+    for place in places:
+        known = json_files.read_json(place / PROVENANCE).get("cells", [])
+        if label in known:
+            folder = place / division.FOLDER / f"{known.index(label):03d}"
+            found += [division.read(folder, *runs) for runs in division.found(folder)]
+    try:
+        return parts.in_order(found, f"{experiment.name}: {cell.instance.name}/{cell.algorithm.name}")
+    except ValueError as error:
+        raise BadInput(str(error)) from None
+
+
+def _judge(share: division.Share, some: Sequence[Part], mixed: bool) -> None:
+    """Refuse parts of a cell that lack runs, or are not of one kind."""
+    if missing := parts.gaps(some, share.first, share.end):
+        told = ", ".join(parts.said(*runs) for runs in missing[:3]) + (" and more" if len(missing) > 3 else "")
+        refuse(share.what, f": {told} in none of the directories; play the part that has them, then merge again")
+    if over := [part for part in some if part.end > share.end or part.first_run < share.first]:
+        refuse(over[0].where, f": runs beyond those asked for, {share.first} to {share.end - 1}; leave it out")
+    division.record_of(some, mixed)
