@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from benchmarks import revisions
 
 PARTS = tuple(
-    "regret stopping best_arm linear allocation full_bandit halving tune non_stationary adversarial teams".split()
+    "regret stopping best_arm linear allocation full_bandit halving tune non_stationary adversarial teams worlds".split()
 )
 
 
