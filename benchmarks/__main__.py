@@ -8,8 +8,9 @@ from collections.abc import Sequence
 
 from benchmarks import revisions
 
-PARTS = tuple(
-    "regret stopping best_arm linear allocation full_bandit halving tune non_stationary adversarial teams worlds".split()
+PARTS = (
+    *("regret", "stopping", "best_arm", "linear", "allocation", "full_bandit", "halving", "tune"),
+    *("non_stationary", "adversarial", "teams", "worlds"),
 )
 
 
