@@ -13,7 +13,7 @@ from benchmarks import results_file, revisions
 
 PARTS = (
     "regret scaling first_command stopping best_arm linear allocation full_bandit tune halving "
-    "worlds non_stationary teams"
+    "worlds non_stationary adversarial teams"
 ).split()
 
 
