@@ -8,7 +8,18 @@ from collections.abc import Sequence
 
 from benchmarks import revisions
 
-PARTS = ("regret", "stopping", "best_arm", "linear", "allocation", "full_bandit", "halving", "tune", "non_stationary")
+PARTS = (
+    "goals",
+    "regret",
+    "stopping",
+    "best_arm",
+    "linear",
+    "allocation",
+    "full_bandit",
+    "halving",
+    "tune",
+    "non_stationary",
+)
 
 
 def main(argv: Sequence[str]) -> int:

@@ -19,7 +19,7 @@ class Yardstick:
     def __init__(self, num_arms: int, threads: int):
         self.means = np.linspace(0, 1, num_arms + 2, dtype=np.float32)[1:-1]
         self.threads = threads
-        compiler = shutil.which("gcc") or shutil.which("cc")
+        compiler = c_compiler()
         self.available = compiler is not None
         if compiler is None:
             return
@@ -46,6 +46,11 @@ class Yardstick:
             begun = time.perf_counter()
             regret = sum(pool.map(part, range(self.threads)))
             return time.perf_counter() - begun, regret / runs
+
+
+def c_compiler() -> str | None:
+    """The C compiler's path, if there is one."""
+    return shutil.which("gcc") or shutil.which("cc")
 
 
 def numpy_seconds(means: np.ndarray, runs: int, horizon: int) -> tuple[float, float]:
