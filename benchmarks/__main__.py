@@ -8,17 +8,8 @@ from collections.abc import Sequence
 
 from benchmarks import revisions
 
-PARTS = (
-    "goals",
-    "regret",
-    "stopping",
-    "best_arm",
-    "linear",
-    "allocation",
-    "full_bandit",
-    "halving",
-    "tune",
-    "non_stationary",
+PARTS = tuple(
+    "goals regret stopping best_arm linear allocation full_bandit halving tune non_stationary teams worlds".split()
 )
 
 

@@ -105,6 +105,12 @@ def test_code_of_the_page_on_halving_prints_what_it_shows():
 
 
 @pytest.mark.slow
+@pytest.mark.quickly_compiled
+def test_code_of_the_page_on_clocks_prints_what_it_shows():
+    prints_what_it_shows("docs/clock.md")
+
+
+@pytest.mark.slow
 def test_a_type_checker_finds_nothing_in_readme_code(tmp_path):
     """As one file; README's code is what users write after, so the types of public names must take it."""
     pyright = pytest.importorskip("pyright.cli")

@@ -158,13 +158,14 @@ def test_delayed_kl_ucb_on_the_coin_table():
     actions = play(lambda: delayed(kl_ucb(3), delay=10), table)[0]
     assert np.bincount(actions).tolist() == [1994, 33, 2973]
     assert int(np.sum(actions * ((rounds - 1) % 997 + 1))) == 2968686
-    first = 700
+    first = 250
     expected = reference.play_delayed(reference.KlUcb(3), table[:first], [10] * first)
     np.testing.assert_array_equal(actions[:first], expected)
 
 
 SOLVERS = ("oam", "oam_practical", "ossb")  # of an allocation: they replan
-FIXED = [name for name, entry in ALGORITHMS.items() if entry.kind == "simulate"]
+# oam_practical is an oam.
+FIXED = [name for name, entry in ALGORITHMS.items() if entry.kind == "simulate" and name != "oam_practical"]
 QUICK = ("kl_ucb", "cucb")
 
 

@@ -188,6 +188,7 @@ def _dress(ax: Any, result: Any, what: str, bands: Bands = "95 %") -> None:
         ax.xaxis.set_major_formatter("{x:,.0f}")
     else:
         ax.set_xlim(rounds[0] if len(rounds) > 1 else 0, rounds[-1])
+        ax.xaxis.set_major_formatter("{x:,.10g}")
     ax.autoscale(axis="y")
     if what == "regret":
         ax.set_ylim(bottom=0)
