@@ -2,24 +2,20 @@
 
 Processor time of one worker, compilation apart, so that a machine with other work gives nearly the same. A policy's
 time is over that of the C loop of UCB1 or of `ucb1`; LinGapE's is of a useful step, and where its state is large
-beside the bytes a core can read and write in a plain C loop over as much memory.
+beside the bytes that a core copies within as much memory.
 """
 
-import ctypes
 import statistics
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
-from benchmarks import full_bandit, stopping
-from benchmarks.yardstick import Yardstick, c_compiler
+from benchmarks import full_bandit, limits, stopping
+from benchmarks.yardstick import Yardstick
 from jaxbandit.engine.compiled import cores
 from jaxbandit.engine.horizon import simulate_cell
 from jaxbandit.engine.identify import identify_cell
@@ -122,41 +118,11 @@ def lingape(case: stopping.Case, turns: int) -> Row:
     with jax.enable_x64(True):
         program = LanesProgram(StoppingRun(case.make, {}, "threefry4x32"))
         state = program.run.bytes(program.run.state, program.run.state_varies)
-    stream = Stream(LANES * state)
-    ours, bandwidth = _turns((play, stream.bytes_a_second), turns)
-    step, most = statistics.median(ours), statistics.median(bandwidth)
-    more = f" of one core; {state:,} bytes of state"
-    if stream.available:
-        more += f", read and written at {2 * state / step:.1f} of {most / 1e9:.1f} GB/s"
+    ours, most = _turns((play, lambda: limits.bandwidth(LANES * state)), turns)
+    step, most = statistics.median(ours), statistics.median(most) / 1e9
+    more = f" of one core; {state:,} bytes of state, read and written at {2 * state / step:.1f} of {most:.1f} GB/s"
     goal = LINGAPE_NS * cores() if case.means is not None and len(case.means) == 6 else None
     return _row(case.name, step, goal, "ns", more=more)
-
-
-class Stream:
-    """A plain C loop that reads and writes so many bytes. `available` is False without a C compiler."""
-
-    def __init__(self, size: int):
-        compiler = c_compiler()
-        self.available = compiler is not None
-        self.numbers = np.zeros(max(size // 8, 1))
-        if compiler is None:
-            return
-        with tempfile.TemporaryDirectory(prefix="jaxbandit-") as directory:
-            library = str(Path(directory) / "stream.so")
-            source = str(Path(__file__).with_name("stream_loop.c"))
-            command = [compiler, "-O3", "-march=native", "-shared", "-fPIC", source, "-o", library]
-            subprocess.run(command, check=True, capture_output=True)
-            self._stream = ctypes.CDLL(library).stream
-        self._stream.restype = None
-
-    def bytes_a_second(self) -> float:
-        """Read and written, of one core."""
-        if not self.available:
-            return float("nan")
-        times = max(1, 2**28 // self.numbers.nbytes)
-        pointer = self.numbers.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
-        taken = _seconds(lambda: self._stream(pointer, ctypes.c_size_t(len(self.numbers)), ctypes.c_int(times)))
-        return 2 * self.numbers.nbytes * times / taken
 
 
 def _seconds(function: Callable[[], Any]) -> float:
