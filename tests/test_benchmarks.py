@@ -19,6 +19,7 @@ from benchmarks import (  # noqa: E402
     __main__,
     allocation,
     best_arm,
+    first_command,
     full_bandit,
     goals,
     halving,
@@ -146,6 +147,29 @@ def test_scaling(tmp_path, monkeypatch):
     monkeypatch.setattr(scaling, "FIGURE", tmp_path / "figures" / "scaling.png")
     [path] = scaling.figures(found)
     assert path.stat().st_size > 10_000
+
+
+def test_the_first_command(monkeypatch, capfd):
+    """Starts of a process that only writes what the table reads; the second finds what the first has kept."""
+    stub = """
+import json, os, pathlib, sys
+kept = pathlib.Path(os.environ["XDG_CACHE_HOME"])
+cell = {"algorithm": "UCB1", "seconds": {"compile": 0.25 if kept.exists() else 2.0, "run": 0.5}}
+kept.mkdir(exist_ok=True)
+out = pathlib.Path(sys.argv[sys.argv.index("--out") + 1])
+out.mkdir()
+(out / "summary.json").write_text(json.dumps({"cells": [cell]}))
+"""
+    real = subprocess.run
+    monkeypatch.setattr(
+        first_command.subprocess,
+        "run",
+        lambda command, **more: real([command[0], "-S", "-c", stub, *command[3:]], **more),
+    )
+    cold, kept = rows = first_command.measure(quick=False)
+    assert cold["compile"] == {"UCB1": 2.0} and kept["compile"] == {"UCB1": 0.25}
+    assert cold["run"] == {"UCB1": 0.5} and 0 < kept["cpu"] < 5 and kept["seconds"] > 0
+    assert "cold, compile" in first_command.table(rows)
 
 
 def test_every_part_has_a_place_in_the_results_and_none_is_left():
