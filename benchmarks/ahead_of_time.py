@@ -220,7 +220,7 @@ def table(target: str, rows: Sequence[dict[str, Any]]) -> str:
             row["algorithm"],
             row["precision"],
             f"{row['seconds'] + row['other_seconds']:.1f}",
-            f"{row['cpu_seconds']:.1f}",
+            f"{row['cpu_seconds']:.1f}" if "cpu_seconds" in row else "?",
             f"{row['kernels']}{'+' if row['open_loops'] else ''}",
             f"{runs:,}",
             f"{row['bytes'] / runs:,.0f}" if known else "?",

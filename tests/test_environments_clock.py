@@ -150,7 +150,7 @@ def test_regret_is_exact_after_ten_million_rounds(precision):
         counts = np.bincount(segment[:n] * 3 + np.arange(n) % 3, minlength=15).reshape(5, 3)
         dynamic = np.sum(counts * (MEANS.max(1, keepdims=True) - MEANS))
         fixed = (counts.sum(1)[:, None] * MEANS).sum(0).max() - np.sum(counts * MEANS)
-        # Roundings of the sums and of the numbers that are summed; a plain sum is wrong in its third digit.
+        # Roundings of the sums and of the numbers that are summed; a plain sum is wrong by a hundredth.
         np.testing.assert_allclose(found.arrays["regret"][0, i], dynamic, rtol=4 * np.finfo(one).eps)
         np.testing.assert_allclose(found.arrays["hindsight"][0, i], fixed, rtol=4 * np.finfo(one).eps)
 

@@ -41,7 +41,7 @@ def _notebook(*sources):
 
 
 def test_all_notebooks_are_found():
-    names = ["full_bandit", "lingape", "oam", "top_m", "tune_something_real", "ucboost"]
+    names = ["full_bandit", "lingape", "non_stationary", "oam", "top_m", "tune_something_real", "ucboost"]
     names += ["what_a_threshold_costs", "which_rule_stops_first", "your_own_algorithm"]
     assert [path.stem for path in NOTEBOOKS] == names
 

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 
 from jaxbandit import checks
 from jaxbandit.base import Arms, Environment, Rewards
@@ -70,8 +71,9 @@ def restless_bernoulli(
         return RestlessState(jnp.minimum(as_float(low) + (as_float(high) - as_float(low)) * drawn, as_float(high)))
 
     def noise(key: Key) -> RestlessNoise:
-        steps = normal_of_words(jax.random.bits(jax.random.fold_in(key, 1), (num_arms,), jnp.uint32))
-        return RestlessNoise(jax.random.uniform(jax.random.fold_in(key, 0)), steps)
+        words = jax.random.bits(key, (num_arms + 1,), jnp.uint32)
+        uniform = as_float(lax.bitcast_convert_type(words[num_arms] >> 8, jnp.int32)) * 2.0**-24
+        return RestlessNoise(uniform, normal_of_words(words[:num_arms]))
 
     def reward(state: RestlessState, context: None, action: Array, noise: RestlessNoise) -> Array:
         return as_float(noise.uniform < get_at(state.means, action))

@@ -17,7 +17,11 @@ from jaxbandit.types import Array, Key, Scalar
 
 
 class DUcbState(NamedTuple):
-    """Discounted statistics of each arm; those of all arms fade every round."""
+    """Statistics of each arm, those of all arms multiplied by the discount at the end of every round.
+
+    The round just played is discounted once already: a product after a sum rounds twice in every program, where a
+    compiler may make one rounding of a sum after a product.
+    """
 
     weights: Array  # float[num_arms], discounted numbers of pulls
     sums: Array  # float[num_arms], discounted sums of rewards
@@ -68,17 +72,17 @@ def d_ucb(
         return DUcbState(jnp.zeros(num_arms), jnp.zeros(num_arms), jnp.zeros(num_arms, jnp.int32))
 
     def select(noise: None, state: DUcbState, context: None) -> Array:
-        level = jnp.log(jnp.maximum(jnp.sum(state.weights), 1.0))
-        means = state.sums / jnp.where(state.weights > 0, state.weights, 1.0)
+        weights = state.weights / as_float(discount)
+        level = jnp.log(jnp.maximum(jnp.sum(weights), 1.0))
+        means = state.sums / jnp.where(weights > 0, state.weights, 1.0)
         width = 4 * as_float(bound) ** 2 * as_float(xi)
-        return argmax(upper_index(index, means, level, jnp.sqrt(1 / state.weights), width))
+        return argmax(upper_index(index, means, level, jnp.sqrt(1 / weights), width))
 
     def update(state: DUcbState, context: None, action: Array, reward: Array) -> DUcbState:
         factor = as_float(discount)
-        weights, sums = state.weights * factor, state.sums * factor
         return DUcbState(
-            weights=set_at(weights, action, get_at(weights, action) + 1),
-            sums=set_at(sums, action, get_at(sums, action) + reward),
+            weights=set_at(state.weights, action, get_at(state.weights, action) + 1) * factor,
+            sums=set_at(state.sums, action, get_at(state.sums, action) + reward) * factor,
             pulls=set_at(state.pulls, action, get_at(state.pulls, action) + 1),
         )
 

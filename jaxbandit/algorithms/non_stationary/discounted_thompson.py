@@ -17,7 +17,10 @@ from jaxbandit.types import Array, Key, Scalar
 
 
 class DiscountedThompsonState(NamedTuple):
-    """The evidence on each arm; that on all arms fades every round."""
+    """The evidence on each arm, that on all arms multiplied by the discount at the end of every round.
+
+    The round just played is discounted once already, for the reason said in `d_ucb`.
+    """
 
     successes: Array  # float[num_arms], discounted sums of rewards
     failures: Array  # float[num_arms], discounted sums of 1 - reward
@@ -55,14 +58,14 @@ def discounted_thompson(
         return DiscountedThompsonState(jnp.zeros(num_arms), jnp.zeros(num_arms), jnp.zeros(num_arms, jnp.int32))
 
     def select(words: Array, state: DiscountedThompsonState, context: None) -> Array:
-        return argmax(draw_logits(words, beta_shape(1 + state.successes, 1 + state.failures)))
+        factor = as_float(discount)
+        return argmax(draw_logits(words, beta_shape(1 + state.successes / factor, 1 + state.failures / factor)))
 
     def update(state: DiscountedThompsonState, context: None, action: Array, reward: Array) -> DiscountedThompsonState:
         factor = as_float(discount)
-        successes, failures = state.successes * factor, state.failures * factor
         return DiscountedThompsonState(
-            successes=set_at(successes, action, get_at(successes, action) + reward),
-            failures=set_at(failures, action, get_at(failures, action) + (1 - reward)),
+            successes=set_at(state.successes, action, get_at(state.successes, action) + reward) * factor,
+            failures=set_at(state.failures, action, get_at(state.failures, action) + (1 - reward)) * factor,
             pulls=set_at(state.pulls, action, get_at(state.pulls, action) + 1),
         )
 

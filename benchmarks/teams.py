@@ -1,0 +1,89 @@
+"""What seeing each worker's answer buys over seeing the team's score: teams asked until the ten best are known.
+
+Both kinds of rule ask teams of ten crowd workers until, with probability .95, the ten that they name have a sum of
+means at most .5 below the largest. `clucb` sees who was right; `saqm`, `icb` and `adaptive_full_bandit` how many were.
+Their sigma bounds the noise of a score: 10 as the paper has it, or sqrt(10) / 2, tight for ten independent answers.
+"""
+
+import math
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jaxbandit as jb
+from jaxbandit.stats.intervals import student_of
+
+K, EPSILON = 10, 0.5
+SIGMAS = {"sigma 10": float(K), "sigma 1.58": math.sqrt(K) / 2}
+SETS = ("it", "pokemon")
+
+
+def rules(num_arms: int) -> dict[str, tuple[bool, Callable[[], Any]]]:
+    """Rules by name: whether it is told each answer, and what makes it."""
+    found: dict[str, tuple[bool, Callable[[], Any]]] = {
+        "clucb": (True, lambda: jb.clucb(num_arms, k=K, epsilon=EPSILON))
+    }
+    for name, sigma in SIGMAS.items():
+        told = {"k": K, "epsilon": EPSILON, "sigma": sigma}
+        found |= {
+            f"adaptive, {name}": (False, lambda told=told: jb.adaptive_full_bandit(num_arms, **told)),
+            f"icb, {name}": (False, lambda told=told: jb.icb(num_arms, **told)),
+            f"saqm, {name}": (False, lambda told=told: jb.saqm(num_arms, **told)),
+        }
+    return found
+
+
+def results_of(dataset: str, runs: int) -> list[Any]:
+    """One result a rule."""
+    full = jb.crowd(dataset, feedback="full", blocks="normal")
+    semi = jb.crowd(dataset, feedback="semi")
+    assert full.arms is not None
+    found = []
+    for name, (each, make) in rules(full.arms.num_arms).items():
+        print(f"teams: {dataset}, {name}", file=sys.stderr)
+        options: dict[str, Any] = {"num_runs": runs, "name": name, "instance": dataset, "any_rewards": not each}
+        found.append(jb.identify(make(), semi if each else full, max_rounds=10**7 if each else 2 * 10**9, **options))
+    return found
+
+
+def measure(quick: bool) -> list[dict[str, Any]]:
+    """Return a row a data set and rule; the figure of each set goes to out/teams-SET.png."""
+    rows = []
+    for dataset in SETS[:1] if quick else SETS:
+        results = results_of(dataset, 10 if quick else 40)
+        base = results[0].samples().mean()
+        for result in results:
+            samples = result.samples()
+            mean, _, low, high = student_of(samples)
+            rows.append(
+                {
+                    "set": dataset,
+                    "rule": result.algorithm,
+                    "runs": len(samples),
+                    "samples": mean,
+                    "low": low,
+                    "high": high,
+                    "times": mean / base,
+                    "wrong": float((result.arrays["shortfall"] > EPSILON).mean()),
+                }
+            )
+        draw(results, Path("out") / f"teams-{dataset}.png")
+    return rows
+
+
+def draw(results: list[Any], path: Path) -> None:
+    """Write the box plots of one set, all rules beside one another."""
+    axes = jb.plot(results, what="samples")
+    path.parent.mkdir(exist_ok=True)
+    axes.figure.savefig(path, bbox_inches="tight")
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """Return the rows as text."""
+    lines = [f"{'set':<10}{'rule':<24}{'teams asked':>14}{'95 % interval':>30}{'of clucb':>12}{'wrong':>8}"]
+    for row in rows:
+        interval = f"[{row['low']:,.0f}, {row['high']:,.0f}]"
+        head = f"{row['set']:<10}{row['rule']:<24}{row['samples']:>14,.0f}"
+        lines.append(f"{head}{interval:>30}{row['times']:>12,.0f}{row['wrong']:>8.2f}")
+    return "\n".join(lines)
