@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from benchmarks import results_file, revisions
 
 PARTS = (
-    "regret scaling first_command stopping best_arm linear allocation full_bandit tune halving "
+    "goals regret scaling first_command stopping best_arm linear allocation full_bandit tune halving "
     "worlds non_stationary adversarial teams"
 ).split()
 

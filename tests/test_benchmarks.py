@@ -21,6 +21,7 @@ from benchmarks import (  # noqa: E402
     best_arm,
     first_command,
     full_bandit,
+    goals,
     halving,
     linear,
     machine,
@@ -93,6 +94,16 @@ def test_a_run_in_a_hundred_never_stops():
     case = stopping.cases(quick=False)[-1]
     row = stopping.measure_case(case._replace(runs=500, max_rounds=2_000, beside=False))
     assert row["max_samples"] == 2_000 and row["mean_samples"] < 1_000
+
+
+def test_goals():
+    case = stopping.cases(quick=True)[1]
+    row = goals.lingape(case._replace(runs=20), 1)
+    assert row.goal is None and row.measured > 0 and "of state" in row.more
+    rows = [goals._row("ours", 2.0, 1.2, ""), goals._row("faster", 2.0, 1.2, "times", least=True), row]
+    assert [x.met for x in rows] == [False, True, None]
+    lines = goals.table([x._asdict() for x in rows]).splitlines()
+    assert lines[2] == "| ours | 1.2 | 2.00  | missed |" and len(lines) == 5
 
 
 def test_allocation():
@@ -196,7 +207,7 @@ def test_the_command_line_names_its_parts(capsys):
             __main__.main(argv)
         assert ended.value.code == (0 if "--help" in argv else 2)
     said = capsys.readouterr()
-    assert "regret, scaling, first_command, stopping, best_arm, linear, allocation" in " ".join(said.out.split())
+    assert "goals, regret, scaling, first_command, stopping, best_arm, linear" in " ".join(said.out.split())
     assert "part = 'nothing', must be one of" in said.err
     assert "must be part of one of: ucb1, K = 9;" in said.err
     assert all((ROOT / "benchmarks" / f"{part}.py").exists() for part in __main__.PARTS)
