@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandit.numerics import normal_of_words
+from jaxbandit.numerics import normal_of_words, numbered_key
 from jaxbandit.solvers.beta_table import DEGREE, TABLE
 from jaxbandit.types import Array, Key
 
@@ -139,7 +139,7 @@ def draw_noise(key: Key, num_arms: int) -> Array:
     """
     if num_arms > STACKED_WORDS:
         return jax.random.bits(key, (num_arms,), "uint32")
-    return jnp.stack([jax.random.bits(jax.random.fold_in(key, i), (), "uint32") for i in range(num_arms)])
+    return jnp.stack([jax.random.bits(numbered_key(key, 1 + i), (), "uint32") for i in range(num_arms)])
 
 
 def draw_logits(words: Array, shapes: BetaShape) -> Array:
