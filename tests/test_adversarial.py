@@ -30,7 +30,7 @@ def test_tsallis_probabilities_are_those_of_a_bracketed_root():
     rng, found = np.random.default_rng(0), jax.jit(jax.vmap(tsallis_probabilities))
     with jax.enable_x64(True):
         np.testing.assert_allclose(found(jnp.array([LOSSES]) / 2)[0], PROBABILITIES, rtol=0, atol=6e-9)
-        for num_arms, error in ((1, 0), (2, 1e-12), (8, 2e-8), (150, 1e-9)):
+        for num_arms, error in ((1, 0), (2, 1e-12), (8, 1e-11), (150, 1e-9)):
             sums = rng.exponential(10 ** rng.uniform(-3, 4, (20, 1)), (20, num_arms))
             sums -= sums.min(1, keepdims=True)
             expected = [reference.tsallis(row, 1.0) for row in sums]
@@ -79,7 +79,7 @@ def test_uniforms_are_finer_than_a_word_near_zero():
     assert u.min() > 0 and u.max() <= 1
     assert abs(u.mean() - 0.5) < 5 / np.sqrt(12 * 20_000)
     assert abs(u.var() - 1 / 12) < 5 / np.sqrt(180 * 20_000)
-    small = np.sort(u)[:10] * 2.0**32
+    small = np.sort(u)[:10] * 2.0**33
     assert (np.abs(small - np.rint(small)) > 1e-3).any()
 
 
