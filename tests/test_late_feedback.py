@@ -285,9 +285,10 @@ def test_grids():
 @pytest.mark.parametrize("radius", ["code", "paper"])
 def test_batched_elimination_plays_as_its_reference(radius):
     rng, gamma = np.random.default_rng(3), {"code": 1.0, "paper": 0.5}[radius]
-    for seed in range(3):
-        rewards = rng.normal([0.0, 1.5, 1.4, -0.5, 1.6], 1.0, (900, 5))
-        actions, _, state, _ = play(lambda: batched_elimination(5, horizon=900, num_batches=4, radius=radius), rewards)
+    make = functools.partial(batched_elimination, 12, horizon=900, num_batches=4, radius=radius)
+    for seed in range(4):
+        rewards = rng.normal(np.linspace(0.0, 1.6, 12), 1.0, (900, 12))
+        actions, _, state, _ = play(make, rewards)
         expected = reference.batched_elimination(rewards, minimax_grid(900, 4), radius, gamma)
         np.testing.assert_array_equal(actions, expected, err_msg=f"{seed}")
         assert not state.active.all()
