@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from benchmarks import revisions
 
-PARTS = tuple("regret stopping best_arm linear allocation full_bandit halving tune non_stationary teams worlds".split())
+PARTS = tuple("regret stopping best_arm linear allocation full_bandit halving tune non_stationary teams worlds cluster".split())
 
 
 def main(argv: Sequence[str]) -> int:
