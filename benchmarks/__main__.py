@@ -1,4 +1,7 @@
-"""`python -m benchmarks`: all of the benchmarks, or those named; or two revisions of the library in alternation."""
+"""`python -m benchmarks all`: every benchmark, each table written into RESULTS.md; or those named, printed or written.
+
+`revisions REV_A REV_B` measures two revisions of the library in alternation, as `jaxbandit bench` does.
+"""
 
 import argparse
 import importlib
@@ -6,9 +9,12 @@ import json
 import sys
 from collections.abc import Sequence
 
-from benchmarks import revisions
+from benchmarks import results_file, revisions
 
-PARTS = tuple("regret stopping best_arm linear allocation full_bandit halving tune non_stationary teams worlds cluster".split())
+PARTS = (
+    "goals regret scaling first_command stopping best_arm linear allocation full_bandit tune halving "
+    "worlds non_stationary adversarial teams cluster"
+).split()
 
 
 def main(argv: Sequence[str]) -> int:
@@ -16,21 +22,30 @@ def main(argv: Sequence[str]) -> int:
     if argv[:1] == ["revisions"]:
         return revisions.main(argv[1:])
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("part", nargs="*", help=f"{', '.join(PARTS)} (default: all), or: revisions REV_A REV_B")
+    parser.add_argument("part", nargs="*", help=f"{', '.join(PARTS)}; all: every one, written; or: revisions A B")
     parser.add_argument("--quick", action="store_true", help="fewer sizes")
+    parser.add_argument("--write", action="store_true", help="write the tables and figures into benchmarks/")
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of the tables")
     asked = parser.parse_args(argv)
-    if unknown := [part for part in asked.part if part not in PARTS]:
-        parser.error(f"part = {unknown[0]!r}, must be one of {', '.join(PARTS)}, revisions")
+    names = PARTS if asked.part in ([], ["all"]) else asked.part
+    writes = asked.write or asked.part == ["all"]
+    if unknown := [part for part in names if part not in PARTS]:
+        parser.error(f"part = {unknown[0]!r}, must be one of {', '.join(PARTS)}, all, revisions")
+    if writes and asked.quick:
+        parser.error("quick = True with write, must be without: what is written is measured in full")
 
     from benchmarks import machine  # these import JAX, which `--help` does without
 
     result: dict = {"machine": machine.machine()}
     texts = [machine.text(result["machine"])]
-    for name in asked.part or PARTS:
+    for name in names:
         part = importlib.import_module(f"benchmarks.{name}")
         result[name] = part.measure(asked.quick)
         texts.append(part.table(result[name]))
+        if writes:  # at once: what comes later may fail
+            results_file.write(name, texts[0], texts[-1])
+            for path in part.figures(result[name]) if hasattr(part, "figures") else ():
+                print(path, file=sys.stderr)
     print(json.dumps(result) if asked.json else "\n\n".join(texts))
     return 0
 

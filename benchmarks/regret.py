@@ -56,10 +56,16 @@ def table(rows: list[dict[str, Any]]) -> str:
 
 
 def _algorithms(only: str) -> dict[str, tuple[str, dict[str, Any]]]:
-    plain = {name for name, e in ALGORITHMS.items() if e.kind == "simulate" and "num_arms" in e.arguments}
-    entries = {name: (name, {}) for name in ALGORITHMS if name in plain - SKIPPED}
+    entries = {name: (name, {}) for name in ALGORITHMS if _is_plain(name) and name not in SKIPPED}
     chosen = {"ucb1": entries.pop("ucb1"), **VARIANTS, **entries}
     return {name: entry for name, entry in chosen.items() if only in name or name == "ucb1"}
+
+
+def _is_plain(name: str) -> bool:
+    """Whether an algorithm needs the number of arms alone; those for changing means are in `non_stationary`."""
+    entry = ALGORITHMS[name]
+    required = {p.name for p in entry.parameters().values() if p.required}
+    return entry.kind == "simulate" and required == {"num_arms"} and "num_changes" not in entry.arguments
 
 
 def block(num_arms: int, runs: int, seconds: float, only: str = "") -> list[dict[str, Any]]:

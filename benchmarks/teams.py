@@ -1,8 +1,8 @@
 """What seeing each worker's answer buys over seeing the team's score: teams asked until the ten best are known.
 
-Both kinds of rule ask teams of ten crowd workers until, with probability .95, the ten that they name have a sum of means
-at most .5 below the largest. `clucb` sees who was right; `saqm`, `icb` and `adaptive_full_bandit` see how many were. Their
-sigma bounds the noise of a score: 10 as the paper has it, or sqrt(10) / 2, of ten independent answers, which is tight.
+Both kinds of rule ask teams of ten crowd workers until, with probability .95, the ten that they name have a sum of
+means at most .5 below the largest. `clucb` sees who was right; `saqm`, `icb` and `adaptive_full_bandit` how many were.
+Their sigma bounds the noise of a score: 10 as the paper has it, or sqrt(10) / 2, tight for ten independent answers.
 """
 
 import math

@@ -13,22 +13,29 @@ import numpy as np
 SOURCE = Path(__file__).with_name("ucb1_loop.c")
 
 
+def compiled(source: Path, *flags: str) -> ctypes.CDLL | None:
+    """The library of a C file for this processor; None without a C compiler."""
+    compiler = shutil.which("gcc") or shutil.which("cc")
+    if compiler is None:
+        return None
+    flags = ("-O3", "-march=native", "-ffast-math", "-shared", "-fPIC", *flags)
+    with tempfile.TemporaryDirectory(prefix="jaxbandit-") as directory:
+        library = str(Path(directory) / "loop.so")
+        subprocess.run([compiler, *flags, str(source), "-o", library, "-lm"], check=True, capture_output=True)
+        return ctypes.CDLL(library)
+
+
 class Yardstick:
     """UCB1 on Bernoulli arms in C, on `threads` threads. `available` is False without a C compiler."""
 
     def __init__(self, num_arms: int, threads: int):
         self.means = np.linspace(0, 1, num_arms + 2, dtype=np.float32)[1:-1]
         self.threads = threads
-        compiler = shutil.which("gcc") or shutil.which("cc")
-        self.available = compiler is not None
-        if compiler is None:
-            return
-        flags = ["-O3", "-march=native", "-ffast-math", "-shared", "-fPIC", f"-DK={num_arms}"]
-        with tempfile.TemporaryDirectory(prefix="jaxbandit-") as directory:
-            library = str(Path(directory) / "loop.so")
-            subprocess.run([compiler, *flags, str(SOURCE), "-o", library, "-lm"], check=True, capture_output=True)
-            self._play = ctypes.CDLL(library).play
-        self._play.restype = ctypes.c_double
+        library = compiled(SOURCE, f"-DK={num_arms}")
+        self.available = library is not None
+        if library is not None:
+            self._play = library.play
+            self._play.restype = ctypes.c_double
 
     def seconds(self, runs: int, horizon: int) -> tuple[float, float]:
         """Wall seconds of all runs on all threads, and the mean regret (a check that the loop does the work)."""

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,13 +19,17 @@ from benchmarks import (  # noqa: E402
     __main__,
     allocation,
     best_arm,
+    first_command,
     full_bandit,
+    goals,
     halving,
     linear,
     machine,
     regret,
+    results_file,
     revision_cases,
     revisions,
+    scaling,
     stopping,
     yardstick,
 )
@@ -91,6 +96,16 @@ def test_a_run_in_a_hundred_never_stops():
     assert row["max_samples"] == 2_000 and row["mean_samples"] < 1_000
 
 
+def test_goals():
+    case = stopping.cases(quick=True)[1]
+    row = goals.lingape(case._replace(runs=20), 1)
+    assert row.goal is None and row.measured > 0 and "of state" in row.more
+    rows = [goals._row("ours", 2.0, 1.2, ""), goals._row("faster", 2.0, 1.2, "times", least=True), row]
+    assert [x.met for x in rows] == [False, True, None]
+    lines = goals.table([x._asdict() for x in rows]).splitlines()
+    assert lines[2] == "| ours | 1.2 | 2.00  | missed |" and len(lines) == 5
+
+
 def test_allocation():
     row = allocation.measure_batch(3, 2, 4)
     assert row["batch"] == 4 and row["largest_gap"] < 1e-6 and "cvxpy_us" in row
@@ -119,13 +134,80 @@ def test_searches_of_equal_steps():
     assert "Optuna" in halving.table(rows)
 
 
+def test_scaling(tmp_path, monkeypatch):
+    limit = {"cache": 80e9, "memory": 8e9, "operations": 40e9}
+    alone = scaling.plain(3, 4, 0.001)
+    assert scaling.least(alone | {"arms": 10}, limit) == pytest.approx({"cache": 1, "memory": 10, "operations": 1})
+    learned = scaling.linear(2, 0.001)
+    assert learned["arms"] == 20 and scaling.least(learned, limit)["cache"] == pytest.approx(0.4)
+    on_cores = [alone | {"cores": 1, "ns": 9.0}, alone | {"cores": 2, "ns": 6.0}]
+    found = {"limits": limit, "runs": [alone], "arms": [alone], "dimension": [learned], "cores": on_cores}
+    text = scaling.table(found)
+    assert "one core: cache 80.0 GB/s" in text and "ucb1, K = 3, d = 1, 2 cores" in text
+    monkeypatch.setattr(scaling, "FIGURE", tmp_path / "figures" / "scaling.png")
+    [path] = scaling.figures(found)
+    assert path.stat().st_size > 10_000
+
+
+def test_the_first_command(monkeypatch, capfd):
+    """Starts of a process that only writes what the table reads; the second finds what the first has kept."""
+    stub = """
+import json, os, pathlib, sys
+kept = pathlib.Path(os.environ["XDG_CACHE_HOME"])
+cell = {"algorithm": "UCB1", "seconds": {"compile": 0.25 if kept.exists() else 2.0, "run": 0.5}}
+kept.mkdir(exist_ok=True)
+out = pathlib.Path(sys.argv[sys.argv.index("--out") + 1])
+out.mkdir()
+(out / "summary.json").write_text(json.dumps({"cells": [cell]}))
+"""
+    real = subprocess.run
+    monkeypatch.setattr(
+        first_command.subprocess,
+        "run",
+        lambda command, **more: real([command[0], "-S", "-c", stub, *command[3:]], **more),
+    )
+    cold, kept = rows = first_command.measure(quick=False)
+    assert cold["compile"] == {"UCB1": 2.0} and kept["compile"] == {"UCB1": 0.25}
+    assert cold["run"] == {"UCB1": 0.5} and 0 < kept["cpu"] < 5 and kept["seconds"] > 0
+    assert "cold, compile" in first_command.table(rows)
+
+
+def test_every_part_has_a_place_in_the_results_and_none_is_left():
+    places = results_file.parts()
+    assert set(__main__.PARTS) <= set(places) and len(places) == len(set(places))
+    assert all((ROOT / "benchmarks" / f"{part}.py").exists() for part in places)
+
+
+def test_a_table_is_written_into_its_place_and_nowhere_else(tmp_path, monkeypatch, capsys):
+    file = tmp_path / "RESULTS.md"
+    places = [f"{results_file.begin(part)}\nold {part}\n{results_file.end(part)}\n" for part in ("one", "two")]
+    file.write_text("before\n" + "between\n".join(places) + "after\n", encoding="utf-8")
+    results_file.write("two", "a machine", "a | table", file)
+    text = file.read_text(encoding="utf-8")
+    assert text.startswith("before\n" + places[0]) and text.endswith(results_file.end("two") + "\nafter\n")
+    assert "a machine" in text and "a | table" in text and "old two" not in text
+    with pytest.raises(results_file.NoPlace, match="no place for three"):
+        results_file.write("three", "", "", file)
+    # From the command line, through a part that measures nothing.
+    part = SimpleNamespace(measure=lambda quick: 1, table=lambda found: "one row", figures=lambda found: [file])
+    monkeypatch.setattr(__main__, "PARTS", ["one"])
+    monkeypatch.setattr(results_file, "RESULTS", file)
+    monkeypatch.setitem(sys.modules, "benchmarks.one", part)
+    assert __main__.main(["one"]) == 0 and "old one" in file.read_text(encoding="utf-8")
+    assert __main__.main(["all"]) == 0
+    assert "old one" not in file.read_text(encoding="utf-8") and "one row" in file.read_text(encoding="utf-8")
+    with pytest.raises(SystemExit):
+        __main__.main(["one", "--quick", "--write"])
+    assert "quick" in capsys.readouterr().err
+
+
 def test_the_command_line_names_its_parts(capsys):
     for argv in (["--help"], ["nothing"], ["revisions", "--help"], ["revisions", "a", "b", "--only", "nothing"]):
         with pytest.raises(SystemExit) as ended:
             __main__.main(argv)
         assert ended.value.code == (0 if "--help" in argv else 2)
     said = capsys.readouterr()
-    assert "regret, stopping, best_arm, linear, allocation, full_bandit, halving" in " ".join(said.out.split())
+    assert "goals, regret, scaling, first_command, stopping, best_arm, linear" in " ".join(said.out.split())
     assert "part = 'nothing', must be one of" in said.err
     assert "must be part of one of: ucb1, K = 9;" in said.err
     assert all((ROOT / "benchmarks" / f"{part}.py").exists() for part in __main__.PARTS)

@@ -123,7 +123,7 @@ def test_a_type_checker_finds_nothing_in_readme_code(tmp_path):
 
 @pytest.mark.slow
 def test_the_main_job_prints_the_table_of_the_readme(tmp_path, monkeypatch, capsys):
-    """Up to the tenth that is left to other platforms; a quarter of its runs has a standard error of 2 %."""
+    """Up to the tenth that is left to other platforms; half of its runs have a standard error of 2 %."""
     monkeypatch.chdir(tmp_path)
     assert cli.main(["run", "--runs", "250"]) == 0
     lines = capsys.readouterr().out.splitlines()

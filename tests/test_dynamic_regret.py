@@ -10,7 +10,8 @@ import jaxbandit as jb
 from jaxbandit import bounds, cli
 from jaxbandit.plotting import regret_curves, theory
 from jaxbandit.results.report import table
-from jaxbandit.running.truth import clock_of
+from jaxbandit.running.truth import clock_of, warnings_of
+from jaxbandit.specs import spec
 
 pytestmark = pytest.mark.quickly_compiled
 
@@ -95,6 +96,13 @@ def test_runs_in_two_worlds_of_one_name_do_not_pair():
     other = {**MOVES, "schedule": {**MOVES["schedule"], "starts": [0, 31, 60]}}
     a, b = (result(ROWS, checkpoints=(10, 40, 60), truth=truth) for truth in (MOVES, other))
     assert jb.compare(a, a).paired and not jb.compare(a, b).paired
+
+
+def test_a_rule_that_stops_is_warned_of_where_no_arm_is_the_best():
+    data = {"kind": "identify", "runs": 2, "algorithm": [{"type": "lucb", "delta": 0.1}]}
+    world = {"name": "waves", "type": "sinusoidal_bernoulli", "num_arms": 2}
+    [line] = warnings_of(spec.parse(data | {"instance": [world]}, "x.toml"))
+    assert line == "waves/lucb: means change from round to round: no arm is the best one, so that nothing is promised"
 
 
 @pytest.fixture

@@ -74,7 +74,7 @@ def calls(monkeypatch):
         made.append(SimpleNamespace(make=make, arguments=arguments, options=options))
         return found()
 
-    monkeypatch.setattr(running, "identify_cell", identify_cell)
+    monkeypatch.setattr("jaxbandit.running.playing.identify_cell", identify_cell)
     monkeypatch.setattr("jaxbandit.running.truth.characteristic_time", lambda *_: 1.0)  # a compilation a shape
     return made
 
@@ -135,7 +135,7 @@ def test_results_are_stored_and_found_again(tmp_path, whole, monkeypatch):
     # Two Gaussian arms: T* is 8 sigma^2 / gap^2, reached by equal pulls.
     assert first[0].truth["characteristic_time"] == pytest.approx(2.0, rel=1e-6)
     assert spec.load(tmp_path / "out" / "spec.toml") == experiment()
-    monkeypatch.setattr(running, "identify_cell", None)  # nothing is left to play
+    monkeypatch.setattr("jaxbandit.running.playing.identify_cell", None)  # nothing is left to play
     assert content(running.run_experiment(experiment(), tmp_path / "out", progress=False)) == content(whole)
     assert content(load(tmp_path / "out")) == content(whole)
 

@@ -4,6 +4,9 @@ import functools
 import sys
 from pathlib import Path
 
+import jax
+import jax.numpy as jnp
+import numpy as np
 import pytest
 
 import jaxbandit as jb
@@ -105,6 +108,17 @@ def test_a_window_of_0_in_a_file_is_refused_in_one_line(tmp_path):
     file.write_text(EXPERIMENT + "window = 0\n", encoding="utf-8")
     with pytest.raises(ValueError, match=r"clock.toml: algorithm\[2\]\.window = 0, must be an integer in \[2[^\n]*$"):
         list(specs.load(file).cells())
+
+
+def test_sums_of_the_window_are_renewed():
+    """A reward beside which the others vanish has left the window, and with it what it had rounded away."""
+    rule = jb.sw_ucb(1, window=4, bound=1e8)
+    update = jax.jit(rule.update)
+    state = rule.init(None)
+    for t in range(12):
+        state = update(state, None, jnp.int32(0), jnp.float32(0.1 if t else 1e8))
+        if t >= 7:
+            np.testing.assert_allclose(state.sums, 0.4, rtol=1e-6)
 
 
 PLAIN = {

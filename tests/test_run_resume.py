@@ -10,6 +10,7 @@ from jaxbandit.engine import horizon as engine
 from jaxbandit.refusals import BadInput, Unfinished
 from jaxbandit.results.loading import load
 from jaxbandit.running import experiment as running
+from jaxbandit.running import playing
 from jaxbandit.specs import spec
 
 
@@ -56,8 +57,8 @@ def test_instances_and_sweeps_share_one_compilation(monkeypatch):
         makes.append(make)
         return simulate(make, arguments, **options)
 
-    simulate = running.simulate_cell
-    monkeypatch.setattr(running, "simulate_cell", record)
+    simulate = playing.simulate_cell
+    monkeypatch.setattr(playing, "simulate_cell", record)
     instances = [{"name": str(m), "type": "bernoulli", "means": [0.5, m]} for m in (0.1, 0.2)]
     betas = [{"name": f"beta{a}", "type": "beta", "alpha": [a, 2], "beta": [1, 1]} for a in (1, 3)]
     algorithms = [{"type": "ucb1", "c": {"sweep": [0, 1]}}]

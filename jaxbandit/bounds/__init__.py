@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         saqm_sample_bound,
         uniform_design_matrix,
     )
+    from jaxbandit.bounds.late_feedback import delay_regret_bound
     from jaxbandit.bounds.linear_regret import linear_regret_constant, minimax_linear_regret
     from jaxbandit.bounds.non_stationary import minimax_switching_regret, restarting_regret
     from jaxbandit.bounds.regret import (
@@ -50,6 +51,7 @@ __all__ = [
     "beta_regret_constant",
     "characteristic_time",
     "complexity_constants",
+    "delay_regret_bound",
     "exp3_regret_bound",
     "exp3_s_regret_bound",
     "full_bandit_complexity",
@@ -88,6 +90,7 @@ _HOME = {
     "beta_regret_constant": "regret",
     "characteristic_time": "best_arm",
     "complexity_constants": "exploration",
+    "delay_regret_bound": "late_feedback",
     "exp3_regret_bound": "adversarial",
     "exp3_s_regret_bound": "adversarial",
     "full_bandit_complexity": "full_bandit",

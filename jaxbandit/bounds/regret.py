@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import optimize, special
+from scipy import special
 
 from jaxbandit import checks
 
@@ -60,6 +60,8 @@ def _k_inf(shortfalls: np.ndarray, weights: np.ndarray, shortfall: float) -> flo
         return 0.0
     if shortfall == 0:
         return np.inf
+    from scipy.optimize import brentq  # slow to import, and few need it
+
     ratios = shortfalls / shortfall
 
     def slope(s: float) -> float:
@@ -67,7 +69,7 @@ def _k_inf(shortfalls: np.ndarray, weights: np.ndarray, shortfall: float) -> flo
 
     # Just inside s = 1, where an atom at 1 makes the slope -inf and the logarithm too.
     inside = 1 - 1e-15
-    s = inside if slope(inside) >= 0 else float(optimize.brentq(slope, 0.0, inside, xtol=1e-14))  # type: ignore
+    s = inside if slope(inside) >= 0 else float(brentq(slope, 0.0, inside, xtol=1e-14))  # type: ignore
     return float(weights @ np.log((1 - s) + s * ratios))
 
 

@@ -53,7 +53,7 @@ def check_environment(
       environment: what `bernoulli(means)` or a factory of your own returns.
       actions: what to play, an array whose first axis lists actions; None: every arm, or random sets of arms, as
         `environment.arms` says, which must then be given.
-      rounds: rounds played one after the other where the environment has a transition, >= 1.
+      rounds: rounds played one after the other where the environment has a transition, >= 1; at most its length.
       seed: of what is sampled.
 
     Returns:
@@ -78,7 +78,7 @@ def check_environment(
             case = _Case(environment, _actions(environment, actions, seed), seed)
             case.check_types()
             if not x64:
-                case.check_rounds(rounds)
+                case.check_rounds(min(rounds, environment.length or rounds))
                 case.check_batches()
     return EnvironmentReport(environment.name or "environment", tuple(checked))
 
@@ -155,7 +155,7 @@ class _Case:
         """Feedback and gaps of every action, at the states of one run."""
         environment = self.environment
         draw = jax.jit(jax.vmap(environment.noise))
-        look = jax.jit(jax.vmap(jax.vmap(self._look, (None, 0, None)), (None, None, 0)))
+        look = jax.jit(jax.vmap(jax.vmap(self._look, (None, 0, None)), (None, None, 0), axis_size=SAMPLES))
         key, world = make_key(self.seed), jax.jit(environment.init)(make_key(self.seed))
         for t in range(rounds if environment.transition else 1):
             noise = draw(jax.random.split(jax.random.fold_in(key, t), SAMPLES))

@@ -44,7 +44,7 @@ def plot(
       bands: about the means: intervals of "95 %", or the "standard error" to either side.
       minimax: draw the least regret on the worst instance too: of linear ones of the dimension its order, d sqrt(t);
         where means change, and in hindsight, the lower bound sqrt(K V t) / 20, V the segments begun.
-      log: regret on a logarithmic axis, for means that are far apart.
+      log: regret on a logarithmic axis, for means that are far apart; rounds too, where the means change as well.
 
     Returns:
       The Axes.
@@ -64,7 +64,7 @@ def plot(
         line = _curve(ax, result, name, i, what, bands)
         if result.counted:
             ends.append((float(result.moments(what)[0][-1]), f"{name}  {_value(result, what, bands)}", line))
-    _dress(ax, results[0], what, bands)
+    _dress(ax, results[0], what, bands, log)
     if log:
         _log_regret(ax, results, what)
     top = max((end for end, *_ in ends), default=0.0)
@@ -176,12 +176,12 @@ def _log_regret(ax: Any, results: Sequence[Any], what: str) -> None:
     ax.set_ylim(0.8 * shown.min() if len(shown) else None, 1.6 * last)
 
 
-def _dress(ax: Any, result: Any, what: str, bands: Bands = "95 %") -> None:
+def _dress(ax: Any, result: Any, what: str, bands: Bands = "95 %", log: bool = False) -> None:
     """Set scales, words and the quiet frame."""
     rounds = result.arrays["checkpoints"]
     steps = np.diff(rounds)
-    even = result.moves and (what == "regret" or (len(steps) and steps.max() <= 2 * steps.min()))
-    if not even and rounds[-1] >= 100 * rounds[0]:  # regret of log t is a straight line
+    even = result.moves and not log and (what == "regret" or (len(steps) and steps.max() <= 2 * steps.min()))
+    if not even and rounds[-1] >= 100 * rounds[0]:  # regret of log t is a straight line, with `log` that of a power
         first = next((t for t in rounds if t >= 10), rounds[0])
         ax.set_xscale("log")
         ax.set_xlim(first, rounds[-1])

@@ -68,7 +68,7 @@ def reproduce(
 
     Args:
       paper: "ucboost", "lingape", "topm", "oam", "fullbandit", "track_and_stop", "fixed_budget", "fiesta",
-        "fiesta_table2" or "non_stationary".
+        "fiesta_table2", "non_stationary" or "adversarial".
       figure: one of its figures or tables alone, such as "a" of "ucboost"; default: all.
       quick: the paper's quick settings, fewer runs: wider intervals, more claims undecided.
       runs: number of runs >= 1 instead of the paper's (or quick's).

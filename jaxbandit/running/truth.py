@@ -191,6 +191,8 @@ def cautions(cell: Cell, means: Sequence[float] | None) -> list[str]:
     """Return, a line each, why an algorithm that stops may break its promise on this instance, or never stop."""
     told, known = cell.arguments, cell.instance.known
     where = f"{cell.instance.name}/{cell.algorithm.name}: "
+    if cell.instance.build().transition is not None:
+        return [f"{where}means change from round to round: no arm is the best one, so that nothing is promised"]
     lines = []
     for name, what in (("theta_norm", "the norm of theta"), ("sigma", "the noise")):
         if name in told and name in known and told[name] < known[name] * (1 - TIE):

@@ -15,7 +15,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.lax import linalg
-from scipy.optimize import linprog
 
 from jaxbandit import checks
 from jaxbandit.numerics import dot
@@ -73,6 +72,8 @@ def _solve(features: np.ndarray, target: np.ndarray) -> np.ndarray:
     size = np.sqrt(np.matmul(target, target))  # HiGHS has absolute tolerances
     if size == 0:
         return np.zeros(len(features))
+    from scipy.optimize import linprog  # slow to import, and few need it
+
     both = np.hstack([features.T, -features.T])
     solved = linprog(np.ones(both.shape[1]), A_eq=both, b_eq=target / size, method="highs-ds")
     if solved.status:

@@ -10,7 +10,7 @@ from jaxbandit.types import Array
 FEW_ARMS, STEPS_OF_FEW, STEPS_OF_MANY = 100, 4, 6
 
 
-def tsallis_probabilities(distances: Array, steps: int | None = None) -> Array:
+def tsallis_probabilities(distances: Array) -> Array:
     """Return p_i = (u + d_i)^-2, with u in [1, sqrt(num_arms)] such that they sum to 1.
 
     Newton's method on g(u)^(-1/2) = 1, where g is the sum of (u + d_i)^-2. That function is concave and increases, so
@@ -20,14 +20,19 @@ def tsallis_probabilities(distances: Array, steps: int | None = None) -> Array:
 
     Args:
       distances: float[num_arms] >= 0, eta (L_i - min L) / 2, so that one of them is 0; inf gives probability 0.
-      steps: of Newton's method, >= 1, static. None: four, and six for more than 100 arms.
     """
+    few = distances.shape[0] <= FEW_ARMS
+    inverse = 1 / (newton_root(distances, STEPS_OF_FEW if few else STEPS_OF_MANY) + distances)
+    weights = inverse * inverse
+    return weights / jnp.sum(weights)
+
+
+def newton_root(distances: Array, steps: int) -> Array:
+    """Return u after so many steps from u = 1, float[]."""
     u = jnp.ones((), distances.dtype)
-    for _ in range(steps or (STEPS_OF_FEW if distances.shape[0] <= FEW_ARMS else STEPS_OF_MANY)):
+    for _ in range(steps):
         inverse = 1 / (u + distances)
         square = inverse * inverse
         g = jnp.sum(square)
         u = jnp.maximum(u + (g * jnp.sqrt(g) - g) / jnp.sum(square * inverse), 1.0)
-    inverse = 1 / (u + distances)
-    weights = inverse * inverse
-    return weights / jnp.sum(weights)
+    return u

@@ -7,7 +7,7 @@ the estimated variance), Clopper and Pearson (1934) for rates, Welch (1947) for 
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import stats
+from scipy import special  # scipy.stats gives the same bytes, and takes a third of a second to import
 
 CONFIDENCE = 0.95
 
@@ -26,7 +26,7 @@ def student(mean: Any, variance: Any, runs: int, confidence: float = CONFIDENCE)
     _check(runs, confidence)
     mean, variance = np.asarray(mean, np.float64), np.asarray(variance, np.float64)
     se = np.sqrt(variance / runs)
-    half = stats.t.ppf((1 + confidence) / 2, runs - 1) * se
+    half = special.stdtrit(runs - 1, (1 + confidence) / 2) * se
     return Interval(mean, se, mean - half, mean + half)
 
 
@@ -53,7 +53,7 @@ def welch(
     if total == 0:
         return Interval(difference, 0.0, difference, difference)
     freedom = total**2 / (part_a**2 / (runs_a - 1) + part_b**2 / (runs_b - 1))
-    half = float(stats.t.ppf((1 + confidence) / 2, freedom)) * se
+    half = float(special.stdtrit(freedom, (1 + confidence) / 2)) * se
     return Interval(difference, se, difference - half, difference + half)
 
 
@@ -64,8 +64,8 @@ def clopper_pearson(hits: Any, trials: int, confidence: float = CONFIDENCE) -> I
             f"clopper_pearson: hits = {hits} of trials = {trials}, must be 0 <= hits <= trials, trials >= 1"
         )
     tail, k = (1 - confidence) / 2, np.asarray(hits, np.float64)
-    low = np.where(k > 0, stats.beta.ppf(tail, np.maximum(k, 1), trials - k + 1), 0.0)
-    high = np.where(k < trials, stats.beta.ppf(1 - tail, k + 1, np.maximum(trials - k, 1)), 1.0)
+    low = np.where(k > 0, special.betaincinv(np.maximum(k, 1), trials - k + 1, tail), 0.0)
+    high = np.where(k < trials, special.betaincinv(k + 1, np.maximum(trials - k, 1), 1 - tail), 1.0)
     rate = k / trials
     se = np.sqrt(rate * (1 - rate) / trials)
     return Interval(rate, se, low, high) if k.ndim else Interval(*map(float, (rate, se, low, high)))

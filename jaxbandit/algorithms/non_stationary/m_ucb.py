@@ -121,10 +121,9 @@ def m_ucb(
     def update(state: MUcbState, context: None, action: Array, reward: Array) -> MUcbState:
         count = get_at(state.recent.counts, action)
         newest, middle = action * size + count % size, action * size + (count + half) % size
-        # A ring is not emptied by a restart: what is older than that counts as 0, and is not compared.
-        oldest = jnp.where(count >= size, get_at(state.rings, newest), 0.0)
-        crosses = jnp.where(count >= half, get_at(state.rings, middle), 0.0)
-        difference = get_at(state.differences, action) + (reward - 2 * crosses + oldest)
+        # A restart leaves the ring as it is: the first difference that is compared is that of the halves' own sums.
+        moved = reward - 2 * get_at(state.rings, middle) + get_at(state.rings, newest)
+        difference = get_at(state.differences, action) + moved
 
         recent = estimator.update(state.recent, action, reward)
         latest, before = get_at(state.halves, action) + reward, get_at(state.before, action)

@@ -1,0 +1,72 @@
+"""README's first command as a new user meets it: a process of its own, its programs compiled, then kept by the first.
+
+Seconds by the clock and of processor time of the whole process, imports and figure included; and, of each cell, those
+of compilation and of play, by the clock. To be measured on an idle machine.
+"""
+
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+REPEATS = 3
+AIM, AIM_COLD, AIM_KEPT = 12.0, 1.5, 1.0  # seconds of the whole command, and to compile a cell in the median
+REPOSITORY = Path(__file__).parents[1]
+Found = list[dict[str, Any]]
+
+
+def measure(quick: bool) -> Found:
+    """Return a row a way to start: nothing kept, and all kept by the start before."""
+    repeats, more = (1, ["--runs", "20", "--horizon", "100"]) if quick else (REPEATS, [])
+    plays: dict[str, Found] = {"cold": [], "programs kept": []}
+    for _ in range(repeats):
+        with tempfile.TemporaryDirectory() as place:
+            for way, found in plays.items():
+                found.append(_play(Path(place), way, more))
+                print(f"first command, {way}: {found[-1]['seconds']:.1f} s", file=sys.stderr)
+    return [_row(way, found) for way, found in plays.items()]
+
+
+def table(rows: Found) -> str:
+    """The rows as text, then the cells of each."""
+    head = f"{'jaxbandit run':20s}{'seconds':>10s}{'CPU s':>8s}{'aim':>6s}{'compile a cell':>16s}{'aim':>6s}"
+    lines = [head]
+    for row in rows:
+        aims = f"{AIM:6.0f}" if row["way"] == "cold" else f"{'':6s}"
+        most = AIM_COLD if row["way"] == "cold" else AIM_KEPT
+        compiled = statistics.median(row["compile"].values())
+        lines.append(f"{row['way']:20s}{row['seconds']:10.1f}{row['cpu']:8.1f}{aims}{compiled:16.2f}{most:6.1f}")
+    lines += ["", f"{'':20s}" + "".join(f"{name:>10s}" for name in rows[0]["compile"])]
+    for row in rows:
+        for what in ("compile", "run"):
+            lines.append(f"{row['way'] + ', ' + what:20s}" + "".join(f"{s:10.2f}" for s in row[what].values()))
+    return "\n".join(lines)
+
+
+def _play(place: Path, way: str, more: list[str]) -> dict[str, Any]:
+    out = place / way
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("JAX_COMPILATION_CACHE")}
+    environment |= {"XDG_CACHE_HOME": str(place / "cache"), "PYTHONPATH": str(REPOSITORY)}
+    command = [sys.executable, "-m", "jaxbandit", "run", "--out", str(out), *more]
+    before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    subprocess.run(command, env=environment, check=True, capture_output=True)
+    seconds, after = time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
+    cells = json.loads((out / "summary.json").read_text(encoding="utf-8"))["cells"]
+    return {
+        "seconds": seconds,
+        "cpu": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
+        **{what: {cell["algorithm"]: cell["seconds"][what] for cell in cells} for what in ("compile", "run")},
+    }
+
+
+def _row(way: str, found: Found) -> dict[str, Any]:
+    row: dict[str, Any] = {"way": way, **{key: statistics.median(f[key] for f in found) for key in ("seconds", "cpu")}}
+    for what in ("compile", "run"):
+        row[what] = {name: statistics.median(f[what][name] for f in found) for name in found[0][what]}
+    return row
