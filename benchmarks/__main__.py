@@ -1,6 +1,8 @@
 """`python -m benchmarks all`: every benchmark, each table written into RESULTS.md; or those named, printed or written.
 
 `revisions REV_A REV_B` measures two revisions of the library in alternation, as `jaxbandit bench` does.
+`ahead_of_time --target h100` compiles every algorithm for an accelerator that is not there; `devices` measures the
+memory of four devices at an accelerator's sizes.
 """
 
 import argparse
@@ -9,7 +11,7 @@ import json
 import sys
 from collections.abc import Sequence
 
-from benchmarks import results_file, revisions
+from benchmarks import ahead_of_time, devices, results_file, revisions
 
 PARTS = (
     "goals regret scaling first_command stopping best_arm linear allocation full_bandit tune halving "
@@ -19,8 +21,9 @@ PARTS = (
 
 def main(argv: Sequence[str]) -> int:
     """Run what `argv` asks for, print a table or JSON, and return the exit status."""
-    if argv[:1] == ["revisions"]:
-        return revisions.main(argv[1:])
+    for other in (revisions, ahead_of_time, devices):
+        if argv[:1] == [other.__name__.split(".")[-1]]:
+            return other.main(argv[1:])
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("part", nargs="*", help=f"{', '.join(PARTS)}; all: every one, written; or: revisions A B")
     parser.add_argument("--quick", action="store_true", help="fewer sizes")

@@ -8,8 +8,9 @@ The cases are those of `revision_cases.cases`; one that a revision cannot play y
 
 A verdict is that of an interval: from the lowest to the highest of the medians of the pairs of processes and of the
 order statistics that hold the median of all ratios with 95 %. "slower": all of it is above the limit; "faster": below
-its inverse; "same": between the two; otherwise "undecided", and more rounds or processes may decide. "other work": the
-two did not compute the same numbers, so that their times say nothing.
+its inverse; "same": between the two; otherwise "undecided", and more rounds or processes may decide. "other numbers":
+rounding, or chance, is another, and the times may be compared all the same. "other work": the numbers are more than 2 %
+apart, or the steps, so that the times say nothing.
 
 Exit status: 0 no case is slower; 4 one is slower, or did other work; 2 bad input; 1 a revision could not be played.
 """
@@ -36,6 +37,7 @@ REPOSITORY = CHILD.parents[1]
 DONE, FAILED, BAD_INPUT, INTERRUPTED, REGRESSION = range(5)
 CONFIDENCE, LIMIT = 0.95, 1.05
 SLOWER, OTHER_WORK = "slower", "other work"
+CLOSE = 0.02  # relative difference of results up to which two revisions did the same work
 
 
 class Failed(Exception):
@@ -199,8 +201,13 @@ def row(name: str, pairs: Sequence[Sequence[Sequence[dict[str, Any]]]], limit: f
         "ratio_interval": interval,
         "ratios": ratios,
         "same_work": same_work,
-        "verdict": verdict(interval, limit) if same_work else OTHER_WORK,
+        "verdict": verdict(interval, limit) if _close(work) and _close(steps) else OTHER_WORK,
     }
+
+
+def _close(found: Sequence[Sequence[float]]) -> bool:
+    low, high = min(map(min, found)), max(map(max, found))
+    return high - low <= CLOSE * max(abs(low), abs(high))
 
 
 def of_median(values: Sequence[float]) -> tuple[float, float]:
@@ -238,9 +245,10 @@ def table(result: dict[str, Any]) -> str:
         a, b = found["ns_per_run_step"]
         spreads = [f"{low:.2f} to {high:.2f}" for low, high in (found["ratio_quartiles"], found["ratio_interval"])]
         first = "{:.1f}, {:.1f}".format(*found["first_call_seconds"])
+        other = "" if found["same_work"] or found["verdict"] == OTHER_WORK else ", other numbers"
         lines.append(
             f"{found['case']:24s}{a:11.2f}{b:11.2f}{found['ratio']:7.3f}{spreads[0]:>15s}{spreads[1]:>15s}"
-            f"{first:>14s}  {found['verdict']}"
+            f"{first:>14s}  {found['verdict']}{other}"
         )
     return "\n".join(lines + [f"{name}: left out, {why}" for name, why in result["left_out"].items()])
 

@@ -30,7 +30,7 @@ def test_tsallis_probabilities_are_those_of_a_bracketed_root():
     rng, found = np.random.default_rng(0), jax.jit(jax.vmap(tsallis_probabilities))
     with jax.enable_x64(True):
         np.testing.assert_allclose(found(jnp.array([LOSSES]) / 2)[0], PROBABILITIES, rtol=0, atol=6e-9)
-        for num_arms, error in ((1, 0), (2, 1e-12), (8, 2e-8), (150, 1e-9)):
+        for num_arms, error in ((1, 0), (2, 1e-12), (8, 1e-11), (150, 1e-9)):
             sums = rng.exponential(10 ** rng.uniform(-3, 4, (20, 1)), (20, num_arms))
             sums -= sums.min(1, keepdims=True)
             expected = [reference.tsallis(row, 1.0) for row in sums]
@@ -79,10 +79,11 @@ def test_uniforms_are_finer_than_a_word_near_zero():
     assert u.min() > 0 and u.max() <= 1
     assert abs(u.mean() - 0.5) < 5 / np.sqrt(12 * 20_000)
     assert abs(u.var() - 1 / 12) < 5 / np.sqrt(180 * 20_000)
-    small = np.sort(u)[:10] * 2.0**32
+    small = np.sort(u)[:10] * 2.0**33
     assert (np.abs(small - np.rint(small)) > 1e-3).any()
 
 
+@pytest.mark.quickly_compiled
 @pytest.mark.parametrize("estimate", ["importance", "reduced_variance"])
 def test_estimates_of_losses_are_unbiased(estimate):
     """The mean over the arm drawn, exactly: the sum over arms of p times the estimate is the vector of losses."""
@@ -118,6 +119,7 @@ def test_phases_of_the_constrained_adversary():
     assert starts[-1] < 2**31 <= starts[-1] + (8 * (starts[-1] - starts[-2]) + 4) // 5
 
 
+@pytest.mark.quickly_compiled
 def test_means_of_the_constrained_adversary():
     """Arm 0 wins in every even phase and loses 7 of 8 rounds of an odd one; the others win 7 of 8, then never."""
     world = jb.constrained_adversary(3)
@@ -144,6 +146,7 @@ def losses_at(round):
     return jnp.stack([parity, 1 - parity, jnp.full((), 0.25)])
 
 
+@pytest.mark.quickly_compiled
 @pytest.mark.parametrize("given", ["table", "function"])
 def test_regret_of_a_table_by_hand(given):
     """Every arm's loss of every round is known, so both regrets follow from the actions that were played."""
@@ -209,6 +212,7 @@ BAD = {
 }
 
 
+@pytest.mark.quickly_compiled
 @pytest.mark.parametrize("case", BAD)
 def test_bad_input_is_one_line(case):
     make, line = BAD[case]
@@ -217,6 +221,7 @@ def test_bad_input_is_one_line(case):
     assert line in str(refused.value) and "\n" not in str(refused.value)
 
 
+@pytest.mark.quickly_compiled
 @pytest.mark.parametrize("loss", [np.nan, 1.5])
 def test_losses_of_a_function_that_go_wrong_count_in_no_mean(loss):
     """In the 20th round the loss of every arm is no loss."""
@@ -226,6 +231,7 @@ def test_losses_of_a_function_that_go_wrong_count_in_no_mean(loss):
     assert (result.outcome == expected).all()
 
 
+@pytest.mark.quickly_compiled
 @pytest.mark.parametrize("rule", [jb.exp3, jb.exp3_ix, jb.tsallis_inf])
 def test_probabilities_that_vanish_leave_a_run_finite(rule):
     """A learning rate so large that one arm has all the probability: the others' are 0 in float32, no divisor is."""
@@ -234,6 +240,7 @@ def test_probabilities_that_vanish_leave_a_run_finite(rule):
     assert (result.outcome == jb.Outcome.STOPPED).all() and (result.recommendation == 0).all()
 
 
+@pytest.mark.quickly_compiled
 def test_one_arm_is_always_pulled():
     for rule in (jb.exp3(1), jb.exp3_ix(1), jb.exp3_s(1, horizon=9), jb.tsallis_inf(1)):
         result = play(rule, jb.bernoulli([0.5]), horizon=9, num_runs=2)

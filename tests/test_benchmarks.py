@@ -235,6 +235,8 @@ def test_a_ratio_is_that_of_neighbours_and_leaves_the_first_call_out():
     assert found["same_work"]
     assert found["ratio_interval"] == pytest.approx([1.1, 1.4])  # of four ratios, the extremes
     assert found["verdict"] == "slower"
+    close = revisions.row("x", [[first, played(1.0, 1.2, work=1.01)]])
+    assert not close["same_work"] and close["verdict"] == "slower"
     other = revisions.row("x", [[first, played(1.0, 1.0, work=2.0)]])
     assert not other["same_work"] and other["verdict"] == "other work"
 

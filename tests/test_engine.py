@@ -93,7 +93,7 @@ def test_another_seed_gives_other_numbers():
 def test_numbers_do_not_depend_on_the_noise_block_or_the_chunk(monkeypatch):
     one = simulate_cell(make_random, MEANS, horizon=300, num_runs=20)
     for block, chunk in ((64, 64), (1, 64), (16, 192)):
-        monkeypatch.setattr("jaxbandit.engine.program.NOISE_ROUNDS", block)
+        monkeypatch.setattr("jaxbandit.engine.sizes.NOISE_STEPS", block)
         monkeypatch.setattr(tiles, "FIRST_CHUNK", chunk)
         if block < 64:  # the chunk is the host's business alone
             compiled.forget()

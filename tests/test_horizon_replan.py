@@ -138,7 +138,7 @@ def test_numbers_do_not_depend_on_the_chunk(whole, monkeypatch):
 
 @pytest.mark.slow
 def test_numbers_do_not_depend_on_the_noise_block(whole, monkeypatch):
-    monkeypatch.setattr("jaxbandit.engine.program.NOISE_ROUNDS", 1)
+    monkeypatch.setattr("jaxbandit.engine.sizes.NOISE_STEPS", 1)
     compiled.forget()
     same(whole, simulate_cell(make, MEANS, **OPTIONS))
     compiled.forget()

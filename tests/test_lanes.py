@@ -411,7 +411,7 @@ PROGRAM = f"""
     import jax, numpy as np
     from jaxbandit.engine import checkpoint, queues
     from jaxbandit.engine.identify import identify_cell
-    from jaxbandit.engine.lanes import SLOTS
+    from jaxbandit.engine import sizes
     from test_lanes import make_lucb, make_super_arms, same, MEANS
     checkpoint.SAVE_SECONDS = 0.0
     queues.CALL_SECONDS = 0.02
@@ -425,7 +425,7 @@ def test_the_same_bytes_on_two_devices():
         used = set()
 
         def noted(progress):  # what a queue's last call has left lies on the device that played it
-            used.update(*(x.devices() for x in jax.live_arrays() if x.shape[:1] == (SLOTS,)))
+            used.update(*(x.devices() for x in jax.live_arrays() if x.shape[:1] == (sizes.CPU.slots,)))
 
         for make in (make_lucb, make_super_arms):  # pulls, and batches of them
             options = dict(num_runs=200, max_rounds=500, progress=noted)

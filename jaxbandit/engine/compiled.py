@@ -15,8 +15,6 @@ from jaxbandit.engine import whole_loops
 from jaxbandit.numerics import alone
 from jaxbandit.types import Device
 
-LANE_MULTIPLE = 16  # one 512-bit vector of float32: no scalar remainder loop, whose rounding could differ
-LANES_LEAST = 64  # shorter loops may be unrolled and rounded otherwise; below, a round costs its fixed overhead anyway
 KEPT = 64
 CPU_OPTIONS = {
     "xla_cpu_prefer_vector_width": 512,  # twice the default; the compiler falls back where the CPU does not have it

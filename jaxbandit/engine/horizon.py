@@ -14,9 +14,9 @@ import numpy as np
 
 from jaxbandit import checks
 from jaxbandit.base import Algorithm, Environment
-from jaxbandit.engine import fit, identity, keys
+from jaxbandit.engine import fit, identity, keys, sizes
 from jaxbandit.engine.checkpoint import Checkpoint, Finished
-from jaxbandit.engine.compiled import LANE_MULTIPLE, LANES_LEAST, compile, cores, kept
+from jaxbandit.engine.compiled import compile, cores, kept
 from jaxbandit.engine.program import Program, sharded
 from jaxbandit.engine.rounds import afresh
 from jaxbandit.engine.single import SingleRun
@@ -24,9 +24,6 @@ from jaxbandit.engine.tiles import JUDGED, Code, Job
 from jaxbandit.types import Device, Key, PyTree
 
 Make = Callable[[PyTree], tuple[Algorithm, Environment]]
-
-TILE_BYTES = 1 << 20  # state and noise of a tile: what a core's second-level cache holds (benchmarks/RESULTS.md)
-TILE_MOST = 2048
 
 
 class Record(NamedTuple):
@@ -124,8 +121,9 @@ def simulate_cell(
     marks = _checkpoints(checkpoints, horizon)
     replan_late = checks.integer("simulate", "replan_late", replan_late, 0, 2**31 - 2)
     devices = list(jax.local_devices() if devices is None else devices)
+    platform = devices[0].platform
     if workers is None:
-        workers = cores() if devices[0].platform == "cpu" and len(devices) == 1 else 1
+        workers = cores() if platform == "cpu" and len(devices) == 1 else 1
     workers = checks.integer("simulate", "workers", workers, 1)
     if tile is not None:
         checks.integer("simulate", "tile", tile, 1)
@@ -135,7 +133,7 @@ def simulate_cell(
         arguments = jax.tree.map(jnp.asarray, arguments)
         begun = time.perf_counter()
         options = {"any_rewards": any_rewards, "hindsight": hindsight}
-        key, program, digest = _traced(make, arguments, len(marks), replan_late, implementation, **options)
+        key, program, digest = _traced(make, arguments, len(marks), replan_late, implementation, platform, **options)
         compile_seconds = time.perf_counter() - begun
         fit.check_length("simulate", "horizon", horizon, program.run.length)
         about = {
@@ -149,7 +147,7 @@ def simulate_cell(
             "hindsight": hindsight,
             "precision": precision,
             "generator": implementation,
-            **identity.surroundings(devices[0].platform),
+            **identity.surroundings(platform),
         }
         with Checkpoint(checkpoint_dir, about) as checkpoint:
             job = Job(arguments, root, marks, first_run, num_runs, per_run, checkpoint, progress)
@@ -157,8 +155,8 @@ def simulate_cell(
                 job.take_over(finished.rows(about, _names(program, arguments, root), first_run, num_runs))
             for rows in checkpoint.ended():
                 job.take_over(rows)
-            lanes = _lanes(program.lane_bytes, job.left(), tile, workers, len(devices))
-            found, widths = job.tiles(lanes, LANES_LEAST * len(devices))
+            lanes = _lanes(program, job.left(), tile, workers, devices)
+            found, widths = job.tiles(lanes, sizes.LANES_LEAST * len(devices))
             begun = time.perf_counter()
             codes = {width: _code(key, program, arguments, root, len(marks), width, devices) for width in widths}
             compile_seconds += time.perf_counter() - begun
@@ -203,38 +201,40 @@ def _checkpoints(checkpoints: Sequence[int] | None, horizon: int) -> np.ndarray:
     return np.array(marks, np.int64)
 
 
-def _lanes(lane_bytes: int, num_runs: int, tile: int | None, workers: int, num_devices: int) -> int:
-    """Runs a tile: small enough for the cache, and about the same number of tiles for every worker."""
-    unit = LANE_MULTIPLE * num_devices
-    if tile is None:
-        most = min(max(TILE_BYTES // max(lane_bytes, 1), LANES_LEAST), TILE_MOST) * num_devices
-        tiles = max(-(-num_runs // most), 1)
-        if num_runs >= workers * LANES_LEAST:
-            tiles = -(-tiles // workers) * workers
-        tile = -(-num_runs // tiles)
-    return -(-max(tile, LANES_LEAST * num_devices) // unit) * unit
+def _lanes(program: Program, num_runs: int, tile: int | None, workers: int, devices: Sequence[Device]) -> int:
+    """Runs a tile."""
+    platform = devices[0].platform
+    if sizes.of(platform).cache is None:
+        return sizes.tile(platform, sizes.memory(devices[0]), program.run_bytes, num_runs, workers, len(devices), tile)
+    return sizes.tile(platform, 0, program.lane_bytes, num_runs, workers, len(devices), tile)
 
 
 def _traced(
-    make: Make, arguments: PyTree, num_checkpoints: int, replan_late: int, implementation: str, **options: bool
+    make: Make,
+    arguments: PyTree,
+    num_checkpoints: int,
+    replan_late: int,
+    implementation: str,
+    platform: str,
+    **options: bool,
 ) -> tuple[Any, Program, str]:
     """The key under which programs are kept, the program, and its digest."""
     leaves, structure = jax.tree.flatten(arguments)
     shapes = tuple((leaf.shape, leaf.dtype) for leaf in leaves)
-    asked = (num_checkpoints, replan_late, implementation, *options.items())
+    asked = (num_checkpoints, replan_late, implementation, platform, *options.items())
     key = (make, structure, shapes, asked)
 
     def trace() -> tuple[Program, str]:
         with afresh():
             run = SingleRun(make, arguments, implementation, **options)
-        return Program(run, num_checkpoints, replan_late), identity.of_program(run.examples())
+        return Program(run, num_checkpoints, replan_late, platform), identity.of_program(run.examples())
 
     return key, *kept(key, trace)
 
 
 def _names(program: Program, arguments: PyTree, root: Key) -> list[str]:
     """What ended runs leave."""
-    carry = jax.eval_shape(program.start, arguments, root, jax.ShapeDtypeStruct((LANES_LEAST,), jnp.int32))
+    carry = jax.eval_shape(program.start, arguments, root, jax.ShapeDtypeStruct((sizes.LANES_LEAST,), jnp.int32))
     report = jax.eval_shape(program.finish, arguments, carry)
     return ["regret", "outcome", *(name for name in report if name not in JUDGED)]
 

@@ -14,9 +14,9 @@ import numpy as np
 
 from jaxbandit import checks
 from jaxbandit.base import Algorithm, Environment
-from jaxbandit.engine import fit, identity, keys
+from jaxbandit.engine import fit, identity, keys, sizes
 from jaxbandit.engine.checkpoint import Checkpoint, Finished
-from jaxbandit.engine.compiled import LANE_MULTIPLE, LANES_LEAST, compile, cores, is_kept, kept
+from jaxbandit.engine.compiled import compile, cores, is_kept, kept
 from jaxbandit.engine.lanes import Lanes, LanesProgram
 from jaxbandit.engine.queues import Code, Job, Progress
 from jaxbandit.engine.rounds import afresh
@@ -25,10 +25,6 @@ from jaxbandit.types import Device, PyTree
 
 Make = Callable[[PyTree], tuple[Algorithm, Environment]]
 
-LANES_BYTES = 1 << 20  # state and noise of a queue's lanes: what a core's second-level cache holds
-LANES_MOST = {"cpu": 256}  # more are less busy in the end, and no faster
-LANES_MOST_ELSEWHERE = 1 << 15
-REFILLS = 8  # runs of a lane, at least, before lanes are added: the last runs leave the others idle
 MOST_ROUNDS = 2**31 - 129  # of single pulls
 MOST_PULLS = 10**15  # in batches, counted in 64 bits
 
@@ -111,16 +107,17 @@ def identify_cell(
         if value is not None:
             checks.integer("identify", name, value, 1, 2**31 - 1)
     devices = list(jax.local_devices() if devices is None else devices)
+    platform = devices[0].platform
     if workers is None:
-        workers = cores() if devices[0].platform == "cpu" and len(devices) == 1 else 1
+        workers = cores() if platform == "cpu" and len(devices) == 1 else 1
     queues = [device for device in devices for _ in range(workers)]
 
     with jax.enable_x64(precision == "float64"):
         root = keys.root_key(seed, implementation)
         given, arguments = arguments, jax.tree.map(jnp.asarray, arguments)
         begun = time.perf_counter()
-        key = (make, _shapes(arguments), implementation, precision, any_rewards)
-        program, digest = kept(key, lambda: _traced(make, arguments, implementation, any_rewards))
+        key = (make, _shapes(arguments), implementation, precision, any_rewards, platform)
+        program, digest = kept(key, lambda: _traced(make, arguments, implementation, any_rewards, platform))
         if max_rounds > MOST_ROUNDS and not program.run.batches:
             raise ValueError(f"identify: max_rounds = {max_rounds}, must be in [1, {MOST_ROUNDS}] for single pulls")
         fit.check_length("identify", "max_rounds", max_rounds, program.run.length)
@@ -134,7 +131,7 @@ def identify_cell(
             "max_rounds": max_rounds,
             "precision": precision,
             "generator": implementation,
-            **identity.surroundings(devices[0].platform),
+            **identity.surroundings(platform),
         }
         with Checkpoint(checkpoint_dir, about) as checkpoint:
             job = Job(code, arguments, root, first_run, num_runs, max_rounds, chunk, checkpoint, progress)
@@ -142,7 +139,7 @@ def identify_cell(
                 job.take_over(finished.rows(about, _names(program), first_run, num_runs))
             for rows in checkpoint.ended():
                 job.take_over(rows)
-            width = _width(program.lane_bytes, job.left(), lanes, queues)
+            width = _width(program, job.left(), lanes, queues)
             begun = time.perf_counter()
             for device in dict.fromkeys(queues) if job.left() else ():
                 code.advance(width, device)
@@ -166,11 +163,13 @@ def identify_cell(
     )
 
 
-def _traced(make: Make, arguments: PyTree, implementation: str, any_rewards: bool) -> tuple[LanesProgram, str]:
+def _traced(
+    make: Make, arguments: PyTree, implementation: str, any_rewards: bool, platform: str
+) -> tuple[LanesProgram, str]:
     """The program and its digest."""
     with afresh():
         run = StoppingRun(make, arguments, implementation, any_rewards=any_rewards)
-    return LanesProgram(run), identity.of_program(run.examples())
+    return LanesProgram(run, platform), identity.of_program(run.examples())
 
 
 def _names(program: LanesProgram) -> list[str]:
@@ -186,15 +185,12 @@ def _shapes(arguments: PyTree) -> Any:
     return structure, tuple((leaf.shape, leaf.dtype) for leaf in leaves)
 
 
-def _width(lane_bytes: int, num_runs: int, lanes: int | None, queues: Sequence[Device]) -> int:
-    """Lanes of a queue: a power of two that the cache holds and that refills keep busy, unless given."""
-    if lanes is None:
-        most = LANES_MOST.get(queues[0].platform, LANES_MOST_ELSEWHERE)
-        if queues[0].platform == "cpu":
-            most = min(most, LANES_BYTES // max(lane_bytes, 1))
-        wanted = min(most, num_runs // len(queues) // REFILLS)
-        lanes = 1 << max(wanted, 1).bit_length() - 1
-    return max(-(-lanes // LANE_MULTIPLE) * LANE_MULTIPLE, LANES_LEAST)
+def _width(program: LanesProgram, num_runs: int, lanes: int | None, queues: Sequence[Device]) -> int:
+    """Lanes of a queue."""
+    platform = queues[0].platform
+    if sizes.of(platform).cache is None:
+        return sizes.lanes(platform, sizes.memory(queues[0]), program.run_bytes, num_runs, len(queues), lanes)
+    return sizes.lanes(platform, 0, program.lane_bytes, num_runs, len(queues), lanes)
 
 
 def _code(program: LanesProgram, key: Any, arguments: PyTree, root: Any, given: PyTree) -> Code:
@@ -244,7 +240,7 @@ def _verifier(run: StoppingRun, key: Any, given: PyTree) -> Callable[[PyTree, in
     many = jax.vmap(check, (None, axes))
 
     def verify(states: PyTree, number: int) -> np.ndarray:
-        size = 1 << max(number - 1, LANES_LEAST - 1).bit_length()  # few shapes, so few compilations
+        size = 1 << max(number - 1, sizes.LANES_LEAST - 1).bit_length()  # few shapes, so few compilations
 
         def widen(x: np.ndarray, varies: bool) -> np.ndarray:
             x = x.astype(np.float64) if np.issubdtype(x.dtype, np.floating) else x

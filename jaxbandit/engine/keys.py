@@ -12,6 +12,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from jaxbandit import checks
 from jaxbandit.types import Array, Key
@@ -29,6 +30,9 @@ def root_key(seed: int, implementation: str = "threefry4x32") -> Key:
 
 def run_keys(root: Key, runs: Array) -> tuple[Array, Array]:
     """Environment's and algorithm's key words, uint32[words, len(runs)] each, of the runs numbered `runs`."""
+    # A GPU's compiler would compute them anew, a running count perhaps, for each of the hundred uses in a key.
+    barrier = lax.optimization_barrier
+    runs = lax.platform_dependent(runs, cuda=barrier, rocm=barrier, default=lambda runs: runs)
     return jax.vmap(lambda run: run_words(jax.random.fold_in(root, run)), 0, -1)(runs)
 
 

@@ -14,17 +14,15 @@ import numpy as np
 from jax import lax
 
 from jaxbandit.base import Outcome
-from jaxbandit.engine import keys
+from jaxbandit.engine import keys, sizes
 from jaxbandit.engine.batching import RUNS, batch_last, constant_flags, without_splits
-from jaxbandit.engine.program import NOISE_BYTES, NOISE_ROUNDS
+from jaxbandit.engine.program import ROUND
 from jaxbandit.engine.recorder import Tally
 from jaxbandit.engine.stopping import EMPTY, LIVE, StoppingRun
 from jaxbandit.types import Array, Key, PyTree
 
 REFILL_SHARE = 32  # a refill costs a few steps of all lanes: wait until this part of them has ended
 REPLAN_SHARE = 4  # a new plan is heavy work of all lanes: wait until this part of the live ones needs it
-SLOTS = 32  # hand-ins a call
-BATCH_STEPS = 2  # of a block of batches: a run may have five in all, and its lane idles to the end of the block
 
 
 class Lanes(NamedTuple):
@@ -54,13 +52,22 @@ class Report(NamedTuple):
 class LanesProgram:
     """The function of W lanes, ready to be compiled."""
 
-    def __init__(self, run: StoppingRun):
+    def __init__(self, run: StoppingRun, platform: str = "cpu"):
         self.run = run
         noise_bytes = max(run.bytes(run.noise, constant_flags(run.noise, True)), 1)
-        self.block_steps = BATCH_STEPS if run.batches else NOISE_ROUNDS
-        while self.block_steps > 1 and self.block_steps * noise_bytes > NOISE_BYTES:
-            self.block_steps //= 2
+        self.block_steps = sizes.block_steps(platform, noise_bytes, batches=run.batches)
+        self.slots = sizes.of(platform).slots
         self.lane_bytes = run.bytes(run.state, run.state_varies) + self.block_steps * noise_bytes
+
+    @property
+    def run_bytes(self) -> int:
+        """All that a run takes on the device: beside state and noise its world and tally, and a place in each slot."""
+        run = self.run
+        example = (run.arguments, run.world, run.state, run.tally)
+        ended = jax.tree.leaves((jax.eval_shape(run.verdict, *example), run.state if run.verifies else None))
+        slot = 4 * 4 + sum(leaf.size * leaf.dtype.itemsize for leaf in ended)
+        own = run.bytes(run.world, run.world_varies) + run.bytes(run.tally, run.tally_varies)
+        return self.lane_bytes + own + run.bytes(run.words, (True, True)) + self.slots * slot
 
     def first(self, arguments: PyTree) -> PyTree:
         """World and state of some run before its first step: a design, say, is solved here and not at every refill."""
@@ -115,6 +122,7 @@ class LanesProgram:
             offsets = jnp.arange(1, self.block_steps + 1, dtype=jnp.int32)
             noise = jax.vmap(lambda t: draw(arguments, lanes.words, lanes.steps + t))(offsets)
 
+            @jax.named_scope(ROUND)
             def one(i: Array, inner: tuple) -> tuple:
                 world, state, tally, status, pulls, steps = inner
                 others, own = status, jnp.ones((), bool)
@@ -161,10 +169,10 @@ class LanesProgram:
             lanes = report.lanes
             live = jnp.sum(lanes.status == LIVE, dtype=jnp.int32)
             due = (lanes.next < end) | (lanes.status >= 0).any() | (live > floor)
-            return due & (report.blocks < budget) & (report.slots < SLOTS)
+            return due & (report.blocks < budget) & (report.slots < self.slots)
 
         shapes = jax.eval_shape(lambda x: self._hand_in(arguments, x)[1], lanes)
-        nothing = jax.tree.map(lambda x: jnp.zeros((SLOTS, *x.shape), x.dtype), shapes)
+        nothing = jax.tree.map(lambda x: jnp.zeros((self.slots, *x.shape), x.dtype), shapes)
         nothing["status"] = nothing["status"] - 1
         return lax.while_loop(more, iteration, Report(lanes, nothing, jnp.int32(0), jnp.int32(0)))
 

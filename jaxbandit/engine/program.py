@@ -13,16 +13,14 @@ import numpy as np
 from jax import lax
 from jax.sharding import Mesh, PartitionSpec
 
-from jaxbandit.engine import keys
+from jaxbandit.engine import keys, sizes
 from jaxbandit.engine.batching import RUNS, batch_last, without_splits
 from jaxbandit.engine.recorder import Tally
 from jaxbandit.engine.single import SingleRun
 from jaxbandit.types import Array, Device, Key, PyTree
 
-NOISE_ROUNDS = 64
-NOISE_BYTES = 2048  # a run: the noise of a block must stay in the cache beside the state
-PACK = 32  # runs replanned together: whole vectors, and the same number in every tile, so that no rounding differs
 AXIS = "runs"
+ROUND = "round"  # its operations are found under this name in a profile, and in the compiled program
 
 
 class Carry(NamedTuple):
@@ -42,13 +40,14 @@ class Carry(NamedTuple):
 class Program:
     """The functions of a tile of runs, ready to be compiled."""
 
-    def __init__(self, run: SingleRun, num_checkpoints: int, replan_late: int = 0):
+    def __init__(self, run: SingleRun, num_checkpoints: int, replan_late: int = 0, platform: str = "cpu"):
         self.run, self.num_checkpoints, self.replan_late = run, num_checkpoints, replan_late
         noise_bytes = max(run.bytes(run.noise, run.noise_varies), 1)
-        self.block_rounds = NOISE_ROUNDS
-        while self.block_rounds > 1 and self.block_rounds * noise_bytes > NOISE_BYTES:
-            self.block_rounds //= 2
+        self.block_rounds = sizes.block_steps(platform, noise_bytes)
+        self.pack = sizes.of(platform).pack
+        # What the rounds of a block read and write; and all that a run takes on the device.
         self.lane_bytes = run.bytes(run.state, run.state_varies) + self.block_rounds * noise_bytes
+        self.run_bytes = self.lane_bytes + self._kept_bytes()
         stuck: Any = True if run.replans else None
         hindsight: Any = True if run.recorder.hindsight else None
         self.varying: Any = Carry._make(
@@ -105,6 +104,7 @@ class Program:
             noise = jax.vmap(lambda t: draw(arguments, carry.words, t))(rounds)
             end_of_block = jnp.minimum(rounds[-1], last)
 
+            @jax.named_scope(ROUND)
             def one_round(t: Array, inner: tuple) -> tuple:
                 world, state, tally, stuck = inner
                 if replanned is not None:
@@ -142,8 +142,15 @@ class Program:
 
         return lax.while_loop(lambda c: c.round <= last, block, carry)
 
+    def _kept_bytes(self) -> int:
+        """Of what a run carries from chunk to chunk beside the state: world, tally, keys, and a row a checkpoint."""
+        run = self.run
+        width = jnp.zeros(()).dtype.itemsize * (1 + run.recorder.hindsight)
+        own = run.bytes(run.world, run.world_varies) + run.bytes(run.tally, run.tally_varies)
+        return own + run.bytes(run.words, (True, True)) + width * self.num_checkpoints
+
     def _replanned(self, arguments: PyTree, lanes: int) -> Callable[[PyTree, Array, Array], tuple[PyTree, Array]]:
-        """State and `stuck` of all runs when those that are due before round t have been replanned, PACK at a time.
+        """State and `stuck` of all runs when those that are due before round t have been replanned, `pack` at a time.
 
         A batched cond would replan every run whenever one is due. A loop that finds nobody due costs the looking.
         """
@@ -151,7 +158,7 @@ class Program:
         example = (run.arguments, run.state, run.flag)
         flags = (run.shared, run.state_varies, True)
         waits = batch_last(run.waits, example, flags, True, lanes)
-        replan = batch_last(run.replanned, example, flags, (run.state_varies, True), PACK)
+        replan = batch_last(run.replanned, example, flags, (run.state_varies, True), self.pack)
 
         def go_on(inner: tuple[PyTree, Array, Array]) -> Array:
             state, stuck, t = inner
@@ -160,7 +167,7 @@ class Program:
         def some(inner: tuple[PyTree, Array, Array]) -> tuple:
             state, stuck, t = inner
             asks = waits(arguments, state, ~stuck)
-            (place,) = jnp.nonzero(asks, size=PACK, fill_value=lanes)
+            (place,) = jnp.nonzero(asks, size=self.pack, fill_value=lanes)
 
             def packed(x: Array, varies: bool) -> Array:
                 return jnp.take(x, place, axis=RUNS, mode="clip") if varies else x

@@ -14,9 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base import Outcome
-from jaxbandit.engine import interrupts
+from jaxbandit.engine import interrupts, sizes
 from jaxbandit.engine.checkpoint import Checkpoint, Rows, Segment, columns, joined, shares, size, unknown
-from jaxbandit.engine.compiled import LANE_MULTIPLE, LANES_LEAST, same_scopes
+from jaxbandit.engine.compiled import same_scopes
 from jaxbandit.engine.lanes import REFILL_SHARE, Lanes, Report
 from jaxbandit.engine.recorder import MISCOUNTED
 from jaxbandit.engine.rounds import ContractError
@@ -74,7 +74,7 @@ class Job:
         self.run_steps = self.lane_steps = 0
         self.interrupted = threading.Event()
         self.lock, self.compiling = threading.Lock(), threading.Lock()
-        leaves = (jax.tree.leaves(code.shapes(width)) for width in (LANES_LEAST, 2 * LANES_LEAST))
+        leaves = (jax.tree.leaves(code.shapes(width)) for width in (sizes.LANES_LEAST, 2 * sizes.LANES_LEAST))
         self.varies = [few.shape != many.shape for few, many in zip(*leaves, strict=True)]  # has a lane axis
 
     def take_over(self, rows: Rows) -> None:
@@ -232,7 +232,7 @@ class Queue:
         Fewer lanes need a program of their own: it is compiled when as much time as that takes has been lost.
         """
         job, width = self.job, lanes.run.shape[0]
-        narrow = max(-(-width // NARROWING // LANE_MULTIPLE) * LANE_MULTIPLE, LANES_LEAST)
+        narrow = max(-(-width // NARROWING // sizes.LANE_MULTIPLE) * sizes.LANE_MULTIPLE, sizes.LANES_LEAST)
         if narrow >= width or not self._is_last(lanes):
             return lanes, 0
         occupied = np.flatnonzero(np.asarray(lanes.status) != EMPTY)

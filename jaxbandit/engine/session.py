@@ -108,6 +108,11 @@ def session(
     seed = checks.integer("session", "seed", seed, 0, 2**32 - 1)
     run = checks.integer("session", "run", run, 0, 2**31 - 1)
     decisions = decisions_of(rule)
+    if rule.arms is not None and rule.arms.members:
+        raise ValueError(
+            f"session: {rule.name or 'the rule'} is told the reward of each member of a team, and a session tells one "
+            "number a pull; give a rule of single arms, or of sums"
+        )
     if on_failure is not None:
         low, high = fit.limits(rule.rewards)
         on_failure = float(checks.number("session", "on_failure", on_failure, low=low, high=high))

@@ -18,13 +18,13 @@ from jaxbandit.engine import interrupts
 from jaxbandit.engine.checkpoint import Checkpoint, Rows, Segment, unknown
 from jaxbandit.engine.compiled import same_scopes
 from jaxbandit.engine.moments import Moments
-from jaxbandit.engine.program import NOISE_ROUNDS
 from jaxbandit.engine.recorder import MISCOUNTED, REPORTED
 from jaxbandit.engine.rounds import ContractError
+from jaxbandit.engine.sizes import NOISE_STEPS
 from jaxbandit.types import Key, PyTree
 
 CHUNK_SECONDS = 1.0  # between two looks at the host
-FIRST_CHUNK = 16 * NOISE_ROUNDS
+FIRST_CHUNK = 16 * NOISE_STEPS
 NOT_ENDED = -1  # in place of an Outcome
 JUDGED = ("nonfinite", "out_of_range", "miscounted")  # of a report: what the outcome is made of
 ROWS = 4096  # read at a time from what earlier calls have left
@@ -182,7 +182,7 @@ class Job:
             self.checkpoint.look(tile.key, segment)
             # At most four times longer than the last: the first chunks of a process run slowly.
             pace = CHUNK_SECONDS / max(now - begun, 1e-9)
-            chunk = max(NOISE_ROUNDS, int(chunk * min(pace, 4.0)) // NOISE_ROUNDS * NOISE_ROUNDS)
+            chunk = max(NOISE_STEPS, int(chunk * min(pace, 4.0)) // NOISE_STEPS * NOISE_STEPS)
         if round <= self.horizon:
             self.checkpoint.hold(tile.key, segment)
             return

@@ -13,6 +13,7 @@ one described there, and so is the certificate.
 From _LARGE arms on it is that function; below, solvers/lanes_design.py does the same on many problems side by side.
 """
 
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -69,7 +70,9 @@ def _over(axes: int, steps: int):
     def solve(*problem: Array) -> Allocation:
         lanes = problem[2].shape
         flat = [x.reshape(*x.shape[: x.ndim - axes], -1) for x in problem]
-        return jax.tree.map(lambda x: x.reshape(*x.shape[:-1], *lanes), _in_chunks(*flat, steps=steps))
+        at_once, in_chunks = (partial(f, steps=steps) for f in (_allocate, _in_chunks))
+        solved = partial(lax.platform_dependent, cpu=in_chunks, default=at_once)
+        return jax.tree.map(lambda x: x.reshape(*x.shape[:-1], *lanes), solved(*flat))
 
     @solve.def_vmap
     def _(size: int, batched: list[bool], *problem: Array) -> tuple[Allocation, Allocation]:
@@ -84,7 +87,7 @@ def _over(axes: int, steps: int):
 
 
 def _in_chunks(*problem: Array, steps: int) -> Allocation:
-    """`_allocate`, a part of the lanes after the other: what it stores then fits the cache."""
+    """`_allocate`, a part of the lanes after the other: what it stores then fits a CPU's cache."""
     size = problem[2].shape[0]
     if size <= _CHUNK:
         return _allocate(*problem, steps=steps)

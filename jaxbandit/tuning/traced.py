@@ -17,7 +17,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from jaxbandit import jaxprs
 from jaxbandit.distribution.driving import completed
-from jaxbandit.engine import compiled, identity, keys
+from jaxbandit.engine import compiled, identity, keys, sizes
 from jaxbandit.refusals import refuse
 from jaxbandit.tuning.calls import Part, Train, said
 from jaxbandit.tuning.configs import Configs, Group
@@ -108,7 +108,7 @@ def _batch(traced: Traced, group: Group) -> int:
         words, *columns = _example(traced.configs, group, size)
         example = tuple(columns), words, np.zeros(size, np.int32)
         used.append(compiled.memory(function, device, *example))
-    limit = CACHE if cpu else SHARE * ((device.memory_stats() or {}).get("bytes_limit", 0) or 2**33)
+    limit = CACHE if cpu else SHARE * sizes.memory(device)
     if None in used:
         return min(most, PROBED[0])
     each = max((used[1] - used[0]) / (large - small), 1.0)

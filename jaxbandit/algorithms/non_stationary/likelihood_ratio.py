@@ -13,7 +13,8 @@ def split_ratio(first: Array, first_sum: Array, total: Array, total_sum: Array) 
 
     It is the sum over successes and failures of both parts of E phi(D / E), phi(y) = (1 + y) log(1 + y) - y >= 0,
     where E is their number expected without a change and D what is observed beyond it, the same in all four but for
-    its sign. Nothing cancels: the relative error is 1e-5 in float32 for any m. A sequence of zeros or of ones gives 0.
+    its sign. No term is negative. D is a difference, rounded to about 1e-7 of s in float32: of a ratio near the level
+    of a test that is below 1e-4 for m up to 10^6. A sequence of zeros or of ones gives 0.
 
     Args:
       first: int32[...], s.

@@ -1,0 +1,130 @@
+"""What a compiled program does in a round, read off XLA's text of it: kernels, bytes moved, operations."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from jaxbandit.engine.program import ROUND
+
+# Instructions that start nothing on the device.
+NO_KERNEL = frozenset(
+    (
+        "parameter tuple get-tuple-element constant bitcast while conditional call after-all opt-barrier iota "
+        "partition-id replica-id copy-start copy-done slice-start slice-done async-start async-update async-done"
+    ).split()
+)
+HEAD = re.compile(r"^(?:ENTRY )?%?(\S+) \(.*\{$")
+LINE = re.compile(r"^\s+(?:ROOT )?%?\S+ = (\(?.*?\)?) ([a-z][a-z0-9\-]*)\(")
+CALLED = re.compile(r"(?:body|condition|calls|to_apply|true_computation|false_computation)=%?([\w.\-]+)")
+BRANCHES = re.compile(r"branch_computations=\{([^}]*)\}")
+TRIPS = re.compile(r'"known_trip_count":\{"n":"(\d+)"\}')
+
+
+class Round(NamedTuple):
+    """The innermost loop that every round is a turn of."""
+
+    kernels: int
+    open_loops: int  # loops inside a round whose turns nobody knows before: counted as one turn each
+    flops: float | None
+    bytes: float | None
+    by_kind: dict[str, int]
+
+
+def read(text: str) -> Round:
+    """The loop of the rounds in a program's text; ValueError where none is found."""
+    parts = _computations(text)
+    body = _body(parts)
+    kernels, kinds, unknown = _kernels(parts, body)
+    cost = _cost(text, parts, body)
+    return Round(kernels, unknown, cost.get("flops"), cost.get("bytes accessed"), dict(kinds))
+
+
+def _computations(text: str) -> dict[str, list[str]]:
+    """The lines of each computation, by name."""
+    found: dict[str, list[str]] = {}
+    name = None
+    for line in text.splitlines():
+        if name is None and (head := HEAD.match(line)):
+            name = head[1]
+            found[name] = [line]
+        elif name is not None:
+            found[name].append(line)
+            name = None if line == "}" else name
+    return found
+
+
+def _body(parts: dict[str, list[str]]) -> str:
+    """The body of the loop whose own operations are those of a round."""
+    bodies = [m[1] for lines in parts.values() for line in lines if (m := re.search(r"body=%?([\w.\-]+)", line))]
+    inside = re.compile(rf'op_name="((?:(?!/{ROUND}/)[^"])*)/{ROUND}/(?!.*?while/body)')
+
+    def own(name: str) -> int:
+        return sum(bool(inside.search(line)) for line in parts[name])
+
+    best = max(bodies, key=own, default=None)
+    if best is None or not own(best):
+        raise ValueError("no loop of rounds in the compiled program")
+    return best
+
+
+def _kernels(parts: dict[str, list[str]], name: str) -> tuple[int, Counter[str], int]:
+    """Kernels of one turn, by kind, those of inner loops as often as they turn; and loops of unknown turns."""
+    kinds: Counter[str] = Counter()
+    unknown = 0
+    for line in parts[name]:
+        if not (match := LINE.match(line)):
+            continue
+        shape, kind = match[1], match[2]
+        if kind == "while":
+            trips = TRIPS.search(line)
+            unknown += trips is None
+            inner = [_kernels(parts, part) for part in CALLED.findall(line)]
+            for _, more, opened in inner:
+                kinds.update({k: n * (int(trips[1]) if trips else 1) for k, n in more.items()})
+                unknown += opened
+        elif kind in ("conditional", "call"):
+            names = [x.strip(" %") for m in BRANCHES.findall(line) for x in m.split(",")] + CALLED.findall(line)
+            branches = [_kernels(parts, part) for part in names]
+            if branches:
+                _, more, opened = max(branches, key=lambda found: found[0])
+                kinds.update(more)
+                unknown += opened
+        elif kind not in NO_KERNEL and (kind in ("fusion", "custom-call") or "[]" not in shape.split("{")[0]):
+            kinds[kind] += 1
+    return sum(kinds.values()), kinds, unknown
+
+
+def _cost(text: str, parts: dict[str, list[str]], body: str) -> dict[str, float]:
+    """XLA's cost analysis of the loop's body alone; empty where this JAX does not let one ask for it."""
+    try:
+        import jax
+        from jaxlib import _hlo, _jax  # type: ignore[reportAttributeAccessIssue]
+
+        needed = list(_reached(parts, body))
+        module = ["HloModule round", ""]
+        for name in needed[::-1]:  # a computation stands before those that call it
+            lines = parts[name]
+            first = "ENTRY %" + lines[0].removeprefix("%") if name == body else lines[0].removeprefix("ENTRY ")
+            module += [first, *(re.sub(r", (?:metadata|frontend_attributes)=\{.*", "", x) for x in lines[1:]), ""]
+        client: Any = jax.devices("cpu")[0].client
+        return dict(_jax.hlo_module_cost_analysis(client, _hlo.hlo_module_from_text("\n".join(module))))
+    except (ImportError, AttributeError):
+        return {}
+
+
+def _reached(parts: dict[str, list[str]], name: str) -> Iterator[str]:
+    """The computation and what it calls, callers first, each once."""
+    order: list[str] = []
+
+    def visit(name: str) -> None:
+        if name in order:
+            return
+        for line in parts[name]:
+            names = [x.strip(" %") for m in BRANCHES.findall(line) for x in m.split(",")]
+            for part in [*CALLED.findall(line), *names]:
+                visit(part)
+        order.append(name)
+
+    visit(name)
+    return reversed(order)

@@ -1,0 +1,126 @@
+"""`python -m benchmarks devices`: four devices at the sizes that a GPU would take, their memory beside the predicted.
+
+The devices are a CPU's, made four by a flag of XLA in a process of its own; their memory is that of the host.
+"""
+
+import argparse
+import ctypes
+import gc
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+NUM_ARMS = 9
+DEVICES = 4
+RUNS = 1 << 17
+MARKS = 20  # rounds recorded
+ROUNDS = 200
+MIB = 2**20
+
+
+def main(argv: Sequence[str]) -> int:
+    """Play both engines and print a row each as JSON, in a process with four devices; return the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks devices", description=__doc__)
+    parser.add_argument("--runs", type=int, default=RUNS, help=f"default {RUNS}")
+    asked = parser.parse_args(argv)
+    if os.environ.get("JAX_NUM_CPU_DEVICES") != str(DEVICES):
+        environment = os.environ | {"JAX_NUM_CPU_DEVICES": str(DEVICES), "JAX_PLATFORMS": "cpu"}
+        command = [sys.executable, "-m", "benchmarks.devices", "--runs", str(asked.runs)]
+        return subprocess.run(command, env=environment, check=False).returncode
+    for row in (_simulate(asked.runs), _identify(asked.runs)):
+        print(json.dumps(row), flush=True)
+    return 0
+
+
+def _simulate(runs: int) -> dict[str, Any]:
+    import jax
+    import numpy as np
+
+    from jaxbandit import bernoulli, ucb1
+    from jaxbandit.engine import sizes
+    from jaxbandit.engine.horizon import simulate_cell
+    from jaxbandit.engine.program import Program
+    from jaxbandit.engine.single import SingleRun
+
+    sizes.PLATFORMS = {"cpu": sizes.ACCELERATOR}
+    means = np.linspace(0.1, 0.9, NUM_ARMS)
+
+    def make(means: Any) -> Any:
+        return ucb1(NUM_ARMS), bernoulli(means)
+
+    def play(rounds: int) -> Any:
+        marks = [rounds * (i + 1) // MARKS for i in range(MARKS)]
+        return simulate_cell(make, means, horizon=rounds, num_runs=runs, checkpoints=marks, devices=jax.devices())
+
+    program = Program(SingleRun(make, np.asarray(means, np.float32), "threefry4x32"), MARKS, 0, "cpu")
+    lanes = sizes.tile("cpu", sizes.UNKNOWN, program.run_bytes, runs, 1, DEVICES)
+    kept = runs * (1 + 4 * MARKS + 4 * NUM_ARMS)  # as running/memory.py counts it
+    # On the devices, once as it is carried; on the host what is kept, and the same again on its way there.
+    return _row("simulate", lanes, lanes * program.run_bytes + 2 * kept, lambda: play(MARKS), lambda: play(ROUNDS))
+
+
+def _identify(runs: int) -> dict[str, Any]:
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+
+    from jaxbandit import bernoulli, lucb
+    from jaxbandit.engine import sizes
+    from jaxbandit.engine.identify import identify_cell
+    from jaxbandit.engine.lanes import LanesProgram
+    from jaxbandit.engine.stopping import StoppingRun
+
+    sizes.PLATFORMS = {"cpu": sizes.ACCELERATOR}
+    means = np.linspace(0.1, 0.9, NUM_ARMS)
+
+    def make(means: Any) -> Any:
+        return lucb(NUM_ARMS), bernoulli(means)
+
+    def play(rounds: int) -> Any:
+        return identify_cell(make, means, num_runs=runs, max_rounds=rounds, devices=jax.devices())
+
+    with jax.enable_x64(True):
+        program = LanesProgram(StoppingRun(make, jnp.asarray(means), "threefry4x32"), "cpu")
+        lanes = sizes.lanes("cpu", sizes.UNKNOWN, program.run_bytes, runs, DEVICES) * DEVICES
+        carried = lanes * program.run_bytes
+    kept = runs * (16 + 4 * NUM_ARMS)  # as running/memory.py counts it
+    # A call's slots are copied to the host before the runs that ended are taken out of them.
+    return _row("identify", lanes, carried + 2 * kept, lambda: play(1), lambda: play(ROUNDS))
+
+
+def _row(name: str, lanes: int, predicted: int, first: Any, play: Any) -> dict[str, Any]:
+    """Play once, so that all is compiled, and then again for the most memory it takes."""
+    import jax
+
+    first()
+    before = _settled()
+    with open("/proc/self/clear_refs", "w", encoding="ascii") as file:
+        file.write("5")  # the peak counts from here
+    found = play()
+    del found
+    return {
+        "play": name,
+        "devices": len(jax.devices()),
+        "side_by_side": lanes,
+        "predicted": predicted,
+        "measured": _status("VmHWM") - before,
+    }
+
+
+def _settled() -> int:
+    """Bytes of this process once what is free has gone back to the system."""
+    gc.collect()
+    ctypes.CDLL("libc.so.6").malloc_trim(0)
+    return _status("VmRSS")
+
+
+def _status(name: str) -> int:
+    with open("/proc/self/status", encoding="ascii") as file:
+        return next(int(line.split()[1]) * 1024 for line in file if line.startswith(name))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,94 @@
+"""Sizes by platform: a CPU's as they were measured, an accelerator's within its memory; no number depends on them."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxbandit import bernoulli, epsilon_greedy, lucb
+from jaxbandit.engine import sizes
+from jaxbandit.engine.horizon import simulate_cell
+from jaxbandit.engine.identify import identify_cell
+
+ROOT = Path(__file__).parents[1]
+GIB = 2**30
+MEANS = np.array([0.2, 0.5, 0.6])
+
+
+@pytest.mark.parametrize(
+    ("run_bytes", "num_runs", "workers", "expected"),
+    [
+        (512, 10_000, 1, 2000),  # five tiles of at most 2,048 runs
+        (512, 10_000, 2, 1680),  # six, so that both workers play three; rounded up to whole vectors
+        (4096, 10_000, 1, 256),  # 1 MiB holds 256 runs: 40 tiles of 250
+        (10**7, 10_000, 1, 64),  # more than the cache: the least
+        (512, 5, 2, 64),
+    ],
+)
+def test_tiles_of_a_cpu(run_bytes, num_runs, workers, expected):
+    assert sizes.tile("cpu", 0, run_bytes, num_runs, workers, 1) == expected
+
+
+def test_tiles_of_an_accelerator():
+    def tile(memory, run_bytes, num_runs, devices=1, given=None):
+        return sizes.tile("gpu", memory, run_bytes, num_runs, 1, devices, given)
+
+    assert tile(80 * GIB, 1024, 2**17) == 2**17
+    assert tile(80 * GIB, 1024, 2**20) == 2**20
+    assert tile(80 * GIB, 1024, 2**22) == 2**20  # four tiles
+    assert tile(80 * GIB, 1024, 2**22, devices=4) == 2**22  # each device has 2^20
+    assert tile(80 * GIB, 1024, 100) == 112  # whole vectors
+    assert tile(80 * GIB, 1024, 2**20, given=1000) == 1008
+    for memory in (GIB, 16 * GIB, 80 * GIB):
+        for run_bytes in (100, 10_000, 10**6):
+            runs = tile(memory, run_bytes, 2**20)
+            within = runs * run_bytes <= sizes.SHARE * memory + sizes.LANE_MULTIPLE * run_bytes
+            assert within or runs == sizes.LANES_LEAST
+
+
+def test_lanes_and_blocks():
+    assert sizes.lanes("cpu", 0, 512, 10**6, 2) == 256
+    assert sizes.lanes("cpu", 0, 512, 2000, 2) == 64  # 125 lanes would have eight runs each: a power of two
+    assert sizes.lanes("cpu", 0, 8192, 10**6, 2) == 128  # 1 MiB
+    assert sizes.lanes("gpu", 80 * GIB, 8192, 2**17, 1) == 2**17
+    assert sizes.lanes("tpu", GIB, 8192, 2**17, 1) == 2**15  # a quarter of the memory
+    assert sizes.lanes("gpu", 80 * GIB, 512, 10**6, 1, given=100) == 112
+    assert [sizes.block_steps("cpu", n) for n in (4, 32, 33, 2048, 10**6)] == [64, 64, 32, 1, 1]
+    assert [sizes.block_steps("gpu", n) for n in (4, 256, 257)] == [64, 64, 32]
+    assert sizes.block_steps("gpu", 4, batches=True) == 2
+
+
+@pytest.mark.quickly_compiled
+def test_no_number_depends_on_the_sizes(monkeypatch):
+    def played():
+        simulated = simulate_cell(
+            lambda means: (epsilon_greedy(3), bernoulli(means)), MEANS, horizon=70, num_runs=300, checkpoints=[9, 70]
+        )
+        identified = identify_cell(lambda means: (lucb(3), bernoulli(means)), MEANS, num_runs=300, max_rounds=200)
+        return simulated.regret, simulated.pulls, identified.samples, identified.recommendation, identified.pulls
+
+    ours = played()
+    few = sizes.ACCELERATOR._replace(noise=64, slots=2, tile_most=128, lanes_most=128)
+    monkeypatch.setattr(sizes, "PLATFORMS", {"cpu": few})
+    for x, y in zip(ours, played(), strict=True):
+        assert jnp.array_equal(x, y) and x.dtype == y.dtype
+
+
+@pytest.mark.slow
+def test_memory_on_four_devices():
+    """A small share of the benchmark: what the host and the devices hold is within a factor of what is predicted."""
+    command = [sys.executable, "-m", "benchmarks.devices", "--runs", str(2**15)]
+    process = subprocess.run(
+        command, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, timeout=300, check=False
+    )
+    assert process.returncode == 0, process.stderr.decode()
+    rows = [json.loads(line) for line in process.stdout.decode().splitlines()]
+    assert [row["play"] for row in rows] == ["simulate", "identify"]
+    for row in rows:
+        assert row["devices"] == 4 and row["side_by_side"] == 2**15
+        assert row["measured"] < 2 * row["predicted"] + 2**25  # and what the allocator keeps
