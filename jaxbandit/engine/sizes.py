@@ -6,7 +6,7 @@ its own, and runs never meet in compiled code.
 A CPU's core plays as many runs as its second-level cache holds, tile after tile. A GPU or TPU pays for each kernel that
 it starts, however few the runs: it is given as many as fill it, within its memory.
 
-A TPU has no float64. XLA emulates it with float32: a step of LinGapE has three to four times the operations on a v5e.
+A TPU has no float64. XLA emulates it: a step of `lucb` takes twelve times the operations, in three times the kernels.
 """
 
 from collections.abc import Mapping

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandit.numerics import normal_of_words
+from jaxbandit.numerics import normal_of_words, numbered_key
 from jaxbandit.solvers.beta_table import DEGREE, TABLE
 from jaxbandit.types import Array, Key, Scalar
 
@@ -142,7 +142,7 @@ def draw_noise(key: Key, num_arms: int) -> Array:
         return jax.random.bits(key, (num_arms,), "uint32")
 
     def one(key: Key, i: Scalar) -> Array:
-        return jax.random.bits(jax.random.fold_in(key, i), (), "uint32")
+        return jax.random.bits(numbered_key(key, 1 + i), (), "uint32")
 
     return lax.platform_dependent(
         key,

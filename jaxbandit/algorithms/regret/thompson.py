@@ -14,7 +14,7 @@ from jax import lax
 
 from jaxbandit import checks
 from jaxbandit.base import Algorithm, Arms, Choice, Rewards
-from jaxbandit.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.numerics import argmax, as_float, get_at, numbered_key, set_at
 from jaxbandit.solvers.beta import BetaShape, beta_shape, draw_logits, draw_noise, with_arm
 from jaxbandit.types import Array, Key, Scalar
 
@@ -58,7 +58,7 @@ def thompson(num_arms: int, *, prior_alpha: Scalar = 1.0, prior_beta: Scalar = 1
 
     def noise(key: Key) -> tuple[Array, Array]:
         """Words for the arms, uint32[num_arms], and for the coin a uniform in [0, 1): below 1 always, below 0 never."""
-        coin = jax.random.uniform(jax.random.fold_in(key, num_arms), dtype=jnp.float32)  # the arms' are below
+        coin = jax.random.uniform(numbered_key(key, num_arms + 1), dtype=jnp.float32)  # the arms' are below
         return draw_noise(key, num_arms), as_float(coin)
 
     def select(noise: tuple[Array, Array], state: ThompsonState, context: None) -> Choice:
