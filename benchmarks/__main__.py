@@ -15,7 +15,7 @@ from benchmarks import ahead_of_time, devices, results_file, revisions
 
 PARTS = (
     "goals regret scaling first_command stopping best_arm linear allocation full_bandit tune halving "
-    "worlds non_stationary adversarial teams"
+    "worlds non_stationary adversarial teams cluster"
 ).split()
 
 

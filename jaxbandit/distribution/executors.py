@@ -1,6 +1,7 @@
 """Executors by name, as the command line has them, and what is known of any executor's workers."""
 
 import contextlib
+import logging
 import os
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -14,7 +15,7 @@ from jaxbandit.distribution.processes import Processes
 from jaxbandit.refusals import BadInput, nearest, refuse, wrong
 
 NAMES = ("processes:N", "dask", "dask:ADDRESS", "slurm", "slurm:KEY=VALUE,...")
-ANSWERS = 8  # seconds in which a scheduler must answer
+ANSWERS = 5  # seconds in which a scheduler must answer
 MINUTES = 60  # of a job of Slurm, unless timeout_min says otherwise
 
 
@@ -108,7 +109,9 @@ def _dask(address: str) -> Iterator[Any]:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     with (
         config.set({"distributed.scheduler.allowed-failures": DEATHS - 1}),  # more is too many
-        distributed.LocalCluster(n_workers=cores, threads_per_worker=1, dashboard_address="") as cluster,
+        distributed.LocalCluster(
+            n_workers=cores, threads_per_worker=1, dashboard_address="", silence_logs=logging.ERROR
+        ) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):
         yield client

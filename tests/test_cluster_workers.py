@@ -1,0 +1,97 @@
+"""Real workers: the commands of docs/cluster.md, processes of `jax.distributed`, and a scheduler that is not there."""
+
+import os
+import re
+import shlex
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))
+
+from benchmarks import cluster  # noqa: E402
+
+pytestmark = pytest.mark.slow
+DOCS = (ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")
+HOST = """
+import sys
+import jax
+jax.config.update("jax_platforms", "cpu")
+jax.distributed.initialize(f"localhost:{sys.argv[2]}", 2, int(sys.argv[1]))
+import jaxbandit as jb
+assert len(jax.devices()) == 2 * len(jax.local_devices())
+both, given = {"devices": jax.devices()}, {"horizon": 100, "num_runs": 131}
+pair = jb.epsilon_greedy(3, epsilon=0.1), jb.bernoulli([0.2, 0.5, 0.4])
+stopping = jb.lucb(3), jb.gaussian([0.0, 1.0, 0.2])
+for whole, divided in (
+    (jb.simulate(*pair, **given), jb.simulate(*pair, **given, **both)),
+    (jb.identify(*stopping, num_runs=131), jb.identify(*stopping, num_runs=131, **both)),
+):
+    assert whole.identity == divided.identity and whole.arrays.keys() == divided.arrays.keys()
+    assert all(divided.arrays[name].tobytes() == array.tobytes() for name, array in whole.arrays.items())
+print("the same bytes")
+"""
+
+
+@pytest.fixture
+def shell(tmp_path, monkeypatch):
+    """Return what runs a command line of the docs in a folder of its own."""
+    (tmp_path / "bin").mkdir()
+    command = tmp_path / "bin" / "jaxbandit"
+    command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m jaxbandit "$@"\n', encoding="utf-8")
+    command.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f"{command.parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("PYTHONPATH", f"{ROOT}:{os.environ.get('PYTHONPATH', '')}")
+    return lambda line: subprocess.run(line, shell=True, capture_output=True, text=True, timeout=500)
+
+
+def test_every_command_of_the_page_leaves_the_same_bytes(shell, tmp_path):
+    for kind, block in re.findall(r"^```(sh|python)\n(.*?)^```", DOCS, re.M | re.S):
+        lines = block.splitlines() if kind == "sh" else [f"{shlex.quote(sys.executable)} script.py"]
+        if kind == "python":
+            (tmp_path / "script.py").write_text(block, encoding="utf-8")
+        for line in lines:
+            done = shell(line)
+            assert done.returncode == 0 and "Traceback" not in done.stderr, (line, done.stderr)
+    alone = numbers(tmp_path / "alone")
+    assert len(alone) > 4
+    for name in ("processes", "python", "local", "client", "jobs", "merged"):
+        assert numbers(tmp_path / name) == alone, name
+
+
+def numbers(directory):
+    return {k: v for k, v in cluster.content(directory).items() if not k.endswith(".png")}
+
+
+def test_two_processes_of_jax_distributed_return_the_same_bytes(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", f"{ROOT}:{os.environ.get('PYTHONPATH', '')}")
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = str(free.getsockname()[1])
+    command = [sys.executable, "-c", HOST]
+    both = [subprocess.Popen([*command, str(i), port], stdout=subprocess.PIPE, text=True) for i in range(2)]
+    assert all("the same bytes" in process.communicate(timeout=300)[0] for process in both)
+
+
+def test_nobody_answers_at_an_address(shell):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    begun, spent = time.monotonic(), os.times().children_user
+    done = shell(f"jaxbandit run five_arms --out out --executor dask:{address}")
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and not Path("out").exists(), done.stderr
+    assert f"--executor dask:{address}: nobody answers there within 5 seconds" in done.stderr
+    # Ten seconds, and what imports take on a machine that is busy.
+    assert time.monotonic() - begun < 10 + 5 * (os.times().children_user - spent)
+
+
+@pytest.mark.parametrize("what", ["a worker", "the client"])
+def test_a_kill_loses_nothing(what, tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", f"{ROOT}:{os.environ.get('PYTHONPATH', '')}")
+    assert cluster.kills(tmp_path, what, 1) == {"kills": 1, "again": 0}
