@@ -112,7 +112,7 @@ def kills(folder: Path, what: str, count: int, seed: int = 0) -> dict[str, int]:
         out = folder / f"{what}-{number}".replace(" ", "-")
         number += 1
         while True:
-            whole, told = _whole(out), out.with_name(f"{out.name}.{report['kills']}.told")
+            whole, told = _whole(out, asked.runs), out.with_name(f"{out.name}.{report['kills']}.told")
             client = subprocess.Popen([sys.executable, str(program), str(file), str(out), str(told)])
             _wait(client, lambda out=out, whole=whole: len(_ranges(out)) > len(whole))
             time.sleep(chance.uniform(0, 0.3))
@@ -156,7 +156,9 @@ def _ranges(out: Path) -> list[Path]:
     return sorted(out.glob("parts/*/runs-*.npz"))
 
 
-def _whole(out: Path) -> list[tuple[int, int]]:
+def _whole(out: Path, runs: int) -> list[tuple[int, int]]:
+    if (out / "cell-000.json").exists():  # killed after the last part, which the cell has taken over
+        return [(0, runs)]
     found = [parts.decoded(path.read_bytes(), str(path)) for path in _ranges(out)]
     return [(part.first_run, part.end) for part in found]
 
