@@ -125,7 +125,7 @@ def test_means_that_init_draws_are_recorded_as_none(rule, world):
 
     r = simulate(rule, world._replace(init=init), **SMALL)
     assert "means" not in r.truth and "regret_constant" not in r.truth
-    moving = world._replace(transition=lambda state, context, action, noise: state)
+    moving = world._replace(transition=lambda state, context, action, noise: state, batch=None)
     assert "means" not in simulate(rule, moving, **SMALL).truth
 
 

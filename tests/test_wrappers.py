@@ -8,7 +8,7 @@ from jaxbandit.algorithms.regret import epsilon_greedy, uniform
 from jaxbandit.base import Algorithm
 from jaxbandit.conformance.check_algorithm import check_algorithm
 from jaxbandit.refusals import BadInput
-from jaxbandit.running.experiment import _program
+from jaxbandit.running.playing import _program
 from jaxbandit.specs import registry, spec
 
 pytestmark = pytest.mark.quickly_compiled

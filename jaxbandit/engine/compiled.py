@@ -149,7 +149,11 @@ def compile(
 
     def lower() -> Any:
         # A function of its own each time: JAX keeps what it has traced, and where it searches it is another program.
-        return jax.jit(lambda *arguments: function(*arguments), donate_argnums=donate).lower(*examples)
+        @functools.wraps(function)  # the program's name, in profiles and in the cache of programs
+        def anew(*arguments: Any) -> Any:
+            return function(*arguments)
+
+        return jax.jit(anew, donate_argnums=donate).lower(*examples)
 
     def made(whole: bool) -> tuple[Any, bool]:
         """Compiled, and whether it calls a library."""

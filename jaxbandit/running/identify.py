@@ -103,7 +103,7 @@ def identify(
         "devices": devices,
     }
     if budget is None:
-        if not isinstance(algorithm, Algorithm | functools.partial):
+        if not isinstance(algorithm, Algorithm) and not _complete(algorithm):
             told = getattr(algorithm, "__name__", type(algorithm).__name__)
             refuse("identify", f": algorithm = {told}, must be an Algorithm; a factory needs budget = 1000, or a list")
         pair: Any = made(algorithm), made(environment)
@@ -131,6 +131,14 @@ def identify(
             run_identify(make, arguments, pair, {"budget": pulls}, checkpoint_dir=folder, across=across, **options)
         )
     return results[0] if single else ResultSet(f"{results[0].instance}", tuple(results))
+
+
+def _complete(factory: Any) -> bool:
+    """Whether it is the call of a factory, as an executor wants it, that lacks no budget."""
+    if not isinstance(factory, functools.partial):
+        return False
+    budget = inspect.signature(factory).parameters.get("budget")
+    return budget is None or budget.default is not inspect.Parameter.empty
 
 
 def _takes_budget(factory: Any) -> bool:
