@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxbandit import checks
 from jaxbandit.algorithms.combinatorial import teams
 from jaxbandit.algorithms.combinatorial.teams import TeamState
-from jaxbandit.base import Algorithm, Arms, Rewards
+from jaxbandit.base import Algorithm
 from jaxbandit.numerics import as_float
 from jaxbandit.solvers.kl import kl_upper
 from jaxbandit.types import Array, Scalar
@@ -47,16 +47,4 @@ def cucb(num_arms: int, *, k: int, index: Literal["ucb", "kl"] = "ucb", c: Scala
         upper = kl_upper(state.means, log_t / n) if index == "kl" else state.means + jnp.sqrt(as_float(c) * log_t / n)
         return teams.largest(teams.unseen_first(state, upper), k)
 
-    def update(state: TeamState, context: None, action: Array, reward: Array) -> TeamState:
-        return teams.update(state, action, reward)
-
-    return Algorithm(
-        init=lambda key: teams.init(num_arms),
-        select=select,
-        update=update,
-        pulls=lambda state: state.counts,
-        recommend=lambda state: teams.ranked(as_float(state.counts), k),
-        arms=Arms(num_arms, k, members=True),
-        rewards=Rewards(0.0, 1.0),
-        name="cucb",
-    )
+    return teams.team_policy("cucb", num_arms, k, select)

@@ -13,7 +13,7 @@ import numpy as np
 from jaxbandit import checks
 from jaxbandit.algorithms.combinatorial import teams
 from jaxbandit.algorithms.combinatorial.teams import TeamState
-from jaxbandit.base import Algorithm, Arms, Rewards
+from jaxbandit.base import Algorithm
 from jaxbandit.numerics import argmax, as_float, exploration_level, matrix_vector
 from jaxbandit.types import Array, Scalar
 
@@ -58,16 +58,4 @@ def escb(num_arms: int, *, k: int, c: Scalar = 0.0) -> Algorithm:
         team = jnp.any(best[:, None] == jnp.arange(num_arms, dtype=jnp.int32)[None], axis=0)
         return jnp.where(seen, team, teams.largest(teams.unseen_first(state, state.means), k))
 
-    def update(state: TeamState, context: None, action: Array, reward: Array) -> TeamState:
-        return teams.update(state, action, reward)
-
-    return Algorithm(
-        init=lambda key: teams.init(num_arms),
-        select=select,
-        update=update,
-        pulls=lambda state: state.counts,
-        recommend=lambda state: teams.ranked(as_float(state.counts), k),
-        arms=Arms(num_arms, k, members=True),
-        rewards=Rewards(0.0, 1.0),
-        name="escb",
-    )
+    return teams.team_policy("escb", num_arms, k, select)

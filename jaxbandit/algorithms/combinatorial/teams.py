@@ -1,9 +1,11 @@
 """What semi-bandit algorithms share: the k largest of some values, and each arm's mean where a pull shows k rewards."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax.numpy as jnp
 
+from jaxbandit.base import Algorithm, Arms, Rewards
 from jaxbandit.numerics import argmax, as_float, set_at, short_loop
 from jaxbandit.types import Array
 
@@ -51,3 +53,17 @@ def ranked(values: Array, k: int) -> Array:
         return set_at(chosen, arm, jnp.ones((), bool)), arms.at[place].set(arm)
 
     return short_loop(0, k, take, (jnp.zeros(values.shape, bool), jnp.zeros(k, jnp.int32)))[1]
+
+
+def team_policy(name: str, num_arms: int, k: int, select: Callable[[None, TeamState, None], Array]) -> Algorithm:
+    """The algorithm for a horizon that `select` makes of TeamState; it recommends the k arms pulled most."""
+    return Algorithm(
+        init=lambda key: init(num_arms),
+        select=select,
+        update=lambda state, context, team, rewards: update(state, team, rewards),
+        pulls=lambda state: state.counts,
+        recommend=lambda state: ranked(as_float(state.counts), k),
+        arms=Arms(num_arms, k, members=True),
+        rewards=Rewards(0.0, 1.0),
+        name=name,
+    )
