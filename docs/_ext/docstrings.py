@@ -58,14 +58,14 @@ def _fields(heading: str, lines: list[str], link: Callable[[str], str]) -> list[
             entries.append(["", line.strip()])
     found = []
     for name, *text in entries:
-        names = ", ".join(f"**{_escaped(part)}**" for part in name.split(", ")) if name else ""
+        names = ", ".join(f"**{escaped(part)}**" for part in name.split(", ")) if name else ""
         body = _text(" ".join(filter(None, text)), link)
         if heading == "Raises":
             found.append(f":raises {name}: {body}")
         elif "," in name or not name:
             found.append(f":Parameters: {names}: {body}" if name else f":Parameters: {body}")
         else:
-            found.append(f":param {_escaped(name)}: {body}")
+            found.append(f":param {escaped(name)}: {body}")
     return found
 
 
@@ -88,8 +88,9 @@ def _paragraph(lines: list[str], link: Callable[[str], str]) -> list[str]:
 def _text(text: str, link: Callable[[str], str]) -> str:
     parts = CODE.split(text)
     # A literal needs a space or punctuation on both sides: escaped spaces separate and do not show.
-    return "".join(_escaped(part) if i % 2 == 0 else f"\\ {link(part)}\\ " for i, part in enumerate(parts))
+    return "".join(escaped(part) if i % 2 == 0 else f"\\ {link(part)}\\ " for i, part in enumerate(parts))
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
+    """Return plain text with what reStructuredText would read as markup escaped."""
     return re.sub(r"([\\*|`]|_(?=\W|$))", r"\\\1", text)

@@ -24,13 +24,28 @@ HERE = Path(__file__).resolve().parents[1] / "reference"
 MODULES = ("algorithms", "bounds", "environments", "numerics")  # public names that are modules
 # Page, title, what it is about, and the modules whose public names stand there; the longest prefix decides.
 GROUPS = (
-    ("running", "Running and results", "Simulations, experiments, results, comparisons and figures.", "running reproduction auditing results plotting refusals engine.rollout"),
+    (
+        "running",
+        "Running and results",
+        "Simulations, experiments, results, comparisons and figures.",
+        "running reproduction auditing results plotting refusals engine.rollout",
+    ),
     ("contracts", "Contracts", "What an algorithm and an environment are, and checks of your own.", "base conformance"),
-    ("algorithms", "Algorithms", "Every algorithm, by the question that it answers; [Choose an algorithm](../choose.md) compares them.", "algorithms"),
+    (
+        "algorithms",
+        "Algorithms",
+        "Every algorithm by the question that it answers. [Choose an algorithm](../choose.md) compares them.",
+        "algorithms",
+    ),
     ("environments", "Environments", "Built-in problems, with known means or recorded rewards.", "environments"),
-    ("sessions", "Sessions", "One run of an algorithm that decides about real rewards.", "engine.session engine.opened sessions"),
+    (
+        "sessions",
+        "Sessions",
+        "One run of an algorithm that decides about real rewards.",
+        "engine.session engine.opened sessions",
+    ),
     ("tuning", "Tuning", "Searches among configurations of your own program.", "tuning"),
-)  # fmt: skip
+)
 
 
 def groups() -> dict[str, dict[str, list[str]]]:
@@ -44,9 +59,7 @@ def groups() -> dict[str, dict[str, list[str]]]:
     for name in sorted({*jaxbandit.__all__} - {"__version__", *MODULES}):
         pages = [p for p, *_, rooms in GROUPS for room in rooms.split() if f"{home[name]}.".startswith(f"{room}.")]
         if len(pages) != 1:
-            raise ExtensionError(
-                f"jaxbandit.{name}, of jaxbandit.{home[name]}, belongs to {len(pages)} groups, not one"
-            )
+            raise ExtensionError(f"jaxbandit.{name}, of {home[name]}, belongs to {len(pages)} groups, must be in one")
         known = facts().get(name)
         heading = "" if known is None else f"{known.question.capitalize()}: {SETTINGS[known.setting]}"
         found[pages[0]].setdefault(heading, []).append(name)
@@ -80,30 +93,16 @@ def _pages() -> Iterator[tuple[str, str]]:
         if page in MODULES:
             text += _module(page)
         yield page, text
-    yield (
-        "bounds",
-        (
-            "# Bounds\n\nWhat theory says about an instance: lower bounds, complexities, divergences.\n\n"
-            + _listing(jaxbandit.bounds.__all__, "jaxbandit.bounds")
-            + _module("bounds")
-        ),
-    )
-    yield (
-        "numerics",
-        (
-            "# Numerics\n\n```{eval-rst}\n.. automodule:: jaxbandit.numerics\n   :members:\n   :member-order: bysource\n```\n"
-        ),
-    )
-    yield (
-        "integrations",
-        (
-            "# Integrations\n\n[Integrations](../integrations.md) shows their use.\n\n"
-            "```{eval-rst}\n.. autoclass:: jaxbandit.integrations.sklearn.BanditSearchCV\n"
-            ".. autoclass:: jaxbandit.integrations.optuna.BanditSampler\n"
-            ".. autoclass:: jaxbandit.integrations.optuna.StopAtCertificate\n"
-            ".. autofunction:: jaxbandit.integrations.optuna.certificate\n```\n"
-        ),
-    )
+    about = "What theory says about an instance: lower bounds, complexities, divergences."
+    listing = _listing(jaxbandit.bounds.__all__, "jaxbandit.bounds")
+    yield "bounds", f"# Bounds\n\n{about}\n\n{listing}{_module('bounds')}"
+    members = ".. automodule:: jaxbandit.numerics\n   :members:\n   :member-order: bysource\n"
+    yield "numerics", f"# Numerics\n\n```{{eval-rst}}\n{members}```\n"
+    names = ("sklearn.BanditSearchCV", "optuna.BanditSampler", "optuna.StopAtCertificate")
+    lines = [f".. autoclass:: jaxbandit.integrations.{name}" for name in names]
+    lines.append(".. autofunction:: jaxbandit.integrations.optuna.certificate")
+    about = "[The page on integrations](../integrations.md) shows their use."
+    yield "integrations", f"# Integrations\n\n{about}\n\n```{{eval-rst}}\n" + "\n".join(lines) + "\n```\n"
 
 
 def _stub(name: str, module: str, page: str) -> str:
@@ -150,6 +149,9 @@ def link(code: str) -> str:
 def docstring(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
     """Convert a docstring; to that of a record add its fields as they stand in the source, comments included."""
     lines[:] = docstrings.converted(lines, link)
+    if known := facts().get(name.removeprefix("jaxbandit.")):
+        told = {"Guarantee": known.guarantee, "Cost of a round": known.cost, "Memory of a run": known.memory}
+        lines += [f":{title}: {docstrings.escaped(text)}" for title, text in told.items()]
     if what == "class" and (fields := _fields(thing)):
         lines += ["", ".. code-block:: python", "", *textwrap.indent(fields, "   ").splitlines(), ""]
 
@@ -187,16 +189,10 @@ def signature(
 
 
 def plain(app: Sphinx, env: Any, node: Any, content: nodes.Node) -> nodes.Node | None:
-    """Show names of types in signatures, and members of other modules of the package, as text without a link."""
+    """Show a type in a signature that is no public name of the package as text without a link."""
     target = node.get("reftarget", "")
-    if (
-        node.get("refdomain") == "py"
-        and node.get("reftype") in ("class", "obj", "exc")
-        and re.fullmatch(r"[\w.]+", target)
-    ):
-        public = target.split(".")[-1] in jaxbandit.__all__
-        return None if public else content
-    return None
+    typed = node.get("refdomain") == "py" and (node.get("reftype") in ("class", "exc") or target == "None")
+    return content if typed and target.split(".")[-1] not in jaxbandit.__all__ else None
 
 
 def skip(app: Sphinx, what: str, name: str, thing: Any, skipped: bool, options: Any) -> bool | None:
