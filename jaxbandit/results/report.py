@@ -24,7 +24,7 @@ def kinds_table(cells: Sequence[Mapping[str, Any]], published: Sequence[Mapping[
                 continue
             key = cell["instance"], cell["algorithm"]
             rows.append((*key, *(_share(cell, name, beside.get((*key, name))) for name in kinds)))
-        tables.append(align(rows, right=range(2, len(kinds) + 2)))
+        tables.append(align(rows, right=range(2, len(kinds) + 2), keys=2))
     return "\n\n".join(["rounds by kind, their share with one standard error", *tables]) if tables else ""
 
 
@@ -43,7 +43,7 @@ def _regret(results: Sequence[Any]) -> str:
     measure = " and ".join(dict.fromkeys(_WORDS[result.measure] for result in results))
     runs = " or ".join(f"{n}" for n in dict.fromkeys(r.runs for r in results))
     rounds = " or ".join(f"{n}" for n in dict.fromkeys(int(r.arrays["checkpoints"][-1]) for r in results))
-    lines = [align(list(zip(*shown, strict=True)), right), f"{runs} runs, {measure} after {rounds} rounds"]
+    lines = [align(list(zip(*shown, strict=True)), right, keys=2), f"{runs} runs, {measure} after {rounds} rounds"]
     if any(result.measure == "feedback" for result in results):
         lines.append("mean feedback: per round, where the environment knows no regret")
     if any(result.moves for result in results):
@@ -133,7 +133,7 @@ def _stopping(results: Sequence[Any]) -> str:
             )
         )
     right = [i for i, title in enumerate(head) if title not in ("instance", "algorithm", "95 % interval", "runs")]
-    lines = [align(rows, right)]
+    lines = [align(rows, right, keys=2)]
     lines.append("samples: mean over runs; error: share of the stopped runs that fall short by more than epsilon")
     if any(not result.guarantee.get("proved", True) for result in results):
         lines.append("heuristic: the rule is meant to keep its delta, which is not proved")
@@ -164,7 +164,7 @@ def _budget(results: Sequence[Any]) -> str:
                 f"{sum(result.seconds.values()):.1f}",
             )
         )
-    lines = [align(rows, right=(2, 3, 4, 6, 8, 9))]
+    lines = [align(rows, right=(2, 3, 4, 6, 8, 9), keys=3)]
     lines.append("pulls: mean over runs, the rest of the budget is not used; error: share of the runs that fall short")
     if len({result.budget for result in results}) > 1:
         lines.append("run r of each budget meets the same chance: the rows pair, and are not independent")
