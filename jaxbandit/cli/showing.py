@@ -1,5 +1,6 @@
 """What `jaxbandit show NAME` prints: arguments, source, a line of Python and a TOML to start from."""
 
+import dataclasses
 import inspect
 import json
 import re
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from jaxbandit.refusals import nearest, refuse
-from jaxbandit.specs import source
+from jaxbandit.specs import facts, source
 from jaxbandit.specs.entry import Entry, Parameter
 from jaxbandit.specs.registry import ALGORITHMS, ENVIRONMENTS, FILLED, PROBLEM_DATA, WRAPPERS
 
@@ -17,7 +18,8 @@ WIDTH = 80
 ARTICLES = {"algorithm": "an algorithm", "wrapper": "a wrapper of algorithms", "environment": "an environment"}
 TITLES = "Args|Returns|Raises|Yields|Guarantees?|Complexity|Sources?|References?|Notes?|Examples?|See also|Attributes"
 GROUPS: Mapping[str, Mapping[str, Entry]] = {"algorithm": ALGORITHMS, "wrapper": WRAPPERS, "environment": ENVIRONMENTS}
-SHOWN = ("Guarantee", "Complexity", "Source", "Reference", "Note")  # sections of a docstring, beside its arguments
+FACTS = {"Rewards": "rewards", "Guarantee": "guarantee", "Cost of a round": "cost", "Memory of a run": "memory"}
+SHOWN = ("Source", "Reference", "Note")  # sections of a docstring, beside its arguments
 PLAYED = {  # kind of an algorithm -> how it is played
     "simulate": "jb.simulate(algorithm, environment, horizon=10_000, num_runs=1_000)",
     "identify": "jb.identify(algorithm, environment, num_runs=1_000)",
@@ -63,6 +65,7 @@ def _of(group: str, entry: Entry) -> dict[str, Any]:
         **({"kind": entry.kind} if group == "algorithm" else {}),
         "description": sections[""],
         "arguments": [_argument(group, p, meanings.get(p.name, "")) for p in parameters.values()],
+        **(dataclasses.asdict(facts.facts()[entry.name]) if group == "algorithm" else {}),
         **{title.lower(): text for title, text in sections.items() if title.rstrip("s") in SHOWN},
         "python": _python(group, entry, parameters),
         "toml": _toml(group, entry, parameters),
@@ -100,6 +103,9 @@ def _described(name: str, found: Mapping[str, Any]) -> str:
         filled = ", filled from the instance or horizon" if argument.get("filled") else ""
         lines.append(f"  {argument['name']} ({value}{filled})")
         lines += textwrap.wrap(argument["meaning"], WIDTH, initial_indent=" " * 6, subsequent_indent=" " * 6)
+    for title, key in FACTS.items():
+        if key in found:
+            lines += ["", *textwrap.wrap(f"{title}: {found[key]}", WIDTH)]
     for title in (title for title in found if title.rstrip("s").capitalize() in SHOWN):
         lines += ["", *textwrap.wrap(f"{title.capitalize()}: {found[title]}", WIDTH)]
     lines += ["", "Python", textwrap.indent(found["python"], "  ")]

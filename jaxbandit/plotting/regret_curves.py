@@ -4,7 +4,7 @@ Each curve is named at its end in its own colour, from the largest regret down, 
 matched. matplotlib is imported when something is drawn.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -140,6 +140,14 @@ def plot_results(results: Sequence[Any], directory: str | Path, **look: Any) -> 
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
     paths = []
+    for name, figure in drawn(results, **look):
+        paths.append(directory / f"{file_name(name)}.png")
+        figure.savefig(paths[-1], bbox_inches="tight", pad_inches=0.15)
+    return paths
+
+
+def drawn(results: Sequence[Any], **look: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the name and the matplotlib figure of each file that `plot_results` writes."""
     for instance in dict.fromkeys(r.instance for r in results):
         some = [r for r in results if r.instance == instance]
         drawn = {"regret": look}
@@ -148,9 +156,7 @@ def plot_results(results: Sequence[Any], directory: str | Path, **look: Any) -> 
         for name, how in drawn.items():
             figure = canvas(SIZE)
             plot(some, figure.add_subplot(), **how)
-            paths.append(directory / f"{name}-{file_name(instance)}.png")
-            figure.savefig(paths[-1], bbox_inches="tight", pad_inches=0.15)
-    return paths
+            yield f"{name}-{instance}", figure
 
 
 def _curve(ax: Any, result: Any, name: str, order: int, what: str, bands: Bands = "95 %") -> Any:
