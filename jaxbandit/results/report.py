@@ -13,13 +13,14 @@ class Rows(NamedTuple):
     rows: list[tuple[str, ...]]  # the titles of the columns first
     right: list[int]  # columns of numbers
     notes: list[str]  # a line each, below the table
+    keys: int = 2  # columns from the left that name the row
 
 
 def table(results: Sequence[Any]) -> str:
     """Return the results of one experiment as text for people."""
     found = rows(results)
     kinds = kinds_table([result.summary() for result in results]) if results[0].kind == "simulate" else ""
-    return "\n".join([align(found.rows, found.right), *found.notes]) + (f"\n\n{kinds}" if kinds else "")
+    return "\n".join([align(found.rows, found.right, found.keys), *found.notes]) + (f"\n\n{kinds}" if kinds else "")
 
 
 def rows(results: Sequence[Any]) -> Rows:
@@ -39,7 +40,7 @@ def kinds_table(cells: Sequence[Mapping[str, Any]], published: Sequence[Mapping[
                 continue
             key = cell["instance"], cell["algorithm"]
             rows.append((*key, *(_share(cell, name, beside.get((*key, name))) for name in kinds)))
-        tables.append(align(rows, right=range(2, len(kinds) + 2)))
+        tables.append(align(rows, right=range(2, len(kinds) + 2), keys=2))
     return "\n\n".join(["rounds by kind, their share with one standard error", *tables]) if tables else ""
 
 
@@ -179,4 +180,4 @@ def _budget(results: Sequence[Any]) -> Rows:
     lines = ["pulls: mean over runs, the rest of the budget is not used; error: share of the runs that fall short"]
     if len({result.budget for result in results}) > 1:
         lines.append("run r of each budget meets the same chance: the rows pair, and are not independent")
-    return Rows(rows, [2, 3, 4, 6, 8, 9], [*lines, *foot(results)])
+    return Rows(rows, [2, 3, 4, 6, 8, 9], [*lines, *foot(results)], keys=3)
