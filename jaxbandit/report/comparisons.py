@@ -6,9 +6,9 @@ from typing import Any
 
 from jaxbandit import text
 from jaxbandit.base import Outcome
+from jaxbandit.markup import Html
 from jaxbandit.refusals import BadInput
-from jaxbandit.report import markup
-from jaxbandit.report.markup import Html
+from jaxbandit.report import parts
 from jaxbandit.results import names
 from jaxbandit.results.compare import Comparison, compare
 from jaxbandit.stats import intervals
@@ -34,7 +34,7 @@ def differences(results: Sequence[Any]) -> list[Html | None]:
         else:
             found.append((a, b, single, together))
     if not found:
-        return [markup.bullets(dict.fromkeys(refused))]
+        return [parts.bullets(dict.fromkeys(refused))]
     named = dict(zip(map(id, results), names.algorithms(results), strict=True))
     rows = [(a.instance, named[id(a)], named[id(b)], *_difference(*both)) for a, b, *both in found]
     head = ("instance", "a", "b", "quantity", "mean of a", "mean of b", "a - b [95 %]", "a is")
@@ -45,8 +45,8 @@ def differences(results: Sequence[Any]) -> list[Html | None]:
     note += "all rows together with 95 % (Bonferroni)."
     note += f" Of more than {ALL_PAIRS} algorithms on an instance each is compared with the first." if few else ""
     title = "Differences between algorithms on the same instance"
-    told = markup.table(title, head, rows, labels=3, numbers=[4, 5, 6], foot=note)
-    return [told, markup.bullets(dict.fromkeys(refused))]
+    told = parts.table(title, head, rows, labels=3, numbers=[4, 5, 6], foot=note)
+    return [told, parts.bullets(dict.fromkeys(refused))]
 
 
 def _difference(single: Comparison, together: Comparison) -> tuple[str, ...]:
@@ -84,4 +84,4 @@ def outcomes(results: Sequence[Any]) -> Html:
     head = ("instance", "algorithm", "runs", *wanted.values(), "in the means")
     note = "NONFINITE: a number that is not finite; PRECISION: a float32 run that failed its float64 check; "
     note += "OUT_OF_RANGE: a reward outside the range that the environment declares. No mean counts these runs."
-    return markup.table("Runs by outcome", head, rows, labels=2, numbers=range(2, len(head)), foot=note)
+    return parts.table("Runs by outcome", head, rows, labels=2, numbers=range(2, len(head)), foot=note)

@@ -7,11 +7,11 @@ import numpy as np
 
 from jaxbandit import text
 from jaxbandit.base import Outcome
+from jaxbandit.markup import Html
 from jaxbandit.plotting import figures, stopping_times, sweeps, theory
 from jaxbandit.plotting.style import labels
-from jaxbandit.report import charts, comparisons, markup
+from jaxbandit.report import charts, comparisons, parts
 from jaxbandit.report.charts import Chart, Curve
-from jaxbandit.report.markup import Html
 from jaxbandit.report.page import Page
 from jaxbandit.results import names, report
 from jaxbandit.results.stopping import QUANTILES
@@ -34,8 +34,8 @@ def add(page: Page, results: Sequence[Any], prefix: str = "", share: int = 1) ->
     found = report.rows(results)
     head, *rows = found.rows
     title = "Results, a row for each algorithm on each instance"
-    main = markup.table(title, head, rows, labels=found.keys, numbers=found.right)
-    page.add(f"{prefix}Results", main, markup.bullets(found.notes), _kinds(results))
+    main = parts.table(title, head, rows, labels=found.keys, numbers=found.right)
+    page.add(f"{prefix}Results", main, parts.bullets(found.notes), _kinds(results))
     swept = _sweeps(results)
     across = any(sweep.of_instances for sweep in swept)
     if across:
@@ -93,7 +93,7 @@ def _kinds(results: Sequence[Any]) -> Html | None:
     if not rows:
         return None
     head = ("instance", "algorithm", "kind", "share of rounds")
-    return markup.table("Rounds by kind", head, rows, labels=2, numbers=[3])
+    return parts.table("Rounds by kind", head, rows, labels=2, numbers=[3])
 
 
 def _regret(page: Page, results: Sequence[Any], points: int) -> Iterator[Html | None]:
@@ -114,7 +114,7 @@ def _regret(page: Page, results: Sequence[Any], points: int) -> Iterator[Html | 
         words = "Dynamic regret" if what == "regret" and results[0].moves else WORDS[what]
         title = f"{words}, mean of the runs with 95 % intervals"
         chart = Chart(title, "round", words.lower(), curves, log_x=charts.is_wide(rounds))
-        yield page.chart(chart, markup.details(f"Table: {title.lower()}", _curves_table(title, "round", curves, told)))
+        yield page.chart(chart, parts.details(f"Table: {title.lower()}", _curves_table(title, "round", curves, told)))
         last = [(i, r) for i, r in given if what == r.measure and r.per_run() is not None and r.counted]
         yield from _final(page, named, last, words.lower(), points) if last else ()
 
@@ -125,7 +125,7 @@ def _curves_table(title: str, x: str, curves: Sequence[Curve], note: str = "") -
     columns = [_by_place(curve) for curve in curves]
     rows = [(_place(place), *(column.get(place, "") for column in columns)) for place in places]
     head = (x, *(curve.label for curve in curves))
-    return markup.table(title, head, rows, numbers=range(len(head)), foot=note.strip() or None)
+    return parts.table(title, head, rows, numbers=range(len(head)), foot=note.strip() or None)
 
 
 def _place(place: float) -> str:
@@ -152,7 +152,7 @@ def _final(
         marks = [ordered[max(int(np.ceil(q * len(ordered) - 1e-9)), 1) - 1] for q in QUANTILES.values()]
         rows.append((named[i], *(f"{value:,.4g}" for value in (ordered[0], *marks, ordered[-1])), f"{len(ordered):,}"))
     head = ("algorithm", "least", *(f"{100 * q:g} %" for q in QUANTILES.values()), "most", "runs")
-    quantiles = markup.table(f"{title}: quantiles", head, rows, numbers=range(1, len(head)))
+    quantiles = parts.table(f"{title}: quantiles", head, rows, numbers=range(1, len(head)))
     yield page.chart(Chart(title, words, "share of runs", curves, shape="step", log_y=None), quantiles)
 
 
@@ -177,7 +177,7 @@ def _stopping(page: Page, results: Sequence[Any], points: int) -> Iterator[Html 
     head = ("algorithm", "mean [95 %]", *(f"{100 * q:g} %" for q in QUANTILES.values()), "censored", "lower bound")
     note = "A run that reached max_rounds is censored: quantiles are those of Kaplan and Meier, and a mean after > is "
     note += "that of min(samples, max_rounds). The lower bound is on the mean of any delta-correct algorithm."
-    times = markup.table("Stopping times: mean and quantiles", head, rows, numbers=range(1, len(head)), foot=note)
+    times = parts.table("Stopping times: mean and quantiles", head, rows, numbers=range(1, len(head)), foot=note)
     yield page.chart(Chart(title, "samples", "share of runs", curves, shape="step", log_x=wide, log_y=None), times)
     yield _errors(named, results)
 
@@ -199,7 +199,7 @@ def _errors(named: Sequence[str], results: Sequence[Any]) -> Html | None:
         return None
     head = ("algorithm", "errors", "error rate", "95 % interval", "delta", "rate against delta")
     note = "Of the runs that stopped. The verdict is that of the Clopper-Pearson interval, for each row by itself."
-    return markup.table("Error rate beside delta", head, rows, numbers=[1, 2, 3, 4], foot=note)
+    return parts.table("Error rate beside delta", head, rows, numbers=[1, 2, 3, 4], foot=note)
 
 
 def _budget(page: Page, results: Sequence[Any], points: int) -> Iterator[Html | None]:
@@ -255,5 +255,5 @@ def _pulls(page: Page, results: Sequence[Any]) -> Iterator[Html | None]:
     named = [f"{arm}" for arm in arms.tolist()]
     wide = charts.is_wide([value for curve in curves for value in np.asarray(curve.y).tolist() if value > 0])
     chart = Chart(title, head[0], "pulls", curves, shape="marks", log_x=None, log_y=wide, names=named)
-    below = markup.table(title, head, rows, numbers=range(len(head)))
-    yield page.chart(chart, below if len(arms) <= 12 else markup.details(f"Table: {title.lower()}", below))
+    below = parts.table(title, head, rows, numbers=range(len(head)))
+    yield page.chart(chart, below if len(arms) <= 12 else parts.details(f"Table: {title.lower()}", below))

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from importlib import resources
 from typing import Any
 
-from jaxbandit.report import markup
+from jaxbandit.markup import Html, join, tag
+from jaxbandit.report import parts
 from jaxbandit.report.charts import Chart
-from jaxbandit.report.markup import Html, join, tag
 from jaxbandit.report.vectors import figure_title, inline_svg
 
 MARK = "<!doctype html>\n<!-- jaxbandit report -->\n"  # what every report begins with
@@ -48,7 +48,7 @@ class Page:
         svg = inline_svg(figure, title, self._figures)
         self._figures += 1
         inner = tag("figure", svg, tag("figcaption", title))
-        return markup.details("Figure for print", inner, opened=True, class_="print")
+        return parts.details("Figure for print", inner, opened=True, class_="print")
 
     def render(self) -> bytes:
         """Return the file."""
@@ -78,7 +78,7 @@ class Page:
         header = tag("header", tag("h1", self.title), *(tag("p", line) for line in self._about))
         body = [header, navigation, tag("main", *sections)]
         if scripts:
-            body.append(markup.embedded_json("charts", self._charts))
+            body.append(parts.embedded_json("charts", self._charts))
             body.append(Html(licence))
             body += [Html(f"<script>{one}</script>") for one in scripts]
         document = tag("html", tag("head", *head), tag("body", *body), lang="en")

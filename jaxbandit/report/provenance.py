@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from jaxbandit.report import markup
-from jaxbandit.report.markup import Html, tag
+from jaxbandit.markup import Html, tag
+from jaxbandit.report import parts
 from jaxbandit.report.page import Page
 from jaxbandit.results import names
 from jaxbandit.results.json_files import read_json
@@ -27,13 +27,13 @@ def of_results(results: Any, directory: Path) -> list[Html | None]:
         **{f"source of {name}": f"sha256 {digest}" for name, digest in about.get("sources", {}).items()},
         **{f"data {name}": f"sha256 {digest}" for name, digest in about.get("files", {}).items()},
     }
-    spec = markup.details("Experiment (spec.toml)", tag("pre", results.spec)) if results.spec else None
+    spec = parts.details("Experiment (spec.toml)", tag("pre", results.spec)) if results.spec else None
     return [definitions(told), _cells(results), spec]
 
 
 def definitions(told: Mapping[str, Any]) -> Html:
     """Return what is known as a list of definitions."""
-    return markup.definitions({name: value for name, value in told.items() if value not in (None, "")})
+    return parts.definitions({name: value for name, value in told.items() if value not in (None, "")})
 
 
 def _one(values: Any) -> str:
@@ -55,11 +55,11 @@ def _cells(results: Sequence[Any]) -> Html:
     head = ("instance", "algorithm", "parameters", "runs", "seconds of compilation", "seconds of runs", "run-steps")
     rows = rows if any(row[-1] for row in rows) else [row[:-1] for row in rows]
     head = (*head, "lane utilization")[: len(rows[0])]
-    return markup.table("Cells: one algorithm on one instance each", head, rows, labels=2, numbers=range(3, len(head)))
+    return parts.table("Cells: one algorithm on one instance each", head, rows, labels=2, numbers=range(3, len(head)))
 
 
 def warnings_of(page: Page, results: Sequence[Any]) -> None:
     """Add a section of what the results warn of, if anything."""
     told = [f"{result.instance}, {result.algorithm}: {line}" for result in results
             for line in getattr(result, "warnings", ())]  # fmt: skip
-    page.add("Warnings", markup.bullets(dict.fromkeys(told)))
+    page.add("Warnings", parts.bullets(dict.fromkeys(told)))

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from jaxbandit.report import experiments, markup, provenance
+from jaxbandit.report import experiments, parts, provenance
 from jaxbandit.report.page import Page
 from jaxbandit.results.loading import load
 
@@ -15,14 +15,14 @@ def page_of(directory: Path, summary: Mapping[str, Any]) -> Page:
     about = [", ".join(paper.get("authors", [])), f"{paper.get('year', '')}, {paper.get('url', '')}"]
     page = Page(paper.get("title", summary.get("name", directory.name)), [line for line in about if line.strip(", ")])
     untested = [f"Not tested: {c['text']} ({c['source']}): {c['reason']}" for c in summary.get("untested", [])]
-    page.add("Claims", _claims(summary.get("claims", [])), markup.bullets([*untested, *summary.get("skipped", [])]))
+    page.add("Claims", _claims(summary.get("claims", [])), parts.bullets([*untested, *summary.get("skipped", [])]))
     notes = [f"({name}) {note}" for name, note in paper.get("notes", {}).items()]
-    page.add("Published numbers", _published(summary), markup.bullets(notes))
-    parts = sorted({path.parent for path in directory.rglob("cell-*.json")})
-    for part in parts:
+    page.add("Published numbers", _published(summary), parts.bullets(notes))
+    places = sorted({path.parent for path in directory.rglob("cell-*.json")})
+    for part in places:
         results = load(part)
         name = part.relative_to(directory).as_posix()
-        experiments.add(page, results, prefix=f"{name}: ", share=len(parts))
+        experiments.add(page, results, prefix=f"{name}: ", share=len(places))
         page.add(f"{name}: Provenance", *provenance.of_results(results, part))
     return page
 
@@ -30,7 +30,7 @@ def page_of(directory: Path, summary: Mapping[str, Any]) -> Page:
 def _claims(claims: Sequence[Mapping[str, Any]]) -> Any:
     rows = [(str(c.get("id", "")), c.get("text", ""), c.get("verdict", ""), c.get("source", "")) for c in claims]
     head = ("claim", "what the paper states", "verdict", "where")
-    return markup.table("Claims of the paper, decided by our intervals", head, rows) if rows else None
+    return parts.table("Claims of the paper, decided by our intervals", head, rows) if rows else None
 
 
 def _published(summary: Mapping[str, Any]) -> Any:
@@ -49,7 +49,7 @@ def _published(summary: Mapping[str, Any]) -> Any:
         return None
     head = ("instance", "algorithm", "quantity", "published", "prediction interval", "ours", "verdict", "source")
     note = "A published number agrees if it lies in the prediction interval, which holds its noise and ours together."
-    return markup.table("Published numbers beside ours", head, rows, labels=2, numbers=[3, 4, 5], foot=note)
+    return parts.table("Published numbers beside ours", head, rows, labels=2, numbers=[3, 4, 5], foot=note)
 
 
 def _ours(cell: Mapping[str, Any], entry: Mapping[str, Any]) -> float | None:

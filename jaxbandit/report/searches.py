@@ -9,10 +9,10 @@ import numpy as np
 
 from jaxbandit import text
 from jaxbandit.engine import storage
-from jaxbandit.plotting.style import SIZE, canvas
+from jaxbandit.plotting.style import SIZE, canvas, plain_text
 from jaxbandit.plotting.tuning import plot_tuning
 from jaxbandit.refusals import BadInput
-from jaxbandit.report import charts, markup, provenance
+from jaxbandit.report import charts, parts, provenance
 from jaxbandit.report.charts import Chart, Curve
 from jaxbandit.report.page import Page
 from jaxbandit.sessions.directory import ABOUT, read_about
@@ -38,12 +38,12 @@ def page_of(directory: Path, summary: Mapping[str, Any]) -> Page:
     spent = f"{summary['trainings']:,} trainings of {count:,} configurations."
     page = Page(directory.resolve().name, [f"Search among configurations. {spent}", best])
     certificate = summary.get("certificate")
-    page.add("Certificate", *(promise(certificate) if certificate else ()), markup.bullets(summary["notes"]))
+    page.add("Certificate", *(promise(certificate) if certificate else ()), parts.bullets(summary["notes"]))
     page.add("Configurations by batch", *_left(page, history, count))
     page.add("Mean scores", *_means(page, rows, said, chosen))
     shim = SimpleNamespace(text=lambda index: said[index])
     found = SimpleNamespace(table=table, history=history, maximize=summary["maximize"], index=chosen, configs=shim)
-    page.add("Figure", page.figure(plot_tuning(found, canvas(SIZE))))
+    page.add("Figure", page.figure(plain_text(plot_tuning(found, canvas(SIZE)))))
     versions = ", ".join(f"{name} {summary[name]}" for name in ("jaxbandit", "jax") if name in summary)
     better = "larger" if summary["maximize"] else "smaller"
     seeds = f"{len(np.unique(history['seed'])):,}" if "seed" in history else None
@@ -58,7 +58,7 @@ def promise(certificate: Mapping[str, Any]) -> list[Any]:
     told |= {name: certificate.get(name) for name in ("delta", "epsilon", "m")}
     told |= {"stopped": "yes" if certificate["stopped"] else "not yet"}
     taken = certificate.get("assumptions", [])
-    return [provenance.definitions(told), markup.tag("h3", "Assumptions") if taken else None, markup.bullets(taken)]
+    return [provenance.definitions(told), parts.tag("h3", "Assumptions") if taken else None, parts.bullets(taken)]
 
 
 def config_text(config: Any) -> str:
@@ -72,7 +72,7 @@ def _spec(directory: Path) -> list[Any]:
         return []
     identity = read_about(directory)["identity"]
     kept = {key: value for key, value in identity.items() if not isinstance(value, dict | list)}
-    return [markup.details("Session of the search", provenance.definitions(kept))]
+    return [parts.details("Session of the search", provenance.definitions(kept))]
 
 
 def _score(row: Mapping[str, Any]) -> str:
@@ -91,8 +91,8 @@ def _left(page: Page, history: Mapping[str, np.ndarray], count: int) -> list[Any
     chart = Chart(title, "batch of trainings", "configurations", [curve], shape="step", log_y=charts.is_wide(left))
     rows = [tuple(f"{int(n):,}" for n in row) for row in zip(batches + 1, left, trainings, strict=True)]
     head = ("batch", "configurations trained", "trainings")
-    told = markup.table("Configurations by batch", head, rows, numbers=range(3))
-    return [page.chart(chart), told if len(rows) <= 20 else markup.details("Table: configurations by batch", told)]
+    told = parts.table("Configurations by batch", head, rows, numbers=range(3))
+    return [page.chart(chart), told if len(rows) <= 20 else parts.details("Table: configurations by batch", told)]
 
 
 def _means(page: Page, rows: Sequence[dict[str, Any]], said: Mapping[int, str], chosen: int) -> list[Any]:
@@ -116,4 +116,4 @@ def _means(page: Page, rows: Sequence[dict[str, Any]], said: Mapping[int, str], 
         numbers = [f"{row[name]:.6g}" if name in row else "" for name in ("mean", "low", "high")]
         cells.append((str(row["index"]), said[row["index"]], f"{row['pulls']:,}", *numbers, left))
     head = ("number", "configuration", "trainings", "mean score", "low", "high", "survives")
-    return [page.chart(chart), markup.table("Configurations", head, cells, labels=2, numbers=[0, 2, 3, 4, 5])]
+    return [page.chart(chart), parts.table("Configurations", head, cells, labels=2, numbers=[0, 2, 3, 4, 5])]

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.report import charts, markup, provenance, searches
+from jaxbandit.markup import tag
+from jaxbandit.report import charts, parts, provenance, searches
 from jaxbandit.report.charts import Chart, Curve
-from jaxbandit.report.markup import tag
 from jaxbandit.report.page import Page
 from jaxbandit.sessions.certificate import Certificate, certificate
 from jaxbandit.sessions.directory import LOG, read_about, read_session
@@ -39,7 +39,7 @@ def page_of(directory: Path, *, imports: bool = True) -> Page:
     about = read_about(directory)
     identity = {name: about["identity"].get(name) for name in ("seed", "run", "paired", "jaxbandit", "jax", "platform")}
     given = tag("pre", json.dumps(spec.to_dict(), indent=1, ensure_ascii=False))
-    page.add("Provenance", provenance.definitions(identity), markup.details("Session as it was begun", given))
+    page.add("Provenance", provenance.definitions(identity), parts.details("Session as it was begun", given))
     return page
 
 
@@ -61,7 +61,7 @@ def _arms(page: Page, found: Certificate, labels: list[str]) -> list[Any]:
     head += [] if found.coverage is None else [f"{found.coverage:.0%} interval"]
     head += [] if found.survivors is None else ["survives"]
     note = "The intervals hold for all arms and at all times together, so they may be read while the session goes on."
-    told = markup.table("Arms", head, rows, numbers=[1, 2], foot=note if found.coverage is not None else None)
+    told = parts.table("Arms", head, rows, numbers=[1, 2], foot=note if found.coverage is not None else None)
     if means is None:
         return [told]
     known = [arm for arm in arms.tolist() if math.isfinite(means[arm])]
@@ -137,7 +137,7 @@ def _log(page: Page, entries: Sequence[Mapping[str, Any]], labels: list[str]) ->
     if len(rows) > SHOWN_ENTRIES:
         page.notes.append(f"Of {len(rows):,} lines of the log the last {SHOWN_ENTRIES} are shown.")
     head = ("line", "what", "pulls", "arms", "rewards")
-    return [markup.table("Log", head, rows[-SHOWN_ENTRIES:], numbers=[0])] if rows else []
+    return [parts.table("Log", head, rows[-SHOWN_ENTRIES:], numbers=[0])] if rows else []
 
 
 def _named(arm: Any, labels: list[str]) -> str:

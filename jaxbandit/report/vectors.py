@@ -6,7 +6,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from jaxbandit.extras import lab
-from jaxbandit.report.markup import UNPRINTABLE, Html
+from jaxbandit.markup import UNPRINTABLE, Html
 
 PLACES = 1  # decimals of a coordinate, in points of 1/72 inch
 MANY = 20  # equal dots, from which on they are one path
@@ -28,8 +28,8 @@ def inline_svg(figure: Any, description: str, order: int) -> Html:
         import matplotlib
 
     file = io.BytesIO()
-    # Texts stay texts, so that they can be searched and are short; a dollar sign in a name begins no formula.
-    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "jaxbandit", "text.parse_math": False}):
+    # Texts stay texts, so that they can be searched and are short.
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "jaxbandit"}):
         figure.savefig(file, format="svg", bbox_inches="tight", pad_inches=0.1, metadata={"Date": None})
     root = ElementTree.fromstring(UNPRINTABLE.sub("\ufffd", file.getvalue().decode()))
     view = root.get("viewBox", "")

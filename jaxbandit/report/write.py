@@ -4,7 +4,7 @@ from pathlib import Path
 
 from jaxbandit.engine import storage
 from jaxbandit.refusals import BadInput, reason, refuse
-from jaxbandit.report import experiments, markup, provenance
+from jaxbandit.report import experiments, parts, provenance
 from jaxbandit.report.page import MARK, Page
 from jaxbandit.results.json_files import read_json
 from jaxbandit.results.loading import load
@@ -34,7 +34,7 @@ def write_report(directory: str | Path, out: str | Path | None = None, *, import
         refuse(str(directory), ": no directory; give one that jaxbandit run, reproduce, tune or ask wrote")
     _replaceable(path)
     page = _page(directory, imports)
-    page.add("What was reduced", markup.bullets(dict.fromkeys(page.notes)))
+    page.add("What was reduced", parts.bullets(dict.fromkeys(page.notes)))
     try:
         storage.write_bytes(path, page.render())
     except OSError as error:
