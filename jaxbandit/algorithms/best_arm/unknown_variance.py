@@ -27,7 +27,7 @@ _THRESHOLDS = ("heuristic", "interval", "tbox", "evbox")
 def comparison(
     name: LawName, threshold: LawThreshold, num_arms: int, delta: Scalar, sigma: Scalar, *, where: str
 ) -> Comparison:
-    """Return the comparison of arms of a one-parameter family, or of Gaussian arms with unknown variances ("student")."""
+    """Return the comparison for a one-parameter family, or for Gaussian arms with unknown variances ("student")."""
     checks.choice(where, "family", name, (*FAMILIES, "student"))
     if name == "student":
         return unknown_variance(threshold, num_arms, delta, where=where)
