@@ -292,7 +292,7 @@ BAD = {
     "k": (lambda: jb.icb(4, k=4), "icb: k = 4, must be an integer in [1, 3]"),
     "k of the environment": (lambda: jb.full_bandit(MEANS, 5), "full_bandit: k = 5, must be an integer in [1, 4]"),
     "k of a crowd": (lambda: jb.crowd("it", feedback="full", k=36), "crowd: k = 36, must be an integer in [1, 35]"),
-    "k of single": (lambda: jb.crowd("it", k=3), "crowd: k = 3, must be left out with single feedback"),
+    "k of single": (lambda: jb.crowd("it", k=3), "crowd: k = 3, must be omitted with single feedback"),
     "saqm with one": (lambda: jb.saqm(4, k=1), "saqm: k = 1, must be an integer in [2, 3]"),
     "windows": (
         lambda: jb.saqm(4, k=2, support="given", sets=WINDOWS),

@@ -56,7 +56,7 @@ def combinatorial_thompson(num_arms: int, *, k: int, prior_alpha: Scalar = 1.0, 
         return CombinatorialThompsonState(jnp.zeros(num_arms, jnp.int32), jnp.zeros(num_arms, jnp.int32))
 
     def noise(key: Key) -> tuple[Array, Array]:
-        """Random words, uint32[num_arms], and uniform numbers in [0, 1) for the Bernoulli draws, one of each per arm."""
+        """Random words, uint32[num_arms], and a uniform number per arm for the Bernoulli draws."""
         coins = jax.random.uniform(jax.random.fold_in(key, num_arms), (num_arms,))  # the words use the numbers below
         return draw_noise(key, num_arms), coins
 
