@@ -144,9 +144,9 @@ UNREADABLE = {
     "truncated.gz": "must be a click log that can be read (Compressed file ended",
     "damaged.gz": "must be a click log that can be read (Error -3 while decompressing data: invalid block type)",
     "plain.gz": "must be a click log that can be read (Not a gzipped file",
-    "empty": "must hold visits; it holds none (no line at all)",
-    "empty.gz": "must hold visits; it holds none (no line at all)",
-    "binary": "must hold visits; it holds none (read 11, bad_width 11)",
+    "empty": "must contain visits; it contains none (no line at all)",
+    "empty.gz": "must contain visits; it contains none (no line at all)",
+    "binary": "must contain visits; it contains none (read 11, bad_width 11)",
     "folder": "must be a click log that can be read (Is a directory)",
     "missing": "must be a click log that can be read (No such file or directory)",
 }
