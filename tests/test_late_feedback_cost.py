@@ -100,8 +100,11 @@ def test_batched_elimination_on_the_authors_instance():
     ("call", "message"),
     [
         (lambda: delayed(kl_ucb, delay=1), "delayed: algorithm = kl_ucb, must be an Algorithm"),
-        (lambda: delayed(kl_ucb(3)), "delayed: delay = None, mean = None, must be one of the two"),
-        (lambda: delayed(kl_ucb(3), delay=1, mean=2.0), "delayed: delay = 1, mean = 2.0, must be one of the two"),
+        (lambda: delayed(kl_ucb(3)), "delayed: delay = None, mean = None, exactly one of the two must be given"),
+        (
+            lambda: delayed(kl_ucb(3), delay=1, mean=2.0),
+            "delayed: delay = 1, mean = 2.0, exactly one of the two must be given",
+        ),
         (lambda: delayed(kl_ucb(3), delay=-1), "delayed: delay = -1, must be an integer in"),
         (lambda: delayed(kl_ucb(3), mean=-1.0), "delayed: mean = -1.0, must be a number in"),
         (lambda: delayed(kl_ucb(3), mean=1.0, cap=-1), "delayed: cap = -1, must be"),

@@ -190,7 +190,7 @@ def test_chosen_arms():
     assert len(seen) > 20 and len(places) == 7
     with pytest.raises(ValueError, match="here: num_arms = 3, must be at most 1: none of 3 pairs"):
         choose("here", np.array([0.5, 0.45, 0.5]), 3, 0.1, np.random.default_rng(0))
-    with pytest.raises(ValueError, match="here: num_arms = 2, must be at most 1: of 0 pairs"):
+    with pytest.raises(ValueError, match="here: num_arms = 2, must be at most 1: none of 0 pairs"):
         choose("here", np.empty(0), 2, 0.1, np.random.default_rng(0))
 
 

@@ -122,7 +122,7 @@ def glr_klucb(
     if marks is not None:
         size = checks.integer(where, "marks", marks, 2)
         if size % 2:
-            raise ValueError(f"{where}: marks = {size}, must be even, since every second one is kept when they are full")
+            raise ValueError(f"{where}: marks = {size}, must be even: when they are full, every second one is kept")
     else:
         size = MARKS if horizon is None else -(-checks.integer(where, "horizon", horizon, 1) // split_every)
 
