@@ -296,7 +296,7 @@ BAD = {
     "saqm with one": (lambda: jb.saqm(4, k=1), "saqm: k = 1, must be an integer in [2, 3]"),
     "windows": (
         lambda: jb.saqm(4, k=2, support="given", sets=WINDOWS),
-        "saqm: the support's 4 super-arms span 3 of 4 dimensions, must span them all, or some arms cannot be distinguished",
+        "saqm: the support's 4 super-arms span 3 of 4 dimensions, must span them all, or some arms cannot be",
     ),
     "twice": (lambda: jb.icb(4, k=2, support="given", sets=BLOCKS_OF_TWO), "contains a super-arm twice"),
     "no set of k": (lambda: jb.icb(3, k=2, support="given", sets=[[1, 0, 0]]), "icb: sets[0] is not a super-arm"),
