@@ -307,7 +307,7 @@ BAD = {
         "exhaustive: num_arms = 24, k = 12 make 2704156 super-arms, must be at most 200000: all of them are scored",
     ),
     "g on all": (lambda: jb.icb(30, k=9, support="all", allocation="g"), "more than 5000 are not listed"),
-    "every round": (lambda: jb.icb(25, k=9, schedule="every"), "must be at most 24: every round would cost"),
+    "every round": (lambda: jb.icb(25, k=9, schedule="every"), "must be at most 24: every round would invert"),
     "paths of many lengths": (
         lambda: jb.icb(3, k=2, decision_class=dag_paths(3, [(0, 1), (1, 2), (0, 2)], 0, 2)),
         "icb: decision_class = dag_paths has sets of different sizes among 3 arms, must have sets of size k = 2",

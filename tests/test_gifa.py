@@ -90,7 +90,7 @@ BAD = {
     "features has shape (3,), must have 2 axes": partial(lingape, np.ones(3)),
     "features has 1 entries, must have at least 2": partial(lingape, np.ones((1, 2))),
     "num_arms = 1, must be": partial(ugape, 1),
-    "features span 2 of 3 dimensions, must span them all for 'optimized'": partial(
+    "features span 2 of 3 dimensions, must span all for rule = 'optimized'": partial(
         lingape, RANDOM * [1, 1, 0], rule="optimized"
     ),
     "did you mean 'greedy'": partial(gifa, RANDOM, rule="gredy"),

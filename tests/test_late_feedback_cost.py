@@ -114,7 +114,7 @@ def test_batched_elimination_on_the_authors_instance():
         (lambda: batched(kl_ucb(3), [3, 3]), r"batched: grid\[1\] = 3 after 3, must be increasing"),
         (lambda: batched(kl_ucb(3), [0]), r"batched: grid\[0\] = 0, must be an integer >= 1"),
         (lambda: batched(kl_ucb(3), [9], horizon=5), r"batched: grid\[0\] = 9, must be an integer in \[1, 5\]"),
-        (lambda: batched(kl_ucb(3), [2], num_batches=2), "num_batches = 2, must be left out"),
+        (lambda: batched(kl_ucb(3), [2], num_batches=2), "num_batches = 2, must be omitted"),
         (lambda: batched(kl_ucb(3), "log", horizon=5), "batched: grid = 'log', must be one of minimax, geometric"),
         (lambda: batched_elimination(9, horizon=50, grid="geometric"), "first batch ends at 3, must be at least"),
         (lambda: batched_elimination(3, horizon=50, gamma=0.0), "gamma = 0.0, must be"),

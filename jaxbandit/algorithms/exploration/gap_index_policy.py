@@ -269,5 +269,5 @@ def _check_parts(
         rank = np.linalg.matrix_rank(features)
         if rank < features.shape[1]:
             raise ValueError(
-                f"{where}: features span {rank} of {features.shape[1]} dimensions, must span them all for 'optimized'"
+                f"{where}: features span {rank} of {features.shape[1]} dimensions, must span all for rule = 'optimized'"
             )
