@@ -1,4 +1,4 @@
-"""The environments. Names are imported when they are first used."""
+"""The environments. Each name is imported when it is first used."""
 
 from typing import TYPE_CHECKING
 
