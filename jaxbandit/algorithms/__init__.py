@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from jaxbandit.algorithms.exploration.icb import icb
     from jaxbandit.algorithms.exploration.lazy_track_and_stop import lazy_track_and_stop
     from jaxbandit.algorithms.exploration.lin_game import lin_game
-    from jaxbandit.algorithms.exploration.presets import lingape, lingifa, lucb, m_lingape, ugape
+    from jaxbandit.algorithms.exploration.linear_top_m import lingifa, m_lingape
+    from jaxbandit.algorithms.exploration.presets import lingape, lucb, ugape
     from jaxbandit.algorithms.exploration.rage import rage
     from jaxbandit.algorithms.exploration.sa_foa import sa_foa
     from jaxbandit.algorithms.exploration.saqm import saqm
@@ -227,10 +228,10 @@ _HOME = {
     "lin_ts": "regret.lin_ts",
     "lin_ucb": "regret.lin_ucb",
     "lingape": "exploration.presets",
-    "lingifa": "exploration.presets",
+    "lingifa": "exploration.linear_top_m",
     "lucb": "exploration.presets",
     "lucb1_threshold": "exploration.thresholds",
-    "m_lingape": "exploration.presets",
+    "m_lingape": "exploration.linear_top_m",
     "m_ucb": "non_stationary.m_ucb",
     "minimax_grid": "feedback.grids",
     "moss": "regret.moss",
