@@ -10,7 +10,7 @@ from pathlib import Path
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
-sys.path[:0] = [str(ROOT), str(DOCS / "_ext")]
+sys.path[:0] = [str(ROOT), str(DOCS / "_ext"), str(DOCS)]
 
 import jaxbandit  # noqa: E402
 

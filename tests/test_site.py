@@ -16,11 +16,12 @@ from jaxbandit.specs.registry import ALGORITHMS
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 sphinx = pytest.importorskip("sphinx")
-sys.path.append(str(DOCS / "_ext"))  # after the package's own modules, which it must not hide
+sys.path += [str(DOCS / "_ext"), str(DOCS)]
 
 import algorithm_tables  # noqa: E402
 import docstrings  # noqa: E402
 import gallery  # noqa: E402
+import measure  # noqa: E402
 import reference  # noqa: E402
 import repository_files  # noqa: E402
 
@@ -117,14 +118,15 @@ def test_a_public_name_of_no_group_stops_the_build(monkeypatch):
 
 
 def test_every_algorithm_was_measured_on_the_instance_of_its_question():
-    from measure import INSTANCES, instance_of
-
     measured = tomllib.loads((DOCS / "measured.toml").read_text(encoding="utf-8"))
     assert set(measured) == set(ALGORITHMS)
     for name, found in measured.items():
-        assert found["instance"] == instance_of(name) and found["runs"] == INSTANCES[found["instance"]].runs, name
+        assert (
+            found["instance"] == measure.instance_of(name)
+            and found["runs"] == measure.INSTANCES[found["instance"]].runs
+        ), name
         assert found["low"] <= found["value"] <= found["high"], name
-    text = algorithm_tables.tables(measured, {key: instance.about for key, instance in INSTANCES.items()})
+    text = algorithm_tables.tables(measured, {key: instance.about for key, instance in measure.INSTANCES.items()})
     for name in ALGORITHMS:
         assert text.count(f"| [`{name}`](reference/generated/jaxbandit.{name}.rst) |") == 1
 

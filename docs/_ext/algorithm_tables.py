@@ -1,9 +1,9 @@
 """The tables of "Choose an algorithm": the registry, its facts and what docs/measure.py measured, as Markdown."""
 
-import sys
 import tomllib
 from pathlib import Path
 
+from measure import INSTANCES
 from sphinx.application import Sphinx
 
 from jaxbandit.specs.facts import QUESTIONS, SETTINGS, facts
@@ -33,7 +33,14 @@ def tables(measured: dict[str, dict], instances: dict[str, str]) -> str:
                 name for name in ALGORITHMS if (facts()[name].question, facts()[name].setting) == (question, setting)
             ]
             if names:
-                parts += [f"### {TITLES[question]}: {about}", "", *_table(names, measured), ""]
+                parts += [
+                    f"### {TITLES[question]}: {about}",
+                    "",
+                    "::::{div} algorithms",
+                    *_table(names, measured),
+                    "::::",
+                    "",
+                ]
                 keys = dict.fromkeys(measured[name]["instance"] for name in names)
                 for key in keys:
                     runs = {measured[name]["runs"] for name in names if measured[name]["instance"] == key}
@@ -48,28 +55,21 @@ def tables(measured: dict[str, dict], instances: dict[str, str]) -> str:
 
 def _table(names: list[str], measured: dict[str, dict]) -> list[str]:
     several = any(facts()[name].finds == "m" for name in names)
-    heads = [
-        "Algorithm",
-        *(["Finds"] if several else []),
-        "Rewards",
-        "Guarantee",
-        "Cost of a round",
-        "Memory",
-        "Measured",
-    ]
+    heads = ["Algorithm", *(["Finds"] if several else []), "Rewards", "Guarantee", "Cost, memory", "Measured"]
     rows = [heads, ["---"] * len(heads)]
     for name in names:
         known = facts()[name]
         finds = [{"m": "the m best", "1": "the best"}[known.finds]] if several else []
         link = f"[`{name}`](reference/generated/jaxbandit.{name}.rst)"
-        rows.append([link, *finds, known.rewards, known.guarantee, known.cost, known.memory, _number(measured[name])])
+        costs = f"{known.cost}<br>{known.memory}"
+        rows.append([link, *finds, known.rewards, known.guarantee, costs, _number(measured[name])])
     return ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
 
 
 def _number(found: dict) -> str:
     value, low, high = (found[key] for key in ("value", "low", "high"))
     digits = 3 if high < 1 else 1 if high < 1000 else 0
-    return f"{value:,.{digits}f} [{low:,.{digits}f}, {high:,.{digits}f}]"
+    return f"{value:,.{digits}f}<br>[{low:,.{digits}f}, {high:,.{digits}f}]"
 
 
 def read(app: Sphinx, page: str, content: list[str]) -> None:
@@ -77,9 +77,6 @@ def read(app: Sphinx, page: str, content: list[str]) -> None:
     if MARK in content[0]:
         source = DOCS / "measured.toml"
         app.env.note_dependency(str(source))
-        sys.path.insert(0, str(DOCS))
-        from measure import INSTANCES
-
         about = {key: instance.about for key, instance in INSTANCES.items()}
         content[0] = content[0].replace(MARK, tables(tomllib.loads(source.read_text(encoding="utf-8")), about))
 

@@ -5,6 +5,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import repository_files
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
@@ -40,17 +41,26 @@ def cards() -> str:
     return "\n".join([*parts, "::::", "", *contents, ""])
 
 
+def _for_the_site(path: Path, repository_url: str) -> str:
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "markdown":
+            text = repository_files.rewrite("".join(cell["source"]), NOTEBOOKS, COPIES, repository_url)
+            cell["source"] = text.splitlines(keepends=True)
+    return json.dumps(notebook, indent=1, ensure_ascii=False)
+
+
 def copy(app: Sphinx, config: Any) -> None:
-    """Copy the notebooks that changed, and delete those that are gone."""
+    """Copy the notebooks that changed, with links that hold on the site, and delete those that are gone."""
     COPIES.mkdir(exist_ok=True)
-    sources = {path.name: path.read_bytes() for path in NOTEBOOKS.glob("*.ipynb")}
+    sources = {path.name: _for_the_site(path, config.repository_url) for path in NOTEBOOKS.glob("*.ipynb")}
     for path in COPIES.iterdir():
         if path.name not in sources:
             path.unlink()
     for name, content in sources.items():
         path = COPIES / name
-        if not path.exists() or path.read_bytes() != content:
-            path.write_bytes(content)
+        if not path.exists() or path.read_text(encoding="utf-8") != content:
+            path.write_text(content, encoding="utf-8")
 
 
 def read(app: Sphinx, page: str, content: list[str]) -> None:

@@ -1,5 +1,7 @@
 """Formulas as MathML, which browsers show without a script: MathJax would be fetched from the network."""
 
+import re
+
 from docutils import nodes
 from docutils.utils.math import MathError, latex2mathml
 from sphinx.application import Sphinx
@@ -11,7 +13,7 @@ LOG = logging.getLogger(__name__)
 
 def _shown(node: nodes.math | nodes.math_block, block: bool) -> str:
     try:
-        return latex2mathml.tex2mathml(node.astext(), as_block=block)
+        return latex2mathml.tex2mathml(re.sub(r"\\dots\b", r"\\ldots", node.astext()), as_block=block)
     except MathError as error:
         LOG.warning("cannot be shown as MathML: %s", error, location=node)
         return ""
