@@ -297,24 +297,6 @@ def test_a_session_shows_its_log_its_means_and_its_certificate(tmp_path, capsys)
     assert "once it stops" in path.read_text(encoding="utf-8")
 
 
-ARGUMENTS = [
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-]  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def browser():
-    api = pytest.importorskip("playwright.sync_api")
-    place = shutil.which("chromium") or shutil.which("chromium-browser")
-    if place is None:
-        pytest.skip("no chromium here")
-    with api.sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=place, args=ARGUMENTS)
-        yield opened
-        opened.close()
-
-
 def luminance(color):
     red, green, blue = (int(n) / 255 for n in re.findall(r"\d+", color)[:3])
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (red, green, blue)]
