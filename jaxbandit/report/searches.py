@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit import text
 from jaxbandit.engine import storage
 from jaxbandit.plotting.style import SIZE, canvas, plain_text
 from jaxbandit.plotting.tuning import plot_tuning
@@ -78,8 +77,8 @@ def _spec(directory: Path) -> list[Any]:
 def _score(row: Mapping[str, Any]) -> str:
     if "mean" not in row:
         return "not scored"
-    ends = (row["low"], row["high"]) if {"low", "high"} <= row.keys() else ()
-    return f"mean score {text.with_interval(row['mean'], *ends)}"
+    interval = f" [{row['low']:.5g}, {row['high']:.5g}]" if {"low", "high"} <= row.keys() else ""
+    return f"mean score {row['mean']:.5g}{interval}"
 
 
 def _left(page: Page, history: Mapping[str, np.ndarray], count: int) -> list[Any]:
