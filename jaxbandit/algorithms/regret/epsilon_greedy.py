@@ -47,18 +47,22 @@ def epsilon_greedy(num_arms: int, *, epsilon: Scalar = 0.1) -> Algorithm:
         return EpsilonGreedyState(start.counts, start.means)
 
     def noise(key: Key) -> Array:
-        """A uniform in [0, 1) as a word of 32 bits: near 0 finer than jax.random.uniform."""
-        return jax.random.bits(key, (), jnp.uint32)
+        """The arm to explore, int32[], or -1 in a round that exploits.
+
+        One uniform in [0, 1) serves for both, as a word of 32 bits: near 0 finer than jax.random.uniform. Below epsilon
+        it is uniform once more when divided by it. What is drawn here is stored; in `select` XLA would compute it anew
+        for each entry of the state that it updates.
+        """
+        below_one = 1 - 2.0**-24
+        u = jnp.minimum(as_float(jax.random.bits(key, (), jnp.uint32)) * 2.0**-32, below_one)
+        bound = as_float(epsilon)
+        drawn = arm_of(jnp.minimum(u / jnp.maximum(bound, 2.0**-32), below_one), num_arms)
+        return jnp.where(u < bound, drawn, -1)
 
     def select(noise: Array, state: EpsilonGreedyState, context: None) -> Array:
         score = jnp.where(state.counts > 0, state.means, jnp.inf)  # an arm without a reward comes first
-        greedy = argmax(score)
-        below_one = 1 - 2.0**-24
-        u = jnp.minimum(as_float(noise) * 2.0**-32, below_one)
-        bound = as_float(epsilon)
-        # Below epsilon the uniform is uniform once more when divided by it, and says which arm.
-        drawn = arm_of(jnp.minimum(u / jnp.maximum(bound, 2.0**-32), below_one), num_arms)
-        return jnp.where((u < bound) & (jnp.max(score) < jnp.inf), drawn, greedy)
+        explored = (jnp.arange(num_arms, dtype=jnp.int32) == noise) & (score < jnp.inf)
+        return argmax(jnp.where(explored, jnp.finfo(score.dtype).max, score))
 
     def update(state: EpsilonGreedyState, context: None, action: Array, reward: Array) -> EpsilonGreedyState:
         counts, means, _ = estimator.update(state.counts, state.means, action, reward)
