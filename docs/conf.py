@@ -10,7 +10,7 @@ from pathlib import Path
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
-sys.path[:0] = [str(ROOT), str(DOCS / "_ext")]
+sys.path[:0] = [str(ROOT), str(DOCS / "_ext"), str(DOCS)]
 
 import jaxbandit  # noqa: E402
 
@@ -27,16 +27,20 @@ extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.napoleon",
     "sphinx_design",
     "sphinx_copybutton",
     "sphinx_llms_txt",
+    "algorithm_tables",
+    "gallery",
+    "mathml",
+    "reference",
     "repository_files",
 ]
 exclude_patterns = ["_build", "**/.ipynb_checkpoints"]
 nitpicky = True
 
 html_theme = "furo"
+html_math_renderer = "mathml"
 html_title = f"jaxbandit {version}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
@@ -54,5 +58,4 @@ nb_execution_in_temp = True
 nb_execution_raise_on_error = True
 nb_execution_timeout = 600
 
-napoleon_numpy_docstring = False
-autosummary_generate = True
+autosummary_generate = False  # reference.py writes the pages of the names

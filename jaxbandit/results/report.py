@@ -13,13 +13,14 @@ class Rows(NamedTuple):
     rows: list[tuple[str, ...]]  # the titles of the columns first
     right: list[int]  # columns of numbers
     notes: list[str]  # a line each, below the table
+    keys: int = 2  # columns from the left that name the row
 
 
 def table(results: Sequence[Any]) -> str:
     """Return the results of one experiment as text for people."""
     found = rows(results)
     kinds = kinds_table([result.summary() for result in results]) if results[0].kind == "simulate" else ""
-    return "\n".join([align(found.rows, found.right), *found.notes]) + (f"\n\n{kinds}" if kinds else "")
+    return "\n".join([align(found.rows, found.right, found.keys), *found.notes]) + (f"\n\n{kinds}" if kinds else "")
 
 
 def rows(results: Sequence[Any]) -> Rows:
@@ -39,7 +40,7 @@ def kinds_table(cells: Sequence[Mapping[str, Any]], published: Sequence[Mapping[
                 continue
             key = cell["instance"], cell["algorithm"]
             rows.append((*key, *(_share(cell, name, beside.get((*key, name))) for name in kinds)))
-        tables.append(align(rows, right=range(2, len(kinds) + 2)))
+        tables.append(align(rows, right=range(2, len(kinds) + 2), keys=2))
     return "\n\n".join(["rounds by kind, their share with one standard error", *tables]) if tables else ""
 
 
@@ -83,7 +84,15 @@ def _regret_columns(results: Sequence[Any], with_bound: bool) -> list[list[str]]
     bounds = [r.lower_bound() if with_bound else None for r in results]
     columns.append(["lower bound", *("" if b is None else f"{b[-1]:,.2f}" for b in bounds)])
     counted = [f"{r.counted} of {r.runs}" if any(r.left_out for r in results) else "" for r in results]
-    return [*columns, ["runs", *counted], ["seconds", *(f"{sum(r.seconds.values()):.1f}" for r in results)]]
+    seconds = zip(*map(_seconds, results), strict=True)
+    return [*columns, ["runs", *counted], *([head, *times] for head, times in zip(SECONDS, seconds, strict=True))]
+
+
+SECONDS = ("compile s", "run s")
+
+
+def _seconds(result: Any) -> tuple[str, str]:
+    return f"{result.seconds.get('compile', 0.0):.1f}", f"{result.seconds.get('run', 0.0):.1f}"
 
 
 def _with_interval(result: Any, what: str) -> tuple[str, str]:
@@ -120,7 +129,7 @@ def _mean(content: Mapping[str, Any]) -> str:
 def _stopping(results: Sequence[Any]) -> Rows:
     batched = ["batches"] if any("batches" in result.arrays for result in results) else []
     head = ("instance", "algorithm", "samples", "95 % interval", "sd", "median", *batched)
-    head = (*head, "error", "95 % interval", "delta", "runs", "in use", "seconds")
+    head = (*head, "error", "95 % interval", "delta", "runs", "in use", *SECONDS)
     rows: list[tuple[str, ...]] = [head]
     for name, result in zip(names.algorithms(results), results, strict=True):
         content = result.content()
@@ -142,7 +151,7 @@ def _stopping(results: Sequence[Any]) -> Rows:
                 result.promised,
                 ", ".join(f"{count} {name}" for name, count in outcomes.items()),
                 f"{100 * content['lane_utilisation']:.0f} %" if "lane_utilisation" in content else "",
-                f"{sum(result.seconds.values()):.1f}",
+                *_seconds(result),
             )
         )
     right = [i for i, title in enumerate(head) if title not in ("instance", "algorithm", "95 % interval", "runs")]
@@ -158,7 +167,7 @@ def _stopping(results: Sequence[Any]) -> Rows:
 
 def _budget(results: Sequence[Any]) -> Rows:
     head = ("instance", "algorithm", "budget", "pulls", "error", "95 % interval", "simple regret", "95 % interval")
-    rows: list[tuple[str, ...]] = [(*head, "runs", "seconds")]
+    rows: list[tuple[str, ...]] = [(*head, "runs", *SECONDS)]
     for name, result in zip(names.algorithms(results, but="budget"), results, strict=True):
         content = result.content()
         error, regret = content.get("error", {}), content.get("simple_regret", {})
@@ -173,10 +182,10 @@ def _budget(results: Sequence[Any]) -> Rows:
                 f"{regret['mean']:.3g}" if regret else "",
                 f"[{regret['low']:.3g}, {regret['high']:.3g}]" if "high" in regret else "",
                 f"{result.counted} of {result.runs}" if result.left_out else f"{result.runs}",
-                f"{sum(result.seconds.values()):.1f}",
+                *_seconds(result),
             )
         )
     lines = ["pulls: mean over runs, the rest of the budget is not used; error: share of the runs that fall short"]
     if len({result.budget for result in results}) > 1:
         lines.append("run r of each budget meets the same chance: the rows pair, and are not independent")
-    return Rows(rows, [2, 3, 4, 6, 8, 9], [*lines, *foot(results)])
+    return Rows(rows, [2, 3, 4, 6, 8, 9, 10], [*lines, *foot(results)], keys=3)
