@@ -1,11 +1,11 @@
-"""Numbers and columns as text."""
+"""Formatting of numbers and tables as text."""
 
 import math
 from collections.abc import Collection, Sequence
 
 
 def align(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> str:
-    """Return rows as lines of columns, those in `right` flush right, the first row ruled off."""
+    """Return rows as an aligned table whose first row is the heading; the columns in `right` are flush right."""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = [
         "  ".join(
@@ -18,12 +18,12 @@ def align(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> str:
 
 
 def number(value: float) -> str:
-    """Return a number of samples as text: whole from a thousand on, with commas."""
+    """Return a number of samples as text, with commas and without decimals from a thousand on."""
     return f"{value:,.0f}" if abs(value) >= 1000 or value == int(value) else f"{value:.1f}"
 
 
 def with_interval(value: float, low: float | None = None, high: float | None = None) -> str:
-    """Return a number as text, with its interval if it has one, in as many digits as that leaves of it."""
+    """Return a number as text, with its interval if it has one; the width of the interval sets the decimals."""
     if low is None or high is None:
         return f"{value:,.1f}" if abs(value) >= 1000 else f"{value:.4g}"
     half = (high - low) / 2

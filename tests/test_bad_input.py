@@ -183,7 +183,7 @@ BAD_STOPPING = {
         "m = 2",
         "features = [[1], [2]]",
         "features has 2 rows",
-        "one an arm of instance l",
+        "one per arm of instance l",
     ),
     "no features": (
         'type = "linear"\nfeatures = [[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]\ntheta = [0.5, 1.0]',

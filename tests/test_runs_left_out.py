@@ -175,7 +175,7 @@ def test_the_promise_is_said_once():
     silent = told._replace(promise=None)
     cell = identify(silent, world, num_runs=70, epsilon=0.25)
     assert cell.guarantee == {"epsilon": 0.25} and "delta" not in cell.summary()["error"] and cell.promised == ""
-    with pytest.raises(ValueError, match="lucb promises no error rate"):
+    with pytest.raises(ValueError, match="lucb guarantees no error rate"):
         identify(silent, world, num_runs=70, delta=0.05)
     guess = identify(told._replace(promise=Promise(0.3, proved=False)), world, num_runs=70)
     assert "0.3 (heuristic)" in table([guess]) and guess.summary()["error"]["proved"] is False

@@ -1,4 +1,4 @@
-"""Progress bars on stderr: of run-steps for a fixed horizon, of runs where each stops by itself."""
+"""Progress bars on stderr, which count run-steps for a fixed horizon and finished runs for algorithms that stop."""
 
 import sys
 import threading
@@ -11,9 +11,9 @@ from jaxbandit import extras
 
 @contextmanager
 def progress_bar(total: int, label: str, show: bool | None = None) -> Iterator[Callable[[int], None] | None]:
-    """Yield a function that advances a bar of `total` run-steps on stderr, or None where no bar is shown.
+    """Yield a function that advances a bar of `total` run-steps on stderr, or None if no bar is shown.
 
-    Shown on a terminal where tqdm is installed, unless `show` says otherwise.
+    By default, the bar is shown if stderr is a terminal and tqdm is installed; `show` overrides this.
     """
     tqdm = extras.bar(show)
     if tqdm is None:
@@ -32,10 +32,10 @@ def progress_bar(total: int, label: str, show: bool | None = None) -> Iterator[C
 
 @contextmanager
 def runs_bar(total: int, label: str, show: bool | None = None) -> Iterator[Callable[[Any], None] | None]:
-    """Yield what takes the engine's progress to a bar of `total` runs on stderr, or None where no bar is shown.
+    """Yield a function that advances a bar of `total` runs on stderr, or None if no bar is shown.
 
-    The time left is estimated from the runs that have finished, all of them alike. Shown on a terminal where
-    tqdm is installed, unless `show` says otherwise.
+    The remaining time is estimated from all finished runs with equal weights. By default, the bar is shown if stderr
+    is a terminal and tqdm is installed; `show` overrides this.
     """
     tqdm = extras.bar(show)
     if tqdm is None:
