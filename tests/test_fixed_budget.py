@@ -190,8 +190,8 @@ BAD = {
     "twice": (
         lambda: jb.successive_rejects(3, budget=9),
         {"budget": 9},
-        "budget is given, but successive_rejects already has one of 9 pulls; leave it out, or give the factory, such as "
-        "functools.partial(successive_rejects, num_arms)",
+        "budget is given, but successive_rejects already has one of 9 pulls; leave it out, or give the factory, "
+        "such as functools.partial(successive_rejects, num_arms)",
     ),
     "no budget": (
         rejects,

@@ -42,8 +42,9 @@ def run_experiment(
       experiment: an experiment returned by `spec.load`.
       out: directory of the results, created if it does not exist. It may hold the same experiment, finished or not, or
         the experiment with fewer instances, algorithms or runs; only what is missing is run. None writes no files.
-      progress: True or None shows a bar on stderr if it is a terminal. A function receives what the engine reports:
-        the number of run-steps just played or, for runs that stop, the number of runs that ended and the run-steps.
+      progress: True shows a bar on stderr if it is a terminal and prints a line every ten seconds otherwise; None shows
+        a bar on a terminal only; False shows nothing. A function receives what the engine reports: the number of
+        run-steps just played or, for runs that stop, the number of runs that ended and the run-steps.
       workers: number of threads; with an executor, the number of threads of each task.
       tile: number of runs played side by side, for a fixed horizon.
       lanes: number of runs played side by side, for runs that stop.
@@ -205,5 +206,5 @@ def bar(
     name = (first.name if len(experiments) == 1 else "all") + label
     runs = [e.runs * len(list(e.cells())) for e in experiments]
     if first.kind == "simulate":
-        return progress_bar(round(share * sum(n * first.horizon for n in runs)), name, show)
-    return runs_bar(round(share * sum(runs)), name, show)
+        return progress_bar(round(share * sum(n * first.horizon for n in runs)), name, show, progress is True)
+    return runs_bar(round(share * sum(runs)), name, show, progress is True)

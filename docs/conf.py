@@ -1,0 +1,57 @@
+"""The documentation site: `sphinx-build -W -n docs site` builds it, without network and without executing notebooks.
+
+A release also executes the notebooks and keeps their outputs and figures in the pages:
+`sphinx-build -W -n -D nb_execution_mode=force docs site`.
+"""
+
+import sys
+import tomllib
+from pathlib import Path
+
+DOCS = Path(__file__).parent
+ROOT = DOCS.parent
+sys.path[:0] = [str(ROOT), str(DOCS / "_ext")]
+
+import jaxbandit  # noqa: E402
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+# The one place that knows where the source is hosted: links to files outside docs/ lead there once it is set.
+repository_url = PROJECT.get("urls", {}).get("Repository", "")
+
+project = "jaxbandit"
+author = "The jaxbandit developers"
+copyright = "the jaxbandit developers"
+version = release = jaxbandit.__version__
+
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx_design",
+    "sphinx_copybutton",
+    "sphinx_llms_txt",
+    "reference",
+    "repository_files",
+]
+exclude_patterns = ["_build", "**/.ipynb_checkpoints"]
+nitpicky = True
+
+html_theme = "furo"
+html_title = f"jaxbandit {version}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sphinx = False
+html_theme_options = (
+    {"source_repository": repository_url, "source_branch": "main", "source_directory": "docs/"}
+    if repository_url
+    else {}
+)
+
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 4
+nb_execution_mode = "off"
+nb_execution_in_temp = True
+nb_execution_raise_on_error = True
+nb_execution_timeout = 600
+
+autosummary_generate = False  # reference.py writes the pages of the names

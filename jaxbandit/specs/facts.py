@@ -1,0 +1,61 @@
+"""What is known of each registered algorithm beside its signature, from facts.toml: plain data, without JAX."""
+
+import functools
+import tomllib
+import types
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+Question = Literal["regret", "confidence", "budget"]
+Setting = Literal["arms", "changing", "adversarial", "batches", "features", "semi-bandit", "full-bandit"]
+
+QUESTIONS: Mapping[Question, str] = types.MappingProxyType(
+    {
+        "regret": "Earn as much as possible over a fixed number of rounds",
+        "confidence": "Find the best at a given error rate, with as few pulls as possible",
+        "budget": "Find the best with a given number of pulls",
+    }
+)
+SETTINGS: Mapping[Setting, str] = types.MappingProxyType(
+    {
+        "arms": "arms without features",
+        "changing": "arms whose means change",
+        "adversarial": "losses that an adversary chooses",
+        "batches": "rewards that are only seen at the ends of batches",
+        "features": "arms with features and linear means",
+        "semi-bandit": "teams of k arms, each member's reward seen",
+        "full-bandit": "teams of k arms, only the sum of their rewards seen",
+    }
+)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a reader compares algorithms by; K arms, d dimensions, T rounds, Y changes of the means, teams of k."""
+
+    question: Question  # what it optimizes
+    setting: Setting  # what it plays on
+    rewards: str  # what it assumes of the rewards and their noise
+    guarantee: str  # what is proved, with the default arguments unless it says otherwise
+    cost: str  # elementary operations a round
+    memory: str  # numbers kept from round to round, of a run
+    finds: Literal["", "1", "m", "k"] = ""  # how many arms it names; "" if it is for regret
+
+
+@functools.cache
+def facts() -> Mapping[str, Facts]:
+    """Return the facts by registered name.
+
+    Raises:
+      ValueError: the file has a question, a setting or a number of arms that is not one of those above.
+    """
+    tables = tomllib.loads(Path(__file__).with_name("facts.toml").read_text(encoding="utf-8"))
+    found = {name: Facts(**table) for name, table in tables.items()}
+    for name, known in found.items():
+        if known.question not in get_args(Question) or known.setting not in get_args(Setting):
+            raise ValueError(f"{name}: question = {known.question!r} or setting = {known.setting!r} is unknown")
+        if known.finds not in ("", "1", "m", "k"):
+            raise ValueError(f"{name}: finds = {known.finds!r}, must be '', '1', 'm' or 'k'")
+    return types.MappingProxyType(found)
