@@ -167,10 +167,10 @@ def test_the_promise_is_said_once():
     r = identify(told, world, num_runs=70)
     assert (r.guarantee["delta"], r.guarantee["m"], r.summary()["error"]["delta"]) == (0.3, 1, 0.3)
     assert identify(told, world, num_runs=70, delta=0.3).guarantee == r.guarantee
-    with pytest.raises(ValueError, match=r"delta = 0.01, and lucb promises delta = 0.3") as error:
+    with pytest.raises(ValueError, match=r"delta = 0.01, but lucb guarantees delta = 0.3") as error:
         identify(told, world, num_runs=70, delta=0.01)
     assert "\n" not in str(error.value)
-    with pytest.raises(ValueError, match=r"epsilon = 0.1, and lucb promises epsilon = 0"):
+    with pytest.raises(ValueError, match=r"epsilon = 0.1, but lucb guarantees epsilon = 0"):
         identify(told, world, num_runs=70, epsilon=0.1)
     silent = told._replace(promise=None)
     cell = identify(silent, world, num_runs=70, epsilon=0.25)
