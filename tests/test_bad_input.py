@@ -183,7 +183,7 @@ BAD_STOPPING = {
         "m = 2",
         "features = [[1], [2]]",
         "features has 2 rows",
-        "one per arm of instance l",
+        "one an arm of instance l",
     ),
     "no features": (
         'type = "linear"\nfeatures = [[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]\ntheta = [0.5, 1.0]',
@@ -232,7 +232,7 @@ BAD_CONTEXTUAL = {
     "one arm": (
         "[[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.5, 0.5]]",
         "[[1.0, 0.0]], [[0.0, 1.0]]",
-        "instance[0].action_sets has one arm a set",
+        "instance[0].action_sets has one arm per set",
         "must have at least 2",
     ),
     "features given for one context of two": (

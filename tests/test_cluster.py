@@ -149,7 +149,7 @@ def test_parts_are_played_anywhere_and_merged(undivided, tmp_path, monkeypatch, 
     assert said.count("\n") == 1 and "and 0.1; join them all the same with --mixed" in said
     assert content(tmp_path / "one") == before
     assert cli.main(["merge", "one", "two", "--out", "mixed", "--mixed"]) == 0
-    assert "runs of a mixed fleet, jax 0.1, " in capsys.readouterr().out
+    assert "runs of different machines, jax 0.1, " in capsys.readouterr().out
     storage.write_bytes(part, parts.encoded(mine))
     assert cli.main(["merge", "one", "two", "--out", "all"]) == 0
     assert content(tmp_path / "all") == content(undivided / "regret")

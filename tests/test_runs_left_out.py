@@ -158,7 +158,7 @@ def test_rewards_that_the_algorithm_is_not_made_for(rule):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RunsLeftOut)
         r = simulate(rule, wide, **SMALL, any_rewards=True)
-    assert r.any_rewards and r.summary()["any_rewards"] and "is not made for" in table([r])
+    assert r.any_rewards and r.summary()["any_rewards"] and "is not designed for" in table([r])
     assert not simulate(rule, bernoulli(MEANS), **SMALL, any_rewards=True).any_rewards  # nothing amiss: no mark
 
 
@@ -224,7 +224,7 @@ def test_verdicts_are_of_the_pairs_in_which_both_runs_count():
     about = {"paper": {"title": "", "year": 0, "url": "", "confidence": 0.95}, "published": [], "claims": []}
     figure = {"title": "", "instances": ["it"], "algorithms": ["a"], "draw": "each"}
     text = report.report(nothing.summary() | about | {"figures": [figure], "untested": []})
-    assert "it/a: 5 of 5 runs left out: not finite" in text and "no run counts" in text
+    assert "it/a: 5 of 5 runs left out: not finite" in text and "no valid run" in text
     json.dumps(nothing.summary(), allow_nan=False)
 
 
