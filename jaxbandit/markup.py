@@ -87,6 +87,6 @@ def view(
       said: the heading of the facts.
     """
     facts = [(name, value) for name, value in (about or {}).items() if value not in (None, "")]
-    lines = [tag("small", note, tag("br")) for note in dict.fromkeys(notes)]
+    lines = [tag("div", tag("small", note)) for note in dict.fromkeys(notes)]
     folded = tag("details", tag("summary", said), html_table((), facts)) if facts else None
-    return tag("div", tag("p", tag("strong", title)), *tables, tag("p", *lines) if lines else None, folded)
+    return tag("div", tag("p", tag("strong", title)), *tables, *lines, folded)

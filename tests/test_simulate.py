@@ -3,13 +3,16 @@
 import functools
 import sys
 
+import jax
 import numpy as np
 import pytest
 
+import jaxbandit
 from jaxbandit.algorithms.regret.ucb import ucb1
 from jaxbandit.environments.bernoulli import bernoulli
 from jaxbandit.results.compare import compare
 from jaxbandit.running import progress
+from jaxbandit.running.identify import identify
 from jaxbandit.running.progress import progress_bar
 from jaxbandit.running.simulate import simulate
 from jaxbandit.running.sweep import sweep
@@ -97,3 +100,15 @@ def test_progress_as_lines_without_a_terminal(capsys, monkeypatch):
         for _ in range(4):
             advance(500_000)
     assert capsys.readouterr().err.splitlines() == ["x: 50 % of 2M steps after 11 s", "x: 100 % of 2M steps after 22 s"]
+
+
+@pytest.mark.parametrize(("play", "instead"), [(simulate, "rollout"), (identify, "run_until_stop")])
+def test_what_drives_the_engine_is_refused_inside_a_trace(play, instead):
+    given = {"horizon": 10} if play is simulate else {}
+    with pytest.raises(ValueError, match=f"JAX traces .*; use {instead} there"):
+        jax.jit(lambda x: x + play(ucb1(2), bernoulli(MEANS), num_runs=2, **given).runs)(0)
+
+
+def test_a_misspelt_public_name_is_guessed():
+    with pytest.raises(AttributeError, match="no attribute 'ucbb1'; did you mean 'ucb1'"):
+        _ = jaxbandit.ucbb1

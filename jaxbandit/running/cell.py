@@ -75,6 +75,7 @@ def run_simulate(
     """Run one cell for a fixed horizon; `pair` is the concrete value of `make(arguments)`."""
     from jaxbandit.engine.horizon import simulate_cell
 
+    checks.untraced("simulate", "rollout")
     failures.check_share("simulate", max_failed)
     horizon = checks.integer("simulate", "horizon", horizon, 1)
     chosen = checks.precision("simulate", precision, "horizon", horizon)
@@ -124,6 +125,7 @@ def run_identify(
     """Run one cell until each run stops or has spent its budget; `pair` is the concrete value of `make(arguments)`."""
     from jaxbandit.engine.identify import identify_cell
 
+    checks.untraced("identify", "run_until_stop")
     failures.check_share("identify", max_failed)
     budget = pair[0].budget
     if budget is not None and max_rounds is not None:
