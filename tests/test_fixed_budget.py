@@ -134,7 +134,7 @@ def test_files_frames_comparisons_and_figures(tmp_path):
     assert found.difference == pytest.approx(wrong[0].mean() - wrong[2].mean())
     assert found.se == pytest.approx(stats.sem(wrong[0].astype(float) - wrong[2]))
     stopping = jb.identify(jb.lucb(3, delta=0.9), jb.table(ROWS), num_runs=2, max_rounds=9)
-    with pytest.raises(ValueError, match=r"of kind budget, .* of kind identify; must be of one kind"):
+    with pytest.raises(ValueError, match=r"of kind budget, .* of kind identify; must be of the same kind"):
         jb.compare(results[0], stopping)
     text = table(list(results)).splitlines()
     assert [line.split()[2] for line in text[2:5]] == ["4", "8", "31"] and text[2].startswith("rows      sr ")

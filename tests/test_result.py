@@ -104,7 +104,7 @@ def test_a_round_is_a_round_whatever_its_type(at):
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"checkpoint": 1000.0}, "no checkpoint at 1000, the last is 100"),
+        ({"checkpoint": 1000.0}, "no checkpoint at 1000; the last is 100"),
         ({"checkpoint": 0.5}, "at = 0.5, must be a round"),
         ({"checkpoint": True}, "at = True, must be a round"),
         ({"fraction": 1000.0}, r"fraction = 1000.0, must be in \(0, 1\]"),
