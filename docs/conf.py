@@ -27,10 +27,10 @@ extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.napoleon",
     "sphinx_design",
     "sphinx_copybutton",
     "sphinx_llms_txt",
+    "reference",
     "repository_files",
 ]
 exclude_patterns = ["_build", "**/.ipynb_checkpoints"]
@@ -54,5 +54,4 @@ nb_execution_in_temp = True
 nb_execution_raise_on_error = True
 nb_execution_timeout = 600
 
-napoleon_numpy_docstring = False
-autosummary_generate = True
+autosummary_generate = False  # reference.py writes the pages of the names

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
+from jaxbandit.markup import html_table, view
 from jaxbandit.types import Array, Key, Numbers, Scalar
 
 State = Any
@@ -166,6 +167,18 @@ class Algorithm(NamedTuple):
     def __repr__(self) -> str:
         return f"<Algorithm {self.name or 'without a name'}>"
 
+    def _repr_html_(self) -> str:
+        stops = self.stop is not Algorithm._field_defaults["stop"]
+        facts = {
+            "actions": _actions(self.arms),
+            "rewards it is made for": _rewards(self.rewards),
+            "stops": "when its budget is spent" if self.budget is not None else "by its own rule" if stops else "never",
+            "guarantee": _guarantee(self.promise),
+            "budget": "none" if self.budget is None else f"{_number(self.budget)} pulls",
+            "pulls": "in batches" if self.batch is not None else "one at a time",
+        }
+        return view(repr(self), html_table((), facts.items()))
+
 
 class Environment(NamedTuple):
     """A bandit problem: it owns the truth, and its reward is deterministic given the round's noise.
@@ -195,6 +208,18 @@ class Environment(NamedTuple):
     def __repr__(self) -> str:
         return f"<Environment {self.name or 'without a name'}>"
 
+    def _repr_html_(self) -> str:
+        moving = "at known rounds" if self.schedule is not None else "every round" if self.transition else "never"
+        facts = {
+            "actions": _actions(self.arms),
+            "rewards": _rewards(self.rewards),
+            "means change": moving,
+            "regret": "not known" if self.regret is None else "known",
+            "identification": "not judged" if self.simple_regret is None else "judged by simple regret",
+            "rounds": "any number" if self.length is None else f"at most {self.length:,}",
+        }
+        return view(repr(self), html_table((), facts.items()))
+
 
 class Outcome(enum.IntEnum):
     """How one run ended. MAX_ROUNDS is censoring, and is reported as such; no mean counts the last three."""
@@ -209,3 +234,35 @@ class Outcome(enum.IntEnum):
 def action_of(selected: Any) -> Action:
     """The action that the environment sees of what `select` returned."""
     return selected.action if isinstance(selected, Choice) else selected
+
+
+def _number(value: Any) -> str:
+    """A number as text; one that is being traced, or an array, as JAX or NumPy prints it."""
+    try:
+        return f"{float(value):,.6g}"
+    except TypeError:
+        return str(value)
+
+
+def _actions(arms: Arms | None) -> str:
+    if arms is None:
+        return "not declared"
+    said = f"one of {arms.num_arms:,} arms" if arms.set_size is None else f"{arms.set_size} of {arms.num_arms:,} arms"
+    said += " with the reward of each of them" if arms.members else ""
+    return said if arms.num_contexts is None else f"{said} in each of {arms.num_contexts:,} contexts"
+
+
+def _rewards(rewards: Rewards | None) -> str:
+    if rewards is None:
+        return "not declared"
+    said = [f"in [{_number(rewards.low)}, {_number(rewards.high)}]"]
+    said += [] if rewards.sigma is None else [f"sub-Gaussian noise with sigma = {_number(rewards.sigma)}"]
+    return ", ".join(said + ([] if rewards.family is None else [f"{rewards.family} family"]))
+
+
+def _guarantee(promise: Promise | None) -> str:
+    if promise is None:
+        return "none"
+    arms = "the best arm" if promise.m == 1 else f"the {promise.m} best arms"
+    said = f"{arms} up to epsilon = {_number(promise.epsilon)} with error rate at most delta = {_number(promise.delta)}"
+    return said if promise.proved else f"{said} (heuristic: not proved)"

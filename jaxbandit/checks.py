@@ -7,6 +7,7 @@ import math
 import operator
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
@@ -16,6 +17,12 @@ FLOAT32_COUNTS = 2**24  # float32 has no odd number beyond, and a mean of so man
 def is_traced(value: Any) -> bool:
     """Return whether a value is known only to a trace, so that nothing can be said of it."""
     return isinstance(value, Tracer)
+
+
+def untraced(where: str, instead: str) -> None:
+    """Raise ValueError inside a function that JAX is tracing, which cannot drive the engine from the host."""
+    if is_traced(jnp.zeros(())):
+        raise ValueError(f"{where}: called inside a function that JAX traces (jit, scan, grad); use {instead} there")
 
 
 def integer(where: str, name: str, value: Any, low: int, high: int | None = None) -> int:

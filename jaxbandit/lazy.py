@@ -1,5 +1,6 @@
 """Public names of a package that are imported when they are first used."""
 
+import difflib
 import importlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -29,7 +30,9 @@ def names(
 
     def get(name: str) -> Any:
         if name not in home:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            near = difflib.get_close_matches(name, public, 1)
+            guess = f"; did you mean {near[0]!r}?" if near else ""
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{guess}")
         module = importlib.import_module(f"{package}.{home[name] or name}")
         value = getattr(module, name) if home[name] else module
         setattr(sys.modules[package], name, value)

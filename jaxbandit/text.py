@@ -1,17 +1,63 @@
 """Numbers and columns as text."""
 
 import math
+import shutil
+import textwrap
 from collections.abc import Collection, Sequence
 
+LEAST_WIDTH = 80
 
-def align(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> str:
-    """Return rows as lines of columns, those in `right` flush right, the first row ruled off."""
+
+INTERVAL = "95 % interval"  # the heading of a column that belongs to the one before it
+
+
+def align(rows: Sequence[Sequence[str]], right: Collection[int] = (), keys: int = 0) -> str:
+    """Return rows as lines of columns, the first row ruled off; a table too wide for the screen as several.
+
+    Args:
+      rows: the headings, then a row each.
+      right: columns that are flush right.
+      keys: columns from the left that are repeated in each part of a table that does not fit the screen; 0: it is not
+        divided.
+    """
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    parts = _parts(rows[0], widths, keys, room()) if keys else [list(range(len(widths)))]
+    return "\n\n".join(_columns(rows, widths, right, part) for part in parts)
+
+
+def room() -> int:
+    """Return the columns of the screen; 80 where there is none, or where it has fewer."""
+    return max(LEAST_WIDTH, shutil.get_terminal_size((LEAST_WIDTH, 24)).columns)
+
+
+def wrapped(head: str, *texts: str) -> str:
+    """Return a head with texts beside it, each on lines of its own that fit the screen."""
+    indent = " " * (len(head) + 2)
+    lines = [line for text in texts for line in textwrap.wrap(text, max(room() - len(indent), 20))]
+    return "\n".join([f"{head}  {lines[0]}", *(indent + line for line in lines[1:])]) if lines else head
+
+
+def _parts(head: Sequence[str], widths: Sequence[int], keys: int, room: int) -> list[list[int]]:
+    """Return the columns of each part; an interval stays beside its estimate."""
+    groups: list[list[int]] = []
+    for i in range(keys, len(head)):
+        if groups and head[i] == INTERVAL:
+            groups[-1].append(i)
+        else:
+            groups.append([i])
+    parts = [list(range(keys))]
+    for group in groups:
+        wide = sum(widths[i] + 2 for i in [*parts[-1], *group]) - 2
+        if wide > room and len(parts[-1]) > keys:
+            parts.append([*range(keys), *group])
+        else:
+            parts[-1] += group
+    return parts
+
+
+def _columns(rows: Sequence[Sequence[str]], widths: Sequence[int], right: Collection[int], part: list[int]) -> str:
     lines = [
-        "  ".join(
-            cell.rjust(width) if i in right else cell.ljust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
+        "  ".join(row[i].rjust(widths[i]) if i in right else row[i].ljust(widths[i]) for i in part).rstrip()
         for row in rows
     ]
     return "\n".join([lines[0], "-" * max(map(len, lines)), *lines[1:]])

@@ -18,8 +18,8 @@ from jaxbandit.specs.registry import ALGORITHMS, ENVIRONMENTS, PROBLEM_DATA
 from jaxbandit.specs.spec import KEYS
 
 ROOT = Path(__file__).parent.parent
-DOCUMENTS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
-DOCUMENTS += [f"docs/{name}.md" for name in ("design", "cli", "sessions", "tune", "integrations", "halving", "clock")]
+DOCUMENTS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "benchmarks/RESULTS.md"]
+DOCUMENTS += sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))
 TINY = """
 kind = "simulate"
 runs = 2
@@ -88,26 +88,31 @@ def test_the_page_of_sessions_does_what_it_shows(tmp_path, monkeypatch):
         assert cli.main(command) == 0, command
 
 
-@pytest.mark.slow
-@pytest.mark.quickly_compiled
-def test_the_page_of_tuning_prints_what_it_shows():
-    prints_what_it_shows("docs/tune.md")
+def page(name: str, *marks: pytest.MarkDecorator) -> object:
+    return pytest.param(f"docs/{name}.md", id=name, marks=marks)
+
+
+EXECUTED = [
+    page("start", pytest.mark.quickly_compiled),
+    page("choose", pytest.mark.quickly_compiled),
+    page("write_your_own", pytest.mark.quickly_compiled),
+    page("tune", pytest.mark.quickly_compiled),
+    page("clock", pytest.mark.quickly_compiled),
+    page("integrations"),
+    page("halving"),
+]
 
 
 @pytest.mark.slow
-def test_code_of_the_adapters_page_prints_what_it_shows():
-    prints_what_it_shows("docs/integrations.md")
+@pytest.mark.parametrize("document", EXECUTED)
+def test_code_of_a_page_prints_what_it_shows(document, tmp_path, monkeypatch):
+    import matplotlib
 
-
-@pytest.mark.slow
-def test_code_of_the_page_on_halving_prints_what_it_shows():
-    prints_what_it_shows("docs/halving.md")
-
-
-@pytest.mark.slow
-@pytest.mark.quickly_compiled
-def test_code_of_the_page_on_clocks_prints_what_it_shows():
-    prints_what_it_shows("docs/clock.md")
+    matplotlib.use("agg")
+    monkeypatch.chdir(tmp_path)
+    assert any(language == "python" for language, _ in fenced(document))
+    prints_what_it_shows(document)
+    matplotlib.pyplot.close("all")
 
 
 @pytest.mark.slow
@@ -150,11 +155,12 @@ def test_relative_links_lead_somewhere(document):
         assert (ROOT / document).parent.joinpath(target).exists(), target
 
 
-@pytest.mark.parametrize("document", ["README.md", "docs/cli.md", "docs/sessions.md", "docs/tune.md"])
+@pytest.mark.parametrize("document", [d for d in DOCUMENTS if "```sh" in text_of(d)])
 def test_commands_shown_are_commands(document):
     shown = {line for language, code in fenced(document) if language == "sh" for line in code.splitlines()}
     commands = {match[1] for line in shown if (match := re.search(r"(?:^|/)jaxbandit (\w+)", line))}
-    assert commands and commands <= set(COMMANDS)
+    assert commands <= set(COMMANDS)
+    assert commands or "jaxbandit " not in "".join(shown)
 
 
 @pytest.mark.parametrize("entry", [*ALGORITHMS.values(), *ENVIRONMENTS.values()], ids=lambda entry: entry.name)

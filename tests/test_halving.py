@@ -162,7 +162,7 @@ def test_a_score_that_is_not_finite_never_goes_on():
     ]
     assert found.index == 1
     assert any("4 of the configurations had a score that is not finite" in note for note in found.notes)
-    assert "not finite" in repr(found)
+    assert "not finite" in str(found)
     table[:, 2] = np.nan
     with pytest.raises(
         ValueError, match=r"after 2 steps no score is finite, of 3 configurations \(configuration 1: row"

@@ -20,6 +20,7 @@ from jaxbandit.environments.soare import describe_soare, soare
 from jaxbandit.refusals import BadInput
 from jaxbandit.results.loading import load
 from jaxbandit.running import experiment as running
+from jaxbandit.running import progress
 from jaxbandit.running.identify import identify
 from jaxbandit.running.progress import runs_bar
 from jaxbandit.running.sweep import sweep
@@ -265,6 +266,7 @@ def test_progress_only_on_a_terminal(capsys, monkeypatch):
 @pytest.mark.slow
 def test_command_line(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(progress, "LINE_SECONDS", float("inf"))  # however busy the machine is
     (tmp_path / "stop.toml").write_text(TEXT, encoding="utf-8")
     assert cli.main(["run", "stop.toml"]) == 0
     captured = capsys.readouterr()

@@ -37,7 +37,7 @@ ARROWS = {
     "__main__": ("cli",),
 }
 # Open to every room above types. They close no circle, since of the package they may import these alone.
-SHARED = {"checks": ("types",), "refusals": ("checks",), "extras": (), "lazy": ()}
+SHARED = {"checks": ("types",), "refusals": ("checks",), "extras": (), "lazy": (), "markup": ()}
 CONCRETE = ("algorithms", "environments")
 REGISTRY = ("jaxbandit.specs.algorithms", "jaxbandit.specs.environments")
 ROOT_NAMES = {"__version__"}  # all that the package's inside may take from its public face

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from results_by_hand import noisy, result, stopping
 
-from jaxbandit.plotting import regret_curves
+from jaxbandit.plotting import regret_curves, theory
 from jaxbandit.plotting.figures import plot
 from jaxbandit.results.base import ResultSet
 
@@ -42,6 +42,18 @@ def test_curves_bands_and_bound(axes):
     assert axes.get_xscale() == "log"
     names = [text.get_text() for text in axes.texts]
     assert [name.split()[0] for name in names] == ["ucb", "kl", "asymptotic"]  # from the largest regret down
+
+
+def test_an_asymptotic_bound_above_a_curve_is_explained(axes):
+    above = noisy(10.0, truth={"regret_constant": 2.5})  # 2.5 log 100 = 11.5, above the mean of about 10
+    below = noisy(10.0, truth={"regret_constant": 1.0})
+    for draw in (lambda r: regret_curves.plot([r], axes), lambda r: regret_curves.plot_one(r, axes)):
+        draw(above)
+        assert theory.EARLY in [text.get_text() for text in axes.texts]
+        axes.clear()
+        draw(below)
+        assert theory.EARLY not in [text.get_text() for text in axes.texts]
+        axes.clear()
 
 
 def test_a_second_result_on_the_same_axes_is_in_the_legend(axes):

@@ -3,12 +3,16 @@
 import functools
 import sys
 
+import jax
 import numpy as np
 import pytest
 
+import jaxbandit
 from jaxbandit.algorithms.regret.ucb import ucb1
 from jaxbandit.environments.bernoulli import bernoulli
 from jaxbandit.results.compare import compare
+from jaxbandit.running import progress
+from jaxbandit.running.identify import identify
 from jaxbandit.running.progress import progress_bar
 from jaxbandit.running.simulate import simulate
 from jaxbandit.running.sweep import sweep
@@ -82,5 +86,29 @@ def test_progress_only_on_a_terminal(capsys, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     with progress_bar(10, "x") as advance:
         assert advance is not None
+        assert "x: compiling:" in capsys.readouterr().err  # until the first report
         advance(10)
-    assert "x:" in capsys.readouterr().err
+    assert "compiling" not in capsys.readouterr().err.rpartition("x:")[2]
+
+
+def test_progress_as_lines_without_a_terminal(capsys, monkeypatch):
+    with progress_bar(10, "x", show=False, lines=True) as advance:
+        assert advance is None
+    clock = iter([0.0, 4.0, 11.0, 12.0, 22.0])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
+    with progress_bar(2_000_000, "x", lines=True) as advance:
+        for _ in range(4):
+            advance(500_000)
+    assert capsys.readouterr().err.splitlines() == ["x: 50 % of 2M steps after 11 s", "x: 100 % of 2M steps after 22 s"]
+
+
+@pytest.mark.parametrize(("play", "instead"), [(simulate, "rollout"), (identify, "run_until_stop")])
+def test_what_drives_the_engine_is_refused_inside_a_trace(play, instead):
+    given = {"horizon": 10} if play is simulate else {}
+    with pytest.raises(ValueError, match=f"JAX traces .*; use {instead} there"):
+        jax.jit(lambda x: x + play(ucb1(2), bernoulli(MEANS), num_runs=2, **given).runs)(0)
+
+
+def test_a_misspelt_public_name_is_guessed():
+    with pytest.raises(AttributeError, match="no attribute 'ucbb1'; did you mean 'ucb1'"):
+        _ = jaxbandit.ucbb1

@@ -8,7 +8,7 @@ from jaxbandit.algorithms.regret import epsilon_greedy, uniform
 from jaxbandit.base import Algorithm
 from jaxbandit.conformance.check_algorithm import check_algorithm
 from jaxbandit.refusals import BadInput
-from jaxbandit.running.playing import _program
+from jaxbandit.running.playing import program
 from jaxbandit.specs import registry, spec
 
 pytestmark = pytest.mark.quickly_compiled
@@ -40,9 +40,9 @@ def test_a_wrapped_algorithm_has_the_arguments_of_both():
 def test_a_sweep_of_both_is_one_program():
     given = {"type": "delayed(kl_ucb)", "mean": {"sweep": [0.0, 5.0]}, "c": {"sweep": [0.0, 3.0]}, "cap": 7}
     cells = list(resolved(given, given | {"name": "other", "cap": 8}).cells())
-    makes = {id(_program(cell)[0]) for cell in cells[:4]}
-    assert len(makes) == 1 and id(_program(cells[4])[0]) not in makes
-    assert _program(cells[1])[1]["algorithm"] == {"mean": 0.0, "c": 3.0}
+    makes = {id(program(cell)[0]) for cell in cells[:4]}
+    assert len(makes) == 1 and id(program(cells[4])[0]) not in makes
+    assert program(cells[1])[1]["algorithm"] == {"mean": 0.0, "c": 3.0}
 
 
 def test_a_factory_of_the_user_may_be_wrapped(tmp_path, monkeypatch):

@@ -133,7 +133,7 @@ def table(results: Sequence[AuditedResult]) -> str:
                 str(finding),
             )
         )
-    text = align(rows, right=(2, 3, 4))
+    text = align(rows, right=(2, 3, 4), keys=2)
     text += f"\nAll intervals hold together with confidence {results[0].finding.confidence:g}"
     if any(result.runs > result.outcomes()["stopped"] for result in results):
         text += "\nRuns that did not stop by their rule count as right in the lower bound, as wrong in the upper"

@@ -72,10 +72,6 @@ def _warnings_as_lines(category: type[Warning]) -> Iterator[None]:
 
 def _parse(argv: list[str]) -> Callable[[], int] | int:
     """Return the command that `argv` asks for, or the exit status after help or a refusal."""
-    import functools
-    import operator
-    from typing import Annotated
-
     from jaxbandit.extras import MissingExtra, lab
 
     if argv == ["--version"]:
@@ -83,30 +79,26 @@ def _parse(argv: list[str]) -> Callable[[], int] | int:
 
         print(f"jaxbandit {__version__}")
         return DONE
+    if os.environ.get("NO_COLOR"):  # as https://no-color.org asks; tyro has a switch of its own
+        os.environ["PYTHON_TYRO_ANSI_CODES"] = "False"
     try:
         with lab():
-            import tyro
+            import tyro  # noqa: F401  (missing: said now)
     except MissingExtra:
-        if argv not in (["list"], ["list", "--json"]):
-            raise
         from jaxbandit.cli import listing
 
-        listing.show("--json" in argv)
+        asked = [text for text in argv if text != "--json"]
+        if asked not in [["list"], *(["list", "--kind", kind] for kind in listing.HEADINGS)]:
+            raise
+        listing.show("--json" in argv, *asked[2:])
         return DONE
 
-    from jaxbandit.cli.commands import COMMANDS
+    from jaxbandit.cli.commands import parsed
 
-    options: list[Any] = [Annotated[c, tyro.conf.subcommand(name)] for name, c in COMMANDS.items()]
     said = io.StringIO()
     try:
         with contextlib.redirect_stderr(said):
-            return tyro.cli(
-                functools.reduce(operator.or_, options),
-                prog="jaxbandit",
-                description="Bandit algorithms as pure functions, thousands of independent runs at once.",
-                args=argv,
-                config=(tyro.conf.FlagCreatePairsOff,),
-            )
+            return parsed(argv)
     except SystemExit as status:
         if not status.code:
             return DONE

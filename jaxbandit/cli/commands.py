@@ -3,20 +3,25 @@
 JAX is imported where it is needed and not before, so that help and listings come at once.
 """
 
+import contextlib
+import functools
 import json as json_module
+import operator
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
+import tyro
 from tyro.conf import Positional, UseAppendAction, arg
 
 from jaxbandit import extras
-from jaxbandit.cli import listing
+from jaxbandit.cli.audit_command import Audit
 from jaxbandit.cli.bench_command import Bench
 from jaxbandit.cli.distribution_options import Divided, Merge
 from jaxbandit.cli.guards import bad_input, figures
+from jaxbandit.cli.guides import List, New, Show
 from jaxbandit.cli.session_commands import Ask, Status, Tell
 from jaxbandit.cli.tune_command import Tune
 from jaxbandit.results.report import table
@@ -24,19 +29,6 @@ from jaxbandit.specs import source
 
 DONE = 0
 DEFAULT_SPEC = "five_arms"
-
-
-@dataclass(frozen=True)
-class List:
-    """Algorithms, environments and embedded experiments, with one line each."""
-
-    json: bool = False
-    """Print one JSON document instead."""
-
-    def __call__(self) -> int:
-        """Print the listing."""
-        listing.show(self.json)
-        return DONE
 
 
 @dataclass(frozen=True)
@@ -63,6 +55,9 @@ class Run(Divided):
     max_failed: Annotated[float | None, arg(metavar="S")] = None
     """Share of a cell's runs that may end with a number that is not finite, or a reward out of its range; default: the
     file's, or 1."""
+    dry_run: bool = False
+    """Play nothing: print the cells, their run-steps and memory, and an estimate of the seconds, for which
+    each program is played for a moment."""
     part: Annotated[str | None, arg(metavar="I/N")] = None
     """Play the part of this number, from 0, of N, and leave it in DIR; `jaxbandit merge` joins them."""
     no_cache: bool = False
@@ -85,6 +80,8 @@ class Run(Divided):
 
         for line in warnings_of(experiment):
             print(f"jaxbandit: warning: {line}", file=sys.stderr)
+        if self.dry_run:
+            return _forecast(experiment, self.json)
         if self.part is not None:
             return self.play_part(experiment, out, self.part)
         with self.options(out) as options:
@@ -137,63 +134,6 @@ class Reproduce(Divided):
 
 
 @dataclass(frozen=True)
-class Audit(Divided):
-    """Say whether stopping rules keep their delta: as many runs as it takes, in batches that DIR keeps."""
-
-    spec: Annotated[Positional[str], arg(metavar="[SPEC]")] = "audit"
-    """TOML file of kind "identify", or the name of an embedded one; its runs are the length of the first batches."""
-    out: Annotated[Path | None, arg(metavar="DIR")] = None
-    """Directory of the batches; default: the spec's name with -audit after it."""
-    set: Annotated[UseAppendAction[tuple[str, ...]], arg(metavar="KEY=VALUE")] = ()
-    """Override, repeatable, as for run."""
-    no_import: bool = False
-    """As for run."""
-    confidence: Annotated[float, arg(metavar="P")] = 0.999
-    """Of all verdicts of the table together, whenever they are reached."""
-    resolution: Annotated[float, arg(metavar="R")] = 2.0
-    """How conservative a rule is, is known once the bounds of that factor are within this ratio."""
-    factor: Annotated[float, arg(metavar="F")] = 20.0
-    """A rule conservative by this factor or more is conservative enough."""
-    runs: Annotated[int, arg(metavar="N")] = 1_000_000
-    """Most runs of a cell."""
-    seconds: Annotated[float | None, arg(metavar="S")] = None
-    """Most seconds of a cell, looked at after each batch."""
-    max_failed: Annotated[float, arg(metavar="S")] = 0.0
-    """Share of a cell's runs that may end with a number that is not finite, or a reward out of its range."""
-    no_cache: bool = False
-    """As for run."""
-    json: bool = False
-    """Print one JSON document on stdout instead of the table."""
-
-    def __call__(self) -> int:
-        """Audit the experiment."""
-        with extras.lab():
-            import tomli_w  # noqa: F401  (missing: said now, not after the first batch)
-
-        from jaxbandit.auditing.cell import Limits
-        from jaxbandit.specs import spec
-
-        seconds = float("inf") if self.seconds is None else self.seconds
-        limits = Limits(self.confidence, self.resolution, self.factor, self.runs, seconds)
-        limits.check()
-        experiment = spec.load(self.spec, self.set, imports=not self.no_import)
-        out = self.out or Path(f"{source.locate(self.spec).stem}-audit")
-        from jaxbandit.auditing.experiment import audit_experiment, document
-        from jaxbandit.auditing.experiment import table as audit_table
-        from jaxbandit.running.truth import warnings_of
-
-        for line in warnings_of(experiment):
-            print(f"jaxbandit: warning: {line}", file=sys.stderr)
-        with self.options(out) as options:
-            results = audit_experiment(experiment, out, limits, max_failed=self.max_failed, **options)
-        if self.json:
-            print(json_module.dumps(document(experiment, results), allow_nan=False))
-        else:
-            print(audit_table(results))
-        return DONE
-
-
-@dataclass(frozen=True)
 class Plot:
     """Draw the results in a directory again."""
 
@@ -234,8 +174,24 @@ class Compare:
         return DONE
 
 
+@dataclass(frozen=True)
+class Completion:
+    """Print what completes commands and options in a shell: put `jaxbandit completion bash` into a file it reads."""
+
+    shell: Annotated[Positional[Literal["bash", "zsh", "fish"]], arg(metavar="SHELL")]
+    """bash, zsh or fish."""
+
+    def __call__(self) -> int:
+        """Print the script."""
+        with contextlib.suppress(SystemExit):
+            parsed(["--tyro-print-completion", self.shell])
+        return DONE
+
+
 COMMANDS = {
     "list": List,
+    "show": Show,
+    "new": New,
     "run": Run,
     "reproduce": Reproduce,
     "audit": Audit,
@@ -247,7 +203,32 @@ COMMANDS = {
     "status": Status,
     "tune": Tune,
     "bench": Bench,
+    "completion": Completion,
 }
+
+
+def parsed(argv: Sequence[str]) -> Any:
+    """Return the command that `argv` asks for; SystemExit after help, a completion script or a refusal."""
+    options: list[Any] = [Annotated[c, tyro.conf.subcommand(name)] for name, c in COMMANDS.items()]
+    return tyro.cli(
+        functools.reduce(operator.or_, options),
+        prog="jaxbandit",
+        description="Bandit algorithms as pure functions, thousands of independent runs at once.",
+        args=argv,
+        config=(tyro.conf.FlagCreatePairsOff,),
+    )
+
+
+def _forecast(experiment: Any, as_json: bool) -> int:
+    from jaxbandit.running import forecast
+
+    found = forecast.forecast(experiment)
+    if as_json:
+        about = {"schema": 1, "name": experiment.name, "kind": experiment.kind}
+        print(json_module.dumps({**about, "cells": [each.summary() for each in found]}, allow_nan=False))
+    else:
+        print(forecast.table(found))
+    return DONE
 
 
 def _draw(results: Sequence[Any], out: Path, quiet: bool) -> int:

@@ -1,41 +1,61 @@
 """What `jaxbandit list` prints; it needs no package of an extra."""
 
 import json
+import textwrap
 from typing import Any
 
 from jaxbandit.specs import source
 
+WIDTH, INDENT = 80, 29
+HEADINGS = {  # group -> its heading
+    "simulate": 'algorithms for a fixed horizon (kind = "simulate")',
+    "identify": 'algorithms that stop by their rule or after a budget (kind = "identify")',
+    "wrapper": 'wrappers of algorithms, as in type = "delayed(kl_ucb)"',
+    "environment": "environments",
+    "experiment": "embedded experiments",
+}
+KEYS = {"simulate": "algorithms", "identify": "algorithms", "wrapper": "wrappers"}  # of the JSON document
+KEYS |= {"environment": "environments", "experiment": "papers"}
 
-def listing() -> dict[str, list[dict[str, Any]]]:
-    """Return algorithms, environments and embedded experiments, with one line each."""
-    from jaxbandit.specs.registry import ALGORITHMS, ENVIRONMENTS, PROBLEM_DATA, WRAPPERS
 
+def listing(kind: str | None = None) -> dict[str, list[dict[str, Any]]]:
+    """Return algorithms, wrappers, environments and embedded experiments, or one group of HEADINGS, one line each."""
     found: dict[str, list[dict[str, Any]]] = {}
-    for title, entries, hidden in (
-        ("algorithms", ALGORITHMS, PROBLEM_DATA),
-        ("wrappers", WRAPPERS, ()),
-        ("environments", ENVIRONMENTS, ()),
-    ):
-        found[title] = [
-            {
-                "name": entry.name,
-                "arguments": [name for name in entry.arguments if name not in hidden],
-                "summary": entry.summary,
-            }
-            for entry in entries.values()
-        ]
-    found["papers"] = [{"name": name, "summary": source.about(path)} for name, path in source.embedded().items()]
+    for group in HEADINGS if kind is None else (kind,):
+        found.setdefault(KEYS[group], []).extend(_group(group))
     return found
 
 
-def show(as_json: bool) -> None:
-    """Print the listing as text, or as one JSON document."""
-    found = listing()
+def _group(group: str) -> list[dict[str, Any]]:
+    from jaxbandit.specs.registry import ALGORITHMS, ENVIRONMENTS, PROBLEM_DATA, WRAPPERS
+
+    if group == "experiment":
+        return [{"name": name, "summary": source.about(path)} for name, path in source.embedded().items()]
+    entries = {"wrapper": WRAPPERS, "environment": ENVIRONMENTS}.get(group, ALGORITHMS)
+    hidden = PROBLEM_DATA if entries is ALGORITHMS else ()
+    return [
+        {
+            "name": entry.name,
+            "arguments": [name for name in entry.arguments if name not in hidden],
+            "summary": entry.summary,
+        }
+        | ({"kind": entry.kind} if entries is ALGORITHMS else {})
+        for entry in entries.values()
+        if entries is not ALGORITHMS or entry.kind == group
+    ]
+
+
+def show(as_json: bool, kind: str | None = None) -> None:
+    """Print the listing as text of at most 80 columns, or as one JSON document."""
     if as_json:
-        print(json.dumps(found, indent=1))
+        print(json.dumps(listing(kind), indent=1))
         return
-    for title, rows in found.items():
-        print(title)
-        for row in rows:
-            head = row["name"] + (f"({', '.join(row['arguments'])})" if row.get("arguments") else "")
-            print(f"  {head:<40}  {row['summary']}")
+    for group in HEADINGS if kind is None else (kind,):
+        print(HEADINGS[group])
+        for row in _group(group):
+            lines = textwrap.wrap(row["summary"], WIDTH - INDENT)
+            print(f"  {row['name']:<{INDENT - 4}}  {lines[0]}")
+            for line in lines[1:]:
+                print(" " * INDENT + line)
+    if kind is None:
+        print("`jaxbandit show NAME` prints arguments, a line of Python and a TOML")

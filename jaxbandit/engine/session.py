@@ -13,7 +13,7 @@ import numpy as np
 
 from jaxbandit import checks
 from jaxbandit.base import Algorithm, action_of
-from jaxbandit.engine import fit, keys, told
+from jaxbandit.engine import fit, keys, session_view, told
 from jaxbandit.engine.decisions import Decisions, decisions_of
 from jaxbandit.engine.opened import Opened, Pulls, actions_at, checked_context, opened_of, pulls_at, untold
 from jaxbandit.engine.told import History, Totals
@@ -78,8 +78,10 @@ class Session:
         return self.opened.first + np.setdiff1d(untold(self.opened), self.opened.withdrawn, assume_unique=True)
 
     def __repr__(self) -> str:
-        stopped = "stopped" if self.stopped else f"{len(self.pending)} pending"
-        return f"<Session of {self.rule.name or 'an algorithm'}: {self.num_told} pulls told, {stopped}>"
+        return session_view.line(self)
+
+    def _repr_html_(self) -> str:
+        return session_view.table(self)
 
 
 STATIC = ("decisions", "seed", "run", "paired", "on_failure")

@@ -1,6 +1,6 @@
 """Which figure is drawn of which results: one place that knows all kinds."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -72,15 +72,26 @@ def write_figures(results: Sequence[Any], directory: str | Path, **look: Any) ->
     """
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
-    if results[0].kind == "simulate":
-        return regret_curves.plot_results(results, directory, **look)
-    results = [r for r in results if len(r.samples())]  # without a stopping time there is nothing to draw
     paths = []
-
-    def save(figure: Any, name: str) -> None:
+    for name, figure in drawn(results, **look):
         paths.append(directory / f"{file_name(name)}.png")
         figure.savefig(paths[-1], bbox_inches="tight", pad_inches=0.15)
+    return paths
 
+
+def drawn(results: Sequence[Any], *, points: int | None = None, **look: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the name and the matplotlib figure of each file that `write_figures` writes.
+
+    Args:
+      results: of one experiment.
+      points: most steps of a curve and most dots of a row, of runs that stop, for figures that are stored as vectors;
+        default: as many as a bitmap resolves.
+      **look: of regret, as for `regret_curves.plot`.
+    """
+    if results[0].kind == "simulate":
+        yield from regret_curves.drawn(results, **look)
+        return
+    results = [r for r in results if len(r.samples())]  # without a stopping time there is nothing to draw
     if results and results[0].kind == "budget":
         results = [r for r in results if r.error() is not None]
         for instance in dict.fromkeys(r.instance for r in results):
@@ -88,27 +99,28 @@ def write_figures(results: Sequence[Any], directory: str | Path, **look: Any) ->
                 figure = canvas(SIZE)
                 some = [r for r in results if r.instance == instance]
                 budgets.plot_budget(some, figure.add_subplot(), what=what)
-                save(figure, f"{what}-{instance}")
-        return paths
+                yield f"{what}-{instance}", figure
+        return
     found = sweeps.sweeps(results)
     for sweep in found:
         figure = canvas(SIZE)
         sweeps.plot_sweep(sweep, figure.add_subplot())
-        save(figure, f"sweep-{sweep.name}")
+        yield f"sweep-{sweep.name}", figure
     if any(sweep.of_instances for sweep in found):
-        return paths
+        return
+    few = {} if points is None else {"points": points}
     for instance in dict.fromkeys(r.instance for r in results):
         some = [r for r in results if r.instance == instance]
         figure = canvas(stopping_times.rows_size(some))
         left, right = figure.subplots(1, 2, sharey=True, width_ratios=(3, 2))
-        stopping_times.plot_samples(some, left)
+        stopping_times.plot_samples(some, left, **few)
         stopping_times.plot_error(some, right)
         right.tick_params(labelleft=False)
-        save(figure, f"samples-{instance}")
-        for what in ("stopping", "pulls"):
-            if what == "pulls" and not any("pulls" in r.arrays for r in some):
-                continue
+        yield f"samples-{instance}", figure
+        figure = canvas(SIZE)
+        stopping_times.plot_stopping(some, figure.add_subplot(), **few)
+        yield f"stopping-{instance}", figure
+        if any("pulls" in r.arrays for r in some):
             figure = canvas(SIZE)
-            STOPPING[what](some, figure.add_subplot())
-            save(figure, f"{what}-{instance}")
-    return paths
+            stopping_times.plot_pulls(some, figure.add_subplot())
+            yield f"pulls-{instance}", figure

@@ -4,7 +4,7 @@ Each curve is named at its end in its own colour, from the largest regret down, 
 matched. matplotlib is imported when something is drawn.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -69,16 +69,18 @@ def plot(
         _log_regret(ax, results, what)
     top = max((end for end, *_ in ends), default=0.0)
     theory.mark_changes(ax, results[0])
+    notes = []
     for name, text, bound, style in theory.lines(results, what, minimax):
         near = bound[-1] <= 1.5 * top  # farther up it would flatten the curves
         if not (near or log) or (log and bound[-1] <= 0):
             continue  # what cannot be named in the picture is not drawn
         line = theory.draw(ax, results[0], name, bound, style)
+        notes += theory.notes(results, name, bound)
         if near:
             ax.set_ylim(top=max(ax.get_ylim()[1], 1.05 * bound[-1]))
         ends.append((float(bound[-1]), text, line))
     _name_ends(ax, ends)
-    footnotes(ax, results)
+    footnotes(ax, results, notes)
     return ax
 
 
@@ -111,9 +113,11 @@ def plot_one(result: Any, ax: Any = None, *, what: str | None = None) -> Any:
     drawn = any(str(line.get_label()).startswith((theory.SLOPE, theory.ORACLE)) for line in before)
     if not any(line.get_gid() == theory.CHANGE for line in before):
         theory.mark_changes(ax, result)
-    for _, text, bound, style in () if drawn else theory.lines([result], what, False):
+    notes = []
+    for name, text, bound, style in () if drawn else theory.lines([result], what, False):
         if result.counted and bound[-1] <= 1.5 * result.moments(what)[0][-1]:
             theory.draw(ax, result, text, bound, style)
+            notes += theory.notes([result], name, bound)
             ax.set_ylim(top=max(ax.get_ylim()[1], 1.05 * bound[-1]))
     if limits:
         (left, right), (low, high) = limits
@@ -122,7 +126,7 @@ def plot_one(result: Any, ax: Any = None, *, what: str | None = None) -> Any:
     named = [line for line in ax.get_lines() if not str(line.get_label()).startswith("_")]
     named.sort(key=lambda line: line.get_gid() != CURVE)  # the curves first
     ax.legend(handles=named, frameon=False, loc="best" if what == "feedback" else "upper left")
-    footnotes(ax, [result])
+    footnotes(ax, [result], notes)
     return ax
 
 
@@ -140,6 +144,14 @@ def plot_results(results: Sequence[Any], directory: str | Path, **look: Any) -> 
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
     paths = []
+    for name, figure in drawn(results, **look):
+        paths.append(directory / f"{file_name(name)}.png")
+        figure.savefig(paths[-1], bbox_inches="tight", pad_inches=0.15)
+    return paths
+
+
+def drawn(results: Sequence[Any], **look: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the name and the matplotlib figure of each file that `plot_results` writes."""
     for instance in dict.fromkeys(r.instance for r in results):
         some = [r for r in results if r.instance == instance]
         drawn = {"regret": look}
@@ -148,9 +160,7 @@ def plot_results(results: Sequence[Any], directory: str | Path, **look: Any) -> 
         for name, how in drawn.items():
             figure = canvas(SIZE)
             plot(some, figure.add_subplot(), **how)
-            paths.append(directory / f"{name}-{file_name(instance)}.png")
-            figure.savefig(paths[-1], bbox_inches="tight", pad_inches=0.15)
-    return paths
+            yield f"{name}-{instance}", figure
 
 
 def _curve(ax: Any, result: Any, name: str, order: int, what: str, bands: Bands = "95 %") -> Any:

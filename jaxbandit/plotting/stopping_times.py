@@ -35,12 +35,13 @@ ROW = 0.36  # inches an algorithm
 BOUND: dict[str, Any] = {"color": GREY, "linewidth": 1.2, "linestyle": (0, (4, 2)), "zorder": 1.5}
 
 
-def plot_stopping(results: Sequence[Any], ax: Any = None) -> Any:
+def plot_stopping(results: Sequence[Any], ax: Any = None, *, points: int = SHOWN_STEPS) -> Any:
     """Draw the share of runs that have stopped after n samples, with bands of 95 % (Clopper-Pearson, each n).
 
     Args:
       results: at least one Result of kind "identify", all of one instance.
       ax: matplotlib Axes; default: those of a new figure.
+      points: most steps of a curve; of more runs, quantiles at even levels are drawn.
 
     Returns:
       The Axes.
@@ -53,7 +54,7 @@ def plot_stopping(results: Sequence[Any], ax: Any = None) -> Any:
     names = labels(results)
     order = sorted(range(len(results)), key=lambda i: results[i].samples().mean())
     for i in order:
-        _law(ax, results[i], names[i], i)
+        _law(ax, results[i], names[i], i, points)
     bounds = {bound for r in results if (bound := r.lower_bound()) is not None}
     if len(bounds) == 1:
         (bound,) = bounds
@@ -68,13 +69,13 @@ def plot_stopping(results: Sequence[Any], ax: Any = None) -> Any:
     return ax
 
 
-def _law(ax: Any, result: Any, name: str, order: int) -> None:
+def _law(ax: Any, result: Any, name: str, order: int, points: int) -> None:
     colour, style = look(order)
     known = result.samples()
     times = np.sort(result.arrays["samples"][result.ended(Outcome.STOPPED)].astype(np.float64))
     ranks = np.arange(1, len(times) + 1)
-    if len(times) > SHOWN_STEPS:
-        ranks = np.unique(np.linspace(1, len(times), SHOWN_STEPS).astype(int))
+    if len(times) > points:
+        ranks = np.unique(np.linspace(1, len(times), points).astype(int))
     at = times[ranks - 1]
     share = intervals.clopper_pearson(ranks, len(known)) if len(ranks) else None
     end = result.max_rounds if result.censored else at[-1]
@@ -91,17 +92,18 @@ def _law(ax: Any, result: Any, name: str, order: int) -> None:
         ax.plot([end], [y[-1]], marker="|", markersize=11, markeredgewidth=1.8, **draw)
 
 
-def plot_samples(results: Sequence[Any], ax: Any = None) -> Any:
+def plot_samples(results: Sequence[Any], ax: Any = None, *, points: int = SHOWN_RUNS) -> Any:
     """Draw the samples of each algorithm: quartiles as a box, 5 to 95 % as a line, the mean, single runs as dots.
 
-    The mean's interval is narrower than its mark unless it is seen. Arguments and Returns as for `plot_stopping`.
+    The mean's interval is narrower than its mark unless it is seen. Arguments and Returns as for `plot_stopping`, but
+    that `points` is the largest number of runs drawn as dots.
     """
     _one_instance(results)
     ax = ax or new_axes(rows_size(results))
     chance = np.random.default_rng(0)  # only spreads the dots
     for i, result in enumerate(results):
         times, colour = result.samples(), look(i)[0]
-        few = times[:SHOWN_RUNS]
+        few = times[:points]
         ax.plot(few, i + chance.uniform(-0.3, 0.3, len(few)), ".", color="#bbbbbb", markersize=2.2, zorder=1)
         marks = [result.quantile(level) for level in (0.05, 0.25, 0.5, 0.75, 0.95)]
         low, left, middle, right, high = (result.max_rounds if mark is None else mark for mark in marks)

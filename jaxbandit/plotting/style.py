@@ -89,11 +89,11 @@ def titled(result: Any, text: str) -> str:
     return text[:1].upper() + text[1:] if result.instance == UNNAMED else f"{result.instance}: {text}"
 
 
-def footnotes(ax: Any, results: Sequence[Any]) -> None:
-    """Write under the axes what is to be known beside the numbers of the results, below what stands there already."""
+def footnotes(ax: Any, results: Sequence[Any], also: Sequence[str] = ()) -> None:
+    """Write the notes of the results, and `also`, under the axes, below the lines that stand there already."""
     found = next((text for text in ax.texts if text.get_gid() == FOOT), None)
     lines = found.get_text().split("\n") if found else []
-    lines = list(dict.fromkeys([*lines, *(note for result in results for note in result.notes())]))
+    lines = list(dict.fromkeys([*lines, *(note for result in results for note in result.notes()), *also]))
     if found:
         found.remove()
     if lines:

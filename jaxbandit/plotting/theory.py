@@ -12,6 +12,7 @@ from jaxbandit.text import number
 SLOPE, MINIMAX, ORACLE, CHANGE = "asymptotic slope", "minimax", "asymptote of a restarting oracle", "change"
 APART = 0.008  # of the axes: lines at changes
 DASHED, DOTTED = (0, (6, 3)), ":"
+EARLY = "The dashed lower bound is asymptotic: after finitely many rounds, mean regret can lie below it."
 
 
 def lines(results: Sequence[Any], what: str, minimax: bool) -> list[tuple[str, str, np.ndarray, Any]]:
@@ -48,6 +49,12 @@ def _of_a_world_that_moves(result: Any, what: str, minimax: bool) -> list[tuple[
         root = "√(K V t)" if len(starts) > 1 else "√(K t)"
         found.append((MINIMAX, f"{root} / 20, minimax lower bound  {rate[-1]:,.1f}", rate, DOTTED))
     return found
+
+
+def notes(results: Sequence[Any], name: str, bound: np.ndarray) -> list[str]:
+    """Return the sentence that a figure needs where the asymptotic bound ends above a mean that is drawn."""
+    above = any(bound[-1] > result.moments("regret")[0][-1] for result in results if result.counted)
+    return [EARLY] if name == SLOPE and above else []
 
 
 def draw(ax: Any, result: Any, name: str, bound: np.ndarray, style: Any) -> Any:

@@ -7,7 +7,7 @@ from jaxbandit.reproduction import open_readings
 from jaxbandit.reproduction.tables import computed
 from jaxbandit.results.base import left_out
 from jaxbandit.results.report import kinds_table
-from jaxbandit.text import align, number
+from jaxbandit.text import align, number, wrapped
 
 BESIDE: tuple[str, str, str] = (
     "published",
@@ -123,7 +123,8 @@ def _aligned(lines: Sequence[tuple[str, ...]]) -> str:
     """Align the columns that hold something, numbers to the right."""
     kept = [column for column in zip(*lines, strict=True) if any(column[1:])]
     right = [i for i, column in enumerate(kept) if column[0] not in ("instance", "algorithm", "source", "")]
-    return align(list(zip(*kept, strict=True)), right) if kept else "no run counts"
+    keys = sum(column[0] in ("instance", "algorithm") for column in kept)
+    return align(list(zip(*kept, strict=True)), right, keys) if kept else "no run counts"
 
 
 def _regret_table(
@@ -177,18 +178,18 @@ def cost(content: Mapping[str, Any], longer: Mapping[int, int]) -> list[str]:
 
 
 def _claims_table(content: Mapping[str, Any]) -> str:
-    rows = [("claim", "verdict", "", "decided by")]
+    lines = []
     for claim in content["claims"]:
         checks = [check for check in claim["checks"] if check["verdict"] == claim["verdict"]]
         text = f"{claim['text']} (in part)" if claim.get("in_part") else claim["text"]
         text = f"{claim['reading']}: {text}" if "reading" in claim else text
-        rows.append((claim["id"], claim["verdict"], text, _check_text(checks[0])))
+        lines.append(wrapped(f"{claim['id']:<5}  {claim['verdict']:<9}", text, f"decided by: {_check_text(checks[0])}"))
     words = ("agrees", "disagrees", "undecided")
     counts = ", ".join(f"{sum(c['verdict'] == word for c in content['claims'])} {word}" for word in words)
     confidence = f"all intervals hold together with {100 * content['paper']['confidence']:g} %"
     confidence += ", those of the last tables among themselves" if content.get("complexity") else ""
     left = [f"not tested: {item['text']} ({item['source']}): {item['reason']}" for item in content["untested"]]
-    return "\n".join([f"claims: {counts} ({confidence})", align(rows), *left])
+    return "\n".join([f"claims: {counts} ({confidence})", *lines, *left])
 
 
 def _check_text(check: Mapping[str, Any]) -> str:

@@ -13,7 +13,8 @@ import numpy as np
 
 from jaxbandit.base import Outcome
 from jaxbandit.extras import lab
-from jaxbandit.results import frames, names, saving
+from jaxbandit.markup import html_table, view
+from jaxbandit.results import frames, names, report, saving
 from jaxbandit.results.json_files import plain
 
 FAULTS = {  # outcomes that no mean counts, in words
@@ -120,6 +121,21 @@ class Result:
     def __repr__(self) -> str:
         return self.headline() + (f"; {self.left_out}" if self.left_out else "")
 
+    def _repr_html_(self) -> str:
+        return _view(repr(self), [self])
+
+    def about(self) -> dict[str, str]:
+        """Return where the numbers come from, by name, as text; what is not known is empty."""
+        return {
+            "parameters": ", ".join(f"{name} = {names.shown(value)}" for name, value in self.params.items()),
+            "seed": str(self.seed),
+            "precision": self.precision,
+            "devices": ", ".join(self.devices),
+            "versions": ", ".join(f"{name} {version}" for name, version in self.versions.items()),
+            "seconds": ", ".join(f"{seconds:,.2f} {name}" for name, seconds in self.seconds.items()),
+            "run-steps": f"{self.run_steps:,}",
+        }
+
     def content(self) -> dict[str, Any]:
         """Return what the cell says beside its labels and costs."""
         raise NotImplementedError
@@ -180,6 +196,9 @@ class ResultSet(Sequence[Result]):
         lines = [f"{self.name}: {len(self)} result{'s' * (len(self) != 1)}", *map(repr, self.results)]
         return "\n  ".join(lines)
 
+    def _repr_html_(self) -> str:
+        return _view(f"{self.name}: {len(self)} result{'s' * (len(self) != 1)}", self.results)
+
     def summary(self) -> dict[str, Any]:
         """Return what `--json` prints."""
         first = self.results[0]
@@ -201,6 +220,26 @@ class ResultSet(Sequence[Result]):
     def save(self, directory: str | Path, *, replace: bool = False) -> None:
         """Write the results as a directory that `load` reads; over other results only if `replace`."""
         saving.save(self, directory, replace=replace)
+
+
+def _view(title: str, results: Sequence[Result]) -> str:
+    """What a notebook shows of results: their table, how the runs of each ended, and where the numbers come from."""
+    if not results:
+        return view(title)
+    found = report.rows(results)
+    ended = [result.outcomes() for result in results]
+    shown = [outcome for outcome in Outcome if any(count[outcome.name.lower()] for count in ended)]
+    words = {Outcome.STOPPED: "completed", Outcome.MAX_ROUNDS: "censored at max_rounds"} | FAULTS
+    rows = [
+        (result.instance, name, *(f"{count[outcome.name.lower()]:,}" for outcome in shown), f"{result.counted:,}")
+        for result, name, count in zip(results, names.algorithms(results), ended, strict=True)
+    ]
+    heads = ("instance", "algorithm", *(words[outcome] for outcome in shown), "runs in the means")
+    outcomes = html_table(heads, rows, caption="how the runs ended", labels=2, right=range(2, len(heads)))
+    facts = [result.about() for result in results]
+    about = {name: "; ".join(dict.fromkeys(fact[name] for fact in facts if fact[name])) for name in facts[0]}
+    table = html_table(found.rows[0], found.rows[1:], labels=found.keys, right=found.right)
+    return view(title, table, outcomes, notes=found.notes, about=about, said="where these numbers come from")
 
 
 def left_out(runs: int, outcomes: Mapping[str, int], faults: Mapping[Outcome, str] = FAULTS) -> str:

@@ -45,7 +45,7 @@ class PlacesComparison:
             )
             for c in self.comparisons
         ]
-        lines = [f"a = {self.a}", f"b = {self.b}", "", align([head, *rows], right=(2, 3, 4))]
+        lines = [f"a = {self.a}", f"b = {self.b}", "", align([head, *rows], right=(2, 3, 4), keys=2)]
         for name, cells in ((self.a, self.only_a), (self.b, self.only_b)):
             if cells:
                 lines.append(f"only in {name}: {', '.join(cells)}")

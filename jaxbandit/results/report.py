@@ -1,14 +1,30 @@
 """The table that `run` prints: a row a cell."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from jaxbandit.results import names
 from jaxbandit.text import align, number
 
 
+class Rows(NamedTuple):
+    """A table before it is laid out."""
+
+    rows: list[tuple[str, ...]]  # the titles of the columns first
+    right: list[int]  # columns of numbers
+    notes: list[str]  # a line each, below the table
+    keys: int = 2  # columns from the left that name the row
+
+
 def table(results: Sequence[Any]) -> str:
     """Return the results of one experiment as text for people."""
+    found = rows(results)
+    kinds = kinds_table([result.summary() for result in results]) if results[0].kind == "simulate" else ""
+    return "\n".join([align(found.rows, found.right, found.keys), *found.notes]) + (f"\n\n{kinds}" if kinds else "")
+
+
+def rows(results: Sequence[Any]) -> Rows:
+    """Return the table of the results of one experiment."""
     return {"simulate": _regret, "identify": _stopping, "budget": _budget}[results[0].kind](results)
 
 
@@ -24,7 +40,7 @@ def kinds_table(cells: Sequence[Mapping[str, Any]], published: Sequence[Mapping[
                 continue
             key = cell["instance"], cell["algorithm"]
             rows.append((*key, *(_share(cell, name, beside.get((*key, name))) for name in kinds)))
-        tables.append(align(rows, right=range(2, len(kinds) + 2)))
+        tables.append(align(rows, right=range(2, len(kinds) + 2), keys=2))
     return "\n\n".join(["rounds by kind, their share with one standard error", *tables]) if tables else ""
 
 
@@ -33,7 +49,7 @@ def early(bound: float, rounds: int) -> str:
     return f"lower bound {bound:,.2f}: it holds as t grows, and after {rounds:,} rounds a regret is still below it"
 
 
-def _regret(results: Sequence[Any]) -> str:
+def _regret(results: Sequence[Any]) -> Rows:
     bounds = [result.lower_bound() for result in results]
     ends = [(float(r.arrays["mean"][-1]), float(b[-1])) for r, b in zip(results, bounds, strict=True) if b is not None]
     below = [pair for pair in ends if pair[0] < pair[1]]
@@ -43,7 +59,7 @@ def _regret(results: Sequence[Any]) -> str:
     measure = " and ".join(dict.fromkeys(_WORDS[result.measure] for result in results))
     runs = " or ".join(f"{n}" for n in dict.fromkeys(r.runs for r in results))
     rounds = " or ".join(f"{n}" for n in dict.fromkeys(int(r.arrays["checkpoints"][-1]) for r in results))
-    lines = [align(list(zip(*shown, strict=True)), right), f"{runs} runs, {measure} after {rounds} rounds"]
+    lines = [f"{runs} runs, {measure} after {rounds} rounds"]
     if any(result.measure == "feedback" for result in results):
         lines.append("mean feedback: per round, where the environment knows no regret")
     if any(result.moves for result in results):
@@ -52,9 +68,7 @@ def _regret(results: Sequence[Any]) -> str:
         lines.append("hindsight: regret against the best fixed arm in hindsight")
     if below:
         lines += dict.fromkeys(early(bound, int(results[0].arrays["checkpoints"][-1])) for _, bound in below)
-    lines += foot(results)
-    kinds = kinds_table([result.summary() for result in results])
-    return "\n".join(lines) + (f"\n\n{kinds}" if kinds else "")
+    return Rows(list(zip(*shown, strict=True)), right, [*lines, *foot(results)])
 
 
 _WORDS = {"regret": "regret", "feedback": "mean feedback", "hindsight": "hindsight"}
@@ -70,7 +84,15 @@ def _regret_columns(results: Sequence[Any], with_bound: bool) -> list[list[str]]
     bounds = [r.lower_bound() if with_bound else None for r in results]
     columns.append(["lower bound", *("" if b is None else f"{b[-1]:,.2f}" for b in bounds)])
     counted = [f"{r.counted} of {r.runs}" if any(r.left_out for r in results) else "" for r in results]
-    return [*columns, ["runs", *counted], ["seconds", *(f"{sum(r.seconds.values()):.1f}" for r in results)]]
+    seconds = zip(*map(_seconds, results), strict=True)
+    return [*columns, ["runs", *counted], *([head, *times] for head, times in zip(SECONDS, seconds, strict=True))]
+
+
+SECONDS = ("compile s", "run s")
+
+
+def _seconds(result: Any) -> tuple[str, str]:
+    return f"{result.seconds.get('compile', 0.0):.1f}", f"{result.seconds.get('run', 0.0):.1f}"
 
 
 def _with_interval(result: Any, what: str) -> tuple[str, str]:
@@ -104,10 +126,10 @@ def _mean(content: Mapping[str, Any]) -> str:
     return "" if value is None else "> " * ("restricted_mean" in content) + number(value)
 
 
-def _stopping(results: Sequence[Any]) -> str:
+def _stopping(results: Sequence[Any]) -> Rows:
     batched = ["batches"] if any("batches" in result.arrays for result in results) else []
     head = ("instance", "algorithm", "samples", "95 % interval", "sd", "median", *batched)
-    head = (*head, "error", "95 % interval", "delta", "runs", "in use", "seconds")
+    head = (*head, "error", "95 % interval", "delta", "runs", "in use", *SECONDS)
     rows: list[tuple[str, ...]] = [head]
     for name, result in zip(names.algorithms(results), results, strict=True):
         content = result.content()
@@ -129,24 +151,23 @@ def _stopping(results: Sequence[Any]) -> str:
                 result.promised,
                 ", ".join(f"{count} {name}" for name, count in outcomes.items()),
                 f"{100 * content['lane_utilisation']:.0f} %" if "lane_utilisation" in content else "",
-                f"{sum(result.seconds.values()):.1f}",
+                *_seconds(result),
             )
         )
     right = [i for i, title in enumerate(head) if title not in ("instance", "algorithm", "95 % interval", "runs")]
-    lines = [align(rows, right)]
-    lines.append("samples: mean over runs; error: share of the stopped runs that fall short by more than epsilon")
+    lines = ["samples: mean over runs; error: share of the stopped runs that fall short by more than epsilon"]
     if any(not result.guarantee.get("proved", True) for result in results):
         lines.append("heuristic: the rule is meant to keep its delta, which is not proved")
     limits = sorted({r.max_rounds for r in results if r.censored})
     if limits:
         most = ", ".join(f"{limit:,}" for limit in limits)
         lines.append(f"> and its interval: mean of min(samples, {most}), where runs reached max_rounds")
-    return "\n".join([*lines, *foot(results)])
+    return Rows(rows, right, [*lines, *foot(results)])
 
 
-def _budget(results: Sequence[Any]) -> str:
+def _budget(results: Sequence[Any]) -> Rows:
     head = ("instance", "algorithm", "budget", "pulls", "error", "95 % interval", "simple regret", "95 % interval")
-    rows: list[tuple[str, ...]] = [(*head, "runs", "seconds")]
+    rows: list[tuple[str, ...]] = [(*head, "runs", *SECONDS)]
     for name, result in zip(names.algorithms(results, but="budget"), results, strict=True):
         content = result.content()
         error, regret = content.get("error", {}), content.get("simple_regret", {})
@@ -161,11 +182,10 @@ def _budget(results: Sequence[Any]) -> str:
                 f"{regret['mean']:.3g}" if regret else "",
                 f"[{regret['low']:.3g}, {regret['high']:.3g}]" if "high" in regret else "",
                 f"{result.counted} of {result.runs}" if result.left_out else f"{result.runs}",
-                f"{sum(result.seconds.values()):.1f}",
+                *_seconds(result),
             )
         )
-    lines = [align(rows, right=(2, 3, 4, 6, 8, 9))]
-    lines.append("pulls: mean over runs, the rest of the budget is not used; error: share of the runs that fall short")
+    lines = ["pulls: mean over runs, the rest of the budget is not used; error: share of the runs that fall short"]
     if len({result.budget for result in results}) > 1:
         lines.append("run r of each budget meets the same chance: the rows pair, and are not independent")
-    return "\n".join([*lines, *foot(results)])
+    return Rows(rows, [2, 3, 4, 6, 8, 9, 10], [*lines, *foot(results)], keys=3)

@@ -74,6 +74,7 @@ def run_simulate(
     """Play one cell of `make(arguments)`, whose value is `pair`, for a fixed horizon."""
     from jaxbandit.engine.horizon import simulate_cell
 
+    checks.untraced("simulate", "rollout")
     failures.check_share("simulate", max_failed)
     horizon = checks.integer("simulate", "horizon", horizon, 1)
     chosen = checks.precision("simulate", precision, "horizon", horizon)
@@ -123,6 +124,7 @@ def run_identify(
     """Play one cell of `make(arguments)`, whose value is `pair`, until each run stops, or has spent its budget."""
     from jaxbandit.engine.identify import identify_cell
 
+    checks.untraced("identify", "run_until_stop")
     failures.check_share("identify", max_failed)
     budget = pair[0].budget
     if budget is not None and max_rounds is not None:

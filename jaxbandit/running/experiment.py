@@ -40,8 +40,9 @@ def run_experiment(
       experiment: what `spec.load` returns.
       out: directory of the results, made if it is absent; it may hold the same experiment, finished or not, or with
         fewer instances, algorithms or runs: what is missing is played. None keeps nothing on the disk.
-      progress: a bar on stderr where that is a terminal; or a function given what the engine reports: the
-        run-steps just played, or, of runs that stop, how many ended and the run-steps.
+      progress: True: a bar on stderr where that is a terminal, elsewhere a line every ten seconds; False: neither; or a
+        function given what the engine reports: the run-steps just played, or, of runs that stop, how many ended and
+        the run-steps.
       workers: threads, with an executor of each task; changes no number.
       tile: runs played side by side, of a fixed horizon; changes no number.
       lanes: the same of runs that stop.
@@ -203,5 +204,5 @@ def bar(
     name = (first.name if len(experiments) == 1 else "all") + label
     runs = [e.runs * len(list(e.cells())) for e in experiments]
     if first.kind == "simulate":
-        return progress_bar(round(share * sum(n * first.horizon for n in runs)), name, show)
-    return runs_bar(round(share * sum(runs)), name, show)
+        return progress_bar(round(share * sum(n * first.horizon for n in runs)), name, show, progress is True)
+    return runs_bar(round(share * sum(runs)), name, show, progress is True)

@@ -46,10 +46,10 @@ def record_of(experiment: Experiment, cell: Cell, options: Mapping[str, Any]) ->
     try:
         if experiment.kind == "identify":
             given["max_rounds"] = experiment.most_rounds(cell)
-            return identify_cell(*_program(cell), **{**given, **options})
+            return identify_cell(*program(cell), **{**given, **options})
         for name in ("horizon", "checkpoints", "per_run", "hindsight", "replan_late"):
             given[name] = getattr(experiment, name)
-        return simulate_cell(*_program(cell), **{**given, **options})
+        return simulate_cell(*program(cell), **{**given, **options})
     except ContractError as error:
         raise BadInput(f"{cell.instance.name}/{cell.algorithm.name}: {' '.join(str(error).split())}") from None
 
@@ -80,7 +80,7 @@ def _labels(experiment: Experiment, cell: Cell) -> dict[str, Any]:
     }
 
 
-def _program(cell: Cell) -> tuple[Make, PyTree]:
+def program(cell: Cell) -> tuple[Make, PyTree]:
     """Return the `make` that cells of one static structure share, and this cell's traced arguments."""
     algorithm, environment = cell.algorithm.entry, cell.instance.entry
     fixed, moving = _split(algorithm, cell.arguments)

@@ -1,55 +1,110 @@
-"""Progress bars on stderr: of run-steps for a fixed horizon, of runs where each stops by itself."""
+"""Progress on stderr: of run-steps for a fixed horizon, of runs where each stops by its own rule.
+
+A bar on a terminal; elsewhere, where it is asked for, a line every ten seconds.
+"""
 
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from jaxbandit import extras
 
-
-@contextmanager
-def progress_bar(total: int, label: str, show: bool | None = None) -> Iterator[Callable[[int], None] | None]:
-    """Yield a function that advances a bar of `total` run-steps on stderr, or None where no bar is shown.
-
-    Shown on a terminal where tqdm is installed, unless `show` says otherwise.
-    """
-    tqdm = extras.bar(show)
-    if tqdm is None:
-        yield None
-        return
-    lock = threading.Lock()  # the engine reports from its worker threads
-
-    with tqdm(total=total, desc=label, unit="step", unit_scale=True, file=sys.stderr, leave=False) as bar:
-
-        def advance(steps: int) -> None:
-            with lock:
-                bar.update(steps)
-
-        yield advance
+LINE_SECONDS = 10.0
 
 
 @contextmanager
-def runs_bar(total: int, label: str, show: bool | None = None) -> Iterator[Callable[[Any], None] | None]:
-    """Yield what takes the engine's progress to a bar of `total` runs on stderr, or None where no bar is shown.
+def progress_bar(
+    total: int, label: str, show: bool | None = None, lines: bool = False
+) -> Iterator[Callable[[int], None] | None]:
+    """Yield a function that advances a bar of `total` run-steps on stderr, or None where nothing is shown.
 
-    The time left is estimated from the runs that have finished, all of them alike. Shown on a terminal where
-    tqdm is installed, unless `show` says otherwise.
+    Args:
+      total: run-steps to be played.
+      label: what is being played.
+      show: whether a bar is shown; None: where stderr is a terminal and tqdm is installed.
+      lines: whether a line is printed every ten seconds where no bar is shown.
     """
-    tqdm = extras.bar(show)
-    if tqdm is None:
-        yield None
-        return
-    lock, steps = threading.Lock(), 0  # the engine reports from its worker threads
+    with _shown(total, label, "step", show, lines) as shown:
+        yield None if shown is None else lambda steps: shown(steps, "")
 
-    with tqdm(total=total, desc=label, unit="run", smoothing=0, file=sys.stderr, leave=False) as bar:
+
+@contextmanager
+def runs_bar(
+    total: int, label: str, show: bool | None = None, lines: bool = False
+) -> Iterator[Callable[[Any], None] | None]:
+    """Yield what takes the engine's progress to a bar of `total` runs on stderr, or None where nothing is shown.
+
+    The time left is estimated from the runs that have finished, all of them alike. Arguments are those of
+    `progress_bar`, with `total` in runs.
+    """
+    played = 0
+    with _shown(total, label, "run", show, lines) as shown:
 
         def advance(progress: Any) -> None:
-            nonlocal steps
+            nonlocal played
+            played += progress.run_steps
+            assert shown is not None
+            shown(progress.finished, f"{_rounded(played)} run-steps")
+
+        yield None if shown is None else advance
+
+
+@contextmanager
+def _shown(
+    total: int, label: str, unit: str, show: bool | None, lines: bool
+) -> Iterator[Callable[[int, str], None] | None]:
+    """Yield a function of what was done since its last call, and a note; safe to be called from any thread."""
+    tqdm, lock = extras.bar(show), threading.Lock()
+    if tqdm is None:
+        if not lines or show is False:
+            yield None
+            return
+        printed = _Lines(total, label, unit)
+
+        def one_line(done: int, note: str) -> None:
             with lock:
-                steps += progress.run_steps
-                bar.set_postfix_str(f"{tqdm.format_sizeof(steps)} run-steps", refresh=False)
-                bar.update(progress.finished)
+                printed.add(done, note)
+
+        yield one_line
+        return
+    options = {"unit_scale": True} if unit == "step" else {"smoothing": 0}
+    with tqdm(total=total, desc=f"{label}: compiling", unit=unit, file=sys.stderr, leave=False, **options) as bar:
+
+        def advance(done: int, note: str) -> None:
+            with lock:
+                bar.set_description_str(label, refresh=False)  # the first report: the program is compiled
+                bar.set_postfix_str(note, refresh=False)
+                bar.update(done)
 
         yield advance
+
+
+class _Lines:
+    """A line on stderr every ten seconds."""
+
+    def __init__(self, total: int, label: str, unit: str):
+        self.total, self.label, self.unit = total, label, unit
+        self.done = 0
+        self.begun = self.last = time.monotonic()
+
+    def add(self, done: int, note: str) -> None:
+        """Count what was done, and print a line if the last is ten seconds old."""
+        self.done += done
+        now = time.monotonic()
+        if now - self.last < LINE_SECONDS:
+            return
+        self.last = now
+        share = 100 * self.done / max(self.total, 1)
+        line = f"{self.label}: {share:.0f} % of {_rounded(self.total)} {self.unit}s after {now - self.begun:.0f} s"
+        print(f"{line}, {note}" if note else line, file=sys.stderr, flush=True)
+
+
+def _rounded(number: int) -> str:
+    """Return a number in three digits, with k, M or G."""
+    for unit, size in (("G", 10**9), ("M", 10**6), ("k", 10**3)):
+        if number >= size:
+            return f"{number / size:.3g}{unit}"
+    return str(number)

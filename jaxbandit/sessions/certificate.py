@@ -13,6 +13,7 @@ from jaxbandit import text
 from jaxbandit.base import Algorithm
 from jaxbandit.engine import fit
 from jaxbandit.engine.session import Session
+from jaxbandit.markup import html_table, view
 from jaxbandit.solvers import student
 from jaxbandit.types import Array
 
@@ -96,12 +97,8 @@ class Certificate:
             arms.append({"arm": arm, "pulls": pulls, **known, **alive})
         return found | {"arms": arms, "assumptions": list(self.assumptions)}
 
-    def table(self, names: Sequence[str] | None = None) -> str:
-        """Return the certificate as text, arms under their names.
-
-        Args:
-          names: of the arms; by default their numbers.
-        """
+    def _rows(self, names: Sequence[str] | None = None) -> list[list[str]]:
+        """The headings, then a row an arm."""
         header = ["arm", "pulls"] + ["mean"] * (self.means is not None)
         header += [] if self.coverage is None else [f"{self.coverage:.0%} interval"]
         header += ["survives"] * (self.survivors is not None)
@@ -114,16 +111,31 @@ class Certificate:
                 row += [f"[{_shown(self.low[arm])}, {_shown(self.high[arm])}]" if known else "-"]
             row += [("yes" if self.survivors[arm] else "no")] if self.survivors is not None else []
             rows.append(row)
+        return rows
+
+    def table(self, names: Sequence[str] | None = None) -> str:
+        """Return the certificate as text, arms under their names.
+
+        Args:
+          names: of the arms; by default their numbers.
+        """
         lines = [f"rule: {self.rule}", f"promise: {self.promise}"]
         if self.recommendation is not None:
             lines.append(
                 "recommended: " + ", ".join(str(a) if names is None else names[int(a)] for a in self.recommendation)
             )
-        lines += ["", text.align(rows, right=range(1, 3 if self.means is not None else 2))]
+        lines += ["", text.align(self._rows(names), right=range(1, 3 if self.means is not None else 2))]
         return "\n".join([*lines, "", "taken for granted:", *(f"- {line}" for line in self.assumptions)])
 
     def __str__(self) -> str:
         return self.table()
+
+    def _repr_html_(self) -> str:
+        head, *rows = self._rows()
+        named = "none" if self.recommendation is None else ", ".join(map(str, self.recommendation))
+        arms = html_table(head, rows, right=range(1, 3 if self.means is not None else 2))
+        notes = [f"rule: {self.rule}", f"promise: {self.promise}", "taken for granted:", *self.assumptions]
+        return view(f"recommended: {named}", arms, notes=notes)
 
 
 def certificate(session: Session) -> Certificate:

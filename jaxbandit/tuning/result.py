@@ -9,6 +9,7 @@ import numpy as np
 
 from jaxbandit import extras
 from jaxbandit.engine import storage
+from jaxbandit.markup import html_table, view
 from jaxbandit.plotting.tuning import plot_tuning, ranked
 from jaxbandit.refusals import BadInput
 from jaxbandit.results.base import versions
@@ -26,7 +27,7 @@ UNPROVED = "without a guarantee: no certificate, and the interval of each config
 class TuneResult:
     """What `tune`, `successive_halving` or `hyperband` found.
 
-    Printed, it is the choice and the best rows of the table.
+    Printed, it is the choice and the best rows of the table; its `repr` is one line.
     """
 
     config: PyTree  # the chosen configuration
@@ -88,13 +89,36 @@ class TuneResult:
             raise BadInput(f"{directory}: the result cannot be written ({error.strerror})") from None
 
     def __repr__(self) -> str:
-        spent = f"{len(self.history['id']):,} trainings of {self.configs.count:,} configurations"
+        return f"{self._chosen()} after {self._spent()}"
+
+    def __str__(self) -> str:
+        rows, more = self._rows()
+        table = align(rows, right=range(5)) + (f"\n{more}" if more else "")
+        notes = ["", *self.notes] if self.notes else []
+        return "\n".join([self._chosen(), *self._promise(), self._spent(), "", table, *notes])
+
+    def _repr_html_(self) -> str:
+        rows, more = self._rows()
+        about = {
+            "score": "the larger the better" if self.maximize else "the smaller the better",
+            "versions": ", ".join(f"{name} {version}" for name, version in self.versions.items()),
+            "seconds": ", ".join(f"{seconds:,.2f} {name}" for name, seconds in self.seconds.items()),
+        }
+        table = html_table(rows[0], rows[1:], right=range(5))
+        notes = [*self._promise(), self._spent(), *([more] if more else []), *self.notes]
+        return view(self._chosen(), table, notes=notes, about=about, said="where these numbers come from")
+
+    def _chosen(self) -> str:
         row = self._row(self.index)
         interval = f" [{row['low']:.5g}, {row['high']:.5g}]" if "low" in row else ""
         mean = f"mean score {row['mean']:.5g}{interval}" if "mean" in row else "not scored"
-        chosen = f"configuration {self.index}: {self.configs.text(self.index)}; {mean}"
-        promise = [] if self.certificate is None else [f"{self.certificate.rule}: {self.certificate.promise}"]
-        return "\n".join([chosen, *promise, spent, "", self._text(), *(["", *self.notes] if self.notes else [])])
+        return f"configuration {self.index}: {self.configs.text(self.index)}; {mean}"
+
+    def _promise(self) -> list[str]:
+        return [] if self.certificate is None else [f"{self.certificate.rule}: {self.certificate.promise}"]
+
+    def _spent(self) -> str:
+        return f"{len(self.history['id']):,} trainings of {self.configs.count:,} configurations"
 
     def _row(self, index: int) -> dict[str, Any]:
         """One configuration; what is not known of it is absent."""
@@ -102,7 +126,8 @@ class TuneResult:
         known = {name: value for name, value in numbers.items() if np.isfinite(value)}
         return {"index": index, "config": self.configs.row(index), **known}
 
-    def _text(self) -> str:
+    def _rows(self) -> tuple[list[tuple[str, ...]], str]:
+        """The headings and the best rows of the table, and how many more there are."""
         order = ranked(self.table, self.maximize)[:SHOWN]
         rows: list[tuple[str, ...]] = [("", "trainings", "mean", "low", "high", "left", "configuration")]
         for i in map(int, order):
@@ -111,7 +136,7 @@ class TuneResult:
             left = "chosen" if i == self.index else "yes" if self.table["survivor"][i] else ""
             rows.append((str(i), f"{self.table['pulls'][i]:,}", *said, left, self.configs.text(i)))
         more = self.configs.count - len(order)
-        return align(rows, right=range(5)) + (f"\nand {more:,} more" if more else "")
+        return rows, f"and {more:,} more" if more else ""
 
 
 def tune_result(

@@ -1,0 +1,212 @@
+"""The reference: a page for every public name, by subpackage, from the package itself.
+
+The lists are written when a build begins, so that no public name can be forgotten; a name that is in no group stops it.
+"""
+
+import ast
+import importlib
+import inspect
+import re
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import docstrings
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.errors import ExtensionError
+
+import jaxbandit
+from jaxbandit.specs.facts import SETTINGS, facts
+
+HERE = Path(__file__).resolve().parents[1] / "reference"
+MODULES = ("algorithms", "bounds", "environments", "numerics")  # public names that are modules
+# Page, title, what it is about, and the modules whose public names stand there; the longest prefix decides.
+GROUPS = (
+    (
+        "running",
+        "Running and results",
+        "Simulations, experiments, results, comparisons and figures.",
+        "running reproduction auditing results plotting refusals engine.rollout",
+    ),
+    ("contracts", "Contracts", "What an algorithm and an environment are, and checks of your own.", "base conformance"),
+    (
+        "algorithms",
+        "Algorithms",
+        "Every algorithm by the question that it answers. [Choose an algorithm](../choose.md) compares them.",
+        "algorithms",
+    ),
+    ("environments", "Environments", "Built-in problems, with known means or recorded rewards.", "environments"),
+    (
+        "sessions",
+        "Sessions",
+        "One run of an algorithm that decides about real rewards.",
+        "engine.session engine.opened sessions",
+    ),
+    ("tuning", "Tuning", "Searches among configurations of your own program.", "tuning"),
+)
+
+
+def groups() -> dict[str, dict[str, list[str]]]:
+    """Return the public names by page and heading, "" for names without one.
+
+    Raises:
+      ExtensionError: a public name belongs to no group.
+    """
+    home = {name: module for module, names in jaxbandit._NAMES.items() for name in names.split()}
+    found: dict[str, dict[str, list[str]]] = {page: {} for page, *_ in GROUPS}
+    for name in sorted({*jaxbandit.__all__} - {"__version__", *MODULES}):
+        pages = [p for p, *_, rooms in GROUPS for room in rooms.split() if f"{home[name]}.".startswith(f"{room}.")]
+        if len(pages) != 1:
+            raise ExtensionError(f"jaxbandit.{name}, of {home[name]}, belongs to {len(pages)} groups, must be in one")
+        known = facts().get(name)
+        heading = "" if known is None else f"{known.question.capitalize()}: {SETTINGS[known.setting]}"
+        found[pages[0]].setdefault(heading, []).append(name)
+    return found
+
+
+def _listing(names: list[str], module: str = "jaxbandit") -> str:
+    lines = [".. autosummary::", "   :nosignatures:", ""]
+    lines += [f"   ~{module}.{name}" for name in names]
+    return "```{eval-rst}\n" + "\n".join(lines) + "\n```\n"
+
+
+def _module(name: str) -> str:
+    return f"\n```{{eval-rst}}\n.. py:module:: jaxbandit.{name}\n```\n"
+
+
+def _pages() -> Iterator[tuple[str, str]]:
+    found = groups()
+    for page, title, about, _ in GROUPS:
+        text = f"# {title}\n\n{about}\n"
+        headings = found[page]
+        if page == "algorithms":
+            order = [f"{q}: {s}" for q in ("Regret", "Confidence", "Budget") for s in SETTINGS.values()]
+            for heading in sorted(filter(None, headings), key=order.index):
+                text += f"\n## {heading}\n\n" + _listing(headings[heading])
+            own = [name for name in jaxbandit.algorithms.__all__ if name not in jaxbandit.__all__]
+            text += "\n## Grids of batches, feedback told later\n\n" + _listing(headings[""])
+            text += "\n## The frame of an index policy\n\n" + _listing(own, "jaxbandit.algorithms")
+        else:
+            text += "\n" + _listing(headings[""])
+        if page in MODULES:
+            text += _module(page)
+        yield page, text
+    about = "What theory says about an instance: lower bounds, complexities, divergences."
+    listing = _listing(jaxbandit.bounds.__all__, "jaxbandit.bounds")
+    yield "bounds", f"# Bounds\n\n{about}\n\n{listing}{_module('bounds')}"
+    members = ".. automodule:: jaxbandit.numerics\n   :members:\n   :member-order: bysource\n"
+    yield "numerics", f"# Numerics\n\n```{{eval-rst}}\n{members}```\n"
+    names = ("sklearn.BanditSearchCV", "optuna.BanditSampler", "optuna.StopAtCertificate")
+    lines = [f".. autoclass:: jaxbandit.integrations.{name}" for name in names]
+    lines.append(".. autofunction:: jaxbandit.integrations.optuna.certificate")
+    about = "[The page on integrations](../integrations.md) shows their use."
+    yield "integrations", f"# Integrations\n\n{about}\n\n```{{eval-rst}}\n" + "\n".join(lines) + "\n```\n"
+
+
+def _stub(name: str, module: str, page: str) -> str:
+    thing = getattr(importlib.import_module(module), name)
+    kind = "autoclass" if inspect.isclass(thing) else "autofunction"
+    members = "   :members:\n   :member-order: bysource\n" if kind == "autoclass" else ""
+    # An orphan: in the table of contents hundreds of names would hide the pages, and take most of a build's time.
+    title = f":orphan:\n\n{name}\n{'=' * len(name)}\n\n:doc:`../{page}`\n\n"
+    return f"{title}.. currentmodule:: {module}\n\n.. {kind}:: {name}\n{members}"
+
+
+def _files() -> dict[str, str]:
+    """Return all pages of the reference but its index, by path."""
+    found = {f"{page}.md": text for page, text in _pages()}
+    for page, text in list(found.items()):
+        for module, name in re.findall(r"^   ~([\w.]+)\.(\w+)$", text, re.MULTILINE):
+            found[f"generated/{module}.{name}.rst"] = _stub(name, module, page.removesuffix(".md"))
+    return found
+
+
+def write_pages(app: Sphinx, config: Any) -> None:
+    """Write the pages that differ from those that stand there, and delete those of names that are gone."""
+    (HERE / "generated").mkdir(exist_ok=True)
+    files = _files()
+    for path in (HERE / "generated").iterdir():
+        if f"generated/{path.name}" not in files:
+            path.unlink()
+    for name, text in files.items():
+        path = HERE / name
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+
+
+def link(code: str) -> str:
+    """Return what stands in backticks in a docstring as a link to a public name, or as a literal."""
+    name = code.removeprefix("jb.").removeprefix("jaxbandit.")
+    if name in jaxbandit.__all__ and name not in MODULES:
+        return f":py:obj:`~jaxbandit.{name}`"
+    if name.startswith("bounds.") and name.removeprefix("bounds.") in jaxbandit.bounds.__all__:
+        return f":py:obj:`{name.removeprefix('bounds.')} <jaxbandit.{name}>`"
+    return f"``{code}``"
+
+
+def docstring(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """Convert a docstring; to that of a record add its fields as they stand in the source, comments included."""
+    lines[:] = docstrings.converted(lines, link)
+    if known := facts().get(name.removeprefix("jaxbandit.")):
+        told = {"Guarantee": known.guarantee, "Cost of a round": known.cost, "Memory of a run": known.memory}
+        lines += [f":{title}: {docstrings.escaped(text)}" for title, text in told.items()]
+    if what == "class" and (fields := _fields(thing)):
+        lines += ["", ".. code-block:: python", "", *textwrap.indent(fields, "   ").splitlines(), ""]
+
+
+def _fields(record: type) -> str:
+    """Return the lines of a class between its docstring and its first method, where its fields stand."""
+    source = textwrap.dedent(inspect.getsource(record))
+    (tree,) = ast.parse(source).body
+    assert isinstance(tree, ast.ClassDef)
+    fields = [node for node in tree.body if isinstance(node, ast.AnnAssign | ast.Assign)]
+    if not fields:
+        return ""
+    methods = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    end = min((line.lineno for node in methods for line in [node, *node.decorator_list]), default=None)
+    start = tree.body[0].end_lineno if ast.get_docstring(tree) else fields[0].lineno - 1
+    return textwrap.dedent("\n".join(source.splitlines()[start : None if end is None else end - 1])).strip("\n")
+
+
+def signature(
+    app: Sphinx, what: str, name: str, thing: Any, options: Any, given: str | None, returns: str | None
+) -> tuple[str, str] | None:
+    """Return the signature as the source has it, its types by their names."""
+    if given is None or what not in ("class", "exception", "function", "method"):
+        return None
+    if what in ("class", "exception"):
+        return "", ""
+    source = textwrap.dedent(inspect.getsource(inspect.unwrap(thing)))
+    function = next(node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef))
+    arguments = function.args
+    for group in (arguments.posonlyargs, arguments.args):
+        if what == "method" and group and group[0].arg in ("self", "cls"):
+            del group[0]
+    arrow = ast.unparse(function.returns) if function.returns else ""
+    return f"({ast.unparse(arguments)})", arrow
+
+
+def plain(app: Sphinx, env: Any, node: Any, content: nodes.Node) -> nodes.Node | None:
+    """Show a type in a signature that is no public name of the package as text without a link."""
+    target = node.get("reftarget", "")
+    typed = node.get("refdomain") == "py" and (node.get("reftype") in ("class", "exc") or target == "None")
+    return content if typed and target.split(".")[-1] not in jaxbandit.__all__ else None
+
+
+def skip(app: Sphinx, what: str, name: str, thing: Any, skipped: bool, options: Any) -> bool | None:
+    """Leave out fields of records, which stand with their comments in the code block of the record."""
+    if what == "class" and not (callable(thing) or isinstance(thing, property | classmethod | staticmethod)):
+        return True
+    return None
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Connect to Sphinx."""
+    app.connect("config-inited", write_pages)
+    app.connect("autodoc-process-docstring", docstring)
+    app.connect("autodoc-process-signature", signature)
+    app.connect("autodoc-skip-member", skip)
+    app.connect("missing-reference", plain)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,72 @@
+"""The command that audits stopping rules."""
+
+import json as json_module
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from tyro.conf import Positional, UseAppendAction, arg
+
+from jaxbandit import extras
+from jaxbandit.cli.distribution_options import Divided
+from jaxbandit.specs import source
+
+DONE = 0
+
+
+@dataclass(frozen=True)
+class Audit(Divided):
+    """Say whether stopping rules keep their delta: as many runs as it takes, in batches that DIR keeps."""
+
+    spec: Annotated[Positional[str], arg(metavar="[SPEC]")] = "audit"
+    """TOML file of kind "identify", or the name of an embedded one; its runs are the length of the first batches."""
+    out: Annotated[Path | None, arg(metavar="DIR")] = None
+    """Directory of the batches; default: the spec's name with -audit after it."""
+    set: Annotated[UseAppendAction[tuple[str, ...]], arg(metavar="KEY=VALUE")] = ()
+    """Override, repeatable, as for run."""
+    no_import: bool = False
+    """As for run."""
+    confidence: Annotated[float, arg(metavar="P")] = 0.999
+    """Of all verdicts of the table together, whenever they are reached."""
+    resolution: Annotated[float, arg(metavar="R")] = 2.0
+    """How conservative a rule is, is known once the bounds of that factor are within this ratio."""
+    factor: Annotated[float, arg(metavar="F")] = 20.0
+    """A rule conservative by this factor or more is conservative enough."""
+    runs: Annotated[int, arg(metavar="N")] = 1_000_000
+    """Most runs of a cell."""
+    seconds: Annotated[float | None, arg(metavar="S")] = None
+    """Most seconds of a cell, looked at after each batch."""
+    max_failed: Annotated[float, arg(metavar="S")] = 0.0
+    """Share of a cell's runs that may end with a number that is not finite, or a reward out of its range."""
+    no_cache: bool = False
+    """As for run."""
+    json: bool = False
+    """Print one JSON document on stdout instead of the table."""
+
+    def __call__(self) -> int:
+        """Audit the experiment."""
+        with extras.lab():
+            import tomli_w  # noqa: F401  (missing: said now, not after the first batch)
+
+        from jaxbandit.auditing.cell import Limits
+        from jaxbandit.specs import spec
+
+        seconds = float("inf") if self.seconds is None else self.seconds
+        limits = Limits(self.confidence, self.resolution, self.factor, self.runs, seconds)
+        limits.check()
+        experiment = spec.load(self.spec, self.set, imports=not self.no_import)
+        out = self.out or Path(f"{source.locate(self.spec).stem}-audit")
+        from jaxbandit.auditing.experiment import audit_experiment, document
+        from jaxbandit.auditing.experiment import table as audit_table
+        from jaxbandit.running.truth import warnings_of
+
+        for line in warnings_of(experiment):
+            print(f"jaxbandit: warning: {line}", file=sys.stderr)
+        with self.options(out) as options:
+            results = audit_experiment(experiment, out, limits, max_failed=self.max_failed, **options)
+        if self.json:
+            print(json_module.dumps(document(experiment, results), allow_nan=False))
+        else:
+            print(audit_table(results))
+        return DONE

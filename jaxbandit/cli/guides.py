@@ -1,0 +1,70 @@
+"""The commands that show how to begin: what has a name, and a new experiment."""
+
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Literal
+
+from tyro.conf import Positional, arg
+
+from jaxbandit.cli import listing, showing
+from jaxbandit.refusals import BadInput, reason
+
+DONE = 0
+
+
+@dataclass(frozen=True)
+class List:
+    """Algorithms, wrappers, environments and embedded experiments, with one line each."""
+
+    kind: Literal["simulate", "identify", "wrapper", "environment", "experiment"] | None = None
+    """One group alone: algorithms for a fixed horizon, algorithms that stop, and so on; default: all."""
+    json: bool = False
+    """Print one JSON document instead."""
+
+    def __call__(self) -> int:
+        """Print the listing."""
+        listing.show(self.json, self.kind)
+        return DONE
+
+
+@dataclass(frozen=True)
+class Show:
+    """What a name stands for: arguments with their defaults, the source, a line of Python, a TOML to start from."""
+
+    name: Annotated[Positional[str], arg(metavar="NAME")]
+    """An algorithm, wrapper, environment or embedded experiment, as `jaxbandit list` names it."""
+    json: bool = False
+    """Print one JSON document instead."""
+
+    def __call__(self) -> int:
+        """Print it."""
+        print(showing.document(self.name) if self.json else showing.text(self.name))
+        return DONE
+
+
+@dataclass(frozen=True)
+class New:
+    """Write a commented experiment to start from, which runs as it is."""
+
+    path: Annotated[Positional[Path], arg(metavar="FILE.toml")]
+    """File to be written; it must not exist."""
+    kind: Literal["simulate", "identify", "tune", "session"] = "simulate"
+    """Regret to a fixed horizon, runs that stop by their own rule, a search among configurations, or a session that is
+    asked for pulls and told their rewards."""
+
+    def __call__(self) -> int:
+        """Write the file."""
+        if self.path.suffix != ".toml":
+            raise BadInput(f"new: FILE = {str(self.path)!r}, must end in .toml; write {str(self.path) + '.toml'!r}")
+        template = resources.files("jaxbandit") / "specs" / "templates" / f"{self.kind}.toml"
+        text = template.read_text(encoding="utf-8").replace("FILE", str(self.path)).replace("NAME", self.path.stem)
+        try:
+            with self.path.open("x", encoding="utf-8") as file:
+                file.write(text)
+        except FileExistsError:
+            raise BadInput(f"new: {self.path} exists, and is left as it is; give another name") from None
+        except OSError as error:
+            raise BadInput(f"new: {self.path}: cannot be written ({reason(error)}); give another path") from None
+        print(self.path)
+        return DONE

@@ -1,0 +1,51 @@
+"""What a session shows of itself: one line, and a table in a notebook."""
+
+from typing import Any
+
+import numpy as np
+
+from jaxbandit.markup import html_table, view
+
+MOST = 50  # arms that a table shows
+
+
+def line(session: Any) -> str:
+    """Return a session in one line, also while JAX traces it or maps over it."""
+    name = f"Session of {session.rule.name or 'an algorithm'}"
+    if not _concrete(session):
+        return f"<{name}: its arrays are being traced>"
+    stopped = "stopped" if session.stopped else f"{len(session.pending)} pending"
+    return f"<{name}: {session.num_told} pulls told, {stopped}>"
+
+
+def table(session: Any) -> str:
+    """Return the arms with pulls and mean rewards as HTML; arms that are pulled as members of sets have no mean."""
+    if not _concrete(session):
+        return view(line(session))
+    found = session.recommendation
+    named = set() if found is None else set(np.ravel(found).tolist())
+    single, means = session.decisions.set_size is None, session.totals.means.tolist()
+    shown = np.argsort(-session.counts, kind="stable")[:MOST].tolist()
+    rows = [
+        (
+            str(arm),
+            f"{session.counts[arm]:,}",
+            f"{means[arm]:.4g}" if single and np.isfinite(means[arm]) else "",
+            "yes" if arm in named else "",
+        )
+        for arm in sorted(shown)
+    ]
+    notes = ["intervals, and what the recommendation is worth: jb.certificate(session)"]
+    if session.num_arms > MOST:
+        notes.insert(0, f"the {MOST} arms pulled most, of {session.num_arms:,}")
+    about = {"seed": session.seed, "run": session.run}
+    return view(
+        line(session),
+        html_table(("arm", "pulls", "mean", "recommended"), rows, right=range(3)),
+        notes=notes,
+        about=about,
+    )
+
+
+def _concrete(session: Any) -> bool:
+    return isinstance(session.stopped, bool | np.bool_) and isinstance(session.totals.counts, np.ndarray)

@@ -1,0 +1,92 @@
+"""HTML made of tags whose text is escaped, for notebooks and reports; without JavaScript."""
+
+import html
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+# Characters that HTML and XML cannot hold: controls but tab and newline, and halves of surrogate pairs.
+UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+EMPTY = ("meta", "br")  # tags that have no end
+
+
+class Html(str):
+    """Text that is HTML already; every other string is escaped where it enters a document."""
+
+
+def printable(value: Any) -> str:
+    """Return text with a replacement character for each character that HTML cannot hold."""
+    return UNPRINTABLE.sub("\ufffd", str(value))
+
+
+def escaped(value: Any) -> Html:
+    """Return a value as HTML: itself if it is HTML, otherwise its text with every special character escaped."""
+    return value if isinstance(value, Html) else Html(html.escape(printable(value), quote=True))
+
+
+def tag(name: str, *children: Any, **attributes: Any) -> Html:
+    """Return an element; `class_` is the attribute class, `aria_label` aria-label, and True an attribute alone."""
+    told = {key.rstrip("_").replace("_", "-"): value for key, value in attributes.items()}
+    given = [
+        f" {key}" if value is True else f' {key}="{escaped(value)}"'
+        for key, value in told.items()
+        if value is not None and value is not False
+    ]
+    return Html(f"<{name}{''.join(given)}>" + ("" if name in EMPTY else f"{join(children)}</{name}>"))
+
+
+def join(children: Iterable[Any]) -> Html:
+    """Return pieces one after the other, each escaped unless it is HTML; None is left out."""
+    return Html("".join(escaped(child) for child in children if child is not None))
+
+
+def html_table(
+    headings: Sequence[Any],
+    rows: Iterable[Sequence[Any]],
+    *,
+    caption: Any = None,
+    labels: int = 1,
+    right: Collection[int] = (),
+) -> Html:
+    """Return a table; whatever is not HTML already is escaped.
+
+    Args:
+      headings: titles of the columns; empty: a table without a row of titles.
+      rows: cells of each row.
+      caption: what the table holds.
+      labels: columns from the left that name the row.
+      right: columns that are flush right; their cells have the class "n".
+    """
+
+    def cell(kind: str, i: int, content: Any, scope: str | None) -> Html:
+        flush = i in right
+        style = f"text-align: {'right' if flush else 'left'}"
+        return tag(kind, content, scope=scope, class_="n" if flush else None, style=style)
+
+    head = tag("thead", tag("tr", *(cell("th", i, title, "col") for i, title in enumerate(headings))))
+    body = [
+        tag("tr", *(cell("th", i, c, "row") if i < labels else cell("td", i, c, None) for i, c in enumerate(row)))
+        for row in rows
+    ]
+    title = None if caption is None else tag("caption", caption)
+    return tag("table", title, head if headings else None, tag("tbody", *body))
+
+
+def view(
+    title: str, *tables: Html, notes: Iterable[str] = (), about: Mapping[str, Any] | None = None, said: str = "details"
+) -> str:
+    """Return what a notebook shows of an object: a title, tables, notes, and facts that are unfolded on demand.
+
+    It sets no color, so that it is legible on a light and on a dark page.
+
+    Args:
+      title: the object in one line.
+      tables: made by `html_table`.
+      notes: what is to be known beside the numbers, a line each.
+      about: facts by name; those that are None or "" are left out.
+      said: the heading of the facts.
+    """
+    facts = [(name, value) for name, value in (about or {}).items() if value not in (None, "")]
+    lines = [tag("div", tag("small", note)) for note in dict.fromkeys(notes)]
+    folded = tag("details", tag("summary", said), html_table((), facts)) if facts else None
+    return tag("div", tag("p", tag("strong", title)), *tables, *lines, folded)
