@@ -42,6 +42,8 @@ def main(argv: Sequence[str]) -> int:
     if unknown := [name for name in names if name not in ALGORITHMS]:
         parser.error(f"algorithms: {unknown[0]!r} is not registered")
     if asked.known is not None:
+        most = int(asked.memory * 2**30)
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
         print(json.dumps(_row(asked.target, names[0], asked.precision, asked.known)))
         return 0
     stored, rows = _stored(asked.rows, asked.target, asked.precision), {}
@@ -69,11 +71,7 @@ def _in_a_process(asked: argparse.Namespace, name: str, known: str) -> dict[str,
     """The row of one algorithm, empty if its programs are the known ones; what goes wrong is a row too."""
     command = [sys.executable, "-m", "benchmarks", "ahead_of_time", "--target", asked.target, "--algorithms", name]
     command += ["--precision", asked.precision] if asked.precision else []
-    most = int(asked.memory * 2**30)
-
-    def limited() -> None:
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))
-
+    command += ["--memory", str(asked.memory)]
     begun = time.perf_counter()
     try:
         process = subprocess.run(
@@ -82,7 +80,6 @@ def _in_a_process(asked: argparse.Namespace, name: str, known: str) -> dict[str,
             timeout=asked.limit,
             cwd=ROOT,
             env=os.environ | {"ALLOW_MULTIPLE_LIBTPU_LOAD": "1"},
-            preexec_fn=limited,
             check=False,
         )
     except subprocess.TimeoutExpired:
