@@ -221,7 +221,7 @@ BAD_CONTEXTUAL = {
         "[[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.5, 0.5]]",
         "[[1.0, 0.0], [2.0, 0.0]], [[3.0, 0.0], [0.5, 0.0]]",
         "algorithm[0].features span 1 of 2 dimensions",
-        "must span all together",
+        "must together span all of them",
     ),
     "probabilities below 1": ("[0.3, 0.7]", "[0.3, 0.5]", "instance[0].probabilities sum to 0.8", "must sum to 1"),
     "a negative probability": ("[0.3, 0.7]", "[-0.3, 1.3]", "instance[0].probabilities[0] = -0.3", "must be in [0"),

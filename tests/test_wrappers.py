@@ -67,7 +67,7 @@ def test_a_factory_of_the_user_may_be_wrapped(tmp_path, monkeypatch):
     [
         (
             {"type": "delayed(kl_ucb)"},
-            r"algorithm\[0\]: delay = None, mean = None, must be one of the two",
+            r"algorithm\[0\]: delay = None, mean = None, exactly one of the two must be given",
         ),
         ({"type": "delayed(kl_ucb)", "delay": 1.5}, r"algorithm\[0\].delay = 1.5, must be an integer"),
         ({"type": "delayed(kl_ucb)", "delay": {"sweep": [1, 2]}}, "cannot be swept: each value is compiled by itself"),

@@ -1,4 +1,7 @@
-"""The algorithms, and the frame of an index policy of your own. Names are imported when they are first used."""
+"""The algorithms, and the parts of some: the frame of an index policy, thresholds, sets of arms.
+
+Names are imported when they are first used.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from jaxbandit.algorithms.best_arm.lil_ucb import lil_ucb
     from jaxbandit.algorithms.best_arm.paired_race import paired_race
     from jaxbandit.algorithms.best_arm.student_race import student_race
+    from jaxbandit.algorithms.best_arm.thresholds import pair_threshold
     from jaxbandit.algorithms.best_arm.top_two import top_two
     from jaxbandit.algorithms.best_arm.track_and_stop import track_and_stop
     from jaxbandit.algorithms.combinatorial.clucb import clucb
@@ -30,11 +34,21 @@ if TYPE_CHECKING:
     from jaxbandit.algorithms.exploration.icb import icb
     from jaxbandit.algorithms.exploration.lazy_track_and_stop import lazy_track_and_stop
     from jaxbandit.algorithms.exploration.lin_game import lin_game
-    from jaxbandit.algorithms.exploration.presets import lingape, lingifa, lucb, m_lingape, ugape
+    from jaxbandit.algorithms.exploration.linear_top_m import lingifa, m_lingape
+    from jaxbandit.algorithms.exploration.presets import lingape, lucb, ugape
     from jaxbandit.algorithms.exploration.rage import rage
     from jaxbandit.algorithms.exploration.sa_foa import sa_foa
     from jaxbandit.algorithms.exploration.saqm import saqm
     from jaxbandit.algorithms.exploration.static_designs import g_static, xy_static
+    from jaxbandit.algorithms.exploration.super_arms import super_arms
+    from jaxbandit.algorithms.exploration.thresholds import (
+        det_threshold,
+        heuristic_threshold,
+        independent_threshold,
+        lucb1_threshold,
+        static_threshold,
+        theory_threshold,
+    )
     from jaxbandit.algorithms.exploration.xy_adaptive import xy_adaptive
     from jaxbandit.algorithms.exploration.xy_oracle import xy_oracle
     from jaxbandit.algorithms.feedback.batched import batched
@@ -90,6 +104,7 @@ __all__ = [
     "cusum_ucb",
     "d_ucb",
     "delayed",
+    "det_threshold",
     "discounted_thompson",
     "divergence_budget",
     "dmed",
@@ -104,8 +119,10 @@ __all__ = [
     "gifa",
     "glr_klucb",
     "greedy",
+    "heuristic_threshold",
     "icb",
     "imed",
+    "independent_threshold",
     "index_policy",
     "kim_nelson",
     "kl_lucb",
@@ -120,6 +137,7 @@ __all__ = [
     "lingape",
     "lingifa",
     "lucb",
+    "lucb1_threshold",
     "m_lingape",
     "m_ucb",
     "minimax_grid",
@@ -128,15 +146,19 @@ __all__ = [
     "oam_practical",
     "oracle_restart",
     "ossb",
+    "pair_threshold",
     "paired_race",
     "rage",
     "sa_foa",
     "saqm",
     "sequential_halving",
+    "static_threshold",
     "student_race",
     "successive_elimination",
     "successive_rejects",
+    "super_arms",
     "sw_ucb",
+    "theory_threshold",
     "thompson",
     "top_two",
     "track_and_stop",
@@ -175,6 +197,7 @@ _HOME = {
     "cusum_ucb": "non_stationary.cusum_ucb",
     "d_ucb": "non_stationary.d_ucb",
     "delayed": "feedback.delayed",
+    "det_threshold": "exploration.thresholds",
     "discounted_thompson": "non_stationary.discounted_thompson",
     "divergence_budget": "regret.index_policy",
     "dmed": "regret.dmed",
@@ -189,8 +212,10 @@ _HOME = {
     "gifa": "exploration.gifa",
     "glr_klucb": "non_stationary.glr_klucb",
     "greedy": "regret.greedy",
+    "heuristic_threshold": "exploration.thresholds",
     "icb": "exploration.icb",
     "imed": "regret.imed",
+    "independent_threshold": "exploration.thresholds",
     "index_policy": "regret.index_policy",
     "kim_nelson": "best_arm.kim_nelson",
     "kl_lucb": "best_arm.kl_lucb",
@@ -203,9 +228,10 @@ _HOME = {
     "lin_ts": "regret.lin_ts",
     "lin_ucb": "regret.lin_ucb",
     "lingape": "exploration.presets",
-    "lingifa": "exploration.presets",
+    "lingifa": "exploration.linear_top_m",
     "lucb": "exploration.presets",
-    "m_lingape": "exploration.presets",
+    "lucb1_threshold": "exploration.thresholds",
+    "m_lingape": "exploration.linear_top_m",
     "m_ucb": "non_stationary.m_ucb",
     "minimax_grid": "feedback.grids",
     "moss": "regret.moss",
@@ -213,15 +239,19 @@ _HOME = {
     "oam_practical": "regret.oam_practical",
     "oracle_restart": "non_stationary.oracle_restart",
     "ossb": "regret.ossb",
+    "pair_threshold": "best_arm.thresholds",
     "paired_race": "best_arm.paired_race",
     "rage": "exploration.rage",
     "sa_foa": "exploration.sa_foa",
     "saqm": "exploration.saqm",
     "sequential_halving": "fixed_budget.sequential_halving",
+    "static_threshold": "exploration.thresholds",
     "student_race": "best_arm.student_race",
     "successive_elimination": "best_arm.kl_racing",
     "successive_rejects": "fixed_budget.successive_rejects",
+    "super_arms": "exploration.super_arms",
     "sw_ucb": "non_stationary.sw_ucb",
+    "theory_threshold": "exploration.thresholds",
     "thompson": "regret.thompson",
     "top_two": "best_arm.top_two",
     "track_and_stop": "best_arm.track_and_stop",

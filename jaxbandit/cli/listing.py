@@ -4,7 +4,7 @@ import json
 import textwrap
 from typing import Any
 
-from jaxbandit.specs import source
+from jaxbandit.specs import facts, source
 
 WIDTH, INDENT = 80, 29
 HEADINGS = {  # group -> its heading
@@ -39,7 +39,7 @@ def _group(group: str) -> list[dict[str, Any]]:
             "arguments": [name for name in entry.arguments if name not in hidden],
             "summary": entry.summary,
         }
-        | ({"kind": entry.kind} if entries is ALGORITHMS else {})
+        | ({"kind": entry.kind, "setting": facts.facts()[entry.name].setting} if entries is ALGORITHMS else {})
         for entry in entries.values()
         if entries is not ALGORITHMS or entry.kind == group
     ]
@@ -52,10 +52,19 @@ def show(as_json: bool, kind: str | None = None) -> None:
         return
     for group in HEADINGS if kind is None else (kind,):
         print(HEADINGS[group])
-        for row in _group(group):
-            lines = textwrap.wrap(row["summary"], WIDTH - INDENT)
-            print(f"  {row['name']:<{INDENT - 4}}  {lines[0]}")
-            for line in lines[1:]:
-                print(" " * INDENT + line)
+        rows = _group(group)
+        for setting in [s for s in facts.SETTINGS if any(row.get("setting") == s for row in rows)] or [None]:
+            if setting is not None:
+                print(f" {facts.SETTINGS[setting]}:")
+            for row in rows:
+                if row.get("setting") == setting:
+                    _print(row)
     if kind is None:
         print("`jaxbandit show NAME` prints arguments, a line of Python and a TOML")
+
+
+def _print(row: dict[str, Any]) -> None:
+    lines = textwrap.wrap(row["summary"], WIDTH - INDENT)
+    print(f"  {row['name']:<{INDENT - 4}}  {lines[0]}")
+    for line in lines[1:]:
+        print(" " * INDENT + line)

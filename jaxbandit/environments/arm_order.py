@@ -1,4 +1,4 @@
-"""The arms of an instance in a random order of each run, so that no rule gains by how it breaks ties."""
+"""A random order of the arms in each run, so that no algorithm benefits from how it breaks ties."""
 
 import jax
 import jax.numpy as jnp
@@ -8,11 +8,11 @@ from jaxbandit.types import Array, ArrayLike, Key
 
 
 def arm_order(key: Key, num_arms: int) -> Array:
-    """Return a uniformly random permutation, int32[num_arms]: the place of each arm in the instance as given."""
+    """Return a uniformly random permutation, int32[num_arms]: the index of each arm in the instance as given."""
     return jax.random.permutation(key, jnp.arange(num_arms, dtype=jnp.int32))
 
 
 def means_of_run(key: Key, means: ArrayLike, permute: bool) -> Array:
-    """Return a run's means, float[num_arms]: as given, or in a random order if `permute`."""
+    """Return the means of a run, float[num_arms], as given, or in a random order if `permute`."""
     mu = as_float(means)
     return get_at(mu, arm_order(key, len(mu))) if permute else mu

@@ -1,4 +1,4 @@
-"""Bernoulli arms: the reward of arm a is 1 with probability means[a], else 0."""
+"""Bernoulli arms: the reward of arm a is 1 with probability means[a] and 0 otherwise."""
 
 from typing import NamedTuple
 
@@ -15,19 +15,22 @@ from jaxbandit.types import Array, ArrayLike, Key
 
 
 class BernoulliState(NamedTuple):
-    """The truth of one run."""
+    """The true means of one run."""
 
     means: Array  # float[num_arms]
     gaps: Array  # float[num_arms], max(means) - means
 
 
 def bernoulli(means: ArrayLike, *, permute: bool = False) -> Environment:
-    """Return the K-armed Bernoulli bandit.
+    """Return the K-armed Bernoulli bandit: the reward of arm a is 1 with probability means[a] and 0 otherwise.
+
+    Its noise is one uniform number per round, shared by all arms. Batches of pulls are answered with exact binomial
+    draws.
 
     Args:
-      means: float[num_arms] in [0, 1], traced.
-      permute: whether each run has the arms in a random order of its own, static. Rules differ in how they break ties,
-        and with the best arm always first or last they are compared by that too.
+      means: float[num_arms] in [0, 1], the success probabilities; traced.
+      permute: whether each run has the arms in a random order of its own; static. With the best arm always first or
+        last, algorithms would also be compared by how they break ties.
 
     Returns:
       An Environment with actions int32[] in [0, num_arms) and rewards float[] in {0, 1}.

@@ -1,8 +1,8 @@
-"""Beta arms: the reward of arm a is Beta(alpha[a], beta[a]), its quantile at a level that all arms share.
+"""Beta arms: the reward of arm a is Beta(alpha[a], beta[a]), namely its quantile at a level that all arms share.
 
-The quantile functions are tabulated as cubics on cells that shrink in proportion towards both ends, where
-they behave like powers: rounding of the reward to a float aside, the law's distribution function is right to
-5e-8. Shapes traced or below 1/2 are drawn by `jax.random.beta` from a key: right, but a hundred times slower.
+The quantile functions are tabulated as cubics on cells that shrink geometrically toward both ends, where they behave
+like powers. Apart from rounding the reward to a float, the distribution function is accurate to 5e-8. Parameters that
+are traced or below 1/2 are drawn by `jax.random.beta` from a key, which is correct but a hundred times slower.
 """
 
 from typing import NamedTuple
@@ -18,27 +18,27 @@ from jaxbandit.environments.simple_regret import simple_regret
 from jaxbandit.numerics import as_float, get_at
 from jaxbandit.types import Array, ArrayLike, Key
 
-_CELL_BITS = 4  # 2^4 cells an octave: the cubics' error falls 16-fold with each further bit
-_OCTAVES = 32  # an odd multiple of 2^-33 in (0, 1/2): half-integers from 2^-1 up to 2^31 after scaling
+_CELL_BITS = 4  # 2^4 cells per octave; each further bit reduces the error of the cubics 16-fold
+_OCTAVES = 32  # levels are odd multiples of 2^-33 in (0, 1/2), scaled to half-integers from 2^-1 to 2^31
 _SIDE = (_OCTAVES << _CELL_BITS) + 1  # the last cell is the single point 2^31, which rounding to float32 can reach
-_MIN_SHAPE = 0.5  # below it the quantile function turns by more in an octave than 2^4 cubics follow
+_MIN_SHAPE = 0.5  # below it the quantile function curves too much within an octave for 2^4 cubics
 
 
 class BetaState(NamedTuple):
-    """The truth of one run."""
+    """The true means of one run."""
 
     means: Array  # float[num_arms], alpha / (alpha + beta)
     gaps: Array  # float[num_arms], max(means) - means
 
 
 def quantile_table(alpha: np.ndarray, beta: np.ndarray) -> np.ndarray:
-    """Return the coefficients, lowest power first, of the cubics: float64[4, num_arms * 2 * _SIDE].
+    """Return the coefficients of the cubics, lowest power first, float64[4, num_arms * 2 * _SIDE].
 
-    Of an arm's cells, the first _SIDE serve levels u < 1/2, the others u > 1/2 as functions of 1 - u.
+    Of the cells of an arm, the first _SIDE are for levels u < 1/2, and the others for u > 1/2 as functions of 1 - u.
     """
     starts = 2.0 ** (np.arange(_OCTAVES)[:, None] - 1) * (1 + np.arange(1 << _CELL_BITS) / (1 << _CELL_BITS))
     widths = np.repeat(2.0 ** (np.arange(_OCTAVES) - 1 - _CELL_BITS), 1 << _CELL_BITS)
-    nodes = np.array([0.0, 0.25, 0.75, 1.0])  # Chebyshev-Lobatto points: the cubics of neighbouring cells meet
+    nodes = np.array([0.0, 0.25, 0.75, 1.0])  # Chebyshev-Lobatto points: the cubics of adjacent cells meet
     tails = np.append(starts.reshape(-1, 1) + widths[:, None] * nodes, np.full((1, 4), 2.0**31), axis=0) / 2**32
     a, b = alpha[:, None, None], beta[:, None, None]
     values = np.stack([special.betaincinv(a, b, tails), special.betainccinv(a, b, tails)], axis=1)
@@ -47,7 +47,7 @@ def quantile_table(alpha: np.ndarray, beta: np.ndarray) -> np.ndarray:
 
 
 def quantile(table: Array, arm: Array, bits: Array) -> Array:
-    """Return the quantile of arm's law at level (bits + 1/2) / 2^32, bits uint32[], from `quantile_table`."""
+    """Return the quantile of the arm's distribution at level (bits + 1/2) / 2^32 from the table, with bits uint32[]."""
     upper = bits >> 31
     tail = jnp.where(upper == 1, ~bits, bits).astype(jnp.int32).astype(jnp.float32) + jnp.float32(0.5)
     pattern = jax.lax.bitcast_convert_type(tail, jnp.int32)  # exponent and leading mantissa bits number the cell
@@ -60,18 +60,19 @@ def quantile(table: Array, arm: Array, bits: Array) -> Array:
 
 
 def beta(alpha: ArrayLike, beta: ArrayLike) -> Environment:
-    """Return the K-armed bandit with Beta rewards.
+    """Return the K-armed bandit with Beta rewards: the reward of arm a is Beta(alpha[a], beta[a]).
 
     Args:
-      alpha: float[num_arms], > 0. Concrete and >= 1/2 for the quick path; traced allowed.
+      alpha: float[num_arms], > 0. Concrete values >= 1/2 use the fast table; traced values are allowed.
       beta: float[num_arms], > 0, likewise.
 
     Returns:
-      An Environment with actions int32[] in [0, num_arms) and rewards float[] in [0, 1]. Its noise is 32
-      random bits, or a key if any shape is traced or below 1/2: other rewards, of the same law.
+      An Environment with actions int32[] in [0, num_arms) and rewards float[] in [0, 1]. Its noise is 32 random bits
+      shared by all arms, or a key if any parameter is traced or below 1/2; the rewards then differ but have the same
+      distribution.
 
     Raises:
-      ValueError: a shape is not a vector, is empty or not positive, or the two differ in length.
+      ValueError: a parameter is not a vector, is empty or not positive, or the two differ in length.
     """
     a = checks.array("beta", "alpha", alpha, low=0.0, open_low=True)
     b = checks.array("beta", "beta", beta, low=0.0, open_low=True)

@@ -1,7 +1,8 @@
-"""Binomial draws for blocks of pulls: inversion for a small variance, else rejection (Hoermann 1993, algorithm BTRS).
+"""Binomial draws for batches of pulls: inversion for small variances, else rejection (Hoermann 1993, algorithm BTRS).
 
-Exact in law up to the rounding of prob and of the masses; counts up to 2^24 in float32. `jax.random.binomial` (0.10)
-clamps the argument of its Stirling series, cannot resolve counts of 10^7 in float32, and is 50 times slower batched.
+The draws are exact up to the rounding of prob and of the probabilities, for counts up to 2^24 in float32. In contrast,
+`jax.random.binomial` (0.10) clamps the argument of its Stirling series, cannot resolve counts of 10^7 in float32, and
+is 50 times slower when batched.
 """
 
 import math
@@ -13,16 +14,16 @@ from jax.custom_batching import custom_vmap
 from jaxbandit.numerics import as_float, x_minus_log1p
 from jaxbandit.types import Array, Key
 
-_FEW = 60.0  # expected successes up to which the inversion starts from none, beyond from the mode; (1 - p)^n > 1e-36
-_STEPS = 4  # of the inversion between two looks at whether all have ended
-_WIDE = 400.0  # variance from which the rejection is faster: the inversion walks over four standard deviations
+_FEW = 60.0  # up to this mean the inversion starts from 0, where (1 - p)^n > 1e-36; beyond it, from the mode
+_STEPS = 4  # steps of the inversion between two checks whether all draws have ended
+_WIDE = 400.0  # from this variance on rejection is faster, since the inversion walks over four standard deviations
 
 
 def binomial(key: Key, count: Array, prob: Array) -> Array:
-    """Draw Binomial(count, prob): whole numbers, as floats.
+    """Draw Binomial(count, prob) as whole numbers in a float array.
 
     Args:
-      key: a key, used up.
+      key: a key, consumed by the draw.
       count: integers >= 0, of any shape.
       prob: float in [0, 1], of count's shape.
     """
@@ -44,16 +45,16 @@ def _(size: int, batched: list[bool], *given: Array) -> tuple[Array, bool]:
 
 
 def _of_many(keys: Key, n: Array, p: Array) -> Array:
-    """Draw for many keys at once, so that what none of the draws needs is left out.
+    """Draw for many keys at once, so that work that none of the draws needs is skipped.
 
-    Each draw is computed from its own numbers alone, whichever others are made beside it. The keys' axis is last
-    within: along an axis of few draws vectors would be short.
+    Each draw is computed from its own numbers alone, whichever others are made beside it. Internally the axis of the
+    keys is last, because an axis of few draws would make short vectors.
     """
     shape = n.shape
     n, p = (x.reshape(shape[0], -1).T for x in (n, p))
     few = n * p < _FEW
 
-    def uniform(number: int) -> Array:  # one of its own in the branch: what that is handed is stored, which is dearer
+    def uniform(number: int) -> Array:  # called within each branch, as storing an operand of a branch costs more
         return jax.vmap(lambda key: jax.random.uniform(jax.random.fold_in(key, number), (len(n),)), 0, -1)(keys)
 
     def harder(found: Array) -> Array:
@@ -72,8 +73,8 @@ def _of_many(keys: Key, n: Array, p: Array) -> Array:
 
 
 def _from_none(uniform: Array, n: Array, p: Array) -> Array:
-    """Walk up from 0, taking masses off `uniform`, to the one that exceeds what is left; for a small n p, p <= 1/2."""
-    least = jnp.finfo(p.dtype).eps / 4  # smaller masses are beyond what `uniform` resolves
+    """Invert by walking up from 0, subtracting probabilities from `uniform`; for a small n p and p <= 1/2."""
+    least = jnp.finfo(p.dtype).eps / 4  # probabilities smaller than this are below the resolution of `uniform`
     odds, mean = p / (1 - p), n * p
     mass = jnp.exp(n * jnp.log1p(-p))
 
@@ -91,7 +92,7 @@ def _from_none(uniform: Array, n: Array, p: Array) -> Array:
 
 
 def _from_mode(uniform: Array, n: Array, p: Array, done: Array) -> Array:
-    """Walk up and down from the mode likewise; what is done is 0."""
+    """Invert by walking up and down from the mode; the result is arbitrary where `done` is True."""
     least = jnp.finfo(p.dtype).eps / 4
     odds, inverse_odds = p / (1 - p), (1 - p) / jnp.maximum(p, jnp.finfo(p.dtype).tiny)
     start = jnp.floor((n + 1) * p)
@@ -115,12 +116,12 @@ def _from_mode(uniform: Array, n: Array, p: Array, done: Array) -> Array:
 
 
 def _rejection(keys: Key, n: Array, p: Array, accepted: Array) -> Array:
-    """Hoermann's BTRS, for n p >= 10 and p <= 1/2: two uniforms an attempt, of which six in seven succeed."""
+    """Draw by Hoermann's BTRS, for n p >= 10 and p <= 1/2: two uniforms per attempt, six of seven attempts succeed."""
     deviation = jnp.sqrt(n * p * (1 - p))
     b = 1.15 + 2.53 * deviation
     a = -0.0873 + 0.0248 * b + 0.01 * p
     alpha = (2.83 + 5.1 / b) * deviation
-    centre = jnp.floor(n * p)  # added last: in float32 n p + 1/2 has no room for a fraction
+    centre = jnp.floor(n * p)  # added last, because in float32 n p + 1/2 may have no digits for a fraction
     offset = n * p - centre + 0.5
     top = _log_mass(jnp.floor((n + 1) * p), n, p)
 
@@ -137,15 +138,16 @@ def _rejection(keys: Key, n: Array, p: Array, accepted: Array) -> Array:
         good = inside & (sure | (jnp.log(v * alpha / (a / (edge * edge) + b)) <= ratio))
         return attempt + 1, jnp.where(done, k, proposed), done | good
 
-    begin = (jnp.int32(2), jnp.zeros_like(p), accepted)  # numbers below are those of the inversions
+    begin = (jnp.int32(2), jnp.zeros_like(p), accepted)  # the inversions use the numbers below
     return jax.lax.while_loop(lambda carry: jnp.any(~carry[2]), body, begin)[1]
 
 
 def _log_mass(k: Array, n: Array, p: Array) -> Array:
-    """Log of the probability of k, written so that no large terms cancel; right to 1e-10 for k and n - k from 10 on.
+    """Return the log probability of k, computed without cancellation of large terms.
 
-    With N = n + 1, x = k + 1 and A = N p: x log(x / A) = x h((A - x) / x) - (A - x), where h(w) = w - log(1 + w);
-    likewise with y = N - k and B = N (1 - p). The terms A - x and B - y add up to a constant.
+    It is accurate to 1e-10 for k and n - k from 10 on. With N = n + 1, x = k + 1 and A = N p, x log(x / A) = x h((A -
+    x) / x) - (A - x), where h(w) = w - log(1 + w), and likewise for y = N - k and B = N (1 - p). The terms A - x and B
+    - y add up to a constant.
     """
     x, y, total = k + 1, n - k + 1, n + 1
     a, b = total * p, total * (1 - p)
@@ -155,6 +157,6 @@ def _log_mass(k: Array, n: Array, p: Array) -> Array:
 
 
 def stirling(x: Array) -> Array:
-    """Log (x - 1)! - (x - 1/2) log x + x - log(2 pi) / 2, by its series."""
+    """Return log (x - 1)! - (x - 1/2) log x + x - log(2 pi) / 2 by its asymptotic series."""
     square = x * x
     return (1 / 12 - (1 / 360 - 1 / 1260 / square) / square) / x

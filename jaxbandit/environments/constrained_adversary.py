@@ -1,4 +1,4 @@
-"""The stochastically constrained adversary of Zimmert and Seldin (2021): all means jump, the gaps never change."""
+"""The stochastically constrained adversary of Zimmert and Seldin (2021): all means jump, but the gaps never change."""
 
 import jax
 import jax.numpy as jnp
@@ -14,9 +14,10 @@ MOST_ROUNDS = 2**31
 
 
 def phase_starts() -> np.ndarray:
-    """Rounds played before each phase begins, int32[phases]: phases of 1, 2, 4, 7, 12, ... rounds, n then ceil(1.6 n).
+    """Return the number of rounds before each phase, int32[phases].
 
-    Integers, since 1.6 n in floats is now above and now below the integer that it may be.
+    A phase of n rounds is followed by one of ceil(1.6 n). The lengths are 1, 2, 4, 7, 12, ... They are computed in
+    integers, because 1.6 n in floating point may be slightly above or below an integer.
     """
     starts, length = [0], 1
     while starts[-1] + length < MOST_ROUNDS:
@@ -26,20 +27,21 @@ def phase_starts() -> np.ndarray:
 
 
 def constrained_adversary(num_arms: int = 8, *, gap: Scalar = 0.125) -> Environment:
-    """Return the Bernoulli bandit whose arm 0 is always better by `gap`, and whose other means jump between extremes.
+    """Return the stochastically constrained adversary: Bernoulli arms whose means jump while the gaps stay the same.
 
-    The mean losses of arm 0 and of the others are 0 and gap in the phases 0, 2, 4, ..., and 1 - gap and 1 in the phases
-    1, 3, 5, ...: phases last 1, 2, 4, 7, 12, ... rounds, n and then ceil(1.6 n). An empirical mean says
-    more of the phases in which an arm was pulled than of the arm, so that UCB1 and Thompson sampling may take the wrong
-    one; Tsallis-INF's regret stays O(log T). Where the means stand still half-way, `bernoulli` with (1 + gap) / 2 for
-    arm 0 and (1 - gap) / 2 for the others, the gaps and so the price of each wrong pull are the same.
+    Arm 0 is always better than the others by `gap`. The mean losses of arm 0 and of the other arms are 0 and gap in
+    phases 0, 2, 4, ..., and 1 - gap and 1 in phases 1, 3, 5, ... Phases last 1, 2, 4, 7, 12, ... rounds; a phase of n
+    rounds is followed by one of ceil(1.6 n). The empirical mean of an arm depends more on the phases in which it was
+    pulled than on the arm, so UCB1 and Thompson sampling may settle on a wrong arm, whereas the regret of Tsallis-INF
+    remains O(log T). `bernoulli` with mean (1 + gap) / 2 for arm 0 and (1 - gap) / 2 for the others has the same gaps
+    with constant means.
 
-    Since arm 0 is the best in every round, dynamic regret and that against the best fixed arm are equal: gap times the
-    pulls of the other arms.
+    Since arm 0 is best in every round, the dynamic regret and the regret against the best fixed arm coincide: both are
+    gap times the number of pulls of the other arms.
 
     Args:
-      num_arms: number of arms, >= 2, static.
-      gap: in (0, 1], traced.
+      num_arms: number of arms, an integer >= 2; static.
+      gap: difference of the means, in (0, 1]; traced.
 
     Returns:
       An Environment with actions int32[] in [0, num_arms) and rewards float[] in {0, 1}.
@@ -47,8 +49,9 @@ def constrained_adversary(num_arms: int = 8, *, gap: Scalar = 0.125) -> Environm
     Raises:
       ValueError: num_arms is below 2, or gap is out of range.
 
-    Source: Zimmert, Seldin (2021), Tsallis-INF: an optimal algorithm for stochastic and adversarial bandits, JMLR,
-      Section 6; the lengths of phases are those of their published program.
+    Source:
+      Zimmert and Seldin (2021), Tsallis-INF: an optimal algorithm for stochastic and adversarial bandits, JMLR 22,
+      Section 6; the phase lengths are those of their published code.
     """
     num_arms = checks.integer("constrained_adversary", "num_arms", num_arms, 2)
     checks.number("constrained_adversary", "gap", gap, low=0.0, high=1.0, open_low=True)

@@ -1,9 +1,9 @@
-"""Crowd workers as arms: pulling a worker, or a team, poses one task, and a right answer pays 1.
+"""Crowd workers as arms: pulling a worker, or a team of workers, poses one task, and a correct answer has reward 1.
 
-Data: github.com/garfieldpigljy/CrowdLabelwithTextContent at commit 6716cff (2024-09-25), licence CC BY 4.0
-(creativecommons.org/licenses/by/4.0); cite "Hyper Questions" (CIKM 2017, doi 10.1145/3132847.3132971).
-Changed: the answers are reduced to each worker's number of right ones, so that workers are independent here;
-`crowd_answers` reads the answers themselves.
+Data: github.com/garfieldpigljy/CrowdLabelwithTextContent at commit 6716cff (2024-09-25), license CC BY 4.0
+(creativecommons.org/licenses/by/4.0); cite "Hyper Questions" (CIKM 2017, doi 10.1145/3132847.3132971). Modification:
+the answers are reduced to the number of correct ones per worker, so that workers are independent here. `crowd_answers`
+reads the answers themselves.
 """
 
 from typing import Any, Literal
@@ -16,9 +16,9 @@ from jaxbandit.environments.bernoulli import bernoulli
 from jaxbandit.environments.full_bandit import full_bandit
 from jaxbandit.environments.semi_bandit import semi_bandit
 
-_ALIASES = {"itmanage": "it"}  # the name that the data's source uses
+_ALIASES = {"itmanage": "it"}  # the name in the source of the data
 
-# Set -> number of tasks, and how many of them each worker answered rightly.
+# Data set -> number of tasks, and how many of them each worker answered correctly.
 # fmt: off
 _CORRECT = {
     "it": (25, (
@@ -61,22 +61,28 @@ def crowd(
 ) -> Environment:
     """Return the Bernoulli bandit whose arms are the workers of a crowdsourcing data set.
 
-    Arm w answers rightly with probability (its right answers) / (number of tasks). Arms, tasks: it 36, 25;
-    medicine 45, 36; chinese 50, 24; pokemon 55, 20; english 63, 30; science 111, 20.
+    Arm w answers correctly with probability equal to its recorded proportion of correct answers, independently of the
+    other workers. The numbers of arms and tasks are: it 36 and 25; medicine 45 and 36; chinese 50 and 24; pokemon 55
+    and 20; english 63 and 30; science 111 and 20.
 
     Args:
-      dataset: name of the set, upper or lower case, static; "itmanage" is "it".
-      feedback: "single": a round pulls one worker and sees that worker's reward. "full": it pulls a team of k workers
-        and sees only how many of them are right. "semi": the same, and sees who was right. Static.
-      k: workers in a team, static, of full and semi feedback; None: 10.
-      blocks: how a team's sum over a batch of pulls is drawn with full feedback, as of `full_bandit`; static.
+      dataset: name of the data set, in upper or lower case; static. "itmanage" is an alias of "it".
+      feedback: static. "single" pulls one worker per round and observes that worker's reward. "full" pulls a team of k
+        workers and observes only how many of them are correct. "semi" pulls a team and observes each member's reward.
+      k: number of workers in a team, for full and semi-bandit feedback, an integer; None means 10. Static.
+      blocks: how the sum of a team over a batch of pulls is drawn with full-bandit feedback, as in `full_bandit`;
+        static.
 
     Returns:
-      An Environment with actions int32[] in [0, num_arms) and rewards float[] in {0, 1}; with full feedback as
-      `full_bandit` with Bernoulli noise, with semi feedback as `semi_bandit`.
+      An Environment with actions int32[] in [0, num_arms) and rewards float[] in {0, 1}; with full-bandit feedback as
+      `full_bandit` with Bernoulli noise, and with semi-bandit feedback as `semi_bandit`.
 
     Raises:
-      ValueError: no such data set or feedback, or k is out of range or given with single feedback.
+      ValueError: there is no such data set or feedback, or k is out of range or given with single feedback.
+
+    Source:
+      The data are those of Li, Baba and Kashima (2017), Hyper questions: unsupervised targeting of a few experts in
+      crowdsourcing, CIKM.
     """
     means = _means(dataset)
     k = _team(feedback, k)
@@ -95,7 +101,7 @@ def describe_crowd(
     k: int | None = None,
     blocks: Literal["exact", "normal"] = "exact",
 ) -> dict[str, Any]:
-    """Return what an algorithm may know of `crowd`: k of a team, and sigma = k with full feedback."""
+    """Return what an algorithm may know about `crowd`: k for teams, and sigma = k with full-bandit feedback."""
     k = _team(feedback, k)
     return {} if k is None else {"k": k} | ({"sigma": float(k)} if feedback == "full" else {})
 
@@ -110,5 +116,5 @@ def _means(dataset: str) -> Any:
 def _team(feedback: str, k: int | None) -> int | None:
     checks.choice("crowd", "feedback", feedback, ("single", "full", "semi"))
     if feedback == "single" and k is not None:
-        raise ValueError(f"crowd: k = {k}, must be left out with single feedback: one worker is pulled")
+        raise ValueError(f"crowd: k = {k}, must be omitted with single feedback, where one worker is pulled")
     return None if feedback == "single" else (10 if k is None else k)

@@ -1,8 +1,8 @@
-"""A team of crowd workers on one task, from their recorded answers: right answers go together on easy tasks.
+"""A team of crowd workers on one task, from their recorded answers: correct answers coincide on easy tasks.
 
-Data: DIR/answer.csv (question_id, an answer a worker) and DIR/truth.csv (question_id, truth), as in
+Data: DIR/answer.csv (question_id, and one answer per worker) and DIR/truth.csv (question_id, truth), as in
 github.com/garfieldpigljy/CrowdLabelwithTextContent (commit 6716cff, CC BY 4.0); cite "Hyper Questions" (CIKM 2017, doi
-10.1145/3132847.3132971). `crowd` has the same means and workers that are independent.
+10.1145/3132847.3132971). `crowd` has the same means and independent workers.
 """
 
 import csv
@@ -30,22 +30,32 @@ def crowd_answers(
     feedback: Literal["full", "semi"] = "full",
     blocks: Literal["exact", "normal"] = "exact",
 ) -> Environment:
-    """Return the bandit that draws a task and counts, or shows, which workers of the team answered it rightly.
+    """Return the bandit that draws a task and reports which, or how many, workers of the team answered it correctly.
+
+    Each pull draws one recorded task uniformly, with replacement. The members' rewards are their recorded answers to
+    that task, 1 for a correct one, so the members of a team are dependent.
 
     Args:
-      path: directory of answer.csv and truth.csv, static.
-      k: workers in a team, in [1, num_arms - 1], static.
-      feedback: "full": a team's number of right answers is seen; "semi": whose were right too. Static.
-      blocks: how a team's sum over a batch of pulls is drawn with full feedback, static. "exact": how often each task
-        came, a multinomial; slow. "normal": of the same mean and variance; right in the limit of many pulls.
+      path: directory with answer.csv and truth.csv; static.
+      k: number of workers in a team, an integer in [1, num_arms - 1]; static.
+      feedback: "full" shows the number of correct answers of the team; "semi" also shows whose answers were correct.
+        Static.
+      blocks: how the sum of a team over a batch of pulls is drawn with full-bandit feedback, static. "exact" draws how
+        often each task occurred (multinomial), which is slow. "normal" draws a normal number with the same mean and
+        variance, which is correct in the limit of many pulls.
 
     Returns:
       An Environment with actions bool[num_arms], k of them True, and rewards float[], as `full_bandit`. Its noise is
-      the task, int32[], as of `table`; a batch's is a key. Its super-arms must be listed: a support of "random" or
-      "given". With semi feedback rewards are float[num_arms], as `semi_bandit`, and there are no batches.
+      the task, int32[], as in `table`; that of a batch is a key. Batches require that the super-arms are listed, that
+      is, an algorithm's support "random" or "given". With semi-bandit feedback the rewards are float[num_arms] as in
+      `semi_bandit`, and there are no batches.
 
     Raises:
-      ValueError: the files cannot be read or do not fit together, or k is out of range.
+      ValueError: the files cannot be read or do not match, or k is out of range.
+
+    Source:
+      The data are those of Li, Baba and Kashima (2017), Hyper questions: unsupervised targeting of a few experts in
+      crowdsourcing, CIKM.
     """
     where = "crowd_answers"
     right = read_answers(path)
@@ -68,7 +78,7 @@ def crowd_answers(
 
     def sums(state: FullBanditState, pulls: SetPulls, noise: Key) -> Array:
         if pulls.sets is None:
-            raise ValueError(f'{where}: the super-arms must be listed, since workers go together: support = "random"')
+            raise ValueError(f'{where}: workers are dependent, so super-arms must be listed: use support = "random"')
         x, n = as_float(pulls.sets), as_float(pulls.counts)
         if blocks == "normal":
             mean = jnp.sum(x * state.means[None], 1)
@@ -99,15 +109,18 @@ def describe_crowd_answers(
     feedback: Literal["full", "semi"] = "full",
     blocks: Literal["exact", "normal"] = "exact",
 ) -> dict[str, Any]:
-    """Return what an algorithm may know of `crowd_answers`: k, and sigma = k, a bound of a team's noise, of full."""
+    """Return what an algorithm may know about `crowd_answers`: k, and for full-bandit feedback sigma = k.
+
+    k is an upper bound on the scale of a team's noise.
+    """
     return {"k": k} | ({"sigma": float(k)} if feedback == "full" else {})
 
 
 def read_answers(path: str | Path) -> Any:
-    """Return which answers are right, float64[tasks, workers], of DIR/answer.csv and DIR/truth.csv.
+    """Return which answers are correct, float64[tasks, workers], from DIR/answer.csv and DIR/truth.csv.
 
     Raises:
-      ValueError: a file cannot be read, a row is short, or the tasks of the two differ.
+      ValueError: a file cannot be read, a row has too few cells, or the tasks of the two files differ.
     """
     if not isinstance(path, str | Path):
         raise ValueError(f"crowd_answers: path = {path!r}, must be a directory with answer.csv and truth.csv")
@@ -137,5 +150,5 @@ def _rows(path: Path) -> list[list[str]]:
                 f"crowd_answers: path: row {i + 1} of {str(path)!r} has {len(row)} cells, must have {len(rows[0])}"
             )
     if not rows:
-        raise ValueError(f"crowd_answers: path: {str(path)!r} holds no task")
+        raise ValueError(f"crowd_answers: path: {str(path)!r} contains no task")
     return rows

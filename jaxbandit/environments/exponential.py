@@ -1,4 +1,4 @@
-"""Exponential arms: the reward of arm a is means[a] times a standard exponential number."""
+"""Exponential arms: the reward of arm a is means[a] times a standard exponential random number."""
 
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ from jaxbandit.types import Array, ArrayLike, Key
 
 
 class ExponentialState(NamedTuple):
-    """The truth of one run."""
+    """The true means of one run."""
 
     means: Array  # float[num_arms]
     gaps: Array  # float[num_arms], max(means) - means
@@ -24,13 +24,13 @@ def exponential(means: ArrayLike, *, permute: bool = False) -> Environment:
     """Return the K-armed bandit with exponential rewards.
 
     Args:
-      means: float[num_arms] > 0, finite, traced.
-      permute: whether each run has the arms in a random order of its own, static.
+      means: float[num_arms], finite and > 0; traced.
+      permute: whether each run has the arms in a random order of its own; static.
 
     Returns:
       An Environment with actions int32[] in [0, num_arms) and rewards float[] > 0. Its noise is one standard
-      exponential number a round, from 32 random bits, shared by all arms: from 2^-33 to 22.9. A batch's is a key, its
-      sums are independent Gamma numbers, and it knows no sums of squares.
+      exponential number per round, made from 32 random bits and shared by all arms; it lies between 2^-33 and 22.9. The
+      noise of a batch is a key; its sums are independent Gamma draws, and it provides no sums of squares.
 
     Raises:
       ValueError: means is empty, not a vector, not finite or not above 0.
@@ -65,8 +65,11 @@ def exponential(means: ArrayLike, *, permute: bool = False) -> Environment:
 
 
 def standard_exponential(key: Key) -> Array:
-    """One standard exponential number from one word, float[]: its tail probability is an odd multiple of 2^-33."""
+    """Return one standard exponential number made from one random word, float[].
+
+    Its tail probability is an odd multiple of 2^-33.
+    """
     word = jax.lax.bitcast_convert_type(jax.random.bits(key, (), jnp.uint32), jnp.int32)
     twice_tail = (as_float(word) + 0.5) * 2.0**-31
-    tail = jnp.abs(twice_tail) / 2  # of the nearer end, where a float has the digits
+    tail = jnp.abs(twice_tail) / 2  # the probability of the nearer tail, where floats are finest
     return jnp.where(twice_tail < 0, -log(tail), -jnp.log1p(-tail))

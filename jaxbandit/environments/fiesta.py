@@ -1,7 +1,6 @@
-"""Models as arms: a pull trains one and scores it, recorded for 12 models by Moss et al. (ACL 2019).
+"""Machine-learning models as arms: a pull trains and scores one, as recorded for 12 models by Moss et al. (ACL 2019).
 
-A pull draws one of the 500 recorded scores of the model, with replacement. The best is "tdlstm", of mean 0.646; the
-standard deviations are 0.023 to 0.035, and no law is assumed: `fiesta_scores` has the data and their licence.
+The data and their license are in `fiesta_scores`.
 """
 
 from typing import Any, Literal
@@ -20,20 +19,28 @@ def fiesta(
     rows: Literal["independent", "common"] = "independent",
     permute: bool = False,
 ) -> Environment:
-    """Return the bandit whose arms are models for sentiment analysis, and whose rewards are recorded F1 scores.
+    """Return the bandit whose arms are sentiment analysis models and whose rewards are recorded F1 scores.
+
+    A pull draws one of the 500 recorded scores of the model, with replacement. The best model is "tdlstm" with mean
+    0.646; standard deviations are between 0.023 and 0.035.
 
     Args:
-      models: "all", the 12 in alphabetical order; "eight", without the four of word vectors of 200 dimensions; or the
-        names of two or more, in the order of the arms. Static.
-      rows: what the arms of a batch have in common, as of `table`, static. "common": the i-th scores of all models as
-        they were recorded, which have correlations of 0.4 to 0.7; "independent": scores drawn apart.
-      permute: whether each run has the arms in a random order of its own, static.
+      models: "all" for the 12 models in alphabetical order; "eight" without the four with 200-dimensional word vectors;
+        or the names of two or more models in the order of the arms. Static.
+      rows: how the rewards of different arms in a batch are related, as in `table`; static. "common" uses the i-th
+        recorded scores of all models together, whose correlations are 0.4 to 0.7; "independent" draws them
+        independently.
+      permute: whether each run has the arms in a random order of its own; static.
 
     Returns:
-      An Environment with actions int32[] in [0, num_arms) and rewards float[] in [0.45, 0.72], as of `table`.
+      An Environment with actions int32[] in [0, num_arms) and rewards float[] in [0.45, 0.72], as `table`.
 
     Raises:
-      ValueError: models are not known, are repeated or fewer than two, or rows is neither.
+      ValueError: models are unknown, repeated or fewer than two, or rows is neither of the two values.
+
+    Source:
+      Moss, Moore, Leslie and Rayson (2019), FIESTA: Fast IdEntification of State-of-The-Art models using adaptive
+      bandit algorithms, ACL.
     """
     return table(_recorded(models), rows=rows, permute=permute)._replace(name="fiesta")
 
@@ -44,7 +51,7 @@ def describe_fiesta(
     rows: Literal["independent", "common"] = "independent",
     permute: bool = False,
 ) -> dict[str, Any]:
-    """Return what an algorithm may know of `fiesta`: sigma, half the range of the scores, as of `table`."""
+    """Return what an algorithm may know about `fiesta`: sigma, half the range of the scores, as in `table`."""
     return describe_table(_recorded(models))
 
 
@@ -55,5 +62,5 @@ def _recorded(models: Any) -> Any:
     for i, name in enumerate(models):
         checks.choice("fiesta", f"models[{i}]", name, tuple(RECORDED))
     if len(set(models)) < max(len(models), 2):
-        raise ValueError(f"fiesta: models = {list(models)}, must be two or more, each once")
+        raise ValueError(f"fiesta: models = {list(models)}, must be two or more different models")
     return np.stack([scores(name) for name in models], axis=1)

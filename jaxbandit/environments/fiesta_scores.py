@@ -1,8 +1,8 @@
 """Macro F1 of 500 trainings of each of 12 models for target-dependent sentiment analysis, in units of 10^-5.
 
-Data: github.com/apmoore1/fiesta, results/TDSA/test_f1.json, licence Apache-2.0; cite Moss, Moore, Leslie and Rayson,
-"FIESTA: Fast IdEntification of State-of-The-Art models using adaptive bandit algorithms" (ACL 2019). Changed: rounded
-to five decimals, which moves no mean by more than 3e-7, and written without the point, five digits a score.
+Data: github.com/apmoore1/fiesta, results/TDSA/test_f1.json, license Apache-2.0; cite Moss, Moore, Leslie and Rayson,
+"FIESTA: Fast IdEntification of State-of-The-Art models using adaptive bandit algorithms" (ACL 2019). Modification: the
+scores are rounded to five decimals, which changes no mean by more than 3e-7, and written as five digits each.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ _UNITS = 10**5
 
 
 def scores(model: str) -> np.ndarray:
-    """Return the scores of a model, float64[500]; the i-th of all models belong together."""
+    """Return the scores of a model, float64[500]; the i-th scores of all models belong together."""
     digits = RECORDED[model]
     return np.array([int(digits[i : i + _DIGITS]) for i in range(0, len(digits), _DIGITS)]) / _UNITS
 

@@ -1,7 +1,7 @@
 """Full-bandit feedback: a pull names a set of k arms, a super-arm, and shows only the sum of its members' rewards.
 
-Kuroki, Xu, Miyauchi, Honda, Sugiyama (2019), Polynomial-time algorithms for multiple-arm identification with
-full-bandit feedback, NeurIPS. Batches of pulls are answered with one sum a super-arm.
+Kuroki, Xu, Miyauchi, Honda and Sugiyama (2019), Polynomial-time algorithms for multiple-arm identification with
+full-bandit feedback. Batches of pulls are answered with one sum per super-arm.
 """
 
 from typing import Any, Literal, NamedTuple
@@ -19,9 +19,9 @@ from jaxbandit.types import Array, ArrayLike, Key, Scalar
 
 
 class FullBanditState(NamedTuple):
-    """The truth of one run."""
+    """The true means of one run."""
 
-    means: Array  # float[num_arms], of the single arms
+    means: Array  # float[num_arms], means of the single arms
     best: Array  # float[], sum of the k largest
 
 
@@ -34,30 +34,35 @@ def full_bandit(
     blocks: Literal["exact", "normal"] = "exact",
     decision_class: Any = None,
 ) -> Environment:
-    """Return the bandit whose pull names k of the arms and pays the sum of theirs.
+    """Return the bandit in which a pull names k arms and shows the sum of their rewards (full-bandit feedback).
 
     Args:
-      means: float[num_arms], finite, traced; in [0, 1] with Bernoulli noise. num_arms > k.
-      k: arms in a super-arm, in [1, num_arms - 1], static.
-      noise: "gaussian": the sum of a pull has one normal noise of standard deviation sigma, whatever k. "bernoulli":
-        every member pays 0 or 1, independently. Static.
-      sigma: standard deviation of a pull's Gaussian noise, >= 0, traced; 0 is no noise. Without influence on Bernoulli
-        noise. It is not the sigma of the algorithms, which is a bound for the proofs, k times a member's in the paper.
-      blocks: how a super-arm's sum over a batch of pulls is drawn, static. "exact": Gaussian sums are normal, Bernoulli
-        ones a binomial a member. "normal": Bernoulli sums are normal of the same mean and variance, ten to fifty times
-        faster; right in the limit of many pulls.
-      decision_class: a DecisionClass of the sets of k arms that may be recommended, static; None: all. Simple
-        regret is that from the best of them; any k arms may be pulled, and the regret of a pull is that from the k
-        best.
+      means: float[num_arms], means of the single arms, finite, and in [0, 1] with Bernoulli noise; num_arms > k.
+        Traced.
+      k: number of arms in a super-arm, an integer in [1, num_arms - 1]; static.
+      noise: static. "gaussian" adds one normal noise of standard deviation sigma to the sum of a pull, whatever k.
+        "bernoulli" gives every member a reward of 0 or 1, independently.
+      sigma: standard deviation of the Gaussian noise of a pull, >= 0; traced. It does not affect Bernoulli noise. It is
+        not the sigma of the algorithms, which is a bound used in proofs (in the paper, k times that of a member).
+      blocks: how the sum of a super-arm over a batch of pulls is drawn, static. "exact" draws normal sums for Gaussian
+        noise, and one binomial per member for Bernoulli noise. "normal" draws Bernoulli sums as normal numbers with the
+        same mean and variance, ten to fifty times faster, which is correct in the limit of many pulls.
+      decision_class: a DecisionClass of the sets of k arms that may be recommended, or None for all; static. The simple
+        regret is relative to the best of these sets. Any k arms may be pulled, and the regret of a pull is relative to
+        the k best arms.
 
     Returns:
       An Environment with actions bool[num_arms], k of them True, and rewards float[]. Its noise is one standard normal
-      a round, or with Bernoulli noise a uniform an arm; a batch's is a key. A batch that is spread over all sets of k
-      without listing them is answered with a normal vector of the exact mean and covariance, t times that of one
-      pull of a random set.
+      per round, or with Bernoulli noise one uniform per arm; the noise of a batch is a key. A batch that is spread over
+      all sets of k without listing them is answered with a normal vector that has the exact mean and covariance, t
+      times those of one pull of a random set.
 
     Raises:
       ValueError: an argument is not in the range above.
+
+    Source:
+      Kuroki, Xu, Miyauchi, Honda and Sugiyama (2020), Polynomial-time algorithms for multiple-arm identification with
+      full-bandit feedback, Neural Computation 32.
     """
     where = "full_bandit"
     checks.choice(where, "noise", noise, ("gaussian", "bernoulli"))
@@ -87,9 +92,9 @@ def describe_full_bandit(
     blocks: Literal["exact", "normal"] = "exact",
     decision_class: Any = None,
 ) -> dict[str, Any]:
-    """Return what an algorithm may know of `full_bandit`: k, and sigma, the scale of a pull's noise.
+    """Return what an algorithm may know about `full_bandit`: k, and sigma, the scale of the noise of a pull.
 
-    That of Bernoulli members is k, as the paper takes it: a bound of the noise of k members within [-1, 1] each.
+    With Bernoulli noise sigma is k, as in the paper: a bound on the noise of k members in [-1, 1] each.
     """
     return {"k": k, "sigma": sigma if noise == "gaussian" else float(k)}
 
@@ -98,7 +103,10 @@ _GAUSSIAN = "gaussian"
 
 
 def from_members(means: Any, k: int, law: str, sigma: Scalar = 1.0) -> Environment:
-    """Return the environment of checked arguments; law is "gaussian", or how blocks of Bernoulli members are drawn."""
+    """Return the environment for validated arguments.
+
+    `law` is "gaussian", or how the sums of a batch of Bernoulli rewards are drawn.
+    """
     num_arms = means.shape[0]
 
     def init(key: Key) -> FullBanditState:
@@ -118,7 +126,7 @@ def from_members(means: Any, k: int, law: str, sigma: Scalar = 1.0) -> Environme
 
     def sums(state: FullBanditState, pulls: SetPulls, noise: Key) -> Array:
         n = as_float(pulls.counts)
-        variances = state.means * (1 - state.means)  # of the members, if they are Bernoulli
+        variances = state.means * (1 - state.means)  # variances of the members if they are Bernoulli
         if pulls.sets is None:
             factor = _spread(num_arms, k, as_float(sigma) if law == _GAUSSIAN else variances)
             mean = jnp.sum(_pairs(num_arms, k) * state.means[None], 1)
@@ -148,7 +156,7 @@ def from_members(means: Any, k: int, law: str, sigma: Scalar = 1.0) -> Environme
 
 
 def _chances(num_arms: int, k: int) -> list[float]:
-    """The probability that a random set of k contains given 0, 1, 2, 3 arms."""
+    """Return the probabilities that a random set of k contains 0, 1, 2 and 3 given arms."""
     chances = [1.0]
     for i in range(3):
         chances.append(chances[-1] * max(k - i, 0) / max(num_arms - i, 1))
@@ -156,13 +164,16 @@ def _chances(num_arms: int, k: int) -> list[float]:
 
 
 def _pairs(num_arms: int, k: int) -> np.ndarray:
-    """E chi chi', float[n, n], of a random set of k."""
+    """Return E chi chi', float[n, n], for the indicator chi of a random set of k arms."""
     _, one, two, _ = _chances(num_arms, k)
     return np.where(np.eye(num_arms, dtype=bool), one, two)
 
 
 def _spread(num_arms: int, k: int, noise: Array) -> Array:
-    """F with F F' the covariance of r chi over the noise of r: `noise` is its scale, or the members' variances."""
+    """Return F with F F' the covariance of r chi due to the noise of r.
+
+    `noise` is the scale of r, or the vector of the variances of the members.
+    """
     if noise.ndim == 0:
         values, vectors = np.linalg.eigh(_pairs(num_arms, k))
         return noise * (vectors * np.sqrt(np.maximum(values, 0.0)))
@@ -173,5 +184,5 @@ def _spread(num_arms: int, k: int, noise: Array) -> Array:
     same = noise * one + (rest - noise) * two
     diagonal = np.eye(num_arms, dtype=bool)
     covariance = jnp.where(diagonal, same[:, None], apart)
-    lift = 1e-12 * jnp.max(same) + jnp.finfo(same.dtype).tiny  # members without variance may leave it singular
+    lift = 1e-12 * jnp.max(same) + jnp.finfo(same.dtype).tiny  # members without variance may make it singular
     return jnp.linalg.cholesky(covariance + jnp.where(diagonal, lift, 0.0))

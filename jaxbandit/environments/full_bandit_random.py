@@ -1,8 +1,4 @@
-"""Random full-bandit instances of Kuroki et al. 2019, Section 5: a gap between the k-th and the (k+1)-th mean.
-
-The means of the top k are uniform on [0, 1], the next lies `gap` below the least of them, the rest are uniform between
--1 and that.
-"""
+"""Random full-bandit instances of Kuroki et al. (2019), Section 5: a given gap between the k-th and (k+1)-th mean."""
 
 from typing import Any
 
@@ -17,21 +13,29 @@ from jaxbandit.types import Scalar
 def full_bandit_random(
     num_arms: int, k: int, gap: Scalar, *, instance_seed: int = 0, sigma: Scalar = 1.0
 ) -> Environment:
-    """Return the instance number `instance_seed`: the same one for all runs and seeds of an experiment.
+    """Return the random full-bandit instance number `instance_seed`, the same for all runs and seeds of an experiment.
+
+    The means of the k best arms are uniform on [0, 1], the next mean is `gap` below the smallest of them, and the
+    others are uniform between -1 and that mean. The order of the arms is random too.
 
     Args:
-      num_arms: number of single arms, >= 2, static.
-      k: arms in a super-arm, in [1, num_arms - 1], static.
-      gap: between the k-th and the (k+1)-th mean, in [0, 1], traced; it is the gap of the two best super-arms.
-      instance_seed: number of the instance, >= 0, static. Instances that differ in the gap alone share all draws.
-      sigma: standard deviation of a pull's Gaussian noise, >= 0, traced.
+      num_arms: number of single arms, an integer >= 2; static.
+      k: number of arms in a super-arm, an integer in [1, num_arms - 1]; static.
+      gap: difference between the k-th and the (k+1)-th mean, which is also the gap between the two best super-arms, in
+        [0, 1]; traced.
+      instance_seed: number of the instance, an integer >= 0; static. Instances that differ only in the gap share all
+        random draws.
+      sigma: standard deviation of the Gaussian noise of a pull, >= 0; traced.
 
     Returns:
-      An Environment with actions bool[num_arms], k of them True, and rewards float[], as `full_bandit`. Arm 0 is not
-      the best: the order of the arms is drawn too.
+      An Environment with actions bool[num_arms], k of them True, and rewards float[], as `full_bandit`.
 
     Raises:
       ValueError: an argument is not in the range above.
+
+    Source:
+      Kuroki, Xu, Miyauchi, Honda and Sugiyama (2020), Polynomial-time algorithms for multiple-arm identification with
+      full-bandit feedback, Neural Computation 32, Section 5.
     """
     where = "full_bandit_random"
     num_arms = checks.integer(where, "num_arms", num_arms, 2)
@@ -48,7 +52,7 @@ def full_bandit_random(
 def describe_full_bandit_random(
     num_arms: int, k: int, gap: Scalar, *, instance_seed: int = 0, sigma: Scalar = 1.0
 ) -> dict[str, Any]:
-    """Return what an algorithm may know of `full_bandit_random`: k and sigma."""
+    """Return what an algorithm may know about `full_bandit_random`: k and sigma."""
     return {"k": k, "sigma": sigma}
 
 

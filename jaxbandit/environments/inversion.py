@@ -1,4 +1,4 @@
-"""A whole number at a given level of its law: a walk up and down from a start, near the mode, by ratios of masses."""
+"""Inversion of a discrete distribution by a walk up and down from a start near its mode."""
 
 from collections.abc import Callable
 
@@ -15,16 +15,18 @@ def walk(
     above: Callable[[Array, Array], Array],
     below: Callable[[Array, Array], Array],
 ) -> Array:
-    """Return whole numbers, as floats, of a unimodal law: masses are taken off `uniform` until it is used up.
+    """Return draws from a unimodal distribution on the integers, as floats.
+
+    Probabilities are subtracted from `uniform` until it is used up.
 
     Args:
       uniform: float in [0, 1), of any shape.
       start: whole numbers as floats, where the walk starts.
       mass: the probability of `start`.
-      above: (mass, k) -> the probability of k + 1, from that of k.
-      below: (mass, k) -> the probability of k - 1, 0 at k = 0.
+      above: function (mass, k) -> the probability of k + 1, from that of k.
+      below: function (mass, k) -> the probability of k - 1, which is 0 at k = 0.
     """
-    least = jnp.finfo(mass.dtype).eps / 4  # smaller masses are beyond what `uniform` resolves
+    least = jnp.finfo(mass.dtype).eps / 4  # smaller probabilities are below the resolution of `uniform`
 
     def body(carry: tuple[Array, ...]) -> tuple[Array, ...]:
         k, done, left, up, down, high, low = carry

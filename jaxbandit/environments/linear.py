@@ -1,6 +1,7 @@
-"""Linear arms: the reward of arm a has mean features[a] @ theta, and Gaussian noise or the values -1 and 1.
+"""Linear arms: the reward of arm a has mean features[a] @ theta, with Gaussian noise or with the values -1 and 1.
 
-Sign noise is that of Xu, Honda and Sugiyama 2018 (LinGapE), Section 7.2: 1 with probability (1 + x' theta) / 2.
+The sign noise is that of Xu, Honda and Sugiyama (2018, LinGapE), Section 7.2: the reward is 1 with probability (1 + x'
+theta) / 2 and -1 otherwise.
 """
 
 from typing import Any, Literal, NamedTuple
@@ -17,11 +18,11 @@ from jaxbandit.environments.simple_regret import simple_regret
 from jaxbandit.numerics import as_float, get_at
 from jaxbandit.types import Array, ArrayLike, Key, Scalar
 
-_ROUNDING = 1e-12  # by which an inner product may pass 1
+_ROUNDING = 1e-12  # by how much an inner product may exceed 1
 
 
 class SignState(NamedTuple):
-    """The truth of one run."""
+    """The true means of one run."""
 
     means: Array  # float[num_arms]
     gaps: Array  # float[num_arms], max(means) - means
@@ -30,24 +31,28 @@ class SignState(NamedTuple):
 def linear(
     features: ArrayLike, theta: ArrayLike, *, noise: Literal["gaussian", "sign"] = "gaussian", sigma: Scalar = 1.0
 ) -> Environment:
-    """Return the bandit whose arms are the rows of a feature matrix.
+    """Return the linear bandit, whose arms are the rows of a feature matrix: arm a has mean features[a] @ theta.
 
     Args:
-      features: float[num_arms, dim], finite, traced.
-      theta: float[dim], finite, traced. Hidden from algorithms.
-      noise: "gaussian", or "sign": rewards -1 and 1. Static.
-      sigma: with Gaussian noise its standard deviation, > 0, traced. With sign noise only the sub-Gaussian scale that
-        `describe_linear` passes on, >= 1: rewards in [-1, 1] are 1-sub-Gaussian by Hoeffding's lemma, which is the
-        least for all means; the LinGapE paper takes 2.
+      features: float[num_arms, dim], finite; traced.
+      theta: float[dim], finite; traced. It is hidden from algorithms.
+      noise: "gaussian", or "sign" for rewards -1 and 1; static.
+      sigma: with Gaussian noise its standard deviation, > 0; traced. With sign noise it is only the sub-Gaussian scale
+        that `describe_linear` reports, >= 1: rewards in [-1, 1] are 1-sub-Gaussian by Hoeffding's lemma, and no smaller
+        scale is valid for all means. The LinGapE paper uses 2.
 
     Returns:
       An Environment with actions int32[] in [0, num_arms) and rewards float[]. Its noise is one standard normal, or one
-      uniform in [-1, 1), a round, shared by all arms; a batch's as of `gaussian`, or a key. Means beyond [-1, 1]
-      that sign noise meets on traced arguments are clipped, in the truth too.
+      uniform in [-1, 1), per round, shared by all arms; the noise of a batch is that of `gaussian`, or a key. With sign
+      noise and traced arguments, means outside [-1, 1] are clipped, also in the true means.
 
     Raises:
-      ValueError: features or theta is not finite or has the wrong axes, their dimensions differ, sigma is not finite or
-        too small, or |x' theta| > 1 under sign noise.
+      ValueError: features or theta is not finite or has the wrong number of axes, their dimensions differ, sigma is not
+        finite or too small, or some mean is outside [-1, 1] with sign noise.
+
+    Source:
+      Xu, Honda and Sugiyama (2018), A fully adaptive algorithm for pure exploration in linear bandits, AISTATS, Section
+      7.2, for the sign noise.
     """
     return from_means("linear", linear_means("linear", features, theta), noise, sigma)
 
@@ -55,24 +60,24 @@ def linear(
 def describe_linear(
     features: Array, theta: Array, *, noise: Literal["gaussian", "sign"] = "gaussian", sigma: Scalar = 1.0
 ) -> dict[str, Any]:
-    """Return what an algorithm may know of `linear`, and theta, for bounds and the declared oracle only.
+    """Return what an algorithm may know about `linear`, and theta, which is for bounds and declared oracles only.
 
-    The keys are features, float[num_arms, dim], sigma, theta_norm, the Euclidean norm of theta, and theta, float[dim].
-    Concrete arguments give float64 NumPy.
+    The keys are features, float[num_arms, dim]; sigma; theta_norm, the Euclidean norm of theta; and theta, float[dim].
+    Concrete arguments give float64 NumPy arrays.
     """
     checks.choice("linear", "noise", noise, ("gaussian", "sign"))
     return description(features, theta, sigma)
 
 
 def description(features: Array, theta: Array, sigma: Scalar) -> dict[str, Any]:
-    """The description of any environment whose means are features @ theta."""
+    """Return the description of any environment whose means are features @ theta."""
     x = checks.array("linear", "features", features, ndim=2)
     weights = checks.array("linear", "theta", theta)
     return {"features": x, "sigma": sigma, "theta_norm": (weights * weights).sum() ** 0.5, "theta": weights}
 
 
 def linear_means(where: str, features: Array, theta: Array) -> Any:
-    """Return float[num_arms], features @ theta: in float64 NumPy where both are concrete, so that few ties are lost."""
+    """Return features @ theta, float[num_arms], in float64 NumPy if both are concrete, so that ties are kept."""
     x = checks.array(where, "features", features, ndim=2)
     weights = checks.array(where, "theta", theta)
     if x.shape[1] != weights.shape[0]:
@@ -98,7 +103,7 @@ def from_means(where: str, means: Array, noise: Literal["gaussian", "sign"], sig
 
 
 def _signs(where: str, means: Array) -> Environment:
-    """Rewards 1 with probability (1 + means[a]) / 2, else -1."""
+    """Return the environment with reward 1 with probability (1 + means[a]) / 2 and -1 otherwise."""
 
     def init(key: Key) -> SignState:
         mu = jnp.clip(as_float(means), -1.0, 1.0)

@@ -1,7 +1,7 @@
-"""Linear contextual bandit: each round a context, an action set of its own, means x' theta and Gaussian noise.
+"""Linear contextual bandit: each round has a context with its own action set, means x' theta and Gaussian noise.
 
-The problem of Hao, Lattimore and Szepesvari 2020 (OAM), Section 2: contexts are drawn from a distribution that
-algorithms do not know, their action sets are known. `linear` is the case of one context.
+This is the problem of Hao, Lattimore and Szepesvari (2020, OAM), Section 2: contexts are drawn from a distribution that
+algorithms do not know, and their action sets are known. `linear` is the case of one context.
 """
 
 from collections.abc import Callable
@@ -17,14 +17,14 @@ from jaxbandit.environments.linear import description
 from jaxbandit.numerics import as_float, get_at, standard_normal
 from jaxbandit.types import Array, ArrayLike, Key, Scalar
 
-_SUM = 1e-9  # by which probabilities may miss 1: what decimals cost
+_SUM = 1e-9  # by how much the sum of probabilities may differ from 1, because they are given as decimals
 
 
 class LinearContextualState(NamedTuple):
-    """The truth of one run."""
+    """The true means of one run."""
 
     means: Array  # float[num_contexts, num_arms], -inf for padding
-    gaps: Array  # float[num_contexts, num_arms], best mean of the context - means, 0 for padding
+    gaps: Array  # float[num_contexts, num_arms], best mean of the context minus means, 0 for padding
 
 
 def linear_contextual(
@@ -35,25 +35,28 @@ def linear_contextual(
     mask: np.ndarray | None = None,
     sigma: Scalar = 1.0,
 ) -> Environment:
-    """Return the bandit that draws one of several action sets each round.
+    """Return the linear contextual bandit, which draws one of several known action sets in each round.
 
     Args:
-      action_sets: float[num_contexts, num_arms, dim], finite, traced; row a of set m is arm a of context m.
-      probabilities: float[num_contexts] of the contexts, >= 0, of sum 1, traced. Hidden from algorithms.
-      theta: float[dim], finite, traced. Hidden from algorithms.
-      mask: bool[num_contexts, num_arms], False where a row only pads a shorter set; None: none does. Static.
-      sigma: standard deviation of the rewards, > 0, traced.
+      action_sets: float[num_contexts, num_arms, dim], finite; traced. Row a of set m has the features of arm a of
+        context m.
+      probabilities: float[num_contexts], the probabilities of the contexts, >= 0 with sum 1; traced. They are hidden
+        from algorithms.
+      theta: float[dim], finite; traced. It is hidden from algorithms.
+      mask: bool[num_contexts, num_arms], False for rows that only pad a shorter set; None means no padding. Static.
+      sigma: standard deviation of the rewards, > 0; traced.
 
     Returns:
       An Environment with contexts int32[] in [0, num_contexts), actions int32[] in [0, num_arms) and rewards float[].
-      Its noise is a uniform for the context and a standard normal shared by all arms; with one context the normal
-      alone, that of `linear`. The regret of a padded action is NaN, so that a run that takes one ends as NONFINITE.
+      Its noise is a uniform number for the context and a standard normal shared by all arms; with one context only the
+      normal, as in `linear`. The regret of a padded action is NaN, so that a run that chooses one ends as NONFINITE.
 
     Raises:
-      ValueError: an argument is not finite or has the wrong axes, probabilities are negative or do not sum to 1, the
-        mask leaves a set empty, or every set has one arm.
+      ValueError: an argument is not finite or has the wrong number of axes, probabilities are negative or do not sum to
+        1, the mask leaves a set empty, or every set has one arm.
 
-    Source: Hao, Lattimore and Szepesvari (2020), Adaptive exploration in linear contextual bandit, AISTATS.
+    Source:
+      Hao, Lattimore and Szepesvari (2020), Adaptive exploration in linear contextual bandit, AISTATS, Section 2.
     """
     where = "linear_contextual"
     action_sets, mask = checked(where, action_sets, probabilities, mask, sigma)
@@ -61,7 +64,7 @@ def linear_contextual(
     if theta.shape[0] != action_sets.shape[2]:
         wanted = f"must have {action_sets.shape[2]}, as rows of action_sets"
         raise ValueError(f"{where}: theta has {theta.shape[0]} entries, {wanted}")
-    # In float64 NumPy where all is concrete, so that few ties are lost.
+    # In float64 NumPy if all arguments are concrete, so that ties are kept.
     concrete = isinstance(action_sets, np.ndarray) and isinstance(theta, np.ndarray)
     products = (action_sets * theta).sum(axis=2) if concrete else None
 
@@ -81,10 +84,10 @@ def describe_linear_contextual(
     mask: np.ndarray | None = None,
     sigma: Scalar = 1.0,
 ) -> dict[str, Any]:
-    """Return what an algorithm may know of `linear_contextual`, and the truth, for bounds only.
+    """Return what an algorithm may know about `linear_contextual`, and the truth, which is for bounds only.
 
-    An algorithm may know features, the action sets, mask if it is given, sigma and theta_norm, the Euclidean norm of
-    theta; the truth is theta and probabilities. Concrete arguments give float64 NumPy.
+    An algorithm may know features (the action sets), mask if it is given, sigma, and theta_norm, the Euclidean norm of
+    theta. The truth is theta and probabilities. Concrete arguments give float64 NumPy arrays.
     """
     x = checks.array("linear_contextual", "action_sets", action_sets, ndim=3)
     known = description(x[0], theta, sigma) | {"features": x, "probabilities": probabilities}
@@ -94,12 +97,13 @@ def describe_linear_contextual(
 def checked(
     where: str, action_sets: Array, probabilities: Array, mask: np.ndarray | None, sigma: Scalar
 ) -> tuple[Any, np.ndarray | None]:
-    """Return the action sets and the mask, None where nothing is padded; refuse what is no contextual problem."""
+    """Validate the arguments and return the action sets and the mask, which is None if nothing is padded."""
     sets = checks.array(where, "action_sets", action_sets, ndim=3)
     sets, mask = checks.action_sets(where, "action_sets", sets, mask)
     weights = checks.array(where, "probabilities", probabilities, low=0.0)
     if weights.shape[0] != sets.shape[0]:
-        raise ValueError(f"{where}: probabilities has {weights.shape[0]} entries, must have {sets.shape[0]}, one a set")
+        wanted = f"must have {sets.shape[0]}, one per set"
+        raise ValueError(f"{where}: probabilities has {weights.shape[0]} entries, {wanted}")
     if isinstance(weights, np.ndarray) and abs(weights.sum() - 1) > _SUM:
         raise ValueError(f"{where}: probabilities sum to {float(weights.sum())!r}, must sum to 1")
     checks.number(where, "sigma", sigma, low=0.0, open_low=True)
@@ -116,7 +120,7 @@ def from_means(
 ) -> Environment:
     """Return the environment whose means, float[num_contexts, num_arms], are drawn by `means` in each run.
 
-    Other arguments as they leave `checked`.
+    The other arguments are as `checked` returns them.
     """
     weights = checks.array(where, "probabilities", probabilities)
     num_contexts = weights.shape[0]
@@ -137,7 +141,7 @@ def from_means(
         if num_contexts == 1:
             return jnp.zeros((), jnp.int32)
         cumulative = weights.cumsum()
-        # A last context of probability 0 is never drawn, whatever the sum has been rounded to.
+        # Normalized, so that a last context of probability 0 is never drawn, whatever the rounding of the sum.
         passed = as_float(noise[0]) >= as_float((cumulative / cumulative[-1])[:-1])
         return jnp.sum(passed.astype(jnp.int32), dtype=jnp.int32)
 
@@ -158,7 +162,7 @@ def from_means(
         noise=noise,
         reward=reward,
         regret=regret,
-        arms=Arms(num_arms, num_contexts=num_contexts if num_contexts > 1 else None),  # one set needs no number
+        arms=Arms(num_arms, num_contexts=num_contexts if num_contexts > 1 else None),  # no context with one set
         rewards=Rewards(sigma=sigma, family="gaussian"),
         name=where,
     )

@@ -1,7 +1,7 @@
-"""Linear contextual bandit whose theta is drawn anew in each run, uniformly on the unit sphere.
+"""Linear contextual bandit whose theta is drawn in each run, uniformly on the unit sphere.
 
-Hao, Lattimore and Szepesvari 2020 (OAM), appendix D.2: a normal vector divided by its norm, whatever its variance.
-`linear_random` is another thing: one instance, features drawn and theta fixed, for all runs.
+Hao, Lattimore and Szepesvari (2020, OAM), Appendix D.2: a normal vector divided by its norm. In contrast,
+`linear_random` is one instance with random features and fixed theta for all runs.
 """
 
 from typing import Any
@@ -19,21 +19,24 @@ from jaxbandit.types import Array, ArrayLike, Key, Scalar
 def linear_contextual_random(
     action_sets: ArrayLike, probabilities: ArrayLike, *, mask: np.ndarray | None = None, sigma: Scalar = 1.0
 ) -> Environment:
-    """Return `linear_contextual` with a random theta of norm 1: regret is then a mean over problems.
+    """Return `linear_contextual` with a random theta of norm 1 in each run, so that regret is averaged over problems.
 
     Args:
-      action_sets: float[num_contexts, num_arms, dim], finite, traced; row a of set m is arm a of context m.
-      probabilities: float[num_contexts] of the contexts, >= 0, of sum 1, traced. Hidden from algorithms.
-      mask: bool[num_contexts, num_arms], False where a row only pads a shorter set; None: none does. Static.
-      sigma: standard deviation of the rewards, > 0, traced.
+      action_sets: float[num_contexts, num_arms, dim], finite; traced. Row a of set m has the features of arm a of
+        context m.
+      probabilities: float[num_contexts], the probabilities of the contexts, >= 0 with sum 1; traced. They are hidden
+        from algorithms.
+      mask: bool[num_contexts, num_arms], False for rows that only pad a shorter set; None means no padding. Static.
+      sigma: standard deviation of the rewards, > 0; traced.
 
     Returns:
-      An Environment as `linear_contextual`, its means and gaps different in each run.
+      An Environment as `linear_contextual`, whose means and gaps are different in each run.
 
     Raises:
-      ValueError: as `linear_contextual`.
+      ValueError: as for `linear_contextual`.
 
-    Source: Hao, Lattimore and Szepesvari (2020), Adaptive exploration in linear contextual bandit, AISTATS.
+    Source:
+      Hao, Lattimore and Szepesvari (2020), Adaptive exploration in linear contextual bandit, AISTATS, Appendix D.2.
     """
     where = "linear_contextual_random"
     action_sets, mask = checked(where, action_sets, probabilities, mask, sigma)
@@ -49,9 +52,10 @@ def linear_contextual_random(
 def describe_linear_contextual_random(
     action_sets: Array, probabilities: Array, *, mask: np.ndarray | None = None, sigma: Scalar = 1.0
 ) -> dict[str, Any]:
-    """Return what an algorithm may know of `linear_contextual_random`, and probabilities, for bounds only.
+    """Return what an algorithm may know about `linear_contextual_random`, and probabilities, which are for bounds only.
 
-    Keys as in `describe_linear_contextual`, theta_norm = 1, without theta: no run has that of another.
+    The keys are those of `describe_linear_contextual`, with theta_norm = 1 and without theta, which differs between
+    runs.
     """
     sets, _ = checked("linear_contextual_random", action_sets, probabilities, mask, sigma)
     known = {"features": sets, "sigma": sigma, "theta_norm": 1.0, "probabilities": probabilities}

@@ -1,7 +1,8 @@
-"""Random linear instances of Reda, Kaufmann and Delahaye-Duriez 2021 (Top-m), Sections 4.4 and A.2: Gaussian features.
+"""Random linear instances with Gaussian features: Reda, Kaufmann and Delahaye-Duriez (2021), Sections 4.4 and A.2.
 
-The paper draws entries of variance D and normalises each arm: the law does not depend on D, which is no argument here.
-The authors' code divides the whole matrix by its spectral norm instead; D cancels again. Both are offered.
+The paper draws entries of variance D and normalizes each arm; the distribution does not depend on D, which is therefore
+not an argument here. The authors' code divides the whole matrix by its spectral norm instead, and D cancels again. Both
+variants are offered.
 """
 
 from typing import Any, Literal
@@ -22,20 +23,24 @@ def linear_random(
     normalization: Literal["arm", "spectral"] = "arm",
     sigma: Scalar = 0.5,
 ) -> Environment:
-    """Return the instance number `instance_seed`, theta = e_1: the same one for all runs and seeds of an experiment.
+    """Return the random linear instance number `instance_seed` with theta = e_1, the same for all runs and seeds.
 
     Args:
-      num_arms: number of arms, >= 1, static. The paper's m is floor(num_arms / 3) + 1 (its Table 4; A.2 prints K / 3).
-      dim: dimension, >= 1, static.
-      instance_seed: number of the instance, >= 0, static.
-      normalization: "arm": every row of the features has norm 1. "spectral": their matrix has spectral norm 1. Static.
-      sigma: standard deviation of the Gaussian noise, > 0, traced.
+      num_arms: number of arms, an integer >= 1; static. The paper's m is floor(num_arms / 3) + 1 (its Table 4; A.2
+        prints K / 3).
+      dim: dimension, an integer >= 1; static.
+      instance_seed: number of the instance, an integer >= 0; static.
+      normalization: "arm" gives every row of the features norm 1; "spectral" gives the matrix spectral norm 1. Static.
+      sigma: standard deviation of the Gaussian noise, > 0; traced.
 
     Returns:
       An Environment with actions int32[] in [0, num_arms) and rewards float[], as `linear`.
 
     Raises:
       ValueError: an argument is not in the range above.
+
+    Source:
+      Reda, Kaufmann and Delahaye-Duriez (2021), Top-m identification for linear bandits, AISTATS, Sections 4.4 and A.2.
     """
     instance = _instance(num_arms, dim, instance_seed, normalization)
     return linear(*instance, sigma=sigma)._replace(name="linear_random")
@@ -49,7 +54,7 @@ def describe_linear_random(
     normalization: Literal["arm", "spectral"] = "arm",
     sigma: Scalar = 0.5,
 ) -> dict[str, Any]:
-    """Return what an algorithm may know of `linear_random`, and theta; keys as in `describe_linear`."""
+    """Return what an algorithm may know about `linear_random`, and theta; keys as in `describe_linear`."""
     return describe_linear(*_instance(num_arms, dim, instance_seed, normalization), sigma=sigma)
 
 

@@ -1,4 +1,4 @@
-"""Losses that an adversary fixed in advance: a table of rounds and arms, or a function of the round."""
+"""Losses that an oblivious adversary fixed in advance: a table of rounds and arms, or a function of the round."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,24 +15,26 @@ from jaxbandit.types import Array, ArrayLike
 
 
 def loss_table(losses: ArrayLike | Callable[[Array], Array]) -> Environment:
-    """Return the bandit whose losses are all given: the reward of a pull is 1 - loss, without noise.
+    """Return the bandit whose losses are all fixed in advance: the reward of a pull is 1 - loss, without noise.
 
-    All runs meet the same losses. Nothing is assumed of them, which is what regret bounds of adversarial algorithms are
-    about; those compare with the best fixed arm in hindsight: `simulate(..., hindsight=True)`.
+    All runs have the same losses. Nothing is assumed about them, which is the setting of the regret bounds of
+    adversarial algorithms; those compare with the best fixed arm in hindsight, see `simulate(..., hindsight=True)`.
 
     Args:
-      losses: float[rounds, num_arms] in [0, 1], traced, row r for round r + 1; or a function of r, int32[] from 0, that
-        returns float[num_arms] in [0, 1] and runs while JAX traces. A run in which a pulled arm's loss is outside
-        [0, 1] ends as OUT_OF_RANGE, or NONFINITE.
+      losses: float[rounds, num_arms] in [0, 1], whose row r is for round r + 1; traced. Or a function of r, int32[]
+        from 0, that returns float[num_arms] in [0, 1] and can be traced by JAX. A run in which the loss of a pulled arm
+        is outside [0, 1] ends as OUT_OF_RANGE, or NONFINITE.
 
     Returns:
-      An Environment with actions int32[] in [0, num_arms) and rewards float[] in [0, 1]. Its `regret` is the loss less
-      the least of the round. A table has as many rounds as rows, and a longer horizon is refused; a function has any.
+      An Environment with actions int32[] in [0, num_arms) and rewards float[] in [0, 1]. Its `regret` is the loss minus
+      the smallest loss of the round. A table has as many rounds as rows, and a longer horizon raises an error; a
+      function has no limit.
 
     Raises:
-      ValueError: losses is no table within [0, 1], or its function does not return a vector of floats.
+      ValueError: losses is not a table within [0, 1], or its function does not return a vector of floats.
 
-    Source: Auer, Cesa-Bianchi, Freund, Schapire (2002), The nonstochastic multiarmed bandit problem, SIAM J. Comput.
+    Source:
+      Auer, Cesa-Bianchi, Freund and Schapire (2002), The nonstochastic multiarmed bandit problem, SIAM J. Comput.
     """
     rewards, num_arms, length = _rewards(losses)
 
@@ -56,7 +58,7 @@ def loss_table(losses: ArrayLike | Callable[[Array], Array]) -> Environment:
 
 
 def _rewards(losses: Any) -> tuple[Callable[[Array], Array], int, int | None]:
-    """1 - loss of every arm as a function of the round, the number of arms, and that of rounds."""
+    """Return 1 - loss of every arm as a function of the round, the number of arms, and the number of rounds."""
     if callable(losses):
         shape: Any = jax.eval_shape(losses, jax.ShapeDtypeStruct((), jnp.int32))
         if getattr(shape, "ndim", 0) != 1 or not shape.size or not jnp.issubdtype(shape.dtype, jnp.floating):
@@ -64,8 +66,8 @@ def _rewards(losses: Any) -> tuple[Callable[[Array], Array], int, int | None]:
         return lambda round: 1 - as_float(losses(round)), shape.shape[0], None
     table = checks.array("loss_table", "losses", losses, ndim=2, low=0.0, high=1.0)
     if not table.shape[1]:
-        raise ValueError(f"loss_table: losses has shape {table.shape}, must have a column, one an arm")
-    rest = 1 - table  # of numbers that are known in float64: 1 - loss is then rounded once
+        raise ValueError(f"loss_table: losses has shape {table.shape}, must have a column for each arm")
+    rest = 1 - table  # in float64 if the losses are concrete, so that 1 - loss is rounded once
     return lambda round: get_at(as_float(rest), round), table.shape[1], table.shape[0]
 
 

@@ -1,4 +1,4 @@
-"""Worlds whose means jump: a table of means, a row a segment of rounds. What the families of rewards share."""
+"""Environments whose means jump: a table of means with one row per segment of rounds, for several reward families."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from jaxbandit.types import Array, Key
 
 
 class Clock(NamedTuple):
-    """The state of a world that follows a schedule: what all runs share."""
+    """The state of an environment that follows a schedule, which all runs share."""
 
     round: Array  # int32[], rounds played so far
 
@@ -25,28 +25,31 @@ def started(key: Key) -> Clock:
 
 
 def ticked(state: Clock, context: None, action: Array, noise: Noise) -> Clock:
-    """Return the clock one round later: the transition of a world that follows a schedule."""
+    """Return the clock one round later. This is the transition of an environment that follows a schedule."""
     return Clock(state.round + 1)
 
 
 def segments(
     where: str, means: Any, starts: Sequence[int], low: float = -math.inf, high: float = math.inf
 ) -> tuple[Any, np.ndarray]:
-    """Return the table of means and the first rounds of its rows; refuse, in one line, what is no schedule.
+    """Validate a schedule and return the table of means and the first rounds of its rows.
 
     Args:
-      where: who refuses.
+      where: name of the calling function, for error messages.
       means: float[segments, num_arms].
-      starts: rounds played before each segment begins, the first 0, increasing.
-      low: the least mean allowed.
-      high: the largest.
+      starts: number of rounds before each segment, increasing from 0.
+      low: smallest mean allowed.
+      high: largest mean allowed.
+
+    Raises:
+      ValueError: means or starts is not as above.
     """
     means = checks.array(where, "means", means, ndim=2, low=low, high=high)
     if not means.shape[1]:
-        raise ValueError(f"{where}: means has shape {means.shape}, must have a column, one an arm")
+        raise ValueError(f"{where}: means has shape {means.shape}, must have a column for each arm")
     found = checks.starts(where, starts)
     if len(found) != len(means):
-        raise ValueError(f"{where}: starts has {len(found)} entries, must have {len(means)}, one a row of means")
+        raise ValueError(f"{where}: starts has {len(found)} entries, must have {len(means)}, one per row of means")
     return means, found
 
 
@@ -58,17 +61,17 @@ def piecewise(
     reward: Callable[[Array, Noise], Array],
     rewards: Rewards,
 ) -> Environment:
-    """Return the environment of a schedule that `segments` gave.
+    """Return the environment of a schedule that `segments` has validated.
 
     Args:
-      name: of the environment.
+      name: name of the environment.
       means: float[segments, num_arms].
       starts: int32[segments].
-      noise: of one round.
-      reward: of an arm, from its mean and the noise.
-      rewards: what it says of its rewards.
+      noise: function that draws the noise of one round.
+      reward: function from the mean of the arm and the noise to the reward.
+      rewards: the declared rewards of the environment.
     """
-    # Of numbers that are known, subtracted in float64: regret sums a gap, and its rounding, over many rounds.
+    # Concrete means are subtracted in float64, because regret adds up a gap and its rounding over many rounds.
     gaps = None if checks.is_traced(means) else np.max(means, 1, keepdims=True) - means
 
     def row(table: Any, state: Clock) -> Array:

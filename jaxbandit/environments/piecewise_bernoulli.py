@@ -1,4 +1,4 @@
-"""Bernoulli arms whose means jump at known rounds: between two changes each is a coin."""
+"""Bernoulli arms whose means jump at known rounds and are constant in between."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,23 +12,24 @@ from jaxbandit.types import ArrayLike
 
 
 def piecewise_bernoulli(means: ArrayLike, starts: Sequence[int]) -> Environment:
-    """Return the K-armed Bernoulli bandit whose means change at given rounds.
+    """Return the piecewise-stationary Bernoulli bandit, whose means change at given rounds.
 
-    The means do not depend on what is played: the world is oblivious, and all runs share its schedule. Its regret is
-    dynamic: the gap of an action is that to the best arm of the round in which it is played.
+    The means do not depend on the actions (the environment is oblivious), and all runs share the schedule. The regret
+    is dynamic: the gap of an action is relative to the best arm of the round in which it is played.
 
     Args:
-      means: float[segments, num_arms] in [0, 1], a row a segment, traced.
-      starts: rounds played before each segment begins, increasing, starts[0] = 0, static: the round with number t,
-        from 1, lies in the last segment v with starts[v] < t. Segments that begin beyond the horizon never happen.
+      means: float[segments, num_arms] in [0, 1], one row per segment; traced.
+      starts: number of rounds before each segment, increasing with starts[0] = 0; static. Round t, counted from 1, is
+        in the last segment v with starts[v] < t. Segments that begin after the horizon are not reached.
 
     Returns:
       An Environment with actions int32[] in [0, num_arms) and rewards float[] in {0, 1}.
 
     Raises:
-      ValueError: means is no matrix within [0, 1], or starts is not increasing from 0, one entry a row.
+      ValueError: means is not a matrix within [0, 1], or starts does not increase from 0 with one entry per row.
 
-    Source: Garivier and Moulines, On upper-confidence bound policies for switching bandit problems (2011), Section 2.
+    Source:
+      Garivier and Moulines (2011), On upper-confidence bound policies for switching bandit problems, ALT, Section 2.
     """
     table, first = segments("piecewise_bernoulli", means, starts, low=0.0, high=1.0)
     return piecewise(
@@ -42,5 +43,5 @@ def piecewise_bernoulli(means: ArrayLike, starts: Sequence[int]) -> Environment:
 
 
 def describe_piecewise_bernoulli(means: ArrayLike, starts: Sequence[int]) -> dict[str, Any]:
-    """Return what an oracle may know of `piecewise_bernoulli`: the rounds at which its segments begin."""
+    """Return what an oracle may know about `piecewise_bernoulli`: the rounds at which its segments begin."""
     return {"starts": tuple(starts)}

@@ -1,4 +1,4 @@
-"""Gaussian arms whose means jump at known rounds; the standard deviation stands still."""
+"""Gaussian arms whose means jump at known rounds; the standard deviation is constant."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,19 +11,21 @@ from jaxbandit.types import ArrayLike, Scalar
 
 
 def piecewise_gaussian(means: ArrayLike, starts: Sequence[int], *, sigma: Scalar = 1.0) -> Environment:
-    """Return the K-armed Gaussian bandit whose means change at given rounds.
+    """Return the piecewise-stationary Gaussian bandit, whose means change at given rounds.
+
+    The environment is oblivious and its regret dynamic, as for `piecewise_bernoulli`.
 
     Args:
-      means: float[segments, num_arms], finite, a row a segment, traced.
-      starts: as of `piecewise_bernoulli`, static.
-      sigma: standard deviation of every arm's reward, > 0, traced.
+      means: float[segments, num_arms], finite, one row per segment; traced.
+      starts: number of rounds before each segment, as for `piecewise_bernoulli`; static.
+      sigma: standard deviation of every arm's reward, > 0; traced.
 
     Returns:
       An Environment with actions int32[] in [0, num_arms) and rewards float[] on the real line.
 
     Raises:
-      ValueError: means is no matrix of finite numbers, starts is not increasing from 0, one entry a row, or sigma is
-        no finite number above 0.
+      ValueError: means is not a matrix of finite numbers, starts does not increase from 0 with one entry per row, or
+        sigma is not a finite number above 0.
     """
     table, first = segments("piecewise_gaussian", means, starts)
     sigma = checks.number("piecewise_gaussian", "sigma", sigma, low=0.0, open_low=True)
@@ -38,5 +40,5 @@ def piecewise_gaussian(means: ArrayLike, starts: Sequence[int], *, sigma: Scalar
 
 
 def describe_piecewise_gaussian(means: ArrayLike, starts: Sequence[int], *, sigma: Scalar = 1.0) -> dict[str, Any]:
-    """Return what an algorithm may know of `piecewise_gaussian`, sigma, and an oracle besides, starts."""
+    """Return what an algorithm may know about `piecewise_gaussian`, sigma, and starts, which are for oracles only."""
     return {"sigma": sigma, "starts": tuple(starts)}

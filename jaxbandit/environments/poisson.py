@@ -1,4 +1,4 @@
-"""Poisson arms: the reward of arm a is a whole number, Poisson of mean means[a]."""
+"""Poisson arms: the reward of arm a is a whole number with the Poisson distribution of mean means[a]."""
 
 from typing import NamedTuple
 
@@ -15,22 +15,24 @@ from jaxbandit.types import Array, ArrayLike, Key
 
 
 class PoissonState(NamedTuple):
-    """The truth of one run."""
+    """The true means of one run."""
 
     means: Array  # float[num_arms]
     gaps: Array  # float[num_arms], max(means) - means
 
 
 def poisson(means: ArrayLike, *, permute: bool = False) -> Environment:
-    """Return the K-armed Poisson bandit.
+    """Return the K-armed Poisson bandit: the reward of arm a is Poisson with mean means[a].
 
     Args:
-      means: float[num_arms] >= 0, finite, traced. The time of a round grows with the square root of the largest.
-      permute: whether each run has the arms in a random order of its own, static.
+      means: float[num_arms], finite and >= 0; traced. The time of a round grows with the square root of the largest
+        mean.
+      permute: whether each run has the arms in a random order of its own; static.
 
     Returns:
       An Environment with actions int32[] in [0, num_arms) and rewards float[], whole numbers >= 0. Its noise is one
-      uniform a round, shared by all arms; a batch's is a key, its sums independent, and it knows no sums of squares.
+      uniform number per round, shared by all arms; the noise of a batch is a key, its sums are independent, and it
+      provides no sums of squares.
 
     Raises:
       ValueError: means is empty, not a vector, not finite or below 0.

@@ -1,7 +1,8 @@
-"""Poisson draws: inversion for a small mean, else rejection (Hoermann 1993, algorithm PTRS).
+"""Poisson draws: inversion for small means, else rejection (Hoermann 1993, algorithm PTRS).
 
-Exact in law up to the rounding of the mean and of the masses; counts up to 2^24 in float32. `jax.random.poisson` (0.10)
-takes differences of numbers of the size of mean log(mean), which float32 does not resolve from means of 10^5 on.
+The draws are exact up to the rounding of the mean and of the probabilities, for counts up to 2^24 in float32. In
+contrast, `jax.random.poisson` (0.10) subtracts numbers of the size of mean log(mean), which float32 does not resolve
+for means from 10^5 on.
 """
 
 import math
@@ -14,29 +15,29 @@ from jaxbandit.environments.inversion import walk
 from jaxbandit.numerics import as_float, x_minus_log1p
 from jaxbandit.types import Array, Key
 
-_FEW = 10.0  # mean up to which the inversion starts from none, beyond from the mode
-_WIDE = 400.0  # mean from which the rejection is faster: the inversion walks over four standard deviations
+_FEW = 10.0  # up to this mean the inversion starts from 0, beyond it from the mode
+_WIDE = 400.0  # from this mean on rejection is faster, since the inversion walks over four standard deviations
 
 
 def poisson_draw(key: Key, mean: Array) -> Array:
-    """Draw Poisson(mean): whole numbers, as floats.
+    """Draw Poisson(mean) as whole numbers in a float array.
 
     Args:
-      key: a key, used up.
+      key: a key, consumed by the draw.
       mean: float >= 0, of any shape.
     """
     wide = mean >= _WIDE
     near = poisson_inverse(jax.random.uniform(jax.random.fold_in(key, 0), mean.shape), jnp.where(wide, 0.0, mean))
-    # What is drawn by inversion counts as accepted, at a mean that is safe.
+    # Entries drawn by inversion are marked as accepted, with a mean for which the rejection is valid.
     return jnp.where(wide, _rejection(key, jnp.where(wide, mean, _WIDE), ~wide), near)
 
 
 def poisson_inverse(uniform: Array, mean: Array) -> Array:
-    """Return the Poisson number that a level belongs to: of a uniform one, a draw.
+    """Return the quantile of the Poisson distribution at level `uniform`, which is a draw if the level is uniform.
 
     Args:
       uniform: float in [0, 1), of mean's shape.
-      mean: float >= 0. The time grows with the square root of the largest.
+      mean: float >= 0. The time grows with the square root of the largest mean.
     """
     few = mean < _FEW
     mode = jnp.floor(jnp.where(few, _FEW, mean))
@@ -47,11 +48,11 @@ def poisson_inverse(uniform: Array, mean: Array) -> Array:
 
 
 def _rejection(key: Key, mean: Array, accepted: Array) -> Array:
-    """Hoermann's PTRS, for mean >= 10: two uniforms an attempt, of which seven in eight succeed."""
+    """Draw by Hoermann's PTRS, for mean >= 10: two uniforms per attempt, seven of eight attempts succeed."""
     b = 0.931 + 2.53 * jnp.sqrt(mean)
     a = -0.059 + 0.02483 * b
     inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)
-    centre = jnp.floor(mean)  # added last: in float32 a large mean has no room for a fraction
+    centre = jnp.floor(mean)  # added last, because in float32 a large mean has no digits for a fraction
     offset = mean - centre + 0.43
 
     def body(carry: tuple[Array, ...]) -> tuple[Array, ...]:
@@ -71,9 +72,9 @@ def _rejection(key: Key, mean: Array, accepted: Array) -> Array:
 
 
 def _log_mass(k: Array, mean: Array) -> Array:
-    """Log of the probability of k, written so that no large terms cancel; right to 1e-10 for k from 10 on.
+    """Return the log probability of k, without cancellation of large terms; accurate to 1e-10 for k from 10 on.
 
-    With x = k + 1: x log(x / mean) = x h((mean - x) / x) - (mean - x), where h(w) = w - log(1 + w).
+    With x = k + 1, x log(x / mean) = x h((mean - x) / x) - (mean - x), where h(w) = w - log(1 + w).
     """
     x = k + 1
     scale = 0.5 * jnp.log((x / mean) / (2 * math.pi * mean))

@@ -1,6 +1,7 @@
-"""The Yahoo! R6A click log as a linear instance: Xu, Honda and Sugiyama 2018 (LinGapE), Section 7.2 and appendix A.
+"""The Yahoo! R6A click log as a linear instance: Xu, Honda and Sugiyama (2018, LinGapE), Section 7.2 and Appendix A.
 
-The log is under a licence of Yahoo! Webscope (R6A, files ydata-fp-td-clicks-v1_0.200905DD.gz); give the path of one.
+The log is licensed by Yahoo! Webscope (R6A, files ydata-fp-td-clicks-v1_0.200905DD.gz) and is not distributed here; the
+user gives the path of one of its files.
 """
 
 import functools
@@ -22,34 +23,35 @@ from jaxbandit.environments.click_arms import choose, products, ridge
 from jaxbandit.environments.linear import describe_linear, linear
 from jaxbandit.types import Scalar
 
-_PLACE = {b"%d" % fid: fid - 1 for fid in range(1, 7)}  # of a feature, by its identifier; the first is the constant 1
+_PLACE = {b"%d" % fid: fid - 1 for fid in range(1, 7)}  # feature identifier -> position; the first is the constant 1
 _LOST = ("bad_width", "bad_token", "displayed_not_in_pool")
-_HEAD, _ARTICLE = 10, 7  # tokens before the articles, and of each: its identity and six features
+_HEAD, _ARTICLE = 10, 7  # number of tokens before the articles, and per article (its identifier and six features)
 
 
 class ClickLog(NamedTuple):
-    """The visits of a log that could be read, and how many rows could not.
+    """The visits of a log that could be read, and how many lines could not.
 
-    A row of `counts` is a line: read = kept + bad_width + bad_token + displayed_not_in_pool. windows_line_ends counts
-    lines that end so; they are kept.
+    In `counts`, every line read is counted once more: read = kept + bad_width + bad_token + displayed_not_in_pool.
+    windows_line_ends counts lines with Windows line endings, which are kept.
     """
 
     timestamp: np.ndarray  # int64[kept], seconds
-    displayed: np.ndarray  # int64[kept], identity of the article shown
+    displayed: np.ndarray  # int64[kept], identifier of the article shown
     click: np.ndarray  # bool[kept]
-    user: np.ndarray  # float64[kept, 6], by identifier: feature 1, the constant, comes first
-    article: np.ndarray  # float64[kept, 6], of the article shown
+    user: np.ndarray  # float64[kept, 6], features of the user by identifier; feature 1, the constant, comes first
+    article: np.ndarray  # float64[kept, 6], features of the article shown
     counts: dict[str, int]
 
 
 def read_click_log(path: str | os.PathLike[str]) -> ClickLog:
-    """Read a click log line by line; a name that ends in .gz is unpacked on the way.
+    """Read a click log line by line; a file whose name ends in .gz is decompressed while reading.
 
-    Features go by their identifier, never by position. A line that is not of the format is left out and counted, under
-    the first of bad_width (not 10 + 7 n tokens), bad_token (a token that does not parse) and displayed_not_in_pool.
+    Features are identified by their identifier, never by position. A line that does not have the right format is
+    skipped and counted under the first reason that applies: bad_width (not 10 + 7 n tokens), bad_token (a token that
+    cannot be parsed) or displayed_not_in_pool.
 
     Raises:
-      ValueError: the file cannot be read to its end, or holds no line of the format.
+      ValueError: the file cannot be read to its end, or has no line of the right format.
     """
     if not isinstance(path, str | os.PathLike):
         raise ValueError(f"r6a: path = {path!r}, must be the name of a click log")
@@ -75,18 +77,18 @@ def read_click_log(path: str | os.PathLike[str]) -> ClickLog:
         raise ValueError(f"r6a: path = {str(path)!r}, must be a click log that can be read ({reason})") from None
     if not counts["kept"]:
         found = ", ".join(f"{name} {n}" for name, n in counts.items() if n) or "no line at all"
-        raise ValueError(f"r6a: path = {str(path)!r}, must hold visits; it holds none ({found})")
+        raise ValueError(f"r6a: path = {str(path)!r}, must contain visits; it contains none ({found})")
     timestamp, displayed, click = np.frombuffer(whole, np.int64).reshape(-1, 3).T
     visitor, shown = (np.frombuffer(values).reshape(-1, len(_PLACE)) for values in (user, article))
     return ClickLog(timestamp, displayed, click == 1, visitor, shown, counts)
 
 
 class _Dirt(Exception):
-    """A line that is not of the format; its text is the count that it goes to."""
+    """Raised for a line with the wrong format; its text is the name of the count that it adds to."""
 
 
 def _visit(tokens: Sequence[bytes]) -> tuple[int, int, int, Sequence[float], Sequence[float]]:
-    """Timestamp, displayed article, click, and the features of the user and of that article."""
+    """Return timestamp, displayed article, click, and the features of the user and of that article."""
     if len(tokens) < _HEAD or (len(tokens) - _HEAD) % _ARTICLE:
         raise _Dirt("bad_width")
     timestamp, displayed, click = map(_integer, tokens[:3])
@@ -111,7 +113,7 @@ def _integer(token: bytes) -> int:
     return int(token)
 
 
-@functools.lru_cache(maxsize=4096)  # a day's articles come back in every line
+@functools.lru_cache(maxsize=4096)  # the articles of a day recur in every line
 def _features(tokens: tuple[bytes, ...]) -> tuple[float, ...]:
     values = dict.fromkeys(range(len(_PLACE)), math.nan)
     for token in tokens:
@@ -120,7 +122,7 @@ def _features(tokens: tuple[bytes, ...]) -> tuple[float, ...]:
             values[_PLACE[identifier]] = float(value)
         except (KeyError, ValueError):
             raise _Dirt("bad_token") from None
-    # One that is missing, because another came twice, is still not a number.
+    # A feature that is missing, because another one occurred twice, is still NaN.
     if not all(map(math.isfinite, values.values())) or b"_" in b"".join(tokens):
         raise _Dirt("bad_token")
     return tuple(values.values())
@@ -135,27 +137,33 @@ def r6a(
     penalty: float = 0.01,
     sigma: Scalar = 2.0,
 ) -> Environment:
-    """Return an instance whose arms are visits of the log, and whose theta is fitted to its clicks.
+    """Return a linear instance whose arms are visits of the R6A click log, with theta fitted to its clicks.
 
-    An arm is the pair of a visit's user and the article shown, x all products of their features in R^36. Theta is the
-    ridge fit of clicks as 1 and -1. The best arm is the best of num_arms random visits that enough others lie min_gap
-    below; the other arms are random ones of these, since the paper says only that all gaps were at least 0.05. Visits
-    with |x' theta| > 1, of which the paper's day has none, are not drawn.
+    An arm is the pair of a visit's user and the article shown; its features are all products of their features, x in
+    R^36. Theta is the ridge fit of clicks coded as 1 and -1. The best arm is the best of num_arms random visits, among
+    those that exceed enough other visits by min_gap; the other arms are random ones of these other visits. The paper
+    only says that all gaps were at least 0.05. Visits with x' theta outside [-1, 1], of which the paper's day has none,
+    are not drawn.
 
     Args:
-      path: of the log, from the working directory; .gz is unpacked. Static. A day takes minutes, once a process.
-      num_arms: number of arms, >= 2, static.
-      instance_seed: number of the instance, >= 0, static.
-      min_gap: least gap between the best arm and another, in (0, 1), static.
-      penalty: of the ridge regression, > 0, static.
-      sigma: the sub-Gaussian scale that an algorithm is told, >= 1, traced; the paper takes 2, see `linear`.
+      path: path of the log, relative to the working directory; .gz is decompressed. Static. Reading a day takes
+        minutes, once per process.
+      num_arms: number of arms, an integer >= 2; static.
+      instance_seed: number of the instance, an integer >= 0; static.
+      min_gap: smallest gap between the best arm and another, in (0, 1); static.
+      penalty: penalty of the ridge regression, > 0; static.
+      sigma: sub-Gaussian scale that algorithms are told, >= 1; traced. The paper uses 2, see `linear`.
 
     Returns:
-      An Environment with actions int32[] in [0, num_arms) and rewards -1 and 1, float[], as `linear` with sign noise.
+      An Environment with actions int32[] in [0, num_arms) and rewards float[] -1 and 1, as `linear` with sign noise.
 
     Raises:
-      ValueError: an argument is not in the range above, the log cannot be read, it has not num_arms visits with such a
-        gap.
+      ValueError: an argument is not in the range above, the log cannot be read, or it does not have num_arms visits
+        with such a gap.
+
+    Source:
+      Xu, Honda and Sugiyama (2018), A fully adaptive algorithm for pure exploration in linear bandits, AISTATS, Section
+      7.2 and Appendix A.
     """
     instance = _instance(path, num_arms, instance_seed, min_gap, penalty)
     return linear(*instance, noise="sign", sigma=sigma)._replace(name="r6a")
@@ -170,7 +178,7 @@ def describe_r6a(
     penalty: float = 0.01,
     sigma: Scalar = 2.0,
 ) -> dict[str, Any]:
-    """Return what an algorithm may know of `r6a`, and theta; keys as in `describe_linear`."""
+    """Return what an algorithm may know about `r6a`, and theta; keys as in `describe_linear`."""
     return describe_linear(*_instance(path, num_arms, instance_seed, min_gap, penalty), noise="sign", sigma=sigma)
 
 
@@ -180,13 +188,13 @@ def _instance(path: str | Path, num_arms: int, instance_seed: int, min_gap: floa
     checks.number("r6a", "min_gap", min_gap, low=0.0, high=1.0, open_low=True, open_high=True)
     checks.number("r6a", "penalty", penalty, low=0.0, open_low=True)
     log, theta, means = _fitted(path, _stamp(path), penalty)
-    valid = np.flatnonzero(np.abs(means) <= 1)  # sign noise has no other means
+    valid = np.flatnonzero(np.abs(means) <= 1)  # sign noise is defined for these means only
     arms = valid[choose("r6a", means[valid], num_arms, min_gap, np.random.default_rng(seed))]
     return products(log.user[arms], log.article[arms]), theta
 
 
 def _stamp(path: str | Path) -> tuple[int, int]:
-    """What changes when the file does; what is wrong with it, reading will say."""
+    """Return the modification time and size of the file, or zeros if it cannot be examined."""
     try:
         found = os.stat(path)
     except (OSError, TypeError, ValueError):
@@ -194,9 +202,9 @@ def _stamp(path: str | Path) -> tuple[int, int]:
     return found.st_mtime_ns, found.st_size
 
 
-@functools.lru_cache(maxsize=1)  # the environment, its description and other instances of one log
+@functools.lru_cache(maxsize=1)  # shared by the environment, its description and other instances of one log
 def _fitted(path: str | Path, stamp: tuple[int, int], penalty: float) -> tuple[ClickLog, np.ndarray, np.ndarray]:
-    """The log, theta, and x' theta of every visit."""
+    """Return the log, theta, and x' theta of every visit."""
     log = read_click_log(path)
     lost = ", ".join(f"{name} {log.counts[name]}" for name in _LOST if log.counts[name])
     if lost:

@@ -1,7 +1,7 @@
-"""Made instances of the shape of LinGapE's experiment on clicks (Xu, Honda and Sugiyama 2018, Section 7.2).
+"""Synthetic instances with the shape of the click experiment of LinGapE (Xu, Honda and Sugiyama 2018, Section 7.2).
 
-Users and articles are mixtures of five segments beside a constant, as in the Yahoo! R6A log, a click's probability is
-bilinear in them, and rewards are -1 and 1. Nothing is fitted to the log: `r6a` reads the log itself.
+Users and articles are mixtures of five segments in addition to a constant, as in the Yahoo! R6A log; the probability of
+a click is bilinear in them, and rewards are -1 and 1. Nothing is fitted to the log; `r6a` reads the log itself.
 """
 
 from typing import Any
@@ -14,26 +14,30 @@ from jaxbandit.environments.click_arms import choose, products
 from jaxbandit.environments.linear import describe_linear, linear
 from jaxbandit.types import Scalar
 
-_PAIRS = 10_000  # that arms are drawn from, at least 100 an arm
-_CLICK_RATE = 0.04  # mean over pairs of segments; single ones spread like an exponential
+_PAIRS = 10_000  # number of pairs from which arms are drawn, at least 100 per arm
+_CLICK_RATE = 0.04  # mean over pairs of segments, whose rates are drawn from an exponential distribution
 
 
 def r6a_like(num_arms: int, *, instance_seed: int = 0, min_gap: float = 0.05, sigma: Scalar = 2.0) -> Environment:
-    """Return the instance number `instance_seed`: the same one for all runs and seeds of an experiment.
+    """Return the synthetic click instance number `instance_seed`, the same for all runs and seeds of an experiment.
 
-    The 36 features span 25 dimensions, since mixtures add up to the constant, as they do in the log.
+    The 36 features span 25 dimensions, because the mixture weights add up to the constant, as they do in the R6A log.
 
     Args:
-      num_arms: number of arms, >= 2, static.
-      instance_seed: number of the instance, >= 0, static.
-      min_gap: least gap between the best arm and another, in (0, 1), static.
-      sigma: the sub-Gaussian scale that an algorithm is told, >= 1, traced; the paper takes 2, see `linear`.
+      num_arms: number of arms, an integer >= 2; static.
+      instance_seed: number of the instance, an integer >= 0; static.
+      min_gap: smallest gap between the best arm and another, in (0, 1); static.
+      sigma: sub-Gaussian scale that algorithms are told, >= 1; traced. The paper uses 2, see `linear`.
 
     Returns:
-      An Environment with actions int32[] in [0, num_arms) and rewards -1 and 1, float[], as `linear` with sign noise.
+      An Environment with actions int32[] in [0, num_arms) and rewards float[] -1 and 1, as `linear` with sign noise.
 
     Raises:
-      ValueError: an argument is not in the range above, or no num_arms arms have such a gap.
+      ValueError: an argument is not in the range above, or there are no num_arms arms with such a gap.
+
+    Source:
+      After Xu, Honda and Sugiyama (2018), A fully adaptive algorithm for pure exploration in linear bandits, AISTATS,
+      Section 7.2.
     """
     instance = _instance(num_arms, instance_seed, min_gap)
     return linear(*instance, noise="sign", sigma=sigma)._replace(name="r6a_like")
@@ -42,7 +46,7 @@ def r6a_like(num_arms: int, *, instance_seed: int = 0, min_gap: float = 0.05, si
 def describe_r6a_like(
     num_arms: int, *, instance_seed: int = 0, min_gap: float = 0.05, sigma: Scalar = 2.0
 ) -> dict[str, Any]:
-    """Return what an algorithm may know of `r6a_like`, and theta; keys as in `describe_linear`."""
+    """Return what an algorithm may know about `r6a_like`, and theta; keys as in `describe_linear`."""
     return describe_linear(*_instance(num_arms, instance_seed, min_gap), noise="sign", sigma=sigma)
 
 
@@ -52,7 +56,7 @@ def _instance(num_arms: int, instance_seed: int, min_gap: float) -> tuple[Any, A
     checks.number("r6a_like", "min_gap", min_gap, low=0.0, high=1.0, open_low=True, open_high=True)
     rng = np.random.default_rng(seed)
     click_rates = np.minimum(rng.exponential(_CLICK_RATE, (5, 5)), 1.0)
-    # Constant 1, then the mixture: a mean is 2 (probability of a click) - 1.
+    # Features are the constant 1 and then the mixture, so that a mean is 2 (probability of a click) - 1.
     theta = np.zeros((6, 6))
     theta[0, 0], theta[1:, 1:] = -1.0, 2 * click_rates
     size = max(_PAIRS, 100 * num_arms)

@@ -1,4 +1,4 @@
-"""Bernoulli arms whose means wander: each is a Gaussian walk between two walls that reflect it, another in each run."""
+"""Bernoulli arms whose means drift: each is a Gaussian random walk with reflecting boundaries."""
 
 from typing import Any, NamedTuple
 
@@ -13,16 +13,16 @@ from jaxbandit.types import Array, ArrayLike, Key, Scalar
 
 
 class RestlessState(NamedTuple):
-    """The truth of one run in one round."""
+    """The true means of one run in one round."""
 
     means: Array  # float[num_arms]
 
 
 class RestlessNoise(NamedTuple):
-    """The chance of one round."""
+    """All randomness of one round."""
 
-    uniform: Array  # float[], of the reward, shared by all arms
-    steps: Array  # float[num_arms], standard normal: the arms wander whether they are played or not
+    uniform: Array  # float[], for the reward, shared by all arms
+    steps: Array  # float[num_arms], standard normal; the means drift whether the arms are played or not
 
 
 def restless_bernoulli(
@@ -33,23 +33,24 @@ def restless_bernoulli(
     high: Scalar = 1.0,
     means: ArrayLike | None = None,
 ) -> Environment:
-    """Return Bernoulli arms whose means are Gaussian walks, reflected at `low` and `high`.
+    """Return the restless Bernoulli bandit, whose means are Gaussian random walks reflected at `low` and `high`.
 
-    Each run has walks of its own, the same for every algorithm of one seed. Its regret is dynamic; the best fixed arm
-    in hindsight is that of the run.
+    Each run has its own random walks, which are the same for every algorithm with the same seed. The regret is dynamic;
+    the best fixed arm in hindsight is that of the run.
 
     Args:
-      num_arms: K >= 1, static.
-      sigma: standard deviation of a step, >= 0, traced.
-      low: lower wall, in [0, 1), traced.
-      high: upper wall, in (low, 1], traced.
-      means: float[num_arms] in [low, high], the means of the first round, traced; None: uniform between the walls.
+      num_arms: number of arms K, an integer >= 1; static.
+      sigma: standard deviation of a step, >= 0; traced.
+      low: lower boundary, in [0, 1); traced.
+      high: upper boundary, in (low, 1]; traced.
+      means: float[num_arms] in [low, high], the means of the first round; None draws them uniformly in [low, high].
+        Traced.
 
     Returns:
       An Environment with actions int32[] in [0, num_arms) and rewards float[] in {0, 1}.
 
     Raises:
-      ValueError: an argument out of its range, or means that are not one an arm between the walls.
+      ValueError: an argument is out of its range, or means does not have one entry per arm between the boundaries.
     """
     where = "restless_bernoulli"
     num_arms = checks.integer(where, "num_arms", num_arms, 1)
@@ -62,7 +63,7 @@ def restless_bernoulli(
         most = 1.0 if checks.is_traced(high) else float(high)
         given = checks.array(where, "means", means, low=least, high=most)
         if len(given) != num_arms:
-            raise ValueError(f"{where}: means has {len(given)} entries, must have {num_arms}, one an arm")
+            raise ValueError(f"{where}: means has {len(given)} entries, must have {num_arms}, one per arm")
 
     def init(key: Key) -> RestlessState:
         if given is not None:

@@ -1,4 +1,4 @@
-"""Semi-bandit feedback: a pull names a team of k arms and shows the reward of each member, 0 or 1."""
+"""Semi-bandit feedback: a pull names a set of k arms and shows the reward of each member, 0 or 1."""
 
 from typing import Any
 
@@ -10,17 +10,17 @@ from jaxbandit.types import Array, ArrayLike
 
 
 def semi_bandit(means: ArrayLike, k: int) -> Environment:
-    """Return the bandit whose pull names k Bernoulli arms, pays their sum, and shows what each of them paid.
+    """Return the Bernoulli semi-bandit: a pull names k arms, pays their sum, and shows the reward of each of them.
 
-    `full_bandit` with Bernoulli noise is the same world seen by its sum alone, of the same noise.
+    `full_bandit` with Bernoulli noise is the same problem with the same noise, but shows only the sum.
 
     Args:
-      means: float[num_arms] in [0, 1], traced. num_arms > k.
-      k: arms in a team, in [1, num_arms - 1], static.
+      means: float[num_arms] in [0, 1], with num_arms > k; traced.
+      k: number of arms in a set, an integer in [1, num_arms - 1]; static.
 
     Returns:
-      An Environment with actions bool[num_arms], k of them True, and rewards float[num_arms]: 0 or 1 of each member, 0
-      of the others. Regret is how far the team's means sum up below the k largest.
+      An Environment with actions bool[num_arms], k of them True, and rewards float[num_arms], 0 or 1 for each member
+      and 0 for the other arms. The regret is the sum of the k largest means minus that of the members' means.
 
     Raises:
       ValueError: an argument is not in the range above.
@@ -35,12 +35,12 @@ def semi_bandit(means: ArrayLike, k: int) -> Environment:
 
 
 def describe_semi_bandit(means: Array, k: int) -> dict[str, Any]:
-    """Return what an algorithm may know of `semi_bandit`: k."""
+    """Return what an algorithm may know about `semi_bandit`: k."""
     return {"k": k}
 
 
 def by_members(environment: Environment, k: int) -> Environment:
-    """A full bandit as one that shows each member's reward, in [0, 1]; its `reward` is to be replaced."""
+    """Return a full bandit as one that shows each member's reward in [0, 1]; the caller replaces its `reward`."""
     assert environment.arms is not None
     arms = Arms(environment.arms.num_arms, k, members=True)
     return environment._replace(batch=None, arms=arms, rewards=Rewards(0.0, 1.0, sigma=0.5))

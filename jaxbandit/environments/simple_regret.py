@@ -1,4 +1,4 @@
-"""Simple regret: how far recommended arms fall short of the best in true means, for environments of num_arms arms."""
+"""Simple regret: how far the true means of recommended arms are below the best, for environments of num_arms arms."""
 
 from typing import Any
 
@@ -10,14 +10,15 @@ from jaxbandit.types import Array
 
 
 def simple_regret(state: Any, recommendation: Array) -> Array:
-    """Return max(0, mu_(m) - least mean of the m recommended arms), float[], exactly 0 where they tie.
+    """Return max(0, mu_(m) - smallest mean of the m recommended arms), float[], exactly 0 for ties.
 
-    Means are compared, never sets of arms. Means that are equal on paper differ by rounding once they are inner
-    products, so a difference within 1e-12 of the largest |mean| is a tie; 2e-6 in float32, 16 of its roundings.
+    Means are compared, never sets of arms. Means that are mathematically equal differ by rounding errors if they are
+    inner products, so a difference within 1e-12 of the largest absolute mean is a tie (2e-6 in float32, which is 16
+    rounding errors).
 
     Args:
-      state: an environment's state, with a field `means`, float[num_arms].
-      recommendation: int32[m] or int32[], arms, each at most once; its shape fixes m.
+      state: state of an environment, with a field `means`, float[num_arms].
+      recommendation: int32[m] or int32[], different arms; its shape determines m.
     """
     mu = state.means
     arms = recommendation.reshape(-1)
@@ -29,13 +30,13 @@ def simple_regret(state: Any, recommendation: Array) -> Array:
 def sum_simple_regret(state: Any, recommendation: Array, *, best: Array | None = None) -> Array:
     """Return max(0, best - sum of the means of the m recommended arms), float[].
 
-    For a set of arms that is judged as a whole. Ties are judged as in `simple_regret`, to 1e-12 of m times the largest
-    |mean|.
+    This is for a set of arms that is evaluated as a whole. Ties are as in `simple_regret`, within 1e-12 of m times the
+    largest absolute mean.
 
     Args:
-      state: an environment's state, with a field `means`, float[num_arms].
-      recommendation: int32[m], arms, each at most once; its shape fixes m.
-      best: float[], the largest sum that is allowed; None: the sum of the m largest means.
+      state: state of an environment, with a field `means`, float[num_arms].
+      recommendation: int32[m], different arms; its shape determines m.
+      best: float[], the largest sum that is allowed; None means the sum of the m largest means.
     """
     mu = state.means
     most = jnp.sum(jax.lax.top_k(mu, recommendation.size)[0]) if best is None else best

@@ -1,4 +1,4 @@
-"""Bernoulli arms whose means go up and down, one period for all, the arms evenly apart in phase."""
+"""Bernoulli arms with sinusoidal means of a common period, whose phases are evenly spaced over the arms."""
 
 import jax
 import jax.numpy as jnp
@@ -14,21 +14,22 @@ from jaxbandit.types import Array, Scalar
 def sinusoidal_bernoulli(
     num_arms: int, *, center: Scalar = 0.5, amplitude: Scalar = 0.3, period: Scalar = 2500.0
 ) -> Environment:
-    """Return Bernoulli arms of means center + amplitude sin(2 pi (r / period + a / num_arms)), arm a, round r from 0.
+    """Return the Bernoulli bandit whose means follow sine waves with evenly spaced phases.
 
-    The world is oblivious, and all runs share its schedule; its regret is dynamic.
+    In round r, counted from 0, the mean of arm a is center + amplitude sin(2 pi (r / period + a / num_arms)). The
+    environment is oblivious, all runs share its schedule, and its regret is dynamic.
 
     Args:
-      num_arms: K >= 1, static.
-      center: what the means swing about, in [0, 1], traced.
-      amplitude: how far, >= 0, at most min(center, 1 - center), traced.
-      period: rounds, > 0, traced.
+      num_arms: number of arms K, an integer >= 1; static.
+      center: mean around which the means oscillate, in [0, 1]; traced.
+      amplitude: amplitude of the oscillation, in [0, min(center, 1 - center)]; traced.
+      period: period in rounds, > 0; traced.
 
     Returns:
       An Environment with actions int32[] in [0, num_arms) and rewards float[] in {0, 1}.
 
     Raises:
-      ValueError: an argument out of its range, or a mean that would leave [0, 1].
+      ValueError: an argument is out of its range, or a mean would leave [0, 1].
     """
     where = "sinusoidal_bernoulli"
     num_arms = checks.integer(where, "num_arms", num_arms, 1)
@@ -38,7 +39,7 @@ def sinusoidal_bernoulli(
     period = checks.number(where, "period", period, low=0.0, open_low=True)
 
     def means(state: Clock) -> Array:
-        # The remainder first, which is exact: of a quotient float32 keeps the first digits alone.
+        # The remainder is computed first because it is exact, whereas float32 would round the quotient.
         turn = lax.rem(as_float(state.round), as_float(period)) / as_float(period)
         phase = turn + jnp.arange(num_arms, dtype=turn.dtype) / num_arms
         return jnp.clip(as_float(center) + as_float(amplitude) * jnp.sin(2 * jnp.pi * phase), 0.0, 1.0)

@@ -1,7 +1,8 @@
-"""Recorded rewards: a pull draws a row of a table, with replacement; an arm's reward is its entry there.
+"""Recorded rewards: a pull draws a row of a table, with replacement, and the reward of an arm is its entry there.
 
-The arms of a round share the row, so that what was recorded together stays together. The means are the column means,
-whatever features say: a linear algorithm meets a misspecified model unless the features represent them exactly.
+The arms of a round share the row, so that rewards that were recorded together stay together. The means are the column
+means whatever the features are: a linear algorithm faces a misspecified model unless the features represent them
+exactly.
 """
 
 from typing import Any, Literal, NamedTuple
@@ -19,11 +20,11 @@ from jaxbandit.types import Array, ArrayLike, Key, Scalar
 
 
 class TableState(NamedTuple):
-    """The truth of one run."""
+    """The true means of one run."""
 
     means: Array  # float[num_arms], the table's column means
     gaps: Array  # float[num_arms], max(means) - means
-    order: Any = None  # int32[num_arms], the column of each arm; None: as they stand
+    order: Any = None  # int32[num_arms], the column of each arm; None keeps the order of the table
 
 
 def table(
@@ -36,20 +37,25 @@ def table(
 ) -> Environment:
     """Return the K-armed bandit that replays a table of recorded rewards.
 
+    Each round draws one row of the table uniformly, with replacement, and the reward of an arm is its entry in that
+    row.
+
     Args:
-      rewards: float[num_rows, num_arms], finite, traced. Row i is one record of every arm's reward.
-      features: float[num_arms, dim] or None, what is known of each arm, as it stands. It has no influence on rewards:
-        `describe_table` passes it on.
-      sigma: the sub-Gaussian scale that an algorithm is told, > 0, traced; likewise passed on. None: half the distance
-        of the largest and the least entry of rewards, which is large enough by Hoeffding's lemma.
+      rewards: float[num_rows, num_arms], finite; traced. Row i is one record of every arm's reward.
+      features: float[num_arms, dim], known features of each arm, or None. They do not affect rewards; `describe_table`
+        passes them on.
+      sigma: sub-Gaussian scale that algorithms are told, > 0; traced. None means half the difference between the
+        largest and the smallest entry of rewards, which is large enough by Hoeffding's lemma.
+      rows: whether the arms of a batch draw "common" or "independent" rows; static.
+      permute: whether each run has the arms in a random order of its own; it must be False with features. Static.
 
     Returns:
-      An Environment with actions int32[] in [0, num_arms) and rewards float[] of the table. Its noise is the
-      row, int32[]: a 64-bit random integer modulo num_rows, so its law is uniform to within 2^-64 a row.
+      An Environment with actions int32[] in [0, num_arms) and rewards float[] from the table. Its noise is the row,
+      int32[]: a 64-bit random integer modulo num_rows, so its distribution is uniform up to 2^-64 per row.
 
     Raises:
-      ValueError: rewards is empty, ragged, not finite or not of two axes, features has not a row an arm, or sigma is
-        not a finite number above 0.
+      ValueError: rewards is empty, ragged, not finite or not two-dimensional, features does not have one row per arm,
+        or sigma is not a finite number above 0.
     """
     rewards, _ = _recorded(rewards, features)
     num_rows, num_arms = rewards.shape
@@ -57,7 +63,7 @@ def table(
         checks.number("table", "sigma", sigma, low=0.0, open_low=True)
     checks.choice("table", "rows", rows, ("common", "independent"))
     if permute and features is not None:
-        raise ValueError("table: permute = True, must be False with features, which stand in the arms' order")
+        raise ValueError("table: permute = True, must be False with features, which are in the order of the arms")
     low, high = rewards.min(), rewards.max()
 
     def init(key: Key) -> TableState:
@@ -85,7 +91,7 @@ def table(
 
         def add(carry: tuple[Array, Array]) -> tuple[Array, Array]:
             i, sums = carry
-            # Bits, not randint, whose chain of Threefry takes XLA's CPU compiler without end.
+            # Bits, not randint, whose chain of Threefry rounds takes XLA's CPU compiler extremely long.
             row = jax.random.bits(jax.random.fold_in(key, i), shape, jnp.uint32) % num_rows
             x = entries(state, jnp.broadcast_to(row.astype(jnp.int32), (num_arms,)), arms)
             return i + 1, sums + jnp.where(i < pulls, x * x if squared else x, 0.0)
@@ -97,7 +103,7 @@ def table(
         return total(state, pulls, noise, False)
 
     def squares(state: TableState, pulls: Array, noise: Key, sums: Array) -> Array:
-        return total(state, pulls, noise, True)  # of the rows that the sums have
+        return total(state, pulls, noise, True)  # the same key, hence the rows of the sums
 
     return Environment(
         init=init,
@@ -120,10 +126,10 @@ def describe_table(
     rows: Literal["common", "independent"] = "common",
     permute: bool = False,
 ) -> dict[str, Any]:
-    """Return what an algorithm may know of `table`: sigma, and with features the keys of `describe_linear`.
+    """Return what an algorithm may know about `table`: sigma, and with features the keys of `describe_linear`.
 
-    Theta is then the least-squares fit of the means with the least norm: the truth where the features represent the
-    means (always if they are linearly independent), else the nearest linear model, for which no bound holds.
+    Theta is then the minimum-norm least-squares fit of the means. It is the truth if the features represent the means
+    (always, if they are linearly independent), and otherwise the nearest linear model, for which no bound holds.
     """
     recorded, known = _recorded(rewards, features)
     if sigma is None:
@@ -147,10 +153,10 @@ def _recorded(rewards: Array, features: Array | None) -> tuple[Any, Any]:
         return rewards, None
     known = checks.array("table", "features", features, ndim=2)
     if known.shape[0] != num_arms:
-        raise ValueError(f"table: features has {known.shape[0]} rows, must have {num_arms}, one an arm")
+        raise ValueError(f"table: features has {known.shape[0]} rows, must have {num_arms}, one per arm")
     return rewards, known
 
 
 def _means(rewards: Any) -> Any:
-    # In float64 where the table is concrete: float32 sums over many rows would part arms that tie.
+    # In float64 if the table is concrete, because float32 sums over many rows would separate tied arms.
     return (rewards if isinstance(rewards, np.ndarray) else as_float(rewards)).mean(axis=0)

@@ -1,8 +1,4 @@
-"""The classic Top-m instance of Reda, Kaufmann and Delahaye-Duriez 2021, Section 5: `soare` made harder for m arms.
-
-The m best arms all have mean 1, the next cos(angle), the others 0. For num_arms = 3, m = 1 the arms are e_1,
-(cos(angle), sin(angle)), e_2.
-"""
+"""The classic Top-m instance of Reda, Kaufmann and Delahaye-Duriez (2021), Section 5."""
 
 from typing import Any
 
@@ -16,27 +12,32 @@ from jaxbandit.types import Scalar
 
 
 def top_m_classic(num_arms: int, m: int, angle: Scalar, *, sigma: Scalar = 0.5) -> Environment:
-    """Return the instance in dimension d = num_arms - 1, theta = e_1.
+    """Return the classic Top-m linear instance in dimension d = num_arms - 1 with theta = e_1.
 
-    The arms are e_1; e_1 + e_a for a = 2, ..., m; cos(angle) e_1 + sin(angle) e_(m+1); then e_(m+1), ..., e_d.
+    The arms are e_1; e_1 + e_a for a = 2, ..., m; cos(angle) e_1 + sin(angle) e_(m+1); and e_(m+1), ..., e_d. The m
+    best arms have mean 1, the next one cos(angle), and the others 0. For num_arms = 3 and m = 1 the arms are e_1,
+    (cos(angle), sin(angle)) and e_2.
 
     Args:
-      num_arms: number of arms, >= 3, static.
-      m: number of best arms, in [1, num_arms - 2], static.
-      angle: in [0, pi / 2], in radians, traced. The m-th and the next mean are 1 - cos(angle) apart.
-      sigma: standard deviation of the Gaussian noise, > 0, traced.
+      num_arms: number of arms, an integer >= 3; static.
+      m: number of best arms, an integer in [1, num_arms - 2]; static.
+      angle: angle in radians, in [0, pi / 2]; traced. The m-th mean and the next differ by 1 - cos(angle).
+      sigma: standard deviation of the Gaussian noise, > 0; traced.
 
     Returns:
       An Environment with actions int32[] in [0, num_arms) and rewards float[], as `linear`.
 
     Raises:
       ValueError: an argument is not in the range above.
+
+    Source:
+      Reda, Kaufmann and Delahaye-Duriez (2021), Top-m identification for linear bandits, AISTATS, Section 5.
     """
     return linear(*_instance(num_arms, m, angle), sigma=sigma)._replace(name="top_m_classic")
 
 
 def describe_top_m_classic(num_arms: int, m: int, angle: Scalar, *, sigma: Scalar = 0.5) -> dict[str, Any]:
-    """Return what an algorithm may know of `top_m_classic`, m included, and theta; keys as in `describe_linear`."""
+    """Return what an algorithm may know about `top_m_classic`, m included, and theta; keys as in `describe_linear`."""
     return {**describe_linear(*_instance(num_arms, m, angle), sigma=sigma), "m": m}
 
 

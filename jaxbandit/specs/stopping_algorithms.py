@@ -123,7 +123,7 @@ STOPPING: Mapping[str, Entry] = named(
         "m_lingape",
         "the m best arms of linear means, Reda et al. 2021",
         *("features", "m", "rule", "threshold", "delta", "epsilon", "sigma", "regularization", "theta_norm", "ties"),
-        file="presets",
+        file="linear_top_m",
         **_OPTIMIZED,
     ),
     _exploration(
@@ -131,7 +131,7 @@ STOPPING: Mapping[str, Entry] = named(
         "the m best arms of linear means by one index an arm, Reda et al. 2021",
         *("features", "m", "rule", "index", "stop", "threshold"),
         *("delta", "epsilon", "sigma", "regularization", "theta_norm", "ties"),
-        file="presets",
+        file="linear_top_m",
     ),
     _exploration(
         "xy_static",

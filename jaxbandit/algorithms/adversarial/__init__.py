@@ -1,4 +1,5 @@
-"""Algorithms for losses that an adversary may have chosen: their guarantees assume nothing of how losses arise.
+"""Algorithms for adversarial losses, whose guarantees assume nothing about how the losses arise.
 
-A factory shadows the submodule of the same name here: for what else a module holds, import from its full path.
+In this package a factory shadows the submodule of the same name. To import anything else that such a module defines,
+use the module's full path.
 """

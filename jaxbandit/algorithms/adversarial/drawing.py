@@ -1,4 +1,4 @@
-"""An arm drawn from probabilities, one uniform a round."""
+"""Drawing an arm from a probability vector, with one uniform number per round."""
 
 import jax
 import jax.numpy as jnp
@@ -8,16 +8,16 @@ from jaxbandit.types import Array, Key
 
 
 def draw_noise(key: Key) -> Array:
-    """A uniform number in [0, 1], float[], of two words: as fine near 0 as a float is."""
+    """Return a uniform number in [0, 1], float[], made of two random words so that it is as fine near 0 as a float."""
     high, low = as_float(jax.random.bits(key, (2,), jnp.uint32))
     return (high + (low + 0.5) * 2.0**-32) * 2.0**-32
 
 
 def draw(noise: Array, probabilities: Array) -> Array:
-    """The arm at `noise` of the cumulative distribution, int32[], the most likely arm last.
+    """Return the arm at level `noise` of the cumulative distribution, int32[], with the most likely arm placed last.
 
-    Small probabilities are then summed up near 0, where floats are fine, and the most likely arm has what is left of 1:
-    it is drawn by no rounding where its probability says otherwise, and neither is any arm of probability 0.
+    Small probabilities are then added up near 0, where floats are finest, and the most likely arm gets what is left of
+    1. Rounding therefore never draws it where its probability is too small for that, nor any arm with probability 0.
     """
     leader = argmax(probabilities)
     below = jnp.cumsum(set_at(probabilities, leader, jnp.zeros((), probabilities.dtype))) <= noise

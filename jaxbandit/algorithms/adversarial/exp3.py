@@ -1,6 +1,6 @@
-"""EXP3: Auer, Cesa-Bianchi, Freund and Schapire (2002), here on losses: Bubeck and Cesa-Bianchi (2012), Fig. 3.1.
+"""EXP3: Auer, Cesa-Bianchi, Freund and Schapire (2002), in the form of Bubeck and Cesa-Bianchi (2012), Figure 3.1.
 
-Differs from the former: losses in place of rewards, and no uniform exploration, which their bound has no need of.
+Differences from Auer et al.: losses in place of rewards, and no uniform exploration, which the bound does not need.
 """
 
 from jaxbandit import checks
@@ -11,27 +11,34 @@ from jaxbandit.types import Array, Scalar
 
 
 def exp3(num_arms: int, *, rate: Rate = "anytime", horizon: int | None = None, eta: Scalar | None = None) -> Algorithm:
-    """Return exponential weights on losses divided by the probability of the arm that showed them.
+    """Return EXP3: exponential weights on importance-weighted estimates of the losses.
 
-    Proved, for rewards in [0, 1] that an adversary fixed in advance: expected regret against the best fixed arm after T
-    rounds of K arms is at most sqrt(2 T K log K) with the fixed rate for T, and 2 sqrt(T K log K) for every T with the
-    anytime rate, both with the default eta. A single run's regret may be far larger: `exp3_ix` bounds that.
+    Round t draws arm a with probability p_a proportional to exp(-eta_t L_a). L_a is the sum of the arm's estimated
+    losses: the observed loss, 1 minus the reward, divided by p_a in rounds that draw the arm, and 0 in all others.
+
+    Guarantee: for rewards in [0, 1] that an oblivious adversary fixed in advance, the expected regret against the best
+    fixed arm after T rounds of K arms is at most sqrt(2 T K log K) with the fixed rate for T, and 2 sqrt(T K log K) for
+    every T with the anytime rate, both with the default eta. The regret of a single run may be far larger; `exp3_ix`
+    bounds it with high probability.
 
     Args:
-      num_arms: number of arms, K >= 1, static.
-      rate: "anytime": eta / sqrt(t) at round t; "fixed": eta in every round. Static.
-      horizon: T >= 1, static; read by the default eta of the fixed rate alone.
-      eta: constant of the learning rate, > 0, traced. None: sqrt(log K / K) anytime, sqrt(2 log K / (T K)) fixed.
+      num_arms: number of arms K, an integer >= 1; static.
+      rate: "anytime" uses eta / sqrt(t) in round t; "fixed" uses eta in every round. Static.
+      horizon: number of rounds T, an integer >= 1; static. Only the default eta of the fixed rate uses it.
+      eta: constant of the learning rate, > 0; None means sqrt(log K / K) for "anytime" and sqrt(2 log K / (T K)) for
+        "fixed". Traced.
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1]. It recommends the arm of the
-      least estimated loss, which is the most likely one.
+      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1]. It recommends the arm with the
+      smallest estimated loss, which is the most likely one.
 
     Raises:
       ValueError: an argument is out of range, or the fixed rate has neither horizon nor eta.
 
-    Source: Auer, Cesa-Bianchi, Freund, Schapire (2002), The nonstochastic multiarmed bandit problem, SIAM J. Comput.;
-      Bubeck, Cesa-Bianchi (2012), Regret analysis of stochastic and nonstochastic multi-armed bandit problems, Thm 3.1.
+    Source:
+      Auer, Cesa-Bianchi, Freund and Schapire (2002), The nonstochastic multiarmed bandit problem, SIAM J. Comput.;
+      Bubeck and Cesa-Bianchi (2012), Regret analysis of stochastic and nonstochastic multi-armed bandit problems,
+      Figure 3.1 and Theorem 3.1.
     """
     num_arms = checks.integer("exp3", "num_arms", num_arms, 1)
     eta_at = learning_rate("exp3", num_arms, rate, horizon, eta)

@@ -1,7 +1,7 @@
 """EXP3-IX: Neu (2015), Algorithm 1: exponential weights with implicit exploration.
 
-A loss is divided by its arm's probability plus gamma_t = eta_t / 2: the estimates are then too low, and their variance
-is bounded, so that the regret of a run, and not its mean alone, is bounded with high probability.
+A loss is divided by the probability of its arm plus gamma_t = eta_t / 2. The estimates are then biased downward and
+have bounded variance, so the regret is bounded with high probability and not only in expectation.
 """
 
 from jaxbandit import checks
@@ -14,25 +14,32 @@ from jaxbandit.types import Array, Scalar
 def exp3_ix(
     num_arms: int, *, rate: Rate = "anytime", horizon: int | None = None, eta: Scalar | None = None
 ) -> Algorithm:
-    """Return EXP3 with implicit exploration, gamma_t = eta_t / 2.
+    """Return EXP3-IX, which is EXP3 with implicit exploration.
 
-    Proved, for rewards in [0, 1] that an adversary fixed in advance: with probability at least 1 - delta the regret
-    against the best fixed arm is O(sqrt(K T log K) + sqrt(K T / log K) log(1 / delta)), with either default rate.
+    Round t draws arm a with probability p_a proportional to exp(-eta_t L_a). The loss of the drawn arm, 1 minus the
+    reward, enters the sum L_a of its estimated losses divided by p_a + eta_t / 2 instead of p_a.
+
+    Guarantee: for rewards in [0, 1] that an oblivious adversary fixed in advance, with probability at least 1 - delta
+    the regret against the best fixed arm after T rounds of K arms is O(sqrt(K T log K) + sqrt(K T / log K) log(1 /
+    delta)), with either default rate.
 
     Args:
-      num_arms: number of arms, K >= 1, static.
-      rate: "anytime": eta / sqrt(t) at round t; "fixed": eta in every round. Static.
-      horizon: T >= 1, static; read by the default eta of the fixed rate alone.
-      eta: constant of the learning rate, > 0, traced. None: sqrt(log K / K) anytime, sqrt(2 log K / (T K)) fixed.
+      num_arms: number of arms K, an integer >= 1; static.
+      rate: "anytime" uses eta / sqrt(t) in round t; "fixed" uses eta in every round. Static.
+      horizon: number of rounds T, an integer >= 1; static. Only the default eta of the fixed rate uses it.
+      eta: constant of the learning rate, > 0; None means sqrt(log K / K) for "anytime" and sqrt(2 log K / (T K)) for
+        "fixed". Traced.
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1]. It recommends the arm of the
-      least estimated loss, which is the most likely one.
+      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1]. It recommends the arm with the
+      smallest estimated loss, which is the most likely one.
 
     Raises:
       ValueError: an argument is out of range, or the fixed rate has neither horizon nor eta.
 
-    Source: Neu (2015), Explore no more: improved high-probability regret bounds for non-stochastic bandits, NIPS.
+    Source:
+      Neu (2015), Explore no more: improved high-probability regret bounds for non-stochastic bandits, NeurIPS,
+      Algorithm 1.
     """
     num_arms = checks.integer("exp3_ix", "num_arms", num_arms, 1)
     eta_at = learning_rate("exp3_ix", num_arms, rate, horizon, eta)

@@ -1,8 +1,7 @@
-"""EXP3.S: Auer, Cesa-Bianchi, Freund and Schapire (2002), Fig. 4: EXP3 for a best arm that changes.
+"""EXP3.S: Auer, Cesa-Bianchi, Freund and Schapire (2002), Figure 4: EXP3 for a best arm that changes.
 
-After every round each arm is given a share of the total weight, so that none becomes too light to return. Weights are
-divided by their sum in every round: the probabilities are the paper's, and nothing overflows, since the drawn arm's
-weight grows by a factor of e at most.
+Weights are divided by their sum in every round. The probabilities are those of the paper, and nothing overflows,
+because the weight of the drawn arm grows by a factor of at most e.
 """
 
 import math
@@ -32,29 +31,36 @@ def exp3_s(
     alpha: Scalar | None = None,
     gamma: Scalar | None = None,
 ) -> Algorithm:
-    """Return EXP3.S, on rewards, for a best arm that changes num_changes times.
+    """Return EXP3.S, for adversarial rewards with a best arm that changes num_changes times.
 
-    Proved, for rewards in [0, 1] that an adversary fixed in advance: against every sequence of arms with at most Y
-    changes, the expected regret after T rounds of K arms is at most 2 sqrt(e - 1) sqrt(K T ((Y + 1) log(K T) + e)),
-    with the defaults for this T and Y.
+    Round t draws arm a with probability (1 - gamma) w_a + gamma / K, where the weights w sum to 1. The weight of the
+    drawn arm is multiplied by exp(gamma x / K), where x is the reward divided by its probability. Then every arm
+    receives the fraction e alpha / K of the total weight, so that no weight becomes too small to recover.
+
+    Guarantee: for rewards in [0, 1] that an oblivious adversary fixed in advance, against every sequence of arms with
+    at most Y changes, the expected regret after T rounds of K arms is at most 2 sqrt(e - 1) sqrt(K T ((Y + 1) log(K T)
+    + e)), with the defaults for these T and Y.
 
     Args:
-      num_arms: number of arms, K >= 1, static.
-      horizon: T, rounds that it is tuned for, >= 1, static; read by the defaults below.
-      num_changes: Y >= 0, how often the best arm is expected to change, static; read by the default gamma.
-      alpha: share of the total weight given to all arms after each round is e alpha; in (0, 1], traced. None: 1 / T.
-      gamma: probability of a uniformly random arm, in (0, 1], traced. None: sqrt(K ((Y + 1) log(K T) + e) / ((e - 1)
-        T)), at most 1.
+      num_arms: number of arms K, an integer >= 1; static.
+      horizon: number of rounds T that the defaults below are tuned for, an integer >= 1; static.
+      num_changes: expected number Y of changes of the best arm, an integer >= 0; static. Only the default gamma uses
+        it.
+      alpha: the fraction e alpha of the total weight is distributed among all arms after each round, in (0, 1]; None
+        means 1 / T. Traced.
+      gamma: probability of a uniformly random arm, in (0, 1]; None means min(1, sqrt(K ((Y + 1) log(K T) + e) / ((e -
+        1) T))). Traced.
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1]. It recommends the arm of the
+      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1]. It recommends the arm with the
       largest weight.
 
     Raises:
       ValueError: an argument is out of range.
 
-    Source: Auer, Cesa-Bianchi, Freund, Schapire (2002), The nonstochastic multiarmed bandit problem, SIAM J. Comput.,
-      Fig. 4 and Corollary 8.3.
+    Source:
+      Auer, Cesa-Bianchi, Freund and Schapire (2002), The nonstochastic multiarmed bandit problem, SIAM J. Comput.,
+      Figure 4 and Corollary 8.3.
     """
     num_arms = checks.integer("exp3_s", "num_arms", num_arms, 1)
     num_changes = checks.integer("exp3_s", "num_changes", num_changes, 0)

@@ -16,14 +16,17 @@ Rate = Literal["anytime", "fixed"]
 def learning_rate(
     where: str, num_arms: int, rate: Rate, horizon: int | None, eta: Scalar | None
 ) -> Callable[[Array], Array]:
-    """Return the learning rate of a round, float[] from float[]; refuse, in one line, what gives none.
+    """Return the learning rate as a function of the round, float[] -> float[].
 
     Args:
-      where: who refuses.
-      num_arms: K.
-      rate: "anytime", eta / sqrt(t) at round t, or "fixed", eta in every round.
-      horizon: T, which the default of a fixed eta is made for.
-      eta: None: sqrt(log K / K) anytime, sqrt(2 log K / (T K)) fixed.
+      where: name of the calling function, for error messages.
+      num_arms: number of arms K.
+      rate: "anytime" for eta / sqrt(t) in round t, or "fixed" for eta in every round.
+      horizon: number of rounds T that the default of a fixed eta is made for.
+      eta: constant of the rate; None means sqrt(log K / K) for "anytime" and sqrt(2 log K / (T K)) for "fixed".
+
+    Raises:
+      ValueError: an argument is out of range, or the fixed rate has neither horizon nor eta.
     """
     checks.choice(where, "rate", rate, ("anytime", "fixed"))
     if horizon is not None:
@@ -45,6 +48,6 @@ def learning_rate(
 
 
 def exponential_weights(excess: Array, eta: Array) -> Array:
-    """Return the probabilities proportional to exp(-eta excess), float[num_arms]; the least excess is 0."""
+    """Return the probabilities proportional to exp(-eta excess), float[num_arms]; the smallest excess is 0."""
     weights = jnp.exp(-eta * excess)
     return weights / jnp.sum(weights)

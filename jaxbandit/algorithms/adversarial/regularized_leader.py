@@ -1,7 +1,7 @@
-"""Follow the regularized leader on estimated losses: what EXP3, EXP3-IX and Tsallis-INF share.
+"""Follow the regularized leader on estimated losses: the common frame of EXP3, EXP3-IX and Tsallis-INF.
 
-A round draws an arm from probabilities that depend on the sums of estimated losses; the loss of the drawn arm, 1 less
-its reward, enters the sums divided by its probability, so that the estimates are unbiased.
+A round draws an arm from probabilities that depend on the sums of estimated losses. The loss of the drawn arm, 1 minus
+its reward, enters the sums divided by the probability of the arm, so that the estimates are unbiased.
 """
 
 from collections.abc import Callable
@@ -16,22 +16,22 @@ from jaxbandit.estimators.loss_sums import LossSums, above_least
 from jaxbandit.numerics import argmax, as_float, get_at, set_at
 from jaxbandit.types import Array, Key
 
-LEAST = 1e-30  # least divisor of a loss: an arm of less probability is never drawn
+LEAST = 1e-30  # smallest divisor of a loss; an arm with a smaller probability is never drawn
 
 
 class LeaderState(NamedTuple):
-    """Estimated losses of each arm."""
+    """Pull counts and the estimated losses of the arms."""
 
     round: Array  # int32[], the round about to be played, from 1
     counts: Array  # int32[num_arms]
-    losses: LossSums  # of float[num_arms] each
+    losses: LossSums  # its leaves are float[num_arms]
 
 
 class Drawn(NamedTuple):
-    """What the estimate of a loss needs of the round in which the arm was drawn, whenever the loss is known."""
+    """What a loss estimate needs to know about the round in which the arm was drawn."""
 
-    divisor: Array  # float[], the arm's probability, with what implicit exploration adds
-    baseline: Any  # float[num_arms], what each arm's loss is taken to be before it is seen; None: 0
+    divisor: Array  # float[], the arm's probability, plus the term of implicit exploration
+    baseline: Any  # float[num_arms], the presumed loss of each arm; None means 0
 
 
 def regularized_leader(
@@ -42,15 +42,17 @@ def regularized_leader(
     implicit: Callable[[Array], Array] | None = None,
     baseline: Callable[[Array, Array], Array] | None = None,
 ) -> Algorithm:
-    """Return the policy of a distribution over arms.
+    """Return the policy of a distribution over arms that depends on estimated losses.
 
     Args:
-      name: of the algorithm.
+      name: name of the algorithm.
       num_arms: number of arms.
-      probabilities: float[num_arms] from the estimated losses less their least, float[num_arms] >= 0, and the round.
-      implicit: what is added to the probability that a loss is divided by, from the round; None: nothing.
-      baseline: float[num_arms] in [0, 1] from the probabilities and the round: only a loss's difference from it is
-        divided by the probability. None: 0.
+      probabilities: function from the estimated losses minus their minimum, float[num_arms] >= 0, and the round to the
+        probabilities, float[num_arms].
+      implicit: function from the round to what is added to the probability by which a loss is divided; None adds
+        nothing.
+      baseline: function from the probabilities and the round to presumed losses, float[num_arms] in [0, 1]; only the
+        difference of a loss from its baseline is divided by the probability. None means 0.
     """
 
     def init(key: Key) -> LeaderState:

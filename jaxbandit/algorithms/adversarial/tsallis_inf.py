@@ -1,7 +1,7 @@
-"""Tsallis-INF: Zimmert and Seldin (2021), Algorithm 1, with both of its estimates of losses.
+"""Tsallis-INF: Zimmert and Seldin (2021), Algorithm 1, with both of its loss estimates.
 
-Follow the regularized leader with the Tsallis entropy of order 1/2: optimal up to constants both where an adversary
-chooses the losses and where they are drawn from fixed laws, without being told which.
+Follow the regularized leader with the Tsallis entropy of order 1/2. It is optimal up to constants both for adversarial
+losses and for losses from fixed distributions, without being told which of the two it faces.
 """
 
 from typing import Literal
@@ -15,33 +15,40 @@ from jaxbandit.numerics import as_float
 from jaxbandit.solvers.tsallis import tsallis_probabilities
 from jaxbandit.types import Array, Scalar
 
-ETAS = {"importance": 2.0, "reduced_variance": 4.0}  # of the paper's theorems, by estimate
+ETAS = {"importance": 2.0, "reduced_variance": 4.0}  # the values in the paper's theorems, by estimate
 
 
 def tsallis_inf(
     num_arms: int, *, estimate: Literal["importance", "reduced_variance"] = "importance", eta: Scalar | None = None
 ) -> Algorithm:
-    """Return Tsallis-INF with the learning rate eta / sqrt(t) at round t.
+    """Return Tsallis-INF with the learning rate eta / sqrt(t) in round t.
 
-    Proved, for rewards in [0, 1] that an adversary fixed in advance: expected regret against the best fixed arm after T
-    rounds of K arms is at most 4 sqrt(K T) + 1 with "importance" and 2 sqrt(K T) + 10 K log T + 16 with
-    "reduced_variance", for every T; on stochastic rewards with one best arm, and on the stochastically constrained
-    adversary, it is O(sum over the other arms of log T / gap). All with the default eta.
+    Round t draws an arm from the distribution that minimizes the estimated loss, regularized by the Tsallis entropy of
+    order 1/2: p_a = 4 / (eta_t (L_a - x))^2, where L_a is the sum of the arm's estimated losses and x normalizes.
+
+    Guarantee, with the default eta: for rewards in [0, 1] that an oblivious adversary fixed in advance, the expected
+    regret against the best fixed arm after T rounds of K arms is, for every T, at most 4 sqrt(K T) + 1 with
+    "importance" and 2 sqrt(K T) + 10 K log T + 16 with "reduced_variance". On stochastic rewards with a unique best
+    arm, and in the stochastically constrained adversarial regime, it is O(log T) times the sum of 1 / gap over the
+    other arms.
 
     Args:
-      num_arms: number of arms, K >= 1, static.
-      estimate: of an arm's loss, static. "importance": the loss over its probability. "reduced_variance": losses of
-        arms that are not improbable (p >= eta_t^2) are taken to be 1/2, and only the difference is divided.
-      eta: constant of the learning rate, > 0, traced. None: 2 for "importance", 4 for "reduced_variance".
+      num_arms: number of arms K, an integer >= 1; static.
+      estimate: how the loss of an arm is estimated, static. "importance" divides the loss by the arm's probability.
+        "reduced_variance" presumes a loss of 1/2 for arms with probability p >= eta_t^2, and divides only the
+        difference from it.
+      eta: constant of the learning rate, > 0; None means 2 for "importance" and 4 for "reduced_variance". Traced.
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1]. It recommends the arm of the
-      least estimated loss, which is the most likely one.
+      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1]. It recommends the arm with the
+      smallest estimated loss, which is the most likely one.
 
     Raises:
       ValueError: an argument is out of range.
 
-    Source: Zimmert, Seldin (2021), Tsallis-INF: an optimal algorithm for stochastic and adversarial bandits, JMLR.
+    Source:
+      Zimmert and Seldin (2021), Tsallis-INF: an optimal algorithm for stochastic and adversarial bandits, JMLR 22,
+      Algorithm 1.
     """
     num_arms = checks.integer("tsallis_inf", "num_arms", num_arms, 1)
     checks.choice("tsallis_inf", "estimate", estimate, tuple(ETAS))

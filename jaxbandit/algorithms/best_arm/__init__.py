@@ -1,6 +1,7 @@
-"""Algorithms that find the best of arms that say nothing of each other, at a given confidence; one factory a name.
+"""Best-arm identification with fixed confidence for unstructured arms, one factory function per name.
 
-A factory shadows the submodule of the same name here: for what else a module holds, import from its full path.
+In this package a factory shadows the submodule of the same name. To import anything else that such a module defines,
+use the module's full path.
 """
 
 from jaxbandit.algorithms.best_arm.bernstein_race import bernstein_race

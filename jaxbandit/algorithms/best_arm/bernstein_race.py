@@ -1,8 +1,9 @@
-"""Races for bounded rewards by empirical Bernstein bounds: Mnih, Szepesvari, Audibert (2008), Section 2, and Audibert,
-Munos, Szepesvari (2009); or by the predictable plug-in bounds of Waudby-Smith and Ramdas (2024), Theorem 2.
+"""Races for bounded rewards with empirical Bernstein bounds.
 
-Differs: intervals are intersected over rounds, and the plug-in ones have log(K / delta) in place of log(2 K / delta),
-since a race needs one side of each.
+The bounds are those of Mnih, Szepesvari and Audibert (2008), Section 2, and Audibert, Munos and Szepesvari (2009), or
+the predictable plug-in bounds of Waudby-Smith and Ramdas (2024), Theorem 2. Differences: intervals are intersected over
+the rounds, and the plug-in bounds have log(K / delta) in place of log(2 K / delta), because a race uses one side of
+each interval.
 """
 
 import math
@@ -17,22 +18,22 @@ from jaxbandit.base import Algorithm, Promise, Rewards
 from jaxbandit.numerics import as_float
 from jaxbandit.types import Array, Scalar
 
-EXPONENT = 1.1  # p of the union over rounds, delta (p - 1) / (p n^p), as Mnih et al. take it
+EXPONENT = 1.1  # p in the union bound over rounds, delta (p - 1) / (p n^p), with the value of Mnih et al.
 
 
 class BernsteinStatistic(NamedTuple):
-    """What is known of each arm besides its mean."""
+    """What is known about each arm besides its mean."""
 
     parts: Any  # float[num_arms], squared deviations from the mean; or PlugIn
     interval: Interval
 
 
 class PlugIn(NamedTuple):
-    """Sums of the predictable plug-in bound, of rewards in the unit of their range; the paper's are over rounds t."""
+    """Running sums of the predictable plug-in bound over the rounds t, for rewards rescaled to [0, 1]."""
 
     rewards: Array  # float[num_arms], of lambda_t X_t
     weights: Array  # float[num_arms], of lambda_t
-    deviations: Array  # float[num_arms], of (X_t - q_{t-1})^2 psi(lambda_t), q the regularised mean
+    deviations: Array  # float[num_arms], of (X_t - q_{t-1})^2 psi(lambda_t), q is the regularized mean
     squares: Array  # float[num_arms], of (X_t - q_t)^2
 
 
@@ -44,24 +45,27 @@ def bernstein_race(
     low: Scalar = 0.0,
     high: Scalar = 1.0,
 ) -> Algorithm:
-    """Return the empirical-Bernstein race, which finds the best arm for bounded rewards, whatever their law.
+    """Return the empirical Bernstein race, which finds the best arm for bounded rewards of any distribution.
 
-    Each round pulls every survivor once, and an arm is dropped once its interval is below that of a survivor. After n
-    rounds "bernstein" has mean +- (sqrt(2 v x / n) + 3 (high - low) x / n), where v is the variance with divisor n and
-    x = log(3 K p n^p / (delta (p - 1))), p = 1.1. "plug_in" bets on each reward with lambda_t = min(1/2, sqrt(2 log(K
-    / delta) / (s_{t-1} t log(1 + t)))), s the regularised variance, and has sum lambda X / sum lambda +- (log(K /
-    delta) + sum (X - q)^2 psi(lambda)) / sum lambda; it is narrower nearly always.
+    Each round pulls every surviving arm once. An arm is eliminated once its confidence interval lies below that of
+    another survivor. After n rounds, the interval of "bernstein" is mean +- (sqrt(2 v x / n) + 3 (high - low) x / n),
+    where v is the empirical variance with divisor n and x = log(3 K p n^p / (delta (p - 1))) with p = 1.1. For rewards
+    rescaled to [0, 1], "plug_in" weights the reward X_t by lambda_t = min(1/2, sqrt(2 log(K / delta) / (s_{t-1} t log(1
+    + t)))), where s is the regularized variance, and its interval is (sum lambda X) / (sum lambda) +- (log(K / delta) +
+    sum (X - q)^2 psi(lambda)) / (sum lambda), where q is the regularized mean and psi(lambda) = -log(1 - lambda) -
+    lambda. The second interval is narrower in nearly all cases.
 
-    Proved, for independent rewards of each arm in [low, high], and any dependence between arms: P(the last survivor is
-    not the best arm) <= delta. A drop of the best arm takes its mean above its own upper bound, or another arm's below
-    its lower one, K events in all. Give the tightest range that is known: the price grows with (high - low) / gap too.
+    Guarantee: if the rewards of each arm are independent and in [low, high], with any dependence between arms, then
+    P(the last survivor is not the best arm) <= delta. The best arm can only be eliminated if its mean exceeds its own
+    upper bound or the mean of another arm is below its lower bound, which are K events in total. Give the tightest
+    known range, because the number of pulls also grows with (high - low) / gap.
 
     Args:
-      num_arms: number of arms, >= 2, static.
-      bound: "bernstein" or "plug_in", the predictable plug-in; static.
-      delta: allowed error rate, in (0, 1), traced.
-      low: the least possible reward, traced.
-      high: the largest one, above low, traced.
+      num_arms: number of arms K, an integer >= 2; static.
+      bound: "bernstein", or "plug_in" for the predictable plug-in bound; static.
+      delta: allowed error probability, in (0, 1); traced.
+      low: smallest possible reward, a finite number; traced.
+      high: largest possible reward, above low; traced.
 
     Returns:
       An Algorithm with actions int32[] in [0, num_arms), rewards float[] in [low, high] and recommendations int32[1].
@@ -69,9 +73,11 @@ def bernstein_race(
     Raises:
       ValueError: an argument is out of range.
 
-    Source: Mnih, Szepesvari, Audibert (2008), Empirical Bernstein stopping, ICML; Audibert, Munos, Szepesvari (2009),
-    Exploration-exploitation tradeoff using variance estimates in multi-armed bandits, TCS, Theorem 1; Waudby-Smith,
-    Ramdas (2024), Estimating means of bounded random variables by betting, JRSS B, Theorem 2.
+    Source:
+      Mnih, Szepesvari and Audibert (2008), Empirical Bernstein stopping, ICML; Audibert, Munos and Szepesvari (2009),
+      Exploration-exploitation tradeoff using variance estimates in multi-armed bandits, Theoretical Computer Science
+      410, Theorem 1; Waudby-Smith and Ramdas (2024), Estimating means of bounded random variables by betting, JRSS B,
+      Theorem 2.
     """
     where = "bernstein_race"
     num_arms = checks.integer(where, "num_arms", num_arms, 2)
@@ -105,7 +111,7 @@ def bernstein_race(
 
 
 def _played(parts: PlugIn, look: Look, log_union: Array, least: Array, width: Array) -> PlugIn:
-    """The sums with the rewards of one round more."""
+    """Return the sums after one more round of rewards."""
     n = look.rounds
     x, before, mean = ((y - least) / width for y in (look.rewards, look.before, look.means))
     stake = jnp.minimum(jnp.sqrt(2 * log_union * n / ((0.25 + parts.squares) * (n * jnp.log1p(n)))), 0.5)

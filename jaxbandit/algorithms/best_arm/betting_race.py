@@ -1,7 +1,8 @@
-"""Race for bounded rewards by betting on the differences of pairs of arms.
+"""A race for bounded rewards that bets on the differences between pairs of arms.
 
-The bets are those of Waudby-Smith and Ramdas (2024), Section 4, against the hypothesis that the difference of two arms'
-rewards has a mean of at most 0, with a stake from its regularised mean and variance. The pairs are ours.
+The bets are those of Waudby-Smith and Ramdas (2024), Section 4, against the hypothesis that the difference between the
+rewards of two arms has a mean of at most 0. The stake depends on the regularized mean and variance of the difference.
+The use of pairs is original to this library.
 """
 
 import math
@@ -19,32 +20,37 @@ from jaxbandit.types import Array, Scalar
 
 
 class BettingStatistic(NamedTuple):
-    """What is known of each pair of arms; [l, i] is about D, the reward of arm l less that of arm i, over the range."""
+    """What is known about each pair of arms.
 
-    log_wealth: Array  # float[num_arms, num_arms], of bets that the mean of D is above 0
-    squares: Array  # float[num_arms, num_arms], sum of (D_t - q_t)^2, q the regularised mean
+    Entry [l, i] is about D, the reward of arm l minus that of arm i, divided by the range.
+    """
+
+    log_wealth: Array  # float[num_arms, num_arms], log wealth of the bets that the mean of D is above 0
+    squares: Array  # float[num_arms, num_arms], sum of (D_t - q_t)^2, q is the regularized mean
 
 
 def betting_race(num_arms: int, *, delta: Scalar = 0.05, low: Scalar = 0.0, high: Scalar = 1.0) -> Algorithm:
-    """Return the betting race, which finds the best arm for bounded rewards by comparing those of one round.
+    """Return the betting race, which finds the best arm for bounded rewards by comparing the rewards of each round.
 
-    Each round pulls every survivor once. For survivors l and i, D in [-1, 1] is the difference of their rewards over
-    high - low, and a bettor who starts with 1 stakes lambda_t in [0, 1/2] on D_t > 0, so that the wealth is the
-    product of 1 + lambda_t D_t. The stake is chosen before the round, q / (s + q^2) cut to [0, 1/2], with q and s the
-    regularised mean and second moment of D so far. Arm i is dropped once some l has a wealth of (K - 1) / delta.
+    Each round pulls every surviving arm once. For survivors l and i, let D in [-1, 1] be the difference between their
+    rewards divided by high - low. A bettor starts with wealth 1 and stakes a fraction lambda_t in [0, 1/2] on D_t > 0,
+    so the wealth is the product of 1 + lambda_t D_t. The stake is chosen before the round: q / (s + q^2) clipped to [0,
+    1/2], where q and s are the regularized mean and variance of D so far. Arm i is eliminated once the wealth against
+    it of some survivor l reaches (K - 1) / delta.
 
-    Proved, for rewards in [low, high] that are independent between rounds, with any dependence between arms, common
-    random numbers included: P(the last survivor is not the best arm) <= delta. Against the best arm D has a mean of at
-    most 0, so each of K - 1 wealths is a supermartingale and reaches (K - 1) / delta with probability delta / (K - 1)
-    at most (Ville). It is enough that each round's D has a mean of at most 0 given the past.
+    Guarantee: if the rewards are in [low, high] and independent between rounds, with any dependence between arms
+    (common random numbers included), then P(the last survivor is not the best arm) <= delta. Against the best arm, D
+    has a mean of at most 0, so each of the K - 1 wealth processes is a nonnegative supermartingale, which by Ville's
+    inequality reaches (K - 1) / delta with probability at most delta / (K - 1). It suffices that the mean of D in each
+    round, given the past, is at most 0. Give the tightest known range of rewards.
 
-    Pair statistics are 2 num_arms^2 numbers. Give the tightest range that is known.
+    The state of a run holds 2 num_arms^2 numbers.
 
     Args:
-      num_arms: number of arms, in [2, 5000], static; for more, `bernstein_race`.
-      delta: allowed error rate, in (0, 1), traced.
-      low: the least possible reward, traced.
-      high: the largest one, above low, traced.
+      num_arms: number of arms K, an integer in [2, 5000]; static. For more arms use `bernstein_race`.
+      delta: allowed error probability, in (0, 1); traced.
+      low: smallest possible reward, a finite number; traced.
+      high: largest possible reward, above low; traced.
 
     Returns:
       An Algorithm with actions int32[] in [0, num_arms), rewards float[] in [low, high] and recommendations int32[1].
@@ -52,7 +58,8 @@ def betting_race(num_arms: int, *, delta: Scalar = 0.05, low: Scalar = 0.0, high
     Raises:
       ValueError: an argument is out of range.
 
-    Source: Waudby-Smith, Ramdas (2024), Estimating means of bounded random variables by betting, JRSS B.
+    Source:
+      Waudby-Smith and Ramdas (2024), Estimating means of bounded random variables by betting, JRSS B, Section 4.
     """
     where = "betting_race"
     num_arms = few_arms(where, num_arms, "bernstein_race")
@@ -84,6 +91,6 @@ def betting_race(num_arms: int, *, delta: Scalar = 0.05, low: Scalar = 0.0, high
 
 
 def _apart(x: Array, survivors: Array) -> Array:
-    """x_l - x_i at [l, i], 0 where one of the two was dropped."""
+    """Return x_l - x_i at [l, i], or 0 if one of the two arms has been eliminated."""
     pairs = survivors[:, None] & survivors[None]
     return jnp.where(pairs, x[:, None] - x[None], 0.0)

@@ -1,7 +1,8 @@
-"""Chernoff racing (Garivier, Kaufmann 2016, Section 6): the generalised likelihood ratio drops arms from a race.
+"""Chernoff racing (Garivier and Kaufmann 2016, Section 6): eliminate arms by generalized likelihood ratios.
 
-After a round in which each survivor has r pulls, the empirical worst is dropped if Z(best, worst) > beta, both at r
-pulls. Differs: `drop = "all"` drops every survivor that passes the same test, not the worst alone.
+After a round in which each survivor has r pulls, the empirically worst arm is eliminated if Z(best, worst) > beta at r
+pulls each. Difference from the paper: `drop = "all"` eliminates every survivor that fails the same test, not only the
+worst.
 """
 
 from jaxbandit import checks
@@ -23,31 +24,38 @@ def chernoff_racing(
     sigma: Scalar = 1.0,
     grid: Scalar = 1.0,
 ) -> Algorithm:
-    """Return Chernoff racing, which finds the best arm of a one-parameter family.
+    """Return Chernoff racing, which finds the best arm of a one-parameter exponential family.
 
-    Proved, with the thresholds `kk`, `gauss` and `kt`, P(the last survivor is not the best arm) <= delta: to drop the
-    best arm a* somebody, b, must have Z_{b,a*} > beta, which the threshold bounds over all b and all times at once. So
-    it holds whether one arm is dropped a round or several, and after whichever rounds one looks.
+    Each round pulls every surviving arm once. A survivor is eliminated if the generalized likelihood ratio statistic Z
+    of the empirically best arm against it exceeds the threshold beta.
+
+    Guarantee: with the thresholds "kk", "gauss" and "kt", P(the last survivor is not the best arm) <= delta. The best
+    arm a can only be eliminated if Z_{b,a} > beta for some arm b, which the threshold bounds over all b and all times
+    at once. The guarantee therefore holds whether one or several arms are eliminated in a round, and whichever rounds
+    are used for comparisons.
 
     Args:
-      num_arms: number of arms, >= 2, static.
-      family: of the rewards, "bernoulli", "gaussian", "poisson" or "exponential"; static. Rewards in [0, 1] may be
-        played as "bernoulli" ones, sub-Gaussian ones as "gaussian".
-      threshold: "heuristic" (of the paper's experiments, not proved), "kk", "gauss" (of gaussian rewards) or "kt" (of
-        bernoulli ones), see `pair_threshold`; static.
-      drop: at most the "worst" survivor a round, as published, or "all" that the threshold lets go; static.
-      delta: allowed error rate, in (0, 1), traced.
-      sigma: scale of gaussian rewards, > 0, traced; the other families do not read it.
-      grid: ratio of two numbers of rounds after which survivors are compared, >= 1, traced. 1, as published, compares
-        after every round from the second on; more takes fewer batches, and some more pulls.
+      num_arms: number of arms, an integer >= 2; static.
+      family: family of the reward distributions, "bernoulli", "gaussian", "poisson" or "exponential"; static.
+        "bernoulli" is also valid for any rewards in [0, 1], and "gaussian" for sub-Gaussian rewards.
+      threshold: "heuristic" (that of the paper's experiments, without a proof), "kk", "gauss" (Gaussian rewards only)
+        or "kt" (Bernoulli rewards only), see `pair_threshold`; static.
+      drop: "worst" eliminates at most the worst survivor per round, as published; "all" eliminates all survivors that
+        the threshold allows; static.
+      delta: allowed error probability, in (0, 1); traced.
+      sigma: scale of Gaussian rewards, > 0; traced. The other families do not use it.
+      grid: ratio between successive numbers of rounds after which the survivors are compared, >= 1; traced. With 1, as
+        published, they are compared after every round from the second on. Larger values need fewer batches and somewhat
+        more pulls.
 
     Returns:
       An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1].
 
     Raises:
-      ValueError: an argument is out of range, or the threshold is not one of the family.
+      ValueError: an argument is out of range, or the threshold is not available for the family.
 
-    Source: Garivier, Kaufmann (2016), Optimal best arm identification with fixed confidence, COLT, Section 6.
+    Source:
+      Garivier and Kaufmann (2016), Optimal best arm identification with fixed confidence, COLT, Section 6.
     """
     where = "chernoff_racing"
     num_arms = checks.integer(where, "num_arms", num_arms, 2)

@@ -1,9 +1,9 @@
-"""How arms are compared, apart from how they are pulled: statistics of the arms, evidence for pairs, and when to stop.
+"""How arms are compared, however they are pulled: arm statistics, evidence for pairs, and the stopping rule.
 
-Rules such as Track-and-Stop and the top-two family are written against the record `Comparison`, once for all laws of
-rewards. The run stops when the best empirical mean is said to be better than every other at once: when the generalised
-likelihood ratio Z_bj of the pair exceeds its threshold for all j. Whether the answer is then right depends on nothing
-else, and so not on the rule of pulls.
+Algorithms such as Track-and-Stop and the top-two rules are written in terms of the record `Comparison`, once for all
+reward distributions. A run stops when the arm b with the best empirical mean is significantly better than every other
+arm, that is, when the generalized likelihood ratio statistic Z_bj exceeds its threshold for all j. The error
+probability depends on nothing else, and in particular not on the sampling rule.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,8 @@ from jaxbandit.solvers.families import family as family_of
 from jaxbandit.solvers.optimal_weights import optimal_weights
 from jaxbandit.types import Array, Scalar
 
-# A run in float32 stops by the same rule with roundings; its evidence in float64 may be so much below the threshold.
+# A run in float32 stops by the same rule with rounding errors. Evaluated in float64, its evidence may fall short of the
+# threshold by at most this much.
 TRUSTED = 0.01
 
 
@@ -28,34 +29,34 @@ class ArmStatistics(NamedTuple):
 
     counts: Array  # int32[num_arms]
     means: Array  # float[num_arms], 0 where never pulled
-    # Sums of rewards, whose quotients tie where the means do: float[1, num_arms]; in float32 float[2, num_arms], beside
-    # them what rounding added.
+    # Sums of rewards, float[1, num_arms]; in float32 float[2, num_arms], where the second row is what rounding added.
+    # Sums rather than running means, so that equal empirical means compare as equal.
     sums: Array
-    squares: Array | None  # float[num_arms], sums of squared deviations from the mean; None where the law needs none
-    parts: Array | None  # float[num_arms], of the threshold, by `Comparison.part`: one is made anew a pull, not each
+    squares: Array | None  # float[num_arms], sums of squared deviations from the mean; None if they are not needed
+    parts: Array | None  # float[num_arms], each arm's part of the threshold (`Comparison.part`), cached between pulls
 
 
 class Comparison(NamedTuple):
-    """What a law of rewards and a threshold say of arms, a and j arms, each function of an `ArmStatistics`."""
+    """What a family of rewards and a threshold define for arms a and j, in terms of an `ArmStatistics`."""
 
     evidence: Callable[[ArmStatistics, Array], Array]  # (arms, a) -> Z_aj for all j, float[num_arms], 0 at j = a
-    level: Callable[[ArmStatistics, Array, Array], Array]  # (arms, a, pulls of all arms) -> what Z_aj must exceed
-    weights: Callable[[ArmStatistics], Array]  # the shares of pulls that are optimal for such arms, float[num_arms]
-    split: Callable[[ArmStatistics, Array, Array], Array]  # (arms, a, j) -> the share of Z_aj that is arm a's, float[]
-    proved: bool  # whether P(stopped and wrong) <= delta
-    rewards: Rewards  # what that takes
-    # (words, arms), uint32[num_arms] -> float[num_arms], to be compared: draws of the means from their posterior
+    level: Callable[[ArmStatistics, Array, Array], Array]  # (arms, a, pulls of all arms) -> thresholds of Z_aj
+    weights: Callable[[ArmStatistics], Array]  # the optimal proportions of pulls, float[num_arms]
+    split: Callable[[ArmStatistics, Array, Array], Array]  # (arms, a, j) -> the fraction of Z_aj due to arm a, float[]
+    proved: bool  # whether P(the run stops with a wrong answer) <= delta is proved
+    rewards: Rewards  # the rewards for which it is
+    # (words, arms), uint32[num_arms] -> float[num_arms]: posterior draws of the means, up to a monotone transformation
     draw: Callable[[Array, ArmStatistics], Array]
-    deviations: Callable[[ArmStatistics], Array] | None = None  # of one reward, float[num_arms]; None: not bounded
+    deviations: Callable[[ArmStatistics], Array] | None = None  # scale of one reward, float[num_arms]; None: unknown
     first: int = 1  # pulls of each arm before arms are compared
     squares: bool = False  # whether the sums of squared deviations are needed
-    part: Callable[[Array], Array] | None = None  # of the threshold, of pulls >= 1 of one arm, as `parts` keeps it
+    part: Callable[[Array], Array] | None = None  # pulls >= 1 of one arm -> its part of the threshold
 
 
 def known_family(
     name: FamilyName, threshold: ThresholdName, num_arms: int, delta: Scalar, sigma: Scalar, *, where: str
 ) -> Comparison:
-    """Return the comparison of arms of a one-parameter family; see `family` and `pair_threshold` for the arguments."""
+    """Return the comparison of arms of a one-parameter family. See `family` and `pair_threshold` for the arguments."""
     law: Family = family_of(name, sigma, where=where)
     beta = pair_threshold(threshold, num_arms, delta, law, where=where)
 
@@ -97,7 +98,7 @@ def known_family(
 
 
 def nothing_seen(comparison: Comparison, num_arms: int) -> ArmStatistics:
-    """The statistics before the first pull."""
+    """Return the statistics before the first pull."""
     rough = jnp.result_type(float) == jnp.float32
     return ArmStatistics(
         counts=jnp.zeros(num_arms, jnp.int32),
@@ -109,7 +110,7 @@ def nothing_seen(comparison: Comparison, num_arms: int) -> ArmStatistics:
 
 
 def seen(comparison: Comparison, arms: ArmStatistics, arm: Array, reward: Array) -> ArmStatistics:
-    """The statistics after one more reward: sums, by Kahan's rule in float32, and Welford's squares."""
+    """Return the statistics after one more reward: sums (compensated in float32) and Welford's sums of squares."""
     count, total, addend = get_at(arms.counts, arm) + 1, get_at(arms.sums[0], arm), reward
     if len(arms.sums) == 2:
         addend = reward - get_at(arms.sums[1], arm)
@@ -129,7 +130,7 @@ def seen(comparison: Comparison, arms: ArmStatistics, arm: Array, reward: Array)
 
 
 def separated(comparison: Comparison, arms: ArmStatistics, pulls: Array, slack: float = 0.0) -> Array:
-    """Whether the best empirical mean is said to be better than all others, bool[]; never while some tie with it."""
+    """Return whether the best empirical mean is significantly better than all others, bool[]; False at a tie."""
     best = argmax(arms.means)
     other = jnp.arange(arms.means.shape[0], dtype=jnp.int32) != best
     excess = comparison.evidence(arms, best) - comparison.level(arms, best, pulls)
@@ -137,7 +138,7 @@ def separated(comparison: Comparison, arms: ArmStatistics, pulls: Array, slack: 
 
 
 def verified(comparison: Comparison, arms: ArmStatistics, pulls: Array) -> Array:
-    """Whether a run that stopped in float32 is right to have, up to TRUSTED, by its means in float64; bool[]."""
+    """Return whether a run that stopped in float32 satisfies the rule in float64, up to TRUSTED, bool[]."""
     if len(arms.sums) == 1:
         return jnp.ones((), bool)
     means = (arms.sums[0] - arms.sums[1]) / _pulls(arms.counts)
@@ -147,12 +148,15 @@ def verified(comparison: Comparison, arms: ArmStatistics, pulls: Array) -> Array
 
 
 def _pulls(counts: Array) -> Array:
-    """At least 1: what has not been pulled is not compared."""
+    """Return the counts as floats, at least 1. Arms without a pull are never compared."""
     return as_float(jnp.maximum(counts, 1))
 
 
 def _bernoulli_evidence(mean_a: Array, n_a: Array, mean_b: Array, n_b: Array) -> Array:
-    """`transport` by entropies, with half the logarithms: off by the rounding of pulls, which float64 has room for."""
+    """Return `transport` computed from entropies, with half as many logarithms.
+
+    Its error is a rounding error relative to the number of pulls, for which float64 has enough digits.
+    """
     both = n_a + n_b
     middle = (n_a * mean_a + n_b * mean_b) / both
     left = n_a * _entropy(mean_a) + n_b * _entropy(mean_b)

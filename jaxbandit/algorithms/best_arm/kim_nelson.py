@@ -1,7 +1,8 @@
-"""KN and KN++, selection with an indifference zone: Kim and Nelson (2001); Kim and Nelson (2006).
+"""KN and KN++, ranking and selection with an indifference zone: Kim and Nelson (2001); Kim and Nelson (2006).
 
-The triangular region is drawn for the number of rounds, c = 1. Differs from some public code: the variance of a pair is
-that of the pair in either order, the region never has a negative width, and of equal means the lowest arm stays.
+The triangular continuation region is that of c = 1, in terms of the number of rounds. Differences from some public
+implementations: the variance of a pair does not depend on the order of its arms, the region never has a negative width,
+and among equal means the lowest-numbered arm stays.
 """
 
 import math
@@ -26,36 +27,40 @@ def kim_nelson(
     first_rounds: int = 10,
     delta: Scalar = 0.05,
 ) -> Algorithm:
-    """Return Kim and Nelson's procedure, which finds an arm that is best by epsilon or more, for Gaussian rewards.
+    """Return Kim and Nelson's KN or KN++, which finds an arm that is best by at least epsilon.
 
-    Each round pulls every survivor once. From round n0 = first_rounds on, survivor i is dropped after round r if its
-    mean is below that of some survivor l by more than W = max(0, (epsilon / 2 r) (h^2 S^2_il / epsilon^2 - r)), where
-    S^2_il is the sample variance of X_l - X_i in the first n0 rounds, and h^2 = (n0 - 1) ((2 q)^(-2 / (n0 - 1)) - 1).
-    Once W = 0 the larger mean wins, and of equal means the lowest arm: "kn" stops by round 1 + max(n0, h^2 max S^2 /
-    epsilon^2).
+    It is a ranking-and-selection procedure with an indifference zone, for Gaussian rewards of unknown variances. Each
+    round pulls every surviving arm once. From round n0 = first_rounds on, survivor i is eliminated after round r if its
+    mean is below that of some survivor l by more than W = max(0, (epsilon / (2 r)) (h^2 S^2_il / epsilon^2 - r)). Here
+    S^2_il is the sample variance of X_l - X_i in the first n0 rounds and h^2 = (n0 - 1) ((2 q)^(-2 / (n0 - 1)) - 1).
+    Once W = 0 the larger mean wins, and among equal means the lowest-numbered arm. "kn" therefore stops by round 1 +
+    max(n0, h^2 max S^2 / epsilon^2).
 
-    Proved of "kn", if rounds are independent and Gaussian, with any variances: P(the best arm is recommended) >= 1 -
-    delta whenever it is better than every other by epsilon or more; with q = delta / (K - 1) for any correlation
-    between arms, common random numbers included, and with q = 1 - (1 - delta)^(1 / (K - 1)) for independent arms. That
-    is less than what `Promise` says, an arm within epsilon of the best whatever the gaps: where some gaps are below
-    epsilon and others are above, nothing is proved, and the promise is marked so. (Where all are below, every arm will
-    do.) An audit judges by `Promise`: on gaps of epsilon and more the two agree but for an arm at exactly epsilon,
-    which counts as right. "kn++" renews the variance and h in each round, with r for n0; it is proved in the limit of
-    small epsilon only.
+    Guarantee of "kn": if the rounds are independent and Gaussian with any variances, P(the best arm is recommended) >=
+    1 - delta whenever it is better than every other arm by at least epsilon. With q = delta / (K - 1) this holds for
+    any correlation between arms, common random numbers included; with `independent`, q = 1 - (1 - delta)^(1 / (K - 1)).
+    This is weaker than the guarantee that `Promise` describes, an arm within epsilon of the best whatever the gaps: if
+    some gaps are below epsilon and others above, nothing is proved, so the algorithm's promise is marked as not proved.
+    (If all gaps are below epsilon, every arm is acceptable.) An audit checks against `Promise`; on gaps of epsilon and
+    more the two guarantees agree, except for an arm at exactly epsilon, which counts as correct. "kn++" updates the
+    variance and h^2 in each round, with r in place of n0; its guarantee is asymptotic, for small epsilon.
 
-    If all gaps are far above epsilon, it stops earlier than rules with a promise for all gaps; if it must not depend
-    on epsilon, use `paired_race`. Pair variances are num_arms^2 numbers; "kn++" of independent arms keeps num_arms,
-    S^2_il = S^2_i + S^2_l being the variances of the two arms. It plays in float64 only: it cannot verify runs of
-    float32.
+    If all gaps are far above epsilon, it stops earlier than rules whose guarantee covers all gaps. Use `paired_race` if
+    the result must not depend on epsilon. The state holds num_arms^2 pair variances; "kn++" with independent arms holds
+    only num_arms, because then S^2_il = S^2_i + S^2_l. It runs in float64 only, because it cannot verify float32 runs.
 
     Args:
-      num_arms: number of arms, in [2, 5000], static; for more, `student_race`, or "kn++" of independent arms.
-      epsilon: the indifference zone, the smallest gap worth finding, in the unit of rewards, > 0, traced.
-      variant: "kn", or "kn++" with renewed variances; static.
-      independent: whether the arms' rewards of a round are known to be independent, for a slightly larger q; static.
-      first_rounds: n0, rounds before the first comparison, >= 2, static. The fewer, the larger h^2.
-      delta: allowed error rate, in (0, 1), traced; h^2 > 0 asks for delta < 1/2 with two arms, and for
-        delta < 1 - 2^(1 - K) with independent ones.
+      num_arms: number of arms K, an integer in [2, 5000]; static. For more arms use `student_race`, or "kn++" with
+        independent arms.
+      epsilon: the indifference zone, that is, the smallest gap worth detecting, in the unit of the rewards, > 0;
+        traced.
+      variant: "kn", or "kn++" with updated variances; static.
+      independent: whether the arms' rewards of a round are known to be independent, which allows a slightly larger q;
+        static.
+      first_rounds: n0, the number of rounds before the first comparison, an integer >= 2; static. Smaller values give a
+        larger h^2.
+      delta: allowed error probability, in (0, 1); traced. h^2 > 0 requires delta < 1/2 with two arms, and delta < 1 -
+        2^(1 - K) with independent arms.
 
     Returns:
       An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1].
@@ -63,12 +68,13 @@ def kim_nelson(
     Raises:
       ValueError: an argument is out of range.
 
-    Source: Kim, Nelson (2001), A fully sequential procedure for indifference-zone selection in simulation, ACM TOMACS;
-    (2006), On the asymptotic validity of fully sequential selection procedures for steady-state simulation, Operations
-    Research.
+    Source:
+      Kim and Nelson (2001), A fully sequential procedure for indifference-zone selection in simulation, ACM TOMACS; Kim
+      and Nelson (2006), On the asymptotic validity of fully sequential selection procedures for steady-state
+      simulation, Operations Research.
     """
     where = "kim_nelson"
-    alone = independent and variant == "kn++"  # each arm has a variance of its own
+    alone = independent and variant == "kn++"  # then one variance per arm determines those of all pairs
     num_arms = checks.integer(where, "num_arms", num_arms, 2) if alone else few_arms(where, num_arms, "student_race")
     checks.number(where, "epsilon", epsilon, low=0.0, open_low=True)
     checks.choice(where, "variant", variant, ("kn", "kn++"))
@@ -83,7 +89,7 @@ def kim_nelson(
         else:
             q = as_float(delta) / (num_arms - 1)
         freedom = jnp.maximum(r, float(first_rounds)) - 1 if variant == "kn++" else as_float(first_rounds - 1)
-        # h^2 S^2: the degrees of freedom cancel.
+        # This is h^2 S^2, in which the degrees of freedom cancel.
         pairs = squares[:, None] + squares[None] if alone else squares
         spread = jnp.expm1(-2 * (math.log(2) + jnp.log(q)) / freedom) * pairs
         width = jnp.maximum(spread / zone - r * zone, 0.0) / (2 * r)

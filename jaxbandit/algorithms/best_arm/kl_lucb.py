@@ -1,8 +1,9 @@
-"""KL-LUCB (Kaufmann, Kalyanakrishnan 2013, Algorithm 2): the weakest of the m best means against its best rival.
+"""KL-LUCB (Kaufmann and Kalyanakrishnan 2013, Algorithm 2): compare the weakest of the m best arms with its best rival.
 
-With J the m arms of largest mean, each turn takes the arm of J with the lowest lower bound and the arm outside with the
-highest upper bound, stops if the two bounds are apart, and else pulls both arms. Bounds are those of the family's
-divergence. A turn is two pulls: stopping is looked at between turns only.
+Let J be the m arms with the largest means. Each turn takes the arm of J with the lowest lower bound and the arm outside
+J with the highest upper bound. The run stops if the two bounds are separated, and otherwise both arms are pulled. The
+bounds invert the family's divergence. A turn consists of two pulls, and the stopping rule is evaluated between turns
+only.
 """
 
 import math
@@ -31,15 +32,15 @@ class KLLUCBState(NamedTuple):
     pulls: Array  # int32[], of all arms together
     counts: Array  # int32[num_arms]
     means: Array  # float[num_arms]
-    pending: Array  # int32[], the arm still to pull in this turn, -1 if none
+    pending: Array  # int32[], the arm that this turn still has to pull, -1 if there is none
 
 
 class Turn(NamedTuple):
-    """What the bounds say."""
+    """What the confidence bounds determine for a turn."""
 
     weakest: Array  # int32[], the arm of J with the lowest lower bound
     rival: Array  # int32[], the arm outside J with the highest upper bound
-    apart: Array  # bool[], whether the stopping rule says so
+    apart: Array  # bool[], whether the two bounds are separated, which stops the run
 
 
 def kl_lucb(
@@ -52,32 +53,39 @@ def kl_lucb(
     epsilon: Scalar = 0.0,
     sigma: Scalar = 1.0,
 ) -> Algorithm:
-    """Return KL-LUCB, which finds the m best arms of a one-parameter family.
+    """Return KL-LUCB, which finds the m best arms of a one-parameter exponential family.
 
-    Proved, for all thresholds but "heuristic": with probability 1 - delta the m arms that it names are at most epsilon
-    short of the m-th best, at epsilon = 0 the m best ones. While every arm's mean is in its interval, no arm outside J
-    exceeds one of J by epsilon or more once the stopping rule says so.
+    Each turn pulls the weakest arm among the m empirically best (by lower bound) and its strongest rival (by upper
+    bound). The run stops when the upper bound of the rival exceeds the lower bound of the weakest arm by less than
+    epsilon. The bounds of arm a are the smallest and the largest y with n_a d(mean_a, y) <= level, where d is the
+    family's divergence.
+
+    Guarantee: for all thresholds except "heuristic", with probability at least 1 - delta the m recommended arms have
+    means at most epsilon below the m-th best mean; with epsilon = 0 they are the m best arms. As long as every arm's
+    mean is in its interval, no arm outside J exceeds one in J by epsilon or more when the run stops.
 
     Args:
-      num_arms: number of arms, >= 2, static.
-      m: number of arms to find, in [1, num_arms - 1], static.
-      family: of the rewards, "bernoulli", "gaussian", "poisson" or "exponential"; static. Rewards in [0, 1] may be
-        played as "bernoulli" ones, sub-Gaussian ones as "gaussian".
-      threshold: the level of the bounds: "heuristic" (of the paper's experiments, not proved), "theory" (the paper's
-        log x + log log x with x = 405.5 K t^1.1 / delta), "kk", "gauss" (of gaussian rewards) or "kt" (of bernoulli
-        ones), see `arm_level`; static.
-      delta: allowed error rate, in (0, 1), traced.
-      epsilon: tolerated shortfall of a mean, >= 0, traced.
-      sigma: scale of gaussian rewards, > 0, traced; the other families do not read it.
+      num_arms: number of arms, an integer >= 2; static.
+      m: number of arms to find, an integer in [1, num_arms - 1]; static.
+      family: family of the reward distributions, "bernoulli", "gaussian", "poisson" or "exponential"; static.
+        "bernoulli" is also valid for any rewards in [0, 1], and "gaussian" for sub-Gaussian rewards.
+      threshold: the level of the bounds, static. "heuristic" (that of the paper's experiments, without a proof),
+        "theory" (that of the paper, log x + log log x with x = 405.5 K t^1.1 / delta), "kk", "gauss" (Gaussian rewards
+        only) or "kt" (Bernoulli rewards only), see `arm_level`.
+      delta: allowed error probability, in (0, 1); traced.
+      epsilon: tolerated simple regret, in the unit of the rewards, >= 0; traced.
+      sigma: scale of Gaussian rewards, > 0; traced. The other families do not use it.
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[m], the best first.
+      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[m], the best arm
+      first.
 
     Raises:
-      ValueError: an argument is out of range, or the threshold is not one of the family.
+      ValueError: an argument is out of range, or the threshold is not available for the family.
 
-    Source: Kaufmann, Kalyanakrishnan (2013), Information complexity in bandit subset selection, COLT, Algorithm 2 and
-    Theorem 1.
+    Source:
+      Kaufmann and Kalyanakrishnan (2013), Information complexity in bandit subset selection, COLT, Algorithm 2 and
+      Theorem 1.
     """
     where = "kl_lucb"
     num_arms = checks.integer(where, "num_arms", num_arms, 2)
@@ -114,7 +122,7 @@ def kl_lucb(
         return state.pulls < num_arms
 
     def select(noise: None, state: KLLUCBState, context: None) -> Choice:
-        """The arm to pull, and its rival of the turn."""
+        """Return the arm to pull, and its rival in the turn."""
         now = turn(state)
         arm = jnp.where(state.pending >= 0, state.pending, now.weakest)
         return Choice(jnp.where(starting(state), state.pulls, arm), now.rival)

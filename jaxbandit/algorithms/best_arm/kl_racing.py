@@ -1,8 +1,9 @@
-"""KL-Racing (Kaufmann, Kalyanakrishnan 2013) and Successive Elimination (Even-Dar, Mannor, Mansour 2006).
+"""KL-Racing (Kaufmann and Kalyanakrishnan 2013) and Successive Elimination (Even-Dar, Mannor and Mansour 2006).
 
-Both pull all survivors once a round, and drop those whose interval lies below that of the empirical best. They differ
-in the interval: by the family's divergence and a level of choice, or the sub-Gaussian one of a union over all rounds.
-KL-Racing is published for the m best arms and a tolerance epsilon; here are m = 1 and epsilon = 0.
+Both pull every surviving arm once per round and eliminate arms whose confidence interval lies below that of the
+empirically best arm. They differ in the interval: KL-Racing inverts the family's divergence at a selectable level,
+whereas Successive Elimination uses a sub-Gaussian interval with a union bound over all rounds. KL-Racing is published
+for the m best arms and a tolerance epsilon; here m = 1 and epsilon = 0.
 """
 
 import math
@@ -33,36 +34,40 @@ def kl_racing(
     sigma: Scalar = 1.0,
     grid: Scalar = 1.0,
 ) -> Algorithm:
-    """Return KL-Racing, which finds the best arm of a one-parameter family by intervals of its divergence.
+    """Return KL-Racing, which finds the best arm of a one-parameter family with intervals from its divergence.
 
-    With L the level and r the pulls of each survivor, the worst survivor is dropped once its upper bound, the largest y
-    with r d(mean, y) <= L, is below the lower bound of the empirical best.
+    Let L be the level and r the number of pulls of each survivor. The worst survivor is eliminated once its upper
+    bound, the largest y with r d(mean, y) <= L, is below the lower bound of the empirically best arm.
 
-    Proved, for all thresholds but "heuristic", P(the last survivor is not the best arm) <= delta: while every arm's
-    mean is in its interval, an arm whose interval lies below another's is not the best. So it holds whether one arm is
-    dropped a round or several, and after whichever rounds one looks.
+    Guarantee: for all thresholds except "heuristic", P(the last survivor is not the best arm) <= delta. As long as
+    every arm's mean is in its interval, an arm whose interval lies below another's is not the best. The guarantee
+    therefore holds whether one or several arms are eliminated in a round, and whichever rounds are used for
+    comparisons.
 
     Args:
-      num_arms: number of arms, >= 2, static.
-      family: of the rewards, "bernoulli", "gaussian", "poisson" or "exponential"; static. Rewards in [0, 1] may be
-        played as "bernoulli" ones, sub-Gaussian ones as "gaussian".
-      threshold: the level: "heuristic" (not proved), "theory" (the paper's, log(k K r^1.1 / delta) with k = 11.1: a
-        union of Chernoff's bounds over rounds and arms), "kk", "gauss" (of gaussian rewards) or "kt" (of bernoulli
-        ones), see `arm_level`; static.
-      drop: at most the "worst" survivor a round, as published, or "all" whose intervals are below; static.
-      delta: allowed error rate, in (0, 1), traced.
-      sigma: scale of gaussian rewards, > 0, traced; the other families do not read it.
-      grid: ratio of two numbers of rounds after which survivors are compared, >= 1, traced. 1, as published, compares
-        after every round from the second on; more takes fewer batches, and some more pulls.
+      num_arms: number of arms K, an integer >= 2; static.
+      family: family of the reward distributions, "bernoulli", "gaussian", "poisson" or "exponential"; static.
+        "bernoulli" is also valid for any rewards in [0, 1], and "gaussian" for sub-Gaussian rewards.
+      threshold: the level, static. "heuristic" (without a proof), "theory" (that of the paper, log(k K r^1.1 / delta)
+        with k = 11.1, from a union of Chernoff bounds over rounds and arms), "kk", "gauss" (Gaussian rewards only) or
+        "kt" (Bernoulli rewards only), see `arm_level`.
+      drop: "worst" eliminates at most the worst survivor per round, as published; "all" eliminates all survivors whose
+        intervals are below; static.
+      delta: allowed error probability, in (0, 1); traced.
+      sigma: scale of Gaussian rewards, > 0; traced. The other families do not use it.
+      grid: ratio between successive numbers of rounds after which the survivors are compared, >= 1; traced. With 1, as
+        published, they are compared after every round from the second on. Larger values need fewer batches and somewhat
+        more pulls.
 
     Returns:
       An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1].
 
     Raises:
-      ValueError: an argument is out of range, or the threshold is not one of the family.
+      ValueError: an argument is out of range, or the threshold is not available for the family.
 
-    Source: Kaufmann, Kalyanakrishnan (2013), Information complexity in bandit subset selection, COLT, Algorithm 1 and
-    Theorem 1.
+    Source:
+      Kaufmann and Kalyanakrishnan (2013), Information complexity in bandit subset selection, COLT, Algorithm 1 and
+      Theorem 1.
     """
     where = "kl_racing"
     num_arms = checks.integer(where, "num_arms", num_arms, 2)
@@ -97,20 +102,22 @@ def kl_racing(
 def successive_elimination(
     num_arms: int, *, delta: Scalar = 0.05, sigma: Scalar = 1.0, grid: Scalar = 1.0
 ) -> Algorithm:
-    """Return Successive Elimination, which finds the best arm for any sub-Gaussian rewards.
+    """Return Successive Elimination, which finds the best arm for sub-Gaussian rewards.
 
-    After r rounds it drops every survivor whose mean is 2 c or more below the largest one, with
-    c = sqrt(2 sigma^2 log(4 K r^2 / delta) / r). The paper has rewards in [0, 1], of sigma 1/2, and
-    c = sqrt(log(4 K r^2 / delta) / r): sqrt(2) times as wide as Hoeffding's bound asks for.
+    Each round pulls every surviving arm once. After r rounds it eliminates every survivor whose mean is at least 2 c
+    below the largest one, where c = sqrt(2 sigma^2 log(4 K r^2 / delta) / r). The paper assumes rewards in [0, 1], for
+    which sigma = 1/2, and has c = sqrt(log(4 K r^2 / delta) / r), which is sqrt(2) times as wide as Hoeffding's bound
+    requires.
 
-    Proved: P(the last survivor is not the best arm) <= delta, since one of K means leaves an interval in one of the
-    rounds with probability at most the sum over r of 2 delta / (4 r^2), which is 0.83 delta.
+    Guarantee: P(the last survivor is not the best arm) <= delta. The probability that one of the K means leaves its
+    interval in some round is at most the sum over r of delta / (2 r^2), which is 0.83 delta.
 
     Args:
-      num_arms: number of arms, >= 2, static.
-      delta: allowed error rate, in (0, 1), traced.
-      sigma: sub-Gaussian scale of the rewards, > 0, traced.
-      grid: ratio of two numbers of rounds after which survivors are compared, >= 1, traced; 1: after every round.
+      num_arms: number of arms K, an integer >= 2; static.
+      delta: allowed error probability, in (0, 1); traced.
+      sigma: sub-Gaussian scale of the rewards, > 0; traced.
+      grid: ratio between successive numbers of rounds after which the survivors are compared, >= 1; 1 compares them
+        after every round. Traced.
 
     Returns:
       An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1].
@@ -118,8 +125,9 @@ def successive_elimination(
     Raises:
       ValueError: an argument is out of range.
 
-    Source: Even-Dar, Mannor, Mansour (2006), Action elimination and stopping conditions for the multi-armed bandit and
-    reinforcement learning problems, JMLR, Algorithm 3 and Theorem 8.
+    Source:
+      Even-Dar, Mannor and Mansour (2006), Action elimination and stopping conditions for the multi-armed bandit and
+      reinforcement learning problems, JMLR 7, Algorithm 3 and Theorem 8.
     """
     where = "successive_elimination"
     num_arms = checks.integer(where, "num_arms", num_arms, 2)

@@ -1,8 +1,9 @@
-"""Levels of the intervals of single arms: all arms' means mu_i keep n_i d(mean_i, mu_i) <= level at all times.
+"""Levels for the confidence intervals of single arms: n_i d(mean_i, mu_i) <= level for all arms i at all times.
 
-Rules that stop or drop once intervals are disjoint need no more: a wrong answer takes one mean outside its interval.
-Each level below is one arm's at delta / K, and a union over the K arms gives delta. It bounds the sequence of an arm's
-own rewards, so that the rule which chooses the pulls does not matter.
+Rules that stop or eliminate arms once intervals are disjoint need nothing more, because a wrong answer requires some
+mean to be outside its interval. Each level below holds for one arm with error probability delta / K, and a union bound
+over the K arms gives delta. It bounds the sequence of an arm's own rewards, so it does not matter which rule chooses
+the pulls.
 """
 
 import math
@@ -23,9 +24,9 @@ _FAMILY_OF = {"gauss": "gaussian", "kt": "bernoulli"}  # levels of one family on
 
 
 class ArmLevel(NamedTuple):
-    """What n d(mean, mu) does not exceed, and whether that is proved."""
+    """An upper bound on n d(mean, mu), and whether it is proved."""
 
-    level: Callable[[Array, Array], Array]  # (n, t), pulls of the arm, >= 1, and of all arms -> float[...]
+    level: Callable[[Array, Array], Array]  # (n, t), pulls of the arm (>= 1) and of all arms -> float[...]
     proved: bool
 
 
@@ -40,26 +41,28 @@ def arm_level(
 ) -> ArmLevel:
     """Return a level by its name.
 
-    `heuristic`, log((1 + log t) / delta), is what experiments take and nobody has proved. `theory` is that of the
-    rule's own paper. `kk`, proved for every family, is 2 h~((log(K / delta) + log(2 zeta(2))) / 2) + 3 log(1 + log n).
-    `gauss`, proved for sub-Gaussian rewards whose sigma is known, is C_G(log(K / delta)) + 2 log(4 + log n). `kt`,
+    "heuristic", log((1 + log t) / delta), is common in experiments but has no proof. "theory" is the level of the
+    algorithm's own paper. "kk", proved for every family, is 2 h~((log(K / delta) + log(2 zeta(2))) / 2) + 3 log(1 + log
+    n). "gauss", proved for sub-Gaussian rewards with known sigma, is C_G(log(K / delta)) + 2 log(4 + log n). "kt",
     proved for rewards in [0, 1], is log(2 K / delta) + log(n) / 2: n d(mean, mu) is at most log(2 sqrt(n)) plus the
-    logarithm of the mixture of likelihood ratios by Krichevsky and Trofimov, a supermartingale from 1 (Ville). It is
-    the least of the proved ones for Bernoulli rewards.
+    logarithm of the Krichevsky-Trofimov mixture of likelihood ratios, which is a supermartingale with initial value 1
+    (Ville's inequality). For Bernoulli rewards it is the smallest of the proved levels.
 
     Args:
-      name: "heuristic", "theory", "kk", "gauss" (of the family gaussian only) or "kt" (of bernoulli only); static.
-      num_arms: K >= 2, static.
-      delta: allowed error rate, in (0, 1), traced. What depends on it alone is computed in float64 if it is concrete.
-      family: of the rewards.
-      theory: of log(K / delta), n and t, the proved level of the rule's paper.
-      where: who refuses.
+      name: "heuristic", "theory", "kk", "gauss" (family "gaussian" only) or "kt" (family "bernoulli" only); static.
+      num_arms: number of arms K, an integer >= 2; static.
+      delta: allowed error probability, in (0, 1); traced. If it is concrete, what depends on it alone is computed in
+        float64.
+      family: the family of the rewards.
+      theory: function from log(K / delta), n and t to the proved level of the algorithm's paper.
+      where: name of the calling function, for error messages.
 
     Raises:
-      ValueError: an argument is out of range, or the level is not one of the family.
+      ValueError: an argument is out of range, or the level is not available for the family.
 
-    Source: Kaufmann, Koolen (2021), Mixture martingales revisited, JMLR, equation (9) and Corollary 10; Krichevsky,
-    Trofimov (1981).
+    Source:
+      Kaufmann and Koolen (2021), Mixture martingales revisited, JMLR, equation (9) and Corollary 10; Krichevsky and
+      Trofimov (1981), The performance of universal encoding, IEEE Transactions on Information Theory.
     """
     checks.number(where, "delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
     checks.choice(where, "threshold", name, _NAMES)

@@ -1,8 +1,6 @@
-"""lil'UCB (Jamieson, Malloy, Nowak, Bubeck 2014): optimism by the law of the iterated logarithm, until one arm rules.
+"""lil'UCB (Jamieson, Malloy, Nowak and Bubeck 2014): optimism with a bound from the law of the iterated logarithm.
 
-It pulls argmax m_i + (1 + beta) (1 + sqrt(e)) sqrt(2 sigma^2 (1 + e) log(log((1 + e) n_i + 2) / d) / n_i), and stops
-when an arm has been pulled 1 + lambda times as often as all others together, or more. Differs: the + 2 of the later
-prints keeps the inner logarithm positive at n_i = 1.
+Difference from the first print: the + 2 inside the logarithm, as in later prints, keeps it positive at n_i = 1.
 """
 
 import math
@@ -20,28 +18,31 @@ Variant = Literal["theory", "heuristic"]
 
 
 class LilUCBState(NamedTuple):
-    """Sufficient statistics, and the index of each arm, which changes with its own pulls alone."""
+    """Sufficient statistics, and the index of each arm, which changes only when the arm is pulled."""
 
     pulls: Array  # int32[], of all arms together
     counts: Array  # int32[num_arms]
     means: Array  # float[num_arms]
-    upper: Array  # float[num_arms], indices, inf before the first pull
+    upper: Array  # float[num_arms], the indices, inf before the first pull
 
 
 def lil_ucb(num_arms: int, *, variant: Variant = "theory", delta: Scalar = 0.05, sigma: Scalar = 1.0) -> Algorithm:
-    """Return lil'UCB, which finds the best arm for any sub-Gaussian rewards.
+    """Return lil'UCB, which finds the best arm for sub-Gaussian rewards.
 
-    Nothing is proved at exactly these constants. With e = 0.01, beta = 1 and d as in "theory", the paper's theorem
-    holds once lambda exceeds ((2 + beta) / beta)^2 = 9 by a factor that tends to 1 as delta does to 0; 9 is what its
-    experiments take. The "heuristic" of the same paper is far quicker, and without a theorem.
+    It pulls the arm with the largest mean_i + (1 + beta) (1 + sqrt(e)) sqrt(2 sigma^2 (1 + e) log(log((1 + e) n_i + 2)
+    / d) / n_i), and stops when one arm has been pulled at least 1 + lambda times as often as all others together.
+
+    Guarantee: none at exactly these constants. With e = 0.01, beta = 1 and d as in "theory", the paper's theorem holds
+    for lambda larger than ((2 + beta) / beta)^2 = 9 by a factor that tends to 1 as delta tends to 0; the value 9 is
+    that of the paper's experiments. The "heuristic" of the same paper is far quicker and has no theorem.
 
     Args:
-      num_arms: number of arms, >= 2, static.
-      variant: "theory": e = 0.01, beta = 1, lambda = 9 and d = (sqrt(1 + delta) - 1)^2 / (4 c), where
-        c = (2 + e) / e (1 / log(1 + e))^(1 + e); or "heuristic": e = 0, beta = 1/2, lambda = 1 + 10 / num_arms and
-        d = delta / 5. Static.
-      delta: allowed error rate, in (0, 1), traced.
-      sigma: sub-Gaussian scale of the rewards, > 0, traced.
+      num_arms: number of arms, an integer >= 2; static.
+      variant: static. "theory" has e = 0.01, beta = 1, lambda = 9 and d = (sqrt(1 + delta) - 1)^2 / (4 c), where c = (2
+        + e) / e (1 / log(1 + e))^(1 + e). "heuristic" has e = 0, beta = 1/2, lambda = 1 + 10 / num_arms and d = delta /
+        5.
+      delta: allowed error probability, in (0, 1); traced.
+      sigma: sub-Gaussian scale of the rewards, > 0; traced.
 
     Returns:
       An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1], the arm pulled
@@ -50,8 +51,9 @@ def lil_ucb(num_arms: int, *, variant: Variant = "theory", delta: Scalar = 0.05,
     Raises:
       ValueError: an argument is out of range.
 
-    Source: Jamieson, Malloy, Nowak, Bubeck (2014), lil' UCB: an optimal exploration algorithm for multi-armed bandits,
-    COLT, Figure 1, Theorem 2 and Section 4.
+    Source:
+      Jamieson, Malloy, Nowak and Bubeck (2014), lil' UCB: an optimal exploration algorithm for multi-armed bandits,
+      COLT, Figure 1, Theorem 2 and Section 4.
     """
     num_arms = checks.integer("lil_ucb", "num_arms", num_arms, 2)
     checks.choice("lil_ucb", "variant", variant, ("theory", "heuristic"))
@@ -60,7 +62,7 @@ def lil_ucb(num_arms: int, *, variant: Variant = "theory", delta: Scalar = 0.05,
     e, beta, ratio = (0.01, 1.0, 9.0) if variant == "theory" else (0.0, 0.5, 1 + 10 / num_arms)
 
     def log_inverse() -> Array:
-        """log(1 / d), float[]."""
+        """Return log(1 / d), float[]."""
         allowed = as_float(delta)
         if variant == "heuristic":
             return math.log(5) - jnp.log(allowed)

@@ -1,12 +1,13 @@
-"""The frame of races: all survivors are pulled equally often, a round after the other, and rules say who survives.
+"""The common frame of races: all surviving arms are pulled equally often, and rules decide who survives.
 
-A round is one pull of every survivor, in the order of their numbers. At its end the rule compares the survivors and
-keeps some; the race is over when one is left, which is recommended. Pulls of arms that were dropped stay counted.
+A round is one pull of every survivor, in ascending order. At its end the rule compares the survivors and keeps some of
+them. The race is over when one is left, which is recommended. The pulls of eliminated arms remain counted.
 
-Where the environment answers whole batches, a round is one batch: fewer steps, the same decisions. A rule that holds at
-all times at once may compare more seldom, after rounds on a geometric grid; then the batches between are few.
+If the environment answers whole batches, a round is one batch: there are fewer steps and the decisions are the same. A
+rule that holds at all times simultaneously may compare less often, after rounds on a geometric grid; then there are few
+batches.
 
-Of equal scores the arm with the highest number is the worse one, so that the lowest numbers survive.
+Among equal scores the arm with the highest number counts as the worst, so the lowest-numbered arms survive.
 """
 
 from collections.abc import Callable
@@ -23,20 +24,21 @@ from jaxbandit.numerics import argmax, as_float, get_at, set_at
 from jaxbandit.types import Array, Key, PyTree, Scalar
 
 Drop = Literal["worst", "all"]
-# Of more arms the comparison, maybe of each with each, is left out where a run played alone is not due. Many runs at
-# once would compute both ways of a branch all the same.
+# With more arms than this, a run played alone skips the comparison, which may be of all pairs, in rounds where it is
+# not due. (Under vmap both sides of a branch are computed anyway.)
 MANY_ARMS = 64
 
 
 class RaceState(NamedTuple):
-    """Who survives, and what is known of the arms."""
+    """The survivors, and what is known about the arms."""
 
     survivors: Array  # bool[num_arms]
     counts: Array  # int[num_arms], pulls
     rounds: Array  # int[], pulls of each survivor when they were last compared
-    sums: Array  # float[num_arms], rewards up to then; sums, not means, so that equal rewards tie in whatever order
-    fresh: Array  # float[num_arms], rewards since then, added up
-    statistic: PyTree  # what the rule keeps besides; None if nothing
+    # float[num_arms], sums of rewards up to then; sums and not means, so that equal totals tie in whatever order
+    sums: Array
+    fresh: Array  # float[num_arms], sums of rewards since then
+    statistic: PyTree  # further statistics of the rule; None if there are none
 
 
 class Look(NamedTuple):
@@ -45,9 +47,9 @@ class Look(NamedTuple):
     survivors: Array  # bool[num_arms]
     rounds: Array  # float[], pulls of each survivor, r
     pulls: Array  # float[], pulls of all arms together, t
-    rewards: Array  # float[num_arms], rewards since the last comparison, added up: of one round those of that round
+    rewards: Array  # float[num_arms], sums of rewards since the last comparison
     before: Array  # float[num_arms], mean rewards at the last comparison
-    means: Array  # float[num_arms], mean rewards now; of an arm that was dropped, when it was
+    means: Array  # float[num_arms], mean rewards now; for an eliminated arm, those at its elimination
 
 
 def race(
@@ -62,19 +64,20 @@ def race(
     first: int = 1,
     grid: Scalar = 1.0,
 ) -> Algorithm:
-    """Return the race of these parts.
+    """Return the race that is defined by these parts.
 
     Args:
-      name: of the algorithm, in results and refusals.
-      num_arms: number of arms, >= 2, static.
-      keep: which arms survive, bool[num_arms], of the statistic and a look; where it keeps no survivor, the one with
-        the largest mean stays.
+      name: name of the algorithm in results and error messages.
+      num_arms: number of arms, an integer >= 2; static.
+      keep: function from the statistic and a `Look` to which arms survive, bool[num_arms]. If it keeps no survivor, the
+        one with the largest mean stays.
       promise: what the rule guarantees.
-      rewards: what the rule is made for.
-      begin: the statistic before the first pull.
-      observe: the statistic with what a look has brought. Called before `keep`, which gets what it returns.
-      first: rounds before the survivors are compared for the first time, >= 1, static.
-      grid: ratio of two numbers of rounds after which they are compared, >= 1, traced; 1 compares after every round.
+      rewards: the rewards that the rule is made for.
+      begin: function that returns the statistic before the first pull.
+      observe: function from the statistic and a `Look` to the updated statistic, which `keep` then receives.
+      first: number of rounds before the first comparison of the survivors, an integer >= 1; static.
+      grid: ratio between successive numbers of rounds after which they are compared, >= 1; 1 compares after every
+        round. Traced.
 
     Returns:
       An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1].
@@ -91,7 +94,7 @@ def race(
         return RaceState(jnp.ones(num_arms, bool), jnp.zeros(num_arms, int), count, nothing, nothing, begin())
 
     def next_look(rounds: Array) -> Array:
-        """The number of rounds after which survivors are compared next, int[]."""
+        """Return the number of rounds after which the survivors are compared next, int[]."""
         further = jnp.minimum(jnp.ceil(as_float(rounds) * as_float(grid)), float(tracking.longest()))
         return jnp.maximum(jnp.maximum(further.astype(rounds.dtype), rounds + 1), first)
 
@@ -110,7 +113,7 @@ def race(
         return looked(state._replace(counts=state.counts + pulls, fresh=state.fresh + sums))
 
     def looked(state: RaceState) -> RaceState:
-        """The state after a comparison, where the survivors have all been pulled as often as that takes."""
+        """Return the state after a comparison if all survivors have the pulls it requires, else unchanged."""
         due = jnp.all(~state.survivors | (state.counts >= next_look(state.rounds)))
         if num_arms > MANY_ARMS:
             return lax.cond(due, compared, lambda same: same, state)
@@ -150,24 +153,25 @@ def race(
 
 
 def best(scores: Array, survivors: Array) -> Array:
-    """The survivor with the largest score, int32[]; of equal ones the lowest."""
+    """Return the survivor with the largest score, int32[]; the lowest-numbered one among equal scores."""
     return argmax(jnp.where(survivors, scores, -jnp.inf))
 
 
 def worst(scores: Array, survivors: Array) -> Array:
-    """The survivor with the smallest score, int32[]; of equal ones the highest."""
+    """Return the survivor with the smallest score, int32[]; the highest-numbered one among equal scores."""
     arms = jnp.arange(scores.shape[0], dtype=jnp.int32)
     candidates = jnp.where(survivors, scores, jnp.inf)
     return jnp.max(jnp.where(candidates == jnp.min(candidates), arms, -1))
 
 
 def kept(look: Look, drop: Drop, beats: Callable[[Array, Array], Array]) -> Array:
-    """Which survivors stay, bool[num_arms], if arms are dropped that the empirical best beats.
+    """Return which survivors stay, bool[num_arms], if arms that the empirically best one beats are eliminated.
 
     Args:
-      look: at the survivors.
-      drop: the "worst" survivor alone, if it is beaten, or "all" that are.
-      beats: whether an arm of the first empirical mean beats one of the second, elementwise; no arm beats itself.
+      look: what is known at this comparison.
+      drop: "worst" eliminates the worst survivor alone, if it is beaten; "all" eliminates all beaten arms.
+      beats: function that returns, elementwise, whether an arm with the first empirical mean beats one with the second;
+        no arm beats itself.
     """
     leader = get_at(look.means, best(look.means, look.survivors))
     if drop == "all":

@@ -1,6 +1,6 @@
-"""Student race: arms are dropped by confidence sequences for their means, for Gaussian rewards of unknown variances.
+"""Student race: eliminate arms with confidence sequences for their means, for Gaussian rewards of unknown variances.
 
-The intervals are those of the t-test's martingale (Wang, Ramdas 2023); the race is as in Even-Dar et al. (2006).
+The intervals come from the t-test martingale (Wang and Ramdas 2023); the race is as in Even-Dar et al. (2006).
 """
 
 import math
@@ -18,34 +18,36 @@ from jaxbandit.types import Array, Scalar
 
 
 class StudentStatistic(NamedTuple):
-    """What is known of each arm besides its mean."""
+    """What is known about each arm besides its mean."""
 
     squares: Array  # float[num_arms], sums of squared deviations from the mean
     interval: Interval
 
 
 def student_race(num_arms: int, *, delta: Scalar = 0.05) -> Algorithm:
-    """Return the Student race, which finds the best arm for Gaussian rewards of unknown variances, an interval an arm.
+    """Return the Student race, which finds the best arm for Gaussian rewards of unknown variances.
 
-    Each round pulls every survivor once. After n of them an arm has the interval mean +- sqrt(v R_n), intersected with
-    those of the rounds before, where v is the variance with divisor n and R_n that of `student.squared_radius`,
-    one-sided at level delta / K. Arm i is dropped once its upper bound is below the lower bound of a survivor.
+    Each round pulls every surviving arm once. After n rounds an arm has the interval mean +- sqrt(v R_n), intersected
+    with its earlier intervals, where v is the empirical variance with divisor n and R_n is `student.squared_radius`,
+    one-sided at level delta / K. Arm i is eliminated once its upper bound is below the lower bound of a survivor.
 
-    Proved, for independent Gaussian rewards of each arm, of any variances, and any dependence between arms: P(the last
-    survivor is not the best arm) <= delta. A drop of the best arm takes its mean above its own upper bound, or another
-    arm's below the lower one: K one-sided events. The two-sided intervals at delta are these at about delta / 2. Where
-    the rewards of a round can be paired, `paired_race` needs fewer pulls; this one needs memory for num_arms numbers.
+    Guarantee: if the rewards of each arm are independent and Gaussian with any variances, with any dependence between
+    arms, then P(the last survivor is not the best arm) <= delta. The best arm can only be eliminated if its mean
+    exceeds its own upper bound or the mean of another arm is below its lower bound, which are K one-sided events. The
+    two-sided intervals at delta are these at about delta / 2. If the rewards of a round can be paired, `paired_race`
+    needs fewer pulls; this race needs memory for only num_arms numbers per statistic.
 
-    For rewards that are not Gaussian nothing is proved. Measured at delta = 0.05 (2,000 runs of three arms), errors
-    were 0.002 and less with Bernoulli arms and with t laws of 2 and 3 degrees of freedom, 0.017 with exponential and
-    0.069, which breaks the promise, with log-normal arms: means of skewed samples are low more often than high.
-    Bounded rewards have `bernstein_race`, which holds for every law.
+    Nothing is proved for rewards that are not Gaussian. Measured at delta = 0.05 (2,000 runs of three arms), error
+    rates were at most 0.002 with Bernoulli arms and with t distributions of 2 and 3 degrees of freedom, 0.017 with
+    exponential arms, and 0.069, which exceeds delta, with log-normal arms, because means of skewed samples are low more
+    often than high. For bounded rewards use `bernstein_race`, which is valid for every distribution.
 
-    An arm whose rewards are all equal is never decided on. It plays in float64 only: it cannot verify runs of float32.
+    An arm whose rewards are all equal is never decided on. The race runs in float64 only, because it cannot verify
+    float32 runs.
 
     Args:
-      num_arms: number of arms, >= 2, static.
-      delta: allowed error rate, in (0, 1), traced.
+      num_arms: number of arms K, an integer >= 2; static.
+      delta: allowed error probability, in (0, 1); traced.
 
     Returns:
       An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1].
@@ -53,8 +55,10 @@ def student_race(num_arms: int, *, delta: Scalar = 0.05) -> Algorithm:
     Raises:
       ValueError: an argument is out of range.
 
-    Source: Wang, Ramdas (2023), Anytime-valid t-tests and confidence sequences for Gaussian means with unknown
-    variance.
+    Source:
+      Wang and Ramdas (2023), Anytime-valid t-tests and confidence sequences for Gaussian means with unknown variance;
+      Even-Dar, Mannor and Mansour (2006), Action elimination and stopping conditions for the multi-armed bandit and
+      reinforcement learning problems, JMLR 7, for the race.
     """
     where = "student_race"
     num_arms = checks.integer(where, "num_arms", num_arms, 2)

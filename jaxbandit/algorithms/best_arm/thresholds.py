@@ -1,8 +1,8 @@
-"""Thresholds of generalised likelihood ratios: arm b is said to be better than a once Z_ba exceeds beta(n_b, n_a, t).
+"""Thresholds for generalized likelihood ratios: arm b is significantly better than arm a if Z_ba > beta(n_b, n_a, t).
 
-A wrong answer b needs Z_{b,a*} > beta, and Z_{b,a*} <= n_b d(mean_b, mu_b) + n_{a*} d(mean_{a*}, mu_{a*}): each
-threshold below bounds that sum of deviations at all times at once, at delta / (K - 1), and a union over the K - 1
-values of b gives delta. The rule that chooses the pulls does not matter.
+A wrong answer b requires Z_ba > beta for the best arm a, and Z_ba <= n_b d(mean_b, mu_b) + n_a d(mean_a, mu_a). Each
+threshold below bounds that sum of deviations at all times simultaneously with error probability delta / (K - 1), and a
+union bound over the K - 1 values of b gives delta. It does not matter which rule chooses the pulls.
 """
 
 import math
@@ -22,14 +22,14 @@ ThresholdName = Literal["heuristic", "kk", "gauss", "kt"]
 
 
 class PairThreshold(NamedTuple):
-    """What the statistic of a pair must exceed, in parts, and whether that is proved."""
+    """The threshold of the statistic of a pair, as a sum of parts, and whether it is proved."""
 
-    whole: Callable[[Array], Array]  # t, pulls of all arms, >= 1 -> float[...]
-    part: Callable[[Array], Array] | None  # n, pulls of one of the two arms, >= 1 -> float[...]; None: nothing
+    whole: Callable[[Array], Array]  # t, pulls of all arms (>= 1) -> float[...]
+    part: Callable[[Array], Array] | None  # n, pulls of one of the two arms (>= 1) -> float[...]; None means 0
     proved: bool
 
     def level(self, n_a: Array, n_b: Array, t: Array) -> Array:
-        """Return the threshold, float[...], of arms pulled n_a and n_b times of t."""
+        """Return the threshold, float[...], for arms pulled n_a and n_b times out of t pulls."""
         return self.whole(t) if self.part is None else self.whole(t) + (self.part(n_a) + self.part(n_b))
 
 
@@ -38,30 +38,32 @@ def pair_threshold(
 ) -> PairThreshold:
     """Return a threshold by its name.
 
-    `heuristic`, log((1 + log t) / delta), is common in experiments, without a proof. `kk`, proved for every family,
-    is 2 T(log((K-1)/delta) / 2) + 3 log(1 + log n_a) + 3 log(1 + log n_b). `gauss`, proved for sub-Gaussian rewards
-    whose sigma is known, is 2 C_G(log((K-1)/delta) / 2) + 2 log(4 + log n_a) + 2 log(4 + log n_b). `kt`, proved for
-    rewards in [0, 1], is log(4 (K-1)/delta) + (log n_a + log n_b) / 2: n_a d(mean_a, mu_a) is at most log(2 sqrt(n_a))
-    plus the logarithm of the mixture of likelihood ratios by Krichevsky and Trofimov, and the product of two arms'
-    mixtures is a supermartingale from 1 (Ville). For rewards strictly between 0 and 1 it is one because
-    (q/mu)^x ((1-q)/(1-mu))^(1-x) is convex in x. It is the least of the proved ones for Bernoulli rewards.
+    "heuristic", log((1 + log t) / delta), is common in experiments but has no proof. "kk", proved for every family, is
+    2 T(log((K-1)/delta) / 2) + 3 log(1 + log n_a) + 3 log(1 + log n_b). "gauss", proved for sub-Gaussian rewards with
+    known sigma, is 2 C_G(log((K-1)/delta) / 2) + 2 log(4 + log n_a) + 2 log(4 + log n_b). "kt", proved for rewards in
+    [0, 1], is log(4 (K-1)/delta) + (log n_a + log n_b) / 2: n_a d(mean_a, mu_a) is at most log(2 sqrt(n_a)) plus the
+    logarithm of the Krichevsky-Trofimov mixture of likelihood ratios, and the product of the mixtures of two arms is a
+    supermartingale with initial value 1 (Ville's inequality). This also holds for rewards strictly between 0 and 1,
+    because (q/mu)^x ((1-q)/(1-mu))^(1-x) is convex in x. For Bernoulli rewards it is the smallest of the proved
+    thresholds.
 
     Args:
-      name: "heuristic", "kk", "gauss" (of the family gaussian only) or "kt" (of bernoulli only); static.
-      num_arms: K >= 2, static.
-      delta: allowed error rate, in (0, 1), traced. A concrete one gives constants computed in float64.
-      family: of the rewards.
-      where: who refuses.
+      name: "heuristic", "kk", "gauss" (family "gaussian" only) or "kt" (family "bernoulli" only); static.
+      num_arms: number of arms K, an integer >= 2; static.
+      delta: allowed error probability, in (0, 1); traced. If it is concrete, constants are computed in float64.
+      family: the family of the rewards.
+      where: name of the calling function, for error messages.
 
     Returns:
-      The threshold and whether it is proved: that P(the answer is wrong) <= delta for rewards independent given their
-      arm, of the family, or sub-Gaussian with the family's sigma (gaussian), or in [0, 1] (bernoulli).
+      The threshold, and whether P(the answer is wrong) <= delta is proved for rewards that are independent given their
+      arm and of the family, or sub-Gaussian with the family's sigma ("gaussian"), or in [0, 1] ("bernoulli").
 
     Raises:
-      ValueError: an argument is out of range, or the threshold is not one of the family.
+      ValueError: an argument is out of range, or the threshold is not available for the family.
 
-    Source: Kaufmann, Koolen (2021), Mixture martingales revisited, JMLR, Theorem 7 and Corollary 10; Garivier, Kaufmann
-    (2016), COLT, Theorem 10, of which `kt` is the sharper form.
+    Source:
+      Kaufmann and Koolen (2021), Mixture martingales revisited, JMLR, Theorem 7 and Corollary 10; Garivier and Kaufmann
+      (2016), Optimal best arm identification with fixed confidence, COLT, Theorem 10, of which "kt" is a sharper form.
     """
     num_arms = checks.integer(where, "num_arms", num_arms, 2)
     checks.number(where, "delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
@@ -86,7 +88,7 @@ def pair_threshold(
 
 
 def rewards_of(family: Family) -> Rewards:
-    """Return the rewards that a rule for this family is made for, as its thresholds assume them."""
+    """Return the rewards that the thresholds of this family assume."""
     if family.name == "gaussian":
         return Rewards(sigma=family.sigma)
     if family.name == "bernoulli":
@@ -102,5 +104,5 @@ def _minus_log(delta: Scalar) -> Any:
 
 
 def _log(x: Array) -> Array:
-    """Of one number a run and round, where `numerics.log` costs more than it saves."""
+    """The logarithm of one number per run and round, for which `numerics.log` costs more than it saves."""
     return jnp.log(as_float(x))

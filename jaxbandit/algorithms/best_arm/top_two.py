@@ -1,7 +1,7 @@
-"""Top-two rules: each round a leader and a challenger are named, and a coin says which of the two is pulled.
+"""Top-two rules: each round determines a leader and a challenger, and a random draw decides which of the two is pulled.
 
-Russo (2016), Top-Two Thompson Sampling; Shang et al. (2020), T3C; Jourdan et al. (2022), EB-TCI and its kin; Jourdan,
-Degenne (2023), TTUCB; You et al. (2023), the information-directed coin.
+Russo (2016), Top-Two Thompson Sampling; Shang et al. (2020), T3C; Jourdan et al. (2022), EB-TCI and its relatives;
+Jourdan and Degenne (2023), TTUCB; You et al. (2023), the information-directed choice of the probability.
 """
 
 from typing import Any, Literal, NamedTuple
@@ -19,24 +19,24 @@ from jaxbandit.numerics import argmax, as_float, get_at, set_at
 from jaxbandit.solvers.beta import draw_noise
 from jaxbandit.types import Array, Key, Scalar
 
-REDRAWS = 64  # draws of a posterior for another arm than the leader, before the transport cost names the challenger
-OPTIMISM = 1.2 * 2.2  # of log t in the bonus of the leader "ucb", as in its paper's experiments
+REDRAWS = 64  # posterior draws in search of an arm other than the leader, before the transport cost decides
+OPTIMISM = 1.2 * 2.2  # factor of log t in the bonus of the leader "ucb", as in the experiments of its paper
 
 
 class TopTwoState(NamedTuple):
-    """What is known of the arms."""
+    """What is known about the arms."""
 
     pulls: Array  # int32[], of all arms together
     arms: ArmStatistics
-    logs: Array | None  # float[num_arms], log of each arm's pulls, 0 before the first; None where not needed
+    logs: Array | None  # float[num_arms], log of each arm's pulls, 0 before the first; None if not needed
 
 
 class TopTwoNoise(NamedTuple):
-    """The chance of one round."""
+    """All randomness of one round."""
 
     coin: Array  # float[], uniform on [0, 1)
-    words: Any  # uint32[num_arms], for the leader's draw; None where it draws none
-    redraws: Any  # a key, for the challenger's draws; None where it draws none
+    words: Any  # uint32[num_arms], for the leader's posterior draw; None if it makes none
+    redraws: Any  # a key, for the challenger's posterior draws; None if it makes none
 
 
 def top_two(
@@ -51,40 +51,51 @@ def top_two(
     delta: Scalar = 0.05,
     sigma: Scalar = 1.0,
 ) -> Algorithm:
-    """Return a top-two rule, which finds the best arm of a one-parameter family with a few operations an arm and round.
+    """Return a top-two rule, which finds the best arm of a one-parameter family at a small cost per round.
 
-    The default is EB-TCI. Others by name: EB-TC ("eb", "tc"), T3C ("ts", "tc"), TS-TCI ("ts", "tci"), TTTS ("ts",
-    "ts"), TTUCB ("ucb", "tc"). The run stops when Z_bj exceeds its threshold for all arms j but the best empirical mean
-    b, Z_bj the generalised likelihood ratio of the pair. With a proved threshold P(the answer is wrong) <= delta,
-    whatever the leader, the challenger and the coin.
+    Each round pulls the leader with probability beta and the challenger otherwise. The default is EB-TCI. Other rules
+    of the literature are, as (leader, challenger): EB-TC ("eb", "tc"), T3C ("ts", "tc"), TS-TCI ("ts", "tci"), TTTS
+    ("ts", "ts") and TTUCB ("ucb", "tc"). Let b be the arm with the best empirical mean. The run stops when the
+    generalized likelihood ratio statistic Z_bj exceeds its threshold for all other arms j.
+
+    Guarantee: with a proved threshold, P(the answer is wrong) <= delta, whatever the leader, the challenger and beta.
+    As delta tends to 0, the expected number of pulls of these rules is asymptotically optimal among allocations that
+    give the best arm the fraction beta of the pulls, for the rules and families covered by the papers.
 
     Args:
-      num_arms: number of arms, >= 2, static.
-      leader: the best empirical mean ("eb"), the best of a draw from the posterior ("ts"; of student rewards under the
-        prior 1/sigma), or the best upper bound mean + sqrt(5.28 sigma^2 log t / n) ("ucb"; of bernoulli rewards sigma
-        is 1/2 there, of student ones the empirical one; poisson and exponential ones have none); static.
-      challenger: of the arms j other than the leader the one with the least Z_{leader, j} ("tc"), with the least
-        Z_{leader, j} + log n_j ("tci"), or the best of a further draw from the posterior, repeated until it is not the
-        leader ("ts": 64 times, then as "tc"); static.
-      beta: probability that the leader is pulled, in (0, 1), traced.
-      adaptive: instead of beta take the share of Z_{leader, challenger} that is the leader's, 1/2 where it is 0. Shares
-        of pulls then tend to the optimal ones, and not to the best among those that give the best arm beta; static.
-      family: of the rewards, "bernoulli", "gaussian", "poisson", "exponential", or "student": Gaussian rewards of
-        unknown variances, one for each arm; static. Rewards in [0, 1] may be played as "bernoulli" ones, sub-Gaussian
-        ones as "gaussian". "student" plays in float64 only.
-      threshold: "heuristic" (not proved), "kk", "gauss" (of gaussian rewards) or "kt" (of bernoulli ones), see
-        `pair_threshold`; of student ones "heuristic", "interval" (the best of the proved ones), "tbox" or "evbox", see
-        `unknown_variance`; static.
-      delta: allowed error rate, in (0, 1), traced.
-      sigma: scale of gaussian rewards, > 0, traced; the other families do not read it.
+      num_arms: number of arms, an integer >= 2; static.
+      leader: static. "eb" is the arm with the best empirical mean. "ts" is the best arm of a draw from the posterior
+        (for student rewards, under the prior 1/sigma). "ucb" is the arm with the largest upper bound mean + sqrt(5.28
+        sigma^2 log t / n), where sigma is 1/2 for bernoulli and the empirical standard deviation for student rewards;
+        it is not available for poisson and exponential rewards.
+      challenger: static. "tc" is the arm j other than the leader with the smallest Z_{leader, j}; "tci" is that with
+        the smallest Z_{leader, j} + log n_j. "ts" is the best arm of a further posterior draw, repeated until it is not
+        the leader (at most 64 times, then as "tc").
+      beta: probability of pulling the leader, in (0, 1); traced.
+      adaptive: whether beta is replaced by the fraction of Z_{leader, challenger} that is due to the leader, or 1/2 if
+        that statistic is 0. The proportions of pulls then tend to the optimal ones, instead of the best among those
+        that give the best arm the fraction beta; static.
+      family: family of the reward distributions, "bernoulli", "gaussian", "poisson", "exponential", or "student" for
+        Gaussian rewards with an unknown variance per arm; static. "bernoulli" is also valid for any rewards in [0, 1],
+        and "gaussian" for sub-Gaussian rewards. "student" runs in float64 only.
+      threshold: static. "heuristic" (without a proof), "kk", "gauss" (Gaussian rewards only) or "kt" (Bernoulli rewards
+        only), see `pair_threshold`; for student rewards "heuristic", "interval" (the tightest of the proved ones),
+        "tbox" or "evbox", see `unknown_variance`.
+      delta: allowed error probability, in (0, 1); traced.
+      sigma: scale of Gaussian rewards, > 0; traced. The other families do not use it.
 
     Returns:
       An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1].
 
     Raises:
-      ValueError: an argument is out of range, or the threshold or the leader is not one of the family.
+      ValueError: an argument is out of range, or the threshold or the leader is not available for the family.
 
-    Source: Jourdan, Degenne, Baudry, de Heide, Kaufmann (2022), Top two algorithms revisited, NeurIPS.
+    Source:
+      Jourdan, Degenne, Baudry, de Heide and Kaufmann (2022), Top two algorithms revisited, NeurIPS; Russo (2016),
+      Simple Bayesian algorithms for best arm identification, COLT; Shang et al. (2020), Fixed-confidence guarantees for
+      Bayesian best-arm identification, AISTATS; Jourdan and Degenne (2023), Non-asymptotic analysis of a UCB-based top
+      two algorithm, NeurIPS; You, Qin, Wang and Yang (2023), Information-directed selection for top-two algorithms,
+      COLT.
     """
     where = "top_two"
     num_arms = checks.integer(where, "num_arms", num_arms, 2)
@@ -98,7 +109,7 @@ def top_two(
 
     def noise(key: Key) -> TopTwoNoise:
         alone = "ts" not in (leader, challenger)
-        own = key if alone else jax.random.fold_in(key, num_arms)  # the arms' are below
+        own = key if alone else jax.random.fold_in(key, num_arms)  # the arms use the numbers below
         coin = as_float(jax.random.uniform(own, dtype=jnp.float32))
         words = draw_noise(key, num_arms) if leader == "ts" else None
         return TopTwoNoise(coin, words, jax.random.fold_in(key, num_arms + 1) if challenger == "ts" else None)
@@ -125,7 +136,7 @@ def top_two(
         return nearest if challenger != "ts" else redrawn(noise.redraws, state, first, nearest)
 
     def redrawn(key: Key, state: TopTwoState, first: Array, nearest: Array) -> Array:
-        """The first of up to REDRAWS draws that is not the leader's, else the nearest arm."""
+        """Return the best arm of the first of REDRAWS draws that differs from the leader, or else the nearest arm."""
 
         def again(carry: tuple[Array, Array]) -> Array:
             return (carry[0] < REDRAWS) & (carry[1] == first)

@@ -1,7 +1,8 @@
-"""Track-and-Stop (Garivier, Kaufmann 2016): pulls that follow the shares that are optimal for the means seen so far.
+"""Track-and-Stop (Garivier and Kaufmann 2016): pulls track the proportions that are optimal for the empirical means.
 
-Every arm is pulled at least about sqrt(t) times. The shares are solved for when the number of pulls has grown by a
-factor, and not every round as in the paper: the means move by less than their own error in between.
+Every arm is pulled at least about sqrt(t) times. Difference from the paper: the proportions are solved again when the
+number of pulls has grown by a factor, and not in every round, because in between the means move by less than their own
+error.
 """
 
 from typing import Literal, NamedTuple
@@ -18,13 +19,13 @@ from jaxbandit.types import Array, Key, Scalar
 
 
 class TrackAndStopState(NamedTuple):
-    """What is known of the arms, and the plan."""
+    """What is known about the arms, and the current plan."""
 
     pulls: Array  # int32[], of all arms together
     arms: ArmStatistics
-    weights: Array  # float[num_arms], the shares that are followed
-    next: Array  # int32[], pulls at which they are solved for next
-    targets: Array | None  # float[num_arms], 1 / num_arms and the shares of all rounds so far; None in D-tracking
+    weights: Array  # float[num_arms], the proportions that the pulls track
+    next: Array  # int32[], number of pulls at which they are solved again
+    targets: Array | None  # float[num_arms], 1 / num_arms plus the proportions of all rounds; None with D-tracking
 
 
 def track_and_stop(
@@ -39,38 +40,40 @@ def track_and_stop(
 ) -> Algorithm:
     """Return Track-and-Stop, which finds the best arm of a one-parameter family with asymptotically fewest pulls.
 
-    As delta tends to 0 its expected number of pulls is T* log(1/delta) to first order, T* that of `optimal_weights`,
-    the least of any rule that errs with probability delta at most. The run stops when Z_bj exceeds its threshold for
-    all arms j but the best empirical mean b, Z_bj the generalised likelihood ratio of the pair. With a proved threshold
-    P(the answer is wrong) <= delta, whatever the pulls.
+    An arm with at most sqrt(t) - K/2 pulls is pulled if there is one. Otherwise let w be the proportions that are
+    optimal for the empirical means: D-tracking pulls the arm with the largest t w_a - n_a, and C-tracking the one with
+    the largest c_a - n_a, where c is the sum of the proportions of all rounds so far. Let b be the arm with the best
+    empirical mean. The run stops when the generalized likelihood ratio statistic Z_bj exceeds its threshold for all
+    other arms j.
 
-    An arm with at most sqrt(t) - K/2 pulls is pulled, if there is one. Else with w the shares that are optimal for the
-    empirical means D-tracking pulls argmax (t w_a - n_a), and C-tracking argmax (c_a - n_a), c the sum of the shares of
-    all rounds so far.
+    Guarantee: with a proved threshold, P(the answer is wrong) <= delta, whatever the pulls. As delta tends to 0, the
+    paper proves that the expected number of pulls is to first order the characteristic time (see `optimal_weights`)
+    times log(1/delta), which is the least of any rule with error probability at most delta.
 
     Args:
-      num_arms: number of arms, >= 2, static.
-      tracking: "D" or "C", which takes more pulls; static.
-      growth: by which factor pulls have grown when shares are solved for again, >= 1, traced; 1 solves every round, as
-        the paper does, and costs more time. Five Bernoulli arms (0.3, 0.21, 0.2, 0.19, 0.18) took the same number
-        of pulls with 1.01 up to 2 %, with 1.05 8 % more.
-      family: of the rewards, "bernoulli", "gaussian", "poisson", "exponential", or "student": Gaussian rewards of
-        unknown variances, one for each arm; static. Rewards in [0, 1] may be played as "bernoulli" ones, sub-Gaussian
-        ones as "gaussian". "student" plays in float64 only.
-      threshold: "heuristic" (not proved), "kk", "gauss" (of gaussian rewards) or "kt" (of bernoulli ones), see
-        `pair_threshold`; of student ones "heuristic", "interval" (the best of the proved ones), "tbox" or "evbox", see
-        `unknown_variance`; static.
-      delta: allowed error rate, in (0, 1), traced.
-      sigma: scale of gaussian rewards, > 0, traced; the other families do not read it.
+      num_arms: number of arms K, an integer >= 2; static.
+      tracking: "D", or "C", which needs more pulls; static.
+      growth: factor by which the number of pulls grows before the proportions are solved again, >= 1; traced. 1 solves
+        in every round, as the paper does, at a higher cost. On five Bernoulli arms (0.3, 0.21, 0.2, 0.19, 0.18) the
+        number of pulls was the same with 1.01 up to 2 %, and 8 % larger with 1.05.
+      family: family of the reward distributions, "bernoulli", "gaussian", "poisson", "exponential", or "student" for
+        Gaussian rewards with an unknown variance per arm; static. "bernoulli" is also valid for any rewards in [0, 1],
+        and "gaussian" for sub-Gaussian rewards. "student" runs in float64 only.
+      threshold: static. "heuristic" (without a proof), "kk", "gauss" (Gaussian rewards only) or "kt" (Bernoulli rewards
+        only), see `pair_threshold`; for student rewards "heuristic", "interval" (the tightest of the proved ones),
+        "tbox" or "evbox", see `unknown_variance`.
+      delta: allowed error probability, in (0, 1); traced.
+      sigma: scale of Gaussian rewards, > 0; traced. The other families do not use it.
 
     Returns:
       An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1]. It replans when
-      the shares are due.
+      the proportions are due to be solved again.
 
     Raises:
-      ValueError: an argument is out of range, or the threshold is not one of the family.
+      ValueError: an argument is out of range, or the threshold is not available for the family.
 
-    Source: Garivier, Kaufmann (2016), Optimal best arm identification with fixed confidence, COLT.
+    Source:
+      Garivier and Kaufmann (2016), Optimal best arm identification with fixed confidence, COLT.
     """
     where = "track_and_stop"
     num_arms = checks.integer(where, "num_arms", num_arms, 2)

@@ -1,7 +1,7 @@
-"""Gaussian arms of unknown variances, an own one each, compared for Track-and-Stop and the top-two rules.
+"""Gaussian arms with an unknown variance each, compared for Track-and-Stop and the top-two rules.
 
-Jourdan, Degenne, Kaufmann (2023), Dealing with unknown variances in best-arm identification. The threshold "interval"
-is ours, of the confidence sequences of Wang, Ramdas (2023).
+Jourdan, Degenne and Kaufmann (2023), Dealing with unknown variances in best-arm identification. The threshold
+"interval" is original to this library and uses the confidence sequences of Wang and Ramdas (2023).
 """
 
 import math
@@ -27,7 +27,7 @@ _THRESHOLDS = ("heuristic", "interval", "tbox", "evbox")
 def comparison(
     name: LawName, threshold: LawThreshold, num_arms: int, delta: Scalar, sigma: Scalar, *, where: str
 ) -> Comparison:
-    """Return the comparison of arms of a one-parameter family, or of "student", Gaussian arms of unknown variances."""
+    """Return the comparison for a one-parameter family, or for Gaussian arms with unknown variances ("student")."""
     checks.choice(where, "family", name, (*FAMILIES, "student"))
     if name == "student":
         return unknown_variance(threshold, num_arms, delta, where=where)
@@ -35,25 +35,25 @@ def comparison(
 
 
 def unknown_variance(threshold: str, num_arms: int, delta: Scalar, *, where: str) -> Comparison:
-    """Return the comparison of Gaussian arms of unknown variances.
+    """Return the comparison of Gaussian arms with unknown variances.
 
-    Z_aj is `student.exact_statistic`, or `student.plug_in_statistic` with "evbox"; 0 while a variance of the two is 0.
-    The threshold is `heuristic`, log((1 + log t) / delta), not proved; `tbox`, G(n_a) + G(n_j), by the t-test's
-    martingale; `evbox`, by boxes of means and variances apart, very loose; or `interval`, which asks instead that the
-    intervals of `student_race` for the two means be disjoint. The last three are proved, by a union over arms.
-    "interval" is never later than "tbox" at the same delta: where Z_aj exceeds G(n_a) + G(n_j) the intervals are
-    disjoint, even those of two sides.
+    Z_aj is `student.exact_statistic`, or `student.plug_in_statistic` for "evbox"; it is 0 while one of the two
+    empirical variances is 0. The thresholds are: "heuristic", log((1 + log t) / delta), without a proof; "tbox", G(n_a)
+    + G(n_j) from the t-test martingale; "evbox", from separate boxes for means and variances, which is very loose; and
+    "interval", which instead requires the intervals of `student_race` for the two means to be disjoint. The last three
+    are proved, by a union bound over arms. "interval" never stops later than "tbox" at the same delta: if Z_aj exceeds
+    G(n_a) + G(n_j), then the intervals are disjoint, even the two-sided ones.
 
     Args:
       threshold: "heuristic", "interval", "tbox" or "evbox"; static.
-      num_arms: K >= 2, static.
-      delta: allowed error rate, in (0, 1), traced.
-      where: who refuses.
+      num_arms: number of arms K, an integer >= 2; static.
+      delta: allowed error probability, in (0, 1); traced.
+      where: name of the calling function, for error messages.
 
     Returns:
-      A Comparison, whose posterior is that of the prior 1/sigma. Arms are compared from 3 pulls of each on, 10 with
-      "heuristic" and "evbox": three rewards that happen to lie close together make a plug-in statistic so large that a
-      top-two rule pulls the arm no more, and never stops.
+      A Comparison, whose posterior is that under the prior 1/sigma. Arms are compared after 3 pulls of each, or 10 with
+      "heuristic" and "evbox": three rewards that happen to be close together make a plug-in statistic so large that a
+      top-two rule never pulls the arm again and never stops.
 
     Raises:
       ValueError: an argument is out of range.
@@ -80,7 +80,7 @@ def unknown_variance(threshold: str, num_arms: int, delta: Scalar, *, where: str
             ratio = student.squared_radius(n, student.one_sided(n, log_alpha, c2), c2)
             radius = jnp.sqrt(jnp.where(v > 0, v, 1.0) * ratio)
             apart = get_at(arms.means, a) - get_at(radius, a) > arms.means + radius
-            return jnp.where(apart, 0.0, jnp.inf)  # the evidence is above 0 there, unless a variance is 0
+            return jnp.where(apart, 0.0, jnp.inf)  # there the evidence is above 0 unless a variance is 0
         share = student.evbox(n, num_arms, delta) if threshold == "evbox" else student.tbox(n, log_alpha, c2)
         return get_at(share, a) + share
 
@@ -90,7 +90,7 @@ def unknown_variance(threshold: str, num_arms: int, delta: Scalar, *, where: str
         return gaussian_weights(arms.means, jnp.where(known > 0, known, 1.0)).weights
 
     def split(arms: ArmStatistics, a: Array, j: Array) -> Array:
-        """That of known variances, to which the empirical ones tend."""
+        """Return the fraction for known variances, to which the empirical variances converge."""
         n, v = _pulls(arms), _variances(arms)
         of_a, of_j = get_at(v, a) * get_at(n, j), get_at(v, j) * get_at(n, a)
         decided = (get_at(arms.means, a) > get_at(arms.means, j)) & (of_a > 0) & (of_j > 0)
@@ -111,12 +111,12 @@ def unknown_variance(threshold: str, num_arms: int, delta: Scalar, *, where: str
 
 
 def _pulls(arms: ArmStatistics) -> Array:
-    """At least 1: what has not been pulled is not compared."""
+    """Return the counts as floats, at least 1. Arms without a pull are never compared."""
     return as_float(jnp.maximum(arms.counts, 1))
 
 
 def _variances(arms: ArmStatistics) -> Array:
-    """With divisor n, and 0 where rewards differ by no more than rounding, float[num_arms]."""
+    """Return the variances with divisor n, float[num_arms]; 0 if the rewards differ by no more than rounding errors."""
     squares, n = arms.squares, _pulls(arms)
     assert squares is not None
     return jnp.where(student.varies(squares, n, jnp.abs(arms.means)), squares / n, 0.0)

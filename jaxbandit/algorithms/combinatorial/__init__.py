@@ -1,6 +1,7 @@
-"""Algorithms whose action is a team of arms and whose feedback is the reward of each member: semi-bandits.
+"""Semi-bandit algorithms: the action is a set of arms, and the feedback is the reward of each member.
 
-A factory shadows the submodule of the same name here: for what else a module holds, import from its full path.
+In this package a factory shadows the submodule of the same name. To import anything else that such a module defines,
+use the module's full path.
 """
 
 from jaxbandit.algorithms.combinatorial.clucb import clucb

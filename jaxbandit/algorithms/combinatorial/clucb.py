@@ -1,8 +1,7 @@
-"""CLUCB for teams of k arms: Chen, Lin, King, Lyu and Chen (2014), Algorithm 1, told the rewards of a whole team.
+"""CLUCB for sets of k arms: Chen, Lin, King, Lyu and Chen (2014), Algorithm 1, with semi-bandit feedback.
 
-With J the k largest means, the means outside J are raised to their upper bounds and those of J lowered to their lower
-ones: it stops once the k largest of these exceed J by epsilon at most. Differs: a pull is a team, not one arm. Its
-members are those in which the two sets differ, widest intervals first, then other arms the same way. Bounds are of kl.
+Differences from the paper: a pull is a set of k arms (a team) instead of a single arm, and the confidence bounds invert
+the kl divergence.
 """
 
 from typing import Literal, NamedTuple
@@ -20,11 +19,11 @@ from jaxbandit.types import Array, Scalar
 
 
 class Doubt(NamedTuple):
-    """What the bounds say."""
+    """What the confidence bounds say about the current best team J."""
 
-    shortfall: Array  # float[], how much the best team may exceed J
-    differ: Array  # bool[num_arms], in one of the two sets alone
-    width: Array  # float[num_arms], of the intervals
+    shortfall: Array  # float[], the largest amount by which another team may exceed J
+    differ: Array  # bool[num_arms], arms in exactly one of the two teams
+    width: Array  # float[num_arms], widths of the confidence intervals
 
 
 def clucb(
@@ -35,26 +34,33 @@ def clucb(
     delta: Scalar = 0.05,
     epsilon: Scalar = 0.0,
 ) -> Algorithm:
-    """Return CLUCB, which finds the k arms of the largest sum of means from teams whose members' rewards are all seen.
+    """Return CLUCB, which finds the k arms with the largest sum of means from semi-bandit feedback.
 
-    Proved, for all thresholds but "heuristic": with probability 1 - delta the sum of means of the arms that it names is
-    at most epsilon below the largest, whatever goes together in a team: the intervals are of single arms.
+    Let J be the k arms with the largest empirical means. The means outside J are raised to their upper confidence
+    bounds and those in J lowered to their lower bounds; the rival is the set of the k largest of these values. The run
+    stops once the sum of the rival exceeds that of J by at most epsilon. Otherwise it pulls the arms in which the two
+    sets differ, those with the widest intervals first, filled up with the other arms in the same order.
+
+    Guarantee: for all thresholds except "heuristic", with probability at least 1 - delta the sum of the means of the
+    recommended arms is at most epsilon below the largest. Rewards within a team may depend on each other in any way,
+    because the intervals are those of single arms.
 
     Args:
-      num_arms: number of arms, >= 2, static.
-      k: arms in a team, in [1, num_arms - 1], static.
-      threshold: the level of the bounds, "heuristic", which has no proof, "kk" or "kt", see `arm_level`; static.
-      delta: allowed error rate, in (0, 1), traced.
-      epsilon: tolerated shortfall of the sum, >= 0, traced.
+      num_arms: number of arms, an integer >= 2; static.
+      k: number of arms in a team, an integer in [1, num_arms - 1]; static.
+      threshold: level of the confidence bounds: "heuristic", which has no proof, "kk" or "kt", see `arm_level`; static.
+      delta: allowed error probability, in (0, 1); traced.
+      epsilon: tolerated simple regret of the sum, >= 0; traced.
 
     Returns:
-      An Algorithm with actions bool[num_arms], k of them True, rewards float[num_arms], those of the members in [0, 1],
-      the others 0, and recommendations int32[k], the largest mean first.
+      An Algorithm with actions bool[num_arms], k of them True, rewards float[num_arms] with those of the members in [0,
+      1] and 0 elsewhere, and recommendations int32[k] with the largest empirical mean first.
 
     Raises:
       ValueError: an argument is out of range.
 
-    Source: Chen, Lin, King, Lyu, Chen (2014), Combinatorial pure exploration of multi-armed bandits, NeurIPS.
+    Source:
+      Chen, Lin, King, Lyu and Chen (2014), Combinatorial pure exploration of multi-armed bandits, NeurIPS, Algorithm 1.
     """
     where = "clucb"
     num_arms = checks.integer(where, "num_arms", num_arms, 2)

@@ -1,8 +1,4 @@
-"""Combinatorial Thompson sampling for teams of k arms: Wang and Chen (2018), Algorithm 1, Beta posteriors.
-
-Each round draws a mean for every arm from its posterior; the k largest are the team. A member's reward strictly between
-0 and 1 is replaced by a coin that shows 1 with that probability.
-"""
+"""Combinatorial Thompson sampling for sets of k arms: Wang and Chen (2018), Algorithm 1, with Beta posteriors."""
 
 from typing import NamedTuple
 
@@ -19,29 +15,36 @@ from jaxbandit.types import Array, Key, Scalar
 
 
 class CombinatorialThompsonState(NamedTuple):
-    """What the posteriors need."""
+    """The counts that determine the posteriors."""
 
-    counts: Array  # int32[num_arms], in how many teams each arm was
+    counts: Array  # int32[num_arms], number of teams pulled with each arm as a member
     successes: Array  # int32[num_arms]
 
 
 def combinatorial_thompson(num_arms: int, *, k: int, prior_alpha: Scalar = 1.0, prior_beta: Scalar = 1.0) -> Algorithm:
-    """Return Thompson sampling of teams with independent Beta(prior_alpha, prior_beta) priors on the arms' means.
+    """Return combinatorial Thompson sampling for sets of k arms with semi-bandit feedback.
+
+    The means of the arms have independent Beta(prior_alpha, prior_beta) priors. Each round draws a mean for every arm
+    from its posterior and pulls the k arms with the largest draws. A member's reward strictly between 0 and 1 is
+    replaced by a Bernoulli draw with that success probability.
+
+    Guarantee: for independent arms with rewards in [0, 1] and uniform priors, Wang and Chen prove logarithmic regret.
 
     Args:
-      num_arms: number of arms, >= 2, static.
-      k: arms in a team, in [1, num_arms - 1], static.
-      prior_alpha: prior successes, in [0.5, 1e6], traced.
-      prior_beta: prior failures, in [0.5, 1e6], traced.
+      num_arms: number of arms, an integer >= 2; static.
+      k: number of arms in a team, an integer in [1, num_arms - 1]; static.
+      prior_alpha: prior number of successes, in [0.5, 1e6]; traced.
+      prior_beta: prior number of failures, in [0.5, 1e6]; traced.
 
     Returns:
-      An Algorithm with actions bool[num_arms], k of them True, and rewards float[num_arms], those of the members in
-      [0, 1], the others 0. It recommends the k arms pulled most, int32[k].
+      An Algorithm with actions bool[num_arms], k of them True, and rewards float[num_arms] with those of the members in
+      [0, 1] and 0 elsewhere. It recommends the k arms pulled most, int32[k].
 
     Raises:
       ValueError: an argument is out of range.
 
-    Source: Wang, Chen (2018), Thompson sampling for combinatorial semi-bandits, ICML.
+    Source:
+      Wang and Chen (2018), Thompson sampling for combinatorial semi-bandits, ICML, Algorithm 1.
     """
     where = "combinatorial_thompson"
     num_arms = checks.integer(where, "num_arms", num_arms, 2)
@@ -53,8 +56,8 @@ def combinatorial_thompson(num_arms: int, *, k: int, prior_alpha: Scalar = 1.0, 
         return CombinatorialThompsonState(jnp.zeros(num_arms, jnp.int32), jnp.zeros(num_arms, jnp.int32))
 
     def noise(key: Key) -> tuple[Array, Array]:
-        """Words for the arms, uint32[num_arms], and a coin an arm, uniform in [0, 1)."""
-        coins = jax.random.uniform(jax.random.fold_in(key, num_arms), (num_arms,))  # the words' keys are below
+        """Random words, uint32[num_arms], and a uniform number per arm for the Bernoulli draws."""
+        coins = jax.random.uniform(jax.random.fold_in(key, num_arms), (num_arms,))  # the words use the numbers below
         return draw_noise(key, num_arms), coins
 
     def select(noise: tuple[Array, Array], state: CombinatorialThompsonState, context: None) -> Choice:

@@ -1,7 +1,7 @@
-"""CUCB for teams of k arms: Chen, Wang and Yuan (2013), Algorithm 1, CombUCB1 of Kveton et al. (2015).
+"""CUCB for sets of k arms: Chen, Wang and Yuan (2013), Algorithm 1, which is CombUCB1 of Kveton et al. (2015).
 
-Every arm has an index, and the k largest are the team: the oracle of the paper, exact here. Differs: the first teams
-are filled with arms that have no reward yet, the lowest first, so that ceil(num_arms / k) rounds see all of them.
+The oracle of the paper is exact here, namely the k largest indices. Difference: the first teams are filled with arms
+that have no reward yet, the lowest-numbered first, so that ceil(num_arms / k) rounds see all of them.
 """
 
 from typing import Literal
@@ -18,24 +18,31 @@ from jaxbandit.types import Array, Scalar
 
 
 def cucb(num_arms: int, *, k: int, index: Literal["ucb", "kl"] = "ucb", c: Scalar = 1.5) -> Algorithm:
-    """Return CUCB, which pulls the k arms of largest index and sees the reward of each.
+    """Return CUCB, which pulls the k arms with the largest upper confidence bounds, with semi-bandit feedback.
+
+    The index of an arm with N pulls is mean + sqrt(c log t / N), or with index="kl" the largest q with kl(mean, q) <=
+    log t / N.
+
+    Guarantee: for rewards in [0, 1], with index="ucb" and c = 1.5, Kveton et al. bound the regret by O(K k log(T) /
+    gap) and by O(sqrt(K k T log T)) whatever the gaps, for K arms and teams of k.
 
     Args:
-      num_arms: number of arms, >= 2, static.
-      k: arms in a team, in [1, num_arms - 1], static.
-      index: "ucb": mean + sqrt(c log t / N), the paper's; "kl": the largest q with kl(mean, q) <= log t / N, for
-        rewards in [0, 1], without influence of c. Static.
-      c: > 0, traced; 1.5 is the paper's.
+      num_arms: number of arms, an integer >= 2; static.
+      k: number of arms in a team, an integer in [1, num_arms - 1]; static.
+      index: "ucb", as in the paper, or "kl", for rewards in [0, 1]; static.
+      c: factor of log t in the index "ucb", > 0; traced. The paper's value is 1.5. The index "kl" does not use it.
 
     Returns:
-      An Algorithm with actions bool[num_arms], k of them True, and rewards float[num_arms], those of the members in
-      [0, 1], the others 0. It recommends the k arms pulled most, int32[k].
+      An Algorithm with actions bool[num_arms], k of them True, and rewards float[num_arms] with those of the members in
+      [0, 1] and 0 elsewhere. It recommends the k arms pulled most, int32[k].
 
     Raises:
       ValueError: an argument is out of range.
 
-    Source: Chen, Wang, Yuan (2013), Combinatorial multi-armed bandit: general framework and applications, ICML;
-      Kveton, Wen, Ashkan, Szepesvari (2015), Tight regret bounds for stochastic combinatorial semi-bandits, AISTATS.
+    Source:
+      Chen, Wang and Yuan (2013), Combinatorial multi-armed bandit: general framework and applications, ICML, Algorithm
+      1; Kveton, Wen, Ashkan and Szepesvari (2015), Tight regret bounds for stochastic combinatorial semi-bandits,
+      AISTATS.
     """
     num_arms = checks.integer("cucb", "num_arms", num_arms, 2)
     k = checks.integer("cucb", "k", k, 1, num_arms - 1)

@@ -1,7 +1,8 @@
-"""ESCB for teams of k arms: Combes, Talebi, Proutiere and Lelarge (2015), the index of ESCB-2.
+"""ESCB for sets of k arms: Combes, Talebi, Proutiere and Lelarge (2015), with the index of ESCB-2.
 
-The index is the team's, mean + sqrt(f(t) / 2 * sum of 1 / N_i): it knows that the deviations of k arms do not add up,
-as CUCB's indices do. Its maximum over all teams is no sum, so that they are listed, up to LISTED of them.
+The index belongs to a whole team and takes into account that the deviations of k independent arms partly cancel,
+whereas the indices of CUCB add them up. It is not a sum over arms, so its maximum is found by listing all teams, of
+which there may be at most LISTED.
 """
 
 import itertools
@@ -21,21 +22,28 @@ LISTED = 5000  # teams
 
 
 def escb(num_arms: int, *, k: int, c: Scalar = 0.0) -> Algorithm:
-    """Return ESCB-2, which pulls the team of largest index and sees the reward of each member.
+    """Return ESCB-2, which pulls the team with the largest index, with semi-bandit feedback.
+
+    The index of a team M is the sum of its members' means plus sqrt(f(t) / 2 * sum of 1 / N_i over M), where f(t) = log
+    t + c k log log t. Arms without a reward come first.
+
+    Guarantee: for independent arms with rewards in [0, 1] and c = 4, the paper bounds the regret by O(K sqrt(k) log(T)
+    / gap) for K arms and teams of k.
 
     Args:
-      num_arms: number of arms, >= 2, static; at most LISTED = 5000 teams.
-      k: arms in a team, in [1, num_arms - 1], static.
-      c: f(t) = log t + c k log log t, >= 0, traced; the theorem uses 4, 0 is best in practice.
+      num_arms: number of arms, an integer >= 2; static. There may be at most LISTED = 5000 teams.
+      k: number of arms in a team, an integer in [1, num_arms - 1]; static.
+      c: weight of k log log t in f(t), >= 0; traced. The theorem uses 4, and 0 performs best in practice.
 
     Returns:
-      An Algorithm with actions bool[num_arms], k of them True, and rewards float[num_arms], those of the members in
-      [0, 1], the others 0. It recommends the k arms pulled most, int32[k].
+      An Algorithm with actions bool[num_arms], k of them True, and rewards float[num_arms] with those of the members in
+      [0, 1] and 0 elsewhere. It recommends the k arms pulled most, int32[k].
 
     Raises:
       ValueError: an argument is out of range, or there are more than LISTED teams.
 
-    Source: Combes, Talebi, Proutiere, Lelarge (2015), Combinatorial bandits revisited, NeurIPS.
+    Source:
+      Combes, Talebi, Proutiere and Lelarge (2015), Combinatorial bandits revisited, NeurIPS.
     """
     num_arms = checks.integer("escb", "num_arms", num_arms, 2)
     k = checks.integer("escb", "k", k, 1, num_arms - 1)
@@ -43,7 +51,7 @@ def escb(num_arms: int, *, k: int, c: Scalar = 0.0) -> Algorithm:
     if math.comb(num_arms, k) > LISTED:
         raise ValueError(
             f"escb: num_arms = {num_arms} has {math.comb(num_arms, k)} teams of {k}, must have at most {LISTED}; "
-            "take cucb or combinatorial_thompson"
+            "use cucb or combinatorial_thompson instead"
         )
     members = np.array(list(itertools.combinations(range(num_arms), k)), np.int32)
     sets = np.zeros((len(members), num_arms), bool)

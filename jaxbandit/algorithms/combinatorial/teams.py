@@ -1,4 +1,4 @@
-"""What semi-bandit algorithms share: the k largest of some values, and each arm's mean where a pull shows k rewards."""
+"""What semi-bandit algorithms share: the k largest of a vector, and means of arms from pulls that show k rewards."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -11,32 +11,32 @@ from jaxbandit.types import Array
 
 
 class TeamState(NamedTuple):
-    """Pulls and means of the single arms."""
+    """Pull counts and means of the single arms."""
 
     round: Array  # int32[], the round about to be played, from 1
-    counts: Array  # int32[num_arms], in how many teams each arm was
+    counts: Array  # int32[num_arms], number of teams pulled with each arm as a member
     means: Array  # float[num_arms], 0 where never pulled
 
 
 def init(num_arms: int) -> TeamState:
-    """No pulls yet."""
+    """Return the state before the first pull."""
     return TeamState(jnp.ones((), jnp.int32), jnp.zeros(num_arms, jnp.int32), jnp.zeros(num_arms))
 
 
 def update(state: TeamState, team: Array, rewards: Array) -> TeamState:
-    """After one more team, bool[num_arms], whose members paid `rewards`, float[num_arms]."""
+    """Return the state after one more team, bool[num_arms], with the members' rewards, float[num_arms]."""
     counts = state.counts + team.astype(jnp.int32)
     step = (rewards - state.means) / as_float(jnp.maximum(counts, 1))
     return TeamState(state.round + 1, counts, state.means + jnp.where(team, step, 0.0))
 
 
 def unseen_first(state: TeamState, index: Array) -> Array:
-    """The index, float[num_arms], and inf for arms without a reward, whatever theirs is."""
+    """Return the index, float[num_arms], with inf for arms without a reward."""
     return jnp.where(state.counts > 0, index, jnp.inf)
 
 
 def largest(values: Array, k: int) -> Array:
-    """The k largest of some values above -inf, bool[num_arms]; of equal ones the lowest."""
+    """Return the mask of the k largest values (above -inf), bool[num_arms]; ties go to the lowest-numbered arm."""
 
     def take(_: int | Array, chosen: Array) -> Array:
         return set_at(chosen, argmax(jnp.where(chosen, -jnp.inf, values)), jnp.ones((), bool))
@@ -45,7 +45,7 @@ def largest(values: Array, k: int) -> Array:
 
 
 def ranked(values: Array, k: int) -> Array:
-    """The k arms of largest value, int32[k], the largest first; of equal ones the lowest."""
+    """Return the k arms with the largest values, int32[k], in descending order; ties go to the lowest-numbered arm."""
 
     def take(place: int | Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
         chosen, arms = carry
@@ -56,7 +56,7 @@ def ranked(values: Array, k: int) -> Array:
 
 
 def team_policy(name: str, num_arms: int, k: int, select: Callable[[None, TeamState, None], Array]) -> Algorithm:
-    """The algorithm for a horizon that `select` makes of TeamState; it recommends the k arms pulled most."""
+    """Return the algorithm that `select` defines on a TeamState; it recommends the k arms pulled most."""
     return Algorithm(
         init=lambda key: init(num_arms),
         select=select,

@@ -1,6 +1,7 @@
-"""Algorithms that stop by themselves: the best arm, or the m best, at a given confidence; one factory a name.
+"""Pure exploration with fixed confidence in linear bandits and combinatorial bandits, one factory function per name.
 
-A factory shadows the submodule of the same name here: for what else a module holds, import from its full path.
+In this package a factory shadows the submodule of the same name. To import anything else that such a module defines,
+use the module's full path.
 """
 
 from jaxbandit.algorithms.exploration.adaptive_full_bandit import adaptive_full_bandit
@@ -9,7 +10,8 @@ from jaxbandit.algorithms.exploration.gifa import gifa
 from jaxbandit.algorithms.exploration.icb import icb
 from jaxbandit.algorithms.exploration.lazy_track_and_stop import lazy_track_and_stop
 from jaxbandit.algorithms.exploration.lin_game import lin_game
-from jaxbandit.algorithms.exploration.presets import lingape, lingifa, lucb, m_lingape, ugape
+from jaxbandit.algorithms.exploration.linear_top_m import lingifa, m_lingape
+from jaxbandit.algorithms.exploration.presets import lingape, lucb, ugape
 from jaxbandit.algorithms.exploration.rage import rage
 from jaxbandit.algorithms.exploration.sa_foa import sa_foa
 from jaxbandit.algorithms.exploration.saqm import saqm

@@ -1,19 +1,20 @@
-"""Adaptive top-k from sums of k: pulls the super-arms that tell what is still in doubt.
+"""Adaptive identification of the k best arms from sums of k rewards, by pulling informative super-arms.
 
-Ours, as the conclusion of Kuroki, Xu, Miyauchi, Honda, Sugiyama (2019) asks: LinGapE's greedy direction (Xu, Honda,
-Sugiyama 2017, equation 11) over super-arms by linear oracles, and a stopping rule that holds for any choice of pulls.
-Proved: the (epsilon, delta) guarantee with bound = "certified". Not proved: how many samples it takes, and anything
-about bound = "climbed".
+This algorithm is original to this library and follows a question in the conclusion of Kuroki, Xu, Miyauchi, Honda and
+Sugiyama (2019). It combines the greedy direction of LinGapE (Xu, Honda and Sugiyama 2017, equation 11), evaluated over
+super-arms by linear oracles, with a stopping rule that is valid for any choice of pulls. The (epsilon, delta) guarantee
+with bound = "certified" is proved. The number of samples, and anything about bound = "climbed", is not.
 
-The guarantee. Let the noise be sigma-sub-Gaussian given the past, S_t its sum times chi, and V positive definite and
-fixed. With probability 1 - delta, at all t at once, S_t' (A_t + V)^-1 S_t <= sigma^2 b(V, delta) with
-b(V, delta) = log det(A_t + V) - log det V - 2 log delta (Abbasi-Yadkori, Pal, Szepesvari 2011, Theorem 1). Take
-V_j = 2^j c Lambda, Lambda the mean of chi chi' over all sets of k, each at delta / ((j + 1) (j + 2)): these add up to
-delta, so that any j may be used at any t. Then |y' (theta_hat - theta)| = |y' A_t^-1 S_t| <= sigma sqrt(b) ||y|| for
-all y, the norm in A_t^-1 + A_t^-1 V_j A_t^-1, and theta(M*) - theta(M_hat) is at most the largest of
-theta_hat(M) - theta_hat(M_hat) + sigma sqrt(b) ||chi_M - chi_M_hat||, which `lead_bound` bounds. With V_j between a
-quarter and a half of t Lambda, b is about 1.1 to 1.6 n + 2 log(1 / delta), and V_j makes the norm of a static
-allocation 1.12 to 1.22 times as long: no log K, and hardly a log t.
+Proof of the guarantee: let the noise be sigma-sub-Gaussian given the past, let S_t be the sum of the noise times chi,
+and let V be positive definite and fixed. With probability 1 - delta, S_t' (A_t + V)^-1 S_t <= sigma^2 b(V, delta) for
+all t simultaneously, where b(V, delta) = log det(A_t + V) - log det V - 2 log delta (Abbasi-Yadkori, Pal and Szepesvari
+2011, Theorem 1). Take V_j = 2^j c Lambda, where Lambda is the mean of chi chi' over all sets of k, each with error
+probability delta / ((j + 1) (j + 2)). These add up to delta, so any j may be used at any t. Then y' (theta_hat - theta)
+= y' A_t^-1 S_t is at most sigma sqrt(b) times the norm of y in A_t^-1 + A_t^-1 V_j A_t^-1, for all y, and theta(M*) -
+theta(M_hat) is at most the largest value over M of theta_hat(M) - theta_hat(M_hat) + sigma sqrt(b) times the norm of
+chi_M - chi_M_hat, which `lead_bound` bounds. With V_j between a quarter and a half of t Lambda, b is about 1.1 n to 1.6
+n, plus 2 log(1 / delta), and V_j makes the norm 1.12 to 1.22 times as long as with a static allocation. There is no
+term log K, and hardly a term log t.
 """
 
 from typing import Any, Literal, NamedTuple
@@ -32,19 +33,19 @@ from jaxbandit.solvers.decision_classes import top_k
 from jaxbandit.solvers.lead import climb, coarse, lead_bound, starts
 from jaxbandit.types import Array, Key, Scalar
 
-LOOK = {"starts": 16, "steps": 8}  # of the search for the rival at a look
-CHOICE = {"starts": 4, "steps": 3}  # of that for each further super-arm, which starts from the rival before it too
+LOOK = {"starts": 16, "steps": 8}  # of the search for the rival at an evaluation of the stopping rule
+CHOICE = {"starts": 4, "steps": 3}  # of the search for each further super-arm, which also starts from the last rival
 
 
 class AdaptiveState(NamedTuple):
-    """What has been seen, and the super-arms to pull before the next look."""
+    """What has been observed, and the super-arms to pull before the next evaluation of the stopping rule."""
 
     rounds: Array  # int[], pulls so far
     together: Array  # int[n, n], pulls in which both arms were members
     response: Array  # float[n], mean over the pulls of r chi
-    chosen: Array  # bool[choices, n], super-arms of this look, pulled beside those of the support
-    left: Array  # int[num_sets + choices], pulls still to do of each
-    best: Array  # bool[n], the k arms to recommend, of the last look
+    chosen: Array  # bool[choices, n], super-arms chosen at the last evaluation, pulled in addition to the support
+    left: Array  # int[num_sets + choices], remaining pulls of each
+    best: Array  # bool[n], the k arms to recommend, as of the last evaluation
     done: Array  # bool[]
 
 
@@ -62,36 +63,45 @@ def adaptive_full_bandit(
     epsilon: Scalar = 0.0,
     sigma: Scalar = 1.0,
 ) -> Algorithm:
-    """Return an adaptive rule for the k best arms from their sums; with a certified bound it is (epsilon, delta)-PAC.
+    """Return an adaptive algorithm for the k best arms from sums of k rewards (full-bandit feedback).
 
-    It pulls every set of a random support once. Then it looks, stops if it may, and else plans the pulls up to the next
-    look: a share `explore` evenly over the support, the rest over `choices` super-arms. Each of these is the set of k
-    that correlates most with A^-1 (chi_M - chi_M_hat), the direction in which the rival M and the empirical best are
-    told apart, A being updated by those before it.
+    It pulls every set of a random support once. Then it evaluates the stopping rule and, unless it stops, plans the
+    pulls until the next evaluation: a fraction `explore` evenly over the support, and the rest over `choices`
+    super-arms. Each of these is the set of k arms that correlates most with A^-1 (chi_M - chi_M_hat), the direction
+    that distinguishes the rival M from the empirically best set M_hat, where A includes the super-arms chosen before
+    it.
+
+    Guarantee: with bound="certified" it is (epsilon, delta)-PAC, that is, with probability at least 1 - delta the sum
+    of the means of the recommended arms is at most epsilon below the largest. The proof is in the module's docstring.
+    With bound="climbed" its recommendation carries no guarantee. No bound on the number of samples is proved.
 
     Args:
-      num_arms: n, single arms, >= 2, static.
-      k: arms in a super-arm, in [1, num_arms - 1], static.
-      num_sets: sets of the random support, in [n, K], static; None: 2 n.
-      support_seed: number of the random support, >= 0, static.
-      choices: super-arms chosen at each look, >= 1, static.
-      bound: what must be at most epsilon to stop, static. "certified": an upper bound of how far any set is ahead of
-        the recommended one. "climbed": the largest lead found, a lower bound of that: fewer samples, and no proof.
-      explore: share of the pulls that goes to the support, in (0, 1], traced. It keeps A_t above that share of a static
-        allocation's, so that the confidence ellipsoid shrinks whatever is chosen; at 1 it is static.
-      grid: ratio of two pull counts at which it looks, > 1, traced.
-      delta: allowed error rate, in (0, 1), traced.
-      epsilon: allowed shortfall of the recommended sum, >= 0, traced.
-      sigma: sub-Gaussian scale of a pull's noise, > 0, traced.
+      num_arms: number of single arms n, an integer >= 2; static.
+      k: number of arms in a super-arm, an integer in [1, num_arms - 1]; static.
+      num_sets: number of sets of the random support, an integer in [n, K], where K is the number of sets of k; None
+        means 2 n. Static.
+      support_seed: number of the random support, an integer >= 0; static.
+      choices: number of super-arms chosen at each evaluation of the stopping rule, an integer >= 1; static.
+      bound: the quantity that must be at most epsilon to stop, static. "certified" is an upper bound on how far any set
+        is ahead of the recommended one. "climbed" is the largest lead found, which is a lower bound: it needs fewer
+        samples and has no proof.
+      explore: fraction of the pulls that goes to the support, in (0, 1]; traced. It keeps A_t above that fraction of
+        the matrix of a static allocation, so that the confidence ellipsoid shrinks whatever is chosen; 1 is static.
+      grid: ratio between successive pull counts at which the stopping rule is evaluated, > 1; traced.
+      delta: allowed error probability, in (0, 1); traced.
+      epsilon: tolerated simple regret of the sum, >= 0; traced.
+      sigma: sub-Gaussian scale of the noise of a pull, > 0; traced.
 
     Returns:
-      An Algorithm with actions bool[num_arms], k of them True, rewards float[] and recommendations int32[k], in
-      increasing order. It asks for its pulls in batches of SetPulls.
+      An Algorithm with actions bool[num_arms], k of them True, rewards float[] and recommendations int32[k] in
+      increasing order. It requests its pulls in batches of SetPulls.
 
     Raises:
       ValueError: an argument is out of range.
 
-    Source: ours, of the parts named above.
+    Source:
+      Original to this library, based on Kuroki, Xu, Miyauchi, Honda and Sugiyama (2019) and Xu, Honda and Sugiyama
+      (2018), A fully adaptive algorithm for pure exploration in linear bandits, AISTATS.
     """
     where = "adaptive_full_bandit"
     support = super_arms(where, num_arms, k, num_sets=num_sets, support_seed=support_seed)
@@ -126,7 +136,7 @@ def adaptive_full_bandit(
         return Choice(planned(state)[place], place)
 
     def moved(state: AdaptiveState, rows: Array, counts: Array, gained: Array) -> AdaptiveState:
-        """The state after `counts` pulls of `rows`, that paid sum r chi = gained."""
+        """Return the state after `counts` pulls of `rows`, whose rewards r give sum r chi = gained."""
         count = jnp.sum(counts, dtype=int)
         rounds = state.rounds + count
         members = rows.astype(int)
@@ -142,19 +152,19 @@ def adaptive_full_bandit(
     def absorb(state: AdaptiveState, pulls: SetPulls, sums: Array) -> AdaptiveState:
         assert pulls.sets is not None
         gained = matrix_vector(as_float(pulls.sets).T, sums)
-        return look(moved(state, pulls.sets, pulls.counts, gained))  # every batch ends in a look
+        return look(moved(state, pulls.sets, pulls.counts, gained))  # every batch ends with an evaluation
 
     def due(state: AdaptiveState) -> Array:
         return ~state.done & (jnp.sum(state.left, dtype=int) == 0)
 
     def look(state: AdaptiveState) -> AdaptiveState:
-        """Stop, or plan."""
+        """Evaluate the stopping rule, and plan the next pulls unless it stops."""
         rounds = as_float(state.rounds)
         mean = as_float(state.together) / rounds  # A_t / t
         inverse = least_squares.inverse(mean)
         estimate = matrix_vector(inverse, state.response)
         best = family.best(estimate)
-        doubled = jnp.maximum(jnp.floor(jnp.log2(rounds / (2 * size))), 0.0)  # j: V_j is t Lambda / 4 to t Lambda / 2
+        doubled = jnp.maximum(jnp.floor(jnp.log2(rounds / (2 * size))), 0.0)  # j: V_j is in t Lambda [1/4, 1/2]
         share = 2.0**doubled * size / rounds
         prior = share * as_float(moment)  # V_j / t
         matrix = inverse + product(product(inverse, prior), inverse)
@@ -173,7 +183,7 @@ def adaptive_full_bandit(
             direction = coarse(matrix_vector(inverse, as_float(rival) - as_float(best)))
             high, low = family.best(direction), family.best(-direction)
             total = jnp.sum(jnp.where(high, direction, 0.0)) + jnp.sum(jnp.where(low, direction, 0.0))
-            members = jnp.where(total >= 0, high, low)  # whichever sum is larger in size
+            members = jnp.where(total >= 0, high, low)  # the sum with the larger absolute value
             column = matrix_vector(inverse, as_float(members))
             weight = own / rounds
             factor = weight / (1 + weight * jnp.sum(jnp.where(members, column, 0.0)))

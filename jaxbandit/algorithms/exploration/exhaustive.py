@@ -1,6 +1,7 @@
-"""Exhaustive: Kuroki, Xu, Miyauchi, Honda, Sugiyama (2019), Algorithm 5: every super-arm against the best at each look.
+"""Exhaustive: Kuroki, Xu, Miyauchi, Honda and Sugiyama (2019), Algorithm 5, which compares all super-arms.
 
-Printed, the norm is that of the difference from M*, which nobody knows: here from the empirical best, as in (5).
+The printed norm is that of the difference from M*, which is unknown; here it is the difference from the empirically
+best set, as in (5).
 """
 
 import math
@@ -24,7 +25,7 @@ from jaxbandit.numerics import as_float, matrix_vector
 from jaxbandit.solvers.decision_classes import top_k
 from jaxbandit.types import Array, ArrayLike, Scalar
 
-MOST_SETS = 200_000  # a look scores all sets, of every run side by side: 100 MB of scores for 64 runs
+MOST_SETS = 200_000  # an evaluation scores all sets, of many runs at once: 100 MB of scores for 64 runs
 
 
 def exhaustive(
@@ -43,17 +44,41 @@ def exhaustive(
     schedule: Schedule = "geometric",
     grid: Scalar = 1.01,
 ) -> Algorithm:
-    """Return the exhaustive search over all super-arms for the k best arms from their sums; it is (epsilon, delta)-PAC.
+    """Return the exhaustive search over all super-arms for the k best arms from their sums (full-bandit feedback).
 
-    The yardstick of the others: the same confidence ellipsoid, and nothing approximated.
+    The pulls follow a static allocation over a support of super-arms. The run stops when, in the confidence ellipsoid
+    of the least-squares estimate, no other set of k can exceed the empirically best set by more than epsilon. It is the
+    reference for `saqm`, `sa_foa` and `icb`, which use the same ellipsoid and approximate this maximization.
+
+    Guarantee: it is (epsilon, delta)-PAC: with probability at least 1 - delta the sum of the means of the recommended
+    arms is at most epsilon below the largest.
 
     Args:
-      num_arms: n, single arms, >= 2, static.
-      k: arms in a super-arm, in [1, num_arms - 1], static; at most 200,000 sets of k, for every look scores all.
-      support, num_sets, support_seed, sets, allocation, weights: as of saqm.
-      delta, epsilon, sigma, schedule, grid: as of saqm.
+      num_arms: number of single arms n, an integer >= 2; static.
+      k: number of arms in a super-arm, an integer in [1, num_arms - 1]; static. There may be at most 200,000 sets of k,
+        because every evaluation of the stopping rule scores all of them.
+      support: super-arms that are pulled, "random", "all" or "given", as for `saqm`; static.
+      num_sets: number of sets of a random support, as for `saqm`; static.
+      support_seed: number of the random support, an integer >= 0; static.
+      sets: the sets of a given support, [m, n] of 0 and 1, as for `saqm`; concrete.
+      allocation: fractions of the pulls, "uniform", "g" or "given", as for `saqm`; static.
+      weights: the given allocation, float[m] >= 0, as for `saqm`; concrete.
+      delta: allowed error probability, in (0, 1); traced.
+      epsilon: tolerated simple regret of the sum, >= 0; traced.
+      sigma: bound on the noise of a pull, > 0; traced.
+      schedule: when the stopping rule is evaluated, "geometric" or "every", as for `saqm`; static.
+      grid: ratio between successive pull counts at which the rule is evaluated, >= 1; traced.
 
-    Returns, Raises, Source: as of saqm; Algorithm 5.
+    Returns:
+      An Algorithm with actions bool[num_arms], k of them True, rewards float[] and recommendations int32[k] in
+      increasing order. It requests its pulls in batches of SetPulls.
+
+    Raises:
+      ValueError: an argument is out of range, there are too many sets of k, or the support does not span all arms.
+
+    Source:
+      Kuroki, Xu, Miyauchi, Honda and Sugiyama (2020), Polynomial-time algorithms for multiple-arm identification with
+      full-bandit feedback, Neural Computation 32, Algorithm 5.
     """
     where = "exhaustive"
     arms = super_arms(
@@ -70,15 +95,15 @@ def exhaustive(
     total = math.comb(num_arms, k)
     if total > MOST_SETS:
         raise ValueError(
-            f"{where}: num_arms = {num_arms}, k = {k} make {total} super-arms, must be at most {MOST_SETS}: every look "
-            "scores all of them; take saqm or icb"
+            f"{where}: num_arms = {num_arms}, k = {k} make {total} super-arms, must be at most {MOST_SETS}: all "
+            "of them are scored; use saqm or icb instead"
         )
     promised = promise(where, delta, epsilon, sigma, k)
     family = top_k(num_arms, k)
     every: Any = family.enumerate().astype(np.float64)
 
     def prepare(inverse: Array) -> tuple[Array, Array]:
-        """W chi, float[K, n], and chi' W chi, float[K], of every super-arm."""
+        """Return W chi, float[K, n], and chi' W chi, float[K], for every super-arm."""
         products = jnp.sum(as_float(every)[:, :, None] * inverse[None], 1)
         return products, jnp.sum(products * as_float(every), 1)
 

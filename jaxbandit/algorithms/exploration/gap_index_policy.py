@@ -1,8 +1,9 @@
-"""The frame that gap-index algorithms share: Reda, Kaufmann, Delahaye-Duriez (2021), Algorithm 1.
+"""The common frame of gap-index algorithms: Reda, Kaufmann and Delahaye-Duriez (2021), Algorithm 1.
 
-Each round finds the m candidates J, b in J and c outside, stops if the stopping rule says so, else pulls one arm to
-tell b from c. Differs: the optimized rule pulls argmin N_a / |w_a| over w_a != 0 (Xu, Honda, Sugiyama 2017, equation
-12), where 2021 prints arg max and w_a > 0; ties go to the lowest arm unless asked otherwise.
+Each round determines the m candidates J, an arm b in J and a challenger c outside. It stops if the stopping rule is
+satisfied, and otherwise pulls one arm to distinguish b from c. Differences: the optimized rule pulls argmin N_a / w_a
+over the nonzero absolute weights w_a (Xu, Honda and Sugiyama 2017, equation 12), where the 2021 paper prints arg max
+and w_a > 0; ties go to the lowest-numbered arm by default.
 """
 
 from types import ModuleType
@@ -30,13 +31,14 @@ Rule = Literal["greedy", "optimized", "largest_variance", "both"]
 Threshold = Literal["det", "theory", "heuristic", "lucb1"]
 Ties = Literal["lowest", "random"]
 
-_PROVED = {False: ("det", "theory"), True: ("lucb1",)}  # thresholds, by whether the index is the classical one
+_PROVED = {False: ("det", "theory"), True: ("lucb1",)}  # proved thresholds, by whether the index is classical
 
-# Below this share of the largest, a weight of w* counts as zero: solvers leave roundings there.
+# A weight of w* below this fraction of the largest counts as zero, because solvers leave rounding errors there.
 NO_WEIGHT = 1e-6
-# A float32 run is trusted if its last bound is that of its counts and rewards up to this share of the bound's width.
+# A float32 run is trusted if its last bound agrees with that from its counts and rewards in float64, up to this
+# fraction of the width of the bound.
 TRUSTED = 0.02
-# From more than MANY_ARMS dim arms on, num_arms dim operations a round are fewer than num_arms^2.
+# With more than MANY_ARMS dim arms, num_arms dim operations per round are fewer than num_arms^2.
 MANY_ARMS = 3
 
 FORMS: dict[type, ModuleType] = {
@@ -47,15 +49,15 @@ FORMS: dict[type, ModuleType] = {
 
 
 class GapIndexState(NamedTuple):
-    """Pulls and estimates; a field that the parts chosen do not need is None."""
+    """Pulls and estimates. A field that the selected parts do not need is None."""
 
     pulls: Array  # int32[], of all arms together
     counts: Array  # int32[num_arms]
     estimate: Any  # one of FORMS
-    sums: Any  # float[2, num_arms], rewards of each arm, and what the sum has gained by rounding; float32
-    weights: Any  # float[num_arms^2, num_arms], row i num_arms + j is |w*| of x_i - x_j; optimized rule
-    pending: Any  # int32[], the arm still to pull for the last pair, -1 if none; rule "both"
-    priority: Any  # int32[num_arms] >= 0, the largest goes first of tied arms; random ties
+    sums: Any  # float[2, num_arms], sums of rewards of each arm, and their rounding errors; in float32 only
+    weights: Any  # float[num_arms^2, num_arms], row i num_arms + j is abs(w*) of x_i - x_j; optimized rule only
+    pending: Any  # int32[], the arm still to pull for the last pair, -1 if none; rule "both" only
+    priority: Any  # int32[num_arms] >= 0, among tied arms the largest value wins; random ties only
 
 
 def gap_index_policy(
@@ -77,7 +79,7 @@ def gap_index_policy(
     stop: Stop = "lucb",
     initial_pulls: bool = True,
 ) -> Algorithm:
-    """Return the algorithm of these parts; `gifa` says what each is, and `where` names it in refusals."""
+    """Return the algorithm with these parts, which `gifa` explains; `where` is its name in error messages."""
     features = checks.array(where, "features", features, ndim=2, min_size=2)
     num_arms, dim = features.shape
     _check_parts(where, features, candidates, index, leader, rule, stop, threshold, ties)
@@ -105,7 +107,7 @@ def gap_index_policy(
         )
 
     def width(state: GapIndexState) -> Array:
-        """C sigma: the width of a bound over the root of its variance."""
+        """Return C sigma, the width of a bound divided by the square root of its variance."""
         noise = {"delta": delta, "sigma": sigma, "regularization": regularization, "theta_norm": theta_norm}
         if threshold == "det":
             level = thresholds.det_threshold(_form(state).logdet(state.estimate), **noise)
@@ -119,14 +121,14 @@ def gap_index_policy(
         return level * as_float(sigma)
 
     def widths(state: GapIndexState, arm: Array) -> Array:
-        """B_{i, arm} - (mu_hat_i - mu_hat_arm) for all i, float[num_arms]."""
+        """Return B_{i, arm} - (mu_hat_i - mu_hat_arm) for all i, float[num_arms]."""
         if index == "paired":
             return width(state) * jnp.sqrt(_form(state).distances(state.estimate, arm))
         deviations = jnp.sqrt(_form(state).variances(state.estimate))
         return width(state) * (deviations + get_at(deviations, arm))
 
     def bounds(state: GapIndexState) -> Array:
-        """B_ij at [j, i], float[num_arms, num_arms]."""
+        """Return B_ij at [j, i], float[num_arms, num_arms]."""
         means = _form(state).means(state.estimate)
         if index == "paired":
             spread = jnp.sqrt(_form(state).all_distances(state.estimate))
@@ -144,7 +146,7 @@ def gap_index_policy(
         return gap_indices.decide(means, bounds(state), m, candidates, leader, stop, priority)
 
     def informative(state: GapIndexState, b: Array, c: Array) -> Array:
-        """The arm that the rule pulls to tell b from c, int32[]."""
+        """Return the arm that the rule pulls to distinguish b from c, int32[]."""
         if rule == "both":
             return jnp.where(state.pending >= 0, state.pending, b)
         form, estimate = _form(state), state.estimate
@@ -164,7 +166,7 @@ def gap_index_policy(
         return state.pulls < (num_arms if initial_pulls else 0)
 
     def select(noise: None, state: GapIndexState, context: None) -> Choice:
-        """The arm to pull, and the challenger of the round."""
+        """Return the arm to pull, and the challenger of the round."""
         decision = decide(state)
         arm = informative(state, decision.leader, decision.challenger)
         return Choice(jnp.where(starting(state), state.pulls, arm), decision.challenger)
@@ -226,12 +228,12 @@ def gap_index_policy(
 
 
 def _form(state: GapIndexState) -> ModuleType:
-    """The functions of the state's estimate."""
+    """Return the module with the functions of the state's estimate."""
     return FORMS[type(state.estimate)]
 
 
 def _added(sums: Array, arm: Array, reward: Array) -> Array:
-    """Sums, and what they have gained by rounding, after one more reward: Kahan's compensation."""
+    """Return the sums and their rounding errors after one more reward, by Kahan's compensated summation."""
     total = get_at(sums[0], arm)
     addend = reward - get_at(sums[1], arm)
     after = total + addend

@@ -1,7 +1,7 @@
-"""From gap indices to decisions: candidates J, the ambiguous arm b in J, its challenger c outside, and what stops.
+"""From gap indices to decisions: candidates J, ambiguous arm b in J, challenger c outside J, and the stopping rule.
 
-Reda, Kaufmann, Delahaye-Duriez (2021), Algorithm 1 and Table 1. B_ij is an upper bound of mu_i - mu_j. Everything is
-counted or reduced, nothing sorted: sorting is slow where thousands of runs step together.
+Reda, Kaufmann and Delahaye-Duriez (2021), Algorithm 1 and Table 1. B_ij is an upper bound on mu_i - mu_j. Everything is
+done by counting and reducing, because sorting is slow when thousands of runs step together.
 """
 
 from typing import Literal, NamedTuple
@@ -18,32 +18,32 @@ Stop = Literal["lucb", "ugape"]
 
 
 class Decision(NamedTuple):
-    """What one round's indices say."""
+    """The decision that the indices of one round imply."""
 
     inside: Array  # bool[num_arms], the candidates J
-    leader: Array  # int32[], b: the most doubtful candidate
-    challenger: Array  # int32[], c: the arm outside J with the largest B_cb
-    bound: Array  # float[], what the stopping rule holds against epsilon
+    leader: Array  # int32[], b, the most ambiguous candidate
+    challenger: Array  # int32[], c, the arm outside J with the largest B_cb
+    bound: Array  # float[], the quantity that the stopping rule compares with epsilon
 
 
 def first(values: Array, priority: Array | None) -> Array:
-    """Index of the largest entry, int32[]; of equal ones the lowest, or that of the highest priority."""
+    """Return the index of the largest entry, int32[]; ties go to the lowest index, or to the highest priority."""
     if priority is None:
         return argmax(values)
     return argmax(jnp.where(values == jnp.max(values), priority, -1))
 
 
 def ranks(values: Array, priority: Array | None) -> Array:
-    """How many entries go before each in descending order, int32[num_arms]; equal ones as in `first`."""
+    """Return how many entries precede each one in descending order, int32[num_arms], with ties as in `first`."""
     order = -jnp.arange(values.shape[0], dtype=jnp.int32) if priority is None else priority
     before = (values[None] > values[:, None]) | ((values[None] == values[:, None]) & (order[None] > order[:, None]))
     return jnp.sum(before, 1, dtype=jnp.int32)
 
 
 def largest_others(matrix: Array, m: int) -> Array:
-    """The m-th largest entry of each row j of a square matrix, its diagonal left out, float[num_arms]."""
+    """Return the m-th largest entry of each row j of a square matrix without its diagonal, float[num_arms]."""
     num_arms = matrix.shape[0]
-    sign, place = (1, m) if 2 * m <= num_arms else (-1, num_arms - m)  # from the nearer end
+    sign, place = (1, m) if 2 * m <= num_arms else (-1, num_arms - m)  # counted from the nearer end
     entries = jnp.where(jnp.eye(num_arms, dtype=bool), -jnp.inf, sign * matrix)
     value = jnp.max(entries, 1)
     for _ in range(place - 1):
@@ -54,7 +54,7 @@ def largest_others(matrix: Array, m: int) -> Array:
 
 
 def decide_best(means: Array, column: Array, leader: Array, priority: Array | None) -> Decision:
-    """The decision for m = 1 where J holds the largest mean: one column of indices is all that it takes.
+    """Return the decision for m = 1 where J holds the arm with the largest mean; one column of indices suffices.
 
     Args:
       means: float[num_arms].
@@ -76,16 +76,16 @@ def decide(
     stop: Stop,
     priority: Array | None,
 ) -> Decision:
-    """The decision from all indices.
+    """Return the decision from all indices.
 
     Args:
       means: float[num_arms].
       bounds: float[num_arms, num_arms] with B_ij at [j, i].
-      m: number of candidates, in [1, num_arms - 1], static.
-      candidates: "means" or "ugape", static.
-      leader: "lucb" or "ugape", static.
-      stop: "lucb" or "ugape", static.
-      priority: int32[num_arms], or None for the lowest arm.
+      m: number of candidates, in [1, num_arms - 1]; static.
+      candidates: "means" or "ugape"; static.
+      leader: "lucb" or "ugape"; static.
+      stop: "lucb" or "ugape"; static.
+      priority: int32[num_arms], or None for the lowest-numbered arm.
     """
     others = largest_others(bounds, m) if "ugape" in (candidates, leader, stop) else means
     inside = ranks(means if candidates == "means" else -others, priority) < m

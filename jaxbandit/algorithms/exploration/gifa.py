@@ -1,6 +1,7 @@
-"""gifa: the gap-index family with every part open, Reda, Kaufmann, Delahaye-Duriez (2021), Algorithm 1.
+"""GIFA, gap-index focused algorithms with selectable parts: Reda, Kaufmann and Delahaye-Duriez (2021), Algorithm 1.
 
-What differs from the papers is said in gap_index_policy.py; presets.py has the published combinations.
+The differences from the papers are listed in gap_index_policy.py. presets.py and linear_top_m.py have the published
+combinations.
 """
 
 from jaxbandit.algorithms.exploration.gap_index_policy import Index, Rule, Threshold, Ties, gap_index_policy
@@ -27,36 +28,49 @@ def gifa(
     theta_norm: Scalar = 1.0,
     ties: Ties = "lowest",
 ) -> Algorithm:
-    """Return the gap-index algorithm of the given parts; the defaults make m-LinGapE.
+    """Return the gap-index algorithm with the given parts, for the m best arms; the defaults give m-LinGapE.
+
+    B_ij is an upper confidence bound on mu_i - mu_j. Each round determines m candidates J, the most ambiguous candidate
+    b and its challenger c, the arm outside J with the largest B_cb; it stops if the stopping rule is satisfied, and
+    otherwise pulls an arm that distinguishes b from c. max^m denotes the m-th largest value.
+
+    Guarantee: with the thresholds "det" and "theory" (linear models) or "lucb1" (classical index), with probability at
+    least 1 - delta the m recommended arms have means at most epsilon below the m-th best mean. With other combinations
+    of threshold and index the recommendation carries no guarantee.
 
     Args:
-      features: float[num_arms, dim], finite, traced; num_arms >= 2. The classical index takes only their number.
-      candidates: J, the m largest "means", or "ugape", the m smallest over j of max^m_{i != j} B_ij; static.
-      index: B_ij with the width of x_i - x_j ("paired"), of x_i plus that of x_j ("individual"), or with empirical
-        means and sigma / sqrt(N) ("classical"); static.
-      leader: b, the largest in J of max_{i not in J} B_ij ("lucb") or of max^m_{i != j} B_ij ("ugape"); static.
-      rule: what is pulled to tell b from c: "greedy", "optimized", "largest_variance", or "both" of them, one after
-        the other with no stopping in between; static.
-      stop: when B_cb <= epsilon ("lucb"), or when max_{j in J} max^m_{i != j} B_ij <= epsilon ("ugape"); static.
-      threshold: "det" and "theory" are proved for features, "lucb1" for the classical index, "heuristic" for none.
-      initial_pulls: whether each arm is pulled once first, before any stopping; static.
-      m: number of arms to find, in [1, num_arms - 1], static.
-      delta: allowed error rate, in (0, 1), traced.
-      epsilon: tolerated shortfall of a mean, >= 0, traced.
-      sigma: sub-Gaussian scale of the rewards' noise, > 0, traced.
-      regularization: lambda > 0, traced.
-      theta_norm: S >= 0, a bound of ||theta||, traced; "det" and "theory" need it.
-      ties: to the "lowest" arm, or by an order of the arms that each run draws at "random"; static.
+      features: float[num_arms, dim] with num_arms >= 2, finite; traced. The classical index uses only their number.
+      candidates: J is the set of the m largest "means", or for "ugape" of the m smallest max^m_{i != j} B_ij over j;
+        static.
+      index: the width of B_ij is that of x_i - x_j ("paired"), the sum of the widths of x_i and x_j ("individual"), or
+        that of empirical means with sigma / sqrt(N) ("classical"); static.
+      leader: b has the largest max_{i not in J} B_ib ("lucb") or max^m_{i != b} B_ib ("ugape") in J; static.
+      rule: the arm that is pulled: "greedy", the arm that most reduces the variance of x_b - x_c; "optimized", which
+        tracks an optimal representation of x_b - x_c; "largest_variance", the one of b and c with the larger variance;
+        or "both" of them in turn, without stopping in between. Static.
+      stop: stop when B_cb <= epsilon ("lucb"), or when max_{j in J} max^m_{i != j} B_ij <= epsilon ("ugape"); static.
+      threshold: width of the confidence bounds, static. "det" and "theory" are proved for features, "lucb1" for the
+        classical index, and "heuristic" for neither.
+      initial_pulls: whether each arm is pulled once before the stopping rule is evaluated; static.
+      m: number of arms to find, an integer in [1, num_arms - 1]; static.
+      delta: allowed error probability, in (0, 1); traced.
+      epsilon: tolerated simple regret, in the unit of the rewards, >= 0; traced.
+      sigma: sub-Gaussian scale of the rewards' noise, > 0; traced.
+      regularization: lambda of the regularized least squares, > 0; traced.
+      theta_norm: upper bound S >= 0 on the norm of theta, which "det" and "theory" need; traced.
+      ties: "lowest" for the lowest-numbered arm, or "random" for an order that is drawn in each run; static.
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[m], the best first.
+      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[m], the best arm
+      first.
 
     Raises:
-      ValueError: an argument is out of range; parts that need features are asked of the classical index; or
-        `optimized` meets features that do not span their space.
+      ValueError: an argument is out of range, parts that need features are combined with the classical index, or
+        "optimized" is used with features that do not span their space.
 
-    Source: Reda, Kaufmann, Delahaye-Duriez (2021), Top-m identification for linear bandits, AISTATS; Xu, Honda,
-    Sugiyama (2018), A fully adaptive algorithm for pure exploration in linear bandits, AISTATS.
+    Source:
+      Reda, Kaufmann and Delahaye-Duriez (2021), Top-m identification for linear bandits, AISTATS, Algorithm 1; Xu,
+      Honda and Sugiyama (2018), A fully adaptive algorithm for pure exploration in linear bandits, AISTATS.
     """
     return gap_index_policy(
         "gifa",

@@ -1,8 +1,8 @@
-"""ICB: Kuroki, Xu, Miyauchi, Honda, Sugiyama (2019), Algorithm 4: an independent confidence interval an arm.
+"""ICB: Kuroki, Xu, Miyauchi, Honda and Sugiyama (2019), Algorithm 4: an independent confidence interval for each arm.
 
-The intervals add up over the arms in which two super-arms differ, so that the hardest rival is one call of a linear
-oracle: any decision class that has one will do. The radius of Lemma 1 is the default, Proposition 1's the option that
-reproduces the paper's Table 2.
+The intervals add up over the arms in which two super-arms differ, so the hardest rival is found by one call of a linear
+oracle, and any decision class with such an oracle can be used. The default radius is that of Lemma 1. That of
+Proposition 1 is an option that reproduces Table 2 of the paper.
 """
 
 import math
@@ -38,20 +38,45 @@ def icb(
     schedule: Schedule = "geometric",
     grid: Scalar = 1.01,
 ) -> Algorithm:
-    """Return ICB, independent confidence bounds, for the k best arms from their sums; it is (epsilon, delta)-PAC.
+    """Return ICB, independent confidence bounds, for the k best arms from their sums (full-bandit feedback).
+
+    The pulls follow a static allocation over a support of super-arms, and least squares estimate the single arms. The
+    run stops when no other set can exceed the empirically best one by epsilon or more, given an independent confidence
+    interval for each arm.
+
+    Guarantee: it is (epsilon, delta)-PAC: with probability at least 1 - delta the sum of the means of the recommended
+    arms is at most epsilon below the largest.
 
     Args:
-      num_arms: n, single arms, >= 2, static.
-      k: arms in a super-arm, in [1, num_arms - 1], static.
-      support, num_sets, support_seed, sets, allocation, weights: as of saqm.
-      radius: "lemma1": a union over the n intervals of every round, sigma sqrt(2 log(6 t^2 n / (pi^2 delta))).
-        "prop1": over the K super-arms, twice as wide beyond that. Static.
-      decision_class: the sets that may be recommended, of k arms each, from jaxbandit.solvers; static. None: all of k.
-        The support is another matter: sets that are pulled need not belong to it. The environment takes the same
-        class, or else it judges by all sets of k.
-      delta, epsilon, sigma, schedule, grid: as of saqm.
+      num_arms: number of single arms n, an integer >= 2; static.
+      k: number of arms in a super-arm, an integer in [1, num_arms - 1]; static.
+      support: super-arms that are pulled, "random", "all" or "given", as for `saqm`; static.
+      num_sets: number of sets of a random support, as for `saqm`; static.
+      support_seed: number of the random support, an integer >= 0; static.
+      sets: the sets of a given support, [m, n] of 0 and 1, as for `saqm`; concrete.
+      allocation: fractions of the pulls, "uniform", "g" or "given", as for `saqm`; static.
+      weights: the given allocation, float[m] >= 0, as for `saqm`; concrete.
+      radius: "lemma1" is a union bound over the n intervals of every round, sigma sqrt(2 log(6 t^2 n / (pi^2 delta))).
+        "prop1" is a union bound over the K super-arms, and twice as wide in addition. Static.
+      decision_class: the sets of k arms that may be recommended, from jaxbandit.solvers, or None for all sets of k;
+        static. The sets that are pulled need not belong to it. The environment must be given the same class, or it
+        evaluates the recommendation against all sets of k.
+      delta: allowed error probability, in (0, 1); traced.
+      epsilon: tolerated simple regret of the sum, >= 0; traced.
+      sigma: bound on the noise of a pull, > 0; traced.
+      schedule: when the stopping rule is evaluated, "geometric" or "every", as for `saqm`; static.
+      grid: ratio between successive pull counts at which the rule is evaluated, >= 1; traced.
 
-    Returns, Raises, Source: as of saqm; Algorithm 4, Lemmas 1 and 3.
+    Returns:
+      An Algorithm with actions bool[num_arms], k of them True, rewards float[] and recommendations int32[k] in
+      increasing order. It requests its pulls in batches of SetPulls.
+
+    Raises:
+      ValueError: an argument is out of range, or the support does not span all arms.
+
+    Source:
+      Kuroki, Xu, Miyauchi, Honda and Sugiyama (2020), Polynomial-time algorithms for multiple-arm identification with
+      full-bandit feedback, Neural Computation 32, Algorithm 4, Lemmas 1 and 3.
     """
     where = "icb"
     arms = super_arms(

@@ -1,8 +1,7 @@
-"""Lazy Track-and-Stop for linear bandits: Jedra and Proutiere (2020), finite set of arms.
+"""Lazy Track-and-Stop for linear bandits with finitely many arms: Jedra and Proutiere (2020).
 
-The pulls track the sum of designs that are optimal at the estimates of rounds 2^k, with forced exploration while
-lambda_min(V) is small; it stops by the generalised likelihood ratio. Estimates are ordinary least squares. Differs: the
-basis arms A_0, free in the paper, are those of largest volume, greedily; sigma divides the rewards.
+Differences: the basis arms A_0 of forced exploration, which the paper leaves open, are chosen greedily for the largest
+volume, and rewards are divided by sigma.
 """
 
 from typing import Literal, NamedTuple
@@ -25,11 +24,11 @@ class LazyTrackAndStopState(NamedTuple):
 
     pulls: Array  # int32[], of all arms together
     counts: Array  # int32[num_arms]
-    means: Array  # float[num_arms], mean reward of each arm, 0 where never pulled
+    means: Array  # float[num_arms], mean reward of each arm, 0 if never pulled
     targets: Array  # float[num_arms], sum of the designs of the rounds so far
-    weights: Array  # float[num_arms], the design, on the simplex
-    solved: Array  # int32[], pulls at which the design was solved last
-    forced: Array  # int32[], pulls of forced exploration so far
+    weights: Array  # float[num_arms], the current design, on the simplex
+    solved: Array  # int32[], number of pulls at which the design was solved last
+    forced: Array  # int32[], number of pulls of forced exploration so far
     basis: Array  # int32[dim], A_0
     floor: Array  # float[], the smallest eigenvalue of sum_{a in A_0} x_a x_a'
 
@@ -42,27 +41,34 @@ def lazy_track_and_stop(
     slack: Scalar = 0.1,
     threshold: Literal["det", "heuristic"] = "det",
 ) -> Algorithm:
-    """Return Lazy Track-and-Stop, asymptotically optimal with few solutions of the optimal allocation.
+    """Return Lazy Track-and-Stop, which finds the best arm of a linear bandit with asymptotically fewest pulls.
 
-    It stops when the smallest gap_i^2 / (2 sigma^2 ||x_best - x_i||^2 in V^-1) reaches beta, V = sum_a N_a x_a x_a'.
-    The basis is pulled first, so V >= c I, c = lambda_min(sum_{A_0} x_a x_a'), hence V^-1 <= (1 + u) (V + u c I)^-1;
-    then the self-normalised bound proves beta = (1 + u) log(det(V / (u c) + I)^(1/2) / delta), free of ||theta||.
+    The pulls track the sum of the designs that are optimal for the least-squares estimates of rounds 2^k, with forced
+    exploration while the smallest eigenvalue of V = sum_a N_a x_a x_a' is small. It stops when the smallest value over
+    suboptimal arms i of gap_i^2 / (2 sigma^2 y' V^-1 y) with y = x_best - x_i reaches beta.
+
+    Guarantee: with the threshold "det", P(the answer is wrong) <= delta, and as delta tends to 0 the number of pulls is
+    asymptotically optimal up to the factor 1 + slack. The basis is pulled first, so V >= c I with c the smallest
+    eigenvalue of sum_{a in A_0} x_a x_a', and hence V^-1 <= (1 + u) (V + u c I)^-1 for u = slack. The self-normalized
+    bound then proves beta = (1 + u) log(det(V / (u c) + I)^(1/2) / delta), which does not need a bound on theta. With
+    "heuristic" the recommendation carries no guarantee.
 
     Args:
-      features: float[num_arms, dim], finite, spanning all dimensions, traced; num_arms >= 2.
-      delta: allowed error rate, in (0, 1), traced.
-      sigma: sub-Gaussian scale of the rewards' noise, > 0, traced.
-      slack: u > 0, traced: what the threshold loses as a factor against what it loses in the determinant.
-      threshold: "det", the proved beta above; or "heuristic", log((log t + 1) / delta), without a guarantee; static.
+      features: float[num_arms, dim] with num_arms >= 2, finite, spanning R^dim; traced.
+      delta: allowed error probability, in (0, 1); traced.
+      sigma: sub-Gaussian scale of the rewards' noise, > 0; traced.
+      slack: u, > 0; traced. It trades the factor of the threshold against its determinant.
+      threshold: "det", the proved beta above, or "heuristic", log((log t + 1) / delta); static.
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1]. It replans at
-      every 2^k-th pull.
+      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1]. It replans after
+      2^k pulls, for every k.
 
     Raises:
-      ValueError: an argument is out of range, or the features do not span all dimensions.
+      ValueError: an argument is out of range, or the features do not span R^dim.
 
-    Source: Jedra, Proutiere (2020), Optimal best-arm identification in linear bandits, NeurIPS.
+    Source:
+      Jedra and Proutiere (2020), Optimal best-arm identification in linear bandits, NeurIPS.
     """
     where = "lazy_track_and_stop"
     features = spanning_features(where, features)
@@ -101,14 +107,17 @@ def lazy_track_and_stop(
         return state._replace(weights=best_arm_design(x, means, sigma=sigma).weights, solved=state.pulls)
 
     def explores(state: LazyTrackAndStopState) -> Array:
-        """Whether lambda_min(V) < c sqrt(t / d), bool[]; up to roundings, as both are equal after the first d pulls."""
+        """Return whether lambda_min(V) < c sqrt(t / d), bool[].
+
+        The comparison is up to rounding, because both sides are equal after the first d pulls.
+        """
         least = state.floor * jnp.sqrt(as_float(state.pulls) / dim)
         least = least * (1 - jnp.sqrt(jnp.finfo(least.dtype).eps))
         above = least_squares.pivots(design_matrix(state.counts) - least * jnp.eye(dim)) > 0
         return (state.pulls < dim) | ~jnp.all(above)
 
     def select(noise: None, state: LazyTrackAndStopState, context: None) -> Choice:
-        """The arm to pull, and whether exploration forces it."""
+        """Return the arm to pull, and whether it is forced exploration."""
         targets = state.targets + state.weights
         behind = argmax(jnp.where(targets > 0, targets - as_float(state.counts), -jnp.inf))
         forced = explores(state)
@@ -129,7 +138,7 @@ def lazy_track_and_stop(
         return argmax(least_squares.fit(as_float(features), state.counts, state.means).means)[None]
 
     def level(state: LazyTrackAndStopState) -> Array:
-        """sqrt(2 beta): how many standard deviations a gap must have."""
+        """Return sqrt(2 beta), the number of standard deviations that a gap must exceed."""
         if threshold == "heuristic":
             return thresholds.heuristic_threshold(state.pulls, delta=delta)
         u = as_float(slack)
@@ -152,7 +161,7 @@ def lazy_track_and_stop(
         recommend=recommend,
         stop=stop,
         replan=Replan(due, replan),
-        verify=stop,  # it factorises the counts afresh
+        verify=stop,  # the rule factorizes the counts anew
         promise=Promise(delta, proved=threshold == "det"),
         arms=Arms(num_arms),
         rewards=Rewards(sigma=sigma),
@@ -161,7 +170,7 @@ def lazy_track_and_stop(
 
 
 def _basis(features: Array) -> Array:
-    """Arms of linearly independent features, int32[dim]: each the farthest from the span of those before it."""
+    """Return arms with linearly independent features, int32[dim], each the farthest from the span of those before."""
     rest, chosen = features, []
     for _ in range(features.shape[1]):
         arm = argmax(jnp.sum(rest * rest, 1))

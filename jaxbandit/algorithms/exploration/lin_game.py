@@ -1,8 +1,7 @@
-"""LinGame: Degenne, Menard, Shang, Valko (2020), for the best arm; one AdaHedge learner an answer.
+"""LinGame: Degenne, Menard, Shang and Valko (2020), for the best arm, with one AdaHedge learner per answer.
 
-Each round the learner of the empirical best arm plays weights, nature answers with the closest parameter of another
-best arm, the learner gains optimistically, and the pulls track the sum of the weights. Differs: optimism and start are
-those of the authors' experiments, see lin_game; sigma, 1 there, divides the rewards: gains and statistic by sigma^2.
+Differences: the optimism and the initial pulls are those of the authors' experiments, see `lin_game`; rewards are
+divided by sigma, which is 1 in the paper, so gains and statistics are divided by sigma^2.
 """
 
 from typing import Literal, NamedTuple
@@ -20,28 +19,28 @@ from jaxbandit.estimators.least_squares import LeastSquares
 from jaxbandit.numerics import argmax, as_float, get_at, product, set_at
 from jaxbandit.types import Array, ArrayLike, Key, Scalar
 
-# The cumulative mixability gap of AdaHedge starts here, as in the authors' code: a finite learning rate.
+# Initial cumulative mixability gap of AdaHedge, as in the authors' code, so that the first learning rate is finite.
 FIRST_GAP = 0.01
 
 
 class LinGameState(NamedTuple):
-    """Estimates, the learners and what is tracked."""
+    """Estimates, the learners, and the weights that the pulls track."""
 
     pulls: Array  # int32[], of all arms together
     counts: Array  # int32[num_arms]
     estimate: LeastSquares
-    gains: Array  # float[num_arms, num_arms], row i: cumulative gains of the learner for answer i
+    gains: Array  # float[num_arms, num_arms], row i has the cumulative gains of the learner for answer i
     mix_gaps: Array  # float[num_arms], cumulative mixability gap of each learner
     targets: Array  # float[num_arms], sum of the weights played
 
 
 class Turn(NamedTuple):
-    """What one round's game comes to."""
+    """The outcome of one round of the game."""
 
     best: Array  # int32[], the empirical best arm
-    weights: Array  # float[num_arms], of its learner
-    gains: Array  # float[num_arms], fed to the learner
-    mix_gap: Array  # float[] >= 0, of this round
+    weights: Array  # float[num_arms], weights of its learner
+    gains: Array  # float[num_arms], gains that the learner receives
+    mix_gap: Array  # float[] >= 0, mixability gap of this round
 
 
 def lin_game(
@@ -53,20 +52,26 @@ def lin_game(
     theta_norm: Scalar = 1.0,
     threshold: Literal["theory", "heuristic"] = "theory",
 ) -> Algorithm:
-    """Return LinGame, asymptotically optimal, which plays a game instead of solving for the best allocation.
+    """Return LinGame, which finds the best arm of a linear bandit by playing a game against nature.
 
-    It stops when the smallest gap_i^2 / (2 sigma^2 ||x_best - x_i||^2 in V^-1) reaches beta. As in the authors' code,
-    and not in the paper: every arm is pulled once first, optimism is log t instead of beta(t, 1/t^3), gains are at most
-    log t, and nature's best response is found in V_w + (lambda / t) I, which is never singular.
+    In each round the learner of the empirically best arm plays weights, nature answers with the closest parameter for
+    which another arm is best, the learner receives optimistic gains, and the pulls track the sum of the weights. It
+    stops when the smallest value over suboptimal arms i of gap_i^2 / (2 sigma^2 y' V^-1 y) with y = x_best - x_i
+    reaches beta. As in the authors' code, and unlike the paper, every arm is pulled once first, the optimism is log t
+    instead of beta(t, 1/t^3), gains are at most log t, and nature's best response uses V_w + (lambda / t) I, which is
+    never singular.
+
+    Guarantee: with the threshold "theory", P(the answer is wrong) <= delta. The paper proves that its version is
+    asymptotically optimal as delta tends to 0. With "heuristic" the recommendation carries no guarantee.
 
     Args:
-      features: float[num_arms, dim], finite, traced; num_arms >= 2. They need not span all dimensions.
-      delta: allowed error rate, in (0, 1), traced.
-      sigma: sub-Gaussian scale of the rewards' noise, > 0, traced.
-      regularization: lambda > 0, traced; eta in the paper.
-      theta_norm: S >= 0, a bound of ||theta||, traced; "theory" needs it. M in the paper.
-      threshold: "theory", the proved (sqrt(log(1/delta) + d/2 log(1 + t L^2 / (lambda d))) + sqrt(lambda/2) S/sigma)^2,
-        L the largest ||x||; or "heuristic", log((log t + 1) / delta), without a guarantee; static.
+      features: float[num_arms, dim] with num_arms >= 2, finite; traced. They need not span R^dim.
+      delta: allowed error probability, in (0, 1); traced.
+      sigma: sub-Gaussian scale of the rewards' noise, > 0; traced.
+      regularization: lambda of the regularized least squares (eta in the paper), > 0; traced.
+      theta_norm: upper bound S >= 0 on the norm of theta (M in the paper), which "theory" needs; traced.
+      threshold: "theory" is the proved beta = (sqrt(log(1/delta) + d/2 log(1 + t L^2 / (lambda d))) + sqrt(lambda/2)
+        S/sigma)^2, where L is the largest norm of a feature vector; "heuristic" is log((log t + 1) / delta). Static.
 
     Returns:
       An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1].
@@ -74,8 +79,9 @@ def lin_game(
     Raises:
       ValueError: an argument is out of range.
 
-    Source: Degenne, Menard, Shang, Valko (2020), Gamification of pure exploration for linear bandits, ICML; de Rooij,
-      van Erven, Grunwald, Koolen (2014), Follow the leader if you can, hedge if you must, JMLR 15.
+    Source:
+      Degenne, Menard, Shang and Valko (2020), Gamification of pure exploration for linear bandits, ICML; de Rooij, van
+      Erven, Grunwald and Koolen (2014), Follow the leader if you can, hedge if you must, JMLR 15, for AdaHedge.
     """
     features = checks.array("lin_game", "features", features, ndim=2, min_size=2)
     checks.number("lin_game", "delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
@@ -92,7 +98,7 @@ def lin_game(
             estimate=least_squares.init(features, regularization),
             gains=jnp.zeros((num_arms, num_arms)),
             mix_gaps=jnp.full(num_arms, as_float(FIRST_GAP)),
-            targets=jnp.ones(num_arms),  # of the first pulls
+            targets=jnp.ones(num_arms),  # for the initial pulls
         )
 
     def turn(state: LinGameState) -> Turn:
@@ -109,7 +115,7 @@ def lin_game(
         other = distances > 0
         size = jnp.where(other, distances, 1.0)
         nearest = argmax(-jnp.where(other, gaps * gaps / size, jnp.inf))
-        # The closest parameter where x_nearest is as good moves theta_hat by gap / ||y||^2 V_w^-1 y.
+        # The closest parameter for which x_nearest is as good differs from theta_hat by gap / (y' V_w^-1 y) V_w^-1 y.
         direction = lax.dynamic_index_in_dim(differences, nearest, 0)
         moved = product(x, product(inverse, direction.reshape(dim, 1)))[:, 0]
         moved = moved * (get_at(gaps, nearest) / get_at(size, nearest)) / as_float(sigma)
@@ -145,7 +151,7 @@ def lin_game(
         return argmax(state.estimate.means)[None]
 
     def level(state: LinGameState) -> Array:
-        """sqrt(2 beta): how many standard deviations a gap must have."""
+        """Return sqrt(2 beta), the number of standard deviations that a gap must exceed."""
         if threshold == "heuristic":
             return thresholds.heuristic_threshold(state.pulls, delta=delta)
         norm = jnp.max(jnp.sum(as_float(features) ** 2, 1))

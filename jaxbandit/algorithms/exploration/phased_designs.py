@@ -1,7 +1,7 @@
-"""The frame of XY-adaptive and RAGE: phases, each with a design for the arms still active and with fresh estimates.
+"""The common frame of XY-adaptive and RAGE: phases with a design for the arms still active, and new estimates in each.
 
-Within a phase the pulls are fixed, and are asked for as one batch. At its end replanning drops arms and solves the next
-design. Arms that repeat an earlier arm are never active: no sample tells them apart.
+Within a phase the pulls are fixed and requested as one batch. At its end, replanning eliminates arms and solves for the
+next design. Arms whose features equal those of an earlier arm are never active, because no sample can distinguish them.
 """
 
 from collections.abc import Callable
@@ -19,17 +19,17 @@ from jaxbandit.types import Array, Key, Scalar
 
 
 class PhasedState(NamedTuple):
-    """The phase: its design and what it has observed."""
+    """The current phase, with its design and its observations."""
 
     counts: Array  # int[num_arms], pulls in all phases
     phase: Array  # int32[], from 1
-    active: Array  # bool[num_arms], arms not yet ruled out; the run is over when one is left
-    leader: Array  # int32[], the empirical best arm at the end of the last phase
-    precision: Array  # float[], the largest ||y||^2 in A^-1 over active differences y at the end of the last phase
+    active: Array  # bool[num_arms], arms not yet eliminated; the run is over when one is left
+    leader: Array  # int32[], the empirically best arm at the end of the last phase
+    precision: Array  # float[], the largest y' A^-1 y over active differences y at the end of the last phase
     weights: Array  # float[num_arms], the design, on the simplex
-    length: Array  # int[], pulls of the phase
+    length: Array  # int[], number of pulls of the phase
     phase_counts: Array  # int[num_arms], pulls in the phase so far
-    means: Array  # float[num_arms], mean rewards in the phase, 0 where never pulled
+    means: Array  # float[num_arms], mean rewards in the phase, 0 if never pulled
 
 
 Plan = Callable[[Array, Array, Array], tuple[Array, Array]]
@@ -39,15 +39,16 @@ Eliminate = Callable[[PhasedState], tuple[Array, Array, Array]]
 def phased_design(
     name: str, features: Array, precision: float, plan: Plan, eliminate: Eliminate, *, delta: Scalar, sigma: Scalar
 ) -> Algorithm:
-    """Return the algorithm of these parts.
+    """Return the algorithm with these parts.
 
     Args:
-      name: of the algorithm, in results.
+      name: name of the algorithm in results.
       features: float[num_arms, dim].
-      precision: what the state's field holds in the first phase.
-      plan: of active, phase and precision, gives weights and length >= 1 of a phase, after which its estimate exists.
-      eliminate: of a state at the end of its phase, gives the arms active next, the leader and the precision.
-      delta: error rate that it promises.
+      precision: value of the state's field in the first phase.
+      plan: function from active, phase and precision to the weights and the length >= 1 of a phase, after which its
+        least-squares estimate exists.
+      eliminate: function from the state at the end of a phase to the arms active next, the leader and the precision.
+      delta: error probability that the algorithm guarantees.
       sigma: largest sub-Gaussian scale that it is made for.
     """
     num_arms = features.shape[0]
@@ -104,23 +105,23 @@ def phased_design(
 
 
 def same_features(features: Array) -> Array:
-    """Which pairs of arms have equal features, bool[num_arms, num_arms]."""
+    """Return which pairs of arms have equal features, bool[num_arms, num_arms]."""
     x = as_float(features)
     return jnp.all(x[:, None] == x[None], -1)
 
 
 def repeats(features: Array) -> Array:
-    """Which arms have the features of an earlier arm, bool[num_arms]."""
+    """Return which arms have the same features as an earlier arm, bool[num_arms]."""
     earlier = np.tri(features.shape[0], k=-1, dtype=bool)
     return jnp.any(same_features(features) & earlier, 1)
 
 
 def active_pairs(active: Array) -> Array:
-    """Which rows of `pair_differences` are between two active arms, bool[pairs]."""
+    """Return which rows of `pair_differences` are between two active arms, bool[pairs]."""
     first, second = np.triu_indices(active.shape[0], 1)
     return active[first] & active[second]
 
 
 def whole(length: Array) -> Array:
-    """The number of pulls, float[] >= 0, rounded up to int[]."""
+    """Return a number of pulls, float[] >= 0, rounded up to int[]."""
     return jnp.minimum(jnp.ceil(length), tracking.longest()).astype(int)

@@ -1,7 +1,8 @@
-"""Published gap-index algorithms: LUCB, UGapE, LinGapE, m-LinGapE and LinGIFA, as parts of one family.
+"""Published gap-index algorithms as combinations of the parts of one family: LUCB, UGapE and LinGapE.
 
-Reda, Kaufmann, Delahaye-Duriez (2021), Table 1; Kalyanakrishnan et al. (2012); Gabillon et al. (2012); Xu, Honda,
-Sugiyama (2017), Algorithm 1. What differs from the papers is said in gap_index_policy.py; UGapE's beta is LUCB's here.
+Reda, Kaufmann and Delahaye-Duriez (2021), Table 1; Kalyanakrishnan et al. (2012); Gabillon et al. (2012); Xu, Honda and
+Sugiyama (2017), Algorithm 1. Differences from the papers are listed in gap_index_policy.py. UGapE uses the exploration
+rate of LUCB here. m-LinGapE and LinGIFA are in linear_top_m.py.
 """
 
 from typing import Any, Literal
@@ -10,7 +11,6 @@ import numpy as np
 
 from jaxbandit import checks
 from jaxbandit.algorithms.exploration.gap_index_policy import Threshold, Ties, gap_index_policy
-from jaxbandit.algorithms.exploration.gap_indices import Stop
 from jaxbandit.base import Algorithm
 from jaxbandit.types import ArrayLike, Scalar
 
@@ -28,26 +28,36 @@ def lucb(
     sigma: Scalar = 1.0,
     ties: Ties = "lowest",
 ) -> Algorithm:
-    """Return LUCB: the m largest empirical means against the arm outside that may yet beat the weakest of them.
+    """Return LUCB, which finds the m best arms by comparing the m best empirical means with the strongest arm outside.
+
+    Let J be the m arms with the largest empirical means, b the arm in J with the smallest lower confidence bound, and c
+    the arm outside with the largest upper confidence bound. It stops when the upper bound of c exceeds the lower bound
+    of b by at most epsilon, and otherwise pulls b or c, or both.
+
+    Guarantee: with the threshold "lucb1" and sub-Gaussian rewards, with probability at least 1 - delta the m
+    recommended arms have means at most epsilon below the m-th best mean. With "heuristic" the recommendation carries no
+    guarantee.
 
     Args:
-      num_arms: number of arms, >= 2, static.
-      m: number of arms to find, in [1, num_arms - 1], static.
-      rule: pull the one of the two arms with fewer pulls ("largest_variance", as 2021 does), or "both" of them before
-        stopping is looked at again (the original of 2012); static.
-      threshold: "lucb1", proved for 2012's order, or "heuristic", without a guarantee; static.
-      delta: allowed error rate, in (0, 1), traced.
-      epsilon: tolerated shortfall of a mean, >= 0, traced.
-      sigma: sub-Gaussian scale of the rewards' noise, > 0, traced.
-      ties: to the "lowest" arm, or by an order of the arms that each run draws at "random"; static.
+      num_arms: number of arms, an integer >= 2; static.
+      m: number of arms to find, an integer in [1, num_arms - 1]; static.
+      rule: "largest_variance" pulls the one of b and c with fewer pulls, as in the 2021 paper; "both" pulls both before
+        the stopping rule is evaluated again, as in the original of 2012. Static.
+      threshold: "lucb1" (proved) or "heuristic" (without a proof); static.
+      delta: allowed error probability, in (0, 1); traced.
+      epsilon: tolerated simple regret, in the unit of the rewards, >= 0; traced.
+      sigma: sub-Gaussian scale of the rewards' noise, > 0; traced.
+      ties: "lowest" for the lowest-numbered arm, or "random" for an order that is drawn in each run; static.
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[m], the best first.
+      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[m], the best arm
+      first.
 
     Raises:
       ValueError: an argument is out of range.
 
-    Source: Kalyanakrishnan, Tewari, Auer, Stone (2012), PAC subset selection in stochastic multi-armed bandits, ICML.
+    Source:
+      Kalyanakrishnan, Tewari, Auer and Stone (2012), PAC subset selection in stochastic multi-armed bandits, ICML.
     """
     num_arms = checks.integer("lucb", "num_arms", num_arms, 2)
     return gap_index_policy(
@@ -74,11 +84,35 @@ def ugape(
     sigma: Scalar = 1.0,
     ties: Ties = "lowest",
 ) -> Algorithm:
-    """Return UGapE: candidates by the smallest bound of what they may lack, and the less pulled of two arms.
+    """Return UGapE, which finds the m best arms by the smallest upper bounds on their simple regret.
 
-    Args, Returns, Raises: as `lucb`, without a rule.
+    For each arm j, let B_j be the m-th largest upper confidence bound of the other arms minus the lower bound of j. The
+    candidates J are the m arms with the smallest B. It stops when the largest B in J is at most epsilon. Otherwise it
+    pulls the one with fewer pulls of two arms: the candidate that is most ambiguous and the strongest arm outside J.
 
-    Source: Gabillon, Ghavamzadeh, Lazaric (2012), Best arm identification: a unified approach, NIPS.
+    Guarantee: with the threshold "lucb1" and sub-Gaussian rewards, with probability at least 1 - delta the m
+    recommended arms have means at most epsilon below the m-th best mean. With "heuristic" the recommendation carries no
+    guarantee.
+
+    Args:
+      num_arms: number of arms, an integer >= 2; static.
+      m: number of arms to find, an integer in [1, num_arms - 1]; static.
+      threshold: "lucb1" (proved) or "heuristic" (without a proof); static.
+      delta: allowed error probability, in (0, 1); traced.
+      epsilon: tolerated simple regret, in the unit of the rewards, >= 0; traced.
+      sigma: sub-Gaussian scale of the rewards' noise, > 0; traced.
+      ties: "lowest" for the lowest-numbered arm, or "random" for an order that is drawn in each run; static.
+
+    Returns:
+      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[m], the best arm
+      first.
+
+    Raises:
+      ValueError: an argument is out of range.
+
+    Source:
+      Gabillon, Ghavamzadeh and Lazaric (2012), Best arm identification: a unified approach to fixed budget and fixed
+      confidence, NeurIPS.
     """
     num_arms = checks.integer("ugape", "num_arms", num_arms, 2)
     return gap_index_policy(
@@ -109,27 +143,38 @@ def lingape(
     theta_norm: Scalar = 1.0,
     ties: Ties = "lowest",
 ) -> Algorithm:
-    """Return LinGapE, which finds the best arm of a linear bandit: m-LinGapE with m = 1 and the threshold "det".
+    """Return LinGapE, which finds the best arm of a linear bandit; it is m-LinGapE with m = 1 and the threshold "det".
+
+    Let b be the empirically best arm and c the arm with the largest upper confidence bound B_cb on its mean minus that
+    of b. It stops when B_cb <= epsilon, and otherwise pulls an arm that reduces the uncertainty in the direction x_b -
+    x_c.
+
+    Guarantee: with the thresholds "det" and "theory", sigma-sub-Gaussian noise and a valid theta_norm, with probability
+    at least 1 - delta the recommended arm is at most epsilon below the best. With the other thresholds the
+    recommendation carries no guarantee.
 
     Args:
-      features: float[num_arms, dim], finite, traced; num_arms >= 2.
-      rule: what is pulled to tell two arms apart: "greedy" (2017, equation 9), "optimized" (equation 12) or the one of
-        the two with the "largest_variance"; static.
-      threshold: "det" (2017, equation 3) and "theory" are proved, "heuristic" and "lucb1" are not; static.
-      delta: allowed error rate, in (0, 1), traced.
-      epsilon: tolerated shortfall of a mean, >= 0, traced.
-      sigma: sub-Gaussian scale of the rewards' noise, > 0, traced.
-      regularization: lambda > 0, traced.
-      theta_norm: S >= 0, a bound of ||theta||, traced; "det" and "theory" need it.
-      ties: to the "lowest" arm, or by an order of the arms that each run draws at "random"; static.
+      features: float[num_arms, dim] with num_arms >= 2, finite; traced.
+      rule: the arm that is pulled to distinguish b from c, static. "greedy" (equation 9 of the 2017 version) is the arm
+        that most reduces the variance of x_b - x_c; "optimized" (equation 12) tracks an optimal representation of x_b -
+        x_c; "largest_variance" is the one of b and c with the larger variance.
+      threshold: "det" (equation 3) and "theory" are proved, "heuristic" and "lucb1" are not; static.
+      delta: allowed error probability, in (0, 1); traced.
+      epsilon: tolerated simple regret, in the unit of the rewards, >= 0; traced.
+      sigma: sub-Gaussian scale of the rewards' noise, > 0; traced.
+      regularization: lambda of the regularized least squares, > 0; traced.
+      theta_norm: upper bound S >= 0 on the norm of theta, which "det" and "theory" need; traced.
+      ties: "lowest" for the lowest-numbered arm, or "random" for an order that is drawn in each run; static.
 
     Returns:
       An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1].
 
     Raises:
-      ValueError: an argument is out of range, or `optimized` meets features that do not span their space.
+      ValueError: an argument is out of range, or "optimized" is used with features that do not span their space.
 
-    Source: Xu, Honda, Sugiyama (2018), A fully adaptive algorithm for pure exploration in linear bandits, AISTATS.
+    Source:
+      Xu, Honda and Sugiyama (2018), A fully adaptive algorithm for pure exploration in linear bandits, AISTATS,
+      Algorithm 1.
     """
     checks.choice("lingape", "rule", rule, ("greedy", "optimized", "largest_variance"))
     return gap_index_policy(
@@ -147,103 +192,6 @@ def lingape(
     )
 
 
-def m_lingape(
-    features: ArrayLike,
-    *,
-    m: int = 1,
-    rule: Literal["greedy", "optimized", "largest_variance"] = "greedy",
-    threshold: Threshold = "theory",
-    delta: Scalar = 0.05,
-    epsilon: Scalar = 0.0,
-    sigma: Scalar = 1.0,
-    regularization: Scalar = 1.0,
-    theta_norm: Scalar = 1.0,
-    ties: Ties = "lowest",
-) -> Algorithm:
-    """Return m-LinGapE, which finds the m best arms of a linear bandit.
-
-    Args:
-      m: number of arms to find, in [1, num_arms - 1], static.
-      features, rule, threshold, delta, epsilon, sigma, regularization, theta_norm, ties: as in `lingape`.
-
-    Returns:
-      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[m], the best first.
-
-    Raises:
-      ValueError: an argument is out of range, or `optimized` meets features that do not span their space.
-
-    Source: Reda, Kaufmann, Delahaye-Duriez (2021), Top-m identification for linear bandits, AISTATS.
-    """
-    checks.choice("m_lingape", "rule", rule, ("greedy", "optimized", "largest_variance"))
-    return gap_index_policy(
-        "m_lingape",
-        features,
-        rule=rule,
-        threshold=threshold,
-        m=m,
-        delta=delta,
-        epsilon=epsilon,
-        sigma=sigma,
-        regularization=regularization,
-        theta_norm=theta_norm,
-        ties=ties,
-    )
-
-
-def lingifa(
-    features: ArrayLike,
-    *,
-    m: int = 1,
-    rule: Literal["largest_variance", "greedy"] = "largest_variance",
-    index: Literal["paired", "individual"] = "paired",
-    stop: Stop = "ugape",
-    threshold: Threshold = "theory",
-    delta: Scalar = 0.05,
-    epsilon: Scalar = 0.0,
-    sigma: Scalar = 1.0,
-    regularization: Scalar = 1.0,
-    theta_norm: Scalar = 1.0,
-    ties: Ties = "lowest",
-) -> Algorithm:
-    """Return LinGIFA, which finds the m best arms of a linear bandit by gap indices alone, with no initial pulls.
-
-    Args:
-      m: number of arms to find, in [1, num_arms - 1], static.
-      rule: pull the one of two arms with the "largest_variance", or the arm that is "greedy" best for both; static.
-      index: width of a difference of features ("paired"), or the sum of two arms' widths ("individual"); static.
-      stop: when max_{j in J} max^m_{i != j} B_ij <= epsilon ("ugape"), or when B_cb <= epsilon ("lucb"); static.
-      features, threshold, delta, epsilon, sigma, regularization, theta_norm, ties: as in `lingape`.
-
-    Returns:
-      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[m], the best first.
-
-    Raises:
-      ValueError: an argument is out of range.
-
-    Source: Reda, Kaufmann, Delahaye-Duriez (2021), Top-m identification for linear bandits, AISTATS.
-    """
-    checks.choice("lingifa", "rule", rule, ("largest_variance", "greedy"))
-    checks.choice("lingifa", "index", index, ("paired", "individual"))
-    return gap_index_policy(
-        "lingifa",
-        features,
-        candidates="ugape",
-        index=index,
-        leader="ugape",
-        rule=rule,
-        stop=stop,
-        threshold=threshold,
-        initial_pulls=False,
-        m=m,
-        delta=delta,
-        epsilon=epsilon,
-        sigma=sigma,
-        regularization=regularization,
-        theta_norm=theta_norm,
-        ties=ties,
-    )
-
-
 def _unrelated(num_arms: int) -> Any:
-    """Features of arms that say nothing of each other; the classical index takes only their number."""
+    """Return features for unstructured arms; the classical index uses only their number."""
     return np.eye(num_arms)

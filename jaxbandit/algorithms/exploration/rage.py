@@ -1,8 +1,7 @@
-"""RAGE, randomised adaptive gap elimination: Fiez, Jain, Jamieson, Ratliff (2019), Algorithm 1, with Z = X.
+"""RAGE, randomized adaptive gap elimination: Fiez, Jain, Jamieson and Ratliff (2019), Algorithm 1, with Z = X.
 
-Phase t pulls max(ceil(8 (2^(t+1))^2 sigma^2 rho (1 + r) log(K^2 t^2 / delta)), ceil(p (1 + 1/r))) times to the design
-of p arms best for the active differences, rho its value, and drops arms 2^-(t+2) below the best active estimate.
-Differs: sigma, 1 there; r is their rounding epsilon, and p (1 + 1/r) pulls are what tracking needs for it.
+Differences: a sigma other than 1 is allowed. r is the rounding parameter epsilon of the paper; p (1 + 1/r) pulls are
+what tracking needs to achieve it.
 """
 
 import jax.numpy as jnp
@@ -18,27 +17,33 @@ from jaxbandit.types import Array, ArrayLike, Scalar
 
 
 def rage(features: ArrayLike, *, delta: Scalar = 0.05, sigma: Scalar = 1.0, rounding: Scalar = 0.1) -> Algorithm:
-    """Return RAGE, which halves the gap it can tell in every phase.
+    """Return RAGE, which finds the best arm of a linear bandit in phases that halve the gaps that can be resolved.
 
-    The constants are those of the paper's Algorithm 1; its authors' experiments use smaller ones. An error needs the
-    best arm dropped in some phase t, by one of K - 1 arms on a deviation of probability delta / (K t)^2 each: in all
-    at most delta pi^2 (K - 1) / (6 K^2) < delta.
+    Phase t pulls arms according to the design that is optimal for the differences of the active arms, with value rho on
+    p arms. It takes max(ceil(8 (2^(t+1))^2 sigma^2 rho (1 + r) log(K^2 t^2 / delta)), ceil(p (1 + 1/r))) pulls, where r
+    = rounding, and then eliminates the arms whose estimate is at least 2^-(t+2) below the best.
+
+    Guarantee: for sigma-sub-Gaussian noise, P(the answer is wrong) <= delta. An error requires that the best arm is
+    eliminated in some phase t by one of K - 1 arms, through a deviation of probability at most delta / (K t)^2 each; in
+    total at most delta pi^2 (K - 1) / (6 K^2) < delta. The constants are those of the paper's Algorithm 1; the authors'
+    experiments use smaller ones.
 
     Args:
-      features: float[num_arms, dim], finite, spanning all dimensions, traced; num_arms >= 2.
-      delta: allowed error rate, in (0, 1), traced.
-      sigma: sub-Gaussian scale of the rewards' noise, > 0, traced.
-      rounding: r, by what part rounding to whole pulls may lengthen a phase, > 0, traced.
+      features: float[num_arms, dim] with num_arms >= 2, finite, spanning R^dim; traced.
+      delta: allowed error probability, in (0, 1); traced.
+      sigma: sub-Gaussian scale of the rewards' noise, > 0; traced.
+      rounding: r, the fraction by which rounding to whole pulls may lengthen a phase, > 0; traced.
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1]. It asks for
-      its pulls in batches, a phase each, and replans between two phases.
+      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1]. It requests its
+      pulls in batches of one phase each, and replans between phases.
 
     Raises:
-      ValueError: an argument is out of range, or the features do not span all dimensions.
+      ValueError: an argument is out of range, or the features do not span R^dim.
 
-    Source: Fiez, Jain, Jamieson, Ratliff (2019), Sequential experimental design for transductive linear bandits,
-      NeurIPS.
+    Source:
+      Fiez, Jain, Jamieson and Ratliff (2019), Sequential experimental design for transductive linear bandits, NeurIPS,
+      Algorithm 1.
     """
     features = spanning_features("rage", features)
     checks.number("rage", "delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)

@@ -1,4 +1,4 @@
-"""The table of w* that the optimized rule looks up: Xu, Honda, Sugiyama (2017), equation 11, for every pair of arms."""
+"""The table of w* used by the optimized rule: Xu, Honda and Sugiyama (2017), equation 11, for every pair of arms."""
 
 import functools
 
@@ -12,9 +12,10 @@ from jaxbandit.types import Array
 
 
 def pair_weights(features: Array) -> Array:
-    """Return |w*| of x_i - x_j in row i num_arms + j, float[num_arms^2, num_arms]: the least ||w||_1 for each pair.
+    """Return the absolute weights w* of x_i - x_j in row i num_arms + j, float[num_arms^2, num_arms].
 
-    By HiGHS for concrete features, by interior points for traced ones, float[num_arms, dim].
+    They have the smallest l1 norm for each pair. They are computed by HiGHS for concrete features, float[num_arms,
+    dim], and by an interior-point method for traced ones.
     """
     num_arms = features.shape[0]
     if isinstance(features, np.ndarray):
@@ -28,5 +29,5 @@ def pair_weights(features: Array) -> Array:
 
 @functools.lru_cache(maxsize=64)
 def _by_highs(data: bytes, shape: tuple[int, int]) -> np.ndarray:
-    """Once a set of features, however often a factory is traced."""
+    """Solve once per set of features, however often a factory is traced."""
     return np.abs(l1_table(np.frombuffer(data).reshape(shape))).reshape(-1, shape[0])

@@ -1,8 +1,8 @@
-"""SA-FOA: Kuroki, Xu, Miyauchi, Honda, Sugiyama (2019), Algorithm 3: the confidence ellipsoid to first order.
+"""SA-FOA: Kuroki, Xu, Miyauchi, Honda and Sugiyama (2019), Algorithm 3: a first-order approximation of the ellipsoid.
 
-It has no guarantee, whatever the paper says: Z'_t is the largest value of (5) among the sets found, a LOWER bound of
-its maximum, so that the rule may stop too early. Where Algorithm 3 is silent: M_hat is no candidate, an anchor equal to
-M_hat is skipped, and without candidates the second-best set is the one.
+Contrary to the paper, the algorithm has no guarantee: Z'_t is the largest value of (5) among the sets that were found,
+which is a lower bound on its maximum, so the rule may stop too early. Where Algorithm 3 is not specific: M_hat is not a
+candidate, an anchor equal to M_hat is skipped, and without candidates the second-best set is used.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ from jaxbandit.solvers.decision_classes import top_k
 from jaxbandit.solvers.densest import peeling
 from jaxbandit.types import Array, ArrayLike, Key, Scalar
 
-_BESIDE = 4  # anchors of one run at a time
+_BESIDE = 4  # number of anchors of one run that are evaluated together
 
 
 def sa_foa(
@@ -49,21 +49,44 @@ def sa_foa(
     schedule: Schedule = "geometric",
     grid: Scalar = 1.01,
 ) -> Algorithm:
-    """Return SA-FOA, static allocation with first-order approximation, for the k best arms from their sums.
+    """Return SA-FOA, static allocation with a first-order approximation, for the k best arms from their sums.
 
-    Nothing is proved of its error rate: delta is what the confidence ellipsoid is told, not a promise.
+    The pulls follow a static allocation over a support of super-arms (full-bandit feedback). At each evaluation of the
+    stopping rule, the norm in the confidence ellipsoid is linearized at random super-arms, the anchors, and each
+    resulting quadratic problem is solved approximately for a candidate. Let Z' be the largest upper confidence bound of
+    a candidate. The run stops once Z' - theta(M_hat) <= eps_factor * epsilon.
+
+    Guarantee: none. delta only sets the size of the confidence ellipsoid.
 
     Args:
-      num_arms: n, single arms, >= 2, static.
-      k: arms in a super-arm, in [1, num_arms - 1], static.
-      support, num_sets, support_seed, sets, allocation, weights: as of saqm.
-      anchors: super-arms of the support drawn at each look, with replacement, to expand the norm at, >= 1, static;
-        None: num_arms.
-      eps_factor: it stops once Z' - theta(M_hat) <= eps_factor * epsilon, >= 0, traced. 1/2 is printed, 1 is nearer to
-        the paper's Table 2.
-      delta, epsilon, sigma, schedule, grid: as of saqm.
+      num_arms: number of single arms n, an integer >= 2; static.
+      k: number of arms in a super-arm, an integer in [1, num_arms - 1]; static.
+      support: super-arms that are pulled, "random", "all" or "given", as for `saqm`; static.
+      num_sets: number of sets of a random support, as for `saqm`; static.
+      support_seed: number of the random support, an integer >= 0; static.
+      sets: the sets of a given support, [m, n] of 0 and 1, as for `saqm`; concrete.
+      allocation: fractions of the pulls, "uniform", "g" or "given", as for `saqm`; static.
+      weights: the given allocation, float[m] >= 0, as for `saqm`; concrete.
+      anchors: number of super-arms of the support, drawn with replacement, at which the norm is linearized, an integer
+        >= 1; None means num_arms. Static.
+      eps_factor: factor of epsilon in the stopping rule, >= 0; traced. The paper prints 1/2; 1 is closer to its Table
+        2.
+      delta: error probability that sets the confidence ellipsoid, in (0, 1); traced.
+      epsilon: tolerated simple regret of the sum, >= 0; traced.
+      sigma: bound on the noise of a pull, > 0; traced.
+      schedule: when the stopping rule is evaluated, "geometric" or "every", as for `saqm`; static.
+      grid: ratio between successive pull counts at which the rule is evaluated, >= 1; traced.
 
-    Returns, Raises, Source: as of saqm; Algorithm 3.
+    Returns:
+      An Algorithm with actions bool[num_arms], k of them True, rewards float[] and recommendations int32[k] in
+      increasing order. It requests its pulls in batches of SetPulls.
+
+    Raises:
+      ValueError: an argument is out of range, or the support does not span all arms.
+
+    Source:
+      Kuroki, Xu, Miyauchi, Honda and Sugiyama (2020), Polynomial-time algorithms for multiple-arm identification with
+      full-bandit feedback, Neural Computation 32, Algorithm 3.
     """
     where = "sa_foa"
     arms = super_arms(
@@ -92,17 +115,18 @@ def sa_foa(
     def first_order(
         estimate: Array, matrix: Array, best: Array, radius: Array
     ) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
-        """What peeling finds from an anchor, bool[n], and what a set may be better than M_hat by, float[]."""
+        """Return two functions: anchor -> the set that peeling finds, and set -> its largest lead over M_hat."""
         product = matrix_vector(matrix, as_float(best))  # W chi of M_hat
         own = jnp.sum(jnp.where(best, product, 0.0))
 
         def distance(members: Array) -> Array:
-            """||chi - chi_M_hat|| in W."""
+            """Return the norm of chi - chi_M_hat in W."""
             crossed = jnp.sum(jnp.where(members, product, 0.0))
             return jnp.sqrt(jnp.maximum(squared_norm(members, matrix) - 2 * crossed + own, 0.0))
 
         def candidate(point: Array) -> Array:
-            # B_t / gamma: the positive factor changes no answer of peeling, and the matrix is the same for all anchors.
+            # B_t / gamma: the positive factor does not change the result of peeling, and makes the matrix the same for
+            # all anchors.
             return peeling(matrix, k, diagonal=2 * distance(point) / radius * estimate - 2 * product)
 
         def ahead(members: Array) -> Array:
@@ -114,7 +138,7 @@ def sa_foa(
     def expand(
         numbers: Array, key: Key, best: Array, allowed: Array, estimate: Array, matrix: Array, radius: Array
     ) -> tuple[Array, Array]:
-        """Whether the anchors of these numbers give a candidate at all, and whether none is too far ahead."""
+        """Return whether the anchors with these numbers give a candidate, and whether none is too far ahead."""
         candidate, ahead = first_order(estimate, matrix, best, radius)
 
         def one(number: Array) -> tuple[Array, Array]:
@@ -128,7 +152,7 @@ def sa_foa(
 
     @one_by_one
     def others(good: Array, *given: Any) -> tuple[Array, Array]:
-        """`expand` for all anchors but the first, until one is too far ahead."""
+        """Apply `expand` to all anchors but the first, until one is too far ahead."""
 
         def more(carry: tuple[Array, ...]) -> Array:
             tried, _, good = carry
@@ -148,9 +172,10 @@ def sa_foa(
         level = 2 * independent_threshold(look.rounds, log_arms=family.log_size, delta=delta)
         radius = as_float(sigma) * level / jnp.sqrt(look.rounds)
         allowed = as_float(eps_factor) * as_float(epsilon)
-        assert look.key is not None  # the rule says that it draws
+        assert look.key is not None  # the rule declares that it draws
         given = look.key, best, allowed, look.estimate, look.inverse, radius
-        # The first anchor refuses in most looks: all runs side by side. Few go on.
+        # In most evaluations the first anchor already prevents stopping. It is evaluated for all runs together, and
+        # only few runs continue.
         found, good = expand(jnp.zeros(1, jnp.int32), *given)
         more, good = others(good & look.due, *given)
         _, ahead = first_order(look.estimate, look.inverse, best, radius)

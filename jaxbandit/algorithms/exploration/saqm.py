@@ -1,7 +1,8 @@
-"""SAQM: Kuroki, Xu, Miyauchi, Honda, Sugiyama (2019), Algorithm 2, the stopping rule (4) with C_t once.
+"""SAQM: Kuroki, Xu, Miyauchi, Honda and Sugiyama (2019), Algorithm 2, with the stopping rule (4) containing C_t once.
 
-Printed, C_t enters Z_t and then (4) again, which is a misprint: the rule would be 10^4 times too slow. The ratio of the
-quadratic maximisation is certified on the matrix itself by default; Theorem 1's and the experiments' 0.9 are options.
+As printed, C_t enters Z_t and then (4) again, which is a misprint: the rule would need 10^4 times as many samples. By
+default the approximation ratio of the quadratic maximization is certified on the matrix itself; the ratio of Theorem 1
+and the 0.9 of the paper's experiments are options.
 """
 
 import jax.numpy as jnp
@@ -44,42 +45,52 @@ def saqm(
     schedule: Schedule = "geometric",
     grid: Scalar = 1.01,
 ) -> Algorithm:
-    """Return SAQM, static allocation with approximate quadratic maximisation, for the k best arms from their sums.
+    """Return SAQM, static allocation with approximate quadratic maximization, for the k best arms from their sums.
 
-    With alpha "certified" or "theorem" it is (epsilon, delta)-PAC: the sum of the true means of the k arms that it
-    recommends falls short of the best by more than epsilon with probability at most delta. With "fixed" nothing is
-    proved.
+    The pulls follow a static allocation over a support of super-arms (full-bandit feedback), and least squares estimate
+    the single arms. The run stops when the gap between the k-th and the (k+1)-th estimate, plus epsilon, is at least
+    the confidence radius times the norm of the empirically best set plus an upper bound on the largest norm of any set.
+    That bound is the value that peeling finds divided by the ratio alpha.
+
+    Guarantee: with alpha="certified" or "theorem" it is (epsilon, delta)-PAC: with probability at least 1 - delta the
+    sum of the means of the k recommended arms is at most epsilon below the largest. With "fixed" the recommendation
+    carries no guarantee.
 
     Args:
-      num_arms: n, single arms, >= 3, static.
-      k: arms in a super-arm, in [2, num_arms - 1], static.
-      support: super-arms that are pulled, static. "random": `num_sets` of them drawn from `support_seed`, the first n
-        independent. "all": every set of k; more than 5000 are not listed, and A_t counts as t Lambda. "given": `sets`.
-        Stopping times vary fifty-fold with it.
-      num_sets: of a random support, in [n, K], static; None: 2 n.
-      support_seed: number of the random support, >= 0, static.
-      sets: [m, n] of 0 and 1 with k ones a row, for a given support, concrete.
-      allocation: share of the pulls of each super-arm, static. "uniform"; "g": the G-optimal design on the support,
-        rounded to whole pulls; "given": `weights`.
-      weights: float[m] >= 0, concrete. Whole numbers are the pulls of a period as they are.
-      alpha: lower bound of the quadratic maximisation's ratio, static. "certified": from an upper bound on the matrix
-        itself; "theorem": Theorem 1's, far smaller; "fixed": `fixed_alpha`, which bounds nothing.
-      fixed_alpha: in (0, 1], traced.
-      delta: allowed error rate, in (0, 1), traced.
-      epsilon: allowed shortfall of the recommended sum, >= 0, traced.
-      sigma: bound of a pull's noise, > 0, traced; the paper takes k R for members' noise within [-R, R].
-      schedule: "geometric": the rule is looked at on the grid. "every": in every round, for 24 arms at most. Static.
-      grid: ratio of two pull counts at which the rule is looked at, >= 1, traced; counts are rounded up to whole
-        periods of the allocation.
+      num_arms: number of single arms n, an integer >= 3; static.
+      k: number of arms in a super-arm, an integer in [2, num_arms - 1]; static.
+      support: super-arms that are pulled, static. "random" draws `num_sets` of them from `support_seed`, the first n
+        linearly independent. "all" uses every set of k; if there are more than 5000, they are not listed and A_t is
+        taken to be t Lambda. "given" uses `sets`. Stopping times vary up to fifty-fold with the support.
+      num_sets: number of sets of a random support, an integer in [n, K], where K is the number of sets of k; None means
+        2 n. Static.
+      support_seed: number of the random support, an integer >= 0; static.
+      sets: [m, n] of 0 and 1 with k ones per row, for a given support; concrete.
+      allocation: fractions of the pulls of the super-arms, static. "uniform"; "g" for the G-optimal design on the
+        support, rounded to whole pulls; or "given" for `weights`.
+      weights: float[m] >= 0, concrete. Whole numbers are used as the numbers of pulls in a period.
+      alpha: lower bound on the ratio of the quadratic maximization, static. "certified" uses an upper bound computed
+        from the matrix itself; "theorem" uses Theorem 1, which is far smaller; "fixed" uses `fixed_alpha`, which is no
+        bound.
+      fixed_alpha: the ratio used with "fixed", in (0, 1]; traced.
+      delta: allowed error probability, in (0, 1); traced.
+      epsilon: tolerated simple regret of the sum, >= 0; traced.
+      sigma: bound on the noise of a pull, > 0; traced. The paper uses k R for noise of the members in [-R, R].
+      schedule: static. "geometric" evaluates the stopping rule on the grid; "every" evaluates it in every round, for at
+        most 24 arms.
+      grid: ratio between successive pull counts at which the stopping rule is evaluated, >= 1; traced. Counts are
+        rounded up to whole periods of the allocation.
 
     Returns:
-      An Algorithm with actions bool[num_arms], k of them True, rewards float[] and recommendations int32[k], in
-      increasing order. It asks for its pulls in batches of SetPulls.
+      An Algorithm with actions bool[num_arms], k of them True, rewards float[] and recommendations int32[k] in
+      increasing order. It requests its pulls in batches of SetPulls.
 
     Raises:
       ValueError: an argument is out of range, or the support does not span all arms.
 
-    Source: Kuroki, Xu, Miyauchi, Honda, Sugiyama (2019), NeurIPS: Algorithms 1 and 2, Theorems 1 and 3.
+    Source:
+      Kuroki, Xu, Miyauchi, Honda and Sugiyama (2020), Polynomial-time algorithms for multiple-arm identification with
+      full-bandit feedback, Neural Computation 32, Algorithms 1 and 2, Theorems 1 and 3.
     """
     where = "saqm"
     arms = super_arms(
@@ -100,7 +111,7 @@ def saqm(
     sets_of_k = top_k(num_arms, k)
 
     def prepare(inverse: Array) -> Array:
-        """max ||chi|| as the rule takes it, float[]: peeling's over alpha."""
+        """Return the rule's bound on the largest norm of a set, float[]: the value found by peeling, over alpha."""
         widest = peeling(inverse, k)
         return jnp.sqrt(quadratic(inverse, widest)) / ratio_of(inverse, widest, k, mode=alpha, fixed=fixed_alpha)
 

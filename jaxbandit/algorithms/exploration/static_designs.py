@@ -1,8 +1,8 @@
-"""XY-static and G-static allocation: Soare, Lazaric, Munos (2014); Xu, Honda, Sugiyama (2018), (2) and (5).
+"""XY-static and G-static allocation: Soare, Lazaric and Munos (2014); Xu, Honda and Sugiyama (2018), (2) and (5).
 
-The design is solved once and the pulls track it; they look at no reward, and the estimate is ordinary least squares.
-Differs: the optimal design is the continuous one (greedy pulls of the arm that most lowers the largest variance stand
-still once several directions tie at it); the stopping rule is looked at on a geometric grid of n.
+The design is solved once and the pulls track it without regard to rewards; the estimate is ordinary least squares.
+Differences: the optimal design is the continuous one, because greedy pulls of the arm that most reduces the largest
+variance stall when several directions tie; and the stopping rule is evaluated on a geometric grid of pull counts.
 """
 
 from collections.abc import Callable
@@ -22,31 +22,38 @@ from jaxbandit.types import Array, ArrayLike, Key, Scalar
 
 
 class StaticDesignState(NamedTuple):
-    """What the estimate is computed from, and where to stop next."""
+    """The statistics of the estimate, and when to evaluate the stopping rule next."""
 
     counts: Array  # int[num_arms]
-    means: Array  # float[num_arms], mean reward of each arm, 0 where never pulled
-    look: Array  # int[], the number of pulls at which the stopping rule is looked at next
+    means: Array  # float[num_arms], mean reward of each arm, 0 if never pulled
+    look: Array  # int[], number of pulls at which the stopping rule is evaluated next
     weights: Array  # float[num_arms], the design, on the simplex
 
 
 def xy_static(features: ArrayLike, *, delta: Scalar = 0.05, sigma: Scalar = 1.0, grid: Scalar = 1.001) -> Algorithm:
-    """Return XY-static allocation: the design that best estimates all differences of two arms.
+    """Return XY-static allocation, which finds the best arm with a fixed design for all differences of two arms.
+
+    The design minimizes the largest y' A^-1 y over the differences y of two feature vectors, where A is the design
+    matrix. It stops when the estimated gap of every arm to the best is at least its confidence width.
+
+    Guarantee: P(the answer is wrong) <= delta, for noise that is sigma-sub-Gaussian.
 
     Args:
-      features: float[num_arms, dim], finite, spanning all dimensions, traced; num_arms >= 2.
-      delta: allowed error rate, in (0, 1), traced.
-      sigma: sub-Gaussian scale of the rewards' noise, > 0, traced.
-      grid: ratio of two pull counts at which the stopping rule is looked at, >= 1, traced; 1 is every pull.
+      features: float[num_arms, dim] with num_arms >= 2, finite, spanning R^dim; traced.
+      delta: allowed error probability, in (0, 1); traced.
+      sigma: sub-Gaussian scale of the rewards' noise, > 0; traced.
+      grid: ratio between successive pull counts at which the stopping rule is evaluated, >= 1; 1 evaluates it after
+        every pull. Traced.
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1]. It asks for
-      its pulls in batches, from one look to the next.
+      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1]. It requests its
+      pulls in batches, from one evaluation of the stopping rule to the next.
 
     Raises:
-      ValueError: an argument is out of range, or the features do not span all dimensions.
+      ValueError: an argument is out of range, or the features do not span R^dim.
 
-    Source: Soare, Lazaric, Munos (2014), Best-arm identification in linear bandits, NeurIPS.
+    Source:
+      Soare, Lazaric and Munos (2014), Best-arm identification in linear bandits, NeurIPS.
     """
 
     def solve(x: Array) -> Array:
@@ -56,9 +63,29 @@ def xy_static(features: ArrayLike, *, delta: Scalar = 0.05, sigma: Scalar = 1.0,
 
 
 def g_static(features: ArrayLike, *, delta: Scalar = 0.05, sigma: Scalar = 1.0, grid: Scalar = 1.001) -> Algorithm:
-    """Return G-static allocation: the design that best estimates all arms.
+    """Return G-static allocation, which finds the best arm with a fixed design for the means of all arms.
 
-    Args, Returns, Raises, Source: as of xy_static.
+    The design minimizes the largest x' A^-1 x over the feature vectors x (G-optimality), where A is the design matrix.
+    It stops when the estimated gap of every arm to the best is at least its confidence width.
+
+    Guarantee: P(the answer is wrong) <= delta, for noise that is sigma-sub-Gaussian.
+
+    Args:
+      features: float[num_arms, dim] with num_arms >= 2, finite, spanning R^dim; traced.
+      delta: allowed error probability, in (0, 1); traced.
+      sigma: sub-Gaussian scale of the rewards' noise, > 0; traced.
+      grid: ratio between successive pull counts at which the stopping rule is evaluated, >= 1; 1 evaluates it after
+        every pull. Traced.
+
+    Returns:
+      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1]. It requests its
+      pulls in batches, from one evaluation of the stopping rule to the next.
+
+    Raises:
+      ValueError: an argument is out of range, or the features do not span R^dim.
+
+    Source:
+      Soare, Lazaric and Munos (2014), Best-arm identification in linear bandits, NeurIPS.
     """
     return _static_design("g_static", features, lambda x: g_design(x).weights, delta, sigma, grid)
 
@@ -94,9 +121,9 @@ def _static_design(
         return argmax(least_squares.fit(as_float(features), state.counts, state.means).means)[None]
 
     def stop(state: StaticDesignState) -> Array:
-        # "Some x beats every x'": such an x has no estimated gap below 0, so it is an empirical best. Another empirical
-        # best b has gap 0 to x, so its width to x is 0 and b is a duplicate of x, which beats every x' as x does.
-        # Hence the first empirical best decides.
+        # The rule is "some x beats every x'". Such an x has no negative estimated gap, so it is empirically best. If b
+        # is another empirically best arm, its gap to x is 0, so its width is 0 and b duplicates x and beats every x'
+        # too. Hence it suffices to test the first empirically best arm.
         x = as_float(features)
         fit = least_squares.fit(x, state.counts, state.means)
         best = argmax(fit.means)
@@ -114,7 +141,7 @@ def _static_design(
         recommend=recommend,
         stop=stop,
         batch=Batch(plan, absorb),
-        verify=stop,  # it factorises the counts afresh
+        verify=stop,  # the rule factorizes the counts anew
         promise=Promise(delta),
         arms=Arms(num_arms),
         rewards=Rewards(sigma=sigma),
@@ -123,7 +150,7 @@ def _static_design(
 
 
 def spanning_features(where: str, features: Array) -> Array:
-    """Return `features` checked: at least two arms, and if concrete of full rank, as least squares needs."""
+    """Return the validated features: at least two arms, and full rank if concrete, as least squares requires."""
     features = checks.array(where, "features", features, ndim=2, min_size=2)
     if isinstance(features, np.ndarray):
         rank, dim = np.linalg.matrix_rank(features), features.shape[1]
@@ -133,12 +160,15 @@ def spanning_features(where: str, features: Array) -> Array:
 
 
 def first_look(weights: Array) -> Array:
-    """The pulls after which each arm of the design has been pulled once, int[]: before, no estimate exists."""
+    """Return the number of pulls after which each arm of the design has been pulled once, int[].
+
+    Before that, no least-squares estimate exists.
+    """
     return jnp.sum(weights > 0, dtype=int)
 
 
 def next_look(state: Any, grid: Scalar) -> Array:
-    """The next point of the grid, int[], for a state with `counts` and `look`."""
+    """Return the next point of the grid, int[], for a state with `counts` and `look`."""
     pulls = jnp.sum(state.counts, dtype=state.counts.dtype)
     further = jnp.ceil(as_float(pulls) * as_float(grid)).astype(pulls.dtype)
     return jnp.where(pulls >= state.look, jnp.maximum(further, pulls + 1), state.look)

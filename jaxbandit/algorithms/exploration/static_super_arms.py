@@ -1,8 +1,9 @@
-"""The frame of SAQM, SA-FOA, ICB and Exhaustive (Kuroki et al. 2019): a static allocation over super-arms.
+"""The common frame of SAQM, SA-FOA, ICB and Exhaustive (Kuroki et al. 2019): a static allocation over super-arms.
 
-The pulls look at no reward. Least squares turn the sums into an estimate of every single arm, and a rule of the
-algorithm's own decides at which look to stop. Differs: the rule is looked at after whole periods of the allocation, on
-a geometric grid; there A_t = t Lambda exactly, and what the rule needs of A_t alone is computed once for all runs.
+The pulls do not depend on rewards. Least squares turn the sums into an estimate for every single arm, and the
+algorithm's own rule decides when to stop. Difference from the paper: the rule is evaluated after whole periods of the
+allocation, on a geometric grid. There A_t = t Lambda exactly, so what the rule needs from A_t is computed once for all
+runs.
 """
 
 from collections.abc import Callable
@@ -20,34 +21,34 @@ from jaxbandit.numerics import as_float, matrix_vector
 from jaxbandit.types import Array, Key, PyTree, Scalar
 
 Schedule = Literal["geometric", "every"]
-MOST_EVERY = 24  # single arms up to which the rule may be looked at in every round: each look inverts a matrix
+MOST_EVERY = 24  # up to this many arms the rule may be evaluated in every round, which inverts a matrix each time
 
 
 class SuperArmState(NamedTuple):
-    """What the estimate is computed from, and where to stop next."""
+    """The statistics of the estimate, and when to evaluate the stopping rule next."""
 
     rounds: Array  # int[], pulls so far
-    response: Array  # float[n], mean over the pulls of r chi: of each arm, what its super-arms paid
-    look: Array  # int[], the number of pulls at which the stopping rule is looked at next
-    design: PyTree  # what the rule needs of the allocation alone; None where it is computed at each look
-    words: Array | None  # uint32[2], a key of the run, for a rule that draws
+    response: Array  # float[n], mean of r chi over the pulls, where r is the reward and chi the indicator of the set
+    look: Array  # int[], number of pulls at which the stopping rule is evaluated next
+    design: PyTree  # what the rule needs from the allocation alone; None if it is computed at each evaluation
+    words: Array | None  # uint32[2], a key of the run, for rules that draw random numbers
 
 
 class Look(NamedTuple):
-    """What a rule decides by."""
+    """The information on which a rule decides at one evaluation."""
 
     rounds: Array  # float[], t
-    estimate: Array  # float[n], of the single arms
+    estimate: Array  # float[n], estimated means of the single arms
     inverse: Array  # float[n, n], t A_t^-1
-    design: PyTree  # what `prepare` has made of inverse
-    key: Key | None  # of this look
-    due: Array  # bool[], whether the answer counts: a rule that takes long may leave it out otherwise
+    design: PyTree  # what `prepare` computed from inverse
+    key: Key | None  # the key of this evaluation
+    due: Array  # bool[], whether the answer is used; an expensive rule may skip its work otherwise
 
 
 class Rule(NamedTuple):
-    """When to stop, and with what."""
+    """When to stop, and what to recommend."""
 
-    prepare: Callable[[Array], PyTree]  # of t A_t^-1
+    prepare: Callable[[Array], PyTree]  # t A_t^-1 -> what `stop` needs from it
     stop: Callable[[Look], Array]  # bool[]
     best: Callable[[Array], Array]  # estimate -> bool[n], the k arms to recommend
     draws: bool = False
@@ -59,17 +60,18 @@ def static_super_arms(
     """Return the algorithm that pulls `arms` until `rule` stops it.
 
     Args:
-      where: who refuses.
-      arms: support and allocation.
+      where: name of the algorithm, also for error messages.
+      arms: the support and the allocation.
       rule: the stopping rule.
-      grid: ratio of two pull counts at which the rule is looked at, >= 1, traced; counts are rounded up to periods.
-      schedule: "geometric": the grid. "every": in every round from the first that has an answer on, whatever the grid;
-        each look then inverts A_t afresh, so that at most MOST_EVERY arms are allowed. Static.
+      grid: ratio between successive pull counts at which the rule is evaluated, >= 1; traced. Counts are rounded up to
+        whole periods.
+      schedule: static. "geometric" uses the grid. "every" evaluates the rule in every round from the first that has an
+        estimate, whatever the grid; each evaluation then inverts A_t, so at most MOST_EVERY arms are allowed.
       promised: what the rule guarantees.
-      sigma: bound of a pull's noise that it is made for.
+      sigma: bound on the noise of a pull that it is made for.
 
     Raises:
-      ValueError: an argument out of range.
+      ValueError: an argument is out of range.
     """
     checks.number(where, "grid", grid, low=1.0)
     checks.choice(where, "schedule", schedule, ("geometric", "every"))
@@ -77,8 +79,8 @@ def static_super_arms(
     afresh = schedule == "every" and sets is not None
     if schedule == "every" and num_arms > MOST_EVERY:
         raise ValueError(
-            f'{where}: schedule = "every" with {num_arms} arms, must be at most {MOST_EVERY}: every round would cost '
-            'an inverse and a peeling; take "geometric", with a smaller grid'
+            f'{where}: schedule = "every" with {num_arms} arms, must be at most {MOST_EVERY}: every round would invert '
+            'a matrix; use "geometric" with a smaller grid instead'
         )
     inverse_of_mean: Any = arms.inverse
     first, step, begun = arms.first, period, np.zeros((1, 1), np.int32)
@@ -99,7 +101,7 @@ def static_super_arms(
         )
 
     def pulled(rounds: Array) -> Array:
-        """Pulls of each listed set, int[m], after so many rounds."""
+        """Return the pulls of each listed set, int[m], after this number of rounds."""
         row = jax.lax.dynamic_index_in_dim(jnp.asarray(begun, rounds.dtype), rounds % period, 0, keepdims=False)
         return rounds // period * jnp.asarray(arms.counts, rounds.dtype) + row
 
@@ -126,7 +128,7 @@ def static_super_arms(
         return jax.random.uniform(key, (num_arms,))
 
     def select(noise: Array | None, state: SuperArmState, context: None) -> Array:
-        if sets is None:  # a set of k at random, so that A_t is t Lambda on average
+        if sets is None:  # a random set of k, so that A_t is t Lambda on average
             return noise <= -jax.lax.top_k(-noise, arms.k)[0][-1]  # pyright: ignore[reportOptionalOperand]
         order = jnp.asarray(arms.order)
         place = jax.lax.dynamic_index_in_dim(order, state.rounds % period, 0, keepdims=False)
@@ -173,7 +175,7 @@ def static_super_arms(
         noise=noise if sets is None else none(),
         stop=stop,
         batch=Batch(plan, absorb),
-        # A rule that draws may draw other sets in float64.
+        # A rule that draws random numbers may draw other sets in float64.
         verify=None if rule.draws else lambda state: stop(state._replace(design=prepared())),
         promise=promised,
         arms=Arms(num_arms, arms.k),
@@ -183,30 +185,30 @@ def static_super_arms(
 
 
 def _begun(arms: SuperArms) -> np.ndarray:
-    """Pulls of each set in the first r rounds of a period, int32[period, m]."""
+    """Return the pulls of each set in the first r rounds of a period, int32[period, m]."""
     one_each = np.eye(len(arms.counts), dtype=np.int32)[arms.order]
     return np.cumsum(one_each, axis=0, dtype=np.int32) - one_each
 
 
 def _first_answer(rows: np.ndarray) -> int:
-    """After how many of these pulls least squares have an answer."""
+    """Return the number of these pulls after which the least-squares estimate exists."""
     x = rows.astype(np.float64)
     ranks = (t for t in range(x.shape[1], len(x) + 1) if np.linalg.matrix_rank(x[:t]) == x.shape[1])
     return next(ranks)
 
 
 def squared_norm(members: Array, matrix: Array) -> Array:
-    """chi' W chi, float[], of the indicator chi of `members`."""
+    """Return chi' W chi, float[], for the indicator chi of `members`."""
     return jnp.sum(jnp.where(members, matrix_vector(matrix, as_float(members)), 0.0))
 
 
 def in_order(members: Array, k: int) -> Array:
-    """The k members, int32[k], in increasing order."""
+    """Return the k members, int32[k], in increasing order."""
     return jax.lax.top_k(members.astype(jnp.int32), k)[1].astype(jnp.int32)
 
 
 def promise(where: str, delta: Any, epsilon: Any, sigma: Any, k: int, *, proved: bool = True) -> Promise:
-    """Return the promise of k arms; refuse what no (epsilon, delta) guarantee can be given for."""
+    """Return the promise for k arms; raise ValueError if delta, epsilon or sigma is out of range."""
     checks.number(where, "delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
     checks.number(where, "epsilon", epsilon, low=0.0)
     checks.number(where, "sigma", sigma, low=0.0, open_low=True)

@@ -1,8 +1,8 @@
-"""Super-arms that static full-bandit algorithms pull, and how often: a period of whole pulls that is repeated.
+"""The super-arms that static full-bandit algorithms pull, and how often, as a period of whole pulls that is repeated.
 
-Kuroki et al. (2019) pull M_t = argmin T_M / p_M over the support, lowest index on ties. With p_M = c_M / N in whole
-numbers that is one order of N pulls again and again, and after each period A_t = t Lambda_p exactly: one inverse, one
-peeling and one eigenvalue serve all looks of all runs. All here is NumPy, on concrete arguments.
+Kuroki et al. (2019) pull M_t = argmin T_M / p_M over the support, with ties to the lowest index. If p_M = c_M / N with
+integers c_M, this repeats one order of N pulls, and after each period A_t = t Lambda_p exactly. One inverse, one
+peeling and one eigenvalue then serve all evaluations of all runs. Everything here is NumPy on concrete arguments.
 """
 
 import functools
@@ -14,8 +14,8 @@ import numpy as np
 
 from jaxbandit import checks
 
-LISTED = 5000  # super-arms up to which "all" is a list of sets; beyond, Lambda has a closed form and none is listed
-FINENESS = 20  # pulls a period, on average, of each super-arm of a design that is no multiple of whole pulls
+LISTED = 5000  # up to this number of super-arms, "all" lists the sets; beyond, the closed form of Lambda is used
+FINENESS = 20  # average number of pulls per super-arm in a period, for designs that must be rounded to whole pulls
 
 SupportKind = Literal["random", "all", "given"]
 AllocationKind = Literal["uniform", "g", "given"]
@@ -26,15 +26,15 @@ class SuperArms(NamedTuple):
 
     num_arms: int
     k: int
-    sets: np.ndarray | None  # bool[m, n]; None: all sets of k, equally often, not listed
-    counts: np.ndarray  # int32[m], pulls of each in a period; [1] where sets is None
-    order: np.ndarray  # int32[period], which set is pulled at each round of a period
-    inverse: np.ndarray  # float64[n, n], of Lambda, the mean of chi chi' over a period
-    first: int  # rounds after which least squares have an answer
+    sets: np.ndarray | None  # bool[m, n]; None means all sets of k equally often, without listing them
+    counts: np.ndarray  # int32[m], pulls of each set in a period; [1] if sets is None
+    order: np.ndarray  # int32[period], the set that is pulled in each round of a period
+    inverse: np.ndarray  # float64[n, n], the inverse of Lambda, the mean of chi chi' over a period
+    first: int  # number of rounds after which the least-squares estimate exists
 
     @property
     def period(self) -> int:
-        """Pulls of a period."""
+        """Number of pulls in a period."""
         return len(self.order)
 
 
@@ -50,24 +50,24 @@ def super_arms(
     allocation: AllocationKind = "uniform",
     weights: Any = None,
 ) -> SuperArms:
-    """Return the support and allocation of checked arguments.
+    """Validate the arguments and return the support and the allocation.
 
     Args:
-      where: who refuses.
-      num_arms: n, single arms.
-      k: arms in a super-arm.
-      support: "random": num_sets different sets drawn from support_seed, the first n independent. "all": every set of
-        k; beyond LISTED of them they are not listed, and A_t counts as t Lambda. "given": `sets`.
-      num_sets: of a random support, in [n, K]; None: 2 n, or K if that is less.
+      where: name of the calling function, for error messages.
+      num_arms: number of single arms n.
+      k: number of arms in a super-arm.
+      support: "random" draws num_sets different sets from support_seed, the first n linearly independent. "all" uses
+        every set of k; beyond LISTED of them they are not listed, and A_t is taken to be t Lambda. "given" uses `sets`.
+      num_sets: number of sets of a random support, in [n, K]; None means 2 n, or K if that is smaller.
       support_seed: number of the random support, >= 0.
-      sets: [m, n] of 0 and 1, k ones a row, rows different, of rank n; for "given" alone.
-      allocation: "uniform"; "g": the G-optimal design on the support, to whole pulls of a period of FINENESS a set;
-        "given": `weights`.
-      weights: float[m] >= 0 of the support's sets, for "given" alone. Whole numbers are the pulls of a period as they
-        are; others are rounded as for "g". Sets of weight 0 are left out.
+      sets: [m, n] of 0 and 1 with k ones per row, different rows and rank n; for "given" only.
+      allocation: "uniform"; "g" for the G-optimal design on the support, rounded to a period of FINENESS pulls per set;
+        or "given" for `weights`.
+      weights: float[m] >= 0 for the sets of the support; for "given" only. Whole numbers are used as the numbers of
+        pulls in a period; others are rounded as for "g". Sets with weight 0 are left out.
 
     Raises:
-      ValueError: an argument out of range, or a support that does not span all arms.
+      ValueError: an argument is out of range, or the support does not span all arms.
     """
     num_arms = checks.integer(where, "num_arms", num_arms, 2)
     k = checks.integer(where, "k", k, 1, num_arms - 1)
@@ -106,12 +106,15 @@ def super_arms(
 
 
 def log_binomial(num_arms: int, k: int) -> float:
-    """log K, K the number of sets of k."""
+    """Return log K, where K is the number of sets of k."""
     return math.lgamma(num_arms + 1) - math.lgamma(k + 1) - math.lgamma(num_arms - k + 1)
 
 
 def uniform_inverse(num_arms: int, k: int) -> np.ndarray:
-    """The inverse of Lambda, the mean of chi chi' over all sets of k: (a I + b J)^-1 = (I - b / (a + n b) J) / a."""
+    """Return the inverse of Lambda, the mean of chi chi' over all sets of k.
+
+    It is (a I + b J)^-1 = (I - b / (a + n b) J) / a.
+    """
     both = k * (k - 1) / (num_arms * (num_arms - 1))
     alone = k / num_arms - both
     return (np.eye(num_arms) - both / (alone + num_arms * both)) / alone
@@ -125,13 +128,13 @@ def _unlisted(num_arms: int, k: int) -> SuperArms:
 def _given(where: str, sets: Any, num_arms: int, k: int) -> np.ndarray:
     rows = checks.array(where, "sets", sets, ndim=2)
     if rows.shape[1] != num_arms:
-        raise ValueError(f"{where}: sets has {rows.shape[1]} columns, must have {num_arms}, one an arm")
+        raise ValueError(f"{where}: sets has {rows.shape[1]} columns, must have {num_arms}, one per arm")
     odd = np.flatnonzero(((rows != 0) & (rows != 1)).any(1) | (rows.sum(1) != k))
     if odd.size:
-        raise ValueError(f"{where}: sets[{odd[0]}] is no super-arm, must hold 0 and 1, {k} ones")
+        raise ValueError(f"{where}: sets[{odd[0]}] is not a super-arm, must contain 0 and 1 with {k} ones")
     chosen = rows == 1
     if len(np.unique(chosen, axis=0)) < len(chosen):
-        raise ValueError(f"{where}: sets names a super-arm twice, must name each once; weights say how often")
+        raise ValueError(f"{where}: sets contains a super-arm twice, must contain each once; use weights instead")
     return chosen
 
 
@@ -144,7 +147,7 @@ def _all(num_arms: int, k: int) -> np.ndarray:
 
 @functools.lru_cache(maxsize=32)
 def _random(num_arms: int, k: int, size: int, seed: int) -> np.ndarray:
-    """`size` different sets, the first num_arms of them independent."""
+    """Return `size` different sets, the first num_arms of them linearly independent."""
     if size == math.comb(num_arms, k):
         pool = _all(num_arms, k)
         pool = iter(pool[np.random.default_rng(seed).permutation(size)])
@@ -157,7 +160,7 @@ def _random(num_arms: int, k: int, size: int, seed: int) -> np.ndarray:
             continue
         seen.add(chosen.tobytes())
         rest = chosen.astype(np.float64)
-        for _ in range(2):  # the second time takes off what rounding has left
+        for _ in range(2):  # the second pass removes what rounding left
             rest -= basis.T @ (basis @ rest)
         length = np.linalg.norm(rest)
         if length > 1e-6:
@@ -165,7 +168,7 @@ def _random(num_arms: int, k: int, size: int, seed: int) -> np.ndarray:
             basis = np.vstack([basis, rest / length])
         elif len(others) < size - num_arms:
             others.append(chosen)
-    # Sets drawn after the first num_arms independent ones are `others` too, in the order drawn.
+    # Sets drawn after the first num_arms independent ones are also in `others`, in the order drawn.
     return np.array(independent + others)
 
 
@@ -181,9 +184,9 @@ def _spanning(where: str, sets: np.ndarray) -> None:
     rank, num_arms = int(np.linalg.matrix_rank(sets.astype(np.float64))), sets.shape[1]
     if rank < num_arms:
         raise ValueError(
-            f"{where}: the support's {len(sets)} super-arms span {rank} of {num_arms} dimensions, must span all: else "
-            "some arms cannot be told apart (disjoint blocks never can, nor windows in a circle where k and num_arms "
-            'have a common divisor); add sets, or take support = "random"'
+            f"{where}: the support's {len(sets)} super-arms span {rank} of {num_arms} dimensions, must span them all, "
+            "or some arms cannot be distinguished (as with disjoint blocks, or windows in a circle if k and num_arms "
+            'have a common divisor); add sets, or use support = "random"'
         )
 
 
@@ -194,7 +197,7 @@ def _counts(where: str, sets: np.ndarray, allocation: AllocationKind, weights: A
         return _rounded(_g_design(sets.tobytes(), sets.shape))
     weights = checks.array(where, "weights", weights, low=0.0)
     if weights.shape[0] != len(sets):
-        raise ValueError(f"{where}: weights has {weights.shape[0]} entries, must have {len(sets)}, one a super-arm")
+        raise ValueError(f"{where}: weights has {weights.shape[0]} entries, must have {len(sets)}, one per set")
     if not weights.any():
         raise ValueError(f"{where}: weights are all 0, must be positive for super-arms that span all arms")
     if (weights == np.round(weights)).all() and weights.sum() < 2**24:
@@ -212,7 +215,7 @@ def _g_design(sets: bytes, shape: tuple[int, ...]) -> np.ndarray:
     x = np.frombuffer(sets, bool).reshape(shape).astype(np.float64)
     with alone(), jax.ensure_compile_time_eval(), jax.enable_x64(True):
         weights = np.array(jax.jit(lambda rows: g_design(rows).weights)(x))
-    weights[weights < 1e-6 / len(weights)] = 0.0  # what the solver leaves of sets that the design does without
+    weights[weights < 1e-6 / len(weights)] = 0.0  # residues of the solver for sets outside the design
     return weights / weights.sum()
 
 
@@ -227,7 +230,7 @@ def _rounded(weights: np.ndarray) -> np.ndarray:
 
 
 def _order(counts: np.ndarray) -> np.ndarray:
-    """The sets in the order of argmin T_M / c_M, lowest index on ties: pull j of M comes at j / c_M."""
+    """Return the sets in the order of argmin T_M / c_M, ties to the lowest index: pull j of M comes at j / c_M."""
     index = np.repeat(np.arange(len(counts)), counts)
     turn = np.arange(len(index)) - np.repeat(np.cumsum(counts) - counts, counts)
     return index[np.lexsort((index, turn / counts[index]))].astype(np.int32)

@@ -1,8 +1,9 @@
-"""Thresholds C of the gap indices: how many standard deviations sigma ||x|| wide a confidence bound is.
+"""Thresholds C of the gap indices: the width of a confidence bound in units of its standard deviation.
 
-Proved: det, Xu, Honda, Sugiyama (2017) equation (3); theory, Reda, Kaufmann, Delahaye-Duriez (2021) equation (2), as
-printed; lucb1, Kalyanakrishnan et al. (2012); static, Soare, Lazaric, Munos (2014) Proposition 1, for designs that look
-at no reward. Without a guarantee: heuristic, of the experiments of 2021. Differs: no pull yet counts as one pull.
+Proved are "det", Xu, Honda and Sugiyama (2017), equation (3); "theory", Reda, Kaufmann and Delahaye-Duriez (2021),
+equation (2), as printed; "lucb1", Kalyanakrishnan et al. (2012); and "static", Soare, Lazaric and Munos (2014),
+Proposition 1, for designs that do not depend on rewards. "heuristic", from the experiments of the 2021 paper, has no
+guarantee. Difference: 0 pulls count as one pull.
 """
 
 import math
@@ -14,14 +15,14 @@ from jaxbandit.types import Array, Scalar
 
 
 def det_threshold(logdet: Array, *, delta: Scalar, sigma: Scalar, regularization: Scalar, theta_norm: Scalar) -> Array:
-    """sqrt(2 log(det(V)^(1/2) det(lambda I)^(-1/2) / delta)) + sqrt(lambda) S / sigma, float[].
+    """Return sqrt(2 log(det(V)^(1/2) det(lambda I)^(-1/2) / delta)) + sqrt(lambda) S / sigma, float[].
 
     Args:
       logdet: log det(V) - log det(lambda I) >= 0, float[].
-      delta: allowed error rate, in (0, 1).
+      delta: allowed error probability, in (0, 1).
       sigma: sub-Gaussian scale of the noise, > 0.
       regularization: lambda > 0.
-      theta_norm: S, a bound of ||theta||, >= 0.
+      theta_norm: S, an upper bound on the norm of theta, >= 0.
     """
     return jnp.sqrt(logdet - 2 * jnp.log(as_float(delta))) + _bias(sigma, regularization, theta_norm)
 
@@ -36,13 +37,16 @@ def theory_threshold(
     regularization: Scalar,
     theta_norm: Scalar,
 ) -> Array:
-    """sqrt(2 log(1/delta) + d log(1 + (t+1) L^2 / (lambda^2 d))) + sqrt(lambda) S / sigma, float[].
+    """Return sqrt(2 log(1/delta) + d log(1 + (t+1) L^2 / (lambda^2 d))) + sqrt(lambda) S / sigma, float[].
 
     Args:
       pulls: t, the number of pulls so far, int32[].
-      dim: d, the dimension of the features, static.
-      feature_norm: L, the largest ||x||, > 0.
-      delta, sigma, regularization, theta_norm: as in det_threshold.
+      dim: d, the dimension of the features; static.
+      feature_norm: L, the largest norm of a feature vector, > 0.
+      delta: allowed error probability, in (0, 1).
+      sigma: sub-Gaussian scale of the noise, > 0.
+      regularization: lambda > 0.
+      theta_norm: S, an upper bound on the norm of theta, >= 0.
     """
     growth = (as_float(feature_norm) / as_float(regularization)) ** 2 / dim
     logdet = dim * jnp.log(1 + as_float(pulls + 1) * growth)
@@ -50,25 +54,28 @@ def theory_threshold(
 
 
 def heuristic_threshold(pulls: Array, *, delta: Scalar) -> Array:
-    """sqrt(2 log((log t + 1) / delta)) at t pulls, float[]: no guarantee."""
+    """Return sqrt(2 log((log t + 1) / delta)) after t pulls, float[], which has no guarantee."""
     return jnp.sqrt(2 * (jnp.log(_log(pulls) + 1) - jnp.log(as_float(delta))))
 
 
 def lucb1_threshold(pulls: Array, *, num_arms: int, delta: Scalar) -> Array:
-    """sqrt(2 log(5 K t^4 / (4 delta))) at t pulls of K arms, float[]: for empirical means of single arms."""
+    """Return sqrt(2 log(5 K t^4 / (4 delta))) after t pulls of K arms, float[], for empirical means of single arms."""
     return jnp.sqrt(8 * _log(pulls) + 2 * (math.log(1.25 * num_arms) - jnp.log(as_float(delta))))
 
 
 def static_threshold(pulls: Array, *, num_arms: int, delta: Scalar) -> Array:
-    """2 sqrt(2 log(6 n^2 K / (delta pi^2))) at n pulls of K arms, float[]: for pulls that depend on no reward."""
+    """Return 2 sqrt(2 log(6 n^2 K / (delta pi^2))) after n pulls of K arms, float[].
+
+    It is for pulls that do not depend on rewards.
+    """
     return 2 * independent_threshold(pulls, log_arms=math.log(num_arms), delta=delta)
 
 
 def independent_threshold(pulls: Array, *, log_arms: float, delta: Scalar) -> Array:
-    """sqrt(2 log(6 n^2 K / (delta pi^2))) at n pulls, float[], of log K: a union over the K intervals of every n.
+    """Return sqrt(2 log(6 n^2 K / (delta pi^2))) after n pulls, float[], given log K.
 
-    Half of static_threshold, which Soare et al. state for any noise bounded by sigma; with K the number of single arms
-    that of Kuroki et al. (2019), Lemma 1.
+    It comes from a union bound over K intervals and all n. It is half of static_threshold, which Soare et al. state for
+    any noise bounded by sigma. With K the number of single arms it is that of Kuroki et al. (2019), Lemma 1.
     """
     constant = math.log(6 / math.pi**2) + log_arms
     return jnp.sqrt(4 * _log(pulls) + 2 * (constant - jnp.log(as_float(delta))))
@@ -79,5 +86,5 @@ def _log(pulls: Array) -> Array:
 
 
 def _bias(sigma: Scalar, regularization: Scalar, theta_norm: Scalar) -> Array:
-    """What the regularisation moves an estimate by, in standard deviations."""
+    """Return the bias of an estimate from the regularization, in standard deviations."""
     return jnp.sqrt(as_float(regularization)) * as_float(theta_norm) / as_float(sigma)

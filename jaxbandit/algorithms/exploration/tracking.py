@@ -1,8 +1,8 @@
-"""Pulls that follow a design: always the arm that is furthest behind, argmin N_a / w_a over w_a > 0.
+"""Pulls that track a design: always the arm that is furthest behind, argmin N_a / w_a over w_a > 0.
 
-This is Adams' divisor method, to which the efficient rounding of Pukelsheim and Rieder (1992) comes down: at n pulls
-no other numbers have a larger min_a N_a / w_a, and N_a >= (n - p) w_a for p arms of positive weight. Unlike rounding
-afresh, it never takes a pull back. Ties go to the lowest arm.
+This is Adams' divisor method, which is equivalent to the efficient rounding of Pukelsheim and Rieder (1992): at n pulls
+no other allocation has a larger min_a N_a / w_a, and N_a >= (n - p) w_a for p arms with positive weight. Unlike
+repeated rounding it never takes a pull back. Ties go to the lowest-numbered arm.
 """
 
 import jax.numpy as jnp
@@ -11,34 +11,38 @@ from jax import lax
 from jaxbandit.numerics import argmax, as_float, get_at, set_at
 from jaxbandit.types import Array
 
-UNROLLED = 16  # arms up to which the last pulls of a batch are plain code and not a loop
+UNROLLED = 16  # up to this number of arms, the loop over the last pulls of a batch is unrolled
 
 
 def longest() -> int:
-    """Pulls that the scope's integers hold and its floats can say: in float64 more than any run is allowed."""
+    """Return the largest number of pulls that the scope's integers and floats represent.
+
+    In float64 it is more than any run may have.
+    """
     return 2**31 - 256 if jnp.result_type(int) == jnp.int32 else 2**52
 
 
 def next_arm(weights: Array, counts: Array) -> Array:
-    """The arm to pull next, int32[]."""
+    """Return the arm to pull next, int32[]."""
     used = weights > 0
     return argmax(jnp.where(used, -as_float(counts) / jnp.where(used, weights, 1.0), -jnp.inf))
 
 
 def followed(weights: Array, counts: Array, total: Array) -> Array:
-    """The counts, int[num_arms], after pulling `next_arm` again and again until there are `total` pulls.
+    """Return the counts, int[num_arms], after pulling `next_arm` repeatedly until there are `total` pulls.
 
     Args:
       weights: float[num_arms], on the simplex.
-      counts: int[num_arms], pulls so far, all of them of `next_arm`.
-      total: int[] > sum of counts. Where floats are too coarse for it the result may stay below, never at that sum.
+      counts: int[num_arms], pulls so far, all of them chosen by `next_arm`.
+      total: int[] > sum of counts. If floats are too coarse for it, the result may be smaller, but never equal to that
+        sum.
     """
     num_arms = counts.shape[0]
     used = weights > 0
-    # next_arm pulls in order of k / w_a, the pulls k of the arm so far. Up to the level n - p every arm gets
-    # ceil(level w_a): fewer than n together, and at least n - p, so that at most p pulls are left.
+    # next_arm pulls in the order of k / w_a, where k is the number of pulls of the arm so far. Up to the level n - p
+    # every arm gets ceil(level w_a) pulls, in total fewer than n and at least n - p, so that at most p pulls are left.
     level = as_float(total - jnp.sum(used, dtype=counts.dtype))
-    level = level * (1 - 4 * jnp.finfo(level.dtype).eps)  # below what is exact: no arm may get ahead by rounding
+    level = level * (1 - 4 * jnp.finfo(level.dtype).eps)  # rounded down, so that no arm gets ahead
     reached = jnp.where(used, jnp.ceil(level * weights).astype(counts.dtype), 0)
 
     def pull(_: int, counts: Array) -> Array:

@@ -1,8 +1,7 @@
-"""XY-adaptive allocation: Soare, Lazaric, Munos (2014), their XY-adaptive algorithm; Xu, Honda, Sugiyama (2018), (6).
+"""XY-adaptive allocation: Soare, Lazaric and Munos (2014); Xu, Honda and Sugiyama (2018), (6).
 
-A phase pulls for the differences of the arms not yet discarded until the largest ||y||^2 in A^-1 is below alpha times
-that of the last phase; then all arms are tested afresh on the pulls of that phase alone. For what is ambiguous in print
-see xy_adaptive; differs: the design is the continuous optimal one, tracked, and not greedy pulls.
+Where the printed algorithm is ambiguous, see `xy_adaptive`. Difference: the design is the continuous optimal one, which
+is tracked, instead of greedy pulls.
 """
 
 import jax.numpy as jnp
@@ -24,38 +23,47 @@ from jaxbandit.numerics import argmax, as_float
 from jaxbandit.solvers.design import pair_differences, transductive_design
 from jaxbandit.types import Array, ArrayLike, Scalar
 
-SMALLEST = 1e-30  # a weight that gets one pull and no second
+SMALLEST = 1e-30  # a weight so small that it leads to one pull and no second
 
 
 def xy_adaptive(
     features: ArrayLike, *, delta: Scalar = 0.05, sigma: Scalar = 1.0, alpha: Scalar = 0.1, retest: bool = True
 ) -> Algorithm:
-    """Return XY-adaptive allocation, whose phases are static designs.
+    """Return XY-adaptive allocation, which finds the best arm of a linear bandit in phases of static designs.
 
-    How the print is read. (1) Its test rho_j / t >= alpha rho_{j-1} / n_{j-1} is for rho_j = t max_y ||y||^2
-    in A_t^-1 (as printed, without the factor t, it would divide twice): a phase ends once max_y ||y||^2 <= alpha times
-    that of the last; before the first it is rho_0 / n_0 = 1 / (d (d + 1) + 1) as printed (LinGapE's authors take 1).
-    (2) Instead of A_0 = I, which biases least squares, a phase begins with one pull of each arm, as in LinGapE's
-    authors' code; A is then regular, and arms without weight are still tested. (3) n in the threshold
-    2 sigma ||y|| sqrt(2 log(6 n^2 K^2 / (delta pi^2))) counts the pulls of the phase. (4) `retest`: an arm dropped
-    in one phase is tested again in the next, as printed, and comes back if that phase did not look at it. So it can
-    happen that no phase looks at all arms and the run never ends (soare(5, 0.5) does).
+    A phase pulls according to the design that best estimates the differences y of the arms not yet discarded, until the
+    largest y' A^-1 y is at most alpha times that of the last phase. Then all arms are tested anew on the pulls of that
+    phase alone.
+
+    The printed algorithm is interpreted as follows. (1) Its test rho_j / t >= alpha rho_{j-1} / n_{j-1} uses rho_j = t
+    max_y y' A_t^-1 y (as printed, without the factor t, it would divide twice): a phase ends once max_y y' A_t^-1 y is
+    at most alpha times its value in the last phase. Before the first phase it is rho_0 / n_0 = 1 / (d (d + 1) + 1), as
+    printed (the authors of LinGapE use 1). (2) Instead of A_0 = I, which biases least squares, a phase begins with one
+    pull of each arm, as in the code of LinGapE's authors; then A is regular, and arms without weight are still tested.
+    (3) n in the threshold 2 sigma sqrt(y' A^-1 y) sqrt(2 log(6 n^2 K^2 / (delta pi^2))) counts the pulls of the phase.
+    (4) With `retest`, an arm discarded in one phase is tested again in the next, as printed, and returns if that phase
+    was not designed for it. It can then happen that no phase considers all arms and the run never ends, as on soare(5,
+    0.5).
+
+    Guarantee: within each phase the confidence intervals hold with probability at least 1 - delta, as for `xy_static`.
 
     Args:
-      features: float[num_arms, dim], finite, spanning all dimensions, traced; num_arms >= 2.
-      delta: allowed error rate, in (0, 1), traced.
-      sigma: sub-Gaussian scale of the rewards' noise, > 0, traced.
-      alpha: ratio of the variances at the ends of two phases, in (0, 1), traced.
-      retest: whether dropped arms may come back; False, as in the experiments of Fiez et al. (2019), always ends.
+      features: float[num_arms, dim] with num_arms >= 2, finite, spanning R^dim; traced.
+      delta: allowed error probability, in (0, 1); traced.
+      sigma: sub-Gaussian scale of the rewards' noise, > 0; traced.
+      alpha: ratio of the largest variances at the ends of successive phases, in (0, 1); traced.
+      retest: whether discarded arms may return; static. With False, as in the experiments of Fiez et al. (2019), every
+        run ends.
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1]. It asks for
-      its pulls in batches, a phase each, and replans between two phases.
+      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1]. It requests its
+      pulls in batches of one phase each, and replans between phases.
 
     Raises:
-      ValueError: an argument is out of range, or the features do not span all dimensions.
+      ValueError: an argument is out of range, or the features do not span R^dim.
 
-    Source: Soare, Lazaric, Munos (2014), Best-arm identification in linear bandits, NeurIPS; Xu, Honda, Sugiyama
+    Source:
+      Soare, Lazaric and Munos (2014), Best-arm identification in linear bandits, NeurIPS; Xu, Honda and Sugiyama
       (2018), A fully adaptive algorithm for pure exploration in linear bandits, AISTATS, Section 7.1.
     """
     where = "xy_adaptive"
@@ -66,7 +74,7 @@ def xy_adaptive(
     num_arms, dim = features.shape
 
     def largest(active: Array, counts: Array) -> Array:
-        """The largest ||y||^2 in A^-1 over the differences of active arms, float[]."""
+        """Return the largest y' A^-1 y over the differences y of active arms, float[]."""
         x = as_float(features)
         inverse = least_squares.inverse(least_squares.design_matrix(x, as_float(counts)))
         squares = least_squares.squared_norms(pair_differences(x), inverse)
@@ -85,7 +93,8 @@ def xy_adaptive(
             enough = largest(active, tracking.followed(weights, nothing, middle)) <= wanted
             return jnp.where(enough, low, middle + 1), jnp.where(enough, middle, high)
 
-        # The first length that is enough: more pulls only lower the variances, and n - K times the weights are pulled.
+        # Bisection for the smallest sufficient length. More pulls only reduce the variances, and every arm is pulled at
+        # least (n - K) times its weight.
         longest = tracking.longest()
         most = jnp.minimum(jnp.ceil(design.value / wanted), longest - num_arms).astype(int) + num_arms
         bounds = (jnp.full((), num_arms, int), most)

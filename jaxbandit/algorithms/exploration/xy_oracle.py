@@ -1,7 +1,6 @@
-"""XY-oracle allocation: Soare, Lazaric, Munos (2014); Xu, Honda, Sugiyama (2018), (18): it knows the parameter.
+"""XY-oracle allocation: Soare, Lazaric and Munos (2014); Xu, Honda and Sugiyama (2018), (18): it knows the parameter.
 
-It pulls for the differences from the best arm over their gaps, and stops when confidence intervals of the observed
-width would prove the best arm; rewards are not looked at. Differs: looks on a geometric grid of n, as xy_static.
+Difference: the stopping rule is evaluated on a geometric grid of pull counts, as in xy_static.
 """
 
 from typing import NamedTuple
@@ -20,33 +19,40 @@ from jaxbandit.types import Array, ArrayLike, Key, Scalar
 
 
 class OracleState(NamedTuple):
-    """Pulls, and where to stop next."""
+    """The pulls, and when to evaluate the stopping rule next."""
 
     counts: Array  # int[num_arms]
-    look: Array  # int[], the number of pulls at which the stopping rule is looked at next
+    look: Array  # int[], number of pulls at which the stopping rule is evaluated next
     weights: Array  # float[num_arms], the design, on the simplex
 
 
 def xy_oracle(
     features: ArrayLike, theta: ArrayLike, *, delta: Scalar = 0.05, sigma: Scalar = 1.0, grid: Scalar = 1.001
 ) -> Algorithm:
-    """Return XY-oracle allocation, a yardstick: how long knowing the parameter takes to be convinced of it.
+    """Return XY-oracle allocation, a reference that knows theta and stops when it could prove which arm is best.
+
+    The design minimizes the largest variance of the differences from the best arm divided by their true gaps. It stops
+    when confidence intervals of that width would prove which arm is best. Rewards are not used.
+
+    Guarantee: it never errs, because it knows theta. Its number of pulls is a reference for other algorithms.
 
     Args:
-      features: float[num_arms, dim], finite, spanning all dimensions, traced; num_arms >= 2.
-      theta: float[dim], the true parameter, traced, with one best arm.
-      delta: as if error rate, in (0, 1), traced; it never errs.
-      sigma: sub-Gaussian scale of the rewards' noise, > 0, traced.
-      grid: ratio of two pull counts at which the stopping rule is looked at, >= 1, traced; 1 is every pull.
+      features: float[num_arms, dim] with num_arms >= 2, finite, spanning R^dim; traced.
+      theta: float[dim], the true parameter, for which the best arm is unique; traced.
+      delta: error probability that sets the confidence widths, in (0, 1); traced.
+      sigma: sub-Gaussian scale of the rewards' noise, > 0; traced.
+      grid: ratio between successive pull counts at which the stopping rule is evaluated, >= 1; 1 evaluates it after
+        every pull. Traced.
 
     Returns:
       An Algorithm with actions int32[] in [0, num_arms), rewards float[] (ignored) and recommendations int32[1]. It
-      asks for its pulls in batches, from one look to the next.
+      requests its pulls in batches, from one evaluation of the stopping rule to the next.
 
     Raises:
-      ValueError: an argument is out of range, the features do not span all dimensions, or two arms tie at the best.
+      ValueError: an argument is out of range, the features do not span R^dim, or two arms tie for the best.
 
-    Source: Soare, Lazaric, Munos (2014), Best-arm identification in linear bandits, NeurIPS.
+    Source:
+      Soare, Lazaric and Munos (2014), Best-arm identification in linear bandits, NeurIPS.
     """
     features = spanning_features("xy_oracle", features)
     theta = checks.array("xy_oracle", "theta", theta)
@@ -59,10 +65,10 @@ def xy_oracle(
     if isinstance(features, np.ndarray) and isinstance(theta, np.ndarray):
         order = np.argsort(-np.matmul(features, theta), kind="stable")
         if np.matmul(features[order[0]], theta) == np.matmul(features[order[1]], theta):
-            raise ValueError(f"xy_oracle: arms {order[0]} and {order[1]} tie at the best, must be one best arm")
+            raise ValueError(f"xy_oracle: arms {order[0]} and {order[1]} tie for the best, must have a unique best arm")
 
     def directions() -> Array:
-        """(x_best - x_i) / gap_i, float[num_arms, dim]; a zero row at the best arm."""
+        """Return (x_best - x_i) / gap_i, float[num_arms, dim], with a zero row for the best arm."""
         x = as_float(features)
         means = jnp.sum(x * as_float(theta)[None], 1)
         best = argmax(means)
@@ -104,7 +110,7 @@ def xy_oracle(
         recommend=recommend,
         stop=stop,
         batch=Batch(plan, absorb),
-        verify=stop,  # it factorises the counts afresh
+        verify=stop,  # the rule factorizes the counts anew
         promise=Promise(delta),
         arms=Arms(num_arms),
         rewards=Rewards(sigma=sigma),

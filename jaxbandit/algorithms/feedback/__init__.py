@@ -1,6 +1,7 @@
-"""Wrappers that change when an algorithm sees its feedback, and algorithms made for batches.
+"""Wrappers that change when an algorithm receives its feedback, and algorithms made for batches.
 
-A factory shadows the submodule of the same name here: for what else a module holds, import from its full path.
+In this package a factory shadows the submodule of the same name. To import anything else that such a module defines,
+use the module's full path.
 """
 
 from jaxbandit.algorithms.feedback.batched import batched

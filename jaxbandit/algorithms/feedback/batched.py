@@ -1,8 +1,8 @@
-"""Feedback that is seen at the ends of batches alone: a wrapper of any algorithm that plays to a horizon.
+"""Batched feedback, which is revealed at the ends of batches only: a wrapper for algorithms with a fixed horizon.
 
 Perchet, Rigollet, Chassang and Snowberg (2016), Batched bandit problems, Annals of Statistics. Two states of the
-algorithm are kept, that which selects and that which has been told everything: at the end of a batch the one becomes
-the other. So nothing waits in a queue, and importance weights are told the probabilities of the round of the pull.
+algorithm are kept, one that selects and one that has received all feedback; at the end of a batch the second replaces
+the first. No queue is needed, and importance weights use the probabilities of the round of the pull.
 """
 
 from collections.abc import Sequence
@@ -20,13 +20,13 @@ from jaxbandit.types import Array, Key, PyTree
 
 
 class BatchedState(NamedTuple):
-    """The algorithm's state at the end of the last batch, and that with the feedback of the batch under way."""
+    """The algorithm's state at the end of the last batch, and its state including the feedback of the current batch."""
 
     selecting: PyTree
     told: PyTree
     round: Array  # int32[], rounds played
-    batch: Array  # int32[], batches that are over
-    pulls: Array | None  # int32[num_pulls], all of them
+    batch: Array  # int32[], completed batches
+    pulls: Array | None  # int32[num_pulls], all pulls made
 
 
 def batched(
@@ -36,28 +36,33 @@ def batched(
     num_batches: int | None = None,
     horizon: int | None = None,
 ) -> Algorithm:
-    """Return the algorithm that sees the feedback of rounds t_(j-1) + 1 .. t_j at the end of round t_j.
+    """Return the algorithm with batched feedback: that of rounds t_(j-1) + 1, ..., t_j arrives at the end of round t_j.
 
-    Inside a batch it selects by its state at the end of the batch before. A deterministic index rule thus pulls one arm
-    for a whole batch; Thompson sampling is the rule to wrap.
+    Within a batch the algorithm selects from its state at the end of the previous batch. A deterministic index policy
+    therefore pulls a single arm during a whole batch, and Thompson sampling is the better algorithm to wrap.
+
+    Guarantee: none beyond that of the wrapped algorithm for undelayed feedback; `batched_elimination` has a guarantee
+    for batched feedback.
 
     Args:
-      algorithm: plays single pulls, or sets of arms, to a horizon, and says its arms. With `replan_late` its new plan
-        may be late by a batch.
-      grid: the rounds t_1 < .. < t_M, static, to which a given horizon is added; or "minimax" or "geometric", as
-        `minimax_grid` and `geometric_grid`. After t_M nothing more is seen.
-      num_batches: M >= 1 of a grid by name, static; None: 3.
-      horizon: T, static; needed by a grid by name.
+      algorithm: an algorithm that plays single pulls, or sets of arms, to a fixed horizon and declares its arms. With
+        `replan_late`, a new plan may come a batch later.
+      grid: the rounds t_1 < ... < t_M, to which the horizon is added if it is given, or the name "minimax" or
+        "geometric" for `minimax_grid` and `geometric_grid`; static. After t_M no feedback is revealed.
+      num_batches: number of batches M of a named grid, an integer >= 1; None means 3. Static.
+      horizon: number of rounds T; required for a named grid. Static.
 
     Returns:
-      An Algorithm of the same actions and rewards, named batched(NAME). Its pulls are those made; its recommendation
-      and its rounds by kind are those at the end of the last batch.
+      An Algorithm with the same actions and rewards, named batched(NAME). Its pulls are all pulls made; its
+      recommendation and its rounds by kind are those at the end of the last batch.
 
     Raises:
-      ValueError: the algorithm stops by itself, pulls in batches or does not say its arms; or the grid does not
-        increase, or goes beyond the horizon.
+      ValueError: the algorithm has a stopping rule, pulls in batches or does not declare its arms; or the grid does not
+        increase, or exceeds the horizon.
 
-    Source: Perchet, Rigollet, Chassang, Snowberg (2016), Batched bandit problems, Annals of Statistics.
+    Source:
+      Perchet, Rigollet, Chassang and Snowberg (2016), Batched bandit problems, Annals of Statistics 44. Grids: Gao,
+      Han, Ren and Zhou (2019), Batched multi-armed bandits problem, NeurIPS.
     """
     algorithm = check_wrapped("batched", algorithm)
     points = checked_grid("batched", grid, num_batches, horizon)
@@ -85,7 +90,7 @@ def batched(
     def planned(state: BatchedState) -> BatchedState:
         assert replan is not None
         told = replan.apply(state.told)
-        begins = state.round == get_at(jnp.asarray(starts), state.batch)  # both states are the same then
+        begins = state.round == get_at(jnp.asarray(starts), state.batch)  # then both states are equal
         return state._replace(selecting=_either(begins, told, state.selecting), told=told)
 
     return algorithm._replace(

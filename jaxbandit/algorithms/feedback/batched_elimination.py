@@ -1,8 +1,8 @@
 """BaSE, batched successive elimination: Gao, Han, Ren and Zhou (2019), Algorithm 1.
 
-Within a batch the arms left are pulled in turn, and at its end those too far below the best are dropped. Differs: a
-batch need not be a multiple of the number of arms left. The authors' code has another radius than the paper, and goes
-on in turn in the last batch, where the paper commits to one arm: `radius` says which.
+Difference: the length of a batch need not be a multiple of the number of arms left. The authors' code uses another
+radius than the paper, and continues to pull arms in turn in the last batch, where the paper commits to one arm; the
+argument `radius` selects between the two.
 """
 
 import math
@@ -21,10 +21,10 @@ from jaxbandit.types import Array, Key, Scalar
 
 
 class BatchedEliminationState(NamedTuple):
-    """The arms left, and what has been seen of all."""
+    """The remaining arms, and the statistics of all arms."""
 
     round: Array  # int32[], rounds played
-    batch: Array  # int32[], batches that are over
+    batch: Array  # int32[], completed batches
     active: Array  # bool[num_arms]
     counts: Array  # int32[num_arms]
     means: Array  # float[num_arms]
@@ -39,26 +39,35 @@ def batched_elimination(
     radius: Literal["code", "paper"] = "code",
     gamma: Scalar | None = None,
 ) -> Algorithm:
-    """Return BaSE, whose minimax regret with M = log log T batches is that of an algorithm that always sees.
+    """Return BaSE, batched successive elimination, for feedback that arrives at the ends of batches only.
+
+    Within a batch the remaining arms are pulled in turn. At its end, arms whose mean is too far below the largest one
+    are eliminated.
+
+    Guarantee: with M of order log log T batches on the minimax grid, the paper bounds the minimax regret by O(log K
+    sqrt(log(K T)) sqrt(K T)), which up to logarithms is that of an algorithm without batches. The proof is for
+    radius="paper" with a sufficiently large gamma.
 
     Args:
-      num_arms: K >= 1, static.
-      horizon: T, static.
-      grid: the ends of the batches, static: "minimax", "geometric", or rounds t_1 < .. < t_M, to which T is added.
-        t_1 >= K.
-      num_batches: M >= 1 of a grid by name, static; None: 3.
-      radius: an arm is dropped at t_j, j < M, if its mean is so far below the largest, or further; static. "code":
-        gamma sqrt(K log(T K / t_j) / t_j). "paper": sqrt(gamma log(T K) / n), n the least pulls of an arm left; then
-        the last batch pulls the arm of largest mean, the lowest of several.
-      gamma: > 0, traced; None: 1 of "code", 1/2 of "paper", which the paper's proof does not cover.
+      num_arms: number of arms K, an integer >= 1; static.
+      horizon: number of rounds T, an integer >= 1; static.
+      grid: the ends of the batches: "minimax", "geometric", or rounds t_1 < ... < t_M, to which T is added; static. The
+        first batch must have at least K rounds.
+      num_batches: number of batches M of a named grid, an integer >= 1; None means 3. Static.
+      radius: the distance below the largest mean at which an arm is eliminated at t_j for j < M, static. "code" is
+        gamma sqrt(K log(T K / t_j) / t_j). "paper" is sqrt(gamma log(T K) / n), where n is the smallest number of pulls
+        of a remaining arm; the last batch then pulls the arm with the largest mean, the lowest-numbered one if tied.
+      gamma: constant of the radius, > 0; None means 1 for "code" and 1/2 for "paper", which the paper's proof does not
+        cover. Traced.
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[], sub-Gaussian of scale 1.
+      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] that are sub-Gaussian with scale 1.
 
     Raises:
       ValueError: an argument is out of range, or the first batch has fewer rounds than there are arms.
 
-    Source: Gao, Han, Ren, Zhou (2019), Batched multi-armed bandits problem, NeurIPS.
+    Source:
+      Gao, Han, Ren and Zhou (2019), Batched multi-armed bandits problem, NeurIPS, Algorithm 1.
     """
     where = "batched_elimination"
     num_arms = checks.integer(where, "num_arms", num_arms, 1)
@@ -83,7 +92,7 @@ def batched_elimination(
         if radius == "code":
             return in_turn
         best = argmax(jnp.where(state.active, state.means, -jnp.inf))
-        # With one batch there is nothing to commit to.
+        # With a single batch there is no earlier feedback to commit by.
         commits = (state.batch >= len(points) - 1) & (state.batch > 0)
         return jnp.where(commits, best, in_turn)
 

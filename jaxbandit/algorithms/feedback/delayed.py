@@ -1,8 +1,9 @@
-"""Feedback that arrives rounds after its pull: a wrapper of any algorithm that plays to a horizon.
+"""Delayed feedback, which arrives some rounds after its pull: a wrapper for algorithms with a fixed horizon.
 
-Joulani, Gyorgy and Szepesvari (2013), Online learning under delayed feedback. The algorithm selects by the feedback
-that has come; its clock is 1 + the number of feedbacks. The paper's black box holds back early feedback so that a
-deterministic rule is told of the arm that it waits for; here each feedback is given as it comes.
+Joulani, Gyorgy and Szepesvari (2013), Online learning under delayed feedback. The algorithm selects from the feedback
+that has arrived, and its clock is 1 + the number of feedbacks received. The paper's black-box reduction holds back
+early feedback so that a deterministic algorithm receives feedback on the arm that it waits for; here each feedback is
+passed on as it arrives.
 """
 
 from typing import Any, NamedTuple
@@ -17,13 +18,14 @@ from jaxbandit.base import Algorithm, Choice, Phases, Replan, action_of
 from jaxbandit.numerics import as_float, get_at, set_at
 from jaxbandit.types import Array, Key, PyTree, Scalar
 
-_OWN = 0x64656C61  # changes the first word of a round's key: rounds differ in the last
+_OWN = 0x64656C61  # combined with the first word of a round's key to get another key; rounds differ in the last word
 
 
 class Pending(NamedTuple):
-    """What the algorithm is told with a feedback that is on its way; the round modulo the number of slots is its slot.
+    """What the algorithm will receive with a feedback that has not arrived.
 
-    Probabilities that importance weights divide by are in `selected`, as a Choice: those of the round of the pull.
+    Its slot is the round modulo the number of slots. Probabilities by which importance weights divide are in
+    `selected`, as a Choice, and are those of the round of the pull.
     """
 
     context: PyTree  # [slots, ...]
@@ -32,25 +34,25 @@ class Pending(NamedTuple):
 
 
 class Arrivals(NamedTuple):
-    """Which feedbacks arrive in one round, in the order of their pulls: circular lists."""
+    """The feedbacks that arrive in each round, in the order of their pulls, as circular lists."""
 
-    following: Array  # int32[slots], the next slot of the same round of arrival; of the last one, the first
+    following: Array  # int32[slots], the next slot with the same round of arrival; the last one points to the first
     last: (
-        Array  # int32[slots], by round of arrival modulo slots, the round of the pull that comes last; may be long past
+        Array  # int32[slots], by round of arrival modulo slots, the round of the last pull in its list; may be outdated
     )
 
 
 class DelayedState(NamedTuple):
-    """The algorithm's state by the feedback that has come, and what has not come yet."""
+    """The algorithm's state from the feedback that has arrived, and the feedback that has not."""
 
     algorithm: PyTree
     round: Array  # int32[], rounds played
-    pulls: Array | None  # int32[num_pulls], all of them
+    pulls: Array | None  # int32[num_pulls], all pulls made
     pending: Pending
-    # Of a constant delay, the slot that is due in the next round: read after a round's own is stored. A slot that is
-    # read before makes XLA copy all of them in every round.
+    # For a constant delay, the slot that is due in the next round. It is read after the round's own slot is written,
+    # because a slot that is read before makes XLA copy all of them in every round.
     due: Pending | None
-    arrivals: Arrivals | None  # None where the delay is constant
+    arrivals: Arrivals | None  # None if the delay is constant
 
 
 def delayed(
@@ -58,28 +60,34 @@ def delayed(
 ) -> Algorithm:
     """Return the algorithm under delayed feedback: that of round s can be used from round s + 1 + delay on.
 
-    Feedbacks that arrive in one round are applied in the order of their pulls; those due after the horizon are lost.
+    Feedbacks that arrive in the same round are applied in the order of their pulls. Those due after the horizon are
+    lost.
+
+    Guarantee: for many stochastic algorithms, the paper bounds the additional regret by the expected number of
+    feedbacks that are pending, times the gaps; it is additive and does not grow with the horizon.
 
     Args:
-      algorithm: plays single pulls, or sets of arms, to a horizon, and says its arms. Contexts are int32[].
-      delay: the delay of every round, >= 0, static; 0 is no delay. Memory grows with it.
-      mean: in its place, delays are geometric and independent, P(delay = k) = q (1 - q)^k for k = 0, 1, .. with
-        q = 1 / (1 + mean), in rounds, >= 0, traced. They are drawn in `noise`, so that algorithms pair.
-      cap: the longest geometric delay, >= 0, static: longer ones are cut to it. Memory grows with it.
+      algorithm: an algorithm that plays single pulls, or sets of arms, to a fixed horizon and declares its arms.
+        Contexts are int32[].
+      delay: constant delay in rounds, an integer >= 0, where 0 means no delay; static. Memory grows with it.
+      mean: instead of delay, the mean in rounds of independent geometric delays, P(delay = k) = q (1 - q)^k for k = 0,
+        1, ... with q = 1 / (1 + mean), >= 0; traced. They are drawn in `noise`, so that algorithms share random draws.
+      cap: largest geometric delay, an integer >= 0; longer ones are cut to it. Static. Memory grows with it.
 
     Returns:
-      An Algorithm of the same actions and rewards, named delayed(NAME). Its pulls are those made; its recommendation
-      and its rounds by kind are by the feedback that has come.
+      An Algorithm with the same actions and rewards, named delayed(NAME). Its pulls are all pulls made; its
+      recommendation and its rounds by kind are based on the feedback that has arrived.
 
     Raises:
-      ValueError: the algorithm stops by itself, pulls in batches or does not say its arms; not one of delay and mean is
-        given, or an argument is out of range.
+      ValueError: the algorithm has a stopping rule, pulls in batches or does not declare its arms; not exactly one of
+        delay and mean is given; or an argument is out of range.
 
-    Source: Joulani, Gyorgy, Szepesvari (2013), Online learning under delayed feedback, ICML.
+    Source:
+      Joulani, Gyorgy and Szepesvari (2013), Online learning under delayed feedback, ICML.
     """
     algorithm = check_wrapped("delayed", algorithm)
     if (delay is None) == (mean is None):
-        raise ValueError(f"delayed: delay = {delay}, mean = {mean}, must be one of the two; give the other none")
+        raise ValueError(f"delayed: delay = {delay}, mean = {mean}, exactly one of the two must be given")
     name = f"delayed({algorithm.name})"
     if delay is not None:
         delay = checks.integer("delayed", "delay", delay, 0, 10**6)
@@ -170,7 +178,7 @@ def delayed(
 
 
 def _over(algorithm: Algorithm) -> Algorithm:
-    """The algorithm's other functions on a DelayedState."""
+    """Return the algorithm with its other functions applied to a DelayedState."""
     replan, recommend, phases = algorithm.replan, algorithm.recommend, algorithm.phases
     return algorithm._replace(
         pulls=None if algorithm.pulls is None else lambda state: state.pulls,
@@ -185,10 +193,10 @@ def _over(algorithm: Algorithm) -> Algorithm:
 
 
 def _settled(replan: Replan | None, state: PyTree) -> PyTree:
-    """The state with the new plan that the feedback before made due: the algorithm is told nothing before it."""
+    """Return the state after any replanning that earlier feedback made due, which precedes further feedback."""
     if replan is None:
         return state
-    # A loop of at most one turn, since a batched cond would replan every run at every feedback.
+    # A loop of at most one iteration, because a batched cond would replan every run at every feedback.
     return lax.while_loop(
         lambda turn: turn[0] & replan.due(turn[1]),
         lambda turn: (~turn[0], replan.apply(turn[1])),
@@ -197,14 +205,14 @@ def _settled(replan: Replan | None, state: PyTree) -> PyTree:
 
 
 def _appended(arrivals: Any, round: Array, delay: Array, slots: int) -> Arrivals:
-    """The lists with this round at the end of that of its round of arrival."""
+    """Return the lists with this round appended to the list of its round of arrival."""
     slot, place = round % slots, (round + delay) % slots
     before = get_at(arrivals.last, place)
-    alone = before <= round + delay - slots  # of an earlier turn: none is pending there
+    alone = before <= round + delay - slots  # from an earlier use of the slot; nothing is pending there
     first = jnp.where(alone, slot, get_at(arrivals.following, before % slots))
     following = set_at(arrivals.following, slot, first)
     following = set_at(following, jnp.where(alone, slot, before % slots), slot)
-    # The first case never is: it makes the write wait for the read, or XLA would copy the vector in every round.
+    # The first case never occurs. It makes the write depend on the read, or XLA would copy the vector in every round.
     return Arrivals(following, set_at(arrivals.last, place, jnp.where(before < -slots, before, round)))
 
 

@@ -1,4 +1,4 @@
-"""Grids of batches: the rounds t_1 < .. < t_M = T after which feedback is seen.
+"""Grids of batches: the rounds t_1 < ... < t_M = T after which feedback is revealed.
 
 Gao, Han, Ren and Zhou (2019), Batched multi-armed bandits problem, NeurIPS, equations (5) and (6) up to constants.
 """
@@ -10,18 +10,27 @@ from typing import Literal
 from jaxbandit import checks
 
 GridKind = Literal["minimax", "geometric"]
-_SLACK = 1e-12  # relative: the cube root of 10^6 is 100, not 99
+_SLACK = 1e-12  # relative tolerance, so that the cube root of 10^6 is 100 and not 99
 
 
 def minimax_grid(horizon: int, num_batches: int) -> tuple[int, ...]:
-    """Return floor(a^(2 - 2^(1 - i))) for i = 1 .. M with a = T^(1 / (2 - 2^(1 - M))), equal points once.
+    """Return the minimax grid of batch ends: floor(a^(2 - 2^(1 - i))) for i = 1, ..., M.
+
+    Here a = T^(1 / (2 - 2^(1 - M))), so that the last point is T. Equal points are merged. This grid is for regret
+    bounds that hold whatever the gaps.
 
     Args:
-      horizon: T >= 1.
-      num_batches: M >= 1.
+      horizon: number of rounds T, an integer >= 1; static.
+      num_batches: number of batches M, an integer >= 1; static.
+
+    Returns:
+      The batch ends as an increasing tuple of integers; the last one is the horizon.
 
     Raises:
       ValueError: an argument is out of range.
+
+    Source:
+      Gao, Han, Ren and Zhou (2019), Batched multi-armed bandits problem, NeurIPS, equation (5), up to constants.
     """
     horizon, num_batches = _checked("minimax_grid", horizon, num_batches)
     exponents = [2 - 2.0 ** (1 - i) for i in range(1, num_batches + 1)]
@@ -29,14 +38,22 @@ def minimax_grid(horizon: int, num_batches: int) -> tuple[int, ...]:
 
 
 def geometric_grid(horizon: int, num_batches: int) -> tuple[int, ...]:
-    """Return floor(T^(i / M)) for i = 1 .. M, equal points once.
+    """Return the geometric grid of batch ends: floor(T^(i / M)) for i = 1, ..., M.
+
+    Equal points are merged. This grid is for regret bounds that depend on the gaps.
 
     Args:
-      horizon: T >= 1.
-      num_batches: M >= 1.
+      horizon: number of rounds T, an integer >= 1; static.
+      num_batches: number of batches M, an integer >= 1; static.
+
+    Returns:
+      The batch ends as an increasing tuple of integers; the last one is the horizon.
 
     Raises:
       ValueError: an argument is out of range.
+
+    Source:
+      Gao, Han, Ren and Zhou (2019), Batched multi-armed bandits problem, NeurIPS, equation (6), up to constants.
     """
     horizon, num_batches = _checked("geometric_grid", horizon, num_batches)
     return _floors(horizon, [i / num_batches for i in range(1, num_batches + 1)])
@@ -45,7 +62,7 @@ def geometric_grid(horizon: int, num_batches: int) -> tuple[int, ...]:
 def checked_grid(
     where: str, grid: GridKind | Sequence[int], num_batches: int | None, horizon: int | None
 ) -> tuple[int, ...]:
-    """Return the points of a grid by name, or of a list of rounds, to which the horizon is added if it is known."""
+    """Return the points of a named grid, or of a list of rounds, to which the horizon is added if it is given."""
     if horizon is not None:
         horizon = checks.integer(where, "horizon", horizon, 1)
     if isinstance(grid, str):
@@ -55,7 +72,7 @@ def checked_grid(
         number = 3 if num_batches is None else checks.integer(where, "num_batches", num_batches, 1)
         return (minimax_grid if grid == "minimax" else geometric_grid)(horizon, number)
     if num_batches is not None:
-        raise ValueError(f"{where}: num_batches = {num_batches}, must be left out beside a list of rounds as grid")
+        raise ValueError(f"{where}: num_batches = {num_batches}, must be omitted if grid is a list of rounds")
     if not isinstance(grid, Sequence) or not grid:
         raise ValueError(f"{where}: grid = {grid!r}, must be minimax, geometric or a list of increasing rounds")
     points = [checks.integer(where, f"grid[{i}]", t, 1, horizon) for i, t in enumerate(grid)]
@@ -70,6 +87,6 @@ def _checked(where: str, horizon: int, num_batches: int) -> tuple[int, int]:
 
 
 def _floors(horizon: int, exponents: list[float]) -> tuple[int, ...]:
-    """Each horizon^exponent rounded down, at least 1, the last the horizon itself, equal ones once."""
+    """Return horizon^exponent, rounded down and at least 1, for each exponent; duplicates are merged."""
     points = [max(math.floor(horizon**e * (1 + _SLACK)), 1) for e in exponents[:-1]]
     return tuple(sorted({*points, horizon}))

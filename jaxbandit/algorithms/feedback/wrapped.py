@@ -1,4 +1,4 @@
-"""What the wrappers of an algorithm share: which algorithms they take, and the pulls that were made."""
+"""What the wrappers share: which algorithms they accept, and the pulls that were made."""
 
 from typing import Any
 
@@ -10,29 +10,32 @@ from jaxbandit.types import Array
 
 
 def check_wrapped(where: str, algorithm: Any) -> Algorithm:
-    """Return an algorithm that plays pull by pull to a horizon; refuse in one line what does not."""
+    """Return an algorithm that plays pull by pull to a fixed horizon; raise ValueError for any other."""
     if not isinstance(algorithm, Algorithm):
         got = getattr(algorithm, "__name__", type(algorithm).__name__)
-        raise ValueError(f"{where}: algorithm = {got}, must be an Algorithm, what a factory such as kl_ucb(9) returns")
+        raise ValueError(f"{where}: algorithm = {got}, must be an Algorithm, as a factory such as kl_ucb(9) returns")
     name = algorithm.name or "the algorithm"
     if algorithm.stop is not Algorithm._field_defaults["stop"] or algorithm.batch is not None:
         raise ValueError(
-            f"{where}: algorithm = {name}, stops by itself or pulls in batches; give one that plays to a horizon"
+            f"{where}: algorithm = {name} has a stopping rule or pulls in batches; give one with a fixed horizon"
         )
     if algorithm.arms is None:
         raise ValueError(
-            f"{where}: algorithm = {name}, does not say its arms; give its Algorithm arms = Arms(num_arms)"
+            f"{where}: algorithm = {name} does not declare its arms; set arms = Arms(num_arms) in its Algorithm"
         )
     return algorithm
 
 
 def no_pulls(algorithm: Algorithm, state: Any) -> Array | None:
-    """Zero pulls, int32, of the shape that the algorithm counts, which counts only those whose feedback has come."""
+    """Return zero pulls, int32, in the shape of the algorithm's own counts.
+
+    Those counts only include pulls whose feedback has arrived.
+    """
     return None if algorithm.pulls is None else jnp.zeros_like(algorithm.pulls(state), jnp.int32)
 
 
 def with_pull(algorithm: Algorithm, pulls: Array | None, context: Any, selected: Any) -> Array | None:
-    """The pulls after one more round."""
+    """Return the pulls after one more round."""
     arms, action = algorithm.arms, action_of(selected)
     if pulls is None or arms is None:
         return None

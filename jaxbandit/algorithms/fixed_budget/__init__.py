@@ -1,6 +1,7 @@
-"""Algorithms that are given a budget of pulls and then recommend: the best arm, or the m best; one factory a name.
+"""Best-arm identification with a fixed budget of pulls, one factory function per name.
 
-A factory shadows the submodule of the same name here: for what else a module holds, import from its full path.
+In this package a factory shadows the submodule of the same name. To import anything else that such a module defines,
+use the module's full path.
 """
 
 from jaxbandit.algorithms.fixed_budget.budgeted_race import budgeted_race

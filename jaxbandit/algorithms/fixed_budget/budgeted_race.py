@@ -1,4 +1,4 @@
-"""A race for unknown variances that is given a budget: it ends by its own rule, or where no further round fits."""
+"""A race for rewards of unknown variances with a budget: it ends by its own rule, or when no further round fits."""
 
 from typing import Literal
 
@@ -20,25 +20,30 @@ def budgeted_race(
     delta: Scalar = 0.05,
     budget: Scalar,
 ) -> Algorithm:
-    """Return a race that recommends its best survivor when it is over, or when the budget has no further round.
+    """Return a race that also ends when the remaining budget does not allow another round.
 
-    A round pulls every survivor once. Of a run that ends by the race's own rule what the race promises still holds; of
-    one that the budget ends, the survivor of largest mean is recommended, of equal means the lowest, and nothing is
-    proved. The rule knows its budget at the end alone, where `sequential_halving` plans by it.
+    Each round pulls every surviving arm once. The budget matters only at the end; `sequential_halving`, in contrast,
+    plans its rounds by it.
+
+    Guarantee: for a run that ends by the race's own rule, the guarantee of the race holds. If the budget ends the run,
+    the survivor with the largest mean is recommended (ties to the lowest-numbered arm), without any guarantee.
 
     Args:
-      num_arms: number of arms, in [2, 5000], static.
-      rule: which race, static.
-      epsilon: of the race, traced: >= 0, and > 0 of "kim_nelson".
-      delta: allowed error rate of the race, in (0, 1), traced.
-      budget: pulls, a whole number >= num_arms, traced.
+      num_arms: number of arms, an integer in [2, 5000]; static.
+      rule: the race, "paired_race" or "kim_nelson"; static.
+      epsilon: epsilon of the race, in the unit of the rewards, >= 0, and > 0 for "kim_nelson"; traced.
+      delta: allowed error probability of the race, in (0, 1); traced.
+      budget: number of pulls, a whole number >= num_arms; traced.
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1]. It asks for each
+      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1]. It requests each
       round in one batch.
 
     Raises:
       ValueError: an argument is out of range.
+
+    Source:
+      The races are those of `paired_race` and `kim_nelson`; the budget is an addition of this library.
     """
     where = "budgeted_race"
     checks.choice(where, "rule", rule, ("paired_race", "kim_nelson"))
@@ -49,7 +54,7 @@ def budgeted_race(
     plan, pulls = own.batch.plan, own.pulls
 
     def stop(state: PyTree) -> Array:
-        asked = jnp.sum(pulls(state)) + jnp.sum(plan(state))  # in the midst of a round, what is left of it
+        asked = jnp.sum(pulls(state)) + jnp.sum(plan(state))  # within a round, the rest of it
         return own.stop(state) | (asked > budgets.whole(budget))
 
     return own._replace(stop=stop, promise=None, budget=budget, name=where)

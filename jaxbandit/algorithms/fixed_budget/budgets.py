@@ -1,4 +1,4 @@
-"""The budget of pulls that a rule is given: refused where it is none, and whether it is spent."""
+"""Checks of the budget of pulls that a rule is given, and whether it is spent."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ MOST = 10**15  # float64 and 64-bit counts hold it exactly
 
 
 def check(where: str, budget: Any, least: int, reason: str) -> None:
-    """Refuse a concrete budget that is not a whole number of at least `least` pulls; `reason` says why so many."""
+    """Raise ValueError unless the budget is a whole number of at least `least` pulls; `reason` explains the minimum."""
     if checks.is_traced(budget):
         checks.number(where, "budget", budget)
         return
@@ -25,10 +25,10 @@ def check(where: str, budget: Any, least: int, reason: str) -> None:
 
 
 def whole(budget: Scalar) -> Array:
-    """The budget as an integer, int[]."""
+    """Return the budget as an integer, int[]."""
     return as_float(budget).astype(int)
 
 
 def spent(pulls: Array, budget: Scalar) -> Array:
-    """Whether so many pulls are the whole budget, bool[]."""
+    """Return whether this number of pulls uses up the budget, bool[]."""
     return as_float(pulls) >= as_float(budget)

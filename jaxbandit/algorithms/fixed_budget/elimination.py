@@ -1,6 +1,6 @@
-"""The frame of rules that spend a budget in rounds: pull all survivors alike, keep the best of them, and so on.
+"""The common frame of rules that spend a budget in rounds: pull all survivors equally often, keep the best, and repeat.
 
-How many survive, and how often each of them is pulled, follows from the budget alone; which ones, from the rewards.
+The number of survivors and of their pulls follows from the budget alone. Only who survives depends on the rewards.
 """
 
 from collections.abc import Callable
@@ -14,18 +14,18 @@ from jaxbandit.base import Algorithm, Arms, Batch
 from jaxbandit.numerics import argmax, as_float, get_at, set_at
 from jaxbandit.types import Array, Key, Scalar
 
-SORTED = 1000  # of more arms a sort is cheaper than n passes over them: a sort of 100 took eight times as long
+SORTED = 1000  # with more arms a sort is cheaper than n passes over them; for 100 arms it took eight times as long
 
 
 class EliminationState(NamedTuple):
-    """What was pulled, and who is left; at the end of a round all survivors have equal counts."""
+    """The pulls, and which arms are left. At the end of a round all survivors have equal counts."""
 
     counts: Array  # int[num_arms]
-    sums: Array  # float[num_arms], of the rewards that the round's end compares: they tie exactly where means do
-    alive: Array  # bool[num_arms], neither dropped nor accepted
-    target: Array  # int[], counts of a survivor at the end of the round
-    schedule: Array  # int[num_arms], at s - 1 the target of the round with s survivors, 0 where there is no such round
-    accepted: Array | None  # bool[num_arms], found to be among the m best; None of a rule that only drops
+    sums: Array  # float[num_arms], sums of the rewards that are compared at the end of the round
+    alive: Array  # bool[num_arms], neither rejected nor accepted
+    target: Array  # int[], number of pulls of a survivor at the end of the round
+    schedule: Array  # int[num_arms], at s - 1 the target of the round with s survivors, 0 if there is no such round
+    accepted: Array | None  # bool[num_arms], found to be among the m best; None for a rule that only rejects
 
 
 def elimination(
@@ -38,22 +38,23 @@ def elimination(
     fresh: bool = False,
     accepts: bool = False,
 ) -> Algorithm:
-    """Return the rule that brings each of s survivors to schedule()[s - 1] pulls and goes on with fewer of them.
+    """Return the rule that brings each of s survivors to schedule()[s - 1] pulls and continues with fewer survivors.
 
-    The next round is that of the largest number of survivors below s, and at least m, whose target is above the pulls
-    that they have. Where there is none, m survive, and the rule stops. Of arms that tie the lowest survive.
+    The next round is the one with the largest number of survivors below s, and at least m, whose target exceeds the
+    pulls that the survivors have. If there is none, m arms survive and the rule stops. Among tied arms the
+    lowest-numbered survive.
 
-    With `accepts` the surest arm leaves in place of the worst, accepted or rejected, see `surest_decided`; then the
-    rule stops once m are accepted, or as many survive as are still to be found.
+    With `accepts`, the most certain arm leaves instead of the worst one, either accepted or rejected (see
+    `surest_decided`). The rule then stops once m arms are accepted, or as many survive as are still to be found.
 
     Args:
-      name: of the rule.
-      num_arms: static.
-      schedule: gives int[num_arms], as in the state.
-      budget: that the schedule keeps to, traced.
-      m: survivors in the end, static.
-      fresh: whether the end of a round compares the rewards of that round alone, static.
-      accepts: whether arms are accepted too, static.
+      name: name of the rule.
+      num_arms: number of arms; static.
+      schedule: function that returns int[num_arms], as in the state.
+      budget: the budget that the schedule respects; traced.
+      m: number of survivors in the end; static.
+      fresh: whether the end of a round compares only the rewards of that round; static.
+      accepts: whether arms are also accepted; static.
     """
     fewest = 1 if accepts else m
 
@@ -84,7 +85,7 @@ def elimination(
         return eliminated(state._replace(counts=state.counts + pulls, sums=state.sums + sums))
 
     def eliminated(state: EliminationState) -> EliminationState:
-        """The state with fewer survivors if this is the end of a round."""
+        """Return the state with fewer survivors if this is the end of a round, else the state as it is."""
         over = jnp.all(~state.alive | (state.counts >= state.target))
         sizes = jnp.arange(1, num_arms + 1, dtype=jnp.int32)
         left = jnp.sum(state.alive, dtype=jnp.int32)
@@ -108,7 +109,7 @@ def elimination(
     def recommend(state: EliminationState) -> Array:
         if state.accepted is None:
             scores = jnp.where(state.alive, state.sums, -jnp.inf)
-        else:  # they left after different numbers of pulls
+        else:  # arms have left after different numbers of pulls, so means are compared and not sums
             means = state.sums / as_float(jnp.maximum(state.counts, 1))
             scores = jnp.where(state.accepted | state.alive, means, -jnp.inf)
         return argmax(scores)[None] if m == 1 else jax.lax.top_k(scores, m)[1].astype(jnp.int32)
@@ -129,10 +130,10 @@ def elimination(
 
 
 def worst_dropped(scores: Array, alive: Array, number: Array) -> Array:
-    """Who is left, bool[n], once the arm of least score, the highest of several, was dropped until `number` are.
+    """Return who is left, bool[n], after rejecting arms with the lowest score until `number` are left.
 
-    One after the other: over all rounds that is n steps, where comparing all pairs takes as many in every round. Many
-    arms are sorted instead.
+    Among equal scores the highest-numbered arm is rejected. Arms are rejected one by one: over all rounds these are n
+    steps, whereas comparing all pairs would take as many in every round. Large numbers of arms are sorted instead.
     """
     places = jnp.arange(scores.shape[0], dtype=jnp.int32)
     if scores.shape[0] > SORTED:
@@ -147,11 +148,13 @@ def worst_dropped(scores: Array, alive: Array, number: Array) -> Array:
 
 
 def surest_decided(scores: Array, alive: Array, accepted: Array, number: Array, m: int) -> tuple[Array, Array]:
-    """Who is left and who is accepted, bool[n] each, once the surest arm has left until `number` are.
+    """Return who is left and who is accepted, bool[n] each, after the most certain arms have left.
 
-    With w arms still to be found, the gap of one among the w best that are left is its score less that of the next one,
-    and the gap of another is the score of the w-th best less its own. The arm of largest gap leaves: the best one,
-    accepted, or the worst one, rejected, which also leaves of equal gaps. If w is 0 or as many as are left, all leave.
+    Arms leave until `number` are left. Let w be the number of arms still to be found. The gap of an arm among the w
+    best that are left is its score minus that of the (w + 1)-th best, and the gap of any other arm is the score of the
+    w-th best minus its own. The arm with the largest gap leaves: the best one, which is accepted, or the worst one,
+    which is rejected and also leaves if the gaps are equal. If w is 0 or equal to the number of arms left, all of them
+    leave.
     """
     places = jnp.arange(scores.shape[0], dtype=jnp.int32)
 

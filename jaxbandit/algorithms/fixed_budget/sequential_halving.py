@@ -1,8 +1,8 @@
-"""Sequential Halving: Karnin, Koren, Somekh (2013).
+"""Sequential Halving: Karnin, Koren and Somekh (2013).
 
-Differs: with reading = "all" the end of a round compares the means of all pulls so far, as is done in practice, where
-the paper compares those of the round alone. Pulls that the division into rounds leaves over are not used. Halving to m
-arms is not in the paper.
+Differences from the paper: with reading = "all", the end of a round compares the means over all pulls so far, as is
+common in practice, whereas the paper compares those of the round alone. Pulls left over by the division into rounds are
+not used. Halving down to m arms is not in the paper.
 """
 
 from typing import Literal
@@ -20,31 +20,34 @@ from jaxbandit.types import Array, Scalar
 def sequential_halving(
     num_arms: int, *, m: int = 1, budget: Scalar, reading: Literal["all", "round"] = "all"
 ) -> Algorithm:
-    """Return Sequential Halving: R = ceil(log2(num_arms / m)) rounds of equal cost, each keeps the better half.
+    """Return Sequential Halving, which finds the m best arms with a fixed budget by halving the set of survivors.
 
-    In round r each of the |S_r| survivors is pulled floor(budget / (|S_r| R)) times, and the max(m, ceil(|S_r| / 2)) of
-    largest mean go on; of equal means the lowest arms. The last m are recommended.
+    There are R = ceil(log2(num_arms / m)) rounds of equal cost. Round r pulls each of its s survivors floor(budget / (s
+    R)) times and keeps the max(m, ceil(s / 2)) arms with the largest means; among equal means the lowest-numbered arms
+    survive. The last m arms are recommended.
 
-    For rewards in [0, 1], m = 1 and "round", P(error) <= 3 log2(num_arms) exp(-budget / (8 H2 log2(num_arms))), with H2
-    as in `jaxbandit.bounds.h2`. For "all", which errs less in practice, and for m > 1 nothing is proved;
-    `successive_rejects` has a bound for m > 1.
+    Guarantee: for rewards in [0, 1], m = 1 and reading="round", P(error) <= 3 log2(num_arms) exp(-budget / (8 H2
+    log2(num_arms))) with H2 as in `jaxbandit.bounds.h2`. Nothing is proved for "all", which makes fewer errors in
+    practice, or for m > 1; `successive_rejects` has a bound for m > 1.
 
     Args:
-      num_arms: number of arms, >= 1, static. Of one arm there is nothing to find, and nothing is pulled.
-      m: number of arms to find, in [1, num_arms - 1], or 1 of one arm; static.
-      budget: pulls, a whole number >= num_arms R, traced.
-      reading: whether the end of a round compares the means of "all" pulls so far or of this "round" alone; static.
+      num_arms: number of arms, an integer >= 1; static. With one arm there is nothing to find, and nothing is pulled.
+      m: number of arms to find, an integer in [1, num_arms - 1], or 1 with one arm; static.
+      budget: number of pulls, a whole number >= num_arms * R; traced.
+      reading: whether the end of a round compares the means over "all" pulls so far, or over this "round" alone;
+        static.
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[m], the best first.
-      It asks for each round in one batch, and stops when its rounds are over.
+      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[m], the best arm
+      first. It requests each round in one batch, and it stops after its last round.
 
     Raises:
       ValueError: an argument is out of range.
 
-    Source: Karnin, Koren, Somekh (2013), Almost optimal exploration in multi-armed bandits, ICML, Algorithm 1 and
-    Theorem 4.1. Halving until m arms are left is the schedule of Kalyanakrishnan, Stone (2010), Efficient selection of
-    multiple bandit arms, ICML, whose rule is given a confidence and not a budget.
+    Source:
+      Karnin, Koren and Somekh (2013), Almost optimal exploration in multi-armed bandits, ICML, Algorithm 1 and Theorem
+      4.1. Halving until m arms are left is the schedule of Kalyanakrishnan and Stone (2010), Efficient selection of
+      multiple bandit arms, ICML, whose rule has a fixed confidence and not a budget.
     """
     where = "sequential_halving"
     num_arms = checks.integer(where, "num_arms", num_arms, 1)

@@ -1,6 +1,7 @@
-"""Successive Rejects: Audibert, Bubeck, Munos (2010). Successive Accepts and Rejects: Bubeck, Wang, Viswanathan (2013).
+"""Successive Rejects: Audibert, Bubeck and Munos (2010), and Successive Accepts and Rejects: Bubeck et al. (2013).
 
-Differs: SAR stops once nothing is left to decide, where the paper spends the rest of its budget.
+Difference: Successive Accepts and Rejects stops once nothing is left to decide, whereas the paper spends the rest of
+the budget.
 """
 
 import jax.numpy as jnp
@@ -13,44 +14,47 @@ from jaxbandit.base import Algorithm
 from jaxbandit.numerics import as_float
 from jaxbandit.types import Array, Scalar
 
-ROUNDING = 8  # units of the last place by which a quotient that is whole on paper may come out too large
+ROUNDING = 8  # units in the last place by which a quotient that is mathematically an integer may come out too large
 
 
 def successive_rejects(num_arms: int, *, m: int = 1, budget: Scalar) -> Algorithm:
-    """Return Successive Rejects: num_arms - 1 phases, at the end of each the arm of least mean is dropped.
+    """Return Successive Rejects, or for m > 1 Successive Accepts and Rejects (SAR), with a fixed budget.
 
-    With K arms and L = 1/2 + sum_{i=2}^K 1/i, phase k = 1, ..., K - 1 brings each survivor to ceil((budget - K) /
-    (L (K + 1 - k))) pulls, for which the budget is enough. Of equal means the highest arm is dropped.
+    With K arms and L = 1/2 + sum_{i=2}^K 1/i, phase k = 1, ..., K - 1 brings each survivor to ceil((budget - K) / (L (K
+    + 1 - k))) pulls, for which the budget suffices. At the end of each phase the arm with the smallest mean is
+    rejected; among equal means the highest-numbered one.
 
-    For m > 1 it is Successive Accepts and Rejects (SAR), of the same phases. With w arms still to be found, the gap of
-    one of the w best that are left is its mean less that of the (w + 1)-th best, and the gap of another the mean of the
-    w-th best less its own. At the end of a phase the arm of largest gap leaves: the best one, accepted as one of the m,
-    or the worst one, rejected, which also leaves if the two gaps are equal. For m = 1 that is Successive Rejects.
+    For m > 1 the phases are the same. Let w be the number of arms still to be found. The gap of an arm among the w best
+    that are left is its mean minus that of the (w + 1)-th best, and the gap of any other arm is the mean of the w-th
+    best minus its own. At the end of a phase the arm with the largest gap leaves: the best one, which is accepted as
+    one of the m, or the worst one, which is rejected and also leaves if the two gaps are equal. For m = 1 this is
+    Successive Rejects.
 
-    For rewards in [0, 1], P(error) <= K (K - 1) / 2 exp(-(budget - K) / (L H2)) for m = 1, and
-    <= 2 K^2 exp(-(budget - K) / (8 L H2)) for any m, with H2 as in `jaxbandit.bounds.h2` for that m.
+    Guarantee: for rewards in [0, 1], P(error) <= K (K - 1) / 2 exp(-(budget - K) / (L H2)) for m = 1, and P(error) <= 2
+    K^2 exp(-(budget - K) / (8 L H2)) for any m, with H2 as in `jaxbandit.bounds.h2` for that m.
 
     Args:
-      num_arms: number of arms, >= 1, static. Of one arm there is nothing to find, and nothing is pulled.
-      m: number of arms to find, in [1, num_arms - 1], or 1 of one arm; static.
-      budget: pulls, a whole number > num_arms, traced.
+      num_arms: number of arms K, an integer >= 1; static. With one arm there is nothing to find, and nothing is pulled.
+      m: number of arms to find, an integer in [1, num_arms - 1], or 1 with one arm; static.
+      budget: number of pulls, a whole number > num_arms; traced.
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[m], the best first.
-      It asks for each phase in one batch, and stops when its phases are over, or nothing is left to decide.
+      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[m], the best arm
+      first. It requests each phase in one batch, and it stops after its last phase or when nothing is left to decide.
 
     Raises:
       ValueError: an argument is out of range.
 
-    Source: Audibert, Bubeck, Munos (2010), Best arm identification in multi-armed bandits, COLT, Figure 3,
-    Theorem 2; for m > 1 Bubeck, Wang, Viswanathan (2013), Multiple identifications in multi-armed bandits, ICML.
+    Source:
+      Audibert, Bubeck and Munos (2010), Best arm identification in multi-armed bandits, COLT, Figure 3 and Theorem 2;
+      for m > 1 Bubeck, Wang and Viswanathan (2013), Multiple identifications in multi-armed bandits, ICML.
     """
     where = "successive_rejects"
     num_arms = checks.integer(where, "num_arms", num_arms, 1)
     m = checks.integer(where, "m", m, 1, max(num_arms - 1, 1))
     budgets.check(where, budget, num_arms + 1, f"more than one for each of {num_arms} arms")
     sizes = np.arange(1, num_arms + 1)
-    shares = (0.5 + np.sum(1 / sizes[1:])) * sizes  # L s of phase num_arms + 1 - s, in which s arms survive
+    shares = (0.5 + np.sum(1 / sizes[1:])) * sizes  # L s in phase num_arms + 1 - s, where s arms survive
 
     def schedule() -> Array:
         pulls = (as_float(budget) - num_arms) / as_float(shares)

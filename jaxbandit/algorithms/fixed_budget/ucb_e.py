@@ -1,4 +1,4 @@
-"""UCB-E, the upper confidence bound with a fixed amount of exploration: Audibert, Bubeck, Munos (2010)."""
+"""UCB-E, an upper confidence bound with a fixed amount of exploration: Audibert, Bubeck and Munos (2010)."""
 
 import jax.numpy as jnp
 
@@ -13,28 +13,30 @@ from jaxbandit.types import Array, Scalar
 def ucb_e(
     num_arms: int, *, budget: Scalar, a: Scalar | None = None, c: Scalar | None = None, h1: Scalar | None = None
 ) -> Algorithm:
-    """Return UCB-E: every arm once, then argmax of mean + sqrt(a / n), until the budget is spent.
+    """Return UCB-E, which pulls the arm with the largest mean + sqrt(a / n) until the budget is spent.
 
-    For rewards in [0, 1] and a <= 25 (budget - num_arms) / (36 H1), P(error) <= 2 budget num_arms exp(-2 a / 25), with
-    H1 as in `jaxbandit.bounds.h1`. So the rule needs to know H1, and a larger `a`, for which nothing is proved, often
-    errs less.
+    n is the number of pulls of the arm. Each arm is pulled once first. The arm with the largest mean is recommended.
+
+    Guarantee: for rewards in [0, 1] and a <= 25 (budget - num_arms) / (36 H1), P(error) <= 2 budget num_arms exp(-2 a /
+    25), with H1 as in `jaxbandit.bounds.h1`. The rule thus needs to know H1; a larger `a`, for which nothing is proved,
+    often makes fewer errors.
 
     Args:
-      num_arms: number of arms, >= 1, static.
-      budget: pulls, a whole number >= num_arms, traced.
-      a: amount of exploration, > 0, traced; None where c and h1 are given.
-      c: in its place, with h1: a = c budget / h1, > 0, traced. 25/36 is nearly the largest for which the bound holds.
-      h1: H1 of the instance, > 0, traced.
+      num_arms: number of arms, an integer >= 1; static.
+      budget: number of pulls, a whole number >= num_arms; traced.
+      a: amount of exploration, > 0; None if c and h1 are given. Traced.
+      c: together with h1 it replaces a by c budget / h1, > 0; traced. 25/36 is nearly the largest value for which the
+        bound holds.
+      h1: H1 of the instance, > 0; traced.
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1], the largest
-      mean.
+      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1].
 
     Raises:
-      ValueError: an argument is out of range, or not either a or both of c and h1 are given.
+      ValueError: an argument is out of range, or the call gives neither a nor both c and h1, or more than that.
 
-    Source: Audibert, Bubeck, Munos (2010), Best arm identification in multi-armed bandits, COLT, Figure 2,
-    Theorem 1.
+    Source:
+      Audibert, Bubeck and Munos (2010), Best arm identification in multi-armed bandits, COLT, Figure 2 and Theorem 1.
     """
     where = "ucb_e"
     num_arms = checks.integer(where, "num_arms", num_arms, 1)

@@ -1,6 +1,6 @@
-"""UGapEb, the fixed-budget variant of UGapE: Gabillon, Ghavamzadeh, Lazaric (2012).
+"""UGapEb, the fixed-budget variant of UGapE: Gabillon, Ghavamzadeh and Lazaric (2012).
 
-Ties go to the lowest arm throughout, and of rounds that tie the first one's recommendation stands.
+Ties always go to the lowest-numbered arm, and among tied rounds the recommendation of the first one is kept.
 """
 
 from typing import NamedTuple
@@ -17,40 +17,42 @@ from jaxbandit.types import Array, Key, Scalar
 
 
 class UGapEbState(NamedTuple):
-    """Estimates, what they say is to be pulled next, and the best founded recommendation so far."""
+    """Statistics, the arm to pull next, and the most reliable recommendation so far."""
 
     counts: Array  # int32[num_arms]
     means: Array  # float[num_arms]
     next: Array  # int32[], the arm to pull
-    least: Array  # float[], B_J(t) of the time t at which `named` was J(t), the least so far; inf before
-    named: Array  # int32[m]
+    least: Array  # float[], the smallest value of max_{i in J} B_i so far; inf at first
+    named: Array  # int32[m], J in the round in which that value was attained
 
 
 def ugape_b(num_arms: int, *, m: int = 1, budget: Scalar, a: Scalar) -> Algorithm:
-    """Return UGapEb, which pulls what best tells the m arms of smallest gap index from their challenger.
+    """Return UGapEb, which finds the m best arms with a fixed budget by pulling arms that are hard to tell apart.
 
-    Every arm is pulled once. Then, with U_i and L_i = mean_i +- sqrt(a / n_i) and B_i the m-th largest U of the other
-    arms less L_i, J is the m arms of least B; the less pulled is pulled of the arm in J of least L and the arm outside
-    of largest U. It recommends the J at which max_{i in J} B_i was the least over all rounds, the last included.
+    Every arm is pulled once. Let U_i and L_i be mean_i +- sqrt(a / n_i), and let B_i be the m-th largest U among the
+    other arms minus L_i. J is the set of the m arms with the smallest B. Of the arm in J with the smallest L and the
+    arm outside J with the largest U, the one with fewer pulls is pulled. The recommendation is the J for which max_{i
+    in J} B_i was the smallest over all rounds, including the last.
 
-    For rewards in [0, 1] and a <= (budget - num_arms) / (16 sum_i 1 / gap_i^2), P(error) <= 2 budget num_arms
-    exp(-2 a). That explores too little in practice: sixteen times as much erred far less.
+    Guarantee: for rewards in [0, 1] and a <= (budget - num_arms) / (16 sum_i 1 / gap_i^2), P(error) <= 2 budget
+    num_arms exp(-2 a). In practice this is too little exploration: an `a` sixteen times as large made far fewer errors.
 
     Args:
-      num_arms: number of arms, >= 1, static.
-      m: number of arms to find, in [1, num_arms - 1], or 1 of one arm; static.
-      budget: pulls, a whole number >= num_arms, traced.
-      a: amount of exploration, > 0, traced.
+      num_arms: number of arms, an integer >= 1; static.
+      m: number of arms to find, an integer in [1, num_arms - 1], or 1 with one arm; static.
+      budget: number of pulls, a whole number >= num_arms; traced.
+      a: amount of exploration, > 0; traced.
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[m], the least gap
-      index first.
+      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[m], the smallest B
+      first.
 
     Raises:
       ValueError: an argument is out of range.
 
-    Source: Gabillon, Ghavamzadeh, Lazaric (2012), Best arm identification: a unified approach to fixed budget and fixed
-    confidence, NIPS, Figure 1 and Theorem 1; epsilon = 0 and b = 1.
+    Source:
+      Gabillon, Ghavamzadeh and Lazaric (2012), Best arm identification: a unified approach to fixed budget and fixed
+      confidence, NeurIPS, Figure 1 and Theorem 1, with epsilon = 0 and b = 1.
     """
     where = "ugape_b"
     num_arms = checks.integer(where, "num_arms", num_arms, 1)
@@ -100,13 +102,13 @@ def ugape_b(num_arms: int, *, m: int = 1, budget: Scalar, a: Scalar) -> Algorith
 
 
 def _first(scores: Array, m: int) -> tuple[Array, Array]:
-    """The m largest of a vector, int32[m], the lowest of equal ones first, and which they are, bool[n]."""
+    """Return the m largest entries of a vector, int32[m], ties to the lowest-numbered, and their mask, bool[n]."""
     places = jnp.arange(scores.shape[0], dtype=jnp.int32)
     found = argmax(scores)[None] if m == 1 else jax.lax.top_k(scores, m)[1].astype(jnp.int32)
     return found, jnp.any(places[:, None] == found[None], 1)
 
 
 def _largest_of_others(upper: Array, m: int) -> Array:
-    """The m-th largest entry of a vector without each of its entries in turn, float[n]; -inf if there is none."""
+    """Return, for each entry of a vector, the m-th largest of the other entries, float[n]; -inf if there is none."""
     found, inside = _first(upper, m)
     return jnp.where(inside, jnp.max(jnp.where(inside, -jnp.inf, upper)), get_at(upper, found[-1]))

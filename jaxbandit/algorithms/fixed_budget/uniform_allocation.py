@@ -1,4 +1,4 @@
-"""Uniform allocation of a budget: every arm as often, then the largest means; the baseline of fixed budgets."""
+"""Uniform allocation of a budget: pull every arm equally often and recommend the largest means. A baseline."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -13,23 +13,25 @@ from jaxbandit.types import Array, Scalar
 def uniform_allocation(num_arms: int, *, m: int = 1, budget: Scalar) -> Algorithm:
     """Return the rule that pulls each arm floor(budget / num_arms) times and recommends the m largest means.
 
-    For rewards in [0, 1] and n = floor(budget / num_arms), P(error) is at most the sum of exp(-n gap^2) over the pairs
-    of one of the m best arms and one of the others, gap being the difference of their means (Hoeffding's inequality).
+    Guarantee: for rewards in [0, 1] and n = floor(budget / num_arms), P(error) is at most the sum of exp(-n gap^2) over
+    all pairs of one of the m best arms and one of the others, where gap is the difference of their means (Hoeffding's
+    inequality).
 
     Args:
-      num_arms: number of arms, >= 1, static.
-      m: number of arms to find, in [1, num_arms - 1], or 1 of one arm; static.
-      budget: pulls, a whole number >= num_arms, traced.
+      num_arms: number of arms, an integer >= 1; static.
+      m: number of arms to find, an integer in [1, num_arms - 1], or 1 with one arm; static.
+      budget: number of pulls, a whole number >= num_arms; traced.
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[m], the best first.
-      It asks for all pulls in one batch, and stops then.
+      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[m], the best arm
+      first. It requests all pulls in one batch and then stops.
 
     Raises:
       ValueError: an argument is out of range.
 
-    Source: Bubeck, Munos, Stoltz (2011), Pure exploration in finitely-armed and continuous-armed bandits, Theoretical
-    Computer Science 412, for m = 1.
+    Source:
+      Bubeck, Munos and Stoltz (2011), Pure exploration in finitely-armed and continuous-armed bandits, Theoretical
+      Computer Science 412, for m = 1.
     """
     where = "uniform_allocation"
     num_arms = checks.integer(where, "num_arms", num_arms, 1)

@@ -1,6 +1,7 @@
-"""Algorithms for means that change: they forget, detect changes or are told of them. One factory a name.
+"""Algorithms for changing means: they forget, detect changes, or are told about them. One factory function per name.
 
-A factory shadows the submodule of the same name here: for what else a module holds, import from its full path.
+In this package a factory shadows the submodule of the same name. To import anything else that such a module defines,
+use the module's full path.
 """
 
 from jaxbandit.algorithms.non_stationary.cusum_ucb import cusum_ucb

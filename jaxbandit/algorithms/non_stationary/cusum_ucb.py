@@ -1,8 +1,6 @@
 """CUSUM-UCB: Liu, Lee and Shroff (2018), Algorithms 1 and 2: a two-sided CUSUM test on each arm restarts it.
 
-The first min_pulls rewards of an arm give its reference mean u. Then g+ = max(0, g+ + u - x - epsilon) and
-g- = max(0, g- + x - u - epsilon), and the arm starts anew when either reaches the threshold. Differs: the paper's index
-is the UCB form; the kl form is the largest q with kl(mean_a, q) <= log(sum of counts) / N_a.
+Difference: besides the UCB index of the paper there is a kl index.
 """
 
 import math
@@ -29,8 +27,8 @@ class CusumUcbState(NamedTuple):
 
     recent: RecentMeans
     references: Array  # float[num_arms], mean of the first min_pulls rewards
-    falls: Array  # float[num_arms], g+: grows where rewards are below the reference
-    rises: Array  # float[num_arms], g-: grows where they are above
+    falls: Array  # float[num_arms], g+, which grows while rewards are below the reference
+    rises: Array  # float[num_arms], g-, which grows while they are above
     pulls: Array  # int32[num_arms]
     kinds: Array  # int32[2], rounds of forced exploration, and rounds that raised an alarm
 
@@ -47,30 +45,42 @@ def cusum_ucb(
     horizon: int | None = None,
     num_changes: int = 1,
 ) -> Algorithm:
-    """Return UCB whose arms restart, one by one, when a CUSUM test says that their mean has changed.
+    """Return CUSUM-UCB, whose arms restart one by one when a CUSUM test detects that their mean has changed.
+
+    The first min_pulls rewards of an arm since its restart give its reference mean u. From then on a reward x updates
+    g+ = max(0, g+ + u - x - epsilon) and g- = max(0, g- + x - u - epsilon), and the arm restarts when either reaches
+    the threshold. With probability alpha a round pulls a uniformly random arm, and otherwise the arm with the largest
+    index mean_a + sqrt(xi log n / N_a), where n is the sum of the current counts N_a; the kl index is the largest q
+    with kl(mean_a, q) <= log n / N_a.
+
+    Guarantee: for piecewise-stationary Bernoulli rewards with detectable changes and known T and Y, the paper bounds
+    the regret by O(sqrt(T Y log(T / Y))) for the UCB index with suitable hyperparameters.
 
     Args:
-      num_arms: number of arms, >= 1, static.
-      index: "ucb", or "kl"; static.
-      alpha: probability of pulling a uniformly random arm, in [0, 1], traced; None: sqrt(Y / T log(T / Y)) for the
-        horizon T and Y changes. Without it the change of an arm that is not pulled is never seen.
-      threshold: h of the test, > 0, traced; None: log(T / Y).
-      epsilon: what a mean may move without an alarm, >= 0, traced. It must be below the changes that are to be seen.
-      min_pulls: M, rewards of which the reference mean is taken, >= 1, static.
-      xi: factor of the logarithm in the UCB form, > 0, traced.
-      horizon: T, rounds of a run, > num_changes, static; only for the defaults of alpha and threshold.
-      num_changes: Y, changes of the means within the horizon, >= 1, static; only for these defaults.
+      num_arms: number of arms, an integer >= 1; static.
+      index: "ucb" or "kl"; static.
+      alpha: probability of pulling a uniformly random arm, in [0, 1]; None means sqrt(Y / T log(T / Y)) for the horizon
+        T and Y changes. With 0, changes of arms that are not pulled are never detected. Traced.
+      threshold: threshold h of the test, > 0; None means log(T / Y). Traced.
+      epsilon: change of a mean that the test tolerates, >= 0; traced. It must be smaller than the changes to be
+        detected.
+      min_pulls: number of rewards M that determine the reference mean, an integer >= 1; static.
+      xi: factor of the logarithm in the UCB index, > 0; traced.
+      horizon: number of rounds T of a run, above num_changes; only for the defaults of alpha and threshold. Static.
+      num_changes: number of changes Y of the means within the horizon, an integer >= 1; only for these defaults.
+        Static.
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1]. Without alarms and alpha it is
-      UCB of the level log(t - 1), in place of the log t of `kl_ucb`. It recommends the arm of the largest current
-      count, and counts rounds by kind, as in KINDS.
+      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1]. Without alarms and with alpha =
+      0 it is UCB with the level log(t - 1), whereas `kl_ucb` has log t. It recommends the arm with the largest current
+      count, and counts rounds by kind (forced, alarm).
 
     Raises:
-      ValueError: an argument is out of range, or a hyperparameter is left to a horizon that is not given.
+      ValueError: an argument is out of range, or a default requires a horizon that is not given.
 
-    Source: Liu, Lee, Shroff (2018), A change-detection based framework for piecewise-stationary multi-armed bandit
-      problem, AAAI.
+    Source:
+      Liu, Lee and Shroff (2018), A change-detection based framework for piecewise-stationary multi-armed bandit
+      problem, AAAI, Algorithms 1 and 2.
     """
     where = "cusum_ucb"
     num_arms = checks.integer(where, "num_arms", num_arms, 1)
@@ -92,10 +102,10 @@ def cusum_ucb(
         return CusumUcbState(estimator.init(num_arms), zeros, zeros, zeros, none, kinds)
 
     def noise(key: Key) -> Array:
-        return jax.random.uniform(key, (2,))  # the coin, then the arm
+        return jax.random.uniform(key, (2,))  # whether to explore, and which arm
 
     def select(noise: Array, state: CusumUcbState, context: None) -> Choice:
-        """Action, and whether it was forced."""
+        """Return the action, and whether it was forced exploration."""
         recent = state.recent
         level = jnp.log(as_float(jnp.maximum(jnp.sum(recent.counts, dtype=jnp.int32), 1)))
         best = argmax(upper_index(index, recent.means, level, recent.inverse_sqrt_counts, xi))

@@ -1,7 +1,6 @@
-"""D-UCB: Garivier and Moulines (2011), Section 3: UCB on counts and sums that fade by a factor every round.
+"""D-UCB: Garivier and Moulines (2011), Section 3: UCB with counts and sums that are discounted in every round.
 
-Index S_a / N_a + 2 B sqrt(xi log n / N_a), where N_a, S_a are discounted counts and sums and n is the sum of all N_a.
-Differs: the kl form, which the paper does not have, is the largest q with kl(S_a / N_a, q) <= log n / N_a.
+Difference: besides the UCB index of the paper there is a kl index.
 """
 
 from typing import NamedTuple
@@ -17,13 +16,13 @@ from jaxbandit.types import Array, Key, Scalar
 
 
 class DUcbState(NamedTuple):
-    """Statistics of each arm, those of all arms multiplied by the discount at the end of every round.
+    """Statistics of each arm, which are multiplied by the discount at the end of every round.
 
-    The round just played is discounted once already: a product after a sum rounds twice in every program, where a
-    compiler may make one rounding of a sum after a product.
+    The round just played has already been discounted once. A product of a sum is rounded twice in every program,
+    whereas a compiler may fuse a sum after a product into a single rounding.
     """
 
-    weights: Array  # float[num_arms], discounted numbers of pulls
+    weights: Array  # float[num_arms], discounted pull counts
     sums: Array  # float[num_arms], discounted sums of rewards
     pulls: Array  # int32[num_arms]
 
@@ -38,26 +37,33 @@ def d_ucb(
     horizon: int | None = None,
     num_changes: int = 1,
 ) -> Algorithm:
-    """Return discounted UCB, for means that change: a reward s rounds ago weighs discount^s.
+    """Return discounted UCB (D-UCB) for changing means, in which a reward from s rounds ago has weight discount^s.
+
+    With the discounted counts N_a and sums S_a, and n the sum of all N_a, the index is S_a / N_a + 2 B sqrt(xi log n /
+    N_a). The kl index is the largest q with kl(S_a / N_a, q) <= log n / N_a.
+
+    Guarantee: for rewards in [0, B] with Y changes of the means within T rounds, the UCB index, xi > 1/2 and the
+    default discount, the paper bounds the regret by O(sqrt(T Y) log T).
 
     Args:
-      num_arms: number of arms, >= 1, static.
-      discount: factor of a round, in (0, 1], traced; None: 1 - sqrt(num_changes / horizon) / 4, the paper's. At 1
-        nothing is forgotten: UCB of the level log(t - 1), which is not quite UCB1's or kl-UCB's log t.
+      num_arms: number of arms, an integer >= 1; static.
+      discount: factor per round, in (0, 1]; None means the paper's 1 - sqrt(num_changes / horizon) / 4. With 1 nothing
+        is forgotten, and it is UCB with the level log(t - 1), in place of the log t of UCB1 and kl-UCB. Traced.
       index: "ucb", or "kl" for rewards in [0, 1]; static.
-      xi: factor of the logarithm in the UCB form, > 0, traced. The paper proves its bound for xi > 1/2.
-      bound: B, the largest reward, > 0, traced; 1 in the kl form.
-      horizon: rounds of a run, >= 1, static; only for the default of discount.
-      num_changes: changes of the means within the horizon, >= 1, static; only for that default.
+      xi: factor of the logarithm in the UCB index, > 0; traced.
+      bound: largest reward B, > 0, and 1 for the kl index; traced.
+      horizon: number of rounds of a run, an integer >= 1; only for the default of discount. Static.
+      num_changes: number of changes of the means within the horizon, an integer >= 1; only for that default. Static.
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, bound]. It recommends the arm of the
-      largest discounted count.
+      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, bound]. It recommends the arm with
+      the largest discounted count.
 
     Raises:
       ValueError: an argument is out of range, or neither discount nor horizon is given.
 
-    Source: Garivier and Moulines (2011), On upper-confidence bound policies for switching bandit problems, ALT.
+    Source:
+      Garivier and Moulines (2011), On upper-confidence bound policies for switching bandit problems, ALT, Section 3.
     """
     where = "d_ucb"
     num_arms = checks.integer(where, "num_arms", num_arms, 1)

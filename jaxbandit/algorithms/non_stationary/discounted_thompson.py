@@ -1,7 +1,8 @@
-"""Discounted Thompson sampling (Raj and Kalyani 2017): Beta posteriors whose evidence fades by a factor every round.
+"""Discounted Thompson sampling (Raj and Kalyani 2017): Beta posteriors whose evidence is discounted in every round.
 
-Differs: a reward between 0 and 1 counts as a fraction of a success and the rest as a failure, without a coin. (A public
-implementation discounts the played arm once for each arm and the others never; here all arms fade once a round.)
+Differences: a reward between 0 and 1 counts as a fraction of a success, and the rest as a failure, without a Bernoulli
+draw. One public implementation discounts the played arm once per arm and the others never; here all arms are discounted
+once per round.
 """
 
 from typing import NamedTuple
@@ -17,9 +18,9 @@ from jaxbandit.types import Array, Key, Scalar
 
 
 class DiscountedThompsonState(NamedTuple):
-    """The evidence on each arm, that on all arms multiplied by the discount at the end of every round.
+    """The evidence on each arm, which is multiplied by the discount at the end of every round.
 
-    The round just played is discounted once already, for the reason said in `d_ucb`.
+    The round just played has already been discounted once, for the reason given in `d_ucb`.
     """
 
     successes: Array  # float[num_arms], discounted sums of rewards
@@ -30,23 +31,30 @@ class DiscountedThompsonState(NamedTuple):
 def discounted_thompson(
     num_arms: int, *, discount: Scalar | None = None, horizon: int | None = None, num_changes: int = 1
 ) -> Algorithm:
-    """Return Thompson sampling from Beta(1 + S, 1 + F), S and F discounted successes and failures.
+    """Return discounted Thompson sampling for changing means, with posteriors Beta(1 + S, 1 + F).
+
+    S and F are the discounted numbers of successes and failures of an arm: after every round both are multiplied by the
+    discount, for all arms. Each round draws a mean for every arm from its posterior and pulls the arm with the largest
+    draw.
+
+    Guarantee: none is proved.
 
     Args:
-      num_arms: number of arms, >= 1, static.
-      discount: factor of a round, in (0, 1], traced; None: 1 - sqrt(num_changes / horizon) / 4. At 1 it is `thompson`
-        with a uniform prior: the same draws, and on Bernoulli rewards the same actions.
-      horizon: rounds of a run, >= 1, static; only for the default of discount.
-      num_changes: changes of the means within the horizon, >= 1, static; only for that default.
+      num_arms: number of arms, an integer >= 1; static.
+      discount: factor per round, in (0, 1]; None means 1 - sqrt(num_changes / horizon) / 4. With 1 it is `thompson`
+        with a uniform prior: it makes the same draws, and on Bernoulli rewards takes the same actions. Traced.
+      horizon: number of rounds of a run, an integer >= 1; only for the default of discount. Static.
+      num_changes: number of changes of the means within the horizon, an integer >= 1; only for that default. Static.
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1]. It recommends the arm of the
+      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1]. It recommends the arm with the
       largest discounted count.
 
     Raises:
       ValueError: an argument is out of range, or neither discount nor horizon is given.
 
-    Source: Raj and Kalyani (2017), Taming non-stationary bandits: a Bayesian approach, arXiv 1707.09727.
+    Source:
+      Raj and Kalyani (2017), Taming non-stationary bandits: a Bayesian approach, arXiv:1707.09727.
     """
     where = "discounted_thompson"
     num_arms = checks.integer(where, "num_arms", num_arms, 1)

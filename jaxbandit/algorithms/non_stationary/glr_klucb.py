@@ -1,12 +1,10 @@
-"""GLR-klUCB: Besson, Kaufmann, Maillard and Seznec (2022), Algorithm 1: a likelihood ratio test on each arm.
+"""GLR-klUCB: Besson, Kaufmann, Maillard and Seznec (2022), Algorithm 1: kl-UCB with a change detector on each arm.
 
-An arm's m rewards since its restart are tested when m is a multiple of test_every, over the splits s that are multiples
-of split_every: an alarm is max_s [s kl(mean_1:s, mean_1:m) + (m - s) kl(mean_s+1:m, mean_1:m)] >= log(3 m^1.5 / delta).
-
-The test looks at all splits only when it may raise an alarm. Of one more piece of rewards, with R the ratio of the
-split where it begins, max_s (m') <= max_s (m) + R: two pieces with means of their own are likelier than any one split
-of both. So each arm has a bound, which grows by R, about 1/2, at each split, and the scan of all splits (`replan`) is
-due when it reaches the level. No alarm is earlier or later for it; the scan becomes rare.
+The test scans all splits only when it might raise an alarm. Let R be the likelihood ratio of the split where the most
+recent piece of rewards begins. Then max_s for all rewards is at most max_s before that piece, plus R, because two
+pieces with separate means are at least as likely as any single split of their union. Each arm therefore has an upper
+bound that grows by R, about 1/2, at each split, and all splits are scanned (by `replan`) only when the bound reaches
+the level. This changes no alarm, and it makes scans rare.
 """
 
 import math
@@ -26,27 +24,27 @@ from jaxbandit.numerics import argmax, as_float, exploration_level, get_at, set_
 from jaxbandit.types import Array, Key, Scalar
 
 KINDS = ("forced", "alarm")
-MARKS = 512  # prefix sums an arm where no horizon says how many there will be
-SLACK = 1e-3  # of the level: the bound's rounding
-# Scans of many runs at once cost little more than one: every TOGETHER rounds, runs scan whose bound has reached this
-# share of the level, and so seldom need a scan of their own.
+MARKS = 512  # prefix sums per arm if there is no horizon that determines their number
+SLACK = 1e-3  # allowance for rounding of the bound, relative to the level
+# Scanning many runs together costs little more than scanning one. Every TOGETHER rounds, all runs scan whose bound has
+# reached this fraction of the level, so that they seldom need a scan of their own.
 TOGETHER, SOON = 64, 0.6
-PIECE = 32  # splits looked at in one turn of the scan, which ends where the arm's rewards do
+PIECE = 32  # number of splits evaluated per step of the scan, which ends with the rewards of the arm
 
 
 class GlrKlUcbState(NamedTuple):
-    """Statistics of each arm since its restart, and what its test needs. C prefix sums an arm."""
+    """Statistics of each arm since its restart, and what its test needs, with C prefix sums per arm."""
 
     round: Array  # int32[], the round about to be played, from 1
     recent: RecentMeans
     restarts: Array  # int32[num_arms], rounds completed at the arm's last restart
-    sums: Array  # float[num_arms], rewards since then
-    marks: Array  # float[num_arms * C], arm by arm, the sum of its first (j + 1) split_every rewards at j
-    spacing: Array | None  # int32[num_arms], split_every where marks are thinned out; None: they are not
-    bounded: Array  # int32[num_arms], rewards at which the bound was taken, a split or a scan
+    sums: Array  # float[num_arms], sums of rewards since then
+    marks: Array  # float[num_arms * C], for each arm the sum of its first (j + 1) split_every rewards at j
+    spacing: Array | None  # int32[num_arms], current split_every if marks can be thinned out; None if they cannot
+    bounded: Array  # int32[num_arms], number of rewards for which the bound holds, those at the last split or scan
     bounded_sums: Array  # float[num_arms], their sum
-    bounds: Array  # float[num_arms], at least the largest ratio of a split of so many rewards
-    waiting: Array  # int32[], the arm whose splits are to be scanned, or whose marks are to be thinned out; -1: none
+    bounds: Array  # float[num_arms], upper bound on the largest likelihood ratio of a split of these rewards
+    waiting: Array  # int32[], the arm that waits for a scan or for its marks to be thinned out; -1 if none does
     pulls: Array  # int32[num_arms]
     kinds: Array  # int32[2], rounds of forced exploration, and alarms
 
@@ -64,34 +62,46 @@ def glr_klucb(
     horizon: int | None = None,
     num_changes: int = 1,
 ) -> Algorithm:
-    """Return kl-UCB whose arms restart when a likelihood ratio test says that a mean has changed.
+    """Return GLR-klUCB, which is kl-UCB with restarts when a likelihood ratio test detects that a mean has changed.
+
+    The m rewards of an arm since its restart are tested whenever m is a multiple of test_every, over the splits s that
+    are multiples of split_every. The test raises an alarm if the largest value over s of s kl(mean_1:s, mean_1:m) + (m
+    - s) kl(mean_s+1:m, mean_1:m) is at least log(3 m^1.5 / delta). A fraction alpha of the rounds pulls each arm in
+    turn.
+
+    Guarantee: for piecewise-stationary rewards in [0, 1] with detectable changes, the paper bounds the regret by
+    O(sqrt(K Y T log T)) for K arms and Y changes within T rounds, with alpha and delta tuned for T and Y.
 
     Args:
-      num_arms: number of arms, >= 1, static.
-      restart: what an alarm restarts, static: "local", its arm; "global", all arms.
-      alpha: share of the rounds that pull each arm in turn, in [0, 1], traced; None: .05 sqrt(A Y log(T) / T) for the
-        horizon T and Y changes, with A = num_arms for local restarts and 1 for global ones, at most 1. At 0 an arm that
-        is not pulled is never tested.
-      delta: false alarm probability of a test, in (0, 1), traced; None: 1 / sqrt(A Y T).
-      scale: factor of the logarithm in the index, > 0, traced.
-      test_every: pulls of an arm between its tests, >= 1, static.
-      split_every: the splits tested are its multiples, >= 1, static.
-      marks: prefix sums kept of each arm, even, >= 2, static. An arm that has filled its marks keeps every second one,
-        and its splits are twice as far apart from then on. None: horizon / split_every, enough for all splits up to the
-        horizon (rounds beyond it are tested at these splits alone); without a horizon 512, thinned out when full.
-      horizon: T, rounds of a run, >= 1, static; None: not known. Then alpha and delta are to be given.
-      num_changes: Y, changes of the means within the horizon, >= 1, static; only for the defaults of alpha and delta.
+      num_arms: number of arms, an integer >= 1; static.
+      restart: "local" restarts the arm of the alarm, "global" restarts all arms; static.
+      alpha: fraction of the rounds that pull each arm in turn, in [0, 1]; None means min(1, .05 sqrt(A Y log(T) / T))
+        for the horizon T and Y changes, where A is num_arms for local and 1 for global restarts. With 0, an arm that is
+        not pulled is never tested. Traced.
+      delta: probability of a false alarm of a test, in (0, 1); None means min(1/2, 1 / sqrt(A Y T)). Traced.
+      scale: factor of the logarithm in the index, > 0; traced.
+      test_every: number of pulls of an arm between its tests, an integer >= 1; static.
+      split_every: spacing of the splits that are tested, an integer >= 1; static.
+      marks: number of prefix sums stored per arm, an even integer >= 2; static. An arm that has filled its marks keeps
+        every second one, and from then on its splits are twice as far apart. None means horizon / split_every, enough
+        for all splits up to the horizon (later rounds are tested at these splits only), or without a horizon 512,
+        thinned out when full.
+      horizon: number of rounds T of a run, an integer >= 1; None if unknown, in which case alpha and delta must be
+        given. Static.
+      num_changes: number of changes Y of the means within the horizon, an integer >= 1; only for the defaults of alpha
+        and delta. Static.
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1]. Without alarms, alpha = 0 and
-      scale = 1 it is `kl_ucb`, to the byte. It recommends the arm of the largest current count, counts rounds by kind,
-      as in KINDS, and replans to scan splits. Its state grows with num_arms times marks.
+      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1]. Without alarms, with alpha = 0
+      and scale = 1, it is bit for bit `kl_ucb`. It recommends the arm with the largest current count, counts rounds by
+      kind (forced, alarm), and replans to scan splits. Its state grows with num_arms * marks.
 
     Raises:
-      ValueError: an argument is out of range, or a hyperparameter is left to a horizon that is not given.
+      ValueError: an argument is out of range, or a default requires a horizon that is not given.
 
-    Source: Besson, Kaufmann, Maillard, Seznec (2022), Efficient change-point detection for tackling
-      piecewise-stationary bandits, JMLR 23.
+    Source:
+      Besson, Kaufmann, Maillard and Seznec (2022), Efficient change-point detection for tackling piecewise-stationary
+      bandits, JMLR 23, Algorithm 1.
     """
     where = "glr_klucb"
     num_arms = checks.integer(where, "num_arms", num_arms, 1)
@@ -112,7 +122,7 @@ def glr_klucb(
     if marks is not None:
         size = checks.integer(where, "marks", marks, 2)
         if size % 2:
-            raise ValueError(f"{where}: marks = {size}, must be even: every second one is kept when they are full")
+            raise ValueError(f"{where}: marks = {size}, must be even: when they are full, every second one is kept")
     else:
         size = MARKS if horizon is None else -(-checks.integer(where, "horizon", horizon, 1) // split_every)
 
@@ -154,14 +164,14 @@ def glr_klucb(
         recent = estimator.update(state.recent, action, reward)
         count, total = get_at(recent.counts, action), get_at(state.sums, action) + reward
         spacing = spacing_of(state, action)
-        # The mark after the last full one holds the sum so far: it is full when the count is.
+        # The mark after the last complete one holds the sum so far; it is complete at the next split.
         mark = (count - 1) // spacing
         place = jnp.where(mark < size, action * size + mark, num_arms * size)
         split = (count % spacing == 0) & (mark < size)
 
         since = get_at(state.bounded, action), get_at(state.bounded_sums, action)
         bound = get_at(state.bounds, action) + split_ratio(*since, count, total)
-        # Else XLA computes it anew for each arm and each use.
+        # Without the barrier XLA recomputes these for each arm and each use.
         bound, level, total = lax.optimization_barrier((bound, level_of(count), total))
         tests = (count % test_every == 0) & (bound >= level * (1 - SLACK))
         soon = (state.round % TOGETHER == 0) & (bound >= level * SOON)
@@ -184,7 +194,7 @@ def glr_klucb(
         )
 
     def apply(state: GlrKlUcbState) -> GlrKlUcbState:
-        """The scan of one arm's splits, with what follows from it; and its marks thinned out if they are full."""
+        """Scan the splits of one arm and act on the result, and thin out its marks if they are full."""
         arm = jnp.maximum(state.waiting, 0)
         count, total, spacing = get_at(state.recent.counts, arm), get_at(state.sums, arm), spacing_of(state, arm)
         live = jnp.where(state.waiting >= 0, count, 0)

@@ -1,26 +1,27 @@
-"""The generalised likelihood ratio of one change in a sequence of Bernoulli rewards, from its prefix sums."""
+"""The generalized likelihood ratio of a single change in a sequence of Bernoulli rewards, from its prefix sums."""
 
 import jax.numpy as jnp
 
 from jaxbandit.numerics import as_float
 from jaxbandit.types import Array
 
-NEAR = 0.1  # below it (1 + y) log(1 + y) - y has lost digits, and its series is taken
+NEAR = 0.1  # below this, (1 + y) log(1 + y) - y loses digits, and its series is used
 
 
 def split_ratio(first: Array, first_sum: Array, total: Array, total_sum: Array) -> Array:
-    """s kl(mean_1:s, mean_1:m) + (m - s) kl(mean_s+1:m, mean_1:m), elementwise; 0 unless 0 < s < m.
+    """Return s kl(mean_1:s, mean_1:m) + (m - s) kl(mean_s+1:m, mean_1:m), elementwise; 0 unless 0 < s < m.
 
-    It is the sum over successes and failures of both parts of E phi(D / E), phi(y) = (1 + y) log(1 + y) - y >= 0,
-    where E is their number expected without a change and D what is observed beyond it, the same in all four but for
-    its sign. No term is negative. D is a difference, rounded to about 1e-7 of s in float32: of a ratio near the level
-    of a test that is below 1e-4 for m up to 10^6. A sequence of zeros or of ones gives 0.
+    It is the sum, over the successes and failures of both parts, of E phi(D / E) with phi(y) = (1 + y) log(1 + y) - y
+    >= 0, where E is their expected number without a change and D the observed excess, which is the same in all four
+    terms up to its sign. No term is negative. D is a difference that is rounded to about 1e-7 of s in float32; for a
+    ratio near the level of a test this is an error below 1e-4 for m up to 10^6. A sequence of only zeros or only ones
+    gives 0.
 
     Args:
       first: int32[...], s.
       first_sum: float[...], sum of the first s rewards.
       total: int32[...], m.
-      total_sum: float[...], sum of all.
+      total_sum: float[...], sum of all m rewards.
     """
     inside = (first > 0) & (first < total) & (total_sum > 0) & (total_sum < as_float(total))
     s, m = as_float(jnp.where(inside, first, 1)), as_float(jnp.where(inside, total, 2))
@@ -34,7 +35,7 @@ def split_ratio(first: Array, first_sum: Array, total: Array, total_sum: Array) 
 
 
 def _phi(y: Array) -> Array:
-    """(1 + y) log(1 + y) - y for y >= -1; what is rounded below -1 counts as -1."""
+    """Return (1 + y) log(1 + y) - y for y >= -1; values rounded below -1 count as -1."""
     beyond = jnp.maximum(1 + y, 0.0)
     far = beyond * jnp.log(jnp.maximum(beyond, jnp.finfo(y.dtype).tiny)) - y
     terms = 7 if y.dtype == jnp.float32 else 15

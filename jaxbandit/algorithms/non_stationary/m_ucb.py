@@ -1,8 +1,6 @@
-"""M-UCB: Cao, Wen, Kveton and Xie (2019), Algorithms 1 and 2: two halves of each arm's last rewards are compared.
+"""M-UCB: Cao, Wen, Kveton and Xie (2019), Algorithms 1 and 2: the two halves of each arm's last rewards are compared.
 
-An alarm, |sum of the newer half - sum of the older half| > threshold, restarts every arm. Differs: the kl form, which
-the paper does not have, is the largest q with kl(mean_a, q) <= log(t - tau) / N_a, tau the rounds before the last
-restart.
+Difference: besides the UCB index of the paper there is a kl index.
 """
 
 import math
@@ -23,15 +21,15 @@ KINDS = ("forced", "alarm")
 
 
 class MUcbState(NamedTuple):
-    """Statistics since the last restart, and the last rewards of each arm in a ring."""
+    """Statistics since the last restart, and the last rewards of each arm in a ring buffer."""
 
     round: Array  # int32[], the round about to be played, from 1
     restart: Array  # int32[], rounds completed at the last restart
     recent: RecentMeans
-    rings: Array  # float[num_arms * window], arm by arm, reward i since the restart at i mod window
-    differences: Array  # float[num_arms], newer half less older half, once window rewards are there
-    halves: Array  # float[num_arms], rewards since the count was last a multiple of window / 2
-    before: Array  # float[num_arms], rewards of the window / 2 pulls before these
+    rings: Array  # float[num_arms * window], for each arm its reward i since the restart at i mod window
+    differences: Array  # float[num_arms], newer half minus older half, valid after `window` rewards
+    halves: Array  # float[num_arms], sums of rewards since the count was last a multiple of window / 2
+    before: Array  # float[num_arms], sums of rewards of the window / 2 pulls before these
     pulls: Array  # int32[num_arms]
     kinds: Array  # int32[2], rounds of forced exploration, and rounds that raised an alarm
 
@@ -47,47 +45,58 @@ def m_ucb(
     horizon: int | None = None,
     num_changes: int = 1,
 ) -> Algorithm:
-    """Return UCB that restarts when the two halves of an arm's last `window` rewards differ.
+    """Return M-UCB, which restarts all arms when the two halves of an arm's last `window` rewards differ.
 
-    The difference of the halves is carried from pull to pull, and taken anew from the halves' own sums every window / 2
-    pulls, so that the rounding of rewards that are not whole numbers does not add up.
+    An alarm is raised if the sums of the newer and the older half differ by more than the threshold. A fraction gamma
+    of the rounds pulls each arm in turn, and the others pull the arm with the largest index mean_a + sqrt(xi log(t -
+    tau) / N_a), where tau is the number of rounds before the last restart. The kl index is the largest q with
+    kl(mean_a, q) <= log(t - tau) / N_a.
+
+    Guarantee: for piecewise-stationary rewards in [0, 1] with detectable changes, the paper bounds the regret by
+    O(sqrt(Y K T log T)) for K arms and Y changes within T rounds, with the UCB index and hyperparameters tuned for T
+    and Y.
+
+    The difference of the halves is updated from pull to pull and recomputed from the sums of the halves every window /
+    2 pulls, so that rounding errors do not accumulate.
 
     Args:
-      num_arms: number of arms, >= 1, static.
-      window: w, rewards of an arm that are compared, even, >= 2, static; None: 50 num_arms.
-      index: "ucb", or "kl"; static.
-      threshold: b, > 0, traced; None: sqrt(w / 2 log(2 K T^2)) for K arms and the horizon T.
-      gamma: share of the rounds that pull each arm in turn, in [0, 1], traced; None:
-        sqrt(Y K (2 b + 3 sqrt w) / (2 T)) for Y changes, at most 1. At 0 an arm that is not pulled is never tested.
-      xi: factor of the logarithm in the UCB form, > 0, traced.
-      horizon: T, rounds of a run, >= 1, static; only for the defaults of threshold and gamma.
-      num_changes: Y, changes of the means within the horizon, >= 1, static; only for the default of gamma.
+      num_arms: number of arms K, an integer >= 1; static.
+      window: number w of rewards of an arm that are compared, an even integer >= 2; None means 50 num_arms. Static.
+      index: "ucb" or "kl"; static.
+      threshold: threshold b, > 0; None means sqrt(w / 2 log(2 K T^2)) for the horizon T. Traced.
+      gamma: fraction of the rounds that pull each arm in turn, in [0, 1]; None means min(1, sqrt(Y K (2 b + 3 sqrt(w))
+        / (2 T))) for Y changes. With 0, an arm that is not pulled is never tested. Traced.
+      xi: factor of the logarithm in the UCB index, > 0; traced.
+      horizon: number of rounds T of a run, an integer >= 1; only for the defaults of threshold and gamma. Static.
+      num_changes: number of changes Y of the means within the horizon, an integer >= 1; only for the default of gamma.
+        Static.
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1]. Without alarms and gamma its kl
-      form is `kl_ucb`, to the byte. It recommends the arm pulled most since the restart, and counts rounds by kind, as
-      in KINDS. Its state grows with the window.
+      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1]. Without alarms and with gamma =
+      0, its kl form is bit for bit `kl_ucb`. It recommends the arm pulled most since the restart, and counts rounds by
+      kind (forced, alarm). Its state grows with the window.
 
     Raises:
-      ValueError: an argument is out of range, or a hyperparameter is left to a horizon that is not given, or the
-        default of gamma to a threshold that is traced.
+      ValueError: an argument is out of range, a default requires a horizon that is not given, or the default of gamma
+        is used with a traced threshold.
 
-    Source: Cao, Wen, Kveton, Xie (2019), Nearly optimal adaptive procedure with change detection for
-      piecewise-stationary bandit, AISTATS.
+    Source:
+      Cao, Wen, Kveton and Xie (2019), Nearly optimal adaptive procedure with change detection for piecewise-stationary
+      bandit, AISTATS, Algorithms 1 and 2.
     """
     where = "m_ucb"
     num_arms = checks.integer(where, "num_arms", num_arms, 1)
     checks.choice(where, "index", index, INDICES)
     size = checks.integer(where, "window", 50 * num_arms if window is None else window, 2, 2**31 - 1)
     if size % 2:
-        raise ValueError(f"{where}: window = {size}, must be even: its halves are compared")
+        raise ValueError(f"{where}: window = {size}, must be even, because its halves are compared")
     if threshold is None:
         rounds, _ = tuned.tuned_for(where, "threshold", horizon, num_changes)
         threshold = math.sqrt(size / 2 * math.log(2 * num_arms * rounds**2))
     checks.number(where, "threshold", threshold, low=0.0, open_low=True)
     if gamma is None:
         if checks.is_traced(threshold):
-            raise ValueError(f"{where}: threshold is traced and gamma = None, must be given: its default depends on it")
+            raise ValueError(f"{where}: threshold is traced and gamma = None; give gamma, whose default depends on it")
         rounds, changes = tuned.tuned_for(where, "gamma", horizon, num_changes)
         b = float(threshold)  # pyright: ignore[reportArgumentType]
         gamma = min(1.0, math.sqrt(changes * num_arms * (2 * b + 3 * math.sqrt(size)) / (2 * rounds)))
@@ -121,7 +130,7 @@ def m_ucb(
     def update(state: MUcbState, context: None, action: Array, reward: Array) -> MUcbState:
         count = get_at(state.recent.counts, action)
         newest, middle = action * size + count % size, action * size + (count + half) % size
-        # A restart leaves the ring as it is: the first difference that is compared is that of the halves' own sums.
+        # A restart need not clear the ring, because the first difference compared is computed from the halves' sums.
         moved = reward - 2 * get_at(state.rings, middle) + get_at(state.rings, newest)
         difference = get_at(state.differences, action) + moved
 

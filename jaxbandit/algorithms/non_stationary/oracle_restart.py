@@ -1,6 +1,7 @@
-"""kl-UCB that is told when the means change, and then forgets everything: what change detectors are compared with.
+"""kl-UCB that is told when the means change and then restarts: a reference for change detectors.
 
-It is no lower bound: it forgets arms that did not change too, and a detector that restarts one arm can be better.
+It is not a lower bound, because it also forgets arms that did not change, so a detector that restarts only one arm can
+be better.
 """
 
 from collections.abc import Sequence
@@ -21,27 +22,34 @@ class OracleRestartState(NamedTuple):
     """Statistics since the last restart."""
 
     round: Array  # int32[], the round about to be played, from 1
-    clock: Array  # int32[], the same since the last restart
+    clock: Array  # int32[], the round counted from the last restart
     recent: RecentMeans
     pulls: Array  # int32[num_arms]
 
 
 def oracle_restart(num_arms: int, *, starts: Sequence[int]) -> Algorithm:
-    """Return kl-UCB that starts anew at the beginning of each segment of the environment.
+    """Return kl-UCB that restarts at the beginning of each segment of the environment, which it is told.
+
+    The index of arm a is the largest q with kl(mean_a, q) <= log(s) / N_a, where the round s, the mean and the count
+    are those since the last restart.
+
+    Guarantee: within each segment, that of `kl_ucb` with c = 0.
 
     Args:
-      num_arms: number of arms, >= 1, static.
-      starts: rounds played before each segment begins, increasing, the first 0, as `piecewise_bernoulli` has them;
-        static. Segments that begin beyond the horizon never happen. With the first alone it is `kl_ucb`, to the byte.
+      num_arms: number of arms, an integer >= 1; static.
+      starts: number of rounds before each segment, increasing from 0, as for `piecewise_bernoulli`; static. Segments
+        that begin after the horizon are not reached. With a single segment it is bit for bit `kl_ucb`.
 
     Returns:
       An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1]. It recommends the arm pulled
       most since the restart.
 
     Raises:
-      ValueError: num_arms is no positive integer, or starts is not increasing from 0.
+      ValueError: num_arms is not a positive integer, or starts does not increase from 0.
 
-    Source: Garivier and Cappe (2011) for kl-UCB; Besson, Kaufmann, Maillard, Seznec (2022), whose oracle it is.
+    Source:
+      Garivier and Cappe (2011) for kl-UCB; Besson, Kaufmann, Maillard and Seznec (2022), Efficient change-point
+      detection for tackling piecewise-stationary bandits, JMLR 23, for the oracle.
     """
     where = "oracle_restart"
     num_arms = checks.integer(where, "num_arms", num_arms, 1)
@@ -56,7 +64,7 @@ def oracle_restart(num_arms: int, *, starts: Sequence[int]) -> Algorithm:
         return argmax(upper_index("kl", state.recent.means, level, state.recent.inverse_sqrt_counts))
 
     def update(state: OracleRestartState, context: None, action: Array, reward: Array) -> OracleRestartState:
-        restart = jnp.any(state.round == changes)  # so many rounds are over now
+        restart = jnp.any(state.round == changes)  # the number of rounds completed now
         return OracleRestartState(
             round=state.round + 1,
             clock=jnp.where(restart, 1, state.clock + 1),

@@ -1,7 +1,6 @@
-"""SW-UCB: Garivier and Moulines (2011), Section 3: UCB on the rewards of the last rounds alone.
+"""SW-UCB: Garivier and Moulines (2011), Section 3: UCB on the rewards of a sliding window of rounds.
 
-Index mean_a + B sqrt(xi log min(t, window) / N_a) over the last `window` ROUNDS, not pulls. Differs: the kl form, which
-the paper does not have, is the largest q with kl(mean_a, q) <= log min(t, window) / N_a.
+Difference: besides the UCB index of the paper there is a kl index.
 """
 
 from typing import NamedTuple
@@ -17,14 +16,14 @@ from jaxbandit.types import Array, Key, Scalar
 
 
 class SwUcbState(NamedTuple):
-    """The last rounds in a ring, and the counts and sums of its arms."""
+    """The last rounds in a ring buffer, and the counts and sums of the arms over them."""
 
     round: Array  # int32[], the round about to be played, from 1
-    arms: Array  # int32[window], of round t at t - 1 mod window; -1 where no round has been
+    arms: Array  # int32[window], the arm of round t at t - 1 mod window; -1 if there is no such round yet
     rewards: Array  # float[window]
     counts: Array  # int32[num_arms], pulls within the window
-    sums: Array  # float[num_arms], their rewards
-    fresh: Array  # float[num_arms], rewards since round was last 1 mod window: what sums are renewed by
+    sums: Array  # float[num_arms], sums of their rewards
+    fresh: Array  # float[num_arms], sums of rewards since round was last 1 mod window, which replace `sums` at its end
     pulls: Array  # int32[num_arms]
 
 
@@ -38,21 +37,28 @@ def sw_ucb(
     horizon: int | None = None,
     num_changes: int = 1,
 ) -> Algorithm:
-    """Return sliding-window UCB, for means that change: it knows the last `window` rounds and nothing else.
+    """Return sliding-window UCB (SW-UCB) for changing means, which uses the last `window` rounds only.
 
-    Sums of the window lose what leaves and gain what enters, and would drift where rewards are not whole numbers. So at
-    the end of every `window` rounds they are replaced by the sums of just these rounds: no difference remains in them.
+    The window counts rounds, not pulls. With counts N_a and means over the window, the index is mean_a + B sqrt(xi log
+    min(t, window) / N_a). The kl index is the largest q with kl(mean_a, q) <= log min(t, window) / N_a.
+
+    Guarantee: for rewards in [0, B] with Y changes of the means within T rounds, the UCB index, xi > 1/2 and the
+    default window, the paper bounds the regret by O(sqrt(T Y log T)).
+
+    Sums over the window are updated by subtracting what leaves and adding what enters. So that rounding errors do not
+    accumulate, they are replaced at the end of every `window` rounds by fresh sums over exactly these rounds.
 
     Args:
-      num_arms: number of arms, >= 1, static.
-      window: rounds remembered, >= num_arms, static; None: floor(2 B sqrt(T log T / Y)) for the horizon T and Y
-        changes, the paper's, at least num_arms. From the horizon on nothing is forgotten: the indices are those of
-        UCB, in the kl form of kl-UCB, up to rounding, since means are quotients of sums here and running means there.
+      num_arms: number of arms, an integer >= 1; static.
+      window: number of rounds remembered, an integer >= num_arms; None means the paper's floor(2 B sqrt(T log T / Y))
+        for the horizon T and Y changes, and at least num_arms. Static. If it is at least the horizon, nothing is
+        forgotten: the indices are those of UCB, or kl-UCB for the kl form, up to rounding, because means are quotients
+        of sums here and running means there.
       index: "ucb", or "kl" for rewards in [0, 1]; static.
-      xi: factor of the logarithm in the UCB form, > 0, traced. The paper proves its bound for xi > 1/2.
-      bound: B, the largest reward, > 0, traced where window is given; 1 in the kl form.
-      horizon: T, rounds of a run, >= 1, static; only for the default of window.
-      num_changes: Y, changes of the means within the horizon, >= 1, static; only for that default.
+      xi: factor of the logarithm in the UCB index, > 0; traced.
+      bound: largest reward B, > 0, and 1 for the kl index; traced if window is given.
+      horizon: number of rounds T of a run, an integer >= 1; only for the default of window. Static.
+      num_changes: number of changes Y of the means within the horizon, an integer >= 1; only for that default. Static.
 
     Returns:
       An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, bound]. It recommends the arm pulled
@@ -61,7 +67,8 @@ def sw_ucb(
     Raises:
       ValueError: an argument is out of range, or neither window nor horizon is given.
 
-    Source: Garivier and Moulines (2011), On upper-confidence bound policies for switching bandit problems, ALT.
+    Source:
+      Garivier and Moulines (2011), On upper-confidence bound policies for switching bandit problems, ALT, Section 3.
     """
     where = "sw_ucb"
     num_arms = checks.integer(where, "num_arms", num_arms, 1)
@@ -69,7 +76,7 @@ def sw_ucb(
     tuned.check_bound(where, bound, index)
     if window is None:
         if checks.is_traced(bound):
-            raise ValueError(f"{where}: bound is traced and window = None, must be given: its default depends on bound")
+            raise ValueError(f"{where}: bound is traced and window = None; give window, whose default depends on bound")
         found = tuned.tuned_for(where, "window", horizon, num_changes)
         window = tuned.window(*found, float(bound), num_arms)  # pyright: ignore[reportArgumentType]
     size = checks.integer(where, "window", window, num_arms, 2**31 - 1)

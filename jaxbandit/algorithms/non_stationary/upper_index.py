@@ -1,4 +1,4 @@
-"""The index of a policy that forgets or restarts, UCB or kl, and the forced exploration of change detectors."""
+"""The index of policies that forget or restart, UCB or kl, and the forced exploration of change detectors."""
 
 from typing import Literal
 
@@ -10,17 +10,17 @@ from jaxbandit.types import Array, Scalar
 
 Index = Literal["ucb", "kl"]
 INDICES = ("ucb", "kl")
-NEVER = 2.0e9  # rounds: no exploration period is longer, and it is an int32
+NEVER = 2.0e9  # rounds; an upper limit for exploration periods that fits in an int32
 
 
 def upper_index(form: Index, means: Array, level: Array, inverse_sqrt_counts: Array, xi: Scalar = 1.0) -> Array:
-    """Return the index of each arm, float[num_arms]: +inf where the count is 0, so that such arms come first.
+    """Return the index of each arm, float[num_arms], which is +inf at count 0, so that such arms come first.
 
     Args:
-      form: "ucb", mean + sqrt(xi level / count), or "kl", the largest q with kl(mean, q) <= level / count.
-      means: float[num_arms], clipped to [0, 1] in the kl form, where sums may have rounded beyond it.
+      form: "ucb" for mean + sqrt(xi level / count), or "kl" for the largest q with kl(mean, q) <= level / count.
+      means: float[num_arms]; for "kl" they are clipped to [0, 1], which rounded sums may exceed.
       level: float[] or float[num_arms], >= 0, such as log t.
-      inverse_sqrt_counts: float[num_arms], 1 / sqrt(count), inf where the count is 0.
+      inverse_sqrt_counts: float[num_arms], 1 / sqrt(count), inf at count 0.
       xi: factor of the level in the UCB form.
     """
     seen = jnp.isfinite(inverse_sqrt_counts)
@@ -33,17 +33,18 @@ def upper_index(form: Index, means: Array, level: Array, inverse_sqrt_counts: Ar
 
 
 def forced_arm(elapsed: Array, num_arms: int, share: Scalar) -> tuple[Array, Array]:
-    """Return whether an arm is to be pulled whatever its index, bool[], and which, int32[].
+    """Return whether an arm is pulled regardless of its index, bool[], and which one, int32[].
 
-    Each arm in turn at the start of every period of ceil(num_arms / share) rounds; never if the share is 0.
+    Each arm is pulled in turn at the start of every period of ceil(num_arms / share) rounds, and never if the share is
+    0.
 
     Args:
-      elapsed: int32[], rounds completed since the last restart.
+      elapsed: int32[], number of rounds completed since the last restart.
       num_arms: number of arms.
-      share: of the rounds that explore, in [0, 1].
+      share: fraction of the rounds that explore, in [0, 1].
     """
     share = as_float(share)
-    # A quotient that is a whole number but for its rounding counts as that number.
+    # A quotient that is an integer up to rounding counts as that integer.
     quotient = num_arms / jnp.maximum(share, num_arms / NEVER) * (1 - 4 * float(jnp.finfo(share.dtype).eps))
     arm = elapsed % jnp.ceil(quotient).astype(jnp.int32)
     return (share > 0) & (arm < num_arms), jnp.minimum(arm, num_arms - 1)

@@ -1,6 +1,7 @@
-"""Algorithms for regret, one factory a name.
+"""Algorithms that minimize regret, one factory function per name.
 
-A factory shadows the submodule of the same name here: for what else a module holds, import from its full path.
+In this package a factory shadows the submodule of the same name. To import anything else that such a module defines,
+use the module's full path.
 """
 
 from jaxbandit.algorithms.regret.bayes_ucb import bayes_ucb

@@ -1,8 +1,10 @@
-"""Known action sets of a linear problem: lookups by context, the start that spans R^dim, and the best of a set.
+"""Known action sets of a linear problem: lookup by context, the initial spanning pulls, and the best arm of a set.
 
-Features are float[num_arms, dim], one set and no context, or float[num_contexts, num_arms, dim], a set a context. The
-start is item 1 of Algorithm 1 of Hao, Lattimore and Szepesvari 2020 (OAM), which differs in that d rounds need not
-suffice: while the arms pulled do not span R^dim, pull the set's lowest arm outside their span, else its least pulled.
+Features have shape float[num_arms, dim] for a single action set without contexts, or float[num_contexts, num_arms, dim]
+for one set per context. The initial pulls follow item 1 of Algorithm 1 (OAM) of Hao, Lattimore and Szepesvari (2020),
+with one difference: that paper assumes that dim rounds always suffice to span R^dim, which does not hold when the set
+of a single context does not span it. Here, as long as the pulled arms do not span R^dim, the lowest-numbered arm of the
+round's set outside their span is pulled, and if there is none, the least pulled arm of the set.
 """
 
 from typing import Any, NamedTuple
@@ -18,23 +20,23 @@ from jaxbandit.estimators.recursive_least_squares import RecursiveLeastSquares
 from jaxbandit.numerics import as_float, get_at
 from jaxbandit.types import Array
 
-TIE = 1e-9  # of the largest score: scores so near to it are tied, and the lowest arm goes first
+TIE = 1e-9  # scores within this relative distance of the largest are tied, and the lowest-numbered arm wins
 
 
 class ActionSets(NamedTuple):
-    """The sets; entry num_arms m + a of what is flat belongs to arm a of context m."""
+    """The action sets. In flattened vectors, entry num_arms * m + a belongs to arm a of context m."""
 
     features: Any  # float[num_contexts, num_arms, dim], float64 NumPy if concrete
-    mask: np.ndarray | None  # bool[num_contexts, num_arms], False for padding; None: there is none
+    mask: np.ndarray | None  # bool[num_contexts, num_arms], False for padding; None if there is no padding
 
     @property
     def size(self) -> int:
-        """Number of arms of all contexts together, padding included."""
+        """Total number of arms over all contexts, padding included."""
         return self.features.shape[0] * self.features.shape[1]
 
     @property
     def arms(self) -> Arms:
-        """What an action is; one set needs no number."""
+        """The action space as the engine needs it. With a single set there is no context number."""
         num_contexts, num_arms, _ = self.features.shape
         return Arms(num_arms, num_contexts=num_contexts if num_contexts > 1 else None)
 
@@ -45,21 +47,28 @@ class ActionSets(NamedTuple):
 
 
 class Start(NamedTuple):
-    """What the start needs: the order for one set, else pulls per feature vector, shared between contexts."""
+    """The state of the initial spanning pulls.
+
+    With a single set the order of these pulls is fixed in advance. With several sets, pulls are counted per distinct
+    feature vector, so that contexts share them.
+    """
 
     order: Any  # int32[dim], arms of the first rounds
     owners: Any  # int32[size], lowest flat index with an equal vector
-    pulls: Any  # int32[size], of the arm's vector, whichever of its owners was pulled
+    pulls: Any  # int32[size], pulls of the arm's feature vector, through any arm of any context that has it
 
 
 def action_sets(where: str, features: Array, mask: np.ndarray | None, *, spanning: bool) -> ActionSets:
-    """Return the sets of an algorithm's arguments; refuse sets without a choice, or that do not span where they must.
+    """Validate the features and the mask that an algorithm was given, and return its action sets.
 
     Args:
-      where: who refuses.
-      features: float[num_arms, dim] or float[num_contexts, num_arms, dim], traced or not.
-      mask: bool of the first axes of features, concrete; False for padding; None: there is none.
-      spanning: whether all real arms together must span R^dim.
+      where: name of the calling function, for error messages.
+      features: float[num_arms, dim] or float[num_contexts, num_arms, dim], traced or concrete.
+      mask: bool with the leading axes of features, concrete; False marks padding. None means that there is no padding.
+      spanning: whether all arms together (without padding) must span R^dim.
+
+    Raises:
+      ValueError: no set has two arms, a set is empty, or `spanning` is set and the arms do not span R^dim.
     """
     features, mask = checks.action_sets(where, "features", features, mask)
     if features.ndim == 2:
@@ -68,60 +77,63 @@ def action_sets(where: str, features: Array, mask: np.ndarray | None, *, spannin
         rows = features.reshape(-1, features.shape[2]) if mask is None else features[mask]
         rank, dim = int(np.linalg.matrix_rank(rows)), features.shape[2]
         if rank < dim:
-            raise ValueError(f"{where}: features span {rank} of {dim} dimensions, must span all together")
+            raise ValueError(f"{where}: features span {rank} of {dim} dimensions, must together span all of them")
     return ActionSets(features, mask)
 
 
 def round_rows(sets: ActionSets, context: Array | None) -> Array:
-    """Features of the round's set, float[num_arms, dim]."""
+    """Return the features of the round's set, float[num_arms, dim]."""
     return as_float(sets.features[0]) if _single(sets) else _of_context(as_float(sets.features), context)
 
 
 def all_rows(sets: ActionSets) -> Array:
-    """Features of all arms, float[size, dim]."""
+    """Return the features of all arms, float[size, dim]."""
     return as_float(sets.features).reshape(sets.size, sets.dim)
 
 
 def row(sets: ActionSets, context: Array | None, action: Array) -> Array:
-    """Features of an arm of the round's set, float[dim]."""
+    """Return the features of one arm of the round's set, float[dim]."""
     return lax.dynamic_index_in_dim(all_rows(sets), flat_index(sets, context, action), 0, keepdims=False)
 
 
 def in_set(sets: ActionSets, context: Array | None, flat: Array) -> Array:
-    """The entries of a flat vector that belong to the round's set, [num_arms]."""
+    """Return the entries of a flattened vector that belong to the round's set, [num_arms]."""
     table = flat.reshape(sets.features.shape[:2])
     return table[0] if _single(sets) else _of_context(table, context)
 
 
 def flat_index(sets: ActionSets, context: Array | None, action: Array) -> Array:
-    """Place of an arm of the round's set among all arms, int32[]."""
+    """Return the index, among all arms of all contexts, of an arm of the round's set, int32[]."""
     return action if _single(sets) else context * sets.features.shape[1] + action
 
 
 def best_of_set(sets: ActionSets, context: Array | None, scores: Array, tie: float = TIE) -> Array:
-    """Lowest arm of the round's set whose score, of float[num_arms], is the largest up to tie, int32[]."""
+    """Return the arm of the round's set with the largest score, int32[].
+
+    Among scores that are tied within the relative distance `tie`, the lowest-numbered arm wins.
+    """
     real = _real(sets, context)
     scores = scores if real is None else jnp.where(real, scores, -jnp.inf)
-    scores = lax.optimization_barrier(scores)  # stored once, not computed again by the second pass
+    scores = lax.optimization_barrier(scores)  # computed once and stored; XLA would recompute them for the second pass
     largest = jnp.max(scores)
     arms = jnp.arange(scores.shape[0], dtype=jnp.int32)
     return jnp.min(jnp.where(scores >= largest - tie * jnp.abs(largest), arms, scores.shape[0] - 1))
 
 
 def init_start(sets: ActionSets) -> Start:
-    """No pulls yet."""
+    """Return the state before the first pull."""
     return Start(_spanning_order(sets), None, None) if _single(sets) else init_vector_pulls(sets)
 
 
 def init_vector_pulls(sets: ActionSets) -> Start:
-    """No pulls yet of any feature vector."""
+    """Return the pull counts per distinct feature vector before the first pull."""
     rows = all_rows(sets)
     owners = jnp.argmax(jnp.all(rows[:, None] == rows[None], axis=2), axis=1).astype(jnp.int32)
     return Start(None, owners, jnp.zeros(sets.size, jnp.int32))
 
 
 def count_start(start: Start, index: Array) -> Start:
-    """After one more pull of the arm with this flat index."""
+    """Return the state after one more pull of the arm with this flat index."""
     if start.pulls is None:
         return start
     same = start.owners == get_at(start.owners, index)
@@ -135,13 +147,15 @@ def with_start(
     context: Array | None,
     scores: Array,
 ) -> Array:
-    """Scores of the round's arms, float[num_arms], replaced by those of the start until the arms pulled span R^dim.
+    """Return the scores of the round's arms, float[num_arms], or scores that select the next initial pull.
 
-    estimate is that of the rewards so far.
+    The initial pulls end when the arms pulled span R^dim. `estimate` is the least-squares estimate from the rewards so
+    far.
     """
     arms = jnp.arange(scores.shape[0], dtype=jnp.int32)
     if start.pulls is None:
-        # Each arm of the order adds a dimension. Not by the round, which runs ahead where feedback is late.
+        # Each arm of the order adds a dimension, so the rank is the position in it. The round number would not do:
+        # with delayed feedback it runs ahead of the rewards.
         first = get_at(start.order, jnp.minimum(estimate.rank, sets.dim - 1))
         return jnp.where(estimate.rank < sets.dim, as_float(arms == first), scores)
     outside, real = recursive_least_squares.residuals(estimate, round_rows(sets, context)) > 0, _real(sets, context)
@@ -151,7 +165,7 @@ def with_start(
 
 
 def _spanning_order(sets: ActionSets) -> Array:
-    """Arms in the order in which one set's start pulls them, int32[dim]: no reward and no chance changes it."""
+    """Return the order of the initial pulls of a single set, int32[dim]; it depends on the features alone."""
     rows, real = round_rows(sets, None), _real(sets, None)
 
     def pull(estimate: RecursiveLeastSquares, _: None) -> tuple[RecursiveLeastSquares, Array]:
@@ -167,14 +181,14 @@ def _single(sets: ActionSets) -> bool:
 
 
 def _real(sets: ActionSets, context: Array | None) -> Array | None:
-    """Which arms of the round's set are not padding, bool[num_arms]; None: all."""
+    """Return which arms of the round's set are not padding, bool[num_arms], or None if none is padding."""
     if sets.mask is None:
         return None
     return jnp.asarray(sets.mask[0]) if _single(sets) else _of_context(jnp.asarray(sets.mask), context)
 
 
 def _of_context(table: Array, context: Array | None) -> Array:
-    """table[context], looked up as one row of a matrix, which the engine does fast."""
+    """Return table[context], looked up as one row of a matrix, for which the engine has a fast path."""
     if context is None:
         raise ValueError("features of several contexts need an environment with contexts, such as linear_contextual")
     flat = lax.dynamic_index_in_dim(table.reshape(table.shape[0], -1), context, 0, keepdims=False)

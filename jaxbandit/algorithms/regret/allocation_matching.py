@@ -1,6 +1,6 @@
-"""What oam and ossb share: estimated gaps, the allocation that the pulls follow, and when it is solved again.
+"""What OAM and OSSB share: estimated gaps, the optimal allocation that the pulls track, and when to solve for it again.
 
-Vectors over all arms of all contexts are flat, as in action_sets.py. Arms with equal features share their pulls.
+Vectors over all arms of all contexts are flattened as in action_sets.py. Arms with equal features share their pulls.
 """
 
 from typing import Any
@@ -15,33 +15,34 @@ from jaxbandit.numerics import as_float, get_at, set_at
 from jaxbandit.solvers.allocation import BEST, allocation
 from jaxbandit.types import Array, Scalar
 
-SHARE_LEAST = 1e-8  # an arm with a smaller share of the cost is not part of the allocation
+SHARE_LEAST = 1e-8  # an arm that accounts for less than this share of the cost is left out of the allocation
 
 
 def tie() -> float:
-    """What counts as equal, relatively: 1e-9, or in float32 some roundings.
+    """Return the relative tolerance within which two values count as equal: 1e-9, and some rounding errors in float32.
 
-    T of the runner-up equals the cap of the targets exactly where two dimensions meet one best arm.
+    Exact ties are structural: if two dimensions meet one best arm, the target T of the runner-up equals the cap
+    exactly.
     """
     return max(TIE, 16 * float(jnp.finfo(jnp.result_type(float)).eps))
 
 
 def real_in_set(sets: ActionSets, context: Array | None) -> Array:
-    """Which arms of the round's set are not padding, bool[num_arms]."""
+    """Return which arms of the round's set are not padding, bool[num_arms]."""
     if sets.mask is None:
         return jnp.ones(sets.features.shape[1], bool)
     return action_sets.in_set(sets, context, jnp.asarray(sets.mask))
 
 
 def init_fields(sets: ActionSets, num_kinds: int) -> dict[str, Any]:
-    """What the states of both algorithms begin with."""
+    """Return the initial values of the state fields that both algorithms have."""
     zero = jnp.zeros((), jnp.int32)
     return {
         "round": zero + 1,
         "estimate": estimator.init(sets.dim),
         "counts": jnp.zeros(sets.size, jnp.int32),
         "start": action_sets.init_start(sets),
-        # Pulls per feature vector; the start of several sets counts them already.
+        # Pulls per feature vector. With several sets, `start` counts them already.
         "shared": action_sets.init_vector_pulls(sets) if sets.features.shape[0] == 1 else None,
         "kinds": jnp.zeros(num_kinds, jnp.int32),
         "targets": jnp.zeros(sets.size),
@@ -51,7 +52,7 @@ def init_fields(sets: ActionSets, num_kinds: int) -> dict[str, Any]:
 
 
 def updated(sets: ActionSets, state: Any, context: Array | None, choice: Choice, reward: Array) -> Any:
-    """The state after a round; the choice tells its kind."""
+    """Return the state after a round. The choice carries the kind of the round."""
     action, kind = choice
     index = action_sets.flat_index(sets, context, action)
     return state._replace(
@@ -65,9 +66,10 @@ def updated(sets: ActionSets, state: Any, context: Array | None, choice: Choice,
 
 
 def is_due(state: Any, zeta: Scalar) -> Array:
-    """Whether the allocation must be solved before this round: det G has grown by 1 + zeta since, or never was it.
+    """Return whether the allocation must be solved before this round.
 
-    Up to tie(): at integer counts the determinant often is exactly 1 + zeta times what it was.
+    It must if it has never been solved, or if det G has grown by the factor 1 + zeta since. The comparison is up to
+    tie(), because with integer pull counts the determinant is often exactly 1 + zeta times its earlier value.
     """
     full = state.estimate.rank == state.estimate.theta.shape[0]
     grown = state.estimate.logdet >= state.logdet + jnp.log1p(as_float(zeta)) - tie()
@@ -75,17 +77,17 @@ def is_due(state: Any, zeta: Scalar) -> Array:
 
 
 def solved(state: Any, targets: Array) -> Any:
-    """The state with the targets of its round."""
+    """Return the state with newly solved targets, and the round and determinant at which they were solved."""
     return state._replace(targets=targets, solved=state.round, logdet=state.estimate.logdet)
 
 
 def vector_pulls(state: Any) -> Start:
-    """Pulls per feature vector, flat, and its owners."""
+    """Return the pulls per feature vector, flattened, together with the index that owns each vector."""
     return state.start if state.shared is None else state.shared
 
 
 def gaps(sets: ActionSets, means: Array) -> Array:
-    """How far each arm is below the best of its context, flat; 0 up to BEST and for padding."""
+    """Return each arm's gap to the best arm of its context, flattened; 0 for gaps of at most BEST and for padding."""
     table = means.reshape(sets.features.shape[:2])
     real = table if sets.mask is None else jnp.where(sets.mask, table, -jnp.inf)
     below = jnp.max(real, 1, keepdims=True) - table
@@ -94,7 +96,7 @@ def gaps(sets: ActionSets, means: Array) -> Array:
 
 
 def targets(sets: ActionSets, gaps: Array, level: Array) -> Array:
-    """The least costly pulls that tell the best arms at this level, flat; 0 for arms of gap 0."""
+    """Return the cheapest pulls that identify the best arms at this level, flattened; 0 for arms whose gap is 0."""
     mask = None if sets.mask is None else jnp.asarray(sets.mask).reshape(-1)
     found = allocation(action_sets.all_rows(sets), gaps, level, mask=mask)
     pulls = jnp.where(gaps > 0, found.pulls, 0.0)
@@ -102,5 +104,5 @@ def targets(sets: ActionSets, gaps: Array, level: Array) -> Array:
 
 
 def lag(pulls: Array, target: Array) -> Array:
-    """Pulls over their target; inf where the target is 0."""
+    """Return pulls divided by their target, which is inf where the target is 0."""
     return jnp.where(target > 0, pulls / jnp.where(target > 0, target, 1.0), jnp.inf)

@@ -1,8 +1,9 @@
 """DMED, deterministic minimum empirical divergence: Honda and Takemura (2010), Algorithm 1, for Bernoulli arms.
 
-Arm j is listed when N_j kl(mean_j, best mean) <= log n - log N_j: the published policy, which Garivier and Cappe (2011)
-call DMED+; the rule with log n alone, which some libraries call DMED, is not implemented. Differs: kl is the
-Bernoulli divergence, to which D_min reduces for rewards in {0, 1}; for other rewards in [0, 1] this is not DMED.
+Arm j enters the list when N_j kl(mean_j, best mean) <= log n - log N_j. This is the published policy, which Garivier
+and Cappe (2011) call DMED+. The variant with log n alone, which some libraries call DMED, is not implemented. The
+divergence is the Bernoulli kl, to which the paper's D_min reduces for rewards in {0, 1}; for other rewards in [0, 1]
+this is therefore not the published DMED.
 """
 
 from typing import NamedTuple
@@ -17,10 +18,10 @@ from jaxbandit.types import Array, Key
 
 
 class DmedState(NamedTuple):
-    """Statistics and the two lists of the paper that outlive a round.
+    """Statistics, and those of the paper's lists that persist between rounds.
 
-    Its current list L_C is only walked through in ascending order, each arm leaving L_R as it is pulled: what is left
-    of L_C is L_R, and one mask is both.
+    The current list L_C is traversed in ascending order, and each arm leaves L_R when it is pulled. The rest of L_C is
+    therefore equal to L_R, and one mask represents both.
     """
 
     round: Array  # int32[], the round about to be played, from 1
@@ -31,18 +32,27 @@ class DmedState(NamedTuple):
 
 
 def dmed(num_arms: int) -> Algorithm:
-    """Return DMED, which pulls a list of arms in ascending order while it draws up the next list.
+    """Return DMED, which pulls every arm of a list in ascending order while it builds the next list.
+
+    After each round n, arm j joins the next list if N_j kl(mean_j, best mean) <= log(n / N_j), unless it is still
+    waiting in the current list. Each arm is pulled once at the start, and the first list contains all arms.
+
+    Guarantee: for Bernoulli rewards the regret is asymptotically optimal, that is, it attains the lower bound of Lai
+    and Robbins (the paper proves this for arms of finite support).
 
     Args:
-      num_arms: number of arms, >= 1, static.
+      num_arms: number of arms, an integer >= 1; static.
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in {0, 1} (or [0, 1], see above).
+      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in {0, 1}. Other rewards in [0, 1] are
+      accepted, but the guarantee does not cover them.
 
     Raises:
       ValueError: num_arms is not a positive integer.
 
-    Source: Honda and Takemura (2010), An asymptotically optimal bandit algorithm for bounded support models, COLT.
+    Source:
+      Honda and Takemura (2010), An asymptotically optimal bandit algorithm for bounded support models, COLT, Algorithm
+      1.
     """
     num_arms = checks.integer("dmed", "num_arms", num_arms, 1)
 
@@ -59,14 +69,15 @@ def dmed(num_arms: int) -> Algorithm:
         counts, means, _ = estimator.update(state.counts, state.means, action, reward)
         n = as_float(counts)
         divergence = bernoulli_kl(means, jnp.max(means))
-        # One logarithm of the quotient: a difference of two could round below 0 and leave out the best arm.
+        # The logarithm of the quotient, because the difference of two logarithms could be rounded below 0, and then
+        # the best arm would not be listed.
         listed = n * divergence <= jnp.log(as_float(state.round) / n)
         remaining = set_at(state.remaining, action, jnp.zeros((), bool))
         following = state.following | (listed & ~remaining)
-        # The best arm has divergence 0 and N <= n: it is listed at the latest at the last pull of a list, so that
-        # the next list is never empty.
+        # The best arm has divergence 0 and N <= n, so it is listed at the last pull of a list at the latest, and the
+        # next list is never empty.
         over = ~jnp.any(remaining)
-        first = state.round <= num_arms  # the pulls before the loop; the first list then holds every arm
+        first = state.round <= num_arms  # one initial pull of each arm; afterwards the first list contains all arms
         return DmedState(
             round=state.round + 1,
             counts=counts,

@@ -1,7 +1,8 @@
-"""Epsilon-greedy: Sutton and Barto (2018), Reinforcement Learning, section 2.4; Auer et al. (2002), Fig. 3.
+"""Epsilon-greedy: Sutton and Barto (2018), Reinforcement Learning, Section 2.4; Auer et al. (2002), Figure 3.
 
-Epsilon is constant as in the former, so that regret is linear (Auer's epsilon_n = min(1, c K / (d^2 n)) needs the gap).
-Differs: every arm is pulled once first, and ties of the greedy arm go to the lowest instead of a random one.
+Epsilon is constant as in Sutton and Barto, so the regret is linear. The decreasing epsilon_n = min(1, c K / (d^2 n)) of
+Auer et al. requires a known lower bound d on the gap and is not implemented. Differences: every arm is pulled once
+first, and ties between greedy arms go to the lowest-numbered arm instead of a random one.
 """
 
 from typing import NamedTuple
@@ -18,18 +19,23 @@ from jaxbandit.types import Array, Key, Scalar
 
 
 class EpsilonGreedyState(NamedTuple):
-    """Empirical means."""
+    """Pull counts and empirical means."""
 
     counts: Array  # int32[num_arms]
     means: Array  # float[num_arms]
 
 
 def epsilon_greedy(num_arms: int, *, epsilon: Scalar = 0.1) -> Algorithm:
-    """Return the policy that pulls a uniformly random arm with probability epsilon, else the best empirical mean.
+    """Return epsilon-greedy, which explores uniformly with probability epsilon and is greedy otherwise.
+
+    The greedy arm is the one with the largest empirical mean. Each arm is pulled once before anything else. The
+    recommendation is the arm with the largest empirical mean.
+
+    Guarantee: none. With a constant epsilon > 0 the regret grows linearly in the horizon.
 
     Args:
-      num_arms: number of arms, >= 1, static.
-      epsilon: probability of exploring, in [0, 1], traced. An exploring round may draw the greedy arm too.
+      num_arms: number of arms, an integer >= 1; static.
+      epsilon: probability of exploring, in [0, 1]; traced. An exploring round may also draw the greedy arm.
 
     Returns:
       An Algorithm with actions int32[] in [0, num_arms) and rewards float[].
@@ -37,7 +43,9 @@ def epsilon_greedy(num_arms: int, *, epsilon: Scalar = 0.1) -> Algorithm:
     Raises:
       ValueError: num_arms or a concrete epsilon is out of range.
 
-    Source: Sutton and Barto (2018), equation (2.2) and the boxed algorithm of section 2.4.
+    Source:
+      Sutton and Barto (2018), Reinforcement Learning: An Introduction, equation (2.2) and the boxed algorithm of
+      Section 2.4.
     """
     num_arms = checks.integer("epsilon_greedy", "num_arms", num_arms, 1)
     epsilon = checks.number("epsilon_greedy", "epsilon", epsilon, low=0.0, high=1.0)
@@ -47,7 +55,7 @@ def epsilon_greedy(num_arms: int, *, epsilon: Scalar = 0.1) -> Algorithm:
         return EpsilonGreedyState(start.counts, start.means)
 
     def noise(key: Key) -> Array:
-        """A uniform in [0, 1) as a word of 32 bits: near 0 finer than jax.random.uniform."""
+        """A random 32-bit word, read as a uniform number in [0, 1) that is finer near 0 than jax.random.uniform."""
         return jax.random.bits(key, (), jnp.uint32)
 
     def select(noise: Array, state: EpsilonGreedyState, context: None) -> Array:
@@ -56,7 +64,7 @@ def epsilon_greedy(num_arms: int, *, epsilon: Scalar = 0.1) -> Algorithm:
         below_one = 1 - 2.0**-24
         u = jnp.minimum(as_float(noise) * 2.0**-32, below_one)
         bound = as_float(epsilon)
-        # Below epsilon the uniform is uniform once more when divided by it, and says which arm.
+        # Given that it is below epsilon, the uniform number divided by epsilon is uniform again, and picks the arm.
         drawn = arm_of(jnp.minimum(u / jnp.maximum(bound, 2.0**-32), below_one), num_arms)
         return jnp.where((u < bound) & (jnp.max(score) < jnp.inf), drawn, greedy)
 

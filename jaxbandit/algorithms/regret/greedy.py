@@ -1,7 +1,6 @@
-"""Greedy: the arm of the largest x' theta_hat, theta_hat of ordinary least squares; no exploration beyond the start.
+"""Greedy linear policy: the arm with the largest x' theta_hat, where theta_hat is the ordinary least-squares estimate.
 
-The start is that of OAM (Hao, Lattimore and Szepesvari 2020), which spans R^dim. Regret is linear in the horizon on
-many instances, and bounded where contexts explore by themselves: what exploration buys is measured against it.
+After the initial pulls of OAM (Hao, Lattimore and Szepesvari 2020), which span R^dim, it never explores.
 """
 
 from typing import Any
@@ -16,20 +15,31 @@ from jaxbandit.types import Array, ArrayLike
 
 
 def greedy(features: ArrayLike, *, mask: np.ndarray | None = None) -> Algorithm:
-    """Return the policy that always pulls the arm that looks best.
+    """Return the greedy linear policy, which always pulls the arm with the largest estimated mean x' theta_hat.
+
+    theta_hat is the ordinary least-squares estimate. Initial pulls continue until the arms pulled span R^dim. The
+    policy is a baseline that shows what exploration is worth.
+
+    Guarantee: none. The regret is linear in the horizon on many instances; it is bounded on instances where the
+    contexts provide enough exploration by themselves.
 
     Args:
-      features: float[num_arms, dim], one action set, or float[num_contexts, num_arms, dim], a set a context; finite,
-        traced. All arms together must span R^dim.
-      mask: bool of the first axes of features, False where a row only pads a shorter set; None: none does. Static.
+      features: float[num_arms, dim] for one action set, or float[num_contexts, num_arms, dim] for one set per context;
+        finite; traced. All arms together must span R^dim.
+      mask: bool with the leading axes of features, False for rows that only pad a shorter set; None means no padding.
+        Static.
 
     Returns:
       An Algorithm with contexts int32[] in [0, num_contexts), or none, actions int32[] in [0, num_arms) and rewards
-      float[]. It recommends the arm pulled most, num_arms m + a for arm a of context m.
+      float[]. It recommends the arm pulled most, numbered num_arms * m + a for arm a of context m.
 
     Raises:
       ValueError: features is not finite, the mask leaves a set empty, every set has one arm, or the arms do not span
         R^dim.
+
+    Source:
+      The initial pulls are those of Hao, Lattimore and Szepesvari (2020), Adaptive exploration in linear contextual
+      bandit, AISTATS, Algorithm 1.
     """
     sets = action_sets("greedy", features, mask, spanning=True)
 

@@ -1,7 +1,7 @@
 """IMED, indexed minimum empirical divergence: Honda and Takemura (2015), Algorithm 1, for Bernoulli arms.
 
-Pulls argmin_i N_i kl(mean_i, best mean) + log N_i. Differs: kl is the Bernoulli divergence, to which D_min of the
-paper reduces for rewards in {0, 1}; for other rewards in [0, 1] it is a lower bound of D_min, and this is not IMED.
+The divergence is the Bernoulli kl, to which the paper's D_min reduces for rewards in {0, 1}. For other rewards in [0,
+1] it is a lower bound on D_min, and this is not the published IMED.
 """
 
 import jax.numpy as jnp
@@ -13,22 +13,29 @@ from jaxbandit.types import Array
 
 
 def imed(num_arms: int) -> Algorithm:
-    """Return IMED, asymptotically optimal without a confidence level or a maximisation over q.
+    """Return IMED: pull the arm with the smallest N_a kl(mean_a, best mean) + log N_a.
 
-    Arms of the best empirical mean have index log N exactly (kl = 0), so the least pulled of them comes first. While
-    the best mean is 1 every arm below 1 has an infinite index: such an arm waits until that mean has fallen.
+    The policy needs neither a confidence level nor an inversion of the divergence. Arms that attain the best empirical
+    mean have divergence 0 and index log N_a, so the least pulled of them comes first. While the best empirical mean is
+    1, every arm with a mean below 1 has an infinite index and is not pulled until the best mean has fallen. Each arm is
+    pulled once first, and ties go to the lowest-numbered arm.
+
+    Guarantee: for Bernoulli rewards the regret is asymptotically optimal, that is, it attains the lower bound of Lai
+    and Robbins.
 
     Args:
-      num_arms: number of arms, >= 1, static.
+      num_arms: number of arms, an integer >= 1; static.
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in {0, 1} (or [0, 1], see above).
+      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in {0, 1}. Other rewards in [0, 1] are
+      accepted, but the guarantee does not cover them.
 
     Raises:
       ValueError: num_arms is not a positive integer.
 
-    Source: Honda and Takemura (2015), Non-asymptotic analysis of a new bandit algorithm for semi-bounded rewards,
-      JMLR 16.
+    Source:
+      Honda and Takemura (2015), Non-asymptotic analysis of a new bandit algorithm for semi-bounded rewards, JMLR 16,
+      Algorithm 1.
     """
 
     def index(state: IndexState) -> Array:

@@ -1,6 +1,7 @@
-"""The frame that index policies share: pull each arm once, then the arm of largest index, ties to the lowest.
+"""The common frame of index policies: pull each arm once, then always the arm with the largest index.
 
-An arm without a reward comes first, whatever the round: where feedback is late, rounds run ahead of the rewards.
+Ties go to the lowest-numbered arm. An arm without a reward comes first whatever the round, because with delayed
+feedback the round number runs ahead of the rewards.
 """
 
 from collections.abc import Callable
@@ -16,31 +17,31 @@ from jaxbandit.types import Array, Key, Scalar
 
 
 class IndexState(NamedTuple):
-    """What an index of K arms is computed from."""
+    """The statistics from which the indices of the arms are computed."""
 
     round: Array  # int32[], the round about to be played, from 1
     counts: Array  # int32[num_arms]
     means: Array  # float[num_arms]
-    inverse_sqrt_counts: Array  # float[num_arms], 1 / sqrt(counts), cached: only the pulled arm's changes; inf at 0
+    inverse_sqrt_counts: Array  # float[num_arms], 1 / sqrt(counts), inf at 0; cached, one entry changes per round
 
 
 def divergence_budget(state: IndexState, c: Scalar) -> Array:
-    """delta_a = (log t + c log log t) / N_a, float[num_arms]: how far from the observed mean to look."""
+    """Return (log t + c log log t) / N_a, float[num_arms], the divergence from the mean that an index allows."""
     return exploration_level(state.round, c) * state.inverse_sqrt_counts**2
 
 
 def index_policy(
     name: str, num_arms: int, index: Callable[[IndexState], Array], *, rewards: Rewards | None = None
 ) -> Algorithm:
-    """Return the deterministic policy that pulls argmax of `index(state)`, after one pull of each arm.
+    """Return the deterministic policy that pulls the argmax of `index(state)` after one pull of each arm.
 
-    The index of an arm without a reward may be anything, NaN included: it is not used.
+    The index of an arm without a reward is not used, so it may be anything, including NaN.
 
     Args:
-      name: of the policy, in results and refusals.
-      num_arms: number of arms, at least 1; static.
-      index: of the state, a number for each arm, float[num_arms].
-      rewards: what the policy is made for; None: not said.
+      name: name of the policy in results and error messages.
+      num_arms: number of arms, an integer >= 1; static.
+      index: function from the state to one index per arm, float[num_arms].
+      rewards: the rewards that the policy is made for; None leaves this unspecified.
     """
     num_arms = checks.integer(name, "num_arms", num_arms, 1)
 
@@ -53,7 +54,7 @@ def index_policy(
 
     def update(state: IndexState, context: None, action: Array, reward: Array) -> IndexState:
         counts, means, n = estimator.update(state.counts, state.means, action, reward)
-        # Not 1 / sqrt(n): XLA makes that a reciprocal square root, whose rounding depends on the vector's length.
+        # Not 1 / sqrt(n), which XLA turns into a reciprocal square root whose rounding depends on the vector's length.
         inverse = set_at(state.inverse_sqrt_counts, action, jnp.sqrt(1 / n))
         return IndexState(state.round + 1, counts, means, inverse)
 

@@ -1,7 +1,7 @@
-"""Empirical KL-UCB (Cappe, Garivier, Maillard, Munos, Stoltz 2013, Algorithm 1; Liu et al. 2018, Appendix D).
+"""Empirical KL-UCB (Cappe, Garivier, Maillard, Munos and Stoltz 2013, Algorithm 1; Liu et al. 2018, Appendix D).
 
-The support is a fixed grid in place of the values seen so far: exact when rewards lie on it, as Bernoulli rewards do
-on two atoms; otherwise rewards are rounded up to it, which keeps the index an upper bound.
+The support is a fixed grid instead of the values observed so far. This is exact when the rewards lie on the grid, as
+Bernoulli rewards do with two atoms. Other rewards are rounded up to the grid, which keeps the index an upper bound.
 """
 
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from jaxbandit.types import Array, Key, Scalar
 
 
 class EmpiricalState(NamedTuple):
-    """How often each arm gave each atom."""
+    """How often each arm returned each atom."""
 
     round: Array  # int32[], the round about to be played, from 1
     counts: Array  # int32[num_arms]
@@ -25,12 +25,19 @@ class EmpiricalState(NamedTuple):
 
 
 def kl_ucb_empirical(num_arms: int, *, num_atoms: int = 2, c: Scalar = 0.0) -> Algorithm:
-    """Return empirical KL-UCB on the atoms i / (num_atoms - 1), i = 0 .. num_atoms - 1.
+    """Return empirical KL-UCB for rewards on the grid i / (num_atoms - 1), i = 0, ..., num_atoms - 1.
+
+    The index of arm a is the largest mean of a distribution on the grid whose KL divergence from the arm's empirical
+    distribution is at most (log t + c log log t) / N_a. With two atoms this is kl-UCB. Each arm is pulled once first,
+    and ties go to the lowest-numbered arm.
+
+    Guarantee: for rewards of finite support, Cappe et al. prove that the regret is asymptotically optimal with c = 1.
+    The default is c = 0.
 
     Args:
-      num_arms: number of arms, at least 1; static.
-      num_atoms: number of atoms, at least 2, the first 0 and the last 1; static.
-      c: weight of log log t, at least 0 (the theorems use 3, the paper's experiments 0); traced.
+      num_arms: number of arms, an integer >= 1; static.
+      num_atoms: number of atoms, an integer >= 2; the first atom is 0 and the last is 1; static.
+      c: weight of log log t, >= 0 (the theorems use 3, the experiments of Liu et al. 0); traced.
 
     Returns:
       An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1].
@@ -38,7 +45,10 @@ def kl_ucb_empirical(num_arms: int, *, num_atoms: int = 2, c: Scalar = 0.0) -> A
     Raises:
       ValueError: num_arms, num_atoms or c is out of range.
 
-    Source: Liu, Wang, Buccapatnam, Shroff (2018), Appendix D, Lemma 10.
+    Source:
+      Cappe, Garivier, Maillard, Munos and Stoltz (2013), Kullback-Leibler upper confidence bounds for optimal
+      sequential allocation, Annals of Statistics, Algorithm 1; Liu, Wang, Buccapatnam and Shroff (2018), UCBoost: a
+      boosting approach to tame complexity and optimality for stochastic bandits, IJCAI, Appendix D, Lemma 10.
     """
     num_arms = checks.integer("kl_ucb_empirical", "num_arms", num_arms, 1)
     num_atoms = checks.integer("kl_ucb_empirical", "num_atoms", num_atoms, 2)
@@ -60,7 +70,7 @@ def kl_ucb_empirical(num_arms: int, *, num_atoms: int = 2, c: Scalar = 0.0) -> A
         return argmax(jnp.where(state.counts > 0, index, jnp.inf))  # an arm without a reward comes first
 
     def update(state: EmpiricalState, context: None, action: Array, reward: Array) -> EmpiricalState:
-        # The slack keeps a reward that lies on an atom up to rounding from moving to the next one.
+        # The slack keeps a reward that equals an atom up to rounding error from being moved to the next atom.
         slack = 4 * num_atoms * float(jnp.finfo(reward.dtype).eps)
         atom = jnp.ceil(reward * (num_atoms - 1) - slack).astype(jnp.int32)
         arm = jnp.arange(num_arms, dtype=jnp.int32) == action

@@ -1,8 +1,9 @@
-"""Linear Thompson sampling: the arm that is best under theta_hat + v V^(-1/2) z, z standard normal, drawn each round.
+"""Linear Thompson sampling: pull the best arm for the draw theta_hat + v V^(-1/2) z, where z is standard normal.
 
-"theory" is Agrawal and Goyal 2013, Algorithm 1: v = sigma sqrt(9 d log(t / delta)), V = I + sum x x'. "heuristic" is
-that of Hao, Lattimore and Szepesvari 2020, appendix D.2: v = sigma and the prior N(0, I), so that theta is drawn from
-its posterior. Nothing is factorised in a round: the root of V^-1 is carried.
+The variant "theory" is Agrawal and Goyal (2013), Algorithm 1, with v = sigma sqrt(9 d log(t / delta)) and V = I + sum x
+x'. The variant "heuristic" is that of Hao, Lattimore and Szepesvari (2020), Appendix D.2: v = sigma with the prior N(0,
+I), so that theta is drawn from its posterior. No matrix is factorized in a round, because a root of V^-1 is carried in
+the state.
 """
 
 import math
@@ -33,25 +34,35 @@ def lin_ts(
 ) -> Algorithm:
     """Return linear Thompson sampling for known action sets.
 
+    Each round draws theta = theta_hat + v V^(-1/2) z with z standard normal in R^dim, and pulls the arm of the round's
+    set with the largest x' theta.
+
+    Guarantee: for the variant "theory" and sigma-sub-Gaussian noise, Agrawal and Goyal bound the regret by O~(d^(3/2)
+    sqrt(T)) with probability 1 - delta. For "heuristic" nothing is proved.
+
     Args:
-      features: float[num_arms, dim], one action set, or float[num_contexts, num_arms, dim], a set a context; finite,
-        traced.
-      mask: bool of the first axes of features, False where a row only pads a shorter set; None: none does. Static.
-      horizon: n >= max(2, dim), static; "heuristic" does not look at it.
-      variant: "heuristic", the posterior of the prior N(0, I) and normal noise, V = sigma^2 I + sum x x'; or "theory",
-        V = I + sum x x' and v = sigma sqrt(9 d log(t / delta)) at round t, for which regret is bounded. Static.
-      delta: allowed probability that the bound fails, in (0, 1), traced; None: 1 / horizon; of "theory".
-      sigma: standard deviation, or sub-Gaussian scale, of the noise, > 0, traced.
+      features: float[num_arms, dim] for one action set, or float[num_contexts, num_arms, dim] for one set per context;
+        finite; traced.
+      mask: bool with the leading axes of features, False for rows that only pad a shorter set; None means no padding.
+        Static.
+      horizon: number of rounds n, an integer >= max(2, dim); static. It sets the default delta of "theory"; "heuristic"
+        does not use it.
+      variant: "heuristic", the posterior under the prior N(0, I) and normal noise, V = sigma^2 I + sum x x'; or
+        "theory", V = I + sum x x' and v = sigma sqrt(9 d log(t / delta)) in round t. Static.
+      delta: probability with which the regret bound of "theory" may fail, in (0, 1); None means 1 / horizon. Traced.
+      sigma: standard deviation, or sub-Gaussian scale, of the noise, > 0; traced.
 
     Returns:
       An Algorithm with contexts int32[] in [0, num_contexts), or none, actions int32[] in [0, num_arms) and rewards
-      float[]. Its noise is float[dim], the round's normals. It recommends the arm pulled most, num_arms m + a for arm a
-      of context m.
+      float[]. Its noise is float[dim], the normal draws of the round. It recommends the arm pulled most, numbered
+      num_arms * m + a for arm a of context m.
 
     Raises:
       ValueError: an argument is out of range, the mask leaves a set empty, or every set has one arm.
 
-    Source: Agrawal and Goyal (2013), Thompson sampling for contextual bandits with linear payoffs, ICML.
+    Source:
+      Agrawal and Goyal (2013), Thompson sampling for contextual bandits with linear payoffs, ICML, Algorithm 1; Hao,
+      Lattimore and Szepesvari (2020), Adaptive exploration in linear contextual bandit, AISTATS, Appendix D.2.
     """
     checks.choice("lin_ts", "variant", variant, ("heuristic", "theory"))
     sets = action_sets("lin_ts", features, mask, spanning=False)
@@ -61,7 +72,7 @@ def lin_ts(
     checks.number("lin_ts", "sigma", sigma, low=0.0, open_low=True)
 
     def noise(key: Key) -> Array:
-        # One by one: a vector at once costs up to twice as much (measured, dim 2 to 12).
+        # Drawn one by one, because drawing a vector costs up to twice as much (measured for dim 2 to 12).
         return jnp.stack([standard_normal(jax.random.fold_in(key, i)) for i in range(sets.dim)])
 
     def score(noise: Array, state: LinearState, rows: Array) -> Array:

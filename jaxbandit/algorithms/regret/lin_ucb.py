@@ -1,8 +1,8 @@
-"""LinUCB: the arm of the largest x' theta_hat + radius ||x||, the norm that of the inverse design matrix.
+"""LinUCB: pull the arm with the largest x' theta_hat + radius sqrt(x' V^-1 x), where V is the design matrix.
 
-"fn" is the rival of OAM in Hao, Lattimore and Szepesvari 2020, Section 5: no regularisation, radius sqrt(f_n), and
-OAM's start. "oful" is OFUL of Abbasi-Yadkori, Pal and Szepesvari 2011, Theorem 2: regularised, the radius grows with
-the determinant. Differs: delta = 1 / horizon unless it is given.
+The variant "fn" is the baseline of Hao, Lattimore and Szepesvari (2020), Section 5, without regularization, with radius
+sqrt(f_n) and the initial pulls of OAM. The variant "oful" is OFUL of Abbasi-Yadkori, Pal and Szepesvari (2011), Theorem
+2, with regularization and a radius that grows with the determinant of V. By default delta = 1 / horizon.
 """
 
 import math
@@ -35,31 +35,40 @@ def lin_ucb(
 ) -> Algorithm:
     """Return LinUCB for known action sets.
 
+    Each round pulls the arm of the round's set with the largest x' theta_hat + radius sqrt(x' V^-1 x), where theta_hat
+    is the least-squares estimate and V the design matrix. The variant sets the radius and the regularization.
+
+    Guarantee: for "oful", with sigma-sub-Gaussian noise, a bound theta_norm on the norm of theta and bounded features,
+    Abbasi-Yadkori et al. prove regret O~(d sqrt(T)) with probability 1 - delta. "fn" is the baseline of the OAM paper.
+
     Args:
-      features: float[num_arms, dim], one action set, or float[num_contexts, num_arms, dim], a set a context; finite,
-        traced. All arms together must span R^dim for "fn". In float32 an arm within a relative 1.7e-3 of the span of
-        others counts as inside it, until the arms pulled span R^dim.
-      mask: bool of the first axes of features, False where a row only pads a shorter set; None: none does. Static.
-      horizon: n >= max(2, dim), static.
-      variant: "fn", the radius is sigma sqrt(f_{n,delta}), f_{n,delta} = 2 (1 + 1 / log n) log(1 / delta) +
-        c d log(d log n); or "oful", it is sigma sqrt(log(det V / lambda^d) + 2 log(1 / delta)) + sqrt(lambda)
-        theta_norm, V = lambda I + sum x x'. Static.
-      c: >= 0, traced; of "fn".
-      delta: allowed probability that the confidence set misses theta, in (0, 1), traced; None: 1 / horizon.
-      sigma: sub-Gaussian scale of the noise, > 0, traced.
-      theta_norm: bound of ||theta||, >= 0, traced; of "oful".
-      regularization: lambda > 0, traced; of "oful".
+      features: float[num_arms, dim] for one action set, or float[num_contexts, num_arms, dim] for one set per context;
+        finite; traced. For "fn" all arms together must span R^dim. In float32, until the arms pulled span R^dim, an arm
+        within a relative distance of 1.7e-3 of the span of other arms counts as inside it.
+      mask: bool with the leading axes of features, False for rows that only pad a shorter set; None means no padding.
+        Static.
+      horizon: number of rounds n, an integer >= max(2, dim); static.
+      variant: static. "fn" has no regularization and the radius sigma sqrt(f_{n,delta}), where f_{n,delta} = 2 (1 + 1 /
+        log n) log(1 / delta) + c d log(d log n). "oful" has V = lambda I + sum x x' and the radius sigma sqrt(log(det V
+        / lambda^d) + 2 log(1 / delta)) + sqrt(lambda) theta_norm.
+      c: weight of the second term of f_{n,delta}, >= 0; traced. Used by "fn" only.
+      delta: allowed probability that the confidence set does not contain theta, in (0, 1); None means 1 / horizon.
+        Traced.
+      sigma: sub-Gaussian scale of the noise, > 0; traced.
+      theta_norm: upper bound on the Euclidean norm of theta, >= 0; traced. Used by "oful" only.
+      regularization: lambda, > 0; traced. Used by "oful" only.
 
     Returns:
       An Algorithm with contexts int32[] in [0, num_contexts), or none, actions int32[] in [0, num_arms) and rewards
-      float[]. It recommends the arm pulled most, num_arms m + a for arm a of context m.
+      float[]. It recommends the arm pulled most, numbered num_arms * m + a for arm a of context m.
 
     Raises:
-      ValueError: an argument is out of range, the mask leaves a set empty, every set has one arm, or the arms do not
-        span R^dim.
+      ValueError: an argument is out of range, the mask leaves a set empty, every set has one arm, or (for "fn") the
+        arms do not span R^dim.
 
-    Source: Hao, Lattimore and Szepesvari (2020), Adaptive exploration in linear contextual bandit, AISTATS;
-      Abbasi-Yadkori, Pal and Szepesvari (2011), Improved algorithms for linear stochastic bandits, NeurIPS.
+    Source:
+      Hao, Lattimore and Szepesvari (2020), Adaptive exploration in linear contextual bandit, AISTATS, Section 5;
+      Abbasi-Yadkori, Pal and Szepesvari (2011), Improved algorithms for linear stochastic bandits, NeurIPS, Theorem 2.
     """
     checks.choice("lin_ucb", "variant", variant, ("fn", "oful"))
     sets = action_sets("lin_ucb", features, mask, spanning=variant == "fn")

@@ -1,4 +1,4 @@
-"""The frame that linear policies share: least squares of theta, and the best score of the round's action set."""
+"""The common frame of linear policies: estimate theta by least squares, then pull the arm with the best score."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -15,12 +15,12 @@ from jaxbandit.types import Array, Key, Scalar
 
 
 class LinearState(NamedTuple):
-    """Pulls and the estimate of theta."""
+    """Pull counts and the estimate of theta."""
 
     round: Array  # int32[], the round about to be played, from 1
     counts: Array  # int32[num_contexts * num_arms], pulls of each arm of each context
     estimate: RecursiveLeastSquares
-    start: Start | None  # None where it is regularised
+    start: Start | None  # None if the estimate is regularized, for which no initial pulls are needed
 
 
 def linear_policy(
@@ -32,16 +32,19 @@ def linear_policy(
     noise: Callable[[Key], Any] | None = None,
     rewards: Rewards | None = None,
 ) -> Algorithm:
-    """Return the policy that pulls the round's arm of the best score, after the start if nothing is regularised.
+    """Return the policy that pulls the arm of the round's set with the best score.
+
+    Without regularization it begins with the initial pulls that span R^dim.
 
     Args:
-      name: of the policy, in results.
+      name: name of the policy in results.
       sets: the action sets.
-      score: of a round's noise, the state and the features of the round's arms, float[num_arms, dim], their scores,
-        float[num_arms]; anything finite before the arms pulled span R^dim, if nothing is regularised.
+      score: function from the noise of a round, the state and the features of the round's arms, float[num_arms, dim],
+        to their scores, float[num_arms]. Without regularization the scores may be any finite numbers until the arms
+        pulled span R^dim.
       regularization: lambda > 0, or None for ordinary least squares.
-      noise: what a round draws; None: nothing.
-      rewards: what the policy is made for; None: not said.
+      noise: function that draws the noise of a round; None draws nothing.
+      rewards: the rewards that the policy is made for; None leaves this unspecified.
     """
 
     def init(key: Key) -> LinearState:

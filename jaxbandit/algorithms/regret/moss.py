@@ -1,8 +1,4 @@
-"""MOSS: Audibert and Bubeck (2009), Fig. 1; without a horizon MOSS-anytime of Degenne and Perchet (2016).
-
-Index of an arm pulled s times: mean + sqrt(log+(n / (K s)) / s) for the horizon n; anytime, n is the round t and the
-logarithm is multiplied by (1 + alpha) / 2 with alpha = 1.35, the value of the paper's regret bound.
-"""
+"""MOSS: Audibert and Bubeck (2009), Figure 1; without a horizon, MOSS-anytime of Degenne and Perchet (2016)."""
 
 import math
 
@@ -18,11 +14,17 @@ ANYTIME_ALPHA = 1.35
 
 
 def moss(num_arms: int, *, horizon: int | None = None) -> Algorithm:
-    """Return the minimax optimal strategy MOSS: regret of order sqrt(num_arms horizon) whatever the gaps.
+    """Return MOSS, the minimax optimal strategy: regret of order sqrt(num_arms * horizon) whatever the gaps.
+
+    The index of an arm pulled s times is mean + sqrt(max(log(n / (K s)), 0) / s) for K arms and the horizon n. Without
+    a horizon, n is the round t and the logarithm is multiplied by (1 + alpha) / 2 with alpha = 1.35, the value in the
+    regret bound of Degenne and Perchet. Each arm is pulled once first, and ties go to the lowest-numbered arm.
+
+    Guarantee: for rewards in [0, 1] the regret is O(sqrt(K n)) uniformly over all instances.
 
     Args:
-      num_arms: number of arms, >= 1, static.
-      horizon: rounds it is tuned for, >= 1, static; None for the anytime index.
+      num_arms: number of arms K, an integer >= 1; static.
+      horizon: number of rounds n that the index is tuned for, an integer >= 1, or None for the anytime index; static.
 
     Returns:
       An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1].
@@ -30,7 +32,8 @@ def moss(num_arms: int, *, horizon: int | None = None) -> Algorithm:
     Raises:
       ValueError: num_arms or horizon is not a positive integer.
 
-    Source: Audibert and Bubeck (2009), Minimax policies for adversarial and stochastic bandits, COLT; Degenne and
+    Source:
+      Audibert and Bubeck (2009), Minimax policies for adversarial and stochastic bandits, COLT, Figure 1; Degenne and
       Perchet (2016), Anytime optimal algorithms in stochastic multi-armed bandits, ICML.
     """
     num_arms = checks.integer("moss", "num_arms", num_arms, 1)

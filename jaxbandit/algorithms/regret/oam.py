@@ -1,8 +1,9 @@
-"""Optimal allocation matching: Hao, Lattimore and Szepesvari (2020), Algorithm 1 and Remark 4.2.
+"""Optimal allocation matching (OAM): Hao, Lattimore and Szepesvari (2020), Algorithm 1 and Remark 4.2.
 
-Differs: the start goes on until the pulled arms span (d rounds need not suffice), tau is min(T, f_n / least gap^2)
-without the printed square, forced exploration is off by default (the printed one is most of the regret at practical
-horizons), and ties up to 1e-9 go to the lowest arm. T is lazy, as in Section 5.
+Differences from the printed algorithm: the initial pulls continue until the arms pulled span R^dim, because d rounds
+need not suffice; the target tau is min(T, f_n / least gap^2), without the printed outer square, which is a misprint;
+forced exploration is off by default, because the printed amount accounts for most of the regret at practical horizons;
+and ties within 1e-9 go to the lowest-numbered arm. The allocation T is solved lazily, as in Section 5.
 """
 
 import math
@@ -28,18 +29,18 @@ START, EXPLOIT, FORCED, UNWASTED, WASTED = range(len(KINDS))
 
 
 class OamState(NamedTuple):
-    """Statistics, and the allocation last solved. N is num_contexts * num_arms, context-major."""
+    """Statistics, and the allocation solved last. N is num_contexts * num_arms, with contexts as the outer axis."""
 
     round: Array  # int32[], the round about to be played, from 1
     estimate: RecursiveLeastSquares
     counts: Array  # int32[N]
     start: Start
-    shared: Start | None  # pulls per feature vector of one set; of several, start has them
+    shared: Start | None  # pulls per feature vector if there is one set; with several sets they are in `start`
     kinds: Array  # int32[5], rounds by kind, as in KINDS
-    spanners: Array | None  # bool[N], arms of forced exploration; None: all
-    targets: Array  # float[N], T; inf for the best arms
-    solved: Array  # int32[], round in which T was solved last, 0 for never
-    logdet: Array  # float[], log det G then
+    spanners: Array | None  # bool[N], arms that forced exploration pulls; None means all
+    targets: Array  # float[N], the allocation T; inf for the best arms
+    solved: Array  # int32[], round in which T was solved last, 0 if never
+    logdet: Array  # float[], log det G at that round
 
 
 def oam(
@@ -57,42 +58,52 @@ def oam(
     zeta: Scalar = 0.1,
     sigma: Scalar = 1.0,
 ) -> Algorithm:
-    """Return OAM, which matches its pulls to the allocation of the lower bound and so is asymptotically optimal.
+    """Return optimal allocation matching (OAM) for linear contextual bandits.
 
-    It exploits where the arms of the round's set are known well enough, ||x||^2 in G^-1 <= max(least gap, gap)^2 / f_n
-    with f_n = 2 (1 + 1 / log n) log n + c d log(d log n); else it explores: an arm pulled at most epsilon times the
-    exploration rounds so far ("forced"), or the arm that lags most behind min(T, f_n / least gap^2) ("unwasted"), or if
-    none does, by LinUCB ("wasted"). T is the allocation of (4.2) at the estimated gaps.
+    OAM makes its pulls follow the allocation that attains the asymptotic lower bound. Let G be the design matrix, and
+    let f_n = 2 (1 + 1 / log n) log n + c d log(d log n). A round exploits if the arms x of its set satisfy x' G^-1 x <=
+    max(least gap, gap of x)^2 / f_n. Otherwise it explores: it pulls an arm that has been pulled at most epsilon times
+    as often as there were exploration rounds ("forced"), or else the arm that lags furthest behind its target min(T,
+    f_n / least gap^2) ("unwasted"), or, if no arm lags behind, the arm of LinUCB ("wasted"). T is the solution of the
+    optimization problem (4.2) at the estimated gaps.
+
+    Guarantee: with schedule="paper" and exploit_if="all", Theorem 4.3 proves that the regret is asymptotically optimal
+    as the horizon grows, for Gaussian noise. The default epsilon = 0 is outside the theorem.
 
     Args:
-      features: float[num_contexts, num_arms, dim], or float[num_arms, dim] for one set; finite, spanning all
-        dimensions together, traced.
-      mask: bool of the first axes of features, False where a row only pads a shorter set; static.
-      horizon: n, rounds of a run, >= dim and >= 2, static.
-      epsilon: share of the exploration rounds below which every arm is forced, >= 0, traced. 0 still forces the first
-        pull of each arm.
-      schedule: "constant": epsilon; "paper": 1 / max(1, log log t) in its place, of the proof of optimality. Static.
-      exploit_if: "all" arms of the set must pass the test (the algorithm's box and its proof), or "any" (the prose); or
-        "optimism", which is in no paper: the index x' theta_hat + ||x|| sqrt(f_{n,delta}), delta = 1 / (n ||x||^2) but
-        at most 1, is largest at an estimated best arm. Then wasted rounds pull the arm of the largest index too, and
-        exploration follows T only among suboptimal arms no narrower, in ||x||, than the best. Static.
-      budget: of "optimism" alone: T is followed while its cost, at delta = 1 / (n least gap^2), is at most budget times
-        n times the least gap, else the round is wasted; > 0, traced. None: whatever it costs.
-      force: whether there is forced exploration, static.
-      spanner: force only the arms of a barycentric spanner of each set (Remark 4.2), static.
-      c: weight of the second term of f_n, >= 0, traced.
-      zeta: T is solved again when det G has grown by the factor 1 + zeta, >= 0, traced; 0: every round.
-      sigma: standard deviation of the noise, > 0, traced; f_n is multiplied by its square.
+      features: float[num_contexts, num_arms, dim], or float[num_arms, dim] for one set; finite, together spanning
+        R^dim; traced.
+      mask: bool with the leading axes of features, False for rows that only pad a shorter set; None means no padding.
+        Static.
+      horizon: number of rounds n of a run, an integer >= max(2, dim); static.
+      epsilon: fraction of the exploration rounds up to which the pulls of every arm are forced, >= 0; traced. With 0,
+        the first pull of each arm is still forced.
+      schedule: "constant" uses epsilon; "paper" uses 1 / max(1, log log t) instead, as the proof of optimality
+        requires, and needs epsilon = 0. Static.
+      exploit_if: which arms of the set must satisfy the condition for exploitation. "all" is the algorithm as printed
+        and proved; "any" is the paper's prose. "optimism" is not in the paper: a round exploits if the index x'
+        theta_hat + sqrt(x' G^-1 x f_{n,delta}), with delta = min(1, 1 / (n x' G^-1 x)), is largest at an arm that is
+        estimated to be best. Wasted rounds then pull the arm with the largest index, and exploration follows T only
+        among suboptimal arms that are known no better than the best arm. Static.
+      budget: used by "optimism" only, > 0; traced. T is followed while its cost, at delta = 1 / (n least gap^2), is at
+        most budget * n * least gap; otherwise the round is wasted. None sets no limit.
+      force: whether there is forced exploration; static.
+      spanner: whether to force only the arms of a barycentric spanner of each set (Remark 4.2); static.
+      c: weight of the second term of f_n, >= 0; traced.
+      zeta: T is solved again when det G has grown by the factor 1 + zeta, >= 0; 0 solves it in every round. Traced.
+      sigma: standard deviation of the noise, > 0; traced. f_n is multiplied by its square.
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms), rewards float[], contexts int32[], or none where there is
-      one set. It recommends the arm pulled most, num_arms m + a for arm a of context m. Its state counts rounds by
-      kind, as in KINDS, and it replans to solve T.
+      An Algorithm with actions int32[] in [0, num_arms), rewards float[], and contexts int32[], or none if there is one
+      set. It recommends the arm pulled most, numbered num_arms * m + a for arm a of context m. It counts rounds by kind
+      (start, exploit, forced, unwasted, wasted), and it replans to solve for T.
 
     Raises:
-      ValueError: an argument is out of range, or the features of all sets together do not span all dimensions.
+      ValueError: an argument is out of range, or the features of all sets together do not span R^dim.
 
-    Source: Hao, Lattimore, Szepesvari (2020), Adaptive exploration in linear contextual bandit, AISTATS.
+    Source:
+      Hao, Lattimore and Szepesvari (2020), Adaptive exploration in linear contextual bandit, AISTATS, Algorithm 1,
+      Theorem 4.3 and Remark 4.2.
     """
     where = "oam"
     sets = action_sets.action_sets(where, features, mask, spanning=True)
@@ -111,7 +122,7 @@ def oam(
         return as_float(sigma) ** 2 * linear_level(horizon, sets.dim, c, log_inverse_delta)
 
     def level_of_width(squared: Array) -> Array:
-        """f_{n,delta} at delta = 1 / (n ||x||^2): what n pulls are worth where ||x||^2 is the squared width."""
+        """Return f_{n,delta} at delta = min(1, 1 / (n s)) for the squared width s = x' G^-1 x."""
         return level(jnp.log(jnp.maximum(1.0, horizon * squared)))
 
     def init(key: Key) -> OamState:
@@ -126,18 +137,18 @@ def oam(
 
     def replan(state: OamState) -> OamState:
         every = gaps(state)
-        # What costs nothing is pulled without end: its target is the cap alone.
+        # Arms without a gap cost nothing, so nothing but the cap limits their pulls.
         found = jnp.where(every > 0, matching.targets(sets, every, level(math.log(horizon))), jnp.inf)
         return matching.solved(state, found)
 
     def forced_below(state: OamState, explored: Array) -> Array:
-        """epsilon_t times the exploration rounds before this one."""
+        """Return epsilon_t times the number of exploration rounds before this one."""
         if schedule == "constant":
             return as_float(epsilon) * explored
         return explored / jnp.maximum(1.0, jnp.log(jnp.log(as_float(state.round))))
 
     def select(noise: None, state: OamState, context: Array | None) -> Choice:
-        """Action and kind of the round."""
+        """Return the action, and the kind of the round."""
         rows, real, every = action_sets.round_rows(sets, context), matching.real_in_set(sets, context), gaps(state)
         means, norms = estimator.means(state.estimate, rows), estimator.variances(state.estimate, rows)
         gap, least, f_n = action_sets.in_set(sets, context, every), least_gap(every), level(math.log(horizon))
@@ -146,7 +157,8 @@ def oam(
         if optimistic:
             optimism = means + jnp.sqrt(level_of_width(norms) * norms)
             exploit = get_at(gap, action_sets.best_of_set(sets, context, optimism, matching.tie())) == 0
-            # T takes the best arms as known; an arm known better than they are is not what is missing.
+            # T presumes that the best arms are known. More pulls of an arm that is known better than they are do not
+            # help.
             of_best = jnp.min(jnp.where((gap > 0) | ~real, jnp.inf, norms))
             target = jnp.where((gap > 0) & (norms >= of_best * (1 - matching.tie())), target, 0.0)
         else:
@@ -189,7 +201,7 @@ def oam(
 
 
 def least_gap(gaps: Array) -> Array:
-    """The smallest gap above 0, inf where there is none: then every arm is as good."""
+    """Return the smallest positive gap, or inf if there is none, in which case all arms are equally good."""
     return jnp.min(jnp.where(gaps > 0, gaps, jnp.inf))
 
 

@@ -1,8 +1,9 @@
-"""Optimal sampling for structured bandits, OSSB: Combes, Magureanu and Proutiere (2017), Algorithm 1, on linear arms.
+"""Optimal sampling for structured bandits (OSSB): Combes, Magureanu and Proutiere (2017), Algorithm 1, for linear arms.
 
-Differs: it starts with arms that span R^dim; the allocation is solved again only when det G has grown by a factor, or
-every round at zeta = 0; several action sets are allowed, its tests then look at the round's set. The best arms have
-allocation 0: exploitation pulls them. "arm_means" is the paper's estimator, "least_squares" uses the structure.
+Differences from the paper: initial pulls continue until the arms pulled span R^dim; the allocation is solved again only
+when det G has grown by a factor, or in every round with zeta = 0; and several action sets are allowed, in which case
+the tests consider the arms of the round's set. The allocation of the best arms is 0, because exploitation pulls them.
+The estimator "arm_means" is the paper's; "least_squares" uses the linear structure.
 """
 
 from typing import Literal, NamedTuple
@@ -25,18 +26,18 @@ START, EXPLOIT, ESTIMATE, EXPLORE = range(len(KINDS))
 
 
 class OssbState(NamedTuple):
-    """Statistics, and the allocation last solved. N is num_contexts * num_arms, context-major."""
+    """Statistics, and the allocation solved last. N is num_contexts * num_arms, with contexts as the outer axis."""
 
     round: Array  # int32[], the round about to be played, from 1
     estimate: RecursiveLeastSquares
     counts: Array  # int32[N]
     start: Start
-    shared: Start | None  # pulls per feature vector of one set; of several, start has them
-    sums: Array | None  # float[N], rewards per feature vector, of the estimator "arm_means"
+    shared: Start | None  # pulls per feature vector if there is one set; with several sets they are in `start`
+    sums: Array | None  # float[N], sums of rewards per feature vector, for the estimator "arm_means"
     kinds: Array  # int32[4], rounds by kind, as in KINDS
-    targets: Array  # float[N], the allocation a unit of log t
-    solved: Array  # int32[], round in which it was solved last, 0 for never
-    logdet: Array  # float[], log det G then
+    targets: Array  # float[N], the allocation per unit of log t
+    solved: Array  # int32[], round in which the allocation was solved last, 0 if never
+    logdet: Array  # float[], log det G at that round
 
 
 def ossb(
@@ -49,31 +50,42 @@ def ossb(
     zeta: Scalar = 0.1,
     sigma: Scalar = 1.0,
 ) -> Algorithm:
-    """Return OSSB, which pulls every arm (1 + gamma) log t times its share of the allocation of the lower bound.
+    """Return OSSB for linear bandits, whose pulls track (1 + gamma) log t times the allocation of the lower bound.
 
-    It exploits where all arms of the round's set have those pulls. Else it pulls the least pulled arm, if that has at
-    most epsilon times the pulls of the exploration rounds so far ("estimate"), or the arm that lags most ("explore").
+    A round exploits, pulling the arm with the best estimated mean, if all arms of its set have as many pulls as their
+    target. Otherwise it pulls the least pulled arm if that arm has at most epsilon times as many pulls as there were
+    exploration rounds ("estimate"), or else the arm that lags furthest behind its target ("explore").
+
+    Guarantee: with epsilon and gamma > 0, no laziness (zeta = 0) and Gaussian noise, the paper proves that the regret
+    is asymptotically within a factor of the lower bound that tends to 1 as epsilon and gamma tend to 0. The defaults of
+    0 are outside the theorem.
 
     Args:
-      features: float[num_contexts, num_arms, dim], or float[num_arms, dim] for one set; finite, spanning all
-        dimensions together, traced.
-      mask: bool of the first axes of features, False where a row only pads a shorter set; static.
-      epsilon: >= 0, traced. 0 still estimates every arm once.
-      gamma: >= 0, traced.
-      estimator: the means: "least_squares", or "arm_means", each arm by itself, 0 before its first pull. Static.
-      zeta: the allocation is solved again when det G has grown by the factor 1 + zeta, >= 0, traced; 0: every round.
-      sigma: standard deviation of the noise, > 0, traced.
+      features: float[num_contexts, num_arms, dim], or float[num_arms, dim] for one set; finite, together spanning
+        R^dim; traced.
+      mask: bool with the leading axes of features, False for rows that only pad a shorter set; None means no padding.
+        Static.
+      epsilon: fraction of the exploration rounds up to which the least pulled arm is pulled, >= 0; traced. With 0,
+        every arm is still pulled once for estimation.
+      gamma: excess of the targets over the optimal allocation, >= 0; traced.
+      estimator: how means are estimated: "least_squares", or "arm_means", each arm separately and 0 before its first
+        pull. Static.
+      zeta: the allocation is solved again when det G has grown by the factor 1 + zeta, >= 0; 0 solves it in every
+        round. Traced.
+      sigma: standard deviation of the noise, > 0; traced.
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms), rewards float[], contexts int32[], or none
-      where there is one set. It recommends the arm pulled most, num_arms m + a for arm a of context m. Its state counts
-      rounds by kind, as in KINDS, and it replans to solve the allocation.
+      An Algorithm with actions int32[] in [0, num_arms), rewards float[], and contexts int32[], or none if there is one
+      set. It recommends the arm pulled most, numbered num_arms * m + a for arm a of context m. It counts rounds by kind
+      (start, exploit, estimate, explore), and it replans to solve the allocation.
 
     Raises:
       ValueError: an argument is out of range, the mask leaves a set empty, every set has one arm, or the arms do not
         span R^dim.
 
-    Source: Combes, Magureanu, Proutiere (2017), Minimal exploration in structured stochastic bandits, NeurIPS.
+    Source:
+      Combes, Magureanu and Proutiere (2017), Minimal exploration in structured stochastic bandits, NeurIPS, Algorithm
+      1.
     """
     sets = action_sets.action_sets("ossb", features, mask, spanning=True)
     checks.number("ossb", "epsilon", epsilon, low=0.0)
@@ -99,14 +111,14 @@ def ossb(
         return matching.solved(state, found)
 
     def select(noise: None, state: OssbState, context: Array | None) -> Choice:
-        """Action and kind of the round."""
+        """Return the action, and the kind of the round."""
         real, pulls = matching.real_in_set(sets, context), matching.vector_pulls(state)
         means, n, share = (
             as_float(action_sets.in_set(sets, context, x)) for x in (all_means(state), pulls.pulls, state.targets)
         )
         target = share * ((1 + as_float(gamma)) * jnp.log(as_float(state.round)))
         exploit = jnp.all((n >= target * (1 - matching.tie())) | ~real)
-        explored = jnp.sum(state.kinds[ESTIMATE:], dtype=jnp.int32) + 1  # this one too, if it is one
+        explored = jnp.sum(state.kinds[ESTIMATE:], dtype=jnp.int32) + 1  # including this round
         few = jnp.where(real, n, jnp.inf)
         estimates = jnp.min(few) <= as_float(epsilon) * as_float(explored)
         scores = jnp.where(estimates, -few, -matching.lag(n, target))

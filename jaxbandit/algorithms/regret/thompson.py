@@ -1,9 +1,7 @@
 """Thompson sampling for rewards in [0, 1]: Agrawal and Goyal (2012), Algorithms 1 and 2, with Beta posteriors.
 
-Each round draws a mean for every arm from its posterior and pulls the arm of the largest draw. A reward strictly
-between 0 and 1 is replaced by a coin that shows 1 with that probability (Algorithm 2); rewards 0 and 1 pass unchanged.
-The draws are exact up to 1e-6 in total variation (solvers/beta.py; up to 6e-5 in the first rounds for a prior below 1)
-and are compared on the logit scale.
+The draws have the right distribution up to 1e-6 in total variation (solvers/beta.py; up to 6e-5 in the first rounds for
+a prior parameter below 1), and they are compared on the logit scale.
 """
 
 from typing import NamedTuple
@@ -20,20 +18,27 @@ from jaxbandit.types import Array, Key, Scalar
 
 
 class ThompsonState(NamedTuple):
-    """The posterior of each arm, with what a draw from it needs; only the pulled arm's changes."""
+    """The posterior of each arm with what a draw from it needs. A round changes the entries of the pulled arm only."""
 
     counts: Array  # int32[num_arms]
     successes: Array  # int32[num_arms]
-    shapes: BetaShape  # of float[num_arms] and float[terms, num_arms]
+    shapes: BetaShape  # its leaves are float[num_arms] and float[terms, num_arms]
 
 
 def thompson(num_arms: int, *, prior_alpha: Scalar = 1.0, prior_beta: Scalar = 1.0) -> Algorithm:
     """Return Thompson sampling with independent Beta(prior_alpha, prior_beta) priors on the means.
 
+    Each round draws a mean for every arm from its posterior, Beta(prior_alpha + S_a, prior_beta + F_a) with S_a
+    successes and F_a failures, and pulls the arm with the largest draw. A reward strictly between 0 and 1 is replaced
+    by a Bernoulli draw with that success probability (Algorithm 2); rewards 0 and 1 are used as they are.
+
+    Guarantee: for rewards in [0, 1] and uniform priors, Agrawal and Goyal prove logarithmic regret; Kaufmann, Korda and
+    Munos (2012) prove that it is asymptotically optimal for Bernoulli rewards.
+
     Args:
-      num_arms: number of arms, >= 1, static.
-      prior_alpha: prior successes, >= 0.5, traced.
-      prior_beta: prior failures, >= 0.5, traced.
+      num_arms: number of arms, an integer >= 1; static.
+      prior_alpha: prior number of successes, in [0.5, 1e6]; traced.
+      prior_beta: prior number of failures, in [0.5, 1e6]; traced.
 
     Returns:
       An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1].
@@ -41,7 +46,9 @@ def thompson(num_arms: int, *, prior_alpha: Scalar = 1.0, prior_beta: Scalar = 1
     Raises:
       ValueError: num_arms is not a positive integer, or a prior parameter is not a number in [0.5, 1e6].
 
-    Source: Agrawal and Goyal (2012), Analysis of Thompson sampling for the multi-armed bandit problem, COLT.
+    Source:
+      Agrawal and Goyal (2012), Analysis of Thompson sampling for the multi-armed bandit problem, COLT, Algorithms 1 and
+      2.
     """
     num_arms = checks.integer("thompson", "num_arms", num_arms, 1)
     prior_alpha = checks.number("thompson", "prior_alpha", prior_alpha, low=0.5, high=1e6)
@@ -57,8 +64,11 @@ def thompson(num_arms: int, *, prior_alpha: Scalar = 1.0, prior_beta: Scalar = 1
         return ThompsonState(zeros, zeros, posterior(zeros, zeros))
 
     def noise(key: Key) -> tuple[Array, Array]:
-        """Words for the arms, uint32[num_arms], and for the coin a uniform in [0, 1): below 1 always, below 0 never."""
-        coin = jax.random.uniform(numbered_key(key, num_arms + 1), dtype=jnp.float32)  # the arms' are below
+        """Random words for the arms, uint32[num_arms], and a uniform number in [0, 1) for the Bernoulli draw.
+
+        The uniform number is always below 1 and never below 0, so that rewards 1 and 0 are used as they are.
+        """
+        coin = jax.random.uniform(numbered_key(key, num_arms + 1), dtype=jnp.float32)  # the arms use the numbers below
         return draw_noise(key, num_arms), as_float(coin)
 
     def select(noise: tuple[Array, Array], state: ThompsonState, context: None) -> Choice:

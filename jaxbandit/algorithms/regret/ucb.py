@@ -1,7 +1,7 @@
-"""UCB(d), UCB1 among them (Liu, Wang, Buccapatnam, Shroff 2018, Section 3): the index solves P1(d) for one d.
+"""UCB(d), with UCB1 among its members (Liu, Wang, Buccapatnam and Shroff 2018, Section 3): the index solves P1(d).
 
-UCB1 is Auer, Cesa-Bianchi, Fischer (2002) with the paper's level log t + c log log t in place of 4 log t; `ucb1_auer`
-is UCB1 as it was printed there.
+`ucb1` is UCB1 of Auer, Cesa-Bianchi and Fischer (2002) with the level log t + c log log t of Liu et al. in place of 4
+log t. `ucb1_auer` is UCB1 as Auer et al. printed it.
 """
 
 import jax.numpy as jnp
@@ -17,10 +17,17 @@ from jaxbandit.types import Array, Distance, Scalar
 def ucb(num_arms: int, *, distance: Distance = "kl", c: Scalar = 0.0) -> Algorithm:
     """Return UCB(d): the index of arm a is the largest q with d(mean_a, q) <= (log t + c log log t) / N_a.
 
+    d is one of six semi-distances on [0, 1]. Most have closed-form indices, and "kl" gives kl-UCB. Each arm is pulled
+    once first, and ties go to the lowest-numbered arm.
+
+    Guarantee: with c = 3 and rewards in [0, 1], the paper bounds the asymptotic regret by log(T) times the sum over
+    suboptimal arms of gap_a / d(mu_a, mu_best), for every d that is at most kl.
+
     Args:
-      num_arms: number of arms, at least 1; static.
-      distance: semi-distance d: "sq", "bq", "h", "lb", "t" or "kl"; static.
-      c: weight of log log t, at least 0 (the theorems use 3, the paper's experiments 0); traced.
+      num_arms: number of arms, an integer >= 1; static.
+      distance: the semi-distance d: "sq" (UCB1), "bq" (biquadratic), "h" (Hellinger), "lb" (kl without its term -p log
+        q), "t" (a tangent bound) or "kl"; static.
+      c: weight of log log t, >= 0 (the theorems use 3, the paper's experiments 0); traced.
 
     Returns:
       An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1].
@@ -28,7 +35,9 @@ def ucb(num_arms: int, *, distance: Distance = "kl", c: Scalar = 0.0) -> Algorit
     Raises:
       ValueError: num_arms, distance or c is out of range.
 
-    Source: Liu, Wang, Buccapatnam, Shroff (2018), problem P1 and Algorithm 1.
+    Source:
+      Liu, Wang, Buccapatnam and Shroff (2018), UCBoost: a boosting approach to tame complexity and optimality for
+      stochastic bandits, IJCAI, problem P1 and Algorithm 1.
     """
     checks.choice("ucb", "distance", distance, tuple(UPPER))
     checks.number("ucb", "c", c, low=0.0)
@@ -37,7 +46,7 @@ def ucb(num_arms: int, *, distance: Distance = "kl", c: Scalar = 0.0) -> Algorit
         return UPPER[distance](state.means, divergence_budget(state, c))
 
     def by_square(state: IndexState) -> Array:
-        """The same for "sq", with one root a round in place of one an arm."""
+        """The same index for "sq", with one square root per round instead of one per arm."""
         radius = jnp.sqrt(exploration_level(state.round, c) / 2) * state.inverse_sqrt_counts
         return jnp.minimum(state.means + radius, 1.0)
 
@@ -45,11 +54,16 @@ def ucb(num_arms: int, *, distance: Distance = "kl", c: Scalar = 0.0) -> Algorit
 
 
 def ucb1(num_arms: int, *, c: Scalar = 0.0) -> Algorithm:
-    """Return UCB1, that is UCB(d_sq): mean plus sqrt((log t + c log log t) / (2 N_a)), at most 1.
+    """Return UCB1, that is, UCB(d_sq): the index is mean_a + sqrt((log t + c log log t) / (2 N_a)), and at most 1.
+
+    Each arm is pulled once first, and ties go to the lowest-numbered arm.
+
+    Guarantee: with c = 3 and rewards in [0, 1], the asymptotic regret is at most log(T) times the sum over suboptimal
+    arms of 1 / (2 gap_a).
 
     Args:
-      num_arms: number of arms, at least 1; static.
-      c: weight of log log t, at least 0; traced.
+      num_arms: number of arms, an integer >= 1; static.
+      c: weight of log log t, >= 0 (the theorem uses 3, the paper's experiments 0); traced.
 
     Returns:
       An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1].
@@ -57,25 +71,35 @@ def ucb1(num_arms: int, *, c: Scalar = 0.0) -> Algorithm:
     Raises:
       ValueError: num_arms or c is out of range.
 
-    Source: Liu, Wang, Buccapatnam, Shroff (2018), Section 3.1; Auer, Cesa-Bianchi, Fischer (2002).
+    Source:
+      Liu, Wang, Buccapatnam and Shroff (2018), UCBoost, IJCAI, Section 3.1; Auer, Cesa-Bianchi and Fischer (2002),
+      Finite-time analysis of the multiarmed bandit problem, Machine Learning 47.
     """
     return ucb(num_arms, distance="sq", c=c)._replace(name="ucb1")
 
 
 def ucb1_auer(num_arms: int) -> Algorithm:
-    """Return UCB1 as printed: mean plus sqrt(2 log t / N_a), twice as wide as `ucb1` and not cut at 1.
+    """Return UCB1 as first published: the index is mean_a + sqrt(2 log t / N_a).
+
+    The confidence width is twice that of `ucb1` with c = 0, and the index is not clipped at 1, so that the actions do
+    not change if all rewards are shifted by a constant. Each arm is pulled once first, and ties go to the
+    lowest-numbered arm.
+
+    Guarantee: for rewards in [0, 1], Theorem 1 bounds the regret after T rounds by 8 log(T) times the sum of 1 / gap_a
+    over suboptimal arms, plus (1 + pi^2 / 3) times the sum of the gaps.
 
     Args:
-      num_arms: number of arms, at least 1; static.
+      num_arms: number of arms, an integer >= 1; static.
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1], for which its bound is proved;
-      its actions do not change if all rewards are shifted.
+      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1].
 
     Raises:
       ValueError: num_arms is out of range.
 
-    Source: Auer, Cesa-Bianchi, Fischer (2002), Finite-time analysis of the multiarmed bandit problem, Figure 1.
+    Source:
+      Auer, Cesa-Bianchi and Fischer (2002), Finite-time analysis of the multiarmed bandit problem, Machine Learning 47,
+      Figure 1 and Theorem 1.
     """
 
     def index(state: IndexState) -> Array:

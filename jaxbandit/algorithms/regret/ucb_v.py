@@ -1,7 +1,6 @@
-"""UCB-V: Audibert, Munos and Szepesvari (2009), equation (1), exploration function E_{s,t} = zeta log t.
+"""UCB-V: Audibert, Munos and Szepesvari (2009), equation (1), with the exploration function E_{s,t} = zeta log t.
 
-Index of an arm pulled s times, for rewards in [0, 1] (b = 1): mean + sqrt(2 V E / s) + 3 c E / s, where V is the
-empirical variance with divisor s. Differs: the first pulls are in the order of the arms, ties go to the lowest arm.
+Differences from the paper: the initial pulls are in the order of the arms, and ties go to the lowest-numbered arm.
 """
 
 from typing import NamedTuple
@@ -16,7 +15,10 @@ from jaxbandit.types import Array, Key, Scalar
 
 
 class UcbVState(NamedTuple):
-    """Means and centred second moments, and what the index needs of them, renewed for the pulled arm alone."""
+    """Means and centered second moments, with what the index needs of them.
+
+    A round changes the entries of the pulled arm only.
+    """
 
     round: Array  # int32[], the round about to be played, from 1
     counts: Array  # int32[num_arms]
@@ -27,13 +29,18 @@ class UcbVState(NamedTuple):
 
 
 def ucb_v(num_arms: int, *, zeta: Scalar = 1.2, c: Scalar = 1.0) -> Algorithm:
-    """Return UCB-V, whose width follows each arm's empirical variance.
+    """Return UCB-V, an upper-confidence-bound policy whose width adapts to the empirical variance of each arm.
+
+    The index of an arm pulled s times is mean + sqrt(2 V E / s) + 3 c E / s, where V is the empirical variance with
+    divisor s and E = zeta log t. Each arm is pulled once first.
+
+    Guarantee: for rewards in [0, 1] the paper proves logarithmic regret for zeta > 1 with c = 1 (with the constant 10
+    at the default zeta = 1.2), and it shows that the regret can be polynomial for zeta < 1.
 
     Args:
-      num_arms: number of arms, >= 1, static.
-      zeta: factor of log t in the exploration function, > 0, traced. The paper proves logarithmic regret for
-        zeta > 1 at c = 1, with the constant 10 at the default 1.2, and shows it polynomial for zeta < 1.
-      c: factor of the bias term 3 E / s, >= 0, traced. Below 1 / (3 zeta) the regret can be polynomial.
+      num_arms: number of arms, an integer >= 1; static.
+      zeta: factor of log t in the exploration function, > 0; traced.
+      c: factor of the bias term 3 E / s, >= 0; traced. With c below 1 / (3 zeta) the regret can be polynomial.
 
     Returns:
       An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1].
@@ -41,8 +48,9 @@ def ucb_v(num_arms: int, *, zeta: Scalar = 1.2, c: Scalar = 1.0) -> Algorithm:
     Raises:
       ValueError: num_arms or a concrete hyperparameter is out of range.
 
-    Source: Audibert, Munos, Szepesvari (2009), Exploration-exploitation tradeoff using variance estimates in
-      multi-armed bandits, Theoretical Computer Science 410.
+    Source:
+      Audibert, Munos and Szepesvari (2009), Exploration-exploitation tradeoff using variance estimates in multi-armed
+      bandits, Theoretical Computer Science 410, equation (1).
     """
     num_arms = checks.integer("ucb_v", "num_arms", num_arms, 1)
     zeta = checks.number("ucb_v", "zeta", zeta, low=0.0, open_low=True)
@@ -57,7 +65,7 @@ def ucb_v(num_arms: int, *, zeta: Scalar = 1.2, c: Scalar = 1.0) -> Algorithm:
         exploration = as_float(zeta) * jnp.log(as_float(state.round))
         spread = state.spread * jnp.sqrt(exploration)
         index = state.means + (spread + state.inverse_counts * (3 * as_float(c) * exploration))
-        return argmax(jnp.where(state.counts > 0, index, jnp.inf))  # an arm without a reward, whose index may be NaN
+        return argmax(jnp.where(state.counts > 0, index, jnp.inf))  # the index of an arm without a reward may be NaN
 
     def update(state: UcbVState, context: None, action: Array, reward: Array) -> UcbVState:
         counts, means, n = estimator.update(state.counts, state.means, action, reward)

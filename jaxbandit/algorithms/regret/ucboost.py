@@ -1,8 +1,8 @@
-"""UCBoost (Liu, Wang, Buccapatnam, Shroff 2018): cheap indices boosted towards kl-UCB's.
+"""UCBoost (Liu, Wang, Buccapatnam and Shroff 2018): cheap indices combined to approach that of kl-UCB.
 
-UCBoost(D) of Section 4, UCBoost(eps) of Section 5 and the approximation of Appendix C. For the last two the binding
-member of the family is found by rounding the kl solution to the member's grid, not by the printed bisections:
-Algorithm 3 as printed moves k without its bracket; the definition is what is computed here.
+This module has UCBoost(D) of Section 4, UCBoost(eps) of Section 5 and the approximation of Appendix C. For the last two
+the binding member of the family is found by rounding the kl solution to the member's grid, not by the printed
+bisections: Algorithm 3 as printed updates k but not its bracket. What is computed here is the definition.
 """
 
 from jaxbandit import checks
@@ -14,12 +14,18 @@ from jaxbandit.types import Array, Distance, Scalar
 
 
 def ucboost(num_arms: int, *, distances: tuple[Distance, ...] = ("bq", "h", "lb"), c: Scalar = 0.0) -> Algorithm:
-    """Return UCBoost(D): the index is the smallest of those of UCB(d), d in D.
+    """Return UCBoost(D): the index of an arm is the smallest of the indices of UCB(d) over d in D.
+
+    With the default D all indices have closed forms, so a round is much cheaper than with kl-UCB, and the regret is
+    between those of UCB1 and kl-UCB. Each arm is pulled once first, and ties go to the lowest-numbered arm.
+
+    Guarantee: with c = 3 and rewards in [0, 1], the paper bounds the asymptotic regret by log(T) times the sum over
+    suboptimal arms of gap_a / max_{d in D} d(mu_a, mu_best), for members d that are at most kl.
 
     Args:
-      num_arms: number of arms, at least 1; static.
-      distances: the set D, one or more of "sq", "bq", "h", "lb", "t", "kl"; static.
-      c: weight of log log t, at least 0 (the theorems use 3, the paper's experiments 0); traced.
+      num_arms: number of arms, an integer >= 1; static.
+      distances: the set D, one or more of "sq", "bq", "h", "lb", "t" and "kl"; static.
+      c: weight of log log t, >= 0 (the theorems use 3, the paper's experiments 0); traced.
 
     Returns:
       An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1].
@@ -27,7 +33,9 @@ def ucboost(num_arms: int, *, distances: tuple[Distance, ...] = ("bq", "h", "lb"
     Raises:
       ValueError: num_arms, distances or c is out of range.
 
-    Source: Liu, Wang, Buccapatnam, Shroff (2018), Section 4, Algorithm 2.
+    Source:
+      Liu, Wang, Buccapatnam and Shroff (2018), UCBoost: a boosting approach to tame complexity and optimality for
+      stochastic bandits, IJCAI, Section 4, Algorithm 2.
     """
     if isinstance(distances, str) or not distances:
         raise ValueError(f"ucboost: distances = {distances!r}, must be one or more names of semi-distances")
@@ -42,12 +50,18 @@ def ucboost(num_arms: int, *, distances: tuple[Distance, ...] = ("bq", "h", "lb"
 
 
 def ucboost_eps(num_arms: int, *, eps: Scalar = 0.01, c: Scalar = 0.0) -> Algorithm:
-    """Return UCBoost(eps): an index whose semi-distance is within eps of kl.
+    """Return UCBoost(eps): the index of a semi-distance that is within eps of the Bernoulli divergence kl.
+
+    The semi-distance is the maximum of a finite family whose size grows as eps decreases, and the index is the smallest
+    of the members' indices. Each arm is pulled once first, and ties go to the lowest-numbered arm.
+
+    Guarantee: with c = 3 and rewards in [0, 1], the paper bounds the asymptotic regret by log(T) times the sum over
+    suboptimal arms of gap_a / (kl(mu_a, mu_best) - eps), for eps below these divergences.
 
     Args:
-      num_arms: number of arms, at least 1; static.
-      eps: largest shortfall of the semi-distance, above 0; traced.
-      c: weight of log log t, at least 0 (the theorems use 3, the paper's experiments 0); traced.
+      num_arms: number of arms, an integer >= 1; static.
+      eps: largest amount by which the semi-distance may fall below kl, > 0; traced.
+      c: weight of log log t, >= 0 (the theorems use 3, the paper's experiments 0); traced.
 
     Returns:
       An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1].
@@ -55,7 +69,9 @@ def ucboost_eps(num_arms: int, *, eps: Scalar = 0.01, c: Scalar = 0.0) -> Algori
     Raises:
       ValueError: num_arms, eps or c is out of range.
 
-    Source: Liu, Wang, Buccapatnam, Shroff (2018), Section 5.
+    Source:
+      Liu, Wang, Buccapatnam and Shroff (2018), UCBoost: a boosting approach to tame complexity and optimality for
+      stochastic bandits, IJCAI, Section 5, Algorithm 3.
     """
     checks.number("ucboost_eps", "eps", eps, low=0.0, open_low=True)
     checks.number("ucboost_eps", "c", c, low=0.0)
@@ -67,12 +83,18 @@ def ucboost_eps(num_arms: int, *, eps: Scalar = 0.01, c: Scalar = 0.0) -> Algori
 
 
 def ucboost_lb(num_arms: int, *, eps: Scalar = 0.01, c: Scalar = 0.0) -> Algorithm:
-    """Return the policy of Appendix C: the index q' is above kl-UCB's q*, and kl(p, q') - kl(p, q*) <= eps.
+    """Return the policy of Appendix C of the UCBoost paper: an approximation of kl-UCB from above with error eps in kl.
+
+    The index q' of an arm with mean p is at least the index q of kl-UCB, and kl(p, q') - kl(p, q) <= eps. Each arm is
+    pulled once first, and ties go to the lowest-numbered arm.
+
+    Guarantee: with c = 3 and rewards in [0, 1], the index is an upper confidence bound whenever that of kl-UCB is one,
+    and its width exceeds that of kl-UCB by at most eps in divergence.
 
     Args:
-      num_arms: number of arms, at least 1; static.
-      eps: largest excess of the divergence, above 0; traced.
-      c: weight of log log t, at least 0 (the theorems use 3, the paper's experiments 0); traced.
+      num_arms: number of arms, an integer >= 1; static.
+      eps: largest excess of the divergence, > 0; traced.
+      c: weight of log log t, >= 0 (the theorems use 3, the paper's experiments 0); traced.
 
     Returns:
       An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1].
@@ -80,7 +102,9 @@ def ucboost_lb(num_arms: int, *, eps: Scalar = 0.01, c: Scalar = 0.0) -> Algorit
     Raises:
       ValueError: num_arms, eps or c is out of range.
 
-    Source: Liu, Wang, Buccapatnam, Shroff (2018), Appendix C, Algorithm 4.
+    Source:
+      Liu, Wang, Buccapatnam and Shroff (2018), UCBoost: a boosting approach to tame complexity and optimality for
+      stochastic bandits, IJCAI, Appendix C, Algorithm 4.
     """
     checks.number("ucboost_lb", "eps", eps, low=0.0, open_low=True)
     checks.number("ucboost_lb", "c", c, low=0.0)

@@ -1,6 +1,6 @@
-"""Uniform exploration: every round a uniformly random arm; the baseline whose regret is linear.
+"""Uniform exploration: every round pulls a uniformly random arm. A baseline whose regret is linear.
 
-No paper. The recommendation is the arm of largest empirical mean, ties to the lowest (the counts say nothing here).
+The recommendation is the arm with the largest empirical mean, because the pull counts carry no information here.
 """
 
 import jax
@@ -15,24 +15,32 @@ from jaxbandit.types import Array
 
 
 def arm_of(u: Array, num_arms: int) -> Array:
-    """Arm floor(u num_arms) of a uniform u in [0, 1): below num_arms even after rounding, as u <= 1 - eps.
+    """Return the arm floor(u num_arms) for a uniform u in [0, 1).
 
-    One word of chance where an exact integer draw takes two; the bias of an arm is below num_arms 2^-23 in float32.
+    It is below num_arms even after rounding, because u <= 1 - eps. This uses one random word where an exact integer
+    draw needs two. The bias of an arm is below num_arms 2^-23 in float32.
     """
     return jnp.floor(u * num_arms).astype(jnp.int32)
 
 
 def uniform(num_arms: int) -> Algorithm:
-    """Return the policy that ignores what it has seen.
+    """Return the policy that pulls a uniformly random arm in every round, independently of the rewards.
+
+    It recommends the arm with the largest empirical mean; ties go to the lowest-numbered arm.
+
+    Guarantee: none on the regret, which is linear in the horizon.
 
     Args:
-      num_arms: number of arms, >= 1, static.
+      num_arms: number of arms, an integer >= 1; static.
 
     Returns:
       An Algorithm with actions int32[] in [0, num_arms) and rewards float[].
 
     Raises:
       ValueError: num_arms is not a positive integer.
+
+    Source:
+      A standard baseline; there is no paper to cite.
     """
     num_arms = checks.integer("uniform", "num_arms", num_arms, 1)
 
