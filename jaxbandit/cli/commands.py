@@ -22,6 +22,7 @@ from jaxbandit.cli.bench_command import Bench
 from jaxbandit.cli.distribution_options import Divided, Merge
 from jaxbandit.cli.guards import bad_input, figures
 from jaxbandit.cli.guides import List, New, Show
+from jaxbandit.cli.report_command import Report
 from jaxbandit.cli.session_commands import Ask, Status, Tell
 from jaxbandit.cli.tune_command import Tune
 from jaxbandit.results.report import table
@@ -196,6 +197,7 @@ COMMANDS = {
     "reproduce": Reproduce,
     "audit": Audit,
     "plot": Plot,
+    "report": Report,
     "compare": Compare,
     "merge": Merge,
     "ask": Ask,

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from jaxbandit.plotting import budgets, regret_curves, stopping_times, sweeps
-from jaxbandit.plotting.style import SIZE, canvas, file_name
+from jaxbandit.plotting.style import SIZE, canvas, file_name, plain_text
 from jaxbandit.refusals import choice, refuse
 
 STOPPING = {
@@ -99,13 +99,13 @@ def drawn(results: Sequence[Any], *, points: int | None = None, **look: Any) -> 
                 figure = canvas(SIZE)
                 some = [r for r in results if r.instance == instance]
                 budgets.plot_budget(some, figure.add_subplot(), what=what)
-                yield f"{what}-{instance}", figure
+                yield f"{what}-{instance}", plain_text(figure)
         return
     found = sweeps.sweeps(results)
     for sweep in found:
         figure = canvas(SIZE)
         sweeps.plot_sweep(sweep, figure.add_subplot())
-        yield f"sweep-{sweep.name}", figure
+        yield f"sweep-{sweep.name}", plain_text(figure)
     if any(sweep.of_instances for sweep in found):
         return
     few = {} if points is None else {"points": points}
@@ -116,11 +116,11 @@ def drawn(results: Sequence[Any], *, points: int | None = None, **look: Any) -> 
         stopping_times.plot_samples(some, left, **few)
         stopping_times.plot_error(some, right)
         right.tick_params(labelleft=False)
-        yield f"samples-{instance}", figure
+        yield f"samples-{instance}", plain_text(figure)
         figure = canvas(SIZE)
         stopping_times.plot_stopping(some, figure.add_subplot(), **few)
-        yield f"stopping-{instance}", figure
+        yield f"stopping-{instance}", plain_text(figure)
         if any("pulls" in r.arrays for r in some):
             figure = canvas(SIZE)
             stopping_times.plot_pulls(some, figure.add_subplot())
-            yield f"pulls-{instance}", figure
+            yield f"pulls-{instance}", plain_text(figure)

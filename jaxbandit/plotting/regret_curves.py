@@ -11,7 +11,19 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from jaxbandit.plotting import theory
-from jaxbandit.plotting.style import INK, SIZE, canvas, file_name, footnotes, labels, look, new_axes, quiet, titled
+from jaxbandit.plotting.style import (
+    INK,
+    SIZE,
+    canvas,
+    file_name,
+    footnotes,
+    labels,
+    look,
+    new_axes,
+    plain_text,
+    quiet,
+    titled,
+)
 from jaxbandit.refusals import BadInput, choice
 from jaxbandit.stats import intervals
 
@@ -160,7 +172,7 @@ def drawn(results: Sequence[Any], **look: Any) -> Iterator[tuple[str, Any]]:
         for name, how in drawn.items():
             figure = canvas(SIZE)
             plot(some, figure.add_subplot(), **how)
-            yield f"{name}-{instance}", figure
+            yield f"{name}-{instance}", plain_text(figure)
 
 
 def _curve(ax: Any, result: Any, name: str, order: int, what: str, bands: Bands = "95 %") -> Any:

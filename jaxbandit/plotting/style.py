@@ -101,6 +101,17 @@ def footnotes(ax: Any, results: Sequence[Any], also: Sequence[str] = ()) -> None
         ax.annotate("\n".join(lines), (0, 0), (0, -5), fontsize=8.5, color=GREY, annotation_clip=False, **place)
 
 
+def plain_text(figure: Any) -> Any:
+    """Return a figure in whose texts a dollar sign begins no formula: names are shown as they are."""
+    with lab():
+        from matplotlib.text import Text
+
+    for text in figure.findobj(Text):
+        if text.get_text():  # not those of an axis that Matplotlib still writes, as 10 to a power
+            text.set_parse_math(False)
+    return figure
+
+
 def file_name(name: str) -> str:
     """Return a name fit for a file."""
     return "".join(c if c.isalnum() or c in "-_." else "-" for c in name)

@@ -1,7 +1,13 @@
-"""Epsilon-greedy in NumPy: each arm once; then a uniform, which below epsilon says a random arm, else the best
-sample mean (lowest at ties)."""
+"""Epsilon-greedy in NumPy: each arm once; then the arm that the round explores, or the best sample mean where it
+explores none (lowest at ties)."""
 
 import numpy as np
+
+
+def explored(words, num_arms, epsilon=0.1):
+    """The arm that a round explores, -1 for none: a word of 32 bits is a uniform, which below epsilon gives the arm."""
+    u = np.asarray(words) / 2**32
+    return np.where(u < epsilon, np.floor(u / max(epsilon, 2**-32) * num_arms), -1).astype(int)
 
 
 def play(rewards, noise, epsilon=0.1):
@@ -9,11 +15,10 @@ def play(rewards, noise, epsilon=0.1):
     pulls, means = np.zeros(num_arms), np.zeros(num_arms)
     actions = []
     for t in range(rounds):
-        u = noise[t] / 2**32
         if t < num_arms:
             arm = t
-        elif u < epsilon:
-            arm = int(u / epsilon * num_arms)
+        elif noise[t] >= 0:
+            arm = int(noise[t])
         else:
             arm = int(np.argmax(means))
         pulls[arm] += 1
