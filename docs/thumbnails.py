@@ -1,6 +1,7 @@
 """Execute the notebooks and keep a figure of each as its thumbnail: `python docs/thumbnails.py [NAME ...]`.
 
-Which one, `figure` in gallery.toml says, counted from 0. At the size that they show, the notebooks take some minutes each; JAXBANDIT_NOTEBOOK_QUICK=1 makes smaller experiments.
+`figure` in gallery.toml says which one, counted from 0. Executed in full they take a minute
+each; JAXBANDIT_NOTEBOOK_QUICK=1 makes smaller experiments.
 """
 
 import base64
