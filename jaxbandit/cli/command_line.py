@@ -1,6 +1,6 @@
 """The command line. Exit status: 0 done, 2 bad input, 3 interrupted and resumable, 1 a bug.
 
-A refusal is one line on stderr, never a traceback; a bug keeps its traceback.
+An error in the input is one line on stderr without a traceback. A bug shows its traceback.
 """
 
 import contextlib

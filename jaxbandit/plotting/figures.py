@@ -1,4 +1,4 @@
-"""Which figure is drawn of which results: one place that knows all kinds."""
+"""The function `plot`, which chooses the figure for each kind of results."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -24,23 +24,25 @@ def plot(
     instance: str | None = None,
     **look: Any,
 ) -> Any:
-    """Draw results of one instance.
+    """Draw the results of one instance.
 
     Args:
-      results: a Result, a ResultSet, or a list of Results of one kind.
-      ax: matplotlib Axes, which may hold others already; default: those of a new figure.
-      what: of a fixed horizon the result's measure (default), "regret" or "feedback", or "hindsight"; of runs that
-        stop "stopping" (default), "samples", "error" or "pulls"; of a budget "error" (default) or "simple_regret".
-      instance: the one to draw; default: that of the first result.
-      **look: of regret: bands = "95 %" or "standard error", minimax (the minimax order too) and log (a logarithmic
-        axis of regret).
+      results: a Result, a ResultSet, or a list of Results of the same kind.
+      ax: matplotlib Axes, which may already hold other results. Default: the Axes of a new figure.
+      what: the quantity to draw. For a fixed horizon, the result's measure "regret" or "feedback" (default), or
+        "hindsight"; for algorithms that stop, "stopping" (default), "samples", "error" or "pulls"; for a fixed budget,
+        "error" (default) or "simple_regret".
+      instance: the instance to draw. Default: that of the first result.
+      **look: options of regret figures: bands = "95 %" or "standard error"; minimax, whether to draw the minimax rate;
+        and log, whether the axis of the regret is logarithmic.
 
     Returns:
-      The Axes. A single result of regret is named in a legend, which is renewed when another is drawn on its Axes;
-      several are named at the ends of their curves.
+      The matplotlib Axes. A single regret curve is named in a legend, which is updated when another one is drawn on
+      the same Axes; several curves are labeled at their ends.
 
     Raises:
-      ValueError: no results, two kinds of them, no such instance, or nothing of what is asked for.
+      ValueError: there are no results, they are of different kinds, there is no such instance, or the results do not
+        hold the requested quantity.
     """
     single = hasattr(results, "kind")
     some = [results] if single else list(results)

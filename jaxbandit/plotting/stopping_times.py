@@ -123,7 +123,10 @@ def plot_samples(results: Sequence[Any], ax: Any = None, *, points: int = SHOWN_
     dashed = any(r.lower_bound() is not None for r in results)
     ax.set_xlabel("samples   (dashed: lower bound on the mean)" if dashed else "samples")
     quiet(ax, titled(results[0], f"samples of {_runs(results)}"), along="x")
-    footnotes(ax, results)
+    censored = any(result.censored for result in results)
+    bound = "; arrow: lower bound of the mean where runs are censored" * censored
+    marks = f"Box: quartiles; bar in it: median; line: 5 to 95 % of runs; diamond: mean{bound}; gray dots: single runs."
+    footnotes(ax, results, also=[marks])
     return ax
 
 
@@ -182,7 +185,7 @@ def plot_pulls(results: Sequence[Any], ax: Any = None) -> Any:
         fill = (colour, "white")[i // 6 % 2]  # the second round of colours is hollow
         ax.plot(x, mean, marker, color=fill, markersize=5, markeredgecolor=colour, markeredgewidth=1.1, label=name)
     ax.set_yscale("symlog", linthresh=1.0)
-    ax.set_ylim(bottom=0)
+    ax.set_ylim(bottom=-0.15)  # a mark at 0 is seen whole
     ax.yaxis.set_major_formatter("{x:,.0f}")
     if few:
         names = [str(a) if means is None else f"{a}\n{means[a]:.4g}" for a in arms]
