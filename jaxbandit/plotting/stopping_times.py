@@ -124,9 +124,9 @@ def plot_samples(results: Sequence[Any], ax: Any = None, *, points: int = SHOWN_
     ax.set_xlabel("samples   (dashed: lower bound on the mean)" if dashed else "samples")
     quiet(ax, titled(results[0], f"samples of {_runs(results)}"), along="x")
     censored = any(result.censored for result in results)
-    bound = "; arrow: lower bound of the mean where runs are censored" * censored
-    marks = f"Box: quartiles; bar in it: median; line: 5 to 95 % of runs; diamond: mean{bound}; gray dots: single runs."
-    footnotes(ax, results, also=[marks])
+    marks = ["Box: quartiles; bar in it: median; line: 5 to 95 % of runs.", "Diamond: mean; gray dots: single runs."]
+    marks += ["Arrow: lower bound of the mean where runs are censored."] * censored  # lines that fit under the axes
+    footnotes(ax, results, also=marks)
     return ax
 
 
