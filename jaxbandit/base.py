@@ -1,10 +1,8 @@
 """The two contracts, `Algorithm` and `Environment`, the records they use, and the outcome codes of a run.
 
-An algorithm and an environment are named tuples of pure functions of a single run. They have no batch axis, no
-`jax.jit` and no inheritance; the engine adds the batch axis and compiles the loop. A factory
-`name(problem data, *, hyperparameters)` returns such a tuple and closes over its arguments. The signature shows which
-arguments are static and which are traced: `int`, `bool`, `Literal` and callables are static, `ArrayLike` and `Scalar`
-are traced.
+Both are named tuples of pure functions of a single run, without batch axis, `jax.jit` or inheritance; the engine adds
+the batch axis and compiles the loop. A factory `name(problem data, *, hyperparameters)` returns such a tuple and closes
+over its arguments: `int`, `bool`, `Literal` and callables are static, `ArrayLike` and `Scalar` are traced.
 """
 
 import enum
@@ -14,6 +12,7 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
+from jaxbandit import describing
 from jaxbandit.markup import html_table, view
 from jaxbandit.types import Array, Key, Numbers, Scalar
 
@@ -63,15 +62,13 @@ class Rewards(NamedTuple):
     """The rewards that an environment generates, or that an algorithm is designed for.
 
     The engine raises if the two do not match. A run in which the environment returns a reward outside its declared
-    range ends with the outcome `OUT_OF_RANGE`.
+    range ends with the outcome `OUT_OF_RANGE`. `sigma` and `family` are None if they are not declared.
 
     Attributes:
-      low: smallest reward, inclusive; -inf if there is no bound.
-      high: largest reward, inclusive; inf if there is no bound.
-      sigma: sub-Gaussian scale of the noise, one number for all arms or an array with one per arm. In an algorithm,
-        the largest scale for which its guarantee holds. None if not declared.
-      family: name of the distribution family, such as "bernoulli" or "gaussian". In an algorithm, the only family it
-        is designed for. None if not declared.
+      low: smallest reward, inclusive.
+      high: largest reward, inclusive.
+      sigma: sub-Gaussian scale of the noise, one number or one per arm; of an algorithm, the largest it is made for.
+      family: distribution family, such as "bernoulli" or "gaussian"; of an algorithm, the only one it is made for.
     """
 
     low: Scalar = -math.inf
@@ -83,9 +80,8 @@ class Rewards(NamedTuple):
 class Choice(NamedTuple):
     """An action with additional information, which `select` may return instead of a plain action.
 
-    The environment receives only the action, while `update` receives the whole `Choice`. Use it for quantities that
-    `select` computes and `update` needs as well, such as the leader, the kind of the round or the probability with
-    which the action was drawn.
+    The environment receives only the action, while `update` receives the whole `Choice`. Use it for what both `select`
+    and `update` need, such as the leader, the kind of the round or the probability of the action.
     """
 
     action: Action
@@ -197,8 +193,7 @@ class Algorithm(NamedTuple):
       phases: counts of rounds by kind, or None.
       replan: expensive work that is needed only in rare rounds, or None.
       batch: pulls that are fixed in advance, or None.
-      survivors: `(state) -> bool[num_arms]`, the arms that have not been eliminated. None if the algorithm eliminates
-        no arm.
+      survivors: `(state) -> bool[num_arms]`, the arms that have not been eliminated. None without elimination.
       verify: `(state) -> bool[]`, evaluated in float64: whether the state of a stopped float32 run is consistent with
         its integer counts. False gives the run the outcome `PRECISION`.
       promise: the guarantee of the stopping rule. None if nothing is guaranteed.
@@ -231,16 +226,7 @@ class Algorithm(NamedTuple):
         return f"<Algorithm {self.name or 'without a name'}>"
 
     def _repr_html_(self) -> str:
-        stops = self.stop is not Algorithm._field_defaults["stop"]
-        facts = {
-            "actions": _actions(self.arms),
-            "rewards it is made for": _rewards(self.rewards),
-            "stops": "when its budget is spent" if self.budget is not None else "by its own rule" if stops else "never",
-            "guarantee": _guarantee(self.promise),
-            "budget": "none" if self.budget is None else f"{_number(self.budget)} pulls",
-            "pulls": "in batches" if self.batch is not None else "one at a time",
-        }
-        return view(repr(self), html_table((), facts.items()))
+        return view(repr(self), html_table((), describing.algorithm(self, never=Algorithm._field_defaults["stop"])))
 
 
 class Environment(NamedTuple):
@@ -261,8 +247,7 @@ class Environment(NamedTuple):
         reads it. None if the gaps are unknown.
       transition: `(state, context, action, noise) -> state`, the state of the next round, computed after the reward.
         None if the state is constant.
-      simple_regret: `(state, recommendation) -> float[] >= 0`, the simple regret of a recommendation. A recommendation
-        is an error if it exceeds epsilon, so ties are counted as correct.
+      simple_regret: `(state, recommendation) -> float[] >= 0`. A recommendation is an error if it exceeds epsilon.
       batch: sums of the rewards of many pulls at once, or None.
       arms: the action space. None if not declared.
       rewards: the range and the distribution of the rewards. None if not declared.
@@ -289,16 +274,7 @@ class Environment(NamedTuple):
         return f"<Environment {self.name or 'without a name'}>"
 
     def _repr_html_(self) -> str:
-        moving = "at known rounds" if self.schedule is not None else "every round" if self.transition else "never"
-        facts = {
-            "actions": _actions(self.arms),
-            "rewards": _rewards(self.rewards),
-            "means change": moving,
-            "regret": "not known" if self.regret is None else "known",
-            "identification": "not judged" if self.simple_regret is None else "judged by simple regret",
-            "rounds": "any number" if self.length is None else f"at most {self.length:,}",
-        }
-        return view(repr(self), html_table((), facts.items()))
+        return view(repr(self), html_table((), describing.environment(self)))
 
 
 class Outcome(enum.IntEnum):
@@ -306,8 +282,7 @@ class Outcome(enum.IntEnum):
 
     Attributes:
       STOPPED: the run reached its stopping rule, its budget or its horizon.
-      MAX_ROUNDS: the run reached the maximum number of rounds before its rule stopped it; it is right-censored and
-        reported as such.
+      MAX_ROUNDS: the run reached the maximum number of rounds before its rule stopped it, and is right-censored.
       NONFINITE: a feedback, a state or a regret was not finite.
       PRECISION: a float32 run stopped, but its state fails the float64 check (`Algorithm.verify`).
       OUT_OF_RANGE: a feedback was outside the range that the environment declares.
@@ -323,35 +298,3 @@ class Outcome(enum.IntEnum):
 def action_of(selected: Any) -> Action:
     """Return the action that the environment receives, given what `select` returned."""
     return selected.action if isinstance(selected, Choice) else selected
-
-
-def _number(value: Any) -> str:
-    """A number as text; one that is being traced, or an array, as JAX or NumPy prints it."""
-    try:
-        return f"{float(value):,.6g}"
-    except TypeError:
-        return str(value)
-
-
-def _actions(arms: Arms | None) -> str:
-    if arms is None:
-        return "not declared"
-    said = f"one of {arms.num_arms:,} arms" if arms.set_size is None else f"{arms.set_size} of {arms.num_arms:,} arms"
-    said += " with the reward of each of them" if arms.members else ""
-    return said if arms.num_contexts is None else f"{said} in each of {arms.num_contexts:,} contexts"
-
-
-def _rewards(rewards: Rewards | None) -> str:
-    if rewards is None:
-        return "not declared"
-    said = [f"in [{_number(rewards.low)}, {_number(rewards.high)}]"]
-    said += [] if rewards.sigma is None else [f"sub-Gaussian noise with sigma = {_number(rewards.sigma)}"]
-    return ", ".join(said + ([] if rewards.family is None else [f"{rewards.family} family"]))
-
-
-def _guarantee(promise: Promise | None) -> str:
-    if promise is None:
-        return "none"
-    arms = "the best arm" if promise.m == 1 else f"the {promise.m} best arms"
-    said = f"{arms} up to epsilon = {_number(promise.epsilon)} with error rate at most delta = {_number(promise.delta)}"
-    return said if promise.proved else f"{said} (heuristic: not proved)"

@@ -38,7 +38,7 @@ ARROWS = {
     "__main__": ("cli",),
 }
 # Open to every room above types. They close no circle, since of the package they may import these alone.
-SHARED = {"checks": ("types",), "refusals": ("checks",), "extras": (), "lazy": (), "markup": ()}
+SHARED = {"checks": ("types",), "refusals": ("checks",), "extras": (), "lazy": (), "markup": (), "describing": ()}
 CONCRETE = ("algorithms", "environments")
 REGISTRY = ("jaxbandit.specs.algorithms", "jaxbandit.specs.environments")
 ROOT_NAMES = {"__version__"}  # all that the package's inside may take from its public face

@@ -226,6 +226,13 @@ def test_an_unfinished_experiment_is_reported_as_such(tmp_path, regret):
     assert "Not finished: 1 of 2 cells" in write_report(tmp_path).read_text(encoding="utf-8")
 
 
+def test_results_of_which_no_run_counts_have_a_page(tmp_path):
+    ResultSet("bad", (stopping([5] * 4, outcome=[Outcome.NONFINITE] * 4),)).save(tmp_path)
+    page = read(write_report(tmp_path))
+    head, row = page.table("Runs by outcome")
+    assert row[head.index("NONFINITE")] == "4" and row[head.index("in the means")] == "0"
+
+
 TUNE_NOTES = ["a note & <b>"]
 
 

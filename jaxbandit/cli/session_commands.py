@@ -1,4 +1,4 @@
-"""The commands of a session: ask for pulls, tell their rewards, show what is known. The directory holds all else."""
+"""The commands of a session: ask for pulls, report their rewards, show the status. The directory holds the session."""
 
 import json as json_module
 import sys
@@ -24,12 +24,12 @@ DIRECTORY = arg(metavar="DIR")
 
 @dataclass(frozen=True)
 class Ask:
-    """Say which arms to pull now: those not told yet first, then new ones; begins the session in DIR with SPEC."""
+    """Print the arms to pull now, first those without a reward, then new ones; SPEC begins the session in DIR."""
 
     directory: Annotated[Positional[Path], DIRECTORY]
     """Directory of the session."""
     spec: Annotated[Positional[Path | None], arg(metavar="[SPEC]")] = None
-    """TOML file of kind "session"; needed the first time."""
+    """TOML file of kind "session"; required the first time."""
     n: int | None = None
     """Most pulls; default: 1024 of a batch, 1 of a rule that draws at random. A deterministic rule gives one."""
     context: int | None = None
@@ -65,7 +65,7 @@ class Ask:
 
 @dataclass(frozen=True)
 class Tell:
-    """Take in the rewards of pulls; once this returns they are on the disk. The same number again changes nothing."""
+    """Report the rewards of pulls, which are then on the disk. Reporting the same number again changes nothing."""
 
     directory: Annotated[Positional[Path], DIRECTORY]
     """Directory of the session."""
@@ -94,7 +94,7 @@ class Tell:
 
 @dataclass(frozen=True)
 class Status:
-    """The arms with their means and intervals, who survives, the promise and what it takes, what is pending."""
+    """Print the arms with means and intervals, the survivors, the guarantee and its assumptions, and pending pulls."""
 
     directory: Annotated[Positional[Path], DIRECTORY]
     """Directory of the session."""

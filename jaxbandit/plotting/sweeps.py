@@ -72,7 +72,7 @@ def _sorted(curves: dict[str, list[Point]]) -> dict[str, list[Point]]:
 
 def _varies(tables: Sequence[Mapping[str, Any]]) -> str:
     """Return the number with the most values among tables of the same keys, or '' where there are not two."""
-    if any(table.keys() != tables[0].keys() for table in tables):
+    if not tables or any(table.keys() != tables[0].keys() for table in tables):
         return ""
     count = {key: len({t[key] for t in tables}) for key in tables[0] if all(_is_number(t[key]) for t in tables)}
     best = max(count, key=lambda key: count[key], default="")
