@@ -1,6 +1,6 @@
 """Execute the notebooks and keep a figure of each as its thumbnail: `python docs/thumbnails.py [NAME ...]`.
 
-`figure` in gallery.toml says which one, counted from 0. Executed in full they take a minute
+`figure` in gallery.toml says which one, counted from 0 (-1: the last). Executed in full they take a minute
 each; JAXBANDIT_NOTEBOOK_QUICK=1 makes smaller experiments.
 """
 

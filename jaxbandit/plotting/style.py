@@ -1,6 +1,6 @@
-"""What all figures share: colours, names of curves, the quiet frame, files.
+"""What all figures share: colors, names of curves, the quiet frame, files.
 
-The colours are Okabe and Ito's, told apart under every common colour blindness; a second round of them is dashed.
+The colors are Okabe and Ito's, told apart under every common color blindness; a second round of them is dashed.
 matplotlib is imported when something is drawn.
 """
 
