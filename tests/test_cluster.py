@@ -146,7 +146,7 @@ def test_parts_are_played_anywhere_and_merged(undivided, tmp_path, monkeypatch, 
     storage.write_bytes(part, parts.encoded(other))
     assert cli.main(["merge", "one", "two", "--out", "all"]) == 2
     said = capsys.readouterr().err
-    assert said.count("\n") == 1 and "and 0.1; join them all the same with --mixed" in said
+    assert said.count("\n") == 1 and "and 0.1; join them anyway with --mixed" in said
     assert content(tmp_path / "one") == before
     assert cli.main(["merge", "one", "two", "--out", "mixed", "--mixed"]) == 0
     assert "runs of different machines, jax 0.1, " in capsys.readouterr().out

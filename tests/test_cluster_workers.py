@@ -86,7 +86,7 @@ def test_nobody_answers_at_an_address(shell):
     begun, spent = time.monotonic(), os.times().children_user
     done = shell(f"jaxbandit run five_arms --out out --executor dask:{address}")
     assert done.returncode == 2 and done.stderr.count("\n") == 1 and not Path("out").exists(), done.stderr
-    assert f"--executor dask:{address}: nobody answers there within 5 seconds" in done.stderr
+    assert f"--executor dask:{address}: no scheduler answers within 5 seconds" in done.stderr
     # Ten seconds, and what imports take on a machine that is busy.
     assert time.monotonic() - begun < 10 + 5 * (os.times().children_user - spent)
 

@@ -115,7 +115,7 @@ def test_hyperparameters_may_be_traced_by_the_caller():
         ((jb.run_key(0, 0), jb.ucb1, jb.bernoulli(MEANS), 5), r"call it: ucb1\(...\)"),
         ((jb.run_key(0, 0), jb.bernoulli(MEANS), jb.ucb1(3), 5), "are swapped"),
         ((jb.run_key(0, 0), jb.ucb1(4), jb.bernoulli(MEANS), 5), "num_arms 4, bernoulli has num_arms 3"),
-        ((jb.run_key(0, 0), jb.ucb1(3), jb.gaussian(MEANS), 5), r"rewards in \[0, 1\], gaussian gives"),
+        ((jb.run_key(0, 0), jb.ucb1(3), jb.gaussian(MEANS), 5), r"rewards in \[0, 1\], but gaussian has"),
         ((jb.run_key(0, 0), jb.ucb1(3), jb.bernoulli(MEANS), 0), "horizon = 0"),
     ],
 )

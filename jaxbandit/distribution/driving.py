@@ -1,4 +1,4 @@
-"""Calls on an executor: handed over a thousand at a time, taken back as they end, and given up where workers die."""
+"""Submission of calls to an executor, at most a thousand at a time, and collection of their results."""
 
 import queue
 from collections.abc import Generator, Iterable
@@ -7,32 +7,33 @@ from typing import Any
 
 from jaxbandit.engine import interrupts
 
-MOST = 1000  # calls handed over and not ended: an array of jobs of Slurm holds as many
-DEATHS = 3  # workers that a call may cost
-LOOK = 0.2  # seconds between two looks whether the process was asked to end
+MOST = 1000  # largest number of unfinished calls, which is also the size of a Slurm job array
+DEATHS = 3  # number of workers that may die during a call before it is abandoned
+LOOK = 0.2  # seconds between two checks whether the process was asked to stop
 
 
 class Lost(RuntimeError):
-    """A call whose workers died under it, one after the other, and which was given up."""
+    """A call was abandoned, because its workers died one after the other or because it was cancelled."""
 
 
 def is_lost(error: BaseException) -> bool:
-    """Whether an executor gave a call up because its workers died; Dask has an error of its own for it."""
+    """Whether an executor abandoned a call because its workers died; Dask has its own error type for this."""
     return isinstance(error, Lost) or type(error).__name__ == "KilledWorker"
 
 
 def is_broken(error: BaseException) -> bool:
-    """Whether an executor can take no more calls, as one of `concurrent.futures` once a worker was killed."""
+    """Whether an executor accepts no more calls, as an executor of `concurrent.futures` whose worker was killed."""
     return isinstance(error, BrokenExecutor)
 
 
 def completed(executor: Any, calls: Iterable[tuple], most: int = MOST) -> Generator[tuple[tuple, Future]]:
-    """Submit calls, each a function and its arguments, and yield each with its future once it has ended.
+    """Submit calls, each a function and its arguments, and yield each call with its future when it is done.
 
-    At most `most` are handed over at a time. What has not begun is taken back when the caller stops listening.
+    At most `most` calls are submitted and not done at a time. When the generator is closed, calls that have not
+    started are cancelled.
 
     Raises:
-      KeyboardInterrupt: the process has been asked to end.
+      KeyboardInterrupt: the process has been asked to stop.
     """
     waiting: dict[Future, tuple] = {}
     ended: queue.SimpleQueue[Future] = queue.SimpleQueue()

@@ -1,4 +1,4 @@
-"""Executors by name, as the command line has them, and what is known of any executor's workers."""
+"""Executors by name, for the command line's `--executor`, and the number of workers and threads of an executor."""
 
 import contextlib
 import logging
@@ -15,15 +15,15 @@ from jaxbandit.distribution.processes import Processes
 from jaxbandit.refusals import BadInput, nearest, refuse, wrong
 
 NAMES = ("processes:N", "dask", "dask:ADDRESS", "slurm", "slurm:KEY=VALUE,...")
-ANSWERS = 5  # seconds in which a scheduler must answer
-MINUTES = 60  # of a job of Slurm, unless timeout_min says otherwise
+ANSWERS = 5  # seconds within which a scheduler must answer
+MINUTES = 60  # default time limit of a Slurm job, for which timeout_min can be given instead
 
 
 class Crew(NamedTuple):
     """The workers of an executor."""
 
-    workers: int | None  # None: not known
-    threads: int | None  # of each worker's engine; None: the cores that it may use
+    workers: int | None  # number of workers, None if unknown
+    threads: int | None  # number of threads of each worker's engine; None for the number of cores that it may use
 
     def __str__(self) -> str:
         if self.workers is None:
@@ -33,10 +33,10 @@ class Crew(NamedTuple):
 
 
 def crew_of(executor: Any, threads: int | None = None) -> Crew:
-    """Return what is known of an executor's workers; refuse what is no executor, or forks its workers.
+    """Return the workers of an executor; raise an error if it is not an executor, or if it forks its workers.
 
-    Workers of one machine share its cores. Dask counts a worker's threads itself and gives each a task of its own; of
-    executors that do not say how many workers they have, each task takes one thread.
+    Workers on one machine share its cores. Dask manages the threads of its workers and runs one task per thread, so
+    each task uses one thread. The same holds for executors whose number of workers is unknown.
     """
     if not callable(getattr(executor, "submit", None)):
         wrong("executor", executor, "an executor of PEP 3148, with submit(fn, *args) that returns a Future")
@@ -49,7 +49,7 @@ def crew_of(executor: Any, threads: int | None = None) -> Crew:
         context = getattr(executor, "_mp_context", None)
         if context is not None and context.get_start_method() == "fork":
             remedy = "ProcessPoolExecutor(mp_context=multiprocessing.get_context('spawn'))"
-            refuse("executor", f": its workers are forked, in which JAX's locks never open; give {remedy}")
+            refuse("executor", f": its workers are forked, and JAX may deadlock in a forked process; give {remedy}")
         number = getattr(executor, "_max_workers", 1)
         return Crew(number, threads or max(cores // number, 1))
     client: Any = getattr(executor, "_client", None)  # of Dask's executor
@@ -59,16 +59,16 @@ def crew_of(executor: Any, threads: int | None = None) -> Crew:
 
 @contextlib.contextmanager
 def opened(name: str | None, folder: Path | None = None) -> Iterator[Any]:
-    """Yield the executor that `--executor` names, and end it; None of None.
+    """Yield the executor that `--executor` names, and shut it down afterwards; yield None if the name is None.
 
     Args:
-      name: "processes:N", "dask" (a cluster of this machine), "dask:ADDRESS" (of a scheduler that runs), or "slurm",
-        with submitit's parameters after a colon.
-      folder: where submitit keeps the logs of jobs; default: `slurm` in the working directory.
+      name: "processes:N", "dask" (a local cluster), "dask:ADDRESS" (the address of a running scheduler), or "slurm",
+        optionally followed by a colon and parameters of submitit.
+      folder: directory in which submitit keeps the logs of jobs. Default: `slurm` in the working directory.
 
     Raises:
-      BadInput: another name, or a scheduler that does not answer.
-      MissingExtra: the package is not installed.
+      BadInput: the name is unknown, or the scheduler does not answer.
+      MissingExtra: a required package is not installed.
     """
     if name is None:
         yield None
@@ -97,10 +97,10 @@ def _dask(address: str) -> Iterator[Any]:
         from dask import config
     if address:
         try:
-            # Certificates and keys of TLS are those of Dask's own configuration.
+            # TLS certificates and keys are taken from Dask's configuration.
             client = distributed.Client(address, timeout=ANSWERS, set_as_default=False)
         except (OSError, ValueError, TypeError) as error:
-            told = f"nobody answers there within {ANSWERS} seconds" if isinstance(error, OSError) else str(error)
+            told = f"no scheduler answers within {ANSWERS} seconds" if isinstance(error, OSError) else str(error)
             refuse(
                 f"--executor dask:{address}", f": {told}; start `dask scheduler` and give the address that it prints"
             )
@@ -108,7 +108,7 @@ def _dask(address: str) -> Iterator[Any]:
         return
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     with (
-        config.set({"distributed.scheduler.allowed-failures": DEATHS - 1}),  # more is too many
+        config.set({"distributed.scheduler.allowed-failures": DEATHS - 1}),  # the next failure abandons the task
         distributed.LocalCluster(
             n_workers=cores, threads_per_worker=1, dashboard_address="", silence_logs=logging.ERROR
         ) as cluster,

@@ -1,7 +1,8 @@
-"""Processes of one `jax.distributed`: each plays its share of the runs on its own devices, and all get all of them.
+"""Processes under `jax.distributed`: each plays its share of the runs on its own devices and receives all results.
 
-Nothing is exchanged between runs. So the mesh over all devices is cut along the hosts: each process plays what falls to
-its addressable devices, at its own pace, and what the runs have left is exchanged once, at the end of a cell.
+Runs do not communicate with each other, so the mesh over all devices is divided by host: each process plays the runs
+of its addressable devices independently, and the results are exchanged once, at the end of a cell (one algorithm on
+one instance).
 """
 
 import json
@@ -12,27 +13,30 @@ import numpy as np
 
 
 def count() -> int:
-    """Number of processes; 1 without `jax.distributed`."""
+    """Return the number of processes, which is 1 without `jax.distributed`."""
     import jax
 
     return jax.process_count()
 
 
 def index() -> int:
-    """Number of this process, from 0."""
+    """Return the index of this process, counted from 0."""
     import jax
 
     return jax.process_index()
 
 
 def share(first: int, end: int, place: int, parts: int) -> tuple[int, int]:
-    """Return the share of runs [first, end) of one of so many, of about as many runs each; it may be empty."""
+    """Return share number `place` when runs [first, end) are divided into `parts` about equal shares.
+
+    A share may be empty.
+    """
     number = end - first
     return first + number * place // parts, first + number * (place + 1) // parts
 
 
 def exchange(mine: Sequence[bytes]) -> list[bytes]:
-    """Give this process's bytes to all, and return those of all processes, in the order of the processes."""
+    """Send this process's bytes to all others, and return those of all processes in the order of the processes."""
     from jax.experimental import multihost_utils
 
     if count() == 1:
@@ -54,5 +58,5 @@ def exchange(mine: Sequence[bytes]) -> list[bytes]:
 
 
 def agreed(mine: Any) -> Any:
-    """Return what process 0 says, plain data."""
+    """Return the value that process 0 passes to this function, which must be plain data."""
     return json.loads(exchange([json.dumps(mine).encode()])[0])

@@ -1,4 +1,4 @@
-"""submitit's executors under PEP 3148: calls become jobs of Slurm, those submitted together one array of jobs."""
+"""An executor (PEP 3148) on top of submitit: calls become Slurm jobs, and calls submitted together a job array."""
 
 import contextlib
 import queue
@@ -10,15 +10,15 @@ from typing import Any
 
 from jaxbandit.distribution.driving import DEATHS, Lost
 
-TOGETHER = 0.5  # seconds in which calls become one array
-LOOK = 0.5  # seconds between two looks at the jobs; submitit asks Slurm itself more seldom
+TOGETHER = 0.5  # seconds within which calls are combined into one job array
+LOOK = 0.5  # seconds between two checks of the jobs; submitit itself queries Slurm less often
 
 
 class Jobs(Executor):
-    """Calls as jobs of a submitit executor; a job that ends without an answer is submitted again.
+    """Run calls as jobs of a submitit executor; a job that ends without a result is submitted again.
 
     Args:
-      submitit: `submitit.AutoExecutor(...)`, its parameters set.
+      submitit: a `submitit.AutoExecutor(...)` whose parameters are set.
     """
 
     def __init__(self, submitit: Any):
@@ -29,7 +29,7 @@ class Jobs(Executor):
         self._thread = threading.Thread(target=self._serve, daemon=True)
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future:
-        """Have fn(*args, **kwargs) called in a job."""
+        """Schedule fn(*args, **kwargs) to be called in a job."""
         future: Future = Future()
         self._new.put((future, (fn, args, kwargs), 0))
         if not self._thread.ident:
@@ -52,7 +52,7 @@ class Jobs(Executor):
         while not (self._closed.is_set() and self._new.empty() and not waiting):
             try:
                 waiting += self._submitted()
-            except BaseException as error:  # no sbatch, a full disk: everybody is told
+            except BaseException as error:  # sbatch is missing or the disk is full, for example: all calls fail
                 for future, *_ in waiting:
                     future.set_exception(error)
                 return
@@ -69,7 +69,7 @@ class Jobs(Executor):
             time.sleep(LOOK if waiting else 0.0)
 
     def _submitted(self) -> list[tuple[Future, Any, int, Any]]:
-        """Submit what has come since the last look, as one array."""
+        """Submit the calls that have arrived since the last check, as one job array."""
         calls, until = [], time.monotonic() + TOGETHER
         with contextlib.suppress(queue.Empty):
             while True:
@@ -96,6 +96,6 @@ class Jobs(Executor):
             if deaths + 1 < DEATHS:
                 self._new.put((future, call, deaths + 1))
             else:
-                future.set_exception(Lost(f"{DEATHS} jobs ended without an answer"))
+                future.set_exception(Lost(f"{DEATHS} jobs ended without a result"))
         except BaseException as error:
             future.set_exception(error)

@@ -1,7 +1,7 @@
-"""Processes of this machine as an executor: spawned, each on cores of its own, replaced when they die.
+"""An executor of processes on this machine, which are spawned, pinned to separate cores, and replaced when they die.
 
-The pool of `concurrent.futures` breaks as a whole once one of its workers is killed, and does not say under which call.
-Here each worker is a pool of one.
+A process pool of `concurrent.futures` breaks as a whole if one of its workers is killed, and does not report during
+which call. Here each worker is therefore a pool with a single process.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ from jaxbandit.distribution.driving import DEATHS, Lost
 
 
 class Processes(Executor):
-    """So many worker processes; they share the cores that this process may use."""
+    """An executor with `number` worker processes, which divide the cores that this process may use."""
 
     def __init__(self, number: int):
         self.cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
@@ -26,18 +26,18 @@ class Processes(Executor):
         self._calls: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._closed, self._dismissed = threading.Event(), threading.Event()
-        self._ends: set[Any] = set()  # of pipes: once ours is closed, the worker at the other end is gone
+        self._ends: set[Any] = set()  # our ends of pipes; closing one ends the worker at the other end
         self._lock = threading.Lock()
 
     @property
     def threads(self) -> int:
-        """Cores of each worker, at least one."""
+        """Number of cores of each worker, at least one."""
         return max(len(self.cores) // self.number, 1)
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future:
-        """Have fn(*args, **kwargs) called by the next free worker."""
+        """Schedule fn(*args, **kwargs) to be called by the next free worker."""
         if self._closed.is_set():
-            raise RuntimeError("the workers have been dismissed")
+            raise RuntimeError("the executor has been shut down")
         future: Future = Future()
         self._calls.put((future, fn, args, kwargs))
         with self._lock:
@@ -48,7 +48,7 @@ class Processes(Executor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End the workers: when all calls have ended, or, with `cancel_futures`, at once."""
+        """End the workers when all calls are done, or immediately with `cancel_futures`."""
         self._closed.set()
         if cancel_futures:
             self._dismissed.set()
@@ -68,7 +68,7 @@ class Processes(Executor):
         self.shutdown(cancel_futures=kind is not None)
 
     def _serve(self, place: int) -> None:
-        """Be one worker's master: hand it one call at a time, and replace it when it dies."""
+        """Serve one worker: send it one call at a time, and replace it when it dies."""
         share = self.cores[place % max(len(self.cores), 1) :: self.number]
         with contextlib.ExitStack() as worker:
             pool = None
@@ -100,7 +100,7 @@ class Processes(Executor):
                 raise BrokenExecutor
             self._ends.add(ours)
         closing.callback(self._forget, ours)
-        # The pool keeps `theirs` for the process that it starts with the first call.
+        # The pool passes `theirs` to its process, which it starts with the first call.
         return closing.enter_context(
             ProcessPoolExecutor(1, mp_context=context, initializer=begin, initargs=(theirs, list(share)))
         )
@@ -112,7 +112,7 @@ class Processes(Executor):
 
 
 def begin(end: Any, cores: Sequence[int]) -> None:
-    """Begin a worker: on these cores, deaf to the terminal's ctrl-C, gone when the other end of the pipe is."""
+    """Initialize a worker: pin it to these cores, ignore SIGINT, and exit when the other end of the pipe is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if cores and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, cores)

@@ -1,15 +1,16 @@
-"""Many runs at once, from functions of one run: which leaves differ between runs, and batching with the run axis last.
+"""Batching of functions of one run over many runs, with the run axis last and without copies of shared leaves.
 
-A leaf that every run shares (a round counter, the means of a fixed instance) is kept once instead of once a run: log t
-is then one logarithm a round, and a lookup reads a table of num_arms numbers.
+A leaf that all runs share (a round counter, the means of a fixed instance) is stored once instead of once per run, so
+that log t is one logarithm per round, and a lookup reads a table of num_arms numbers.
 
-`jax.vmap` may move the batch axis to the front inside a function, whatever axis the caller asks for; XLA then carries
+Whatever axis the caller asks for, `jax.vmap` may move the batch axis to the front inside a function; XLA then carries
 mixed layouts through the loop, and a round costs many times more. Here a function of one run is traced once, and its
-operations are replayed on arrays whose last axis is the run: a pass over one arm of all runs stays contiguous. A
-lookup or update of one entry of a vector becomes a gather, or a select over all entries while they are few.
+operations are replayed on arrays whose last axis is the run, so that a pass over one arm of all runs is contiguous. A
+lookup or update of one entry of a vector becomes a gather, or a select over all entries if there are few.
 
-For all that JAX's program of the function is read. Where a JAX writes it in a form that is not known here, plain vmap
-does the work, and every leaf counts as varying: the same results up to rounding, slower, and one warning.
+This requires reading the jaxpr of the function. If a version of JAX produces an unknown form, plain vmap is used
+instead, and every leaf counts as varying. The results are the same up to rounding, the code is slower, and a warning
+is issued once.
 """
 
 from collections.abc import Callable
@@ -23,19 +24,19 @@ from jaxbandit.engine.compiled import warn_once
 from jaxbandit.engine.replay import RUNS, replay, with_runs
 from jaxbandit.types import Array, PyTree
 
-READING = True  # False: no program is read, as if its form were not known. For comparison
+READING = True  # if False, no jaxpr is read, as if its form were unknown; used for comparison
 
 
 def varying_outputs(function: Callable[..., PyTree], arguments: tuple, varying: tuple) -> PyTree:
     """Return a tree of bools shaped like function(*arguments): True where an output may differ between runs.
 
+    An output that depends on a varying input through any operation counts as varying. The answer is therefore
+    conservative: an output that differs between runs is never reported as shared.
+
     Args:
       function: any traceable function of one run.
       arguments: example arguments (arrays or ShapeDtypeStructs).
-      varying: a tree of bools for each argument, of the argument's structure.
-
-    An output that depends on a varying input through any operation counts as varying, so the answer is never wrong on
-    the unsafe side: vmap's own bookkeeping is at least as fine.
+      varying: for each argument, a tree of bools with the structure of the argument.
     """
     closed, shape = jax.make_jaxpr(function, return_shape=True)(*arguments)
     structure = jax.tree.structure(shape)
@@ -48,7 +49,7 @@ def varying_outputs(function: Callable[..., PyTree], arguments: tuple, varying: 
 
 
 def changed(function: Callable[..., PyTree], state: PyTree, *arguments: PyTree) -> PyTree:
-    """A tree of bools like `state`: False where function(state, *arguments), like it, gives the same leaf back."""
+    """Return a tree of bools like `state`: False where function(state, *arguments) returns a leaf unchanged."""
     closed = jax.make_jaxpr(function)(state, *arguments)
     structure = jax.tree.structure(state)
     number = structure.num_leaves
@@ -57,7 +58,7 @@ def changed(function: Callable[..., PyTree], state: PyTree, *arguments: PyTree) 
 
 
 def needed(function: Callable[..., PyTree], state: PyTree, *arguments: PyTree) -> PyTree:
-    """A tree of bools like `state`: False where function(state, *arguments) does not depend on a leaf."""
+    """Return a tree of bools like `state`: False where function(state, *arguments) does not depend on a leaf."""
     closed = jax.make_jaxpr(function)(state, *arguments)
     structure = jax.tree.structure(state)
     number = structure.num_leaves
@@ -66,9 +67,10 @@ def needed(function: Callable[..., PyTree], state: PyTree, *arguments: PyTree) -
 
 
 def keeps_faults(function: Callable[..., PyTree], state: PyTree, feedback: PyTree, *arguments: PyTree) -> PyTree:
-    """A tree of bools like `state`: True where a leaf of function(state, feedback, *arguments) shows every fault.
+    """Return a tree of bools like `state`: True where a leaf of the next state reveals every non-finite feedback.
 
-    It is not finite if the feedback is not, or if the leaf was not before.
+    Such a leaf of function(state, feedback, *arguments) is not finite if the feedback is not finite, or if the leaf
+    was not finite before.
     """
     closed = jax.make_jaxpr(function)(state, feedback, *arguments)
     structure, told = jax.tree.structure(state), jax.tree.structure(feedback).num_leaves
@@ -85,33 +87,33 @@ def keeps_faults(function: Callable[..., PyTree], state: PyTree, feedback: PyTre
 
 
 def is_from_boolean(function: Callable[..., Array], *arguments: PyTree) -> bool:
-    """Whether function(*arguments) is 0 or 1, made from a boolean."""
+    """Whether function(*arguments) is a conversion of a boolean, and therefore 0 or 1."""
     closed = jax.make_jaxpr(function)(*arguments)
     return _read(lambda: jaxprs.is_from_boolean(closed.jaxpr), lambda: False)
 
 
 def constant_flags(tree: PyTree, flag: bool) -> PyTree:
-    """A tree of the same structure with `flag` at every leaf."""
+    """Return a tree of the same structure with `flag` at every leaf."""
     return jax.tree.map(lambda _: flag, tree)
 
 
 def either(left: PyTree, right: PyTree) -> PyTree:
-    """Leafwise or of two trees of bools."""
+    """Return the leafwise disjunction of two trees of bools."""
     return jax.tree.map(lambda a, b: a or b, left, right)
 
 
 def batch_last(
     function: Callable[..., PyTree], arguments: tuple, varying: tuple, out: PyTree, lanes: int
 ) -> Callable[..., PyTree]:
-    """Return `function` over `lanes` runs at once: varying leaves, in and out, have the run axis last.
+    """Return `function` batched over `lanes` runs; varying leaves of inputs and outputs have the run axis last.
 
     Args:
       function: a traceable function of one run.
       arguments: example arguments of one run (arrays or ShapeDtypeStructs), which fix shapes and dtypes.
-      varying: a tree of bools for each argument, of its structure.
-      out: a tree of bools of the output's structure, or one bool: True where the output is to have a run axis.
-        False is allowed where the output depends on no varying input.
-      lanes: the number of runs.
+      varying: for each argument, a tree of bools with the structure of the argument.
+      out: a tree of bools with the structure of the output, or a single bool; True where the output is to have a run
+        axis. False is allowed where the output does not depend on a varying input.
+      lanes: number of runs.
     """
     closed, shape = jax.make_jaxpr(function, return_shape=True)(*arguments)
     structure = jax.tree.structure(shape)
@@ -139,10 +141,10 @@ def batch_last(
 
 
 def without_splits(function: Callable[..., PyTree], arguments: tuple) -> Callable[..., PyTree]:
-    """Return the same function of one run, with each jax.random.split of one key written as fold_in of 0, 1, 2, ...
+    """Return the function with every jax.random.split of one key replaced by fold_in of 0, 1, 2, ...
 
-    Under threefry4x32 the two give the same keys (a test holds them to that). Written so, each part that is used costs
-    one Threefry block; XLA's CPU compiler recomputes the blocks of a split without end.
+    With threefry4x32, both result in the same keys, which a test verifies. With fold_in, each key that is used costs
+    one Threefry block, whereas XLA's CPU compiler recomputes the blocks of a split again and again.
     """
     closed, shape = jax.make_jaxpr(function, return_shape=True)(*arguments)
 
@@ -159,16 +161,16 @@ def without_splits(function: Callable[..., PyTree], arguments: tuple) -> Callabl
 
 
 def _read(reading: Callable[[], Any], plain: Callable[[], Any]) -> Any:
-    """What reading a program gives; where its form is not known, what is found without, and one warning."""
+    """Return reading(), or plain() and issue a warning if the form of the jaxpr is unknown."""
     if not READING:
         return plain()
     try:
         return reading()
     except Exception as error:
-        result = plain()  # what is amiss with the function itself is said here
+        result = plain()  # an error of the function itself is raised here
         why = f"{type(error).__name__}: {error}".splitlines()[0]
         warn_once(
             f"a program is written in a form that this version does not know (JAX {jax.__version__}; {why}): its runs "
-            "are batched by jax.vmap, with the same results up to rounding, more slowly"
+            "are batched by jax.vmap, which is slower, with the same results up to rounding"
         )
         return result

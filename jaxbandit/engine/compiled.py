@@ -1,4 +1,4 @@
-"""Compiled functions: how they are compiled, and those of earlier calls, kept to be used again."""
+"""Compilation of functions, and a cache of the functions that earlier calls have compiled."""
 
 import functools
 import os
@@ -17,16 +17,14 @@ from jaxbandit.types import Device
 
 KEPT = 64
 CPU_OPTIONS = {
-    "xla_cpu_prefer_vector_width": 512,  # twice the default; the compiler falls back where the CPU does not have it
+    "xla_cpu_prefer_vector_width": 512,  # twice the default; the compiler uses less if the CPU does not support it
     "xla_cpu_multi_thread_eigen": False,
-    # Not one library call a reduction: it stores its operand, splits it over threads, and waits for them.
+    # Reductions must not become library calls, which store the operand, split it over threads and wait for them.
     "xla_cpu_experimental_ynn_fusion_type": "",
 }
-MORE_OPTIONS: dict[
-    str, Any
-] = {}  # of the compiler on every platform, beside those above: none, until a caller adds some
+MORE_OPTIONS: dict[str, Any] = {}  # further compiler options for every platform; empty unless a caller adds some
 
-# JAX's options that change what is computed: those with a scope of their own in `jax`, and others.
+# Options of JAX that change what is computed: SCOPES have a context manager in `jax`, SETTINGS do not.
 SCOPES = (
     "enable_x64 explicit_x64_dtypes default_matmul_precision default_prng_impl threefry_partitionable "
     "enable_custom_prng legacy_prng_key numpy_dtype_promotion numpy_rank_promotion debug_nans debug_infs "
@@ -39,22 +37,22 @@ SETTINGS = (
     "use_shardy_partitioner"
 ).split()
 
-# Targets of custom calls that are no library's: XLA does these itself, or they call Python.
+# Targets of custom calls that are not library calls, because XLA implements them itself.
 OF_XLA = frozenset(
     (
         "Sharding SPMDFullToShardShape SPMDShardToFullShape LayoutConstraint annotate_device_placement "
         "mhlo.topk TopK ApproxTopK stablehlo.dynamic_top_k"
     ).split()
 )
-PYTHON = "python_cpu_callback"  # how the targets end that call Python
+PYTHON = "python_cpu_callback"  # suffix of the targets that call Python
 
 _kept: OrderedDict[Any, Any] = OrderedDict()  # least recently used first
 _lock = threading.Lock()
-_said: set[str] = set()  # warnings
+_said: set[str] = set()  # warnings already issued
 
 
 class Same:
-    """An object as a key of its own: what it holds, arrays perhaps, need not be hashable."""
+    """A hashable key that compares an object by identity, because its contents, such as arrays, may not be hashable."""
 
     def __init__(self, value: Any):
         self.value = value
@@ -67,7 +65,7 @@ class Same:
 
 
 def kept(key: Any, construct: Callable[[], Any]) -> Any:
-    """Return what construct() gave for an equal key in the same trace context before, or call it."""
+    """Return the cached value for this key in the current trace context, or call construct() and cache its result."""
     key = (key, trace_context())
     with _lock:
         if key in _kept:
@@ -82,20 +80,20 @@ def kept(key: Any, construct: Callable[[], Any]) -> Any:
 
 
 def is_kept(key: Any) -> bool:
-    """Whether kept(key, ...) would return at once."""
+    """Whether kept(key, ...) would return a cached value."""
     with _lock:
         return (key, trace_context()) in _kept
 
 
 def forget() -> None:
-    """Drop every kept function, and say again what warn_once has said."""
+    """Clear the cache, and let `warn_once` repeat its warnings."""
     with _lock:
         _kept.clear()
         _said.clear()
 
 
 def warn_once(message: str) -> None:
-    """Warn in one line, once a process."""
+    """Issue a one-line warning, once per process."""
     with _lock:
         said = message in _said
         _said.add(message)
@@ -104,13 +102,13 @@ def warn_once(message: str) -> None:
 
 
 def trace_context() -> tuple[tuple[str, str], ...]:
-    """The values, in this thread, of the options of JAX and of its compiler that change what a program computes."""
+    """The values in this thread of all options of JAX and its compiler that change what a program computes."""
     options = [(name, repr(_value(name))) for name in (*SCOPES, *SETTINGS)]
     return (*options, *((name, repr(value)) for name, value in sorted(MORE_OPTIONS.items())))
 
 
 def same_scopes() -> Callable[[], Any]:
-    """Return a context manager that gives another thread this one's scopes: a thread starts without them."""
+    """Return a context manager that applies this thread's scoped options in another thread, which starts without."""
     values = {name: _value(name) for name in SCOPES if hasattr(jax, name)}
 
     @contextmanager
@@ -125,7 +123,7 @@ def same_scopes() -> Callable[[], Any]:
 
 
 def _value(name: str) -> Any:
-    """Of an option of JAX, in this thread; None where this JAX has no such."""
+    """The value of an option of JAX in this thread; None if this version of JAX does not have the option."""
     try:
         return jax.config.read(f"jax_{name}")
     except AttributeError:  # options with a scope are attributes instead
@@ -140,23 +138,24 @@ def compile(
     whole: bool = False,
     searches: bool = False,
 ) -> Any:
-    """Compile `function` for the examples' shapes, with the options of the device's platform.
+    """Compile `function` for the shapes of the examples, with the compiler options of the device's platform.
 
-    On a CPU, functions that call a library (LAPACK) play one at a time, as `numerics.alone` says; loops of others are
-    compiled whole if that is asked for, and many arms searched one by one in them if that is.
+    On a CPU, functions that call a library (LAPACK) are executed one at a time; see `numerics.alone`. The loops of
+    other functions are compiled whole if `whole` is True (`whole_loops.py`), and if `searches` is True as well, an
+    argmax over many arms is computed arm by arm (`search.py`).
     """
     cpu = device.platform == "cpu"
 
     def lower() -> Any:
-        # A function of its own each time: JAX keeps what it has traced, and where it searches it is another program.
-        @functools.wraps(function)  # the program's name, in profiles and in the cache of programs
+        # A new function each time, because JAX caches traces and the trace depends on `searches`.
+        @functools.wraps(function)  # keeps the program's name in profiles and in the compilation cache
         def anew(*arguments: Any) -> Any:
             return function(*arguments)
 
         return jax.jit(anew, donate_argnums=donate).lower(*examples)
 
     def made(whole: bool) -> tuple[Any, bool]:
-        """Compiled, and whether it calls a library."""
+        """The compiled function, and whether it calls a library."""
         with whole_loops.wanted(whole and cpu, searches):
             lowered = lower()
             calls = cpu and calls_library(lowered)
@@ -176,9 +175,9 @@ def compile(
 
 
 def memory(function: Callable, device: Device, *examples: Any) -> int | None:
-    """Return the bytes that a compiled function takes beside its arguments; None where the compiler does not say."""
+    """Return the bytes that a compiled function needs besides its arguments; None if the compiler reports none."""
     options = _options(device)
-    if device.platform == "cpu":  # its buffers are those of the optimized program, in a sixth of the time
+    if device.platform == "cpu":  # the buffers are those of the optimized program, at a sixth of the compile time
         options |= known_options({"xla_backend_optimization_level": 0}, device)
     compiled = jax.jit(function).lower(*examples).compile(compiler_options=options)
     try:
@@ -189,16 +188,16 @@ def memory(function: Callable, device: Device, *examples: Any) -> int | None:
 
 
 def calls_library(lowered: Any) -> bool:
-    """Whether a program, given as what jax.jit(...).lower(...) returns, calls a library; True where nothing tells."""
+    """Whether a lowered function, jax.jit(...).lower(...), calls a library; True if this cannot be determined."""
     try:
         targets = set(_targets(lowered.compiler_ir("stablehlo").operation))
-    except Exception:  # the form is the compiler's own business; to take turns is always right
+    except Exception:  # the form is internal to the compiler, and executing one at a time is always correct
         return True
     return any(target not in OF_XLA and not target.endswith(PYTHON) for target in targets)
 
 
 def _targets(operation: Any) -> Iterator[str]:
-    """Targets of the custom calls of an operation of MLIR, those of functions that it calls included."""
+    """Targets of the custom calls within an MLIR operation and its regions."""
     if operation.name == "stablehlo.custom_call":
         yield operation.attributes["call_target_name"].value
     for region in operation.regions:
@@ -208,19 +207,19 @@ def _targets(operation: Any) -> Iterator[str]:
 
 
 def _options(device: Device) -> dict[str, Any]:
-    """Options for a device's platform; one that this XLA does not have is dropped, and that is said once."""
+    """Options for a device's platform; an option that XLA does not have is dropped with a warning."""
     wanted = (CPU_OPTIONS if device.platform == "cpu" else {}) | MORE_OPTIONS
     known = known_options(wanted, device)
     if unknown := sorted(wanted.keys() - known.keys()):
         warn_once(
-            f"the compiler of JAX {jax.__version__} does not know {', '.join(unknown)}: compiled without; the same "
-            "laws, but perhaps slower and with other last digits"
+            f"the compiler of JAX {jax.__version__} does not know {', '.join(unknown)}: compiled without; programs may "
+            "be slower and results may differ in the last digits, but their distributions are the same"
         )
     return known
 
 
 def known_options(options: Mapping[str, Any], device: Device) -> dict[str, Any]:
-    """The compiler options among `options` that the device's compiler has, asked once a process."""
+    """The options that the device's compiler accepts, which is tested once per process."""
     items = tuple(options.items())
     if _is_accepted(items, device):
         return dict(items)
@@ -239,5 +238,5 @@ def _is_accepted(options: tuple[tuple[str, Any], ...], device: Device) -> bool:
 
 
 def cores() -> int:
-    """Cores this process may use."""
+    """Number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,8 +1,8 @@
-"""Means and variances over runs: exact sums, in whatever order the runs arrive, rounded once at the end.
+"""Means and variances over runs from exact sums, independent of the order of the runs and rounded once at the end.
 
-A float is an integer times a power of two. Its integer is cut into three limbs of 18 bits, so that the limbs, and the
-products of two, of all values with one exponent sum in float64 without rounding; Python's integers put the sums
-together. Hence no result depends on tiles, workers or resume, and twice all values have twice the mean, to the bit.
+A float is an integer times a power of two. The integer is split into three limbs of 18 bits. For all values with the
+same exponent, sums of limbs and of products of two limbs are then exact in float64, and Python's integers combine
+them. Hence results do not depend on tiles, workers or resuming, and doubling all values doubles the mean exactly.
 """
 
 from collections.abc import Mapping
@@ -10,26 +10,26 @@ from typing import Any
 
 import numpy as np
 
-LIMB = 18  # bits: a product of two limbs has at most 36, and 2^14 sums of three of them fit the 53 of a float64
-BLOCK = 1 << 14  # runs at a time
-VALUES = 1 << 16  # values at a time, about: each needs a dozen float64 meanwhile
-LEAST = -1073  # exponent of the smallest subnormal number, by np.frexp
-UNIT = 3 * LIMB - LEAST  # sums are in units of 2^-UNIT, sums of squares in its square: every float64 is a multiple
+LIMB = 18  # bits; a product of two limbs has at most 36, and 2^14 sums of three products fit in the 53 of a float64
+BLOCK = 1 << 14  # largest number of runs processed at a time
+VALUES = 1 << 16  # approximate number of values processed at a time, each of which needs a dozen temporary float64
+LEAST = -1073  # exponent of the smallest subnormal number in the convention of np.frexp
+UNIT = 3 * LIMB - LEAST  # every float64 is a multiple of 2^-UNIT, the unit of sums; that of squares is 2^-(2 * UNIT)
 
 
 class Moments:
-    """Exact running sums of `points` values a run."""
+    """Exact running sums over runs, each of which has `points` values."""
 
     def __init__(self, points: int):
-        self.count = 0  # runs that count
+        self.count = 0  # number of runs included
         self.finite = np.ones(points, bool)
-        self.total = np.zeros(points, object)  # Python integers: no overflow, ever
+        self.total = np.zeros(points, object)  # Python integers, which do not overflow
         self.square = np.zeros(points, object)
 
     def add(self, values: np.ndarray, keep: np.ndarray) -> None:
-        """Add runs: values is float[points, runs]; a run counts, at every point, where keep, bool[runs], is True.
+        """Add runs with values float[points, runs]; runs for which `keep`, bool[runs], is False are left out.
 
-        A point at which a run that counts is not finite has mean nan.
+        A point at which any included run is not finite has mean nan.
         """
         place = np.flatnonzero(keep)
         self.count += len(place)
@@ -46,7 +46,7 @@ class Moments:
         return {"count": self.count, "finite": self.finite.tolist(), "total": total, "square": square}
 
     def add_sums(self, sums: Mapping[str, Any]) -> None:
-        """Add what `plain` of other runs returned."""
+        """Add the sums of other runs, as returned by `plain`."""
         self.count += sums["count"]
         self.finite &= np.array(sums["finite"], bool)
         self.total += np.array([int(n) for n in sums["total"]], object)
@@ -56,12 +56,12 @@ class Moments:
         mantissa, exponent = np.frexp(values)
         lowest = int(exponent.min())
         width = int(exponent.max()) - lowest + 1
-        place = (np.arange(len(values))[:, None] * width + (exponent - lowest)).ravel()  # of its point and exponent
+        place = (np.arange(len(values))[:, None] * width + (exponent - lowest)).ravel()  # index of (point, exponent)
         used = np.flatnonzero(np.bincount(place))
         point, shift = used // width, (used % width + (lowest - LEAST)).astype(object)
 
         def joined(*parts: np.ndarray) -> np.ndarray:
-            """Sums of the parts at each place in use, the first the highest, as Python integers."""
+            """Sums of the parts at each index in use as Python integers; the first part is the most significant."""
             whole = np.zeros(len(used), object)
             for part in parts:
                 whole = (whole << LIMB) + np.bincount(place, part)[used].astype(np.int64).astype(object)
@@ -77,11 +77,11 @@ class Moments:
         np.add.at(self.square, point, joined(a * a, 2 * a * b, 2 * a * c + b * b, 2 * b * c, c * c) << 2 * shift)
 
     def mean(self) -> np.ndarray:
-        """Mean over the runs that count, float64[points], the nearest float; nan where none counts."""
+        """Mean over the included runs, float64[points], correctly rounded; nan if there are none."""
         return self._ratio(self.total, self.count << UNIT)
 
     def variance(self) -> np.ndarray:
-        """Sample variance (divisor count - 1; nan for fewer than two runs that count), float64[points]."""
+        """Sample variance with divisor count - 1, float64[points]; nan for fewer than two included runs."""
         return self._ratio(self.count * self.square - self.total**2, self.count * (self.count - 1) << 2 * UNIT)
 
     def _ratio(self, above: np.ndarray, below: int) -> np.ndarray:
@@ -90,7 +90,7 @@ class Moments:
 
 
 def _nearest(above: int, below: int) -> float:
-    """above / below, rounded once; inf where that is too large, as a variance may be."""
+    """above / below, correctly rounded; inf if that is too large for a float, as a variance may be."""
     try:
         return above / below
     except OverflowError:

@@ -1,7 +1,8 @@
-"""Parts of a cell: some of its runs, played anywhere, whose sums are exact integers, so that parts join to the byte.
+"""Parts of a cell (one algorithm on one instance): some of its runs, played anywhere and joined to the exact result.
 
-A part is plain data in one file that is whole or absent: the arrays of each run, and `about`, JSON with what the
-numbers depend on, how many runs ended in which way, and the sums as decimal strings.
+The sums of a part are exact integers, so joined parts equal a single call to the byte. A part is stored in one file
+that is written atomically: the arrays of each run, and `about`, JSON with the identity of the simulation, the number
+of runs with each outcome, and the sums as decimal strings.
 """
 
 import functools
@@ -23,33 +24,33 @@ from jaxbandit.engine.horizon import Record
 from jaxbandit.engine.identify import Identified
 from jaxbandit.engine.moments import Moments
 
-RUNS = ("regret", "hindsight", "pulls", "kinds", "recommendation", "outcome")  # arrays of a Record, a row a run
-STOPPED_RUNS = ("samples", "outcome", "recommendation", "shortfall", "pulls", "batches")  # the same of an Identified
+RUNS = ("regret", "hindsight", "pulls", "kinds", "recommendation", "outcome")  # arrays of a Record, one row per run
+STOPPED_RUNS = ("samples", "outcome", "recommendation", "shortfall", "pulls", "batches")  # those of an Identified
 CPUINFO = Path("/proc/cpuinfo")
-PROCESSOR = ("vendor_id", "flags", "CPU implementer", "Features")  # of its lines, what the compiler decides by
-FLEET = ("platform", "processor", "jax", "jaxlib")  # by which machines may differ that `mixed` lets join
+PROCESSOR = ("vendor_id", "flags", "CPU implementer", "Features")  # the lines of CPUINFO that affect the compiler
+FLEET = ("platform", "processor", "jax", "jaxlib")  # differences between machines that `mixed` permits
 
 
 class Part(NamedTuple):
     """Runs first_run, ..., first_run + num_runs - 1 of a cell."""
 
-    where: str  # named in refusals: a file, or a task
+    where: str  # the file or task that error messages name
     about: Mapping[str, Any]
     arrays: Mapping[str, np.ndarray]
 
     @property
     def first_run(self) -> int:
-        """Number of the first run."""
+        """Index of the first run."""
         return self.about["first_run"]
 
     @property
     def end(self) -> int:
-        """Number after that of the last run."""
+        """Index of the last run, plus one."""
         return self.about["first_run"] + self.about["num_runs"]
 
 
 def part_of(record: Record | Identified, first_run: int, where: str = "") -> Part:
-    """Return the part that a record of the engine makes."""
+    """Return the part with the runs of a record of the engine."""
     fixed = isinstance(record, Record)
     names = RUNS if fixed else STOPPED_RUNS
     arrays = {name: np.asarray(x) for name in names if (x := getattr(record, name)) is not None}
@@ -73,7 +74,7 @@ def part_of(record: Record | Identified, first_run: int, where: str = "") -> Par
 
 
 def encoded(part: Part) -> bytes:
-    """Return a part as the bytes of its file."""
+    """Return the bytes of the file of a part."""
     file = io.BytesIO()
     text = np.frombuffer(json.dumps(part.about).encode(), np.uint8)
     np.savez(file, allow_pickle=False, about=text, **part.arrays)
@@ -81,7 +82,7 @@ def encoded(part: Part) -> bytes:
 
 
 def decoded(data: bytes, where: str) -> Part:
-    """Return the part that these bytes are; ValueError in one line where they are none."""
+    """Return the part with these bytes; invalid bytes raise a one-line ValueError."""
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
@@ -89,14 +90,14 @@ def decoded(data: bytes, where: str) -> Part:
         outcome, number = arrays["outcome"], about["num_runs"]
         count = np.bincount(outcome, minlength=len(Outcome)).tolist()
         if len(outcome) != number or count != list(about["outcomes"].values()):
-            raise ValueError("its counts are not those of its runs")
+            raise ValueError("its outcome counts do not match its runs")
     except (OSError, ValueError, KeyError, EOFError, TypeError, AttributeError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{where}: not a whole part of an experiment ({error}); delete it and play it again") from None
+        raise ValueError(f"{where}: not a whole part of an experiment ({error}); delete it and run it again") from None
     return Part(where, about, arrays)
 
 
 def in_order(parts: Sequence[Part], what: str) -> list[Part]:
-    """Return the parts by their runs; ValueError that names two that overlap."""
+    """Return the parts in the order of their runs; overlapping parts raise a ValueError that names two of them."""
     ordered = sorted(parts, key=lambda part: (part.first_run, part.end))
     for before, after in itertools.pairwise(ordered):
         if after.first_run < before.end:
@@ -106,7 +107,7 @@ def in_order(parts: Sequence[Part], what: str) -> list[Part]:
 
 
 def gaps(parts: Sequence[Part], first: int, end: int) -> list[tuple[int, int]]:
-    """Return the ranges [a, b) of runs in [first, end) that no part has, the parts being in order."""
+    """Return the ranges [a, b) of runs in [first, end) that are in no part; `parts` must be in order."""
     found = []
     for part in parts:
         if part.first_run > first:
@@ -116,20 +117,20 @@ def gaps(parts: Sequence[Part], first: int, end: int) -> list[tuple[int, int]]:
 
 
 def said(first: int, end: int) -> str:
-    """Return a range of runs in words."""
+    """Return a range of runs in words, with the verb: "run 3 is", "runs 3 to 5 are"."""
     return f"run {first} is" if end == first + 1 else f"runs {first} to {end - 1} are"
 
 
 def joined(parts: Sequence[Part], mixed: bool = False) -> Record | Identified:
-    """Return the record of the runs of all parts, the one that a single call would have left.
+    """Return the record of the runs of all parts, equal to that of a single call with all runs.
 
     Args:
-      parts: in order, without overlaps or gaps, at least one.
-      mixed: whether they may come from machines of other platforms, processors and versions of JAX; the record's
-        identity then says so.
+      parts: the parts in order, at least one, without overlaps or gaps.
+      mixed: whether the parts may come from machines with different platforms, processors and versions of JAX; the
+        identity of the record then lists them.
 
     Raises:
-      ValueError: the parts are not of one simulation.
+      ValueError: the parts do not belong to the same simulation.
     """
     about = _identity(parts, mixed)
     first = parts[0].about
@@ -145,7 +146,7 @@ def joined(parts: Sequence[Part], mixed: bool = False) -> Record | Identified:
         arrays = [part.arrays[name] for part in parts if name in part.arrays]
         if arrays and len(arrays) < len(parts):
             lacks = next(part.where for part in parts if name not in part.arrays)
-            raise ValueError(f"{lacks}: has no {name} of each run, and others have; play it again like the others")
+            raise ValueError(f"{lacks}: has no {name} of each run, but others have; run it again like the others")
         together[name] = np.concatenate(arrays) if arrays else None
     if not fixed:
         return Identified(**together, lane_steps=sum(part.about["steps"]["lane"] for part in parts))
@@ -175,20 +176,20 @@ def joined(parts: Sequence[Part], mixed: bool = False) -> Record | Identified:
 
 
 def _identity(parts: Sequence[Part], mixed: bool) -> dict[str, Any]:
-    """Return what the numbers of all parts depend on; refuse parts that differ in it."""
+    """Return the common identity of all parts; raise a ValueError if it differs."""
     here, kinds = dict(parts[0].about["identity"]), {}
     for part in parts:
         there = dict(part.about["identity"])
         other = [name for name in FLEET if here.get(name) != there.get(name)]
         for name in FLEET:
             kinds.setdefault(name, {})[str(there.get(name))] = part.where
-        # As another JAX writes it, the same program has another digest.
+        # Another version of JAX may write the same program differently, which changes its digest.
         same = {name: here.get(name) for name in (*other, *(["program"] if other else []))}
         found = identity.differences(here, {**there, **same})
         if other and not mixed:
             found += [f"{name} {here.get(name)} and {there.get(name)}" for name in other]
         if found:
-            remedy = "join them all the same with --mixed" if len(found) == len(other) else "leave one of them out"
+            remedy = "join them anyway with --mixed" if len(found) == len(other) else "leave one of them out"
             raise ValueError(f"{parts[0].where} and {part.where}: not of one kind: {'; '.join(found)}; {remedy}")
     here.pop("processor")
     several = [f"{name} {', '.join(sorted(found))}" for name, found in kinds.items() if len(found) > 1]
@@ -197,7 +198,7 @@ def _identity(parts: Sequence[Part], mixed: bool) -> dict[str, Any]:
 
 @functools.cache
 def processor() -> str:
-    """Return a name of this kind of processor, equal where the compiler takes one for the other."""
+    """Return a digest of the kind of this processor, equal for processors that the compiler treats alike."""
     about = [platform.machine()]
     try:
         first = CPUINFO.read_text(encoding="utf-8", errors="replace").partition("\n\n")[0]
