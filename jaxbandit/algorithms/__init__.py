@@ -1,4 +1,4 @@
-"""The algorithms, and the frame of an index policy of your own. Names are imported when they are first used."""
+"""The algorithms, and the frame for user-defined index policies. Each name is imported when it is first used."""
 
 from typing import TYPE_CHECKING
 
