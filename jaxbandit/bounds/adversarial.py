@@ -37,7 +37,8 @@ def exp3_regret_bound(num_arms: int, rounds: ArrayLike, *, rate: Literal["anytim
 def exp3_s_regret_bound(num_arms: int, rounds: ArrayLike, *, num_changes: int = 1) -> np.ndarray:
     """Return the regret bound of `exp3_s`, 2 sqrt(e - 1) sqrt(K T ((Y + 1) log(K T) + e)).
 
-    It is for the defaults at each T and Y changes, and bounds the regret against every sequence of arms with at most Y changes, including the best fixed arm.
+    It is for the defaults at each T and Y changes, and bounds the regret against every sequence of arms with at most Y
+    changes, including the best fixed arm.
 
     Args:
       num_arms: number of arms K, an integer >= 1.

@@ -75,8 +75,8 @@ def complexity_constants(
 ) -> Constants:
     """Return the constants of Table 2 as printed.
 
-    sigma^2 appears in those of m-LinGapE only; the others are for sigma = 1. The constant of m-LinGapE with the optimized rule contains abs(w*_a), where the proof, with rho as above, gives
-    abs(w*_a) times the l1 norm of w*.
+    sigma^2 appears in those of m-LinGapE only; the others are for sigma = 1. The constant of m-LinGapE with the
+    optimized rule contains abs(w*_a), where the proof, with rho as above, gives abs(w*_a) times the l1 norm of w*.
 
     Args:
       features: float[K, d].

@@ -68,7 +68,8 @@ def rho(design_matrix: np.ndarray, k: int) -> Interval:
 def rho_prime(design_matrix: np.ndarray, k: int) -> np.ndarray:
     """Return rho'(p), float[], a design constant like `rho` for ICB.
 
-    It is the squared largest sum of sqrt(Lambda_p^-1(i, i)) over arms in exactly one of two sets of k. Two sets of k differ in at most 2 min(k, n - k) arms, which can be any arms.
+    It is the squared largest sum of sqrt(Lambda_p^-1(i, i)) over arms in exactly one of two sets of k. Two sets of k
+    differ in at most 2 min(k, n - k) arms, which can be any arms.
 
     Args:
       design_matrix: float[n, n], Lambda_p, positive definite.

@@ -77,7 +77,8 @@ def _k_inf(shortfalls: np.ndarray, weights: np.ndarray, shortfall: float) -> flo
 def _beta_quadrature(alpha: float, beta: float) -> tuple[np.ndarray, np.ndarray]:
     """Return nodes 1 - x and weights for a Beta distribution: trapezoidal rule, logit x = center + scale sinh t.
 
-    The tails decrease exponentially in the absolute logit, and the peak for large parameters has the width sqrt(1/alpha + 1/beta).
+    The tails decrease exponentially in the absolute logit, and the peak for large parameters has the width sqrt(1/alpha
+    + 1/beta).
     """
     scale = min(np.pi, np.sqrt(1 / alpha + 1 / beta))
     reach = np.arcsinh(max(10.0, 45 / (scale * min(alpha, beta))))
