@@ -106,13 +106,13 @@ EXECUTED = [
 @pytest.mark.slow
 @pytest.mark.parametrize("document", EXECUTED)
 def test_code_of_a_page_prints_what_it_shows(document, tmp_path, monkeypatch):
-    import matplotlib
+    import matplotlib.pyplot as plt
 
-    matplotlib.use("agg")
+    plt.switch_backend("agg")
     monkeypatch.chdir(tmp_path)
     assert any(language == "python" for language, _ in fenced(document))
     prints_what_it_shows(document)
-    matplotlib.pyplot.close("all")
+    plt.close("all")
 
 
 @pytest.mark.slow

@@ -44,6 +44,18 @@ def test_every_registered_factory_is_public():
     for entries, package in ((ALGORITHMS, jaxbandit.algorithms), (ENVIRONMENTS, jaxbandit.environments)):
         for entry in entries.values():
             assert getattr(jaxbandit, entry.name) is getattr(package, entry.name) is entry.factory()
+            assert entry.name in dir(package)
+        described = {f"describe_{entry.name}" for entry in entries.values() if getattr(entry, "described", False)}
+        assert described <= set(dir(package))
+
+
+def test_the_namespaces_list_their_names_before_anything_is_imported():
+    code = (
+        "import sys, jaxbandit as jb; print(len(dir(jb.algorithms)) > 70, 'bernoulli' in dir(jb.environments), "
+        "'jax' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "True", "False"]
 
 
 @pytest.mark.parametrize("package", [jaxbandit, jaxbandit.algorithms, jaxbandit.environments, jaxbandit.bounds])

@@ -87,9 +87,15 @@ def _pages() -> Iterator[tuple[str, str]]:
                 text += f"\n## {heading}\n\n" + _listing(headings[heading])
             own = [name for name in jaxbandit.algorithms.__all__ if name not in jaxbandit.__all__]
             text += "\n## Grids of batches, feedback told later\n\n" + _listing(headings[""])
-            text += "\n## The frame of an index policy\n\n" + _listing(own, "jaxbandit.algorithms")
+            text += "\n## Parts: the frame of an index policy, thresholds, sets of arms\n\n" + _listing(
+                own, "jaxbandit.algorithms"
+            )
         else:
             text += "\n" + _listing(headings[""])
+        if page == "environments":
+            own = [name for name in jaxbandit.environments.__all__ if name not in jaxbandit.__all__]
+            text += "\n## What is known of an instance, and readers of data\n\n"
+            text += _listing(own, "jaxbandit.environments")
         if page in MODULES:
             text += _module(page)
         yield page, text

@@ -1,4 +1,7 @@
-"""The algorithms, and the frame for user-defined index policies. Each name is imported when it is first used."""
+"""The algorithms, and building blocks: the frame of an index policy, thresholds, and sets of arms.
+
+Each name is imported when it is first used.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from jaxbandit.algorithms.best_arm.lil_ucb import lil_ucb
     from jaxbandit.algorithms.best_arm.paired_race import paired_race
     from jaxbandit.algorithms.best_arm.student_race import student_race
+    from jaxbandit.algorithms.best_arm.thresholds import pair_threshold
     from jaxbandit.algorithms.best_arm.top_two import top_two
     from jaxbandit.algorithms.best_arm.track_and_stop import track_and_stop
     from jaxbandit.algorithms.combinatorial.clucb import clucb
@@ -36,6 +40,15 @@ if TYPE_CHECKING:
     from jaxbandit.algorithms.exploration.sa_foa import sa_foa
     from jaxbandit.algorithms.exploration.saqm import saqm
     from jaxbandit.algorithms.exploration.static_designs import g_static, xy_static
+    from jaxbandit.algorithms.exploration.super_arms import super_arms
+    from jaxbandit.algorithms.exploration.thresholds import (
+        det_threshold,
+        heuristic_threshold,
+        independent_threshold,
+        lucb1_threshold,
+        static_threshold,
+        theory_threshold,
+    )
     from jaxbandit.algorithms.exploration.xy_adaptive import xy_adaptive
     from jaxbandit.algorithms.exploration.xy_oracle import xy_oracle
     from jaxbandit.algorithms.feedback.batched import batched
@@ -91,6 +104,7 @@ __all__ = [
     "cusum_ucb",
     "d_ucb",
     "delayed",
+    "det_threshold",
     "discounted_thompson",
     "divergence_budget",
     "dmed",
@@ -105,8 +119,10 @@ __all__ = [
     "gifa",
     "glr_klucb",
     "greedy",
+    "heuristic_threshold",
     "icb",
     "imed",
+    "independent_threshold",
     "index_policy",
     "kim_nelson",
     "kl_lucb",
@@ -121,6 +137,7 @@ __all__ = [
     "lingape",
     "lingifa",
     "lucb",
+    "lucb1_threshold",
     "m_lingape",
     "m_ucb",
     "minimax_grid",
@@ -129,15 +146,19 @@ __all__ = [
     "oam_practical",
     "oracle_restart",
     "ossb",
+    "pair_threshold",
     "paired_race",
     "rage",
     "sa_foa",
     "saqm",
     "sequential_halving",
+    "static_threshold",
     "student_race",
     "successive_elimination",
     "successive_rejects",
+    "super_arms",
     "sw_ucb",
+    "theory_threshold",
     "thompson",
     "top_two",
     "track_and_stop",
@@ -176,6 +197,7 @@ _HOME = {
     "cusum_ucb": "non_stationary.cusum_ucb",
     "d_ucb": "non_stationary.d_ucb",
     "delayed": "feedback.delayed",
+    "det_threshold": "exploration.thresholds",
     "discounted_thompson": "non_stationary.discounted_thompson",
     "divergence_budget": "regret.index_policy",
     "dmed": "regret.dmed",
@@ -190,8 +212,10 @@ _HOME = {
     "gifa": "exploration.gifa",
     "glr_klucb": "non_stationary.glr_klucb",
     "greedy": "regret.greedy",
+    "heuristic_threshold": "exploration.thresholds",
     "icb": "exploration.icb",
     "imed": "regret.imed",
+    "independent_threshold": "exploration.thresholds",
     "index_policy": "regret.index_policy",
     "kim_nelson": "best_arm.kim_nelson",
     "kl_lucb": "best_arm.kl_lucb",
@@ -206,6 +230,7 @@ _HOME = {
     "lingape": "exploration.presets",
     "lingifa": "exploration.linear_top_m",
     "lucb": "exploration.presets",
+    "lucb1_threshold": "exploration.thresholds",
     "m_lingape": "exploration.linear_top_m",
     "m_ucb": "non_stationary.m_ucb",
     "minimax_grid": "feedback.grids",
@@ -214,15 +239,19 @@ _HOME = {
     "oam_practical": "regret.oam_practical",
     "oracle_restart": "non_stationary.oracle_restart",
     "ossb": "regret.ossb",
+    "pair_threshold": "best_arm.thresholds",
     "paired_race": "best_arm.paired_race",
     "rage": "exploration.rage",
     "sa_foa": "exploration.sa_foa",
     "saqm": "exploration.saqm",
     "sequential_halving": "fixed_budget.sequential_halving",
+    "static_threshold": "exploration.thresholds",
     "student_race": "best_arm.student_race",
     "successive_elimination": "best_arm.kl_racing",
     "successive_rejects": "fixed_budget.successive_rejects",
+    "super_arms": "exploration.super_arms",
     "sw_ucb": "non_stationary.sw_ucb",
+    "theory_threshold": "exploration.thresholds",
     "thompson": "regret.thompson",
     "top_two": "best_arm.top_two",
     "track_and_stop": "best_arm.track_and_stop",
