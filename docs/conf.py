@@ -10,7 +10,7 @@ from pathlib import Path
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
-sys.path[:0] = [str(ROOT), str(DOCS / "_ext")]
+sys.path[:0] = [str(ROOT), str(DOCS / "_ext"), str(DOCS)]
 
 import jaxbandit  # noqa: E402
 
@@ -30,6 +30,9 @@ extensions = [
     "sphinx_design",
     "sphinx_copybutton",
     "sphinx_llms_txt",
+    "algorithm_tables",
+    "gallery",
+    "mathml",
     "reference",
     "repository_files",
 ]
@@ -37,6 +40,7 @@ exclude_patterns = ["_build", "**/.ipynb_checkpoints"]
 nitpicky = True
 
 html_theme = "furo"
+html_math_renderer = "mathml"
 html_title = f"jaxbandit {version}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]

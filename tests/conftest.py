@@ -1,4 +1,4 @@
-"""Strict settings for every test, compiled code dropped after each module, and less compilation where a test allows it.
+"""Strict settings for all tests, a browser, compiled code dropped after each file, less compilation where that will do.
 
 XLA never frees compiled code by itself. Compiled programs are kept on disk for later tests, for the other worker, and
 for the next run of the tests, which takes half the time; `--cache-clear` of pytest deletes them.
@@ -6,6 +6,7 @@ for the next run of the tests, which takes half the time; `--cache-clear` of pyt
 
 import gc
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -73,3 +74,25 @@ def _drop_compiled_code():
     yield
     compiled.forget()
     jax.clear_caches()
+
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+QUIETLY = "headless no-sandbox disable-gpu disable-quic no-first-run disable-background-networking disable-sync"
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """A headless Chromium of the system, driven by Playwright."""
+    if CHROMIUM is None:
+        pytest.skip("no chromium on PATH")
+    sync_api = pytest.importorskip("playwright.sync_api")
+    with sync_api.sync_playwright() as playwright:
+        options = [f"--{option}" for option in [*QUIETLY.split(), "disable-component-update"]]
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=options)
+        yield opened
+        opened.close()
+
+
+def pytest_terminal_summary(terminalreporter):
+    if CHROMIUM is None:
+        terminalreporter.write_line("browser tests are not run: there is no chromium on PATH")

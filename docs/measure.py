@@ -1,0 +1,174 @@
+"""Measure each registered algorithm on the fixed instance of its question, for the tables of "Choose an algorithm".
+
+`python docs/measure.py` writes measured.toml, in about ten minutes on two cores. Names of algorithms as
+arguments measure these alone and keep the others.
+"""
+
+import functools
+import json
+import sys
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+import numpy as np  # noqa: E402
+
+import jaxbandit as jb  # noqa: E402
+from jaxbandit.specs.facts import facts  # noqa: E402
+from jaxbandit.specs.registry import ALGORITHMS  # noqa: E402
+
+FILE = Path(__file__).with_name("measured.toml")
+RUNS, SEED = 400, 0
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A fixed problem, and what an algorithm is told of it."""
+
+    about: str
+    make: Callable[[], jb.Environment]
+    told: Mapping[str, Any]
+    horizon: int = 0  # rounds, or the budget
+    runs: int = RUNS
+
+
+MEANS = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]
+RACE = [0.8, 0.6, 0.5, 0.4, 0.3]
+TEAMS = [0.9, 0.8, 0.7, 0.5, 0.45, 0.4, 0.35, 0.3]
+JUMPS = [[0.3, 0.5, 0.9], [0.9, 0.5, 0.3], [0.3, 0.9, 0.5], [0.5, 0.3, 0.9], [0.9, 0.5, 0.3]]
+STARTS = (0, 2_000, 4_000, 6_000, 8_000)
+ANGLE = 0.5
+FEATURES = np.vstack([np.eye(4), [[np.cos(ANGLE), np.sin(ANGLE), 0.0, 0.0]]])
+THETA = [1.0, 0.0, 0.0, 0.0]
+LINEAR = {"features": FEATURES, "theta": THETA, "theta_norm": 1.0}
+INSTANCES = {
+    "regret": Instance(
+        "nine Bernoulli arms of means 0.1, 0.2, ..., 0.9 and 10,000 rounds",
+        lambda: jb.bernoulli(MEANS),
+        {"num_arms": 9, "horizon": 10_000},
+        10_000,
+    ),
+    "changing": Instance(
+        "three Bernoulli arms whose means 0.3, 0.5 and 0.9 change places every 2,000 of 10,000 rounds",
+        lambda: jb.piecewise_bernoulli(JUMPS, STARTS),
+        {"num_arms": 3, "horizon": 10_000, "num_changes": 4, "starts": STARTS},
+        10_000,
+    ),
+    "adversarial": Instance(
+        "eight arms of the stochastically constrained adversary with gap 0.125 and 10,000 rounds",
+        lambda: jb.constrained_adversary(8),
+        {"num_arms": 8, "horizon": 10_000, "num_changes": 0},
+        10_000,
+    ),
+    "linear regret": Instance(
+        "four orthogonal arms and one at an angle of 0.5 to the best, Gaussian noise of scale 1, and 10,000 rounds",
+        lambda: jb.linear(FEATURES, THETA),
+        {**LINEAR, "horizon": 10_000},
+        10_000,
+    ),
+    "teams": Instance(
+        "teams of three of eight Bernoulli arms of means 0.9, 0.8, 0.7, 0.5, 0.45, 0.4, 0.35, 0.3, 10,000 rounds",
+        lambda: jb.semi_bandit(TEAMS, 3),
+        {"num_arms": 8, "k": 3},
+        10_000,
+    ),
+    "bernoulli": Instance(
+        "five Bernoulli arms of means 0.8, 0.6, 0.5, 0.4, 0.3 and delta = 0.05",
+        lambda: jb.bernoulli(RACE),
+        {"num_arms": 5, "m": 1, "sigma": 0.5, "family": "bernoulli"},
+    ),
+    "gaussian": Instance(
+        "five Gaussian arms of means 0.8, 0.6, 0.5, 0.4, 0.3, standard deviation 0.5 and delta = 0.05 (epsilon "
+        "= 0.1 for `kim_nelson`, which needs one)",
+        lambda: jb.gaussian(RACE, sigma=0.5),
+        {"num_arms": 5},
+    ),
+    "linear": Instance(
+        "four orthogonal arms and one at an angle of 0.5 to the best, Gaussian noise of scale 1, and delta = 0.05",
+        lambda: jb.linear(FEATURES, THETA),
+        {**LINEAR, "m": 1, "retest": False},
+    ),
+    "sums": Instance(
+        "the three best of eight arms of means 0.9, 0.8, 0.7, 0.5, 0.45, 0.4, 0.35, 0.3 from sums of three with "
+        "Gaussian noise of scale 1, epsilon = 0.1 and delta = 0.05",
+        lambda: jb.full_bandit(TEAMS, 3),
+        {"num_arms": 8, "k": 3, "epsilon": 0.1, "eps_factor": 1.0},
+    ),
+    "members": Instance(
+        "the three best of eight Bernoulli arms of means 0.9, 0.8, 0.7, 0.5, 0.45, 0.4, 0.35, 0.3, each member's "
+        "reward seen, and delta = 0.05",
+        lambda: jb.semi_bandit(TEAMS, 3),
+        {"num_arms": 8, "k": 3},
+    ),
+    "budget": Instance(
+        "twenty Bernoulli arms, one of mean 0.5 and the others of mean 0.4, and a budget of 4,000 pulls",
+        lambda: jb.bernoulli([0.5] + [0.4] * 19),
+        {"num_arms": 20, "a": 2.0},
+        4_000,
+        2_000,
+    ),
+    "gaussian budget": Instance(
+        "twenty Gaussian arms of standard deviation 0.5, one of mean 0.5 and the others of mean 0.4, and a budget of "
+        "4,000 pulls",
+        lambda: jb.gaussian([0.5] + [0.4] * 19, sigma=0.5),
+        {"num_arms": 20, "epsilon": 0.0},
+        4_000,
+        2_000,
+    ),
+}
+OWN = {"kim_nelson": {"epsilon": 0.1}}  # arguments of one algorithm alone
+UNKNOWN = "Gaussian, variances unknown"
+
+
+def instance_of(name: str) -> str:
+    """Return the name of the instance that an algorithm is measured on."""
+    known = facts()[name]
+    if known.question == "budget":
+        return "gaussian budget" if known.rewards == UNKNOWN else "budget"
+    if known.question == "confidence":
+        by_setting = {"features": "linear", "full-bandit": "sums", "semi-bandit": "members"}
+        return by_setting.get(known.setting, "gaussian" if known.rewards == UNKNOWN else "bernoulli")
+    by_setting = {"changing": "changing", "adversarial": "adversarial", "features": "linear regret"}
+    return {**by_setting, "semi-bandit": "teams"}.get(known.setting, "regret")
+
+
+def measured(name: str) -> dict[str, Any]:
+    """Return an algorithm's regret, samples or error rate with its 95 % interval."""
+    entry, key = ALGORITHMS[name], instance_of(name)
+    instance, question = INSTANCES[key], facts()[name].question
+    given = {parameter: instance.told[parameter] for parameter in entry.parameters() if parameter in instance.told}
+    given |= OWN.get(name, {})
+    factory, environment = functools.partial(entry.factory(), **given), instance.make()
+    if question == "regret":
+        played = jb.simulate(factory(), environment, horizon=instance.horizon, num_runs=instance.runs, seed=SEED)
+        interval = played.interval()
+        value, low, high = (float(bound[-1]) for bound in (interval.value, interval.low, interval.high))
+    elif question == "confidence":
+        interval = jb.identify(factory(), environment, num_runs=instance.runs, seed=SEED).interval()
+        value, low, high = (float(bound) for bound in (interval.value, interval.low, interval.high))
+    else:
+        found = jb.identify(factory, environment, budget=instance.horizon, num_runs=instance.runs, seed=SEED)
+        error = found.summary()["error"]
+        value, low, high = error["rate"], error["low"], error["high"]
+    return {"instance": key, "value": value, "low": low, "high": high, "runs": instance.runs}
+
+
+def main(names: list[str]) -> None:
+    """Measure the algorithms named, or all, and write the file after each."""
+    known = tomllib.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
+    for name in names or ALGORITHMS:
+        known[name] = measured(name)
+        lines = ["# Written by `python docs/measure.py`: regret, pulls or error rate with 95 % intervals."]
+        for each in filter(known.__contains__, ALGORITHMS):
+            lines += ["", f"[{each}]", *(f"{key} = {json.dumps(value)}" for key, value in known[each].items())]
+        FILE.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        print(name, *(f"{known[name][key]:.6g}" for key in ("value", "low", "high")), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,217 @@
+"""The documentation site: what its extensions make of the package, and the built pages in a real browser."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+import jaxbandit
+from jaxbandit.specs.registry import ALGORITHMS
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+sphinx = pytest.importorskip("sphinx")
+sys.path += [str(DOCS / "_ext"), str(DOCS)]
+
+import algorithm_tables  # noqa: E402
+import docstrings  # noqa: E402
+import gallery  # noqa: E402
+import measure  # noqa: E402
+import reference  # noqa: E402
+import repository_files  # noqa: E402
+
+PAGES = "index start choose tune reproduce write_your_own cluster promises gallery cli benchmarks faq changelog clock "
+PAGES += "reference/index reference/algorithms reference/generated/jaxbandit.Algorithm "
+PAGES += "reference/generated/jaxbandit.kl_ucb notebooks/lingape"
+LEGIBLE = 4.5  # contrast of text and what is behind it, the least that WCAG 2 (level AA) allows
+
+# Text whose contrast with its background is too small: what is behind it is that of the nearest element that is opaque.
+FAINT = """least => {
+  const parts = colour => colour.match(/[\\d.]+/g).map(Number)
+  const light = colour => parts(colour).slice(0, 3).map(c => c / 255)
+    .map(c => c <= .04045 ? c / 12.92 : ((c + .055) / 1.055) ** 2.4)
+    .reduce((sum, c, i) => sum + c * [.2126, .7152, .0722][i], 0)
+  const behind = e => {
+    for (; e; e = e.parentElement) {
+      const colour = getComputedStyle(e).backgroundColor, [, , , opacity] = parts(colour)
+      if (opacity === undefined || opacity === 1) return colour
+    }
+    return 'rgb(255, 255, 255)'
+  }
+  const found = []
+  for (const e of document.querySelectorAll('article *, .sidebar-tree *, .toc-tree *')) {
+    const own = [...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim())
+    if (!own || !e.checkVisibility({opacityProperty: true, visibilityProperty: true})) continue
+    const [a, b] = [light(getComputedStyle(e).color), light(behind(e))].sort((x, y) => y - x)
+    if ((a + .05) / (b + .05) < least) found.push(e.className + ' ' + e.textContent.trim().slice(0, 40))
+  }
+  return [...new Set(found)]
+}"""
+
+
+def test_a_docstring_becomes_restructuredtext():
+    text = """Return `ucb1` of ||x|| and a* where `x` > 0.
+
+Args:
+  num_arms: number of arms,
+    static.
+  **look: of `plot`.
+
+Returns:
+  An Algorithm: its own.
+
+Raises:
+  ValueError: out of range.
+
+Source: Auer (2002),
+  JMLR."""
+    converted = docstrings.converted(text.splitlines(), reference.link)
+    assert [line for line in converted if line] == [
+        r"Return \ :py:obj:`~jaxbandit.ucb1`\  of \|\|x\|\| and a\* where \ ``x``\  > 0.",
+        ":param num_arms: number of arms, static.",
+        r":param \*\*look: of \ :py:obj:`~jaxbandit.plot`\ .",
+        ":returns: An Algorithm: its own.",
+        ":raises ValueError: out of range.",
+        "**Source.** Auer (2002),",
+        "JMLR.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("written", "home", "url", "shown"),
+    [
+        ("[a](cli.md#b)", "docs", "", "[a](cli.md#b)"),
+        ("[a](docs/cli.md)", "", "", "[a](cli.md)"),
+        ("[a](../CHANGELOG.md)", "docs", "", "[a](changelog.md)"),
+        ("[a](../jaxbandit/base.py)", "docs", "", "[a](../jaxbandit/base.py)"),
+        (
+            "[a](../jaxbandit/base.py#L3)",
+            "docs",
+            "https://x.org/j",
+            "[a](https://x.org/j/blob/main/jaxbandit/base.py#L3)",
+        ),
+        ("[a](../jaxbandit)", "docs", "https://x.org/j", "[a](https://x.org/j/tree/main/jaxbandit)"),
+        ("[a](../jaxbandit)", "docs", "", "a"),
+        ("[a](https://x.org)", "docs", "", "[a](https://x.org)"),
+        ("```\n[a](../CHANGELOG.md)\n```", "docs", "", "```\n[a](../CHANGELOG.md)\n```"),
+        ("[a](../nowhere.md)", "docs", "", "[a](../nowhere.md)"),
+    ],
+)
+def test_links_of_the_markdown_hold_on_the_site(written, home, url, shown):
+    assert repository_files.rewrite(written, ROOT / home, DOCS, url) == shown
+
+
+def test_every_public_name_is_on_a_page_of_the_reference():
+    listed = {name for headings in reference.groups().values() for names in headings.values() for name in names}
+    assert listed == set(jaxbandit.__all__) - {"__version__", *reference.MODULES}
+
+
+def test_a_public_name_of_no_group_stops_the_build(monkeypatch):
+    monkeypatch.setattr(jaxbandit, "_NAMES", jaxbandit._NAMES | {"elsewhere": "ucb1"})
+    with pytest.raises(reference.ExtensionError, match=r"jaxbandit.ucb1, of elsewhere, belongs to 0 groups"):
+        reference.groups()
+
+
+def test_every_algorithm_was_measured_on_the_instance_of_its_question():
+    measured = tomllib.loads((DOCS / "measured.toml").read_text(encoding="utf-8"))
+    assert set(measured) == set(ALGORITHMS)
+    for name, found in measured.items():
+        assert (
+            found["instance"] == measure.instance_of(name)
+            and found["runs"] == measure.INSTANCES[found["instance"]].runs
+        ), name
+        assert found["low"] <= found["value"] <= found["high"], name
+    text = algorithm_tables.tables(measured, {key: instance.about for key, instance in measure.INSTANCES.items()})
+    for name in ALGORITHMS:
+        assert text.count(f"| [`{name}`](reference/generated/jaxbandit.{name}.rst) |") == 1
+
+
+def test_every_notebook_has_a_card_and_a_small_thumbnail():
+    cards = gallery.cards()
+    thumbnails = list((DOCS / "_static" / "gallery").iterdir())
+    assert {path.stem for path in thumbnails} == {path.stem for path in (ROOT / "notebooks").glob("*.ipynb")}
+    for path in thumbnails:
+        assert f":link: notebooks/{path.stem}\n" in cards and f":img-top: _static/gallery/{path.name}\n" in cards
+    assert sum(path.stat().st_size for path in thumbnails) < 500_000
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The site, built once without executing notebooks; a warning is an error."""
+    place = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "sphinx", "-W", "-n", "-q", "-j", "2", "-d", f"{place}/doctrees", "docs"]
+    done = subprocess.run([*command, f"{place}/html"], cwd=ROOT, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-3000:]
+    return place / "html"
+
+
+class Page(HTMLParser):
+    """What a page refers to, and what of it can be referred to."""
+
+    def __init__(self, path: Path):
+        super().__init__()
+        self.targets: list[str] = []
+        self.anchors: set[str] = set()
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attributes):
+        given = dict(attributes)
+        self.anchors |= {given[key] for key in ("id", "name") if given.get(key)}
+        self.targets += [given[key] for key in ("href", "src") if given.get(key)]
+
+
+@pytest.mark.slow
+def test_internal_links_of_the_site_lead_somewhere(site):
+    pages = {path: Page(path) for path in site.rglob("*.html")}
+    assert len(pages) > 200
+    broken = []
+    for path, page in pages.items():
+        for target in page.targets:
+            if re.match(r"[a-z]+:|//", target):
+                continue
+            file, _, anchor = target.partition("#")
+            to = (path.parent / unquote(file.partition("?")[0])).resolve() if file else path
+            if not to.exists() or (anchor and to in pages and unquote(anchor) not in pages[to].anchors):
+                broken.append(f"{path.relative_to(site)}: {target}")
+    assert not broken, broken[:20]
+
+
+@pytest.mark.slow
+def test_the_site_has_an_llms_txt_and_a_page_for_each_name(site):
+    text = (site / "llms.txt").read_text(encoding="utf-8")
+    assert text.startswith("# jaxbandit") and "choose" in text
+    for name in set(jaxbandit.__all__) - {"__version__", *reference.MODULES}:
+        page = (site / f"reference/generated/jaxbandit.{name}.html").read_text(encoding="utf-8")
+        assert f'id="jaxbandit.{name}"' in page, name
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_pages_in_a_browser(site, browser):
+    """No error in the console, nothing from the network, no sideways scroll, legible in the dark, images described."""
+    page = browser.new_page(color_scheme="dark")
+    wrong: list[str] = []
+    page.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("request", lambda r: None if r.url.startswith(("file:", "data:")) else wrong.append(f"asks for {r.url}"))
+    for name in PAGES.split():
+        page.set_viewport_size({"width": 1280, "height": 900})
+        page.goto((site / f"{name}.html").as_uri())
+        wrong += [
+            f"no alt text: {url}"
+            for url in page.eval_on_selector_all("img:not([alt]), img[alt='']", "all => all.map(i => i.src)")
+        ]
+        for scheme in ("dark", "light"):
+            page.emulate_media(color_scheme=scheme)
+            wrong += [f"hardly legible, {scheme}: {text}" for text in page.evaluate(FAINT, LEGIBLE)]
+        for width in (1280, 390):
+            page.set_viewport_size({"width": width, "height": 900})
+            if (wide := page.evaluate("document.documentElement.scrollWidth")) > width:
+                wrong.append(f"{wide} pixels wide at {width}")
+        assert not wrong, f"{name}: {wrong[:10]}"
+    page.close()
