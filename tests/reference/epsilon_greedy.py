@@ -1,5 +1,8 @@
-"""Epsilon-greedy in NumPy: each arm once; then a uniform, which below epsilon says a random arm, else the best
-sample mean (lowest at ties)."""
+"""Epsilon-greedy in NumPy.
+
+Each arm is pulled once. Then a uniform number below epsilon selects a random arm, and otherwise the arm with the best
+empirical mean is pulled (the lowest-numbered one if tied).
+"""
 
 import numpy as np
 
@@ -17,6 +20,6 @@ def play(rewards, noise, epsilon=0.1):
         else:
             arm = int(np.argmax(means))
         pulls[arm] += 1
-        means[arm] += (rewards[t, arm] - means[arm]) / pulls[arm]  # as a running mean: ties depend on its rounding
+        means[arm] += (rewards[t, arm] - means[arm]) / pulls[arm]  # a running mean, because ties depend on its rounding
         actions.append(arm)
     return np.array(actions)
