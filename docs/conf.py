@@ -1,7 +1,7 @@
-"""The documentation site: `sphinx-build -W -n docs site` builds it, without network and without executing notebooks.
+"""The documentation site: `sphinx-build -W -n docs build/site`, without network, notebooks shown without outputs.
 
-A release also executes the notebooks and keeps their outputs and figures in the pages:
-`sphinx-build -W -n -D nb_execution_mode=force docs site`.
+A release executes the notebooks and keeps their outputs and figures in the pages:
+`sphinx-build -W -n -D nb_execution_mode=force docs build/site`.
 """
 
 import sys

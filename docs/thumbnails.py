@@ -1,6 +1,7 @@
-"""Execute the notebooks and keep the last figure of each as its thumbnail: `python docs/thumbnails.py [NAME ...]`.
+"""Execute the notebooks and keep a figure of each as its thumbnail: `python docs/thumbnails.py [NAME ...]`.
 
-At the size that they show, the notebooks take some minutes each; JAXBANDIT_NOTEBOOK_QUICK=1 makes smaller experiments.
+`figure` in gallery.toml says which one, counted from 0 (-1: the last). Executed in full they take a minute
+each; JAXBANDIT_NOTEBOOK_QUICK=1 makes smaller experiments.
 """
 
 import base64
@@ -8,6 +9,7 @@ import io
 import os
 import sys
 import tempfile
+import tomllib
 from pathlib import Path
 
 import matplotlib.image
@@ -45,11 +47,11 @@ def main(names: list[str]) -> None:
     os.environ["PYTHONPATH"] = str(ROOT)
     place = DOCS / "_static" / "gallery"
     place.mkdir(parents=True, exist_ok=True)
-    for notebook in sorted((ROOT / "notebooks").glob("*.ipynb")):
-        if not names or notebook.stem in names:
-            shown = figures(notebook)
-            thumbnail(shown[-1], place / f"{notebook.stem}.png")
-            print(f"{notebook.stem}: {len(shown)} figures", flush=True)
+    known = tomllib.loads((DOCS / "gallery.toml").read_text(encoding="utf-8"))
+    for name in names or known:
+        shown = figures(ROOT / "notebooks" / f"{name}.ipynb")
+        thumbnail(shown[known[name]["figure"]], place / f"{name}.png")
+        print(f"{name}: {len(shown)} figures", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Bandit algorithms as pure functions of one run, thousands of independent runs at once.
+"""Bandit algorithms in JAX: pure functions of one run, of which the engine plays thousands at once.
 
-Public names are imported when they are first used: `import jaxbandit` alone costs nothing, not even JAX.
+Public names are imported on first use, so that `import jaxbandit` alone is fast and does not import JAX.
 """
 
 from typing import TYPE_CHECKING
@@ -192,7 +192,7 @@ __all__ = [
 ]
 # fmt: on
 
-# Where each name lives, by module; a test holds this equal to the imports above.
+# The module that defines each name. A test checks that this agrees with the imports above.
 _NAMES = {
     "": "algorithms bounds environments numerics",
     "algorithms": (

@@ -1,4 +1,4 @@
-"""`python -m jaxbandit` is `jaxbandit`."""
+"""Entry point of `python -m jaxbandit`, which is the same as the command `jaxbandit`."""
 
 import sys
 

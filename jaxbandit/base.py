@@ -1,8 +1,8 @@
-"""The two contracts, Algorithm and Environment, with their records, and the codes that say how a run ended.
+"""The two contracts, `Algorithm` and `Environment`, the records they use, and the outcome codes of a run.
 
-Both are tuples of pure functions of ONE run: no batch axis, no jit, no classes. The engine adds the batch.
-A factory `name(problem data, *, hyperparameters)` returns one and closes over its arguments; static or traced is
-visible in the signature: `int`, `bool`, `Literal` and callables are static, `ArrayLike` and `Scalar` are traced.
+Both are named tuples of pure functions of a single run, without batch axis, `jax.jit` or inheritance; the engine adds
+the batch axis and compiles the loop. A factory `name(problem data, *, hyperparameters)` returns such a tuple and closes
+over its arguments: `int`, `bool`, `Literal` and callables are static, `ArrayLike` and `Scalar` are traced.
 """
 
 import enum
@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
+from jaxbandit import describing
 from jaxbandit.markup import html_table, view
 from jaxbandit.types import Array, Key, Numbers, Scalar
 
@@ -24,64 +25,81 @@ Recommendation = Any
 
 
 def none() -> Callable[[Key], None]:
-    """Noise of something deterministic: nothing is drawn."""
+    """Return a `noise` function that draws nothing, for a deterministic algorithm or environment."""
     return lambda key: None
 
 
 def no_context() -> Callable[[State, Noise], None]:
-    """Observation of an environment without contexts."""
+    """Return an `observe` function whose context is None, for an environment without contexts."""
     return lambda state, noise: None
 
 
 def never() -> Callable[[State], Array]:
-    """Stopping rule of an algorithm that runs to the horizon."""
+    """Return a `stop` function that is always False, for an algorithm that runs until the horizon."""
     return lambda state: jnp.zeros((), bool)
 
 
 class Arms(NamedTuple):
-    """What an action is; algorithm and environment each say it, and the engine refuses two that differ."""
+    """The action space. The algorithm and the environment each declare it, and the engine raises if they differ.
 
-    num_arms: int  # an action is int32[] in [0, num_arms), with contexts an arm of the round's set
-    set_size: int | None = None  # k: an action is a set of k arms, bool[num_arms] in its place
-    num_contexts: int | None = None  # M: a context is int32[] in [0, M), the number of the round's action set
-    # With sets: the feedback is the reward of each member, float[num_arms], 0 elsewhere (semi-bandit), not one number.
+    Attributes:
+      num_arms: number of arms K. An action is an int32[] in [0, K); with contexts it is an arm of the round's action
+        set.
+      set_size: k, if an action is a set of k arms; it is then a bool[K] with k entries True. None for single arms.
+      num_contexts: number of contexts M, if there are any. A context is then an int32[] in [0, M), the index of the
+        round's action set.
+      members: whether the feedback on a set of arms is the reward of each member (semi-bandit feedback, float[K] with
+        zeros for the arms outside the set) instead of one number.
+    """
+
+    num_arms: int
+    set_size: int | None = None
+    num_contexts: int | None = None
     members: bool = False
 
 
 class Rewards(NamedTuple):
-    """Which rewards an environment gives, or an algorithm is made for; the engine refuses two that do not fit.
+    """The rewards that an environment generates, or that an algorithm is designed for.
 
-    An environment that gives a value outside [low, high] breaks its word: the run ends as OUT_OF_RANGE.
+    The engine raises if the two do not match. A run in which the environment returns a reward outside its declared
+    range ends with the outcome `OUT_OF_RANGE`. `sigma` and `family` are None if they are not declared.
+
+    Attributes:
+      low: smallest reward, inclusive.
+      high: largest reward, inclusive.
+      sigma: sub-Gaussian scale of the noise, one number or one per arm; of an algorithm, the largest it is made for.
+      family: distribution family, such as "bernoulli" or "gaussian"; of an algorithm, the only one it is made for.
     """
 
     low: Scalar = -math.inf
     high: Scalar = math.inf
-    # Sub-Gaussian scale of the noise, one for all arms or one an arm; of an algorithm, the largest it is made for.
     sigma: Numbers | None = None
-    family: str | None = None  # "bernoulli", "gaussian", ...: the law; of an algorithm, the only one it is made for
+    family: str | None = None
 
 
 class Choice(NamedTuple):
-    """What `select` may return in place of an action: `update` gets both, the environment the action alone.
+    """An action with additional information, which `select` may return instead of a plain action.
 
-    For what both need and only one should say: a leader, a kind of round, the probability of the action.
+    The environment receives only the action, while `update` receives the whole `Choice`. Use it for what both `select`
+    and `update` need, such as the leader, the kind of the round or the probability of the action.
     """
 
     action: Action
-    info: Any
+    info: Any  # any pytree
 
 
 class Phases(NamedTuple):
-    """Rounds by kind, such as exploration and exploitation: results show them like pulls."""
+    """Counts of rounds by kind, such as exploration and exploitation, which results report next to the pulls."""
 
     names: tuple[str, ...]
-    counts: Callable[[State], Array]  # int32[len(names)], rounds of each kind so far
+    counts: Callable[[State], Array]  # int32[len(names)], the number of rounds of each kind so far
 
 
 class Replan(NamedTuple):
-    """Rare heavy work: a run that is due plays no round until the engine has applied it, and then is not due.
+    """Expensive work that a run needs only in rare rounds, such as recomputing an optimal design.
 
-    Within a fixed horizon, `replan_late` lets it play on a few rounds with the old plan.
+    A run whose work is due plays no further round until the engine has applied it. After `apply`, `due` must be False.
+    With a fixed horizon, the option `replan_late` allows a run to play a few more rounds with the old plan.
     """
 
     due: Callable[[State], Array]  # bool[]
@@ -89,180 +107,194 @@ class Replan(NamedTuple):
 
 
 class SetPulls(NamedTuple):
-    """A batch of pulls where an action is a set of arms, a super-arm: its reward is one number, the sum of its members.
+    """A batch of pulls of sets of arms (super-arms), where the reward of a set is the sum over its members.
 
-    With `sets` None the pulls are spread evenly over all sets of the environment's size, which are too many to list:
-    the environment then answers with sum_s r_s chi_s, float[num_arms], r_s the reward and chi_s the indicator of the
-    set pulled at s.
+    If `sets` is None, the pulls are spread evenly over all sets of the environment's size, which are too many to list.
+    The environment then returns sum_s r_s chi_s, float[num_arms], where r_s is the reward of pull s and chi_s the
+    indicator vector of the set that was pulled.
     """
 
-    sets: Array | None  # bool[num_sets, num_arms]
-    counts: Array  # int[num_sets], pulls of each set; int[1] where sets is None
+    sets: Array | None  # bool[num_sets, num_arms], or None for all sets
+    counts: Array  # int[num_sets], the number of pulls of each set; int[1] if `sets` is None
 
 
 class Batch(NamedTuple):
-    """Pulls fixed in advance, played in one draw: in place of noise, select and update where the engine may step so."""
+    """Pulls that an algorithm fixes in advance, so that the engine can draw all their rewards at once.
 
-    plan: Callable[[State], Any]  # int[num_arms], pulls of each arm until it looks again, sum >= 1; or SetPulls
-    absorb: Callable[..., State]  # (state, pulls, sums), float[num_arms]; and sums of squares if it asks for them
-    squares: bool = False  # whether absorb takes the sums of squares, float[num_arms], as a fourth argument
+    Where the environment has a matching `BatchRewards`, the engine may use these functions instead of `noise`,
+    `select` and `update`.
+
+    Attributes:
+      plan: `(state) -> int[num_arms]`, the pulls of each arm until the stopping rule is next evaluated, with sum >= 1;
+        or `(state) -> SetPulls`.
+      absorb: `(state, pulls, sums) -> state`, where `sums` is float[num_arms], the sum of the rewards of each arm.
+      squares: whether `absorb` takes the sums of squared rewards, float[num_arms], as a fourth argument.
+    """
+
+    plan: Callable[[State], Any]
+    absorb: Callable[..., State]
+    squares: bool = False
 
 
 class BatchRewards(NamedTuple):
-    """The rewards of a whole batch at once, in law exactly."""
+    """Sums of the rewards of a whole batch of pulls, drawn at once from their exact distribution.
+
+    `sums(state, pulls, noise)` returns the sum of `pulls[a]` rewards of each arm a, float[num_arms]; for `SetPulls` it
+    returns the sum of the rewards of each set, float[num_sets]. `squares(state, pulls, noise, sums)` returns the sums
+    of the squared rewards given the sums of the rewards.
+    """
 
     noise: Callable[[Key], Noise]
-    sums: Callable[[State, Any, Noise], Array]  # of pulls[a] rewards of each arm, float[num_arms]; of each set of
-    # SetPulls, float[num_sets]
-    squares: Callable[[State, Any, Noise, Array], Array] | None = None  # their sums of squares, given the sums
+    sums: Callable[[State, Any, Noise], Array]
+    squares: Callable[[State, Any, Noise, Array], Array] | None = None
 
 
 class Promise(NamedTuple):
-    """What a stopping rule guarantees: with probability 1 - delta the m arms that it names are epsilon-optimal."""
+    """The guarantee of a stopping rule: with probability >= 1 - delta, the m recommended arms are epsilon-optimal.
+
+    Attributes:
+      delta: error probability, in (0, 1).
+      epsilon: tolerated simple regret, >= 0, in units of the reward.
+      m: number of arms that the rule recommends.
+      proved: whether the guarantee is proved. False for a heuristic that takes delta as an argument and whose measured
+        error rate is compared with delta all the same.
+    """
 
     delta: Scalar
     epsilon: Scalar = 0.0
     m: int = 1
-    proved: bool = True  # False: a heuristic that is told delta and judged by it all the same
+    proved: bool = True
 
 
 class Schedule(NamedTuple):
-    """Means that stand still but for jumps, the same in all runs and whatever is played."""
+    """Piecewise-constant means whose change points are the same in all runs and do not depend on the actions."""
 
-    starts: tuple[int, ...]  # rounds played before each segment begins, increasing, the first 0
-    means: Any  # float[segments, num_arms], traced values allowed
+    starts: tuple[int, ...]  # number of rounds played before each segment begins, increasing from 0
+    means: Any  # float[segments, num_arms], may be traced
 
 
 class Algorithm(NamedTuple):
-    """A bandit algorithm: pure functions of one run.
+    """A bandit algorithm as a named tuple of pure functions of one run.
 
-    State is a NamedTuple that holds what the next round needs and nothing else; no field means anything by its name.
-    `init`, `select`, `update` and `pulls` are a complete policy.
+    The state is a NamedTuple that holds what the next round needs and nothing else. The engine reads no field of it by
+    name. `init`, `select`, `update` and `pulls` are enough for a complete policy; everything else is optional.
+
+    Attributes:
+      init: `(key) -> state`, the state before the first round.
+      select: `(noise, state, context) -> action`, the action of one round, or a `Choice`. The context is None in an
+        environment without contexts.
+      update: `(state, context, action, feedback) -> state`, where `action` is what `select` returned.
+      pulls: `(state) -> int32[num_arms]`, the number of pulls of each arm so far (any integer type if pulls come in
+        batches); with contexts int32[num_contexts * num_arms], padding included, where arm a of context m is at index
+        m num_arms + a. Results report the pulls, and the regret is computed from them where that is exact.
+      recommend: `(state) -> recommendation`. None recommends the arm with the most pulls.
+      noise: `(key) -> noise`, all randomness that `select` uses in one round.
+      stop: `(state) -> bool[]`, whether the run stops.
+      phases: counts of rounds by kind, or None.
+      replan: expensive work that is needed only in rare rounds, or None.
+      batch: pulls that are fixed in advance, or None.
+      survivors: `(state) -> bool[num_arms]`, the arms that have not been eliminated. None without elimination.
+      verify: `(state) -> bool[]`, evaluated in float64: whether the state of a stopped float32 run is consistent with
+        its integer counts. False gives the run the outcome `PRECISION`.
+      promise: the guarantee of the stopping rule. None if nothing is guaranteed.
+      budget: number of pulls after which a fixed-budget rule stops and recommends; may be traced. None for a rule
+        without a budget.
+      arms: the action space. None if not declared; `num_arms` is then the length of `pulls`.
+      rewards: the rewards that the algorithm is designed for. None if not declared.
+      name: name used in results and figures.
     """
 
     init: Callable[[Key], State]
-    select: Callable[[Noise, State, Context], Action]  # an action, or a Choice
-    update: Callable[[State, Context, Action, Feedback], State]  # the third argument is what select returned
-    # Pulls of each arm so far, int32[num_arms], or int[num_arms] where they come in batches; with contexts
-    # int32[num_contexts * num_arms], arm a of context m at m num_arms + a, padding included. Results show them, and
-    # regret is read off them where that is exact.
+    select: Callable[[Noise, State, Context], Action]
+    update: Callable[[State, Context, Action, Feedback], State]
     pulls: Callable[[State], Array] | None = None
-    recommend: Callable[[State], Recommendation] | None = None  # None: the arm pulled most, by `pulls`
-    noise: Callable[[Key], Noise] = none()  # the chance that one round's select uses
-    stop: Callable[[State], Array] = never()  # bool[]
+    recommend: Callable[[State], Recommendation] | None = None
+    noise: Callable[[Key], Noise] = none()
+    stop: Callable[[State], Array] = never()
     phases: Phases | None = None
     replan: Replan | None = None
     batch: Batch | None = None
-    survivors: Callable[[State], Array] | None = None  # bool[num_arms], the arms still in question; None: it drops none
-    # In float32: whether a stopped run's state agrees with its integer counts. Evaluated in float64.
-    verify: Callable[[State], Array] | None = None  # bool[]; False makes the outcome PRECISION
-    promise: Promise | None = None  # None: nothing is guaranteed
-    # The pulls that a rule is given, after which it stops and recommends; traced values allowed. None: it has no such
-    # limit, and if it stops it is because it knows enough.
+    survivors: Callable[[State], Array] | None = None
+    verify: Callable[[State], Array] | None = None
+    promise: Promise | None = None
     budget: Scalar | None = None
-    arms: Arms | None = None  # None: not said; num_arms is then that of `pulls`
-    rewards: Rewards | None = None  # None: not said
-    name: str = ""  # in results and figures
+    arms: Arms | None = None
+    rewards: Rewards | None = None
+    name: str = ""
 
     def __repr__(self) -> str:
         return f"<Algorithm {self.name or 'without a name'}>"
 
     def _repr_html_(self) -> str:
-        stops = self.stop is not Algorithm._field_defaults["stop"]
-        facts = {
-            "actions": _actions(self.arms),
-            "rewards it is made for": _rewards(self.rewards),
-            "stops": "when its budget is spent" if self.budget is not None else "by its own rule" if stops else "never",
-            "guarantee": _guarantee(self.promise),
-            "budget": "none" if self.budget is None else f"{_number(self.budget)} pulls",
-            "pulls": "in batches" if self.batch is not None else "one at a time",
-        }
-        return view(repr(self), html_table((), facts.items()))
+        return view(repr(self), html_table((), describing.algorithm(self, never=Algorithm._field_defaults["stop"])))
 
 
 class Environment(NamedTuple):
-    """A bandit problem: it owns the truth, and its reward is deterministic given the round's noise.
+    """A bandit problem as a named tuple of pure functions of one run.
 
-    `noise` does not depend on the action or the state, so that the engine draws it for a block of rounds at once and
-    two algorithms on the same (seed, run, round) meet the same chance. A reward law that cannot be written so takes a
-    key as its noise.
+    The state holds the ground truth, such as the arms' true means, which the algorithm never sees. The reward is a
+    deterministic function of the state, the action and the round's noise. `noise` depends on neither the action nor
+    the state, so the engine can draw it for a block of rounds at once, and two algorithms share random draws (common
+    random numbers) for the same (seed, run, round). A reward distribution that cannot be written in this way takes a
+    PRNG key as its noise.
+
+    Attributes:
+      init: `(key) -> state`, the state before the first round.
+      reward: `(state, context, action, noise) -> feedback`, a float[] or any pytree that the algorithm accepts.
+      noise: `(key) -> noise`, all randomness of a round.
+      observe: `(state, noise) -> context`, the context of the round; None without contexts.
+      regret: `(state, context, action) -> float[] >= 0`, the gap of the action in the round's state. Only the recorder
+        reads it. None if the gaps are unknown.
+      transition: `(state, context, action, noise) -> state`, the state of the next round, computed after the reward.
+        None if the state is constant.
+      simple_regret: `(state, recommendation) -> float[] >= 0`. A recommendation is an error if it exceeds epsilon.
+      batch: sums of the rewards of many pulls at once, or None.
+      arms: the action space. None if not declared.
+      rewards: the range and the distribution of the rewards. None if not declared.
+      schedule: piecewise-constant means with known change points, which results and figures show, or None.
+      length: number of rounds that the environment has; a longer horizon is an error. None if there is no limit.
+      name: name used in results and figures.
     """
 
     init: Callable[[Key], State]
-    reward: Callable[[State, Context, Action, Noise], Feedback]  # float[], or any tree that algorithms understand
+    reward: Callable[[State, Context, Action, Noise], Feedback]
     noise: Callable[[Key], Noise] = none()
     observe: Callable[[State, Noise], Context] = no_context()
-    # float[] >= 0, the gap of an action at the state that it met; seen by the recorder alone. None: nobody knows it.
     regret: Callable[[State, Context, Action], Array] | None = None
-    # The clock: the next round's state, after the reward. None: the state is constant.
     transition: Callable[[State, Context, Action, Noise], State] | None = None
-    # float[] >= 0: how far a recommendation falls short of the best; it errs if this exceeds epsilon. Ties are right.
     simple_regret: Callable[[State, Recommendation], Array] | None = None
     batch: BatchRewards | None = None
-    arms: Arms | None = None  # None: not said
-    rewards: Rewards | None = None  # None: not said
-    schedule: Schedule | None = None  # of means that jump at known rounds: results and figures show it
-    length: int | None = None  # rounds that there are of it: a longer horizon is refused. None: any number
-    name: str = ""  # in results and figures
+    arms: Arms | None = None
+    rewards: Rewards | None = None
+    schedule: Schedule | None = None
+    length: int | None = None
+    name: str = ""
 
     def __repr__(self) -> str:
         return f"<Environment {self.name or 'without a name'}>"
 
     def _repr_html_(self) -> str:
-        moving = "at known rounds" if self.schedule is not None else "every round" if self.transition else "never"
-        facts = {
-            "actions": _actions(self.arms),
-            "rewards": _rewards(self.rewards),
-            "means change": moving,
-            "regret": "not known" if self.regret is None else "known",
-            "identification": "not judged" if self.simple_regret is None else "judged by simple regret",
-            "rounds": "any number" if self.length is None else f"at most {self.length:,}",
-        }
-        return view(repr(self), html_table((), facts.items()))
+        return view(repr(self), html_table((), describing.environment(self)))
 
 
 class Outcome(enum.IntEnum):
-    """How one run ended. MAX_ROUNDS is censoring, and is reported as such; no mean counts the last three."""
+    """How one run ended. Runs with one of the last three outcomes are left out of every mean.
+
+    Attributes:
+      STOPPED: the run reached its stopping rule, its budget or its horizon.
+      MAX_ROUNDS: the run reached the maximum number of rounds before its rule stopped it, and is right-censored.
+      NONFINITE: a feedback, a state or a regret was not finite.
+      PRECISION: a float32 run stopped, but its state fails the float64 check (`Algorithm.verify`).
+      OUT_OF_RANGE: a feedback was outside the range that the environment declares.
+    """
 
     STOPPED = 0
     MAX_ROUNDS = 1
-    NONFINITE = 2  # a feedback, a state or a regret that is not finite
+    NONFINITE = 2
     PRECISION = 3
-    OUT_OF_RANGE = 4  # a feedback outside what the environment says it gives
+    OUT_OF_RANGE = 4
 
 
 def action_of(selected: Any) -> Action:
-    """The action that the environment sees of what `select` returned."""
+    """Return the action that the environment receives, given what `select` returned."""
     return selected.action if isinstance(selected, Choice) else selected
-
-
-def _number(value: Any) -> str:
-    """A number as text; one that is being traced, or an array, as JAX or NumPy prints it."""
-    try:
-        return f"{float(value):,.6g}"
-    except TypeError:
-        return str(value)
-
-
-def _actions(arms: Arms | None) -> str:
-    if arms is None:
-        return "not declared"
-    said = f"one of {arms.num_arms:,} arms" if arms.set_size is None else f"{arms.set_size} of {arms.num_arms:,} arms"
-    said += " with the reward of each of them" if arms.members else ""
-    return said if arms.num_contexts is None else f"{said} in each of {arms.num_contexts:,} contexts"
-
-
-def _rewards(rewards: Rewards | None) -> str:
-    if rewards is None:
-        return "not declared"
-    said = [f"in [{_number(rewards.low)}, {_number(rewards.high)}]"]
-    said += [] if rewards.sigma is None else [f"sub-Gaussian noise with sigma = {_number(rewards.sigma)}"]
-    return ", ".join(said + ([] if rewards.family is None else [f"{rewards.family} family"]))
-
-
-def _guarantee(promise: Promise | None) -> str:
-    if promise is None:
-        return "none"
-    arms = "the best arm" if promise.m == 1 else f"the {promise.m} best arms"
-    said = f"{arms} up to epsilon = {_number(promise.epsilon)} with error rate at most delta = {_number(promise.delta)}"
-    return said if promise.proved else f"{said} (heuristic: not proved)"

@@ -1,6 +1,6 @@
-"""Refusals of bad arguments: one line that says where, what, got, allowed.
+"""Validation of arguments. An error is one line that names the place, the argument, the value and what is allowed.
 
-Only concrete values can be judged; a traced value passes, and whatever it causes shows in the run's outcome code.
+Only concrete values can be checked. A traced value passes; if it makes a run fail, the run's outcome code shows it.
 """
 
 import math
@@ -11,11 +11,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-FLOAT32_COUNTS = 2**24  # float32 has no odd number beyond, and a mean of so many rewards takes in no further one
+FLOAT32_COUNTS = 2**24  # float32 has no larger odd number, and adding one more reward no longer changes a mean
 
 
 def is_traced(value: Any) -> bool:
-    """Return whether a value is known only to a trace, so that nothing can be said of it."""
+    """Return whether a value is a tracer, so that it cannot be checked."""
     return isinstance(value, Tracer)
 
 
@@ -108,12 +108,16 @@ def array(
 
 
 def starts(where: str, value: Any) -> np.ndarray:
-    """Return the rounds played before each segment, int32[segments]; raise ValueError unless they increase from 0."""
+    """Return the number of rounds played before each segment, int32[segments].
+
+    Raises:
+      ValueError: the numbers do not begin with 0 or do not increase.
+    """
     if isinstance(value, str | bytes) or np.ndim(value) != 1 or not len(value):
-        raise ValueError(f"{where}: starts = {value!r}, must be a list of rounds, one a segment")
+        raise ValueError(f"{where}: starts = {value!r}, must be a list of rounds, one per segment")
     found = [integer(where, f"starts[{i}]", start, 0, 2**31 - 1) for i, start in enumerate(value)]
     if found[0]:
-        raise ValueError(f"{where}: starts[0] = {found[0]}, must be 0: the first segment begins with the run")
+        raise ValueError(f"{where}: starts[0] = {found[0]}, must be 0, because the first segment begins with the run")
     for i in range(1, len(found)):
         if found[i] <= found[i - 1]:
             raise ValueError(f"{where}: starts[{i}] = {found[i]}, must be greater than {found[i - 1]}, the one before")
@@ -121,37 +125,37 @@ def starts(where: str, value: Any) -> np.ndarray:
 
 
 def choice(where: str, name: str, value: Any, allowed: tuple[str, ...]) -> Any:
-    """Return `value` if it is one of `allowed`; raise ValueError, with the nearest name, otherwise."""
+    """Return `value` if it is one of `allowed`; otherwise raise a ValueError that suggests the nearest name."""
     if value not in allowed:
         raise ValueError(f"{where}: {name} = {value!r}, must be one of {', '.join(allowed)}{nearest(value, allowed)}")
     return value
 
 
 def precision(where: str, value: str | None, name: str, rounds: int) -> Any:
-    """Return the precision of a run of so many rounds: what is given, by default float32 as far as that counts.
+    """Return the precision of a run with a given number of rounds.
 
     Args:
-      where: whose argument it is.
-      value: "float32", "float64", or None.
-      name: of the argument that `rounds` is, horizon or max_rounds.
-      rounds: the most that a run may have.
+      where: the function whose argument this is, used in the error message.
+      value: "float32", "float64", or None for the default: float32 up to FLOAT32_COUNTS rounds and float64 beyond.
+      name: the name of the argument that sets `rounds`, "horizon" or "max_rounds", used in the error message.
+      rounds: the largest number of rounds that a run may have.
 
     Raises:
-      ValueError: `value` is neither, or is "float32" for more than FLOAT32_COUNTS rounds.
+      ValueError: `value` is another string, or is "float32" for more than FLOAT32_COUNTS rounds.
     """
     if value is None:
         return "float32" if rounds <= FLOAT32_COUNTS else "float64"
     if choice(where, "precision", value, ("float32", "float64")) == "float32" and rounds > FLOAT32_COUNTS:
         raise ValueError(
-            f"{where}: {name} = {rounds}, must be at most {FLOAT32_COUNTS} in float32, whose means of so many rewards "
-            'take in no further one; give precision = "float64"'
+            f"{where}: {name} = {rounds}, must be at most {FLOAT32_COUNTS} in float32, in which further rewards no "
+            'longer change a mean; give precision = "float64"'
         )
     return value
 
 
 def nearest(value: Any, allowed: Any) -> str:
-    """Return '; did you mean X?' for a misspelt name, or '' when nothing is near."""
-    import difflib  # only a refusal pays for it
+    """Return '; did you mean X?' for a misspelled name, or '' if no allowed name is similar."""
+    import difflib  # only needed for an error message
 
     names = {str(a).casefold(): str(a) for a in allowed}
     close = difflib.get_close_matches(str(value).casefold(), names, n=1)
@@ -159,13 +163,17 @@ def nearest(value: Any, allowed: Any) -> str:
 
 
 def action_sets(where: str, name: str, value: Any, mask: Any) -> tuple[Any, np.ndarray | None]:
-    """Return action sets and the mask of their real arms, None if all are; raise ValueError if they leave no choice.
+    """Return checked action sets, and the mask of their real arms or None if there is no padding.
 
     Args:
-      where: who refuses.
-      name: of the action sets in refusals.
-      value: float[contexts, arms, dim], or float[arms, dim] for one set.
-      mask: bool of the first axes of value, concrete; False where a row only pads a shorter set. None: no padding.
+      where: the function whose argument this is, used in error messages.
+      name: the name of the argument, used in error messages.
+      value: float[contexts, arms, dim], or float[arms, dim] for a single set.
+      mask: concrete bool[contexts, arms] or bool[arms], False where a row is padding of a shorter set. None if there
+        is no padding.
+
+    Raises:
+      ValueError: the shapes are wrong, a set is empty, or no set has two arms to choose from.
     """
     value = array(where, name, value, ndim=3 if np.ndim(value) == 3 else 2)
     arms = np.full(value.shape[:-2], value.shape[-2])
@@ -173,17 +181,17 @@ def action_sets(where: str, name: str, value: Any, mask: Any) -> tuple[Any, np.n
         mask = np.asarray(mask)
         if mask.dtype != bool or mask.shape != value.shape[:-1]:
             got = f"{mask.dtype}{list(mask.shape)}"
-            raise ValueError(f"{where}: mask is {got}, must be bool{list(value.shape[:-1])}, one an arm of {name}")
+            raise ValueError(f"{where}: mask is {got}, must be bool{list(value.shape[:-1])}, one per arm of {name}")
         arms = mask.sum(axis=-1)
         if not arms.all():
             raise ValueError(f"{where}: mask[{int(np.argmin(arms))}] is all False, must leave an arm in every set")
     if arms.max(initial=0) < 2:
-        raise ValueError(f"{where}: {name} has one arm a set, must have at least 2 in one of them")
+        raise ValueError(f"{where}: {name} has one arm per set, must have at least 2 in one of them")
     return value, None if mask is None or mask.all() else mask
 
 
 def decision_class(where: str, family: Any, num_arms: int, k: int) -> None:
-    """Refuse a decision class whose sets are not all of k out of num_arms arms."""
+    """Raise a ValueError unless the sets of a decision class all have k of `num_arms` arms."""
     if (family.num_arms, family.rank) != (num_arms, k):
         sets = "different sizes" if family.rank is None else f"size {family.rank}"
         raise ValueError(

@@ -1,6 +1,6 @@
-"""The extras: packages for figures, tables, progress bars and the command line, and of other libraries' adapters.
+"""Optional dependencies: figures, tables, progress bars, the command line, and adapters to other libraries.
 
-The rest of the package does without them.
+The rest of the package works without them.
 """
 
 import sys
@@ -27,15 +27,15 @@ EXTRAS = {
 
 
 class MissingExtra(ModuleNotFoundError):
-    """A package of an extra is not installed; the message is one line that names the extra and installs it."""
+    """An optional package is not installed. The message names it, the extra it belongs to and the pip command."""
 
 
 @contextmanager
 def extra(name: str) -> Iterator[None]:
-    """Import packages of an extra inside; a missing one is refused in one line.
+    """Return a context in which packages of an extra are imported.
 
     Raises:
-      MissingExtra: the package, the extra, and what to do.
+      MissingExtra: a package is not installed; the message has one line.
     """
     packages = EXTRAS[name]
     try:
@@ -45,19 +45,22 @@ def extra(name: str) -> Iterator[None]:
         if module not in packages:
             raise
         remedy = f"pip install {' '.join(packages.values())}"
-        raise MissingExtra(f"{module} is not installed, part of the extra {name}: {remedy}", name=error.name) from None
+        raise MissingExtra(f"{module} is not installed; the extra {name} needs it: {remedy}", name=error.name) from None
 
 
 def lab() -> AbstractContextManager[None]:
-    """Import packages of the extra `lab` inside."""
+    """Return a context in which packages of the extra `lab` are imported."""
     return extra("lab")
 
 
 def bar(show: bool | None) -> Any:
-    """Return tqdm where a bar is to be shown, else None; only a bar that was asked for is missed.
+    """Return tqdm if a progress bar is to be shown, and None otherwise.
 
     Args:
-      show: whether a bar is to be shown; None: where stderr is a terminal and tqdm is installed.
+      show: whether to show a bar. None shows one if stderr is a terminal and tqdm is installed.
+
+    Raises:
+      MissingExtra: `show` is True and tqdm is not installed.
     """
     if not (sys.stderr.isatty() if show is None else show):
         return None

@@ -1,4 +1,4 @@
-"""Public names of a package that are imported when they are first used."""
+"""Public names of a package that are imported on first use."""
 
 import difflib
 import importlib
@@ -9,10 +9,10 @@ from typing import Any
 
 
 class _Package(ModuleType):
-    """A package whose names may be those of its modules: a name is what the module holds, never the module."""
+    """A package in which a public name may equal the name of a module; it then means the object, not the module."""
 
     def __setattr__(self, name: str, value: Any) -> None:
-        # The import of a module sets it as an attribute of its package.
+        # Importing a module sets it as an attribute of its package, which would hide the object of that name.
         if not isinstance(value, ModuleType) or self.__dict__["_HOME"].get(name) != name:
             super().__setattr__(name, value)
 
@@ -20,12 +20,12 @@ class _Package(ModuleType):
 def names(
     package: str, home: Mapping[str, str], public: Sequence[str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return `__getattr__` and `__dir__` of a package.
+    """Return the functions `__getattr__` and `__dir__` of a package.
 
     Args:
-      package: its name.
-      home: name -> the module of the package that has it; "" where the name is that of a module.
-      public: what `dir` lists.
+      package: name of the package.
+      home: name -> the module of the package that defines it, or "" if the name is that of a module.
+      public: the names that `dir` lists.
     """
 
     def get(name: str) -> Any:

@@ -24,7 +24,7 @@ def escaped(value: Any) -> Html:
     return value if isinstance(value, Html) else Html(html.escape(printable(value), quote=True))
 
 
-def tag(name: str, *children: Any, **attributes: Any) -> Html:
+def tag(name: str, /, *children: Any, **attributes: Any) -> Html:
     """Return an element; `class_` is the attribute class, `aria_label` aria-label, and True an attribute alone."""
     told = {key.rstrip("_").replace("_", "-"): value for key, value in attributes.items()}
     given = [
@@ -47,6 +47,7 @@ def html_table(
     caption: Any = None,
     labels: int = 1,
     right: Collection[int] = (),
+    styled: bool = True,
 ) -> Html:
     """Return a table; whatever is not HTML already is escaped.
 
@@ -56,11 +57,12 @@ def html_table(
       caption: what the table holds.
       labels: columns from the left that name the row.
       right: columns that are flush right; their cells have the class "n".
+      styled: whether each cell carries its alignment; False where a style sheet aligns the class "n".
     """
 
     def cell(kind: str, i: int, content: Any, scope: str | None) -> Html:
         flush = i in right
-        style = f"text-align: {'right' if flush else 'left'}"
+        style = f"text-align: {'right' if flush else 'left'}" if styled else None
         return tag(kind, content, scope=scope, class_="n" if flush else None, style=style)
 
     head = tag("thead", tag("tr", *(cell("th", i, title, "col") for i, title in enumerate(headings))))

@@ -101,10 +101,16 @@ def one_by_one(function: Callable[..., PyTree]) -> Callable[..., PyTree]:
 def log(x: Array) -> Array:
     """Return the natural logarithm, accurate to about one rounding error, except for subnormal numbers.
 
-    For float64, XLA's CPU compiler calls the C library number by number, which costs four times as much.
+    For float64, XLA's CPU compiler calls the C library number by number, at four times the cost of the series here.
+    The series manipulates the bits of a float64. A TPU has no such bits: XLA emulates a float64 there by two float32
+    numbers, and a bitcast returns the bits of these. On a TPU, XLA's logarithm is therefore used.
     """
     if x.dtype != jnp.float64:
         return jnp.log(x)
+    return lax.platform_dependent(x, tpu=jnp.log, default=_log_of_bits)
+
+
+def _log_of_bits(x: Array) -> Array:
     bits = lax.bitcast_convert_type(x, jnp.int64)
     exponent = lax.shift_right_arithmetic(bits - _ROOT_HALF, jnp.int64(52))
     f = lax.bitcast_convert_type(bits - lax.shift_left(exponent, jnp.int64(52)), jnp.float64) - 1  # from 0.707 to 1.414
@@ -179,19 +185,17 @@ def standard_normal(key: Key) -> Array:
 
     It has a resolution of 33 bits and is between -6.4 and 6.4.
     """
-    words = jax.random.bits(key, (), jnp.uint32)
-    # A TPU's compiler cannot emulate `log` above, which manipulates 64-bit words.
-    return lax.platform_dependent(words, tpu=functools.partial(normal_of_words, log=jnp.log), default=normal_of_words)
+    return normal_of_words(jax.random.bits(key, (), jnp.uint32))
 
 
-def normal_of_words(words: Array, log: Callable[[Array], Array] = log) -> Array:
+def normal_of_words(words: Array) -> Array:
     """Return standard normals by inversion of the distribution function, with tail probabilities from 2^-33 to 1/2."""
     twice_tail = (as_float(lax.bitcast_convert_type(words, jnp.int32)) + 0.5) * 2.0**-31
-    normal = normal_quantile(jnp.abs(twice_tail) / 2, log)
+    normal = normal_quantile(jnp.abs(twice_tail) / 2)
     return jnp.where(twice_tail < 0, -normal, normal)
 
 
-def normal_quantile(tail: Array, log: Callable[[Array], Array] = log) -> Array:
+def normal_quantile(tail: Array) -> Array:
     """Return z with P(Z > z) = tail for tail in [1e-10, 0.55], to 1e-9; jax.lax.erf_inv costs six times as much here.
 
     It is a rational approximation in t = sqrt(-2 log tail), fitted by least squares.

@@ -1,38 +1,39 @@
-"""Refusals of what a user wrote: one line that says where, key, value got, what is allowed. Imports no JAX.
+"""Validation of what a user wrote in a file or on the command line. This module does not import JAX.
 
-The values are plain ones, as TOML and the command line have them; `checks` judges the arguments of a factory.
+An error is one line that names the place, the key, the value and what is allowed. The values are plain ones, as TOML
+and the command line give them; `checks` validates the arguments of factories.
 """
 
 import math
 from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
-SHOWN = 60  # characters of a refused value worth repeating
+SHOWN = 60  # the most characters of a wrong value that a message repeats
 MOST_BITS = 1000
-NAME_BYTES = 100  # two names and an argument's fit into the 255 bytes of a file's name
+NAME_BYTES = 100  # so that two names and that of an argument fit into a file name of 255 bytes
 
 
 class BadInput(ValueError):
-    """What the user gave cannot be used; the message is one line: where, key, value got, what is allowed."""
+    """An input cannot be used. The message is one line that names the place, the key, the value and what is allowed."""
 
 
 class Unfinished(RuntimeError):
-    """The disk failed under way. What is finished is kept, and the same call continues."""
+    """The disk or a worker failed during the run. Finished results are kept, and the same call resumes."""
 
 
 class RunsLeftOut(UserWarning):
-    """Some runs of a result went wrong, and its means leave them out."""
+    """Warning that some runs of a result failed, so that its means are taken over the remaining runs."""
 
 
 def nearest(value: Any, allowed: Iterable[str]) -> str:
-    """Return '; did you mean X?' for a misspelt name, or '' when nothing is near."""
-    from jaxbandit import checks  # it imports JAX: only a refusal pays for it
+    """Return '; did you mean X?' for a misspelled name, or '' if no allowed name is similar."""
+    from jaxbandit import checks  # it imports JAX, which only an error message has to pay for
 
     return checks.nearest(value, list(allowed))
 
 
 def refuse(where: str, what: str) -> NoReturn:
-    """Raise BadInput with one line."""
+    """Raise BadInput with a message of one line."""
     raise BadInput(" ".join(f"{where}{what}".split()))
 
 
@@ -47,7 +48,7 @@ def show(value: Any) -> str:
             text = "[" + ", ".join(map(show, value)) + "]"
         case str():
             text = '"' + value + '"'
-        case int() if value.bit_length() > MOST_BITS:  # Python refuses to write thousands of digits
+        case int() if value.bit_length() > MOST_BITS:  # Python raises when it has to write thousands of digits
             text = f"an integer of {value.bit_length()} bits"
         case _:
             text = str(value)
@@ -55,12 +56,12 @@ def show(value: Any) -> str:
 
 
 def wrong(where: str, value: Any, allowed: str) -> NoReturn:
-    """Refuse `value` at `where`, saying what is allowed."""
+    """Raise BadInput for `value` at `where`, and say what is allowed."""
     refuse(where, f" = {show(value)}, must be {allowed}")
 
 
 def known(where: str, table: Mapping[str, Any], allowed: tuple[str, ...]) -> None:
-    """Refuse a key of `table` that is not allowed, with the nearest one that is."""
+    """Raise BadInput for a key of `table` that is not allowed, and suggest the nearest one that is."""
     for key in table:
         if key not in allowed:
             near = nearest(key, allowed)
@@ -102,7 +103,7 @@ def text(where: str, value: Any) -> str:
     if not isinstance(value, str) or not value.strip() or not value.isprintable():
         wrong(where, value, "a non-empty string of one line")
     if len(value.encode()) > NAME_BYTES:
-        wrong(where, value, f"at most {NAME_BYTES} bytes long, since files are named for it")
+        wrong(where, value, f"at most {NAME_BYTES} bytes long, because file names contain it")
     return value
 
 
@@ -114,5 +115,5 @@ def choice(where: str, value: Any, allowed: tuple[str, ...]) -> str:
 
 
 def reason(error: Exception) -> str:
-    """Return what went wrong in a few words, without the path that the caller names anyway."""
+    """Return the cause of an error in a few words, without the path, which the caller names."""
     return error.strerror or type(error).__name__ if isinstance(error, OSError) else str(error)

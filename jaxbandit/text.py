@@ -1,4 +1,4 @@
-"""Numbers and columns as text."""
+"""Formatting of numbers and tables as text."""
 
 import math
 import shutil
@@ -12,13 +12,13 @@ INTERVAL = "95 % interval"  # the heading of a column that belongs to the one be
 
 
 def align(rows: Sequence[Sequence[str]], right: Collection[int] = (), keys: int = 0) -> str:
-    """Return rows as lines of columns, the first row ruled off; a table too wide for the screen as several.
+    """Return rows as an aligned table, or as several tables if it is too wide for the screen.
 
     Args:
-      rows: the headings, then a row each.
-      right: columns that are flush right.
-      keys: columns from the left that are repeated in each part of a table that does not fit the screen; 0: it is not
-        divided.
+      rows: the headings, followed by the rows.
+      right: indices of the columns that are flush right.
+      keys: number of leading columns that are repeated in each part of a table that does not fit the screen. With 0,
+        the table is not divided.
     """
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     parts = _parts(rows[0], widths, keys, room()) if keys else [list(range(len(widths)))]
@@ -64,12 +64,12 @@ def _columns(rows: Sequence[Sequence[str]], widths: Sequence[int], right: Collec
 
 
 def number(value: float) -> str:
-    """Return a number of samples as text: whole from a thousand on, with commas."""
+    """Return a number of samples as text, with commas and without decimals from a thousand on."""
     return f"{value:,.0f}" if abs(value) >= 1000 or value == int(value) else f"{value:.1f}"
 
 
 def with_interval(value: float, low: float | None = None, high: float | None = None) -> str:
-    """Return a number as text, with its interval if it has one, in as many digits as that leaves of it."""
+    """Return a number as text, with its interval if it has one; the width of the interval sets the decimals."""
     if low is None or high is None:
         return f"{value:,.1f}" if abs(value) >= 1000 else f"{value:.4g}"
     half = (high - low) / 2

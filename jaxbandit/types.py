@@ -1,4 +1,4 @@
-"""Names for what passes between the parts. Nothing here is checked at run time."""
+"""Type aliases that the package shares. They are not checked at run time."""
 
 from typing import Any, Literal
 
@@ -6,10 +6,10 @@ import jax
 import numpy as np
 
 Array = jax.Array
-ArrayLike = jax.Array | Any  # a traced array as a caller may give it: NumPy's, or lists of numbers, too
-Key = jax.Array  # a typed PRNG key, as jax.random.key returns it
+ArrayLike = jax.Array | Any  # a traced array; callers may also pass NumPy arrays or lists of numbers
+Key = jax.Array  # a typed PRNG key, as returned by jax.random.key
 Scalar = float | jax.Array  # a traced hyperparameter: a Python number or a 0-d array
-Numbers = float | jax.Array | np.ndarray | Any  # traced: a number for all arms, or an array with one an arm
+Numbers = float | jax.Array | np.ndarray | Any  # traced: one number for all arms, or an array with one per arm
 PyTree = Any
 Device = Any  # a jax.Device
 Distance = Literal["sq", "bq", "h", "lb", "t", "kl"]

@@ -232,7 +232,7 @@ BAD_CONTEXTUAL = {
     "one arm": (
         "[[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.5, 0.5]]",
         "[[1.0, 0.0]], [[0.0, 1.0]]",
-        "instance[0].action_sets has one arm a set",
+        "instance[0].action_sets has one arm per set",
         "must have at least 2",
     ),
     "features given for one context of two": (

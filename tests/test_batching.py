@@ -311,6 +311,17 @@ def test_layout_stays_run_last():
     assert "transpose" in str(jax.make_jaxpr(jax.vmap(function, -1, -1))(VECTOR, INDEX, SCALAR))  # what vmap does
 
 
+def test_what_depends_on_the_platform_keeps_its_layout():
+    """Each platform's program is replayed, with the run axis last; this processor's gives the numbers."""
+
+    def function(x, y):
+        return lax.platform_dependent(x, y, tpu=lambda x, y: x - y, default=lambda x, y: x[::-1] * 2 + y)
+
+    batched = batching.batch_last(function, (VECTOR[:, 0], SCALAR[0]), (True, False), True, LANES)
+    np.testing.assert_array_equal(batched(VECTOR, SCALAR[0]), VECTOR[::-1] * 2 + SCALAR[0])
+    assert "transpose" not in str(jax.make_jaxpr(batched)(VECTOR, SCALAR[0]))
+
+
 def test_varying_outputs():
     def function(state, x):
         count, table, value = state

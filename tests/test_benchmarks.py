@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import jax
 import numpy as np
 import pytest
 
@@ -17,6 +18,8 @@ sys.path.append(str(ROOT))  # last: an installed package stays the one under tes
 import jaxbandit as jb  # noqa: E402
 from benchmarks import (  # noqa: E402
     __main__,
+    accelerators,
+    ahead_of_time,
     allocation,
     best_arm,
     first_command,
@@ -368,3 +371,29 @@ def test_every_case_plays_on_this_revision(monkeypatch, capsys):
     assert len(answers) == 2 * len(known)
     for once, again in zip(answers[::2], answers[1::2], strict=True):
         assert (once["steps"], once["work"]) == (again["steps"], again["work"]) and once["steps"] > 0
+
+
+def test_ahead_of_time_a_limit_is_a_row_and_rows_are_kept(tmp_path, capsys):
+    """A compilation beyond its limit becomes a row that says so; a stored row counts unless it did not compile."""
+    rows = tmp_path / "rows.jsonl"
+    given = ["--target", "h100", "--algorithms", "ucb1", "--rows", str(rows)]
+    assert ahead_of_time.main([*given, "--limit", "0.001"]) == 1
+    assert "not compiled: stopped after 0.001 s" in capsys.readouterr().out
+    written = json.loads(rows.read_text())
+    assert (written["target"], written["algorithm"], written["asked"]) == ("h100", "ucb1", None)
+    assert ahead_of_time._stored(rows, "h100", None) == {}
+    with rows.open("a") as file:
+        for number in (1, 2):
+            file.write(json.dumps({"target": "h100", "algorithm": "ucb1", "asked": None, "runs": number}) + "\n")
+    assert ahead_of_time._stored(rows, "h100", None)["ucb1"]["runs"] == 2
+    assert ahead_of_time._stored(rows, "v5e", None) == ahead_of_time._stored(rows, "h100", "float32") == {}
+
+
+def test_ahead_of_time_finds_a_float64_that_is_taken_apart():
+    with jax.enable_x64(True):
+        for width, found in ((np.float64, True), (np.float32, False)):
+            bits = np.int64 if found else np.int32
+            text = jax.jit(lambda x, bits=bits: jax.lax.bitcast_convert_type(x, bits)).lower(width(1)).as_text()
+            assert bool(accelerators.TAKEN_APART.search(text)) is found
+        text = jax.jit(lambda x: jax.lax.bitcast_convert_type(x, np.float64)).lower(np.int64(1)).as_text()
+        assert not accelerators.TAKEN_APART.search(text)  # the other way is emulated rightly

@@ -200,7 +200,7 @@ def test_a_missing_extra_is_named(module, tiny, capsys, monkeypatch):
         monkeypatch.delitem(sys.modules, name)
     assert cli.main(["run", "tiny.toml"]) == 2
     err = capsys.readouterr().err
-    assert err == f"jaxbandit: {module} is not installed, part of the extra lab: {REMEDY}\n"
+    assert err == f"jaxbandit: {module} is not installed; the extra lab needs it: {REMEDY}\n"
     assert not os.path.exists("tiny-result")
 
 
@@ -211,7 +211,7 @@ def test_no_figure_without_matplotlib(tiny, capsys, monkeypatch):
     assert cli.main(["run", "tiny.toml"]) == 0
     captured = capsys.readouterr()
     assert "square" in captured.out
-    assert captured.err == f"jaxbandit: no figure: matplotlib is not installed, part of the extra lab: {REMEDY}\n"
+    assert captured.err == f"jaxbandit: no figure: matplotlib is not installed; the extra lab needs it: {REMEDY}\n"
 
 
 def test_plot_and_compare(tiny, capsys):

@@ -149,14 +149,14 @@ def test_parts_are_played_anywhere_and_merged(undivided, tmp_path, monkeypatch, 
     assert said.count("\n") == 1 and "and 0.1; join them all the same with --mixed" in said
     assert content(tmp_path / "one") == before
     assert cli.main(["merge", "one", "two", "--out", "mixed", "--mixed"]) == 0
-    assert "runs of a mixed fleet, jax 0.1, " in capsys.readouterr().out
+    assert "runs of different machines, jax 0.1, " in capsys.readouterr().out
     storage.write_bytes(part, parts.encoded(mine))
     assert cli.main(["merge", "one", "two", "--out", "all"]) == 0
     assert content(tmp_path / "all") == content(undivided / "regret")
     assert cli.main(["run", "resume.toml", "--part", "3/3"]) == 2
     assert '--part = "3/3", must be I/N with 0 <= I < N' in capsys.readouterr().err
     assert cli.main(["run", "resume.toml", "--part", "0/3", "--out", "one", "--set", "seed=4"]) == 2
-    assert "another experiment, seed" in capsys.readouterr().err
+    assert "another experiment: seed" in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -177,9 +177,11 @@ def test_objects_given_as_calls_travel(pool, tmp_path):
     some = jb.identify(halving, world, budget=[60, 90], num_runs=130, executor=pool, runs_per_task=64)
     for a, b in zip(whole, some, strict=True):
         assert all(b.arrays[name].tobytes() == array.tobytes() for name, array in a.arrays.items())
-    with pytest.raises(BadInput, match=r"^simulate: executor given, and algorithm is an object, which cannot travel"):
+    with pytest.raises(
+        BadInput, match=r"^simulate: with an executor, algorithm must be serializable, but it is an object"
+    ):
         jb.simulate(algorithm(), world, **options, executor=pool)
-    with pytest.raises(BadInput, match=r"is made by .*<lambda>, must be a function of a module"):
+    with pytest.raises(BadInput, match=r"factory of algorithm must be a function of a module .* it is .*<lambda>"):
         jb.simulate(functools.partial(lambda: algorithm()), world, **options, executor=pool)
 
 
@@ -257,7 +259,7 @@ def test_a_worker_of_another_version_refuses(tmp_path, monkeypatch):
     about = json.loads(task["provenance"])
     about["versions"]["jax"] = "0.1"
     said = tasks.play({**task, "provenance": json.dumps(about)})["refused"]
-    assert "has something else than who asked it: jax" in said and "\n" not in said
+    assert "differs from the caller: jax" in said and "\n" not in said
     absent = task["spec"].replace('type = "ucb1"', 'type = "nobody_has_this:rule"')
     assert "has no module nobody_has_this in" in tasks.play({**task, "spec": absent})["refused"]
 

@@ -70,7 +70,7 @@ def test_what_has_grown_is_played_and_nothing_else(tmp_path, whole):
     assert content(found) == content(running.run_experiment(larger, None, progress=False))
     labels = [(result.instance, result.algorithm, result.params) for result in found]
     assert [(result.instance, result.algorithm, result.params) for result in load(out)] == labels
-    with pytest.raises(BadInput, match="has 48 runs, and runs = 47 asks for fewer"):
+    with pytest.raises(BadInput, match="has 48 runs, but runs = 47 asks for fewer"):
         running.run_experiment(experiment(algorithm=algorithms, instance=INSTANCES, runs=47), out)
     assert spec.load(out / "spec.toml") == larger  # what is refused leaves the directory as it was
 
@@ -117,7 +117,7 @@ def test_results_of_other_versions_are_refused(tmp_path, name, there):
     (out / "provenance.json").write_text(json.dumps(about), encoding="utf-8")
     with pytest.raises(BadInput) as error:
         running.run_experiment(experiment(runs=2), out, progress=False)
-    assert f"its numbers are of something else: {name} {there}, here {here}" in str(error.value)
+    assert f"its numbers were computed differently: {name} {there}, here {here}" in str(error.value)
 
 
 def test_a_cell_of_other_versions_is_refused(tmp_path):
@@ -126,7 +126,7 @@ def test_a_cell_of_other_versions_is_refused(tmp_path):
     [result, *_] = running.run_experiment(experiment(runs=2), out, progress=False)
     other = dataclasses.replace(result, identity={**result.identity, "jaxlib": "0.0.1"})
     running.save_cell(out, 1, other)
-    with pytest.raises(BadInput, match=r"cell-001: its numbers are of something else: jaxlib 0.0.1, here"):
+    with pytest.raises(BadInput, match=r"cell-001: its numbers were computed differently: jaxlib 0.0.1, here"):
         running.run_experiment(experiment(runs=2), out, progress=False)
 
 

@@ -102,7 +102,9 @@ def test_a_rule_that_stops_is_warned_of_where_no_arm_is_the_best():
     data = {"kind": "identify", "runs": 2, "algorithm": [{"type": "lucb", "delta": 0.1}]}
     world = {"name": "waves", "type": "sinusoidal_bernoulli", "num_arms": 2}
     [line] = warnings_of(spec.parse(data | {"instance": [world]}, "x.toml"))
-    assert line == "waves/lucb: means change from round to round: no arm is the best one, so that nothing is promised"
+    assert (
+        line == "waves/lucb: the means change from round to round, so no arm is the best one and nothing is guaranteed"
+    )
 
 
 @pytest.fixture

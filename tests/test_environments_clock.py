@@ -181,7 +181,7 @@ REFUSALS = {
     ),
     "starts late": (
         lambda: jb.piecewise_bernoulli(MEANS[:1], [1]),
-        "piecewise_bernoulli: starts[0] = 1, must be 0: the first segment begins with the run",
+        "piecewise_bernoulli: starts[0] = 1, must be 0, because the first segment begins with the run",
     ),
     "a half round": (
         lambda: jb.piecewise_bernoulli(MEANS[:2], [0, 2.5]),  # type: ignore

@@ -114,7 +114,7 @@ def swept(values, key="delta", **more):
 
 def test_sweeps_of_parameters_and_of_instances_are_found():
     [sweep] = sweeps.sweeps([*swept([0.2, 0.05]), stopping(SPREAD, algorithm="fixed", params={"delta": 0.05})])
-    assert (sweep.parameter, sweep.of_instances, list(sweep.curves)) == ("delta", False, ["kl"])
+    assert (sweep.parameter, sweep.of_instances, list(sweep.curves)) == ("delta", False, ["kl", "fixed"])
     assert [value for value, _ in sweep.curves["kl"]] == [0.05, 0.2]
     instances = [
         stopping(SPREAD, instance=f"{a}", params=EXACT, truth={"arguments": {"dim": 5, "angle": a}}) for a in (0.2, 0.1)
@@ -142,6 +142,24 @@ def test_a_sweep_shows_means_and_marks_censored_ones(axes):
     marks = [m for m in axes.get_lines() if m.get_marker() == "^" and len(m.get_xdata())]
     assert [list(m.get_xdata()) for m in marks] == [[0.01]]
     assert axes.get_xscale() == "log"
+
+
+def test_a_rule_that_is_not_swept_is_a_line_across_its_sweep(axes):
+    still = stopping([20, 60], algorithm="still", params={"c": 1.0})
+    lost = stopping([0], outcome=[Outcome.NONFINITE], algorithm="lost", params={})
+    [sweep] = sweeps.sweeps([*swept([0.2, 0.05]), still, lost])
+    assert list(sweep.curves) == ["kl"] and list(sweep.constant) == ["still"]
+    sweeps.plot_sweep(sweep, axes)
+    [line] = lines(axes, "still, not swept")
+    assert np.ravel(line.get_ydata()).tolist() == [40.0, 40.0]
+
+
+def test_the_marks_of_samples_are_explained_and_a_mark_at_zero_pulls_is_whole(axes):
+    stopping_times.plot_samples([stopping(SPREAD)], axes)
+    assert any("diamond: mean; gray" in text.get_text() for text in axes.texts)
+    axes.clear()
+    stopping_times.plot_pulls([stopping(SPREAD)], axes)
+    assert axes.get_ylim()[0] < 0
 
 
 def test_files_and_nothing_left_open(tmp_path):

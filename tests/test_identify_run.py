@@ -208,7 +208,7 @@ def test_what_is_told_wrongly_is_warned_of(tmp_path, calls):
         experiment(instance=SOARE[:1], algorithm=algorithms)
     misled = experiment(instance=SOARE[:1], algorithm=algorithms, any_rewards=True)
     norm, sigma = warnings_of(misled)
-    assert "0.2/lingape: theta_norm = 1.5" in norm and "is 2 there" in norm and "sigma = 0.5" in sigma
+    assert "0.2/lingape: theta_norm = 1.5" in norm and "instance is 2;" in norm and "sigma = 0.5" in sigma
     results = running.run_experiment(misled, tmp_path / "out", progress=False)
     assert [r.warnings for r in results] == [[norm, sigma], []]
     assert results[0].summary()["warnings"] == [norm, sigma]

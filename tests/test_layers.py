@@ -33,11 +33,12 @@ ARROWS = {
     "reproduction": ("running",),
     "tuning": ("sessions", "distribution"),
     "integrations": ("tuning",),
-    "cli": ("auditing", "reproduction", "sessions", "tuning"),
+    "report": ("tuning",),
+    "cli": ("auditing", "reproduction", "report"),
     "__main__": ("cli",),
 }
 # Open to every room above types. They close no circle, since of the package they may import these alone.
-SHARED = {"checks": ("types",), "refusals": ("checks",), "extras": (), "lazy": (), "markup": ()}
+SHARED = {"checks": ("types",), "refusals": ("checks",), "extras": (), "lazy": (), "markup": (), "describing": ()}
 CONCRETE = ("algorithms", "environments")
 REGISTRY = ("jaxbandit.specs.algorithms", "jaxbandit.specs.environments")
 ROOT_NAMES = {"__version__"}  # all that the package's inside may take from its public face
@@ -199,6 +200,7 @@ FORBIDDEN = {
     "auditing -> reproduction": ("jaxbandit.auditing.x", "from jaxbandit.reproduction import paper"),
     "conformance -> engine": ("jaxbandit.conformance.x", "from jaxbandit.engine import single"),
     "running -> cli": ("jaxbandit.running.x", "from jaxbandit import cli"),
+    "results -> report": ("jaxbandit.results.x", "from jaxbandit.report import write"),
     "refusals -> base": ("jaxbandit.refusals", "from jaxbandit.base import Algorithm"),
     "running lists an algorithm": ("jaxbandit.running.x", "from jaxbandit.algorithms.regret import ucb"),
     "the registry's neighbour": ("jaxbandit.specs.spec", "import jaxbandit.environments.bernoulli"),

@@ -1,6 +1,7 @@
 """Notebooks: kept without outputs, and every cell runs, on small sizes, with neither an error nor a warning."""
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,9 @@ import jaxbandit
 
 nbformat = pytest.importorskip("nbformat")
 nbclient = pytest.importorskip("nbclient")
+
+sys.path.append(str(Path(__file__).resolve().parent.parent / "notebooks"))
+import links  # noqa: E402
 
 PACKAGE = Path(jaxbandit.__file__).resolve().parent
 NOTEBOOKS = sorted((Path(__file__).resolve().parent.parent / "notebooks").glob("*.ipynb"))
@@ -41,7 +45,16 @@ def _notebook(*sources):
 
 
 def test_all_notebooks_are_found():
-    names = ["full_bandit", "lingape", "non_stationary", "oam", "top_m", "tune_something_real", "ucboost"]
+    names = [
+        "first_steps",
+        "full_bandit",
+        "lingape",
+        "non_stationary",
+        "oam",
+        "top_m",
+        "tune_something_real",
+        "ucboost",
+    ]
     names += ["what_a_threshold_costs", "which_rule_stops_first", "your_own_algorithm"]
     assert [path.stem for path in NOTEBOOKS] == names
 
@@ -62,13 +75,40 @@ def test_kept_without_outputs_and_with_little_metadata(path):
     assert not [name for name in identifiers if re.fullmatch("[0-9a-f]{8}", name)]  # chosen, not drawn by an editor
 
 
+@every_notebook
+def test_it_opens_in_colab_installs_what_it_needs_and_says_what_to_change(path):
+    """The link and the installation are those of the one place that knows where the source is hosted."""
+    assert links.written(path) == path.read_text(encoding="utf-8")
+    cells = nbformat.read(path, as_version=4).cells
+    assert re.match(r"# .+\n\n\[Open in Colab\]\(https://colab\S+\) · about .+ on two cores\n\n", cells[0].source)
+    first = next(cell.source for cell in cells if cell.cell_type == "code")
+    assert first.startswith('import importlib.util\n\nif importlib.util.find_spec("jaxbandit") is None:')
+    assert any("**Try it:**" in cell.source for cell in cells if cell.cell_type == "markdown")
+
+
+def test_a_link_that_is_stale_is_seen_and_one_that_is_missing_refused(tmp_path):
+    path = tmp_path / "first_steps.ipynb"
+    text = next(path for path in NOTEBOOKS if path.stem == "first_steps").read_text(encoding="utf-8")
+    stale = text.replace("https://colab", "https://elsewhere")
+    path.write_text(stale, encoding="utf-8")
+    assert links.written(path) == text != stale
+    path.write_text(text.replace("[Open in Colab]", "Colab"), encoding="utf-8")
+    with pytest.raises(ValueError, match="0 links to Colab and 1 installations"):
+        links.written(path)
+
+
 @pytest.mark.slow
-def test_every_cell_runs(execute):
+def test_every_cell_runs_and_a_figure_is_within_the_first_three(execute):
     """One notebook after the other in one kernel, whose names are deleted between them: it starts and imports once."""
-    together = _notebook()
+    together, early = _notebook(), {}
     for path in NOTEBOOKS:
-        together.cells += [*nbformat.read(path, as_version=4).cells, *_notebook("%reset -f").cells]
+        cells = nbformat.read(path, as_version=4).cells
+        early[path.stem] = cells[:3]
+        together.cells += [*cells, *_notebook("%reset -f").cells]
     assert execute(together) == ""
+    for name, cells in early.items():
+        shown = [kind for cell in cells for output in cell.get("outputs", []) for kind in output.get("data", {})]
+        assert "image/png" in shown, name
 
 
 @pytest.mark.slow

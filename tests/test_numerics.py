@@ -29,6 +29,16 @@ def test_log_at_the_edges(x64):
         np.testing.assert_array_equal(log(x), [-np.inf, 0.0, np.inf, np.nan, np.nan, np.nan])
 
 
+def test_on_a_tpu_no_float64_is_taken_apart():
+    """XLA emulates a float64 there by two float32, and a bitcast would return the bits of these."""
+    words, x = jax.ShapeDtypeStruct((3,), np.uint32), jax.ShapeDtypeStruct((3,), np.float64)
+    with jax.enable_x64(True):
+        for function, given in ((log, x), (normal_of_words, words)):
+            traced = jax.jit(function).trace(given)
+            assert "xf64>) -> tensor<3xi64>" in traced.lower(lowering_platforms=("cpu",)).as_text()
+            assert "xf64>) -> tensor<3xi64>" not in traced.lower(lowering_platforms=("tpu",)).as_text()
+
+
 def test_normal_quantile():
     tail = np.geomspace(1e-10, 0.5, 4000)
     with jax.enable_x64(True):

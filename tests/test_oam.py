@@ -152,7 +152,7 @@ def test_a_spanner_expresses_all_others(x64):
 @pytest.mark.parametrize(
     ("change", "line"),
     [
-        ({"features": PLANE[:1]}, "one arm a set, must have at least 2"),
+        ({"features": PLANE[:1]}, "one arm per set, must have at least 2"),
         ({"features": np.array([[1.0, 0], [2, 0]])}, "features span 1 of 2 dimensions"),
         ({"features": np.array([[1.0, np.nan], [0, 1]])}, r"features\[0, 1\] = nan"),
         ({"mask": np.array([True, True])}, "mask is bool"),

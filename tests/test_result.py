@@ -67,7 +67,7 @@ def test_a_cell_in_which_no_run_counts_stays_json():
     cell = r.summary()
     assert cell["regret"]["at"] == cell["regret"]["mean"] == [] and "pulls" not in cell
     json.dumps(cell, allow_nan=False)
-    assert "no run counts" in repr(r) and "3 of 3 runs left out" in table([r])
+    assert "no run is valid" in repr(r) and "3 of 3 runs left out" in table([r])
 
 
 def test_feedback_is_never_called_regret(tmp_path):
@@ -104,12 +104,12 @@ def test_a_round_is_a_round_whatever_its_type(at):
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"checkpoint": 1000.0}, "no checkpoint at 1000, the last is 100"),
+        ({"checkpoint": 1000.0}, "no checkpoint at 1000; the last is 100"),
         ({"checkpoint": 0.5}, "at = 0.5, must be a round"),
         ({"checkpoint": True}, "at = True, must be a round"),
         ({"fraction": 1000.0}, r"fraction = 1000.0, must be in \(0, 1\]"),
         ({"fraction": 0}, r"fraction = 0, must be in \(0, 1\]"),
-        ({"checkpoint": 10, "fraction": 0.1}, "must be one of them"),
+        ({"checkpoint": 10, "fraction": 0.1}, "are both given; give one of them"),
     ],
 )
 def test_what_is_no_round_is_refused_in_one_line(wrong, said):
@@ -121,7 +121,7 @@ def test_what_is_no_round_is_refused_in_one_line(wrong, said):
 
 def test_played_on_any_rewards_is_marked_everywhere():
     r = result(REGRET, any_rewards=True)
-    said = "kl was played on rewards that it is not made for"
+    said = "kl was run on rewards that it is not designed for"
     assert r.summary()["any_rewards"] is True and said in table([r])
     assert any(said in text.get_text() for text in r.plot().texts)
     assert "any_rewards" not in result(REGRET).summary()
@@ -129,7 +129,7 @@ def test_played_on_any_rewards_is_marked_everywhere():
 
 def test_a_lower_bound_above_the_regret_is_a_sentence_and_no_column():
     above = result(REGRET, truth={"regret_constant": 50.0})
-    assert "lower bound  " not in table([above]) and "lower bound 230.26: it holds as t grows" in table([above])
+    assert "lower bound  " not in table([above]) and "lower bound 230.26: it is asymptotic" in table([above])
     assert "lower bound  " in table([result(REGRET, truth={"regret_constant": 0.5})])
 
 
@@ -203,7 +203,7 @@ def test_save_and_load_of_one_result(tmp_path):
     result(REGRET).save(tmp_path)
     assert load(tmp_path)[0].summary() == result(REGRET).summary()
     other = result(REGRET, algorithm="b", seed=8)
-    with pytest.raises(ValueError, match="holds results already"):
+    with pytest.raises(ValueError, match="already holds results"):
         other.save(tmp_path)
     assert load(tmp_path)[0].algorithm == "kl"
     save([result(REGRET), other], tmp_path, replace=True)

@@ -158,7 +158,7 @@ def test_rewards_that_the_algorithm_is_not_made_for(rule):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RunsLeftOut)
         r = simulate(rule, wide, **SMALL, any_rewards=True)
-    assert r.any_rewards and r.summary()["any_rewards"] and "is not made for" in table([r])
+    assert r.any_rewards and r.summary()["any_rewards"] and "is not designed for" in table([r])
     assert not simulate(rule, bernoulli(MEANS), **SMALL, any_rewards=True).any_rewards  # nothing amiss: no mark
 
 
@@ -167,15 +167,15 @@ def test_the_promise_is_said_once():
     r = identify(told, world, num_runs=70)
     assert (r.guarantee["delta"], r.guarantee["m"], r.summary()["error"]["delta"]) == (0.3, 1, 0.3)
     assert identify(told, world, num_runs=70, delta=0.3).guarantee == r.guarantee
-    with pytest.raises(ValueError, match=r"delta = 0.01, and lucb promises delta = 0.3") as error:
+    with pytest.raises(ValueError, match=r"delta = 0.01, but lucb guarantees delta = 0.3") as error:
         identify(told, world, num_runs=70, delta=0.01)
     assert "\n" not in str(error.value)
-    with pytest.raises(ValueError, match=r"epsilon = 0.1, and lucb promises epsilon = 0"):
+    with pytest.raises(ValueError, match=r"epsilon = 0.1, but lucb guarantees epsilon = 0"):
         identify(told, world, num_runs=70, epsilon=0.1)
     silent = told._replace(promise=None)
     cell = identify(silent, world, num_runs=70, epsilon=0.25)
     assert cell.guarantee == {"epsilon": 0.25} and "delta" not in cell.summary()["error"] and cell.promised == ""
-    with pytest.raises(ValueError, match="lucb promises no error rate"):
+    with pytest.raises(ValueError, match="lucb guarantees no error rate"):
         identify(silent, world, num_runs=70, delta=0.05)
     guess = identify(told._replace(promise=Promise(0.3, proved=False)), world, num_runs=70)
     assert "0.3 (heuristic)" in table([guess]) and guess.summary()["error"]["proved"] is False

@@ -62,14 +62,14 @@ def test_sweep_equals_single_calls_and_pairs():
 
 @pytest.mark.parametrize("values", [{}, {"c": []}, {"c": [0.0, 1.0], "d": [0.0]}])
 def test_sweep_refuses_unequal_columns(values):
-    with pytest.raises(ValueError, match="must be one length, at least 1"):
+    with pytest.raises(ValueError, match="must have the same length >= 1"):
         sweep(functools.partial(ucb1, 2), bernoulli(MEANS), values, **SMALL)
 
 
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ({"d": [0.0]}, "unexpected keyword argument 'd', must be what the factory takes: .*c"),
+        ({"d": [0.0]}, "unexpected keyword argument 'd', must be arguments of the factory: .*c"),
         ({"num_arms": [2.0]}, "sweep: "),
         ({"c": 1.0}, "values of c = 1.0, must be a list of numbers"),
     ],

@@ -15,7 +15,7 @@ import pytest
 from jaxbandit.extras import EXTRAS, LAB
 
 ROOT = Path(__file__).parents[1]
-REMEDY = "part of the extra lab: pip install xarray h5netcdf pandas matplotlib tqdm tyro tomli-w"
+REMEDY = "the extra lab needs it: pip install xarray h5netcdf pandas matplotlib tqdm tyro tomli-w"
 
 WITHOUT = f"""
 import sys
@@ -85,7 +85,7 @@ def test_python_without_extras(tmp_path):
         tmp_path,
     )
     missing = ["matplotlib", "pandas", "pandas", "xarray", "pandas", "tqdm"]
-    assert lines == [f"{name} is not installed, {REMEDY}" for name in missing]
+    assert lines == [f"{name} is not installed; {REMEDY}" for name in missing]
 
 
 def test_the_command_line_without_extras(tmp_path):
@@ -100,7 +100,7 @@ def test_the_command_line_without_extras(tmp_path):
         """,
         tmp_path,
     )
-    refusal = f"jaxbandit: tyro is not installed, {REMEDY}"
+    refusal = f"jaxbandit: tyro is not installed; {REMEDY}"
     assert lines[0].startswith("jaxbandit 0.") and lines[1] == "status 0"
     assert lines[-7:] == ["status 0", *[refusal, "status 2"] * 3]
     assert any(line.startswith("  ucb1 ") for line in lines) and '   "name": "ucb1",' in lines
@@ -120,7 +120,7 @@ def test_an_adapter_without_its_library(extra, package, monkeypatch):
     monkeypatch.delitem(sys.modules, f"jaxbandit.integrations.{extra}", raising=False)
     with pytest.raises(ModuleNotFoundError) as refusal:
         importlib.import_module(f"jaxbandit.integrations.{extra}")
-    assert str(refusal.value) == f"{extra} is not installed, part of the extra {extra}: pip install {package}"
+    assert str(refusal.value) == f"{extra} is not installed; the extra {extra} needs it: pip install {package}"
 
 
 def test_another_missing_module_is_not_blamed_on_the_extra():

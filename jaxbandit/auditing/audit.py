@@ -1,4 +1,4 @@
-"""audit: whether the stopping rules of an experiment keep their delta, as `jaxbandit audit` says it, from Python."""
+"""The function `audit`, which tests whether stopping rules keep their delta, as `jaxbandit audit` does."""
 
 import math
 import warnings
@@ -28,29 +28,36 @@ def audit(
     executor: Any = None,
     runs_per_task: int | None = None,
 ) -> ResultSet:
-    """Audit the stopping rules of an experiment of kind "identify", batch after batch until it is known.
+    """Test whether the stopping rules of an experiment of kind "identify" keep their error probability delta.
+
+    Runs are played in batches until the verdict of each cell is reached or a limit is spent. A cell is one algorithm on
+    one instance.
 
     Args:
-      spec: path of its TOML file, or name of one that comes with the package; its runs are the first batches' length.
-      out: directory that keeps the batches, so that more confidence or a larger budget goes on from there; or None.
-      confidence: of all verdicts together, in (0, 1).
-      resolution: how conservative a rule is, is known once the bounds of that factor are within this ratio, > 1.
-      factor: a rule conservative by this factor is conservative enough, > 1.
-      runs: most runs a cell.
-      seconds: most seconds a cell.
+      spec: path of a TOML file, or name of an experiment that comes with the package. Its number of runs is the length
+        of the first batches.
+      out: directory that stores the batches, from which a call with a higher confidence or larger limits continues.
+        None stores nothing.
+      confidence: joint confidence level of all verdicts, in (0, 1).
+      resolution: for a rule that errs less than delta, the factor by which it does is considered known once the ratio
+        of its bounds is at most this number, > 1.
+      factor: the audit of a cell ends when the rule is shown to be conservative by this factor, > 1.
+      runs: largest number of runs per cell.
+      seconds: largest number of seconds per cell.
       overrides: as for `run`.
       imports: as for `run`.
-      max_failed: share of a cell's runs that may go wrong, in [0, 1]; more is an error.
-      progress: a bar on stderr where that is a terminal.
-      workers: threads, with an executor of each task; changes no number.
-      executor: a PEP 3148 executor on whose workers the runs are played; changes no number. See docs/cluster.md.
-      runs_per_task: runs of one of its tasks; default: as many as take about a minute.
+      max_failed: fraction of a cell's runs that may fail, in [0, 1]. If more fail, an error is raised.
+      progress: whether to show a progress bar on stderr, if it is a terminal.
+      workers: number of threads; with an executor, the number of threads of each task. It does not affect the results.
+      executor: a PEP 3148 executor on whose workers the runs are played. It does not affect the results. See
+        docs/cluster.md.
+      runs_per_task: number of runs of one task of the executor. Default: as many as take about a minute.
 
     Returns:
-      A ResultSet; `finding` of each of its results is the verdict, with the bounds of the error rate.
+      A ResultSet. The `finding` of each result is the verdict with the bounds on the error rate.
 
     Raises:
-      ValueError: the experiment, a limit or the directory cannot be used, named in one line.
+      ValueError: the experiment, a limit or the directory cannot be used. The message has one line.
     """
     from jaxbandit.auditing.experiment import audit_experiment
     from jaxbandit.running.truth import warnings_of

@@ -1,4 +1,4 @@
-"""The command that audits stopping rules."""
+"""The command `audit`, which tests stopping rules."""
 
 import json as json_module
 import sys
@@ -17,10 +17,10 @@ DONE = 0
 
 @dataclass(frozen=True)
 class Audit(Divided):
-    """Say whether stopping rules keep their delta: as many runs as it takes, in batches that DIR keeps."""
+    """Test whether stopping rules keep their delta, with as many runs as needed, in batches stored in DIR."""
 
     spec: Annotated[Positional[str], arg(metavar="[SPEC]")] = "audit"
-    """TOML file of kind "identify", or the name of an embedded one; its runs are the length of the first batches."""
+    """TOML file of kind "identify", or the name of an embedded one; its runs are the size of the first batches."""
     out: Annotated[Path | None, arg(metavar="DIR")] = None
     """Directory of the batches; default: the spec's name with -audit after it."""
     set: Annotated[UseAppendAction[tuple[str, ...]], arg(metavar="KEY=VALUE")] = ()
@@ -28,17 +28,17 @@ class Audit(Divided):
     no_import: bool = False
     """As for run."""
     confidence: Annotated[float, arg(metavar="P")] = 0.999
-    """Of all verdicts of the table together, whenever they are reached."""
+    """Joint confidence level of all verdicts of the table, whenever they are reached."""
     resolution: Annotated[float, arg(metavar="R")] = 2.0
-    """How conservative a rule is, is known once the bounds of that factor are within this ratio."""
+    """The factor by which a rule is conservative is known once the ratio of its bounds is at most this."""
     factor: Annotated[float, arg(metavar="F")] = 20.0
-    """A rule conservative by this factor or more is conservative enough."""
+    """The audit of a rule ends when it is shown to be conservative by this factor."""
     runs: Annotated[int, arg(metavar="N")] = 1_000_000
-    """Most runs of a cell."""
+    """Largest number of runs per cell."""
     seconds: Annotated[float | None, arg(metavar="S")] = None
-    """Most seconds of a cell, looked at after each batch."""
+    """Largest number of seconds per cell, checked after each batch."""
     max_failed: Annotated[float, arg(metavar="S")] = 0.0
-    """Share of a cell's runs that may end with a number that is not finite, or a reward out of its range."""
+    """Fraction of a cell's runs that may fail: a number that is not finite, or a reward out of its range."""
     no_cache: bool = False
     """As for run."""
     json: bool = False

@@ -15,20 +15,20 @@ NEEDED = Path("benchmarks", "revisions.py")
 
 @dataclass(frozen=True)
 class Bench:
-    """Time two revisions of jaxbandit in alternation; exit status 4 where a case is slower. In a checkout alone."""
+    """Time two revisions of jaxbandit in alternation; exit status 4 if a case is slower. Needs a git checkout."""
 
     revision: Annotated[Positional[tuple[str, ...]], arg(metavar="[REV [REV]]")] = ()
-    """Git revisions, or directories that hold the package; default: HEAD and the work in progress."""
+    """Git revisions, or directories that hold the package; default: HEAD and the working tree."""
     processes: int = 3
-    """Pairs of processes."""
+    """Number of pairs of processes."""
     rounds: int = 5
-    """Timed calls of a case in each process."""
+    """Number of timed calls of each case in a process."""
     limit: float = 1.05
-    """Ratio of times beyond which a case is slower."""
+    """Ratio of times above which a case counts as slower."""
     only: str = ""
     """Only cases whose name contains this."""
     quick: bool = False
-    """Try it, with so little work that nothing is measured."""
+    """Test the command with too little work for a measurement."""
     json: bool = False
     """Print one JSON document instead of the table."""
 

@@ -1,6 +1,6 @@
 """The command line. Exit status: 0 done, 2 bad input, 3 interrupted and resumable, 1 a bug.
 
-A refusal is one line on stderr, never a traceback; a bug keeps its traceback.
+An error in the input is one line on stderr without a traceback. A bug shows its traceback.
 """
 
 import contextlib
@@ -106,7 +106,7 @@ def _parse(argv: list[str]) -> Callable[[], int] | int:
 
 
 def _one_line(box: str) -> str:
-    """Return the parser's boxed refusal as one line: without frame and colours, and its first guess alone."""
+    """Return the parser's boxed refusal as one line: without frame and colors, and its first guess alone."""
     lines = [re.sub(r"\x1b\[[0-9;]*m", "", line).strip(" │") for line in box.splitlines()]
     lines = [line for line in lines if line and line[0] not in "╭╰─"]
     guess = next((i for i, line in enumerate(lines) if line.startswith("Perhaps you meant")), None)

@@ -22,6 +22,7 @@ from jaxbandit.cli.bench_command import Bench
 from jaxbandit.cli.distribution_options import Divided, Merge
 from jaxbandit.cli.guards import bad_input, figures
 from jaxbandit.cli.guides import List, New, Show
+from jaxbandit.cli.report_command import Report
 from jaxbandit.cli.session_commands import Ask, Status, Tell
 from jaxbandit.cli.tune_command import Tune
 from jaxbandit.results.report import table
@@ -33,7 +34,7 @@ DEFAULT_SPEC = "five_arms"
 
 @dataclass(frozen=True)
 class Run(Divided):
-    """Run an experiment, or resume what its directory holds; prints a table, writes DIR and a PNG in it."""
+    """Run an experiment, or resume it in its directory; prints a table and writes results and figures to DIR."""
 
     spec: Annotated[Positional[str], arg(metavar="[SPEC]")] = DEFAULT_SPEC
     """TOML file, or the name of an embedded experiment."""
@@ -43,23 +44,23 @@ class Run(Divided):
     """Override, repeatable: runs=100, algorithm.NAME.c=3.0, instance.NAME.means=[0.1, 0.9]. NAME is the name in
     the file, quoted if it holds a dot, or its number counted from 0; the value is TOML."""
     quick: bool = False
-    """At most 20 runs."""
+    """Limit the number of runs to 20."""
     runs: Annotated[int | None, arg(metavar="N")] = None
-    """Runs a cell instead of the file's; more than DIR has are added to them."""
+    """Runs per cell, instead of the file's; if DIR has fewer, the missing ones are added."""
     horizon: Annotated[int | None, arg(metavar="N")] = None
-    """Horizon instead of the file's."""
+    """Horizon, instead of the file's."""
     seed: Annotated[int | None, arg(metavar="N")] = None
-    """Seed instead of the file's."""
+    """Seed, instead of the file's."""
     no_import: bool = False
     """Refuse a type = "package.module:factory", whose module would be imported, which runs its code."""
     max_failed: Annotated[float | None, arg(metavar="S")] = None
-    """Share of a cell's runs that may end with a number that is not finite, or a reward out of its range; default: the
-    file's, or 1."""
+    """Fraction of a cell's runs that may fail (a number that is not finite, or a reward out of its range); default:
+    the file's, or 1."""
     dry_run: bool = False
     """Play nothing: print the cells, their run-steps and memory, and an estimate of the seconds, for which
     each program is played for a moment."""
     part: Annotated[str | None, arg(metavar="I/N")] = None
-    """Play the part of this number, from 0, of N, and leave it in DIR; `jaxbandit merge` joins them."""
+    """Run part I of N, counted from 0, and store it in DIR; `jaxbandit merge` joins the parts."""
     no_cache: bool = False
     """Neither read compiled programs from the user's cache directory nor keep them there."""
     json: bool = False
@@ -98,22 +99,22 @@ class Run(Divided):
 
 @dataclass(frozen=True)
 class Reproduce(Divided):
-    """Run a paper's experiments and show our numbers beside the published ones."""
+    """Run a paper's experiments and compare the results with the published numbers."""
 
     paper: Annotated[Positional[str], arg(metavar="PAPER[/FIGURE]")]
-    """PAPER or PAPER/FIGURE, one of those that `jaxbandit list` names."""
+    """PAPER or PAPER/FIGURE; `jaxbandit list` shows them."""
     quick: bool = False
-    """Fewer runs: under a minute."""
+    """Use fewer runs, which takes less than a minute."""
     runs: Annotated[int | None, arg(metavar="N")] = None
-    """Runs instead of the paper's."""
+    """Runs, instead of the paper's."""
     horizon: Annotated[int | None, arg(metavar="N")] = None
-    """Horizon instead of the paper's."""
+    """Horizon, instead of the paper's."""
     data: Annotated[Path | None, arg(metavar="DIR")] = None
-    """Directory of the recorded data that a figure needs; without it such a figure is left out, and said so."""
+    """Directory of the recorded data that a figure needs; without it, such a figure is left out with a note."""
     out: Annotated[Path | None, arg(metavar="DIR")] = None
     """Directory of the results."""
     max_failed: Annotated[float, arg(metavar="S")] = 0.0
-    """Share of a cell's runs that may end with a number that is not finite, or a reward out of its range."""
+    """Fraction of a cell's runs that may fail: a number that is not finite, or a reward out of its range."""
     no_cache: bool = False
     """As for run."""
     json: bool = False
@@ -135,10 +136,10 @@ class Reproduce(Divided):
 
 @dataclass(frozen=True)
 class Plot:
-    """Draw the results in a directory again."""
+    """Draw the figures of the results in a directory again."""
 
     directory: Annotated[Positional[Path], arg(metavar="DIR")]
-    """What `run` or `reproduce` wrote."""
+    """Directory that `run` or `reproduce` wrote."""
 
     def __call__(self) -> int:
         """Write the figures and print their paths."""
@@ -153,14 +154,14 @@ class Plot:
 
 @dataclass(frozen=True)
 class Compare:
-    """Pair the runs of two directories with the same seeds: differences of regret or of samples, with intervals."""
+    """Compare the results of two directories: differences of regret or of samples, with intervals."""
 
     first: Annotated[Positional[str], arg(metavar="DIR[/INSTANCE/ALGORITHM[?PARAMETER=VALUE]]")]
-    """A directory of results, or one of them by its name."""
+    """A directory of results, or a single result in it, given by its name."""
     second: Annotated[Positional[str], arg(metavar="DIR[/INSTANCE/ALGORITHM[?PARAMETER=VALUE]]")]
     """Another."""
     at: int | None = None
-    """Round at which regret is compared; default: the last that both have."""
+    """Round at which regret is compared; default: the last shared checkpoint."""
     json: bool = False
     """Print one JSON document instead of the table."""
 
@@ -176,7 +177,7 @@ class Compare:
 
 @dataclass(frozen=True)
 class Completion:
-    """Print what completes commands and options in a shell: put `jaxbandit completion bash` into a file it reads."""
+    """Print a shell completion script; put `jaxbandit completion bash` into a file that the shell reads."""
 
     shell: Annotated[Positional[Literal["bash", "zsh", "fish"]], arg(metavar="SHELL")]
     """bash, zsh or fish."""
@@ -196,6 +197,7 @@ COMMANDS = {
     "reproduce": Reproduce,
     "audit": Audit,
     "plot": Plot,
+    "report": Report,
     "compare": Compare,
     "merge": Merge,
     "ask": Ask,

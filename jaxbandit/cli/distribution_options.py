@@ -1,4 +1,4 @@
-"""The options that divide a command's work: over an executor's workers, or into parts that are merged later."""
+"""The options that divide the work of a command among an executor's workers, or into parts that are merged later."""
 
 import json as json_module
 from collections.abc import Iterator
@@ -16,17 +16,17 @@ DONE = 0
 
 @dataclass(frozen=True, kw_only=True)
 class Divided:
-    """How a command's work is divided; no number depends on it."""
+    """How the work of a command is divided. It does not affect the results."""
 
     executor: Annotated[str | None, arg(metavar="NAME")] = None
-    """Who plays the runs: processes:N of this machine, dask (a cluster of this machine), dask:ADDRESS (a scheduler that
-    runs), slurm or slurm:KEY=VALUE,... (jobs, by submitit). Default: this process."""
+    """Where the runs are played: processes:N on this machine, dask (a cluster on this machine), dask:ADDRESS (a running
+    scheduler), slurm or slurm:KEY=VALUE,... (jobs, through submitit). Default: this process."""
     runs_per_task: Annotated[int | None, arg(metavar="N")] = None
-    """Runs of one task; default: as many as take --seconds-per-task."""
+    """Number of runs of one task; default: as many as take --seconds-per-task."""
     seconds_per_task: Annotated[float, arg(metavar="S")] = 60.0
-    """About how long a task is to take on one worker, as a first task finds out."""
+    """Target duration of a task on one worker; a first task measures how long runs take."""
     send_back: bool = False
-    """Workers send their parts back; default: they write them into DIR, which they then share."""
+    """Workers send their parts back; by default they write them to DIR, which must then be shared."""
 
     @contextmanager
     def options(self, out: Path) -> Iterator[dict[str, Any]]:
@@ -47,7 +47,7 @@ class Divided:
 
         part = merging.numbered(text)
         if self.executor is not None:
-            wrong("--executor", self.executor, "left out beside --part: one of them divides the work")
+            wrong("--executor", self.executor, "left out, because --part divides the work already")
         for line in merging.run_part(experiment, out, part):
             print(line)
         return DONE
@@ -55,14 +55,14 @@ class Divided:
 
 @dataclass(frozen=True)
 class Merge:
-    """Join the parts that `run --part` left in directories into one directory of results."""
+    """Join the parts that `run --part` wrote into one directory of results."""
 
     directories: Annotated[Positional[tuple[Path, ...]], arg(metavar="DIR...")]
-    """What `run --part` wrote to."""
+    """Directories that `run --part` wrote to."""
     out: Annotated[Path | None, arg(metavar="DIR")] = None
     """Directory of the results; default: the first DIR."""
     mixed: bool = False
-    """Join parts of machines with other platforms, processors or versions of JAX too; the results say so."""
+    """Also join parts from machines with different platforms, processors or versions of JAX; the results record it."""
     no_import: bool = False
     """As for run."""
     json: bool = False

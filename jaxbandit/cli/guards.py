@@ -17,7 +17,7 @@ def bad_input() -> Iterator[None]:
         yield
     except (ValueError, OSError) as error:
         if getattr(error, "errno", None) in FULL:
-            raise Unfinished(f"{error}; the results are kept, run the same command to resume") from None
+            raise Unfinished(f"{error}; the results are kept; run the same command to resume") from None
         if isinstance(error, BadInput) or "\n" in str(error):
             raise
         raise BadInput(str(error)) from None

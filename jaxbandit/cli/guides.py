@@ -1,4 +1,4 @@
-"""The commands that show how to begin: what has a name, and a new experiment."""
+"""The commands for getting started: `list`, `show` and `new`."""
 
 from dataclasses import dataclass
 from importlib import resources
@@ -15,10 +15,10 @@ DONE = 0
 
 @dataclass(frozen=True)
 class List:
-    """Algorithms, wrappers, environments and embedded experiments, with one line each."""
+    """List algorithms, wrappers, environments and embedded experiments, with one line each."""
 
     kind: Literal["simulate", "identify", "wrapper", "environment", "experiment"] | None = None
-    """One group alone: algorithms for a fixed horizon, algorithms that stop, and so on; default: all."""
+    """Only one group: algorithms for a fixed horizon, algorithms that stop, and so on; default: all."""
     json: bool = False
     """Print one JSON document instead."""
 
@@ -30,10 +30,10 @@ class List:
 
 @dataclass(frozen=True)
 class Show:
-    """What a name stands for: arguments with their defaults, the source, a line of Python, a TOML to start from."""
+    """Show the arguments of a name with their defaults, its source, a line of Python and a TOML to start from."""
 
     name: Annotated[Positional[str], arg(metavar="NAME")]
-    """An algorithm, wrapper, environment or embedded experiment, as `jaxbandit list` names it."""
+    """An algorithm, wrapper, environment or embedded experiment that `jaxbandit list` shows."""
     json: bool = False
     """Print one JSON document instead."""
 
@@ -50,8 +50,8 @@ class New:
     path: Annotated[Positional[Path], arg(metavar="FILE.toml")]
     """File to be written; it must not exist."""
     kind: Literal["simulate", "identify", "tune", "session"] = "simulate"
-    """Regret to a fixed horizon, runs that stop by their own rule, a search among configurations, or a session that is
-    asked for pulls and told their rewards."""
+    """Regret up to a fixed horizon, runs that stop by their own rule, a search among configurations, or a session that
+    is asked for pulls and told their rewards."""
 
     def __call__(self) -> int:
         """Write the file."""
@@ -63,7 +63,7 @@ class New:
             with self.path.open("x", encoding="utf-8") as file:
                 file.write(text)
         except FileExistsError:
-            raise BadInput(f"new: {self.path} exists, and is left as it is; give another name") from None
+            raise BadInput(f"new: {self.path} already exists and is not changed; give another name") from None
         except OSError as error:
             raise BadInput(f"new: {self.path}: cannot be written ({reason(error)}); give another path") from None
         print(self.path)

@@ -53,12 +53,12 @@ def show(as_json: bool, kind: str | None = None) -> None:
     for group in HEADINGS if kind is None else (kind,):
         print(HEADINGS[group])
         rows = _group(group)
-        for setting in [s for s in facts.SETTINGS if any(row.get("setting") == s for row in rows)] or [None]:
-            if setting is not None:
-                print(f" {facts.SETTINGS[setting]}:")
-            for row in rows:
-                if row.get("setting") == setting:
-                    _print(row)
+        for setting, heading in [*facts.SETTINGS.items(), (None, "")]:
+            some = [row for row in rows if row.get("setting") == setting]
+            if some and heading:
+                print(f" {heading}:")
+            for row in some:
+                _print(row)
     if kind is None:
         print("`jaxbandit show NAME` prints arguments, a line of Python and a TOML")
 

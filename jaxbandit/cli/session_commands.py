@@ -1,4 +1,4 @@
-"""The commands of a session: ask for pulls, tell their rewards, show what is known. The directory holds all else."""
+"""The commands of a session: ask for pulls, report their rewards, show the status. The directory holds the session."""
 
 import json as json_module
 import sys
@@ -24,12 +24,12 @@ DIRECTORY = arg(metavar="DIR")
 
 @dataclass(frozen=True)
 class Ask:
-    """Say which arms to pull now: those not told yet first, then new ones; begins the session in DIR with SPEC."""
+    """Print the arms to pull now, first those without a reward, then new ones; SPEC begins the session in DIR."""
 
     directory: Annotated[Positional[Path], DIRECTORY]
     """Directory of the session."""
     spec: Annotated[Positional[Path | None], arg(metavar="[SPEC]")] = None
-    """TOML file of kind "session"; needed the first time."""
+    """TOML file of kind "session"; required the first time."""
     n: int | None = None
     """Most pulls; default: 1024 of a batch, 1 of a rule that draws at random. A deterministic rule gives one."""
     context: int | None = None
@@ -65,7 +65,7 @@ class Ask:
 
 @dataclass(frozen=True)
 class Tell:
-    """Take in the rewards of pulls; once this returns they are on the disk. The same number again changes nothing."""
+    """Report the rewards of pulls, which are then on the disk. Reporting the same number again changes nothing."""
 
     directory: Annotated[Positional[Path], DIRECTORY]
     """Directory of the session."""
@@ -94,7 +94,7 @@ class Tell:
 
 @dataclass(frozen=True)
 class Status:
-    """The arms with their means and intervals, who survives, the promise and what it takes, what is pending."""
+    """Print the arms with means and intervals, the survivors, the guarantee and its assumptions, and pending pulls."""
 
     directory: Annotated[Positional[Path], DIRECTORY]
     """Directory of the session."""
@@ -109,6 +109,7 @@ class Status:
         """Print it."""
         from jaxbandit.sessions.certificate import certificate
         from jaxbandit.sessions.directory import read_session
+        from jaxbandit.sessions.stored import arm_labels
 
         with bad_input():
             spec = _spec(self.directory, None, not self.no_import)
@@ -119,24 +120,17 @@ class Status:
             about = {"schema": 1, "name": spec.name, "seed": spec.seed, **arms, "pending": pending}
             print(json_module.dumps({**about, "certificate": found.to_json()}, allow_nan=False))
             return DONE
-        print(found.table(_labels(spec)))
+        print(found.table(arm_labels(spec)))
         print(f"\npending: {', '.join(map(str, pending[:20]))}{', ...' * (len(pending) > 20)}" if pending else "")
         return DONE
 
 
 def _spec(directory: Path, path: Path | None, imports: bool) -> "SessionSpec":
     """The session's spec, of the file if one is given, else the one that the directory keeps."""
-    from jaxbandit.sessions.directory import ABOUT, read_about
+    from jaxbandit.sessions.stored import stored_spec
     from jaxbandit.specs import session
 
-    if path is not None:
-        return session.load(path, imports=imports)
-    if not (directory / ABOUT).exists():
-        refuse(str(directory), ": holds no session; begin one with jaxbandit ask DIR SPEC.toml")
-    kept = read_about(directory)["meta"].get("spec")
-    if not isinstance(kept, dict):
-        refuse(str(directory), ": its session was begun in Python, which alone knows its rule; go on there")
-    return session.parse(kept, str(directory / ABOUT), directory, imports=imports)
+    return stored_spec(directory, imports=imports) if path is None else session.load(path, imports=imports)
 
 
 def _scores(given: Sequence[str]) -> tuple[list[int], list[float]]:
@@ -210,9 +204,3 @@ def _table(rows: Sequence[dict[str, Any]]) -> str:
 
 def _cell(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def _labels(spec: "SessionSpec") -> list[str]:
-    if spec.configs is None:
-        return list(spec.names)
-    return [f"{i}: " + ", ".join(f"{k}={v}" for k, v in config.items()) for i, config in enumerate(spec.configs)]

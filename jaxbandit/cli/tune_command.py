@@ -1,4 +1,4 @@
-"""The command that searches among configurations."""
+"""The command `tune`, which searches among configurations."""
 
 import json as json_module
 import sys
@@ -16,20 +16,20 @@ DONE = 0
 
 @dataclass(frozen=True)
 class Tune:
-    """Find the configuration that is best over random seeds, with a certificate, or go on with what DIR holds."""
+    """Find the best configuration over random seeds, with a certificate, or resume the search in DIR."""
 
     train: Annotated[Positional[str], arg(metavar="PACKAGE.MODULE:TRAIN")]
-    """The training, a function of (key, config) that returns a score; its module is imported, which runs its code."""
+    """The training, a function of (key, config) that returns a score; its module is imported and executed."""
     spec: Annotated[Positional[Path], arg(metavar="SPEC")]
     """TOML file of kind "tune"."""
     out: Annotated[Path | None, arg(metavar="DIR")] = None
     """Directory of the search and its result; default: the spec's name with -tune after it."""
     no_import: bool = False
-    """Refuse a type = "package.module:factory" under [[algorithm]]; the module of train is imported all the same."""
+    """Refuse a type = "package.module:factory" under [[algorithm]]; the module of train is imported nevertheless."""
     no_cache: bool = False
     """Neither read compiled programs from the user's cache directory nor keep them there."""
     executor: Annotated[str | None, arg(metavar="NAME")] = None
-    """Who trains: processes:N, dask, dask:ADDRESS or slurm, as for run; train is called as it is. Default: here."""
+    """Where to train: processes:N, dask, dask:ADDRESS or slurm, as for run; train is called directly. Default: here."""
     json: bool = False
     """Print one JSON document on stdout instead of the table."""
 

@@ -1,6 +1,6 @@
-"""check_algorithm: what the engine takes for granted of an algorithm, checked on anybody's.
+"""The function `check_algorithm`, which checks the properties that the engine assumes of an algorithm.
 
-Everything here looks at the functions of the contract and at short plays; nothing looks at regret.
+It examines the functions of the contract and short runs. It does not examine the regret.
 """
 
 import functools
@@ -34,7 +34,7 @@ PROPERTIES = {
 
 
 class Report(NamedTuple):
-    """What was checked; a failed check raises instead."""
+    """The properties that were checked. A failed check raises an exception instead."""
 
     name: str
     num_arms: tuple[int, ...]
@@ -54,26 +54,29 @@ def check_algorithm(
     environment: Callable[[int], Environment] | None = None,
     rounds: int = 60,
 ) -> Report:
-    """Check that `make(num_arms, **hyperparameters)` keeps the contract that the engine relies on.
+    """Check that `make(num_arms, **hyperparameters)` satisfies the contract on which the engine relies.
 
-    Without an environment the rewards are tied Bernoulli arms, uniform ones, and constant 0, 1 and 1/2.
+    Without an environment, the rewards are those of tied Bernoulli arms, uniform rewards, and the constants 0, 1 and
+    1/2.
 
     Args:
-      make: the factory. Bind static arguments with functools.partial; an algorithm of something else than a number
-        of arms is wrapped, as `lambda num_arms, **hyper: mine(features[:num_arms], **hyper)`.
-      num_arms: numbers of arms to check; the largest is checked most closely.
-      traced: at least one value for every traced hyperparameter, as {"epsilon": [0.1, 0.2]}; the first is the base.
-      environment: makes the environment that gives contexts and rewards, for algorithms that need a context. With
-        several action sets, contexts int32[], pulls and recommendations number arm a of set m as num_arms m + a, and
-        an action that a set lacks has the regret NaN.
-      rounds: length of the plays, more than twice the largest number of arms.
+      make: the factory. Bind static arguments with functools.partial. Wrap an algorithm that takes something other
+        than a number of arms, as in `lambda num_arms, **hyper: mine(features[:num_arms], **hyper)`.
+      num_arms: numbers of arms to check. The largest is checked most thoroughly.
+      traced: at least one value for every traced hyperparameter, as in {"epsilon": [0.1, 0.2]}. The first is the
+        default in the other checks.
+      environment: function (num_arms) -> Environment that provides contexts and rewards, for algorithms that need a
+        context. With several action sets, contexts are int32[], pulls and recommendations give arm a of set m the
+        index num_arms m + a, and an action that a set lacks has the regret NaN.
+      rounds: length of the runs, more than twice the largest number of arms.
 
     Returns:
-      A Report that lists the properties checked.
+      A Report that lists the properties that were checked.
 
     Raises:
-      CheckFailed: (an AssertionError) a property does not hold; one line says which, and what to do.
-      ValueError: the arguments of this function are wrong.
+      CheckFailed: a property does not hold. It is an AssertionError whose one-line message names the contract
+        violation and says what to do.
+      ValueError: an argument of this function is wrong.
     """
     arms = [num_arms] if isinstance(num_arms, int) else list(num_arms)
     arms = sorted({checks.integer("check_algorithm", "num_arms", k, 1) for k in arms})

@@ -1,4 +1,4 @@
-"""check_environment: what the engine takes for granted of an environment, checked on anybody's."""
+"""The function `check_environment`, which checks the properties that the engine assumes of an environment."""
 
 import functools
 import re
@@ -30,7 +30,7 @@ SHARE = 1e-5  # of the largest gap: rounding of a gap that is 0
 
 
 class EnvironmentReport(NamedTuple):
-    """What was checked; a failed check raises instead."""
+    """The properties that were checked. A failed check raises an exception instead."""
 
     name: str
     properties: tuple[str, ...]
@@ -47,21 +47,22 @@ class _Sampled(NamedTuple):
 def check_environment(
     environment: Environment, *, actions: Any = None, rounds: int = 20, seed: int = 0
 ) -> EnvironmentReport:
-    """Check that an environment keeps the contract that the engine relies on.
+    """Check that an environment satisfies the contract on which the engine relies.
 
     Args:
-      environment: what `bernoulli(means)` or a factory of your own returns.
-      actions: what to play, an array whose first axis lists actions; None: every arm, or random sets of arms, as
-        `environment.arms` says, which must then be given.
-      rounds: rounds played one after the other where the environment has a transition, >= 1; at most its length.
-      seed: of what is sampled.
+      environment: an Environment, such as `bernoulli(means)`.
+      actions: the actions to play, as an array whose first axis lists them. None plays every arm, or random sets of
+        arms, as declared by `environment.arms`, which is then required.
+      rounds: number of successive rounds to play if the environment has a transition, >= 1 and at most its length.
+      seed: seed of the random draws.
 
     Returns:
-      An EnvironmentReport that lists the properties checked.
+      An EnvironmentReport that lists the properties that were checked.
 
     Raises:
-      CheckFailed: (an AssertionError) a property does not hold; one line says which, and what to do.
-      ValueError: the arguments of this function are wrong.
+      CheckFailed: a property does not hold. It is an AssertionError whose one-line message names the contract
+        violation and says what to do.
+      ValueError: an argument of this function is wrong.
     """
     if not isinstance(environment, Environment):
         raise ValueError(
@@ -105,7 +106,7 @@ class _Case:
         raise CheckFailed(f"{self.name} ({jnp.result_type(float)}): {prop}: {message}")
 
     def traced(self, name: str, function: Callable | None, *arguments: Any) -> Any:
-        """Shapes of a function's results; it must trace to the same program twice."""
+        """Return the shapes of a function's results, and check that it traces to the same program twice."""
         if function is None:
             return None
         try:
@@ -152,7 +153,7 @@ class _Case:
                 )
 
     def check_rounds(self, rounds: int) -> None:
-        """Feedback and gaps of every action, at the states of one run."""
+        """Check the feedback and the gaps of every action in the states of one run."""
         environment = self.environment
         draw = jax.jit(jax.vmap(environment.noise))
         look = jax.jit(jax.vmap(jax.vmap(self._look, (None, 0, None)), (None, None, 0), axis_size=SAMPLES))
@@ -195,7 +196,7 @@ class _Case:
             self.fail("regret", f"no arm's is 0 {when}, the least is {gaps.min(1).max():g}; the best arm's gap is 0")
 
     def check_batches(self) -> None:
-        """Sums of PULLS pulls of every action, against as many pulls one by one."""
+        """Check the sums of PULLS pulls of every action against the same number of single pulls."""
         environment, law = self.environment, self.environment.batch
         if law is None:
             return

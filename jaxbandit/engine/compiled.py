@@ -178,7 +178,7 @@ def compile(
 def memory(function: Callable, device: Device, *examples: Any) -> int | None:
     """Return the bytes that a compiled function takes beside its arguments; None where the compiler does not say."""
     options = _options(device)
-    if device.platform == "cpu":  # its buffers are those of the optimised program, in a sixth of the time
+    if device.platform == "cpu":  # its buffers are those of the optimized program, in a sixth of the time
         options |= known_options({"xla_backend_optimization_level": 0}, device)
     compiled = jax.jit(function).lower(*examples).compile(compiler_options=options)
     try:

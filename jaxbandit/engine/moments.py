@@ -12,6 +12,7 @@ import numpy as np
 
 LIMB = 18  # bits: a product of two limbs has at most 36, and 2^14 sums of three of them fit the 53 of a float64
 BLOCK = 1 << 14  # runs at a time
+VALUES = 1 << 16  # values at a time, about: each needs a dozen float64 meanwhile
 LEAST = -1073  # exponent of the smallest subnormal number, by np.frexp
 UNIT = 3 * LIMB - LEAST  # sums are in units of 2^-UNIT, sums of squares in its square: every float64 is a multiple
 
@@ -30,12 +31,14 @@ class Moments:
 
         A point at which a run that counts is not finite has mean nan.
         """
-        values = np.asarray(values, np.float64)[:, keep]
-        self.count += values.shape[1]
-        self.finite &= np.isfinite(values).all(1)
-        values = np.where(self.finite[:, None], values, 0.0)
-        for start in range(0, values.shape[1], BLOCK):
-            self._add(values[:, start : start + BLOCK])
+        place = np.flatnonzero(keep)
+        self.count += len(place)
+        parts = np.split(place, range(0, len(place), max(min(BLOCK, VALUES // len(values)), 1))[1:])
+        for part in parts:
+            self.finite &= np.isfinite(values[:, part]).all(1)
+        for part in parts:
+            if len(part):
+                self._add(np.where(self.finite[:, None], values[:, part].astype(np.float64), 0.0))
 
     def plain(self) -> dict[str, Any]:
         """The sums as plain data, integers of any size as decimal strings."""

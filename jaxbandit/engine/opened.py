@@ -1,4 +1,4 @@
-"""The pulls that a session's algorithm waits for: which arms they are, which were asked, which are told."""
+"""The open batch of a session: its arms, which pulls have been asked for, and which rewards have been reported."""
 
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ MOST_INDEX = 2**31 - 1
 
 
 class Pulls(NamedTuple):
-    """Pulls to make, as NumPy arrays of one length, in the order of their ids."""
+    """Pulls to make, as NumPy arrays of equal length in the order of their ids."""
 
     id: np.ndarray  # int64[n], numbered from 0 in the order in which they were first asked
     arm: np.ndarray  # int32[n], or bool[n, num_arms] where an action is a set of arms
@@ -24,7 +24,7 @@ class Pulls(NamedTuple):
 
 
 class Opened(NamedTuple):
-    """The pulls that the algorithm waits for: it sees their rewards when all are told."""
+    """The batch of pulls that the algorithm waits for. It receives their rewards when all of them are reported."""
 
     first: int  # id of the first
     size: int  # 0: none

@@ -176,14 +176,14 @@ class Queue:
                 floor = width - max(width // REFILL_SHARE, 1)
             advance = code.advance(width, self.device)
             begun = time.monotonic()
-            budget = jnp.int32(blocks if job.blocks is None else job.blocks)
-            end = jnp.int32(self.end)
+            budget, end = jnp.int32(blocks if job.blocks is None else job.blocks), jnp.int32(self.end)
             report = advance(self.arguments, self.root, lanes, end, limit, budget, jnp.int32(floor))
             lanes = jax.block_until_ready(report.lanes)
             seconds = time.monotonic() - begun
             finished, ended_steps = self._collect(report)
             self.left -= finished
             executed = int(report.blocks)
+            del report  # its slots, which the next call makes anew
             try:
                 progress = Progress(finished, ended_steps + _steps(lanes) - steps_before)
                 self._report(progress, executed * code.block_steps * width)

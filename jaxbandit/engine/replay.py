@@ -170,7 +170,24 @@ def _rule(equation: Any, operands: tuple, marks: tuple, lanes: int, known: dict)
     if name in ("scatter", "scatter-add") and _is_entry(out, (1,)) and equation.invars[2].aval.shape == ():
         vector, index, value = map(full, everything)
         return [_with_entry(vector, index[0], value, name == "scatter-add", params["mode"])]
+    if name == "cond" and params.get("branches_platforms") and not marks[0]:
+        return _by_platform(equation, operands[1:], marks[1:], lanes)
     return _vmapped(equation, operands, marks, lanes)
+
+
+def _by_platform(equation: Any, operands: Sequence, marks: Sequence[bool], lanes: int) -> Sequence[Array]:
+    """The results of `lax.platform_dependent`, each platform's program replayed: vmap would transpose its operands."""
+
+    def replayed(branch: Any) -> Any:
+        def play(*operands: Array) -> list[Array]:
+            results, varies = replay(branch.jaxpr, branch.consts, operands, marks, lanes, {})
+            return [x if v else with_runs(x, lanes) for x, v in zip(results, varies, strict=True)]
+
+        return play
+
+    pairs = zip(equation.params["branches_platforms"], equation.params["branches"], strict=True)
+    ways = {name: replayed(branch) for platforms, branch in pairs for name in platforms or ("default",)}
+    return lax.platform_dependent(*operands, **ways)
 
 
 def _is_plain(equation: Any) -> bool:

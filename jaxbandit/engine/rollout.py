@@ -1,6 +1,6 @@
-"""One run as a plain traced function, for the caller's own jit, vmap and grad: `rollout` and `run_until_stop`.
+"""One run as a plain traced function, `rollout` and `run_until_stop`, for use under the caller's jit, vmap and grad.
 
-To play many runs, `simulate` and `identify` are the fast way; these two are for composing.
+For many runs, `simulate` and `identify` are faster. These two functions are meant for composition with other code.
 """
 
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ from jaxbandit.types import Array, Key, PyTree
 
 
 class Rollout(NamedTuple):
-    """What a run of `rollout` leaves; the first axis of each field but the last two is the round."""
+    """The result of `rollout`. The first axis of every field except the last two is the round."""
 
     actions: PyTree  # int32[horizon], or bool[horizon, num_arms] where an action is a set
     feedback: PyTree  # float[horizon], or a tree of such arrays
@@ -28,7 +28,7 @@ class Rollout(NamedTuple):
 
 
 class Stopped(NamedTuple):
-    """What a run of `run_until_stop` leaves."""
+    """The result of `run_until_stop`."""
 
     outcome: Array  # int32[], an Outcome
     recommendation: PyTree
@@ -39,11 +39,14 @@ class Stopped(NamedTuple):
 
 
 def run_key(seed: int, run: int | Array) -> Key:
-    """Return the key with which `rollout` and `run_until_stop` play run `run` of `simulate` and `identify`.
+    """Return the key with which `rollout` and `run_until_stop` reproduce a run of `simulate` or `identify`.
 
     Args:
-      seed: in [0, 2^32).
-      run: the run's number, int32[] >= 0, traced.
+      seed: the seed given to `simulate` or `identify`, in [0, 2^32).
+      run: the index of the run, int32[] >= 0, traced.
+
+    Returns:
+      A typed Threefry key.
     """
     return jax.random.fold_in(keys.root_key(seed), run)
 
@@ -52,14 +55,17 @@ def rollout(key: Key, algorithm: Algorithm, environment: Environment, horizon: i
     """Play one run of `horizon` rounds; a traced function, usable under the caller's jit, vmap and grad.
 
     Args:
-      key: of one run, a Threefry key; `run_key(seed, r)` gives that of run r of `simulate(..., seed=seed)`, whose
-        actions these are.
-      algorithm: and environment: the pair; they may close over traced values of the caller.
-      environment: see algorithm.
-      horizon: rounds, >= 1, static.
+      key: a Threefry key of one run. `run_key(seed, r)` reproduces the actions of run r of `simulate(..., seed=seed)`.
+      algorithm: the algorithm, which may close over traced values of the caller.
+      environment: the environment, which may close over traced values of the caller.
+      horizon: number of rounds, >= 1, static.
+
+    Returns:
+      A Rollout.
 
     Raises:
-      ValueError: horizon is out of range, the key is no Threefry key, or the two do not fit.
+      ValueError: the horizon is out of range, the key is not a Threefry key, or the algorithm does not fit the
+        environment.
     """
     horizon = checks.integer("rollout", "horizon", horizon, 1, 2**31 - 1)
     words, implementation = _prepared("rollout", key, algorithm, environment)
@@ -79,18 +85,22 @@ def rollout(key: Key, algorithm: Algorithm, environment: Environment, horizon: i
 
 
 def run_until_stop(key: Key, algorithm: Algorithm, environment: Environment, max_rounds: int) -> Stopped:
-    """Play one run until its own rule stops it; a traced function, usable under the caller's jit and vmap.
+    """Play one run until its stopping rule stops it; a traced function, usable under the caller's jit and vmap.
 
-    Under vmap all runs go on until the slowest stops: `identify` does not wait.
+    Under vmap, all runs continue until the slowest one stops, whereas `identify` refills the freed lanes.
 
     Args:
-      key: of one run, as for `rollout`.
-      algorithm: and environment: the pair; they may close over traced values of the caller.
-      environment: see algorithm.
-      max_rounds: pulls after which the run is censored, >= 1, traced.
+      key: a Threefry key of one run, as for `rollout`.
+      algorithm: the algorithm, which may close over traced values of the caller.
+      environment: the environment, which may close over traced values of the caller.
+      max_rounds: number of pulls after which the run is right-censored, >= 1, traced.
+
+    Returns:
+      A Stopped.
 
     Raises:
-      ValueError: max_rounds is out of range, the key is no Threefry key, or the two do not fit.
+      ValueError: `max_rounds` is out of range, the key is not a Threefry key, or the algorithm does not fit the
+        environment.
     """
     if not checks.is_traced(max_rounds):
         checks.integer("run_until_stop", "max_rounds", max_rounds, 1)

@@ -1,8 +1,8 @@
-"""One run of an algorithm that decides about real rewards: it is asked for pulls and told what they brought.
+"""Sessions, in which an algorithm decides about real rewards through an ask-and-tell interface.
 
-A session is a value: `ask`, `tell` and `withdraw` return the next one. It is a function of (rule, seed, run), of the
-batches that were opened, and of the number told for each id. The algorithm sees a batch when all of it is told, in the
-order of ids, so that nothing depends on the order in which rewards arrive.
+A session is an immutable value: `ask`, `tell` and `withdraw` return the next one. It is a function of (rule, seed,
+run), of the opened batches, and of the reward reported for each id. The algorithm receives a batch when all its rewards
+are reported, in the order of ids, so that nothing depends on the order in which rewards arrive.
 """
 
 from dataclasses import dataclass, replace
@@ -24,9 +24,9 @@ LIMIT = 1024  # pulls that `ask` gives of a batch, where no limit is said
 
 @dataclass(frozen=True, eq=False)
 class Session:
-    """One run that is asked and told; made by `session`, changed by nobody: each call returns the next value.
+    """One run with an ask-and-tell interface, as returned by `session`. It is immutable.
 
-    A registered pytree, whose static part is the rule with its compiled functions, the seed and the options.
+    It is a registered pytree, whose static part holds the rule with its compiled functions, the seed and the options.
     """
 
     decisions: Decisions
@@ -44,7 +44,7 @@ class Session:
 
     @property
     def rule(self) -> Algorithm:
-        """The algorithm that decides."""
+        """The algorithm of the session."""
         return self.decisions.algorithm
 
     @property
@@ -54,27 +54,27 @@ class Session:
 
     @property
     def recommendation(self) -> np.ndarray | None:
-        """The m arms that the rule recommends now, int32[m]; None if it recommends none, as in contexts."""
+        """The m arms that the rule currently recommends, int32[m]; None if it recommends none, as with contexts."""
         return self.decisions.recommendation(self.state)
 
     @property
     def survivors(self) -> np.ndarray | None:
-        """The arms still in question, bool[num_arms]; None of a rule that drops none."""
+        """The arms that have not been eliminated, bool[num_arms]; None if the rule eliminates none."""
         return self.decisions.survivors(self.state)
 
     @property
     def counts(self) -> np.ndarray:
-        """Pulls of each arm whose reward is told, and that of every pull asked before, int64[num_arms]."""
+        """Number of pulls of each arm before the first pull without a reward, in order of ids, int64[num_arms]."""
         return self.totals.counts.copy()
 
     @property
     def num_told(self) -> int:
-        """Number of pulls whose rewards are told."""
+        """Number of pulls whose rewards have been reported."""
         return self.opened.first + self.opened.entered + len(self.opened.later)
 
     @property
     def pending(self) -> np.ndarray:
-        """Ids that were asked and are neither told nor withdrawn, int64[...]."""
+        """Ids of the pulls that were asked for and neither have a reward nor were withdrawn, int64[...]."""
         return self.opened.first + np.setdiff1d(untold(self.opened), self.opened.withdrawn, assume_unique=True)
 
     def __repr__(self) -> str:
@@ -94,18 +94,21 @@ def session(
 ) -> Session:
     """Return the session of a rule before its first pull.
 
-    The rule's own chance is that of run `run` of `simulate` and `identify` with this seed: told the rewards that they
-    draw, in float64, the session takes their actions. It plays in float64, whatever the process does.
+    The rule's random draws are those of run `run` of `simulate` and `identify` with this seed. If the session is told
+    the rewards that they draw in float64, it takes the same actions. It always computes in float64.
 
     Args:
-      rule: any Algorithm whose rewards are single numbers, with a promise or without.
-      seed: in [0, 2^32); of the rule's chance and of `pull_keys`.
-      run: >= 0, which run of that seed.
-      paired: whether `pull_keys` gives all arms the same key at the same index, common random numbers.
-      on_failure: the number that a NaN or infinite reward counts as; None refuses it.
+      rule: any Algorithm whose rewards are single numbers, with or without a guarantee.
+      seed: seed of the rule's random draws and of `pull_keys`, in [0, 2^32).
+      run: index of the run of that seed, >= 0.
+      paired: whether `pull_keys` gives all arms the same key at the same index (common random numbers).
+      on_failure: the number that replaces a NaN or infinite reward. With None, such a reward raises an error.
+
+    Returns:
+      A Session.
 
     Raises:
-      ValueError: an argument is out of range, or the rule cannot be played.
+      ValueError: an argument is out of range, or the rule cannot be used in a session.
     """
     seed = checks.integer("session", "seed", seed, 0, 2**32 - 1)
     run = checks.integer("session", "run", run, 0, 2**31 - 1)
@@ -128,23 +131,23 @@ def session(
 
 
 def ask(session: Session, *, limit: int | None = None, context: PyTree = None) -> tuple[Session, Pulls]:
-    """Return the session and the pulls to make now: those not told yet first, in the order of ids, then new ones.
+    """Return the next session and the pulls to make now: first those without a reward, in order of ids, then new ones.
 
-    A rule that plans batches gives all that its batch has left; the next batch begins when all of this one is told. A
-    rule that draws at random, such as `thompson`, gives `limit` independent draws of what it knows now, and sees their
-    rewards together. A deterministic one decides on one pull at a time, whatever the limit.
+    A rule that plans batches returns the rest of its batch; the next batch begins when all rewards of this one are
+    reported. A rule that draws at random, such as `thompson`, returns `limit` independent draws from its current
+    state and receives their rewards together. A deterministic rule decides on one pull at a time, whatever the limit.
 
     Args:
-      session: as it is.
-      limit: most pulls, >= 1; by default 1024 of a batch, and one where the rule draws.
-      context: what a contextual rule decides by, int32[] in [0, num_contexts) or what the rule takes; None otherwise,
-        and where pulls are still to be told.
+      session: the current session.
+      limit: largest number of pulls, >= 1. Default: 1024 for a batch, and 1 for a rule that draws at random.
+      context: the context of a contextual rule, int32[] in [0, num_contexts) or whatever the rule takes. None for
+        other rules, and while rewards of earlier pulls are missing.
 
     Returns:
-      The next session, and no pulls once the rule has stopped.
+      The next session, and the pulls, of which there are none once the rule has stopped.
 
     Raises:
-      ValueError: an argument is out of range, or there is a context too many or too few.
+      ValueError: an argument is out of range, or a context is missing or superfluous.
     """
     decisions = session.decisions
     most = checks.integer("ask", "limit", LIMIT if limit is None else limit, 1, 2**31 - 1)
@@ -164,16 +167,20 @@ def ask(session: Session, *, limit: int | None = None, context: PyTree = None) -
 
 
 def tell(session: Session, ids: Any, rewards: Any) -> Session:
-    """Return the session that knows the rewards of these pulls, any of those asked, in any order.
+    """Return the next session, which has received the rewards of some of the pulls, in any order.
 
     Args:
-      session: as it is.
-      ids: int[n], or one; an id told before is ignored, if it is told the same number.
-      rewards: float[n], or one.
+      session: the current session.
+      ids: ids of the pulls, int[n] or a single one. An id whose reward is already known is ignored if the reward is
+        the same.
+      rewards: their rewards, float[n] or a single one.
+
+    Returns:
+      The next session.
 
     Raises:
-      ValueError: an id that was not asked, a reward that is not finite or outside the range that the rule is made for,
-        or another number for an id that was told; the message names the id. The session is then as it was.
+      ValueError: an id was not asked for, a reward is not finite or is outside the range for which the rule is
+        designed, or it differs from an earlier reward with the same id. The message names the id.
     """
     opened = session.opened
     ids, values = told.checked(ids, rewards, session.on_failure, *fit.limits(session.rule.rewards))
@@ -193,14 +200,17 @@ def tell(session: Session, ids: Any, rewards: Any) -> Session:
 
 
 def withdraw(session: Session, ids: Any) -> Session:
-    """Return the session without these pending pulls; `ask` gives them again, with the same ids and keys.
+    """Return the session without some pending pulls, which `ask` returns again with the same ids and keys.
 
     Args:
-      session: as it is.
-      ids: int[n], or one, of pulls that were asked and are not told.
+      session: the current session.
+      ids: ids of pulls that were asked for and have no reward yet, int[n] or a single one.
+
+    Returns:
+      The next session.
 
     Raises:
-      ValueError: an id that was not asked or is told; the message names it.
+      ValueError: an id was not asked for or already has a reward. The message names it.
     """
     opened = session.opened
     ids = told.checked_ids("withdraw", ids)
@@ -213,18 +223,19 @@ def withdraw(session: Session, ids: Any) -> Session:
 
 
 def pull_keys(session: Session, pulls: Pulls) -> Key:
-    """Return a key for each pull, to train or to simulate with; the same however often it is asked.
+    """Return a PRNG key for each pull, with which to train or to simulate. The keys are the same for every call.
 
-    It is fold_in(fold_in(root, index), arm), with `paired` fold_in(root, index): then all arms have common random
-    numbers, which cut the variance of their differences. root is jax.random.key(seed), in another run than 0 a key of
-    that run. Where an action is a set, the key is fold_in(root, index), and index is the id.
+    The key is fold_in(fold_in(root, index), arm), or fold_in(root, index) if the session is `paired`. In the latter
+    case all arms share random draws (common random numbers), which reduces the variance of their differences. `root`
+    is jax.random.key(seed) for run 0, and a key of the run otherwise. If an action is a set of arms, the key is
+    fold_in(root, index), where index is the id.
 
     Args:
-      session: that gave the pulls.
-      pulls: n of them.
+      session: the session that returned the pulls.
+      pulls: n pulls.
 
     Returns:
-      Typed keys [n], of the generator threefry2x32.
+      Typed keys [n] of the generator threefry2x32.
     """
     shared = session.paired or session.decisions.set_size is not None
     arms = np.zeros(len(pulls.id), np.int32) if shared else pulls.arm

@@ -1,11 +1,11 @@
-"""Which figure is drawn of which results: one place that knows all kinds."""
+"""The function `plot`, which chooses the figure for each kind of results."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from jaxbandit.plotting import budgets, regret_curves, stopping_times, sweeps
-from jaxbandit.plotting.style import SIZE, canvas, file_name
+from jaxbandit.plotting.style import SIZE, canvas, file_name, plain_text
 from jaxbandit.refusals import choice, refuse
 
 STOPPING = {
@@ -24,23 +24,25 @@ def plot(
     instance: str | None = None,
     **look: Any,
 ) -> Any:
-    """Draw results of one instance.
+    """Draw the results of one instance.
 
     Args:
-      results: a Result, a ResultSet, or a list of Results of one kind.
-      ax: matplotlib Axes, which may hold others already; default: those of a new figure.
-      what: of a fixed horizon the result's measure (default), "regret" or "feedback", or "hindsight"; of runs that
-        stop "stopping" (default), "samples", "error" or "pulls"; of a budget "error" (default) or "simple_regret".
-      instance: the one to draw; default: that of the first result.
-      **look: of regret: bands = "95 %" or "standard error", minimax (the minimax order too) and log (a logarithmic
-        axis of regret).
+      results: a Result, a ResultSet, or a list of Results of the same kind.
+      ax: matplotlib Axes, which may already hold other results. Default: the Axes of a new figure.
+      what: the quantity to draw. For a fixed horizon, the result's measure "regret" or "feedback" (default), or
+        "hindsight"; for algorithms that stop, "stopping" (default), "samples", "error" or "pulls"; for a fixed budget,
+        "error" (default) or "simple_regret".
+      instance: the instance to draw. Default: that of the first result.
+      **look: options of regret figures: bands = "95 %" or "standard error"; minimax, whether to draw the minimax rate;
+        and log, whether the axis of the regret is logarithmic.
 
     Returns:
-      The Axes. A single result of regret is named in a legend, which is renewed when another is drawn on its Axes;
-      several are named at the ends of their curves.
+      The matplotlib Axes. A single regret curve is named in a legend, which is updated when another one is drawn on
+      the same Axes; several curves are labeled at their ends.
 
     Raises:
-      ValueError: no results, two kinds of them, no such instance, or nothing of what is asked for.
+      ValueError: there are no results, they are of different kinds, there is no such instance, or the results do not
+        hold the requested quantity.
     """
     single = hasattr(results, "kind")
     some = [results] if single else list(results)
@@ -99,13 +101,13 @@ def drawn(results: Sequence[Any], *, points: int | None = None, **look: Any) -> 
                 figure = canvas(SIZE)
                 some = [r for r in results if r.instance == instance]
                 budgets.plot_budget(some, figure.add_subplot(), what=what)
-                yield f"{what}-{instance}", figure
+                yield f"{what}-{instance}", plain_text(figure)
         return
     found = sweeps.sweeps(results)
     for sweep in found:
         figure = canvas(SIZE)
         sweeps.plot_sweep(sweep, figure.add_subplot())
-        yield f"sweep-{sweep.name}", figure
+        yield f"sweep-{sweep.name}", plain_text(figure)
     if any(sweep.of_instances for sweep in found):
         return
     few = {} if points is None else {"points": points}
@@ -116,11 +118,11 @@ def drawn(results: Sequence[Any], *, points: int | None = None, **look: Any) -> 
         stopping_times.plot_samples(some, left, **few)
         stopping_times.plot_error(some, right)
         right.tick_params(labelleft=False)
-        yield f"samples-{instance}", figure
+        yield f"samples-{instance}", plain_text(figure)
         figure = canvas(SIZE)
         stopping_times.plot_stopping(some, figure.add_subplot(), **few)
-        yield f"stopping-{instance}", figure
+        yield f"stopping-{instance}", plain_text(figure)
         if any("pulls" in r.arrays for r in some):
             figure = canvas(SIZE)
             stopping_times.plot_pulls(some, figure.add_subplot())
-            yield f"pulls-{instance}", figure
+            yield f"pulls-{instance}", plain_text(figure)

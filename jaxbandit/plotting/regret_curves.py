@@ -1,6 +1,6 @@
 """Figures of regret, or mean feedback: mean curves with 95 % bands and the lower bound, one figure an instance.
 
-Each curve is named at its end in its own colour, from the largest regret down, instead of in a legend to be
+Each curve is named at its end in its own color, from the largest regret down, instead of in a legend to be
 matched. matplotlib is imported when something is drawn.
 """
 
@@ -11,7 +11,19 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from jaxbandit.plotting import theory
-from jaxbandit.plotting.style import INK, SIZE, canvas, file_name, footnotes, labels, look, new_axes, quiet, titled
+from jaxbandit.plotting.style import (
+    INK,
+    SIZE,
+    canvas,
+    file_name,
+    footnotes,
+    labels,
+    look,
+    new_axes,
+    plain_text,
+    quiet,
+    titled,
+)
 from jaxbandit.refusals import BadInput, choice
 from jaxbandit.stats import intervals
 
@@ -160,7 +172,7 @@ def drawn(results: Sequence[Any], **look: Any) -> Iterator[tuple[str, Any]]:
         for name, how in drawn.items():
             figure = canvas(SIZE)
             plot(some, figure.add_subplot(), **how)
-            yield f"{name}-{instance}", figure
+            yield f"{name}-{instance}", plain_text(figure)
 
 
 def _curve(ax: Any, result: Any, name: str, order: int, what: str, bands: Bands = "95 %") -> Any:
@@ -246,7 +258,7 @@ def _height(ax: Any, value: float) -> float:
 
 def spread(values: Sequence[float], height: float, low: float, high: float) -> list[float]:
     """Return places near the falling `values`, in their order, `height` apart, within [low, high]."""
-    # Least squares under an order of distances is isotonic: pool neighbours that would overlap at their mean.
+    # Least squares under an order of distances is isotonic: pool neighbors that would overlap at their mean.
     blocks: list[list[float]] = []  # [sum, count] of value + rank * height
     for rank, value in enumerate(values):
         blocks.append([value + rank * height, 1.0])

@@ -36,7 +36,7 @@ BOUND: dict[str, Any] = {"color": GREY, "linewidth": 1.2, "linestyle": (0, (4, 2
 
 
 def plot_stopping(results: Sequence[Any], ax: Any = None, *, points: int = SHOWN_STEPS) -> Any:
-    """Draw the share of runs that have stopped after n samples, with bands of 95 % (Clopper-Pearson, each n).
+    """Draw the fraction of runs that have stopped after n samples, with bands of 95 % (Clopper-Pearson, each n).
 
     Args:
       results: at least one Result of kind "identify", all of one instance.
@@ -61,7 +61,7 @@ def plot_stopping(results: Sequence[Any], ax: Any = None, *, points: int = SHOWN
         ax.axvline(bound, **BOUND, label=f"lower bound on the mean  {number(bound)}")
     _samples_axis(ax, results)
     ax.set_ylim(0, 1.02)
-    ax.set_ylabel("share of runs that have stopped")
+    ax.set_ylabel("fraction of runs that have stopped")
     ax.set_xlabel("samples")
     quiet(ax, titled(results[0], f"stopping times of {_runs(results)}, bands of 95 %"))
     legend(ax)
@@ -123,7 +123,10 @@ def plot_samples(results: Sequence[Any], ax: Any = None, *, points: int = SHOWN_
     dashed = any(r.lower_bound() is not None for r in results)
     ax.set_xlabel("samples   (dashed: lower bound on the mean)" if dashed else "samples")
     quiet(ax, titled(results[0], f"samples of {_runs(results)}"), along="x")
-    footnotes(ax, results)
+    censored = any(result.censored for result in results)
+    marks = ["Box: quartiles; bar in it: median; line: 5 to 95 % of runs.", "Diamond: mean; gray dots: single runs."]
+    marks += ["Arrow: lower bound of the mean where runs are censored."] * censored  # lines that fit under the axes
+    footnotes(ax, results, also=marks)
     return ax
 
 
@@ -179,10 +182,10 @@ def plot_pulls(results: Sequence[Any], ax: Any = None) -> Any:
             interval = intervals.student(mean, pulls.var(axis=0, ddof=1)[arms], len(pulls))
             ax.vlines(x, np.maximum(interval.low, 0), interval.high, color=colour, linewidth=1.4)
         marker = "osD^vP"[i % 6] if few else "."
-        fill = (colour, "white")[i // 6 % 2]  # the second round of colours is hollow
+        fill = (colour, "white")[i // 6 % 2]  # the second round of colors is hollow
         ax.plot(x, mean, marker, color=fill, markersize=5, markeredgecolor=colour, markeredgewidth=1.1, label=name)
     ax.set_yscale("symlog", linthresh=1.0)
-    ax.set_ylim(bottom=0)
+    ax.set_ylim(bottom=-0.15)  # a mark at 0 is seen whole
     ax.yaxis.set_major_formatter("{x:,.0f}")
     if few:
         names = [str(a) if means is None else f"{a}\n{means[a]:.4g}" for a in arms]

@@ -1,6 +1,6 @@
-"""What all figures share: colours, names of curves, the quiet frame, files.
+"""What all figures share: colors, names of curves, the quiet frame, files.
 
-The colours are Okabe and Ito's, told apart under every common colour blindness; a second round of them is dashed.
+The colors are Okabe and Ito's, told apart under every common color blindness; a second round of them is dashed.
 matplotlib is imported when something is drawn.
 """
 
@@ -99,6 +99,17 @@ def footnotes(ax: Any, results: Sequence[Any], also: Sequence[str] = ()) -> None
     if lines:
         place = {"xycoords": ("axes fraction", ax.xaxis.label), "textcoords": "offset points", "va": "top", "gid": FOOT}
         ax.annotate("\n".join(lines), (0, 0), (0, -5), fontsize=8.5, color=GREY, annotation_clip=False, **place)
+
+
+def plain_text(figure: Any) -> Any:
+    """Return a figure in whose texts a dollar sign begins no formula: names are shown as they are."""
+    with lab():
+        from matplotlib.text import Text
+
+    for text in figure.findobj(Text):
+        if text.get_text():  # not those of an axis that Matplotlib still writes, as 10 to a power
+            text.set_parse_math(False)
+    return figure
 
 
 def file_name(name: str) -> str:

@@ -23,6 +23,7 @@ class Sweep(NamedTuple):
     parameter: str
     curves: dict[str, list[Point]]  # by label, values increasing
     of_instances: bool
+    constant: Mapping[str, Any] = {}  # by label, the results of the same instance on which nothing is swept
 
 
 def sweeps(results: Sequence[Any]) -> list[Sweep]:
@@ -44,10 +45,12 @@ def sweeps(results: Sequence[Any]) -> list[Sweep]:
 def _of_parameters(instance: str, results: Sequence[Any]) -> list[Sweep]:
     """The sweeps of algorithms' parameters: one for each parameter, with all the algorithms that sweep it."""
     by_parameter: dict[str, dict[str, list[Point]]] = {}
+    constant = {}
     for algorithm in dict.fromkeys(r.algorithm for r in results):
         some = [r for r in results if r.algorithm == algorithm]
         parameter = _varies([r.params for r in some])
         if not parameter:
+            constant |= {algorithm: some[0]} if len(some) == 1 and len(some[0].samples()) else {}
             continue
         curves = by_parameter.setdefault(parameter, {})
         for result in some:
@@ -55,7 +58,12 @@ def _of_parameters(instance: str, results: Sequence[Any]) -> list[Sweep]:
             more = ", ".join(f"{k} = {result.params[k]}" for k in rest)
             name = f"{algorithm} ({more})" if more else algorithm
             curves.setdefault(name, []).append((result.params[parameter], result))
-    return [Sweep(f"{instance}-{k}", instance, k, _sorted(curves), False) for k, curves in by_parameter.items()]
+    found = []
+    for k, curves in by_parameter.items():  # a rule that has the parameter, with one value of it, is a single point
+        points = {name: [(r.params[k], r)] for name, r in constant.items() if _is_number(r.params.get(k))}
+        rest = {name: r for name, r in constant.items() if name not in points}
+        found.append(Sweep(f"{instance}-{k}", instance, k, _sorted(curves | points), False, rest))
+    return found
 
 
 def _sorted(curves: dict[str, list[Point]]) -> dict[str, list[Point]]:
@@ -64,7 +72,7 @@ def _sorted(curves: dict[str, list[Point]]) -> dict[str, list[Point]]:
 
 def _varies(tables: Sequence[Mapping[str, Any]]) -> str:
     """Return the number with the most values among tables of the same keys, or '' where there are not two."""
-    if any(table.keys() != tables[0].keys() for table in tables):
+    if not tables or any(table.keys() != tables[0].keys() for table in tables):
         return ""
     count = {key: len({t[key] for t in tables}) for key in tables[0] if all(_is_number(t[key]) for t in tables)}
     best = max(count, key=lambda key: count[key], default="")
@@ -79,7 +87,8 @@ def plot_sweep(sweep: Sweep, ax: Any = None) -> Any:
     """Draw mean samples with 95 % intervals against the swept parameter; return the Axes.
 
     A point with censored runs is an open arrow at the mean of min(samples, max_rounds). The dashed line is the lower
-    bound on the mean samples of a delta-correct algorithm, where it is known.
+    bound on the mean samples of a delta-correct algorithm, where it is known. An algorithm on the same instance that
+    is not swept is a horizontal line with the band of its interval.
     """
     if not sweep.curves:
         raise BadInput("plot: no sweep here")
@@ -94,12 +103,17 @@ def plot_sweep(sweep: Sweep, ax: Any = None) -> Any:
         ax.vlines(x, [mean.low for mean in means], [mean.high for mean in means], color=colour, linewidth=1.4)
         above = np.array([r.censored > 0 for _, r in points])
         ax.plot(x[above], y[above], "^", color="white", markeredgecolor=colour, markersize=8, zorder=4)
+    for i, (name, result) in enumerate(sweep.constant.items(), len(sweep.curves)):
+        (colour, style), mean = look(i), mean_of(result)
+        above = " (censored: the mean is above)" if result.censored else ""
+        ax.axhline(mean.value, color=colour, linestyle=style, linewidth=1.6, label=f"{name}, not swept{above}")
+        ax.axhspan(mean.low, mean.high, color=colour, alpha=0.18, linewidth=0)
     _bounds(ax, sweep)
-    results = [r for points in sweep.curves.values() for _, r in points]
+    results = [r for points in sweep.curves.values() for _, r in points] + list(sweep.constant.values())
     scale(ax.xaxis, [value for points in sweep.curves.values() for value, _ in points])
     if not scale(ax.yaxis, [max(float(r.samples().mean()), 1.0) for r in results]):
         ax.set_ylim(bottom=0)
-    if any(r.censored for r in results):
+    if any(r.censored for points in sweep.curves.values() for _, r in points):
         ax.plot([], [], "^", color="white", markeredgecolor=GREY, markersize=8, label="censored: the mean is above")
     ax.set_xlabel(sweep.parameter)
     ax.set_ylabel("mean samples")

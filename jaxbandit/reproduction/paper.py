@@ -1,8 +1,9 @@
-"""Reproduction of a published experiment: run its TOML, then set our numbers and verdicts beside the paper's.
+"""Reproduction of a published experiment: it runs the paper's TOML file and compares the results with the paper's.
 
-A paper's TOML is an experiment with one more table, [paper]: title, figures, each an experiment of its own
-(figure_experiments.py), claims (verdict.py), published numbers (published.py) and what is untested; instances of its
-own (own_instances.py), readings of an algorithm (open_readings.py) and tables beside the figures (tables/).
+A paper's TOML file is an experiment with an additional table [paper]. This table holds the title, the figures, each of
+which is an experiment (figure_experiments.py), claims (verdict.py), published numbers (published.py) and what is not
+tested; instances of the paper (own_instances.py), possible readings of an algorithm (open_readings.py) and tables next
+to the figures (tables/).
 """
 
 import dataclasses
@@ -27,14 +28,14 @@ from jaxbandit.results.loading import load
 
 @dataclass(frozen=True)
 class Reproduction:
-    """What `reproduce` found: the directory, its figures, and the summary that `--json` prints."""
+    """The result of `reproduce`: the directory, its figures, and the summary that `--json` prints."""
 
     directory: Path
     figures: tuple[Path, ...]
     summary: dict[str, Any]
 
     def table(self) -> str:
-        """Return figures, tables and claims as text."""
+        """Return the comparison of figures, tables and claims as text."""
         return report(self.summary)
 
 
@@ -61,36 +62,42 @@ def reproduce(
     max_failed: float = 0.0,
     **divided: Any,
 ) -> Reproduction:
-    """Run a paper's experiments, or what of them `out` still lacks, and set its numbers and claims beside ours.
+    """Run a paper's experiments, or the part that `out` still lacks, and compare the results with its numbers.
 
-    Every published number is judged by one rule, the prediction interval of reproduction/published.py, every claim by
-    the interval of a difference (reproduction/verdict.py); all hold together with the paper's confidence.
+    Every published number is compared by means of the prediction interval of reproduction/published.py, and every claim
+    by means of the interval of a difference (reproduction/verdict.py). All verdicts hold jointly at the confidence
+    level of the paper's TOML file.
 
     Args:
       paper: "ucboost", "lingape", "topm", "oam", "fullbandit", "track_and_stop", "fixed_budget", "fiesta",
         "fiesta_table2", "non_stationary" or "adversarial".
-      figure: one of its figures or tables alone, such as "a" of "ucboost"; default: all.
-      quick: the paper's quick settings, fewer runs: wider intervals, more claims undecided.
-      runs: number of runs >= 1 instead of the paper's (or quick's).
-      horizon: rounds a run instead of the paper's; of a fixed horizon only. [paper.runs_at] may have its runs.
-      out: directory of the results, made if it is absent; default: the paper's name, and the figure's after it, in the
-        current directory.
-      data_directory: where recorded data lie that a figure needs; without it such a figure is left out, and said so.
-      progress: a bar on stderr where that is a terminal.
-      workers: threads, default one a core; changes no number.
-      tile: runs played side by side, of a fixed horizon; changes no number.
-      max_failed: share of a cell's runs that may go wrong, in [0, 1]; more is an error. The cells are kept.
-      **divided: executor, runs_per_task, seconds_per_task and send_back, as for `run_experiment`; change no number.
+      figure: one of its figures or tables, such as "a" of "ucboost". Default: all of them.
+      quick: whether to use the paper's quick settings with fewer runs, which give wider intervals and more undecided
+        claims.
+      runs: number of runs, >= 1, instead of the paper's or that of `quick`.
+      horizon: number of rounds per run instead of the paper's, for figures with a fixed horizon. The number of runs
+        for it may be given in [paper.runs_at].
+      out: directory of the results, created if it does not exist. Default: a directory in the current one, named after
+        the paper and the figure.
+      data_directory: directory of the recorded data that a figure needs. Without it, the figure is left out, and the
+        report says so.
+      progress: whether to show a progress bar on stderr, if it is a terminal.
+      workers: number of threads. Default: the number of cores. It does not affect the results.
+      tile: number of runs played side by side, for a fixed horizon. It does not affect the results.
+      max_failed: fraction of a cell's runs that may fail, in [0, 1]. If more fail, an error is raised, but the cells
+        are kept.
+      **divided: executor, runs_per_task, seconds_per_task and send_back, as for `run_experiment`. They do not affect
+        the results.
 
     Returns:
-      A Reproduction: `summary` (what `--json` prints), `table()`, `figures`. `out` then also holds summary.json,
-      tables.txt, figures and a directory of results for each figure that is run.
+      A Reproduction with `summary` (what `--json` prints), `table()` and `figures`. `out` then also holds
+      summary.json, tables.txt, the figures, and a directory of results for each figure.
 
     Raises:
-      ValueError: no such paper or figure, or `out` holds another experiment, or too many runs failed.
-      KeyboardInterrupt: after the state has been saved; the same call continues.
+      ValueError: there is no such paper or figure, `out` holds another experiment, or too many runs failed.
+      KeyboardInterrupt: the run was interrupted. Its state has been saved, and the same call resumes.
 
-    Source: the paper's own TOML, reproduction/papers/NAME.toml, says where each number and claim stands in it.
+    Source: the TOML file reproduction/papers/NAME.toml states where the paper gives each number and claim.
     """
     data, about, source = _read(paper)
     for name, value in (("runs", runs), ("horizon", horizon)):  # before tables that take their time

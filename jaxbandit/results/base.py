@@ -1,6 +1,6 @@
-"""Results: what one cell (an instance under an algorithm) produced, and a directory of them.
+"""Results of one cell, which is one algorithm on one instance, and sets of results.
 
-saving.py writes them, loading.py reads them back.
+`saving.py` writes them to files, and `loading.py` reads them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,19 +17,19 @@ from jaxbandit.markup import html_table, view
 from jaxbandit.results import frames, names, report, saving
 from jaxbandit.results.json_files import plain
 
-FAULTS = {  # outcomes that no mean counts, in words
+FAULTS = {  # outcomes that are left out of all means, in words
     Outcome.NONFINITE: "not finite",
-    Outcome.PRECISION: "beyond float32",
+    Outcome.PRECISION: "failed the float64 check",
     Outcome.OUT_OF_RANGE: "rewards out of range",
 }
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Result:
-    """One cell: arrays by name, what they were made from, what they cost.
+    """The result of one cell, which is one algorithm on one instance: its arrays, labels, provenance and run time.
 
-    Of a fixed horizon it is a RegretResult, of stopping rules a StoppingResult, of rules with a budget a BudgetResult:
-    they say what is in `arrays`.
+    The subclasses describe the entries of `arrays`: `RegretResult` for a fixed horizon, `StoppingResult` for
+    algorithms that stop, and `BudgetResult` for algorithms with a fixed budget.
     """
 
     kind: ClassVar[str]
@@ -47,8 +47,8 @@ class Result:
     devices: list[str]
     versions: dict[str, str]
     truth: dict[str, Any] = field(default_factory=dict)
-    identity: dict[str, Any] = field(default_factory=dict)  # what the numbers depend on, by name; empty: not known
-    any_rewards: bool = False  # played on rewards that the algorithm is not made for
+    identity: dict[str, Any] = field(default_factory=dict)  # what the numbers depend on, by name; empty if unknown
+    any_rewards: bool = False  # whether the rewards are ones that the algorithm is not designed for
 
     @classmethod
     def from_record(
@@ -63,7 +63,7 @@ class Result:
         truth: dict[str, Any],
         **more: Any,
     ) -> Self:
-        """Return the result that a record of the engine and its labels make."""
+        """Return the result of a record of the engine with the given labels."""
         arrays = {name: np.asarray(value) for name in cls.array_names if (value := getattr(record, name)) is not None}
         for array in arrays.values():
             if array.flags.writeable:
@@ -86,16 +86,16 @@ class Result:
         )
 
     def outcomes(self) -> dict[str, int]:
-        """Return how many runs ended in which way."""
+        """Return the number of runs with each outcome, by the name of the outcome in lower case."""
         count = np.bincount(self.arrays["outcome"], minlength=len(Outcome))
         return {outcome.name.lower(): int(count[outcome]) for outcome in Outcome}
 
     def ended(self, *outcomes: Outcome) -> np.ndarray:
-        """Return which runs ended so, bool[runs]."""
+        """Return which runs ended with one of the given outcomes, bool[runs]."""
         return np.isin(self.arrays["outcome"], outcomes)
 
     def counts(self) -> np.ndarray:
-        """Return which runs the means count, bool[runs]: none that went wrong."""
+        """Return which runs are included in the means, bool[runs]; failed runs are not."""
         return ~self.ended(*FAULTS)
 
     @property
@@ -105,13 +105,13 @@ class Result:
 
     @property
     def left_out(self) -> str:
-        """How many runs the means leave out and why, "91 of 500 runs left out: not finite"; "" where none is."""
+        """How many runs are left out of the means and why, "91 of 500 runs left out: not finite"; "" if none is."""
         return left_out(self.runs, self.outcomes())
 
     def notes(self) -> list[str]:
-        """Return, a line each, what is to be known beside the numbers; for the foot of a table or a figure."""
-        lines = [f"{self.algorithm} was played on rewards that it is not made for"] if self.any_rewards else []
-        lines += [f"{self.algorithm}: runs of a mixed fleet, {kind}" for kind in self.identity.get("mixed", [])]
+        """Return notes for the foot of a table or a figure, one line each."""
+        lines = [f"{self.algorithm} was run on rewards that it is not designed for"] if self.any_rewards else []
+        lines += [f"{self.algorithm}: runs of different machines, {kind}" for kind in self.identity.get("mixed", [])]
         return [f"{self.algorithm}: {self.left_out}", *lines] if self.left_out else lines
 
     def headline(self) -> str:
@@ -137,29 +137,29 @@ class Result:
         }
 
     def content(self) -> dict[str, Any]:
-        """Return what the cell says beside its labels and costs."""
+        """Return the entries of the summary other than labels and run times."""
         raise NotImplementedError
 
     def summary(self) -> dict[str, Any]:
-        """Return the cell as `--json` prints it; keys that do not apply are absent."""
+        """Return the summary of the cell that `--json` prints; keys that do not apply are absent."""
         labels = {name: getattr(self, name) for name in ("instance", "algorithm", "params", "runs")}
         marked = {"any_rewards": True} if self.any_rewards else {}
         return plain(labels | self.content() | marked | {"seconds": self.seconds, "run_steps": self.run_steps})
 
     def save(self, directory: str | Path, *, replace: bool = False) -> None:
-        """Write this one result as a directory that `load` reads; over another result only if `replace`."""
+        """Write this result to a directory that `load` reads; other results there are deleted only if `replace`."""
         saving.save(self, directory, replace=replace)
 
     def to_xarray(self) -> Any:
-        """Return an xarray Dataset of the arrays over the dimensions run, checkpoint and arm."""
+        """Return an xarray Dataset of the arrays with the dimensions run, checkpoint and arm."""
         return frames.to_xarray(self)
 
     def to_dataframe(self) -> Any:
-        """Return a pandas frame: a row a checkpoint of regret, a row a run that stopped, or a row a budget."""
+        """Return a pandas DataFrame with one row per checkpoint (regret), per run (stopping rules) or per budget."""
         raise NotImplementedError
 
     def plot(self, ax: Any = None, *, what: str | None = None) -> Any:
-        """Draw the result on `ax` (or a new figure), named in a legend; return the matplotlib Axes. See `plot`."""
+        """Draw the result on `ax` or on a new figure and return the matplotlib Axes. See `plot`."""
         from jaxbandit.plotting.figures import plot
 
         return plot(self, ax, what=what)
@@ -167,9 +167,10 @@ class Result:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ResultSet(Sequence[Result]):
-    """The results of one experiment in the order of its cells.
+    """The results of one experiment, in the order of its cells.
 
-    `results["instance", "algorithm"]` is one; of a sweep `results["instance", "algorithm?parameter=value"]`.
+    `results["instance", "algorithm"]` returns one result, and `results["instance", "algorithm?parameter=value"]`
+    returns one result of a sweep.
     """
 
     name: str
@@ -200,25 +201,25 @@ class ResultSet(Sequence[Result]):
         return _view(f"{self.name}: {len(self)} result{'s' * (len(self) != 1)}", self.results)
 
     def summary(self) -> dict[str, Any]:
-        """Return what `--json` prints."""
+        """Return the summary that `--json` prints."""
         first = self.results[0]
         return saving.summary(self.name, first.kind, first.seed, first.precision, self.results)
 
     def to_dataframe(self) -> Any:
-        """Return the frames of all results, one below the other."""
+        """Return the concatenated pandas DataFrames of all results."""
         with lab():
             import pandas
 
         return pandas.concat([result.to_dataframe() for result in self.results], ignore_index=True)
 
     def plot(self, ax: Any = None, *, instance: str | None = None, what: str | None = None, **look: Any) -> Any:
-        """Draw every algorithm on one instance (the first unless named); return the matplotlib Axes. See `plot`."""
+        """Draw all algorithms on one instance, by default the first, and return the matplotlib Axes. See `plot`."""
         from jaxbandit.plotting.figures import plot
 
         return plot(self, ax, what=what, instance=instance, **look)
 
     def save(self, directory: str | Path, *, replace: bool = False) -> None:
-        """Write the results as a directory that `load` reads; over other results only if `replace`."""
+        """Write the results to a directory that `load` reads; other results there are deleted only if `replace`."""
         saving.save(self, directory, replace=replace)
 
 
@@ -243,7 +244,7 @@ def _view(title: str, results: Sequence[Result]) -> str:
 
 
 def left_out(runs: int, outcomes: Mapping[str, int], faults: Mapping[Outcome, str] = FAULTS) -> str:
-    """Return how many of the runs no mean counts and why; "" where all count."""
+    """Return how many runs are left out of the means and why, or "" if none is."""
     faulty = {words: outcomes.get(outcome.name.lower(), 0) for outcome, words in faults.items()}
     given = {words: count for words, count in faulty.items() if count}
     if not given:
@@ -253,7 +254,7 @@ def left_out(runs: int, outcomes: Mapping[str, int], faults: Mapping[Outcome, st
 
 
 def versions() -> dict[str, str]:
-    """Return the versions that a number may depend on."""
+    """Return the versions of the packages on which results may depend."""
     from jaxbandit import __version__
 
     return {"jaxbandit": __version__, "jax": metadata.version("jax"), "numpy": np.__version__}

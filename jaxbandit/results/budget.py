@@ -1,8 +1,8 @@
-"""What runs that are given a budget of pulls leave: how many erred, and by how much.
+"""Results of runs with a fixed budget of pulls: error rate and simple regret.
 
-The runs of two budgets, and of two algorithms, with one seed meet the same chance: they pair, so that `compare` is
-sharp, and they are not independent. A rule that does not look at its budget until it is spent plays the longer run
-on from the shorter one.
+The runs of two budgets, or of two algorithms, with the same seed share random draws (common random numbers). They are
+therefore not independent, and `compare` pairs them, which gives a narrow interval. For a rule that ignores its budget
+until it is spent, the run with the larger budget continues the run with the smaller one.
 """
 
 from collections.abc import Mapping
@@ -23,30 +23,30 @@ BEYOND: Mapping[Outcome, str] = FAULTS | {Outcome.MAX_ROUNDS: "asked for more th
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class BudgetResult(StoppingResult):
-    """One cell of runs that are given a budget of pulls, and then recommend.
+    """The result of one cell with a fixed budget of pulls, after which each run makes its recommendation.
 
-    `arrays` are those of a StoppingResult, samples being the pulls that a run used. Runs of a rule that asked for more
-    than its budget count in no number, as those that went wrong.
+    `arrays` has the entries of a StoppingResult, where `samples` are the pulls that a run used. Runs in which the rule
+    asked for more pulls than its budget are left out of all numbers, as are failed runs.
     """
 
     kind = "budget"
 
     @property
     def budget(self) -> int:
-        """Number of pulls that each run was given."""
+        """The budget of each run, in pulls."""
         return self.max_rounds
 
     @property
     def left_out(self) -> str:
-        """How many runs the numbers leave out and why; "" where none is."""
+        """How many runs are left out of the numbers and why, or "" if none is."""
         return left_out(self.runs, self.outcomes(), BEYOND)
 
     def counts(self) -> np.ndarray:
-        """Return which runs the numbers count, bool[runs]: those that recommended within the budget."""
+        """Return which runs are included in the numbers, bool[runs]: those that stayed within the budget."""
         return self.ended(Outcome.STOPPED)
 
     def shortfalls(self) -> np.ndarray | None:
-        """Return by how much the recommendations of the runs that count fall short, float64; None if unknown."""
+        """Return the simple regret of each included run, float64; None if it is unknown."""
         if "shortfall" not in self.arrays:
             return None
         return self.arrays["shortfall"][self.counts()].astype(np.float64)
@@ -54,8 +54,8 @@ class BudgetResult(StoppingResult):
     def simple_regret(self, confidence: float = intervals.CONFIDENCE) -> intervals.Interval | None:
         """Return the mean simple regret with its Student interval, whose lower end is at least 0; None if unknown.
 
-        Where no run fell short there is no variance to go by: the upper end is then that of the error rate times the
-        largest gap, infinite if the means are not known. It is infinite of a single run.
+        If no run has simple regret, or there is only one run, no variance can be estimated. The upper end is then the
+        upper end of the error rate times the largest gap, or infinite if the means are unknown.
         """
         short, error = self.shortfalls(), self.error(confidence)
         if short is None or error is None:
@@ -68,9 +68,9 @@ class BudgetResult(StoppingResult):
         return intervals.Interval(value, se, max(low, 0.0), high)
 
     def hardness(self) -> tuple[float, float] | None:
-        """Return H1 and H2 of the instance and the number of arms to find, on which the error's exponent depends.
+        """Return the complexities H1 and H2 of the instance, which determine the exponent of the error probability.
 
-        None where the means are unknown.
+        Returns None if the means are unknown.
         """
         means, m = self.means(), self.arrays["recommendation"][0].size
         if means is None or not 1 <= m < len(means):
@@ -78,7 +78,7 @@ class BudgetResult(StoppingResult):
         return fixed_budget.h1(means, m), fixed_budget.h2(means, m)
 
     def lower_bound(self) -> float | None:
-        """Return None: a budget is given, and bounds no number of pulls."""
+        """Return None, because there is no lower bound on the number of pulls when the budget is fixed."""
         return None
 
     def content(self) -> dict[str, Any]:
@@ -105,7 +105,7 @@ class BudgetResult(StoppingResult):
 
     def headline(self) -> str:
         """Return the result in one line: Successive Rejects on abm1: error 0.183 [0.178, 0.188] with 2,000 pulls ..."""
-        told = "no run counts"
+        told = "no valid run"
         error, regret = self.error(), self.simple_regret()
         if error is not None:
             told = f"error {error.value:.4f} [{error.low:.4f}, {error.high:.4f}]"
@@ -115,5 +115,5 @@ class BudgetResult(StoppingResult):
         return f"{self.algorithm} on {self.instance}: {told} with {self.budget:,} pulls, {runs}"
 
     def to_dataframe(self) -> Any:
-        """Return a pandas frame of one row: labels, parameters, budget, pulls used, error and simple regret."""
+        """Return a pandas DataFrame of one row: labels, parameters, budget, pulls used, error and simple regret."""
         return frames.budget(self)

@@ -1,8 +1,8 @@
 """Comparison of two results: the difference of mean regret, feedback, samples or errors, with its interval.
 
-Run r of two algorithms with one seed meets the same chance, so that the difference is taken run by run and
-its Student interval is sharp; a pair counts where both its runs do. Where the runs do not pair, Welch's interval
-takes its place, and the result says why.
+Run r of two algorithms with the same seed shares random draws (common random numbers). The difference is therefore
+taken run by run, which gives a narrow Student interval; a pair is included if both of its runs are. If the runs cannot
+be paired, Welch's interval is used instead, and the result states the reason.
 """
 
 from dataclasses import asdict, dataclass
@@ -21,15 +21,15 @@ from jaxbandit.stats import intervals
 
 @dataclass(frozen=True)
 class Comparison:
-    """Mean regret (or feedback) of a minus that of b at round `at`, or mean samples until they stop, or error rates.
+    """The difference a - b of mean regret (or feedback) at round `at`, of mean samples, or of error rates.
 
-    Below 0, a has the lower regret, takes fewer samples or errs less.
+    If it is negative, a has the lower regret, takes fewer samples or has the lower error rate.
     """
 
     a: str  # instance/algorithm
     b: str
-    quantity: str  # "regret", "feedback", "samples" or "restricted samples" (runs of a or b are censored), "error"
-    at: int | None  # of regret the round, of restricted samples the n of min(samples, n)
+    quantity: str  # "regret", "feedback", "samples", "restricted samples" (if runs of a or b are censored) or "error"
+    at: int | None  # the round of the regret, or the n in min(samples, n) of restricted samples
     mean_a: float
     mean_b: float
     difference: float
@@ -38,17 +38,17 @@ class Comparison:
     high: float
     confidence: float
     paired: bool
-    runs: int  # pairs of runs that count, or the smaller sample
-    reason: str  # why the runs do not pair; empty where they do
-    left_out: int = 0  # pairs (or runs, where they do not pair) that no mean counts
+    runs: int  # number of pairs, or the size of the smaller sample
+    reason: str  # why the runs are not paired; empty if they are
+    left_out: int = 0  # number of pairs, or of runs if they are not paired, that are left out of the means
 
     @property
     def verdict(self) -> str:
-        """Return "lower", "higher", or "undecided" where the interval holds 0."""
+        """Return "lower", "higher", or "undecided" if the interval contains 0."""
         return "lower" if self.high < 0 else "higher" if self.low > 0 else "undecided"
 
     def summary(self) -> dict[str, Any]:
-        """Return the comparison as JSON can hold it."""
+        """Return the comparison as plain data for JSON."""
         content = asdict(self) | {"verdict": self.verdict}
         unsaid = {"reason"} if self.paired else set()
         unsaid |= set() if self.left_out else {"left_out"}
@@ -63,36 +63,36 @@ def compare(
     fraction: float | None = None,
     confidence: float = intervals.CONFIDENCE,
 ) -> Comparison:
-    """Compare two results: their regret (or feedback) at one round, the samples that they took, or how often they err.
+    """Compare two results: the regret (or feedback) at one round, the number of samples, or the error rates.
 
-    Of results of a budget the error rates are compared, whatever the two budgets are.
-
-    Where a run is censored, min(samples, n) is compared, n being the least max_rounds that a run reached.
+    For results with a fixed budget the error rates are compared, even if the two budgets differ. If some runs are
+    censored, min(samples, n) is compared, where n is the smaller `max_rounds` of the censored results.
 
     Args:
       a: a Result.
-      b: another of its kind; their runs pair up to the shorter one's length if seed, precision and instance agree.
-      at: a checkpoint of both, of regret only; default: the last they share.
-      fraction: in its place, the checkpoint of both nearest to this fraction of the shorter horizon, in (0, 1].
-      confidence: of the interval, in (0, 1).
+      b: another Result of the same kind. If seed, precision and instance agree, run r of `a` is paired with run r of
+        `b`, up to the smaller number of runs.
+      at: a round that is a checkpoint of both results, for regret only. Default: the last shared checkpoint.
+      fraction: a fraction of the shorter horizon, in (0, 1], instead of `at`; the nearest shared checkpoint is used.
+      confidence: confidence level of the interval, in (0, 1).
 
     Returns:
-      A Comparison, difference a - b.
+      A Comparison with the difference a - b.
 
     Raises:
-      ValueError: not of one kind, no shared checkpoint, or fewer than two runs that count.
+      ValueError: the results are not of the same kind, share no checkpoint, or have fewer than two valid runs.
     """
     one, other = _pair_names(a, b)
     if isinstance(a, RegretResult) and isinstance(b, RegretResult):
         if a.measure != b.measure:
-            raise BadInput(f"compare: {one} holds {a.measure}, {other} holds {b.measure}; must be of one measure")
+            raise BadInput(f"compare: {one} holds {a.measure}, {other} holds {b.measure}; must hold the same measure")
         quantity, at, x, y = _regret(a, b, at, fraction)
     elif isinstance(a, StoppingResult) and isinstance(b, StoppingResult) and a.kind == b.kind:
         if at is not None or fraction is not None:
             raise BadInput(f"compare: at = {at if at is not None else fraction}, only for regret; {one} holds samples")
         quantity, at, x, y = _errors(a, b) if isinstance(a, BudgetResult) else _samples(a, b)
     else:
-        raise BadInput(f"compare: {one} is of kind {a.kind}, {other} of kind {b.kind}; must be of one kind")
+        raise BadInput(f"compare: {one} is of kind {a.kind}, {other} of kind {b.kind}; must be of the same kind")
     reason = why_unpaired(a, b)
     if reason or x.values is None or y.values is None:
         runs, left_out = min(x.runs, y.runs), a.runs - x.runs + b.runs - y.runs
@@ -109,7 +109,7 @@ def compare(
         interval = intervals.student_of(first - second, confidence)
     difference, se, low, high = (float(x) for x in interval)
     if not np.isfinite([mean_a, mean_b, low, high]).all():
-        raise BadInput(f"compare: the difference of {one} and {other} has no finite interval: its variance overflows")
+        raise BadInput(f"compare: {one} and {other} have no finite interval, because the variance overflows")
     return Comparison(
         a=one,
         b=other,
@@ -131,16 +131,16 @@ def compare(
 
 def _enough(one: str, other: str, runs: int, what: str) -> None:
     if runs < 2:
-        raise BadInput(f"compare: {one} and {other} have {runs} {what} that count, must have at least 2")
+        raise BadInput(f"compare: {one} and {other} have {runs} valid {what}, must have at least 2")
 
 
 class _Sample(NamedTuple):
-    """What is compared of one result."""
+    """The quantity of one result that is compared."""
 
     mean: float
     variance: float
-    runs: int  # that count
-    values: np.ndarray | None  # float64[runs], of all runs; only those that count are looked at
+    runs: int  # number of included runs
+    values: np.ndarray | None  # float64[runs] of all runs, of which only the included ones are used
 
 
 def _regret(
@@ -178,7 +178,7 @@ def _errors(a: StoppingResult, b: StoppingResult) -> tuple[str, None, _Sample, _
     def sample(result: StoppingResult) -> _Sample:
         errors = result.errors()
         if errors is None:
-            raise BadInput(f"compare: {result.instance}/{result.algorithm}: its environment judges no recommendation")
+            raise BadInput(f"compare: {result.instance}/{result.algorithm}: its environment defines no simple_regret")
         every = np.zeros(result.runs)
         every[result.counts()] = errors
         variance = float(errors.var(ddof=1)) if len(errors) > 1 else 0.0
@@ -188,7 +188,7 @@ def _errors(a: StoppingResult, b: StoppingResult) -> tuple[str, None, _Sample, _
 
 
 def why_unpaired(a: Result, b: Result) -> str:
-    """Return why run r of `a` and run r of `b` did not meet the same chance, or '' where they did."""
+    """Return why run r of `a` and run r of `b` do not share random draws, or '' if they do."""
     if a.seed != b.seed:
         return f"seeds differ: {a.seed}, {b.seed}"
     if a.instance != b.instance or any(a.truth.get(k) != b.truth.get(k) for k in ("means", "schedule")):

@@ -1,4 +1,4 @@
-"""Results as the labelled arrays and tables of other libraries, which are imported when asked for."""
+"""Conversion of results to xarray and pandas, which are imported on first use."""
 
 import json
 from typing import Any
@@ -26,7 +26,7 @@ AXES = {
 
 
 def to_xarray(result: Any) -> Any:
-    """Return the arrays of a result as a Dataset, its labels as attributes that netCDF can hold."""
+    """Return the arrays of a result as a Dataset whose attributes are the labels, in a form that netCDF can hold."""
     with lab():
         import xarray
 
@@ -42,7 +42,7 @@ def to_xarray(result: Any) -> Any:
 
 
 def regret(result: Any) -> Any:
-    """Return the regret, or mean feedback, of a result as a frame, one row a checkpoint."""
+    """Return the regret or mean feedback of a result as a DataFrame with one row per checkpoint."""
     with lab():
         import pandas
 
@@ -52,7 +52,7 @@ def regret(result: Any) -> Any:
 
 
 def stopping(result: Any) -> Any:
-    """Return the runs of a result as a frame, one row each; a recommendation of m arms has m columns."""
+    """Return the runs of a result as a DataFrame with one row each; a recommendation of m arms has m columns."""
     with lab():
         import pandas
 
@@ -71,7 +71,7 @@ def stopping(result: Any) -> Any:
 
 
 def budget(result: Any) -> Any:
-    """Return a result of a budget as a frame of one row: pulls used, error and simple regret with their intervals."""
+    """Return a BudgetResult as a DataFrame of one row: pulls used, error and simple regret with their intervals."""
     with lab():
         import pandas
 
@@ -86,6 +86,6 @@ def budget(result: Any) -> Any:
 
 
 def _labels(result: Any) -> dict[str, Any]:
-    """Instance, algorithm and parameters, the columns of every row."""
+    """Return the columns that all rows share: instance, algorithm and parameters."""
     numbers = {name: value for name, value in result.params.items() if not isinstance(value, list)}
     return {"instance": result.instance, "algorithm": result.algorithm, **numbers}

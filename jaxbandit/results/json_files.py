@@ -1,4 +1,4 @@
-"""JSON files of results: written whole or not at all, read with an error that names the file."""
+"""JSON files of results, which are written atomically and read with an error message that names the file."""
 
 import hashlib
 import json
@@ -12,12 +12,12 @@ SEAL = "json_sha256"
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Write JSON atomically, keys in their order, without NaN."""
+    """Write JSON atomically, with the keys in their given order; NaN is not allowed."""
     storage.write_bytes(path, _encoded(content))
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Return the object that a JSON file holds; ValueError that names the file where it holds none."""
+    """Return the object in a JSON file; raise a ValueError that names the file if it does not hold one."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -30,12 +30,12 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def write_sealed(path: Path, content: dict[str, Any]) -> None:
-    """Write JSON as `write_json`, with its own digest as the last key."""
+    """Write JSON like `write_json`, with a digest of the content as the last key."""
     write_json(path, {**content, SEAL: _digest(content)})
 
 
 def read_sealed(path: Path) -> dict[str, Any]:
-    """Return what `write_sealed` wrote, without the digest; ValueError where a byte of the file is not as written."""
+    """Return what `write_sealed` wrote, without the digest; raise a ValueError if any byte of the file has changed."""
     content = read_json(path)
     seal = content.pop(SEAL, None)
     if seal != _digest(content) or path.read_bytes() != _encoded({**content, SEAL: seal}):
@@ -52,7 +52,7 @@ def _encoded(content: Any) -> bytes:
 
 
 def plain(value: Any) -> Any:
-    """Return `value` as JSON can hold it: NumPy scalars and arrays become Python numbers and lists."""
+    """Return `value` as plain data for JSON: NumPy scalars and arrays become Python numbers and lists."""
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""Results read back: a cell, or all that a directory holds, as results of their kind."""
+"""Reading results: one cell, or all cells of a directory."""
 
 import dataclasses
 import hashlib
@@ -19,7 +19,7 @@ KINDS: dict[str, type[Result]] = {cls.kind: cls for cls in (RegretResult, Stoppi
 
 
 def load_cell(directory: str | Path, index: int) -> Result | None:
-    """Return one cell, or None where it is not finished; ValueError, naming the file, where it is damaged."""
+    """Return one cell, or None if it is not finished; raise a ValueError that names the file if it is damaged."""
     npz, manifest = cell_paths(directory, index)
     if not manifest.exists():
         return None
@@ -47,7 +47,17 @@ def load_cell(directory: str | Path, index: int) -> Result | None:
 
 
 def load(directory: str | Path) -> ResultSet:
-    """Return the results that a directory holds; ValueError that names the file where it is not whole."""
+    """Read the results in a directory, as written by `save`, `run` or the command line.
+
+    Args:
+      directory: path of the directory.
+
+    Returns:
+      A ResultSet with one Result per cell.
+
+    Raises:
+      ValueError: the directory holds no results, or a file is missing or damaged. The message names the file.
+    """
     directory = Path(directory)
     numbers = list(range(len(list(directory.glob("cell-*.json")))))
     count, path, name = len(numbers), directory / "summary.json", directory.name
@@ -57,7 +67,7 @@ def load(directory: str | Path) -> ResultSet:
             raise BadInput(f"{path}: damaged, 'name' or 'cells' is missing; delete it and run again")
         name, count = content["name"], len(content["cells"])
         numbers = list(range(count))
-    if (directory / PROVENANCE).exists():  # of an experiment that may have grown since the summary was written
+    if (directory / PROVENANCE).exists():  # the experiment may have grown since the summary was written
         numbers = read_json(directory / PROVENANCE).get("order", [])
     if not count:
         raise BadInput(f"{directory}: no results here; a directory of results holds cell-000.json")

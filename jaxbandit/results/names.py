@@ -1,4 +1,4 @@
-"""Names of results: instance/algorithm, and the parameters in which namesakes differ: it/kl?c=3."""
+"""Names of results: instance/algorithm, with the parameters in which results of that name differ, as in it/kl?c=3."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +10,7 @@ def addresses(results: Sequence[Any]) -> list[str]:
 
 
 def algorithms(results: Sequence[Any], *, but: str = "") -> list[str]:
-    """Return the algorithm of each result, with the values that a sweep gave its parameters `but` one: kl?c=3."""
+    """Return the algorithm of each result with the values of its swept parameters except `but`, as in kl?c=3."""
     swept = {
         (r.algorithm, name)
         for r in results
@@ -27,7 +27,7 @@ def algorithms(results: Sequence[Any], *, but: str = "") -> list[str]:
 
 
 def found(results: Sequence[Any], address: str) -> list[Any]:
-    """Return the results that an address names: instance/algorithm, and ?parameter=value, & between several."""
+    """Return the results with a given address, instance/algorithm or instance/algorithm?parameter=value&..."""
     exact = [r for r, name in zip(results, addresses(results), strict=True) if name == address]
     if exact:
         return exact
@@ -38,7 +38,7 @@ def found(results: Sequence[Any], address: str) -> list[Any]:
 
 
 def shown(value: Any) -> str:
-    """Return a parameter's value as a name holds it."""
+    """Return a parameter's value as it is written in a name."""
     if isinstance(value, float):
         return f"{value:g}" if float(f"{value:g}") == value else repr(value)
     return str(value)

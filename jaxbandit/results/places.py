@@ -1,4 +1,4 @@
-"""Comparison of what two places hold: directories of results, or single results in them by their names."""
+"""Comparison of two directories of results, or of single results in them that are given by their names."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ from jaxbandit.stats import intervals
 
 @dataclass(frozen=True)
 class PlacesComparison:
-    """Comparisons of the cells that two places share, and the cells that they do not."""
+    """Comparisons of the cells that two places share, and the names of the cells that only one of them has."""
 
     a: str
     b: str
@@ -24,7 +24,7 @@ class PlacesComparison:
     only_b: tuple[str, ...]
 
     def table(self) -> str:
-        """Return the comparisons as text, one line each."""
+        """Return the comparisons as a table with one row each."""
         from jaxbandit.text import align
 
         first = self.comparisons[0].quantity
@@ -52,7 +52,7 @@ class PlacesComparison:
         return "\n".join(lines)
 
     def summary(self) -> dict[str, Any]:
-        """Return the comparisons as JSON can hold them."""
+        """Return the comparisons as plain data for JSON."""
         return {
             "schema": 1,
             "a": self.a,
@@ -71,15 +71,15 @@ def compare_places(
     fraction: float | None = None,
     confidence: float = intervals.CONFIDENCE,
 ) -> PlacesComparison:
-    """Compare what two places hold: two directories cell by cell, or two results.
+    """Compare two directories of results cell by cell, or two single results.
 
-    A place is a directory of results, or one of its results as DIR/instance/algorithm, of a sweep
-    DIR/instance/algorithm?parameter=value. Cells of the same instance, algorithm and parameters are compared; on an
-    instance where that finds none and each place has one algorithm, those two are. One result is compared with each
-    of the other place's.
+    A place is a directory of results, or one of its results written as DIR/instance/algorithm or, in a sweep,
+    DIR/instance/algorithm?parameter=value. Cells with the same instance, algorithm and parameters are compared. If an
+    instance has no such cells and each place has a single algorithm there, these two are compared. A single result is
+    compared with every result of the other place.
 
     Raises:
-      ValueError: a place is not whole, or nothing in it can be compared.
+      ValueError: a place is incomplete, or the two have nothing in common that can be compared.
     """
     places = _place(a), _place(b)
     sets = first, second = places[0].results, places[1].results
@@ -95,7 +95,7 @@ def compare_places(
                 pairs.append((single[0][0], single[1][0]))
     if not pairs:
         have = [", ".join(place.names.values()) for place in places]
-        raise BadInput(f"compare: nothing in common; {a} holds {have[0]}; {b} holds {have[1]}")
+        raise BadInput(f"compare: the two have nothing in common; {a} holds {have[0]}; {b} holds {have[1]}")
     only = [
         tuple(called[id(r)] for r in results if not any(r is pair[side] for pair in pairs))
         for side, results in enumerate(sets)
@@ -111,8 +111,8 @@ class _Place(NamedTuple):
     """The results at a place."""
 
     results: Sequence[Result]
-    names: dict[int, str]  # by id: as their directory tells them apart
-    single: bool  # one of a directory's
+    names: dict[int, str]  # by id, unique within the directory
+    single: bool  # whether it is a single result of a directory
 
 
 def _place(where: str | Path) -> _Place:
@@ -130,7 +130,7 @@ def _place(where: str | Path) -> _Place:
                 return _Place(found, _named(results), single=True)
             known = ", ".join(names.addresses(results))
             raise BadInput(f"compare: {where} names {len(found)} results, must name one of {known} in {text[:cut]}")
-    raise BadInput(f"compare: {where}: no directory of results; give DIR, or DIR/instance/algorithm?parameter=value")
+    raise BadInput(f"compare: {where}: is no directory of results; give DIR, or DIR/instance/algorithm?parameter=value")
 
 
 def _named(results: Sequence[Result]) -> dict[int, str]:

@@ -1,4 +1,4 @@
-"""What runs of a fixed horizon leave: regret at checkpoints, or mean feedback where no regret is known."""
+"""Results of runs with a fixed horizon: regret at checkpoints, or mean feedback if the regret is unknown."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,19 +20,19 @@ Measure = Literal["regret", "feedback"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RegretResult(Result):
-    """One cell of a fixed horizon.
+    """The result of one cell with a fixed horizon.
 
-    `arrays` holds checkpoints int64[C]; mean and variance float64[C] of the regret over the runs that count;
-    outcome int8[runs], codes of `Outcome`; and, where per-run data was kept, regret [runs, C], pulls int32[runs, K]
-    and recommendation [runs, ...]. Of an algorithm that tells its rounds by kind, kinds int32[runs, num_kinds] and
-    kinds_mean. If regret against the best fixed arm in hindsight was asked for, hindsight [runs, C], hindsight_mean
-    and hindsight_variance float64[C].
+    `arrays` holds `checkpoints` int64[C]; `mean` and `variance` float64[C] of the regret over the included runs;
+    `outcome` int8[runs] with codes of `Outcome`; and, if per-run data is kept, `regret` float[runs, C], `pulls`
+    int32[runs, K] and `recommendation` [runs, ...]. If the algorithm counts its rounds by kind, there are `kinds`
+    int32[runs, num_kinds] and `kinds_mean`. If the regret against the best fixed arm in hindsight was requested, there
+    are `hindsight` float[runs, C], `hindsight_mean` and `hindsight_variance` float64[C].
 
-    Where the environment knows no regret, `measure` is "feedback": feedback [runs, C], mean and variance are those
-    of the feedback a round, averaged over the rounds up to each checkpoint.
+    If the environment does not define regret, `measure` is "feedback". The arrays `feedback` float[runs, C], `mean`
+    and `variance` are then those of the feedback per round, averaged over the rounds up to each checkpoint.
     """
 
-    kind_names: Sequence[str] = ()  # of the algorithm's kinds of rounds
+    kind_names: Sequence[str] = ()  # names of the algorithm's kinds of rounds
     measure: Measure = "regret"
 
     kind = "simulate"
@@ -54,10 +54,10 @@ class RegretResult(Result):
 
     @classmethod
     def from_record(cls, record: Any, **labels: Any) -> Self:
-        """Return the result that a record of the engine and its labels make."""
+        """Return the result of a record of the engine with the given labels."""
         labels |= {"kind_names": list(record.phases), "measure": record.measure}
         result = super().from_record(record, **labels)
-        if record.measure == "feedback":  # the engine sums it
+        if record.measure == "feedback":  # the engine returns sums over rounds
             arrays, rounds = result.arrays, result.arrays["checkpoints"]
             averaged = {"mean": arrays["mean"] / rounds, "variance": arrays["variance"] / rounds / rounds}
             if (rows := arrays.pop("regret", None)) is not None:
@@ -68,14 +68,19 @@ class RegretResult(Result):
         return result
 
     def interval(self, confidence: float = intervals.CONFIDENCE, *, what: str | None = None) -> intervals.Interval:
-        """Return the mean at the checkpoints with its Student interval; needs at least two runs that count.
+        """Return the mean at the checkpoints with its Student interval.
 
-        `what`: the result's measure (default), or "hindsight".
+        Args:
+          confidence: confidence level, in (0, 1).
+          what: the result's measure (default), or "hindsight".
+
+        Raises:
+          ValueError: there are fewer than two valid runs.
         """
         return intervals.student(*self.moments(what), self.counted, confidence)
 
     def moments(self, what: str | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Return mean and variance at the checkpoints of the measure (default) or of "hindsight", float64[C] each."""
+        """Return the mean and variance of the measure (default) or of "hindsight" at the checkpoints, float64[C]."""
         if what is None or what == self.measure:
             return self.arrays["mean"], self.arrays["variance"]
         held = (self.measure, *(["hindsight"] if "hindsight_mean" in self.arrays else []))
@@ -83,11 +88,11 @@ class RegretResult(Result):
         return self.arrays["hindsight_mean"], self.arrays["hindsight_variance"]
 
     def per_run(self) -> np.ndarray | None:
-        """Return the measure of each run, [runs, C], runs that do not count included; None where it was not kept."""
+        """Return the measure of each run, float[runs, C], including failed runs; None if it was not kept."""
         return self.arrays.get(self.measure)
 
     def lower_bound(self) -> np.ndarray | None:
-        """Return log(t) times the instance's regret constant at the checkpoints; None where none is known."""
+        """Return log(t) times the instance's regret constant at the checkpoints; None if the constant is unknown."""
         constant = self.truth.get("regret_constant")
         if constant is None or self.measure != "regret":
             return None
@@ -95,16 +100,16 @@ class RegretResult(Result):
 
     @property
     def moves(self) -> bool:
-        """Whether the means change from round to round: regret is then against the best arm of each."""
+        """Whether the means change over time, so that the regret is against the best arm of each round."""
         return bool(self.truth.get("moves"))
 
     def changes(self) -> list[int]:
-        """Return the rounds below the horizon after which the means jump; none where no schedule is known."""
+        """Return the change points of the means before the horizon; empty if no schedule is known."""
         starts = self.truth.get("schedule", {}).get("starts", [0])
         return [start for start in starts[1:] if start < self.arrays["checkpoints"][-1]]
 
     def oracle(self) -> np.ndarray | None:
-        """Return what an oracle that begins anew at each change pays asymptotically, at the checkpoints; or None."""
+        """Return the asymptotic regret of an oracle that restarts at each change, at the checkpoints; or None."""
         schedule = self.truth.get("schedule", {})
         if "regret_constants" not in schedule or self.measure != "regret":
             return None
@@ -120,11 +125,11 @@ class RegretResult(Result):
             return len(rounds) - 1
         found = np.flatnonzero(rounds == checkpoint)
         if not len(found):
-            raise BadInput(f"{where}: no checkpoint at {checkpoint}, the last is {int(rounds[-1])}")
+            raise BadInput(f"{where}: has no checkpoint at {checkpoint}; the last is {int(rounds[-1])}")
         return int(found[0])
 
     def rounds_of(self, kind: str | None) -> np.ndarray:
-        """Return the rounds of one kind in each run, float64[runs]; ValueError where there is no such kind."""
+        """Return the number of rounds of one kind in each run, float64[runs]; raise ValueError if it is unknown."""
         if kind not in self.kind_names:
             known = ", ".join(self.kind_names) or "none: its algorithm has none"
             raise BadInput(f"{self.instance}/{self.algorithm}: kind of rounds = {kind!r}, must be one of {known}")
@@ -158,7 +163,7 @@ class RegretResult(Result):
     def headline(self) -> str:
         """Return the result in one line: UCB1 on bernoulli: regret 101.7 [100.6, 102.7] after 10,000 rounds, ..."""
         words = "mean feedback" if self.measure == "feedback" else self.measure
-        told = f"no {words}: no run counts"
+        told = f"no {words}, because no run is valid"
         if self.counted:
             ends = [float(end[-1]) for end in self.interval()[-2:]] if self.counted > 1 else []
             told = f"{words} {with_interval(float(self.arrays['mean'][-1]), *ends)}"
@@ -167,11 +172,11 @@ class RegretResult(Result):
         return f"{self.algorithm} on {self.instance}: {told} after {rounds}, {self.runs:,} run{'s' * (self.runs != 1)}"
 
     def to_dataframe(self) -> Any:
-        """Return a pandas frame, a row a checkpoint: labels, parameters, round, mean, se, low, high, lower_bound."""
+        """Return a pandas DataFrame with one row per checkpoint: labels, round, mean, se, low, high, lower_bound."""
         return frames.regret(self)
 
     def _known(self, what: str) -> np.ndarray:
-        """Which checkpoints have a mean, and an interval, that is finite: JSON holds no other number."""
+        """Return which checkpoints have a finite mean and interval, because JSON cannot hold other numbers."""
         mean, variance = self.moments(what)
         return np.isfinite(mean) & (np.isfinite(variance) if self.counted > 1 else True)
 
@@ -185,14 +190,14 @@ class RegretResult(Result):
 
 
 def place(where: str, at: Any, fraction: Any) -> int | None:
-    """Return the round that `at` names, None if it is None; refuse, in one line, what is no round or no fraction."""
+    """Return the round that `at` specifies, or None if it is None; raise BadInput for invalid arguments."""
     if fraction is not None:
         if at is not None:
-            refusals.refuse(where, f": at = {at!r} and fraction = {fraction!r}, must be one of them")
+            refusals.refuse(where, f": at = {at!r} and fraction = {fraction!r} are both given; give one of them")
         if isinstance(fraction, bool | str) or not 0 < fraction <= 1:
-            refusals.refuse(where, f": fraction = {fraction!r}, must be in (0, 1], of the horizon")
+            refusals.refuse(where, f": fraction = {fraction!r}, must be in (0, 1], a fraction of the horizon")
     if at is None:
         return None
     if isinstance(at, int | float | np.integer | np.floating) and not isinstance(at, bool) and float(at).is_integer():
         return int(at)
-    return refusals.refuse(where, f": at = {at!r}, must be a round; a part of the horizon is fraction = 0.5")
+    return refusals.refuse(where, f": at = {at!r}, must be a round; for half of the horizon, give fraction = 0.5")

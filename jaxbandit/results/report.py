@@ -1,4 +1,4 @@
-"""The table that `run` prints: a row a cell."""
+"""The tables that `run` prints, with one row per cell."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ class Rows(NamedTuple):
 
 
 def table(results: Sequence[Any]) -> str:
-    """Return the results of one experiment as text for people."""
+    """Return the results of one experiment as text."""
     found = rows(results)
     kinds = kinds_table([result.summary() for result in results]) if results[0].kind == "simulate" else ""
     return "\n".join([align(found.rows, found.right, found.keys), *found.notes]) + (f"\n\n{kinds}" if kinds else "")
@@ -29,7 +29,7 @@ def rows(results: Sequence[Any]) -> Rows:
 
 
 def kinds_table(cells: Sequence[Mapping[str, Any]], published: Sequence[Mapping[str, Any]] = ()) -> str:
-    """Return the rounds by kind of the cells that have kinds as text; "" where none has."""
+    """Return a table of the rounds by kind for the cells that have kinds, or "" if none has."""
     cells = [cell for cell in cells if "rounds_by_kind" in cell]
     beside = {(e["instance"], e["algorithm"], e.get("round")): e for e in published if e["quantity"] == "kind"}
     tables = []
@@ -41,12 +41,12 @@ def kinds_table(cells: Sequence[Mapping[str, Any]], published: Sequence[Mapping[
             key = cell["instance"], cell["algorithm"]
             rows.append((*key, *(_share(cell, name, beside.get((*key, name))) for name in kinds)))
         tables.append(align(rows, right=range(2, len(kinds) + 2), keys=2))
-    return "\n\n".join(["rounds by kind, their share with one standard error", *tables]) if tables else ""
+    return "\n\n".join(["fraction of rounds by kind, with one standard error", *tables]) if tables else ""
 
 
 def early(bound: float, rounds: int) -> str:
-    """Return what a lower bound of log t says where a regret is below it, one line."""
-    return f"lower bound {bound:,.2f}: it holds as t grows, and after {rounds:,} rounds a regret is still below it"
+    """Return a line about an asymptotic lower bound that is larger than a measured regret."""
+    return f"lower bound {bound:,.2f}: it is asymptotic, and after {rounds:,} rounds a regret is still below it"
 
 
 def _regret(results: Sequence[Any]) -> Rows:
@@ -61,9 +61,9 @@ def _regret(results: Sequence[Any]) -> Rows:
     rounds = " or ".join(f"{n}" for n in dict.fromkeys(int(r.arrays["checkpoints"][-1]) for r in results))
     lines = [f"{runs} runs, {measure} after {rounds} rounds"]
     if any(result.measure == "feedback" for result in results):
-        lines.append("mean feedback: per round, where the environment knows no regret")
+        lines.append("mean feedback: per round, because the environment defines no regret")
     if any(result.moves for result in results):
-        lines.append("regret: against the best arm of each round, where means change")
+        lines.append("regret: against the best arm of each round, because the means change")
     if any("hindsight_mean" in result.arrays for result in results):
         lines.append("hindsight: regret against the best fixed arm in hindsight")
     if below:
@@ -75,7 +75,7 @@ _WORDS = {"regret": "regret", "feedback": "mean feedback", "hindsight": "hindsig
 
 
 def _regret_columns(results: Sequence[Any], with_bound: bool) -> list[list[str]]:
-    """Return the columns of the table, heads first; those that hold nothing are for the caller to drop."""
+    """Return the columns of the table, headings first; the caller drops those that are empty."""
     columns = [["instance", *(r.instance for r in results)], ["algorithm", *names.algorithms(results)]]
     for what in _WORDS:
         held = [what == r.measure or f"{what}_mean" in r.arrays for r in results]
@@ -98,7 +98,7 @@ def _seconds(result: Any) -> tuple[str, str]:
 def _with_interval(result: Any, what: str) -> tuple[str, str]:
     mean = result.moments(what)[0][-1]
     if result.counted < 2:
-        return (f"{mean:,.2f}", "(one run)") if result.counted else ("none", "(no run counts)")
+        return (f"{mean:,.2f}", "(one run)") if result.counted else ("none", "(no valid run)")
     interval = result.interval(what=what)
     return _decimals(mean, what), f"[{_decimals(interval.low[-1], what)}, {_decimals(interval.high[-1], what)}]"
 
@@ -108,7 +108,7 @@ def _decimals(value: float, what: str) -> str:
 
 
 def foot(results: Sequence[Any]) -> list[str]:
-    """Return, a line each, what is to be known beside the numbers of the table."""
+    """Return the notes below the table, one line each."""
     instances = {result.instance for result in results}
     lines = [f"{r.instance}, {note}" if len(instances) > 1 else note for r in results for note in r.notes()]
     return list(dict.fromkeys(lines))
@@ -129,7 +129,7 @@ def _mean(content: Mapping[str, Any]) -> str:
 def _stopping(results: Sequence[Any]) -> Rows:
     batched = ["batches"] if any("batches" in result.arrays for result in results) else []
     head = ("instance", "algorithm", "samples", "95 % interval", "sd", "median", *batched)
-    head = (*head, "error", "95 % interval", "delta", "runs", "in use", *SECONDS)
+    head = (*head, "error", "95 % interval", "delta", "runs", "lane utilization", *SECONDS)
     rows: list[tuple[str, ...]] = [head]
     for name, result in zip(names.algorithms(results), results, strict=True):
         content = result.content()
@@ -155,13 +155,15 @@ def _stopping(results: Sequence[Any]) -> Rows:
             )
         )
     right = [i for i, title in enumerate(head) if title not in ("instance", "algorithm", "95 % interval", "runs")]
-    lines = ["samples: mean over runs; error: share of the stopped runs that fall short by more than epsilon"]
+    lines = ["samples: mean over runs; error: fraction of stopped runs whose simple regret exceeds epsilon"]
     if any(not result.guarantee.get("proved", True) for result in results):
-        lines.append("heuristic: the rule is meant to keep its delta, which is not proved")
+        lines.append("heuristic: it is not proved that the rule keeps its delta")
     limits = sorted({r.max_rounds for r in results if r.censored})
     if limits:
         most = ", ".join(f"{limit:,}" for limit in limits)
-        lines.append(f"> and its interval: mean of min(samples, {most}), where runs reached max_rounds")
+        lines.append(
+            f"> and its interval: mean of min(samples, {most}), because runs reached max_rounds (right-censored)"
+        )
     return Rows(rows, right, [*lines, *foot(results)])
 
 
@@ -185,7 +187,7 @@ def _budget(results: Sequence[Any]) -> Rows:
                 *_seconds(result),
             )
         )
-    lines = ["pulls: mean over runs, the rest of the budget is not used; error: share of the runs that fall short"]
+    lines = ["pulls: mean number used of the budget; error: fraction of runs whose simple regret exceeds epsilon"]
     if len({result.budget for result in results}) > 1:
-        lines.append("run r of each budget meets the same chance: the rows pair, and are not independent")
+        lines.append("run r has the same random draws for each budget, so the rows are paired and not independent")
     return Rows(rows, [2, 3, 4, 6, 8, 9, 10], [*lines, *foot(results)], keys=3)

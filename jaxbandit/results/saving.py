@@ -1,8 +1,8 @@
-"""Results written: a cell as two files, an experiment's summary, one result as a directory.
+"""Writing results: the two files of a cell, the summary of an experiment, and directories of results.
 
-A cell is two files: `cell-000.npz`, plain arrays under plain names that NumPy alone can read, and `cell-000.json`, the
-rest, with the digests of the first and of itself. The JSON is written last: a cell without it is not finished. Whatever
-has a result's fields can be written: nothing here knows the kinds of results.
+A cell has two files. `cell-000.npz` holds the arrays, which NumPy alone can read, and `cell-000.json` holds everything
+else, with the digests of both files. The JSON file is written last, so a cell without it is not finished. This module
+does not depend on the kinds of results; it can write any object that has a result's fields.
 """
 
 import dataclasses
@@ -17,20 +17,20 @@ from jaxbandit.results import names
 from jaxbandit.results.json_files import write_json, write_sealed
 
 SCHEMA = 1
-PROVENANCE = "provenance.json"  # of an experiment's directory: what its numbers depend on, and the order of its cells
+PROVENANCE = "provenance.json"  # records what the numbers of an experiment depend on, and the order of its cells
 OWN_FILES = ("cell-*.json", "cell-*.npz", "summary.json", "spec.toml", PROVENANCE)
 
 
 def save(results: Any, directory: str | Path, *, replace: bool = False) -> None:
-    """Write a result, or several of one kind, as a directory that `load` reads.
+    """Write one result, or several of the same kind, to a directory that `load` reads.
 
     Args:
-      results: a Result, a ResultSet, or a list of Results; they may come from different calls.
-      directory: made if it is absent.
-      replace: whether results that are there already may be deleted.
+      results: a Result, a ResultSet, or a list of Results, which may come from different calls.
+      directory: path of the directory, which is created if it does not exist.
+      replace: whether to delete results that the directory already holds.
 
     Raises:
-      ValueError: no results, two kinds of them, or a directory that holds results already.
+      ValueError: there are no results, they are of different kinds, or the directory already holds results.
     """
     directory = Path(directory)
     some: list[Any] = list(results) if isinstance(results, Iterable) else [results]
@@ -39,7 +39,7 @@ def save(results: Any, directory: str | Path, *, replace: bool = False) -> None:
         refuse("save", f": results of {len(kinds)} kinds ({', '.join(kinds) or 'none given'}), must be of one kind")
     there = [path for pattern in OWN_FILES for path in directory.glob(pattern)]
     if there and not replace:
-        refuse(str(directory), f": holds results already ({there[0].name}); give another directory, or replace = True")
+        refuse(str(directory), f": already holds results ({there[0].name}); give another directory or replace = True")
     for path in there:
         path.unlink()
     for index, result in enumerate(some):
@@ -69,21 +69,21 @@ def summary(name: str, kind: str, seed: int, precision: str, results: Sequence[A
 
 
 def _own(result: Any, **shared: Any) -> dict[str, Any]:
-    """What a result has for itself of what the others share."""
+    """Return the values in which a result differs from those that the summary states for all."""
     return {key: own for key, value in shared.items() if (own := getattr(result, key)) != value}
 
 
 def write_summary(
     directory: str | Path, name: str, kind: str, seed: int, precision: str, results: Sequence[Any]
 ) -> dict:
-    """Write DIR/summary.json and return what is in it."""
+    """Write DIR/summary.json and return its content."""
     content = summary(name, kind, seed, precision, results)
     write_json(Path(directory) / "summary.json", content)
     return content
 
 
 def save_cell(directory: str | Path, index: int, result: Any) -> None:
-    """Write one cell, all of it or nothing if killed at any instant; equal arrays give equal bytes."""
+    """Write one cell atomically; equal arrays give equal bytes."""
     npz, manifest = cell_paths(directory, index)
     about = {name: getattr(result, name) for name in manifest_fields(type(result))}
     storage.write_arrays(npz, result.arrays)
@@ -93,7 +93,7 @@ def save_cell(directory: str | Path, index: int, result: Any) -> None:
 
 
 def manifest_fields(cls: type[Any]) -> list[str]:
-    """Names of what the manifest holds of a result: all but the arrays."""
+    """Return the names of the fields in the manifest, which are all but the arrays."""
     return [item.name for item in dataclasses.fields(cls) if item.name != "arrays"]
 
 

@@ -1,8 +1,8 @@
-"""What runs of stopping rules leave: how long they took, what they recommended, how many erred.
+"""Results of runs with a stopping rule: stopping times, recommendations and errors.
 
-A run that reached `max_rounds` is censored: its stopping time is known to be larger, and it recommends nothing
-that its rule stands by. All censoring is at `max_rounds`, so that the Kaplan-Meier estimate is the empirical
-law below it, and says nothing above.
+A run that reached `max_rounds` is right-censored: its stopping time is known only to be larger, and its recommendation
+carries no guarantee. Since all censoring is at `max_rounds`, the Kaplan-Meier estimate equals the empirical
+distribution below `max_rounds` and is undefined above it.
 """
 
 from collections.abc import Mapping
@@ -19,26 +19,27 @@ from jaxbandit.stats import intervals
 from jaxbandit.text import with_interval
 
 QUANTILES = {"q05": 0.05, "q25": 0.25, "q50": 0.5, "q75": 0.75, "q95": 0.95}
-ROUNDING = 100  # units of the last place, of the largest of epsilon and the means: a shortfall below is a tie
+ROUNDING = 100  # a simple regret below this many units in the last place of epsilon and the means counts as a tie
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class StoppingResult(Result):
-    """One cell of runs that stop by their own rule.
+    """The result of one cell whose runs end by their stopping rule.
 
-    `arrays` holds samples int64[runs] (pulls until the run stopped or was censored), outcome int8[runs] (codes
-    of `Outcome`), recommendation int32[runs, m], and, where they are known, shortfall float[runs], pulls int32[runs, K]
-    and, where pulls came in batches, batches int32[runs], their number.
+    `arrays` holds `samples` int64[runs], the pulls until the run stopped or was censored; `outcome` int8[runs] with
+    codes of `Outcome`; `recommendation` int32[runs, m]; and, if they are known, `shortfall` float[runs], the simple
+    regret of the recommendation, `pulls` int32[runs, K] and, for pulls in batches, `batches` int32[runs], the number
+    of batches.
     """
 
     kind = "identify"
     array_names = ("samples", "outcome", "recommendation", "shortfall", "pulls", "batches")
 
     max_rounds: int
-    # What the algorithm promises: delta, epsilon, m, and proved, False of a heuristic. Without a promise epsilon alone,
-    # by which its runs are judged.
+    # The algorithm's guarantee: delta, epsilon, m and proved (False for a heuristic). Without a guarantee only epsilon,
+    # above which a simple regret is an error.
     guarantee: Mapping[str, Any]
-    lane_utilisation: float | None  # useful over executed lane-steps of the last call; None if it played nothing
+    lane_utilisation: float | None  # ratio of useful to executed lane-steps in the last call; None if it ran nothing
     warnings: list[str]
 
     @property
@@ -47,52 +48,53 @@ class StoppingResult(Result):
         return int(self.ended(Outcome.MAX_ROUNDS).sum())
 
     def means(self) -> list[float] | None:
-        """Return the arms' means, in no order where each run has the arms in one of its own; None if unknown."""
+        """Return the means of the arms, sorted if each run permutes the arms; None if they are unknown."""
         return self.truth.get("means", self.truth.get("sorted_means"))
 
     def samples(self) -> np.ndarray:
         """Return min(samples, max_rounds) of the runs that stopped or were censored, float64.
 
-        Runs that went wrong have no stopping time and are left out.
+        Failed runs have no stopping time and are left out.
         """
         return self.times()[self.counts()]
 
     def times(self) -> np.ndarray:
         """Return min(samples, max_rounds) of all runs, float64[runs], whatever the outcome.
 
-        A run that pulls in batches is censored before the batch that would pass `max_rounds`, and counts as if there.
+        A run that pulls in batches is censored before the batch that would exceed `max_rounds`, and is counted with
+        `max_rounds` samples.
         """
         return np.where(self.ended(Outcome.MAX_ROUNDS), self.max_rounds, self.arrays["samples"]).astype(np.float64)
 
     def interval(self, confidence: float = intervals.CONFIDENCE) -> intervals.Interval:
-        """Return the mean samples with their Student interval; ValueError where a run is censored."""
+        """Return the mean number of samples with its Student interval; raise ValueError if a run is censored."""
         if self.censored:
             raise BadInput(
                 f"{self.instance}/{self.algorithm}: {self.censored} of {self.runs} runs reached max_rounds = "
-                f"{self.max_rounds}, so that the mean is not known; use restricted_mean or a larger max_rounds"
+                f"{self.max_rounds}, so the mean is unknown; use restricted_mean or a larger max_rounds"
             )
         return self.restricted_mean(confidence)
 
     def restricted_mean(self, confidence: float = intervals.CONFIDENCE) -> intervals.Interval:
-        """Return the mean of min(samples, max_rounds) with its Student interval: a lower bound of the mean."""
+        """Return the mean of min(samples, max_rounds) with its Student interval, a lower bound on the mean."""
         return intervals.student_of(self.samples(), confidence)
 
     def quantile(self, level: float) -> int | None:
-        """Return the least n such that a share `level` of the runs took at most n samples (Kaplan-Meier).
+        """Return the smallest n such that a fraction `level` of the runs took at most n samples (Kaplan-Meier).
 
-        None where it lies beyond `max_rounds`.
+        Returns None if the quantile lies beyond `max_rounds`.
         """
         times = np.sort(np.where(self.ended(Outcome.STOPPED), self.arrays["samples"], np.inf)[self.counts()])
         if not len(times):
             return None
-        rank = int(np.ceil(level * len(times) - 1e-9))  # 0.95 of 20 runs is the 19th, whatever 0.95 * 20 rounds to
+        rank = int(np.ceil(level * len(times) - 1e-9))  # 0.95 of 20 runs is the 19th, however 0.95 * 20 is rounded
         value = times[max(rank, 1) - 1]
         return int(value) if np.isfinite(value) else None
 
     def errors(self) -> np.ndarray | None:
-        """Return which of the runs that stopped recommend an arm more than epsilon short of the m-th best.
+        """Return which of the stopped runs recommend an arm more than epsilon below the m-th best, bool.
 
-        Arms of equal means count as right whichever is named. None where the environment does not judge.
+        Any of several arms with equal means is correct. Returns None if the environment defines no simple regret.
         """
         if "shortfall" not in self.arrays:
             return None
@@ -102,16 +104,17 @@ class StoppingResult(Result):
         return short > self.guarantee["epsilon"] + slack
 
     def error(self, confidence: float = intervals.CONFIDENCE) -> intervals.Interval | None:
-        """Return the error rate of the runs that stopped, with its Clopper-Pearson interval; None if unknown."""
+        """Return the error rate of the stopped runs with its Clopper-Pearson interval; None if it is unknown."""
         errors = self.errors()
         if errors is None or not len(errors):
             return None
         return intervals.clopper_pearson(int(errors.sum()), len(errors), confidence)
 
     def lower_bound(self) -> float | None:
-        """Return T* log(1 / (2.4 delta)): no delta-correct algorithm for the one best arm has a mean below.
+        """Return T* log(1 / (2.4 delta)), a lower bound on the mean samples of every delta-correct algorithm.
 
-        None where T* or delta is unknown, for m > 1, and for epsilon > 0.
+        It holds for the identification of the single best arm. Returns None if T* or delta is unknown, for m > 1, and
+        for epsilon > 0.
         """
         time, delta = self.truth.get("characteristic_time"), self.guarantee.get("delta")
         if time is None or delta is None or self.guarantee["epsilon"] > 0 or self.arrays["recommendation"][0].size > 1:
@@ -155,7 +158,7 @@ class StoppingResult(Result):
 
     @property
     def promised(self) -> str:
-        """The promised error rate as text: "0.05", "0.05 (heuristic)" if it is not proved, "" if there is none."""
+        """The guaranteed error rate as text: "0.05", "0.05 (heuristic)" if it is not proved, "" if there is none."""
         if "delta" not in self.guarantee:
             return ""
         return f"{self.guarantee['delta']:g}" + (" (heuristic)" if not self.guarantee.get("proved", True) else "")
@@ -163,7 +166,7 @@ class StoppingResult(Result):
     def headline(self) -> str:
         """Return the result in one line: LinGapE on linear: 6,079 samples [6,003, 6,155], error 0.0 ..."""
         times = self.samples()
-        told = "no samples: no run counts"
+        told = "no samples, because no run is valid"
         if len(times):
             ends = self.restricted_mean()[-2:] if len(times) > 1 else ()
             told = "> " * (self.censored > 0) + f"{with_interval(float(times.mean()), *map(float, ends))} samples"
@@ -176,5 +179,5 @@ class StoppingResult(Result):
         return f"{self.algorithm} on {self.instance}: {told}, {runs}{censored}"
 
     def to_dataframe(self) -> Any:
-        """Return a pandas frame, a row a run: labels, parameters, run, samples, outcome, recommendation, shortfall."""
+        """Return a pandas DataFrame with one row per run: labels, samples, outcome, recommendation and shortfall."""
         return frames.stopping(self)

@@ -1,4 +1,4 @@
-"""An algorithm and an environment that can travel: calls of factories by their names, with plain arguments."""
+"""Serialization of an algorithm and an environment as calls of named factories with plain arguments."""
 
 import functools
 import importlib
@@ -14,12 +14,16 @@ from jaxbandit.running.cell import Make, fixed, swept
 
 
 def made(given: Any) -> Any:
-    """Return an algorithm or an environment; one given as functools.partial of its factory is made."""
+    """Return an algorithm or an environment; a functools.partial of a factory is called."""
     return given() if isinstance(given, functools.partial) else given
 
 
 def of_pair(where: str, algorithm: Any, environment: Any) -> dict[str, Any]:
-    """Return two calls of factories as plain data; refuse what cannot travel."""
+    """Return the calls of two factories as plain data.
+
+    Raises:
+      BadInput: an object or an argument cannot be serialized.
+    """
     return {
         "algorithm": _call(where, "algorithm", algorithm, "kl_ucb, 9"),
         "environment": _call(where, "environment", environment, "bernoulli, means"),
@@ -27,9 +31,10 @@ def of_pair(where: str, algorithm: Any, environment: Any) -> dict[str, Any]:
 
 
 def player(call: Mapping[str, Any]) -> Callable[..., Any]:
-    """Return what plays runs of two calls, given the options of the engine.
+    """Return a function that plays runs of two serialized factory calls, given the options of the engine.
 
-    `arguments` of a call are traced hyperparameters, which the factory of the algorithm is given by keyword.
+    The entry `arguments` of `call` holds traced hyperparameters, which are passed to the factory of the algorithm by
+    keyword.
     """
     make = _make(json.dumps([call["algorithm"], call["environment"]]), bool(call["arguments"]))
     arguments = {name: np.float64(value) for name, value in call["arguments"].items()}
@@ -42,7 +47,7 @@ def player(call: Mapping[str, Any]) -> Callable[..., Any]:
     return functools.partial(identify_cell, make, arguments, **call["options"])
 
 
-@functools.lru_cache(maxsize=8)  # what an earlier task of the same words compiled is found again
+@functools.lru_cache(maxsize=8)  # so that an equal task reuses what an earlier one compiled
 def _make(calls: str, traced: bool) -> Make:
     algorithm, environment = map(_partial, json.loads(calls))
     return swept(algorithm, environment()) if traced else fixed(algorithm(), environment())
@@ -52,13 +57,16 @@ def _call(where: str, name: str, given: Any, example: str) -> dict[str, Any]:
     factory, args, keywords = getattr(given, "func", None), getattr(given, "args", ()), getattr(given, "keywords", {})
     if not isinstance(given, functools.partial) or not callable(factory):
         refuse(
-            where, f": executor given, and {name} is an object, which cannot travel; give functools.partial({example})"
+            where,
+            f": with an executor, {name} must be serializable, but it is an object; give functools.partial({example})",
         )
     module, qualname = getattr(factory, "__module__", ""), getattr(factory, "__qualname__", "")
     if module == "__main__" or "<" in qualname or not qualname:
         told = qualname or type(factory).__name__
         refuse(
-            where, f": executor given, and {name} is made by {told}, must be a function of a module workers can import"
+            where,
+            f": with an executor, the factory of {name} must be a function of a module that workers can import, but it "
+            f"is {told}",
         )
     told = f"{where}: an argument of {name}, {qualname}"
     plain = [_plain(value, told) for value in args], {key: _plain(value, told) for key, value in keywords.items()}
@@ -74,7 +82,9 @@ def _plain(value: Any, where: str) -> Any:
         array = np.asarray(value)
         if array.dtype.kind in "biuf":
             return {"array": array.tolist(), "dtype": array.dtype.str, "shape": array.shape}
-    raise BadInput(f"{where}, is a {type(value).__name__}, which cannot travel; must be numbers, text, lists or arrays")
+    raise BadInput(
+        f"{where}, is a {type(value).__name__}, which cannot be serialized; must be numbers, text, lists or arrays"
+    )
 
 
 def _value(plain: Any) -> Any:
@@ -87,7 +97,7 @@ def _value(plain: Any) -> Any:
 
 
 def _partial(call: Mapping[str, Any]) -> Callable[..., Any]:
-    """Return the factory of a call with its arguments, not yet called."""
+    """Return the factory of a serialized call as a functools.partial with its arguments."""
     module, _, name = call["factory"].partition(":")
     try:
         factory: Any = functools.reduce(getattr, name.split("."), importlib.import_module(module))

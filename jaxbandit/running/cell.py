@@ -1,6 +1,7 @@
-"""One cell of objects given in Python: played by the engine under a progress bar, labelled as a result.
+"""Runs of one cell, which is one algorithm on one instance, given as Python objects.
 
-What `simulate`, `identify` and `sweep` share.
+This is the common part of `simulate`, `identify` and `sweep`: it calls the engine under a progress bar and labels the
+result.
 """
 
 import functools
@@ -24,23 +25,23 @@ from jaxbandit.types import PyTree
 
 Precision = Literal["float32", "float64"]
 Make = Callable[[PyTree], tuple[Algorithm, Environment]]
-Across = Callable[..., Any]  # plays a cell elsewhere: its name, and what the engine is called with -> its record
+Across = Callable[..., Any]  # (name of the cell, arguments of the engine) -> its record, played by other processes
 MAX_ROUNDS = 10_000_000
 
 
 def fixed(algorithm: Algorithm, environment: Environment) -> Make:
-    """Return the `make` of two objects that take no traced arguments; of the same two the same one."""
+    """Return the `make` function of two objects without traced arguments; equal objects give the same function."""
     return _fixed(Same(algorithm), Same(environment))
 
 
-# The engine compiles once per `make` object: the same pair must find the same one again.
+# The engine compiles once per `make` object, so the same pair must get the same object again.
 @functools.lru_cache(maxsize=32)
 def _fixed(algorithm: Same, environment: Same) -> Make:
     return lambda arguments: (algorithm.value, environment.value)
 
 
 def swept(factory: Callable[..., Any], environment: Environment | None) -> Make:
-    """Return the `make` of a factory of algorithms on an environment, or of pairs where that is None."""
+    """Return the `make` function of a factory of algorithms, or of pairs if `environment` is None."""
     return _swept(factory, Same(environment))
 
 
@@ -71,7 +72,7 @@ def run_simulate(
     across: Across | None = None,
     **options: Any,
 ) -> RegretResult:
-    """Play one cell of `make(arguments)`, whose value is `pair`, for a fixed horizon."""
+    """Run one cell for a fixed horizon; `pair` is the concrete value of `make(arguments)`."""
     from jaxbandit.engine.horizon import simulate_cell
 
     checks.untraced("simulate", "rollout")
@@ -121,14 +122,14 @@ def run_identify(
     across: Across | None = None,
     **options: Any,
 ) -> StoppingResult:
-    """Play one cell of `make(arguments)`, whose value is `pair`, until each run stops, or has spent its budget."""
+    """Run one cell until each run stops or has spent its budget; `pair` is the concrete value of `make(arguments)`."""
     from jaxbandit.engine.identify import identify_cell
 
     checks.untraced("identify", "run_until_stop")
     failures.check_share("identify", max_failed)
     budget = pair[0].budget
     if budget is not None and max_rounds is not None:
-        refuse("identify", f": max_rounds = {max_rounds}, and budget = {int(budget)} ends every run; leave it out")
+        refuse("identify", f": max_rounds = {max_rounds}, but budget = {int(budget)} ends every run; leave it out")
     max_rounds = MAX_ROUNDS if max_rounds is None else max_rounds
     most = max_rounds if budget is None else int(budget)
     labels = _labels(pair, name, instance, any_rewards)
@@ -159,7 +160,7 @@ def run_identify(
 def _labels(
     pair: tuple[Algorithm, Environment], name: str | None, instance: str | None, any_rewards: bool
 ) -> dict[str, Any]:
-    """Names of a result, the objects' own unless given, and whether the rewards are others than the algorithm's."""
+    """Return the labels of a result, and whether the rewards differ from those that the algorithm is designed for."""
     from jaxbandit.engine import fit
 
     fit.check_pair(*pair, any_rewards)
@@ -174,7 +175,7 @@ def _labels(
 def stopping_result(
     record: Any, guarantee: Mapping[str, Any], *, budgeted: bool = False, warnings: Sequence[str] = (), **labels: Any
 ) -> StoppingResult:
-    """Return the result of a record, with what the algorithm promises, or of one that was given a budget."""
+    """Return the result of a record of runs that stop, or of runs with a fixed budget if `budgeted`."""
     utilisation = float(record.lane_utilisation)
     kind = BudgetResult if budgeted else StoppingResult
     return kind.from_record(

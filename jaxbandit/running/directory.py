@@ -1,9 +1,9 @@
-"""The directory of an experiment's results: whose it is, what is finished in it, and what is left to clear away.
+"""The directory of an experiment's results: which experiment it belongs to, what is finished, and what to clean up.
 
-Beside `spec.toml` it holds `provenance.json`: what its numbers depend on besides the experiment (versions, source of
-factories outside the package, data files named by path), and its cells in the order of the numbers of their files. An
-experiment may come back with more instances, algorithms, budgets or runs: cells keep their numbers, what is missing is
-played.
+Besides `spec.toml`, the directory holds `provenance.json`. This file records everything else that the numbers depend
+on (versions, the source of factories outside the package, data files named by path), and the cells in the order of the
+numbers of their files. An experiment may be run again with more instances, algorithms, budgets or runs: the existing
+cells keep their file numbers, and only what is missing is run.
 """
 
 import contextlib
@@ -23,18 +23,18 @@ from jaxbandit.specs import references, source
 from jaxbandit.specs.arguments import plain
 from jaxbandit.specs.spec import Cell, Experiment
 
-GROWS = ("instance", "algorithm")  # lists of an experiment that may have grown since
-FREE = ("runs", "max_failed")  # what may have changed: no number of a run depends on it
+GROWS = ("instance", "algorithm")  # lists of an experiment that may have grown since the last call
+FREE = ("runs", "max_failed")  # keys that may have changed, because no single run depends on them
 
 
 @contextlib.contextmanager
 def alone(out: Path | None) -> Iterator[None]:
-    """Keep other processes out of `out`, which is made if it is missing."""
+    """Lock the directory `out` against other processes, and create it if it does not exist."""
     if out is None:
         yield
         return
     if out.exists() and not out.is_dir():
-        refuse(str(out), ": a file, must be a directory; give another --out")
+        refuse(str(out), ": is a file, must be a directory; give another --out")
     with contextlib.ExitStack() as stack:
         try:
             stack.enter_context(storage.locked(out))
@@ -46,12 +46,16 @@ def alone(out: Path | None) -> Iterator[None]:
 
 
 def claim(out: Path, experiment: Experiment, *, grows: bool = True) -> tuple[list[int], dict[int, Result]]:
-    """Make `out` the directory of this experiment, or refuse it as it is.
+    """Make `out` the directory of this experiment, or raise if it belongs to something else.
 
-    With `grows`, it may be that of the same experiment with fewer instances, algorithms, budgets or runs.
+    With `grows`, it may be the directory of the same experiment with fewer instances, algorithms, budgets or runs.
 
     Returns:
-      The numbers of the cells' files, and the cells that have files, perhaps of fewer runs, by their index.
+      The file number of each cell, and the results of the cells that have files, by the index of the cell. These
+      results may have fewer runs than the experiment asks for.
+
+    Raises:
+      BadInput: the directory belongs to another experiment or version, is damaged, or cannot be written.
     """
     path, about = out / "spec.toml", out / PROVENANCE
     cells = list(experiment.cells())
@@ -60,13 +64,16 @@ def claim(out: Path, experiment: Experiment, *, grows: bool = True) -> tuple[lis
         known: list[Any] = []
         if path.exists():
             if found := difference(_spec(path), experiment.to_dict(), grows):
-                refuse(str(path), f": another experiment, {found}; give another --out or delete {out}")
+                refuse(str(path), f": belongs to another experiment: {found}; give another --out or delete {out}")
             if about.exists():
                 known = _same(about, here)
             elif any(out.glob("cell-*")) or any((out / name).exists() for name in ("checkpoint", "parts", "audit")):
-                refuse(str(out), f": without {PROVENANCE}, so of another version; give another --out or delete it")
+                refuse(
+                    str(out),
+                    f": has no {PROVENANCE}, so it was written by another version; give another --out or delete it",
+                )
         elif any(not item.name.startswith(".") for item in out.iterdir()):
-            refuse(str(out), ": not empty and without spec.toml, so not of results; give another --out")
+            refuse(str(out), ": is not empty and has no spec.toml, so it does not hold results; give another --out")
         known += [label(cell) for cell in cells if label(cell) not in known]
         numbers = [known.index(label(cell)) for cell in cells]
         found = _finished(out, cells, numbers, experiment.runs)
@@ -78,13 +85,13 @@ def claim(out: Path, experiment: Experiment, *, grows: bool = True) -> tuple[lis
 
 
 def label(cell: Cell) -> dict[str, Any]:
-    """Return what tells a cell of an experiment from the others, as plain data."""
+    """Return what identifies a cell of an experiment, as plain data."""
     params = {name: plain(value) for name, value in cell.params.items()}
     return json_files.plain({"instance": cell.instance.name, "algorithm": cell.algorithm.name, "params": params})
 
 
 def provenance(experiment: Experiment) -> dict[str, Any]:
-    """Return what the numbers of an experiment depend on besides what its TOML says, as plain data."""
+    """Return what the numbers of an experiment depend on in addition to its TOML file, as plain data."""
     import jax
 
     sources: dict[str, str] = {}
@@ -99,7 +106,7 @@ def provenance(experiment: Experiment) -> dict[str, Any]:
 
 
 def _digest(path: Path) -> str:
-    """Return the digest of a file, or of the files of a directory with their names."""
+    """Return the SHA-256 digest of a file, or that of the names and digests of the files in a directory."""
     if not path.is_dir():
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -108,18 +115,18 @@ def _digest(path: Path) -> str:
 
 
 def _same(path: Path, here: Mapping[str, Any]) -> list[Any]:
-    """Return the cells that a directory's provenance lists; refuse one whose numbers are of something else."""
+    """Return the cells that a provenance file lists; raise BadInput if it was written by other versions or sources."""
     there = json_files.read_json(path)
     parts = {"versions": dict, "sources": dict, "files": dict, "cells": list}
     if not all(isinstance(there.get(name), kind) for name, kind in parts.items()):
-        raise BadInput(f"{path}: damaged, must hold {', '.join(parts)}; give another --out or delete {path.parent}")
+        raise BadInput(f"{path}: is damaged, must hold {', '.join(parts)}; give another --out or delete {path.parent}")
     found = identity.differences(there["versions"], here["versions"])
     for name, what in (("sources", "the source of module"), ("files", "the content of")):
         changed = [key for key, digest in here[name].items() if there[name].get(key, digest) != digest]
         found += [f"{what} {key} has changed since" for key in changed]
     if found:
-        remedy = f"give another --out, or delete {path.parent} to play all of it again"
-        refuse(str(path.parent), f": its numbers are of something else: {'; '.join(found)}; {remedy}")
+        remedy = f"give another --out, or delete {path.parent} to run everything again"
+        refuse(str(path.parent), f": its numbers were computed differently: {'; '.join(found)}; {remedy}")
     return there["cells"]
 
 
@@ -131,7 +138,7 @@ def _spec(path: Path) -> dict[str, Any]:
 
 
 def difference(there: Mapping[str, Any], here: Mapping[str, Any], grows: bool = False) -> str:
-    """Return in words what is asked for now and is not what `there` was, or ''."""
+    """Return in words the first difference of the experiment `here` from the earlier one `there`, or ''."""
     free = FREE if grows else ()
     for key in dict.fromkeys((*here, *there)):
         if key in GROWS and grows:
@@ -146,7 +153,7 @@ def difference(there: Mapping[str, Any], here: Mapping[str, Any], grows: bool = 
 
 
 def _lost(there: Any, here: Any, key: str) -> str:
-    """Return in words which table of an experiment has gone or changed, or ''."""
+    """Return in words which table of an experiment was removed or changed, or ''."""
     now = {item["name"]: item for item in here}
     for item in there:
         name = item.get("name")
@@ -159,7 +166,7 @@ def _lost(there: Any, here: Any, key: str) -> str:
 
 
 def _unequal(there: Any, here: Any, place: str) -> str:
-    """Return in words the first place where two trees of plain data differ, or ''; None is what is not given."""
+    """Return in words the first place where two trees of plain data differ, or ''; None stands for a missing value."""
     if isinstance(there, list) and isinstance(here, list) and len(there) == len(here):
         found = (_unequal(a, b, f"{place}[{i}]") for i, (a, b) in enumerate(zip(there, here, strict=True)))
         return next(filter(None, found), "")
@@ -172,7 +179,7 @@ def _unequal(there: Any, here: Any, place: str) -> str:
 
 
 def _finished(out: Path, cells: Sequence[Cell], numbers: Sequence[int], runs: int) -> dict[int, Result]:
-    """Return the cells that have files by their index; refuse one of more runs, or of other versions than here."""
+    """Return the results of finished cells by their index; raise if one has more runs or is of another version."""
     import jax
 
     versions = identity.surroundings(jax.default_backend())
@@ -187,15 +194,17 @@ def _finished(out: Path, cells: Sequence[Cell], numbers: Sequence[int], runs: in
         where = f"{out}: cell-{number:03d}"
         there = {name: value for name, value in result.identity.items() if name in versions}
         if differences := identity.differences(there, versions):
-            refuse(where, f": its numbers are of something else: {'; '.join(differences)}; delete it and run again")
+            refuse(where, f": its numbers were computed differently: {'; '.join(differences)}; delete it and run again")
         if result.runs > runs:
-            refuse(where, f": has {result.runs} runs, and runs = {runs} asks for fewer; ask for more, or another --out")
+            refuse(
+                where, f": has {result.runs} runs, but runs = {runs} asks for fewer; ask for more or give another --out"
+            )
         found[cell.index] = result
     return found
 
 
 def tidy(out: Path) -> None:
-    """Remove what only an unfinished run needs, and what a killed one left."""
+    """Remove the files that only an unfinished run needs, and temporary files left by a killed process."""
     for name in ("checkpoint", "parts"):
         shutil.rmtree(out / name, ignore_errors=True)
     for leftover in out.glob(".*.tmp"):
@@ -204,11 +213,11 @@ def tidy(out: Path) -> None:
 
 @contextlib.contextmanager
 def disk(out: Path | None) -> Iterator[None]:
-    """Turn a failing disk into Unfinished."""
+    """Raise `Unfinished` if writing to the directory fails."""
     try:
         yield
     except OSError as error:
         if out is None:
             raise
-        remedy = "finished cells are kept, run the same command to resume"
+        remedy = "finished cells are kept; run the same command to resume"
         raise Unfinished(f"{out}: cannot be written ({reason(error)}); {remedy}") from None

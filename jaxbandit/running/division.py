@@ -1,7 +1,7 @@
-"""Cells divided into tasks: what is left of them is handed to an executor, and their parts are joined.
+"""Division of cells into tasks for an executor, and joining of the parts that its workers return.
 
-How long a task takes is found out by a first task of each cell. Parts that are on the disk are whole, whoever played
-them: they are found, and only the runs that none has are played.
+A first task of each cell measures how long its runs take. Parts on the disk are always complete, whichever process
+wrote them. They are reused, and only the runs that no part contains are played.
 """
 
 import contextlib
@@ -27,28 +27,28 @@ from jaxbandit.refusals import BadInput, Unfinished, refuse
 from jaxbandit.results.base import Result
 from jaxbandit.running import tasks
 
-FOLDER = "parts"  # of a directory of results
-SECONDS = 60.0  # that a task is to take
-FIRST_SHARE = 12  # of that time, about, goes into finding out how long runs take
-EACH = 4  # tasks for a worker, at least, where the runs suffice: the last ones end at about the same time
-SHORTEST = 1.0  # seconds: shorter tasks would be spent on their way
+FOLDER = "parts"  # in the directory of results
+SECONDS = 60.0  # target duration of a task
+FIRST_SHARE = 12  # the task that measures how long runs take has about 1/12 of that time
+EACH = 4  # least number of tasks per worker if there are enough runs, so that all workers end at about the same time
+SHORTEST = 1.0  # seconds; shorter tasks would be dominated by their overhead
 
 Range = tuple[int, int]
-Piece = tuple["Share", int, int, float | None]  # first run, one after the last, seconds to play at least
-Report = Callable[[int, int], None]  # runs that have ended, and their steps
+Piece = tuple["Share", int, int, float | None]  # first run, last run + 1, seconds of a task that measures durations
+Report = Callable[[int, int], None]  # (runs that have ended, their steps)
 
 
 class How(NamedTuple):
-    """How work is divided; changes no number."""
+    """How the work is divided into tasks. It does not affect the results."""
 
     executor: Any
-    runs_per_task: int | None = None  # None: as many as take about `seconds`
+    runs_per_task: int | None = None  # None for as many as take about `seconds`
     seconds: float = SECONDS
     send_back: bool = False
     threads: int | None = None
 
     def check(self, where: str) -> Crew:
-        """Refuse what is out of range; return what is known of the workers."""
+        """Raise BadInput for a value out of range; return what is known about the workers."""
         if self.runs_per_task is not None and (
             not isinstance(self.runs_per_task, int) or isinstance(self.runs_per_task, bool) or self.runs_per_task < 1
         ):
@@ -59,13 +59,13 @@ class How(NamedTuple):
 
 
 class Share:
-    """Runs [first, end) of one cell: the parts there are, and what is left."""
+    """Runs [first, end) of one cell: the parts that exist and the runs that are left."""
 
     def __init__(self, what: str, task: Mapping[str, Any], first: int, end: int, folder: Path | None):
         self.what, self.task, self.first, self.end, self.folder = what, dict(task), first, end, folder
-        self.have: list[Part | Range] = []  # by its runs, if it lies in the folder
+        self.have: list[Part | Range] = []  # a part in the folder is represented by its range of runs
         self.lost: list[Range] = []
-        self.rate = math.nan  # runs a second on one worker
+        self.rate = math.nan  # runs per second on one worker
         for a, b in found(folder):
             if a >= max([first, *(self._range(x)[1] for x in self.have)]) and b <= end:
                 self.have.append((a, b))
@@ -75,7 +75,7 @@ class Share:
         return (part.first_run, part.end) if isinstance(part, Part) else part
 
     def left(self) -> list[Range]:
-        """Return the ranges that no part has, given up ones left out."""
+        """Return the ranges of runs that no part contains, without those that were given up."""
         ranges, at, some = sorted([*map(self._range, self.have), *self.lost]), self.first, []
         for a, b in [*ranges, (self.end, self.end)]:
             if at < a:
@@ -84,7 +84,7 @@ class Share:
         return some
 
     def add(self, told: Mapping[str, Any], host: str) -> None:
-        """Take a part that a worker played; one that was sent back is written down."""
+        """Add a part that a worker has played; a part that was sent back is written to the folder."""
         first, end = told["first_run"], told["first_run"] + told["num_runs"]
         data = told.get("data")
         if self.folder is None:
@@ -94,16 +94,19 @@ class Share:
         if data:
             storage.write_bytes(path, data)
         elif not path.exists():
-            raise BadInput(f"{path}: written by {host}, and not here: the directory is not shared; use --send-back")
+            raise BadInput(
+                f"{path}: {host} has written this file, but it is not visible here, so the directory is not shared; "
+                "use --send-back"
+            )
         self.have.append((first, end))
 
     def parts(self) -> list[Part]:
-        """Return the parts in order."""
+        """Return the parts in the order of their runs."""
         return parts.in_order([x if isinstance(x, Part) else read(self.folder, *x) for x in self.have], self.what)
 
 
 def found(folder: Path | None) -> list[Range]:
-    """Return the ranges of runs of the parts in a folder, sorted."""
+    """Return the sorted ranges of runs of the parts in a folder."""
     if folder is None:
         return []
     names = [path.stem.split("-")[1:] for path in folder.glob("runs-*-*.npz")]
@@ -111,24 +114,27 @@ def found(folder: Path | None) -> list[Range]:
 
 
 def read(folder: Path | None, first: int, end: int) -> Part:
-    """Return the part of these runs in a folder; BadInput where it is damaged."""
+    """Return the part with these runs from a folder; raise BadInput if it is damaged."""
     path = (folder or Path()) / tasks.file_name(first, end)
     try:
         part = parts.decoded(path.read_bytes(), str(path))
     except ValueError as error:
         raise BadInput(str(error)) from None
     if (part.first_run, part.end) != (first, end):
-        raise BadInput(f"{path}: holds runs {part.first_run} to {part.end - 1}, not those of its name; delete it")
+        raise BadInput(
+            f"{path}: holds runs {part.first_run} to {part.end - 1}, which are not those in its name; delete it"
+        )
     return part
 
 
 def divide(shares: Sequence[Share], how: How, crew: Crew, report: Report | None) -> None:
-    """Play what is left of all shares on an executor.
+    """Play the remaining runs of all shares on an executor.
 
     Raises:
-      BadInput: a task cannot be played; what others have played is kept.
-      Unfinished: a task's workers died, one after the other; the rest has been played. Or the executor broke.
-      KeyboardInterrupt: the process has been asked to end; what was played is kept.
+      BadInput: a task cannot be played. The results of other tasks are kept.
+      Unfinished: a task was given up because its workers died repeatedly, and all other tasks are finished; or the
+        executor has failed.
+      KeyboardInterrupt: the process has been asked to end. Finished tasks are kept.
     """
     for share in shares:
         share.task["folder"] = None if share.folder is None or how.send_back else str(share.folder.absolute())
@@ -143,7 +149,7 @@ def divide(shares: Sequence[Share], how: How, crew: Crew, report: Report | None)
         told = "; ".join(gone[:3]) + (f" and {len(gone) - 3} more" if len(gone) > 3 else "")
         many = "a task killed" if len(gone) == 1 else f"{len(gone)} tasks killed"
         raise Unfinished(
-            f"{told}: {many} {driving.DEATHS} workers and was given up; the rest is finished and kept, "
+            f"{told}: {many} {driving.DEATHS} workers and was given up; the rest is finished and kept; "
             "run the same command to try again"
         )
 
@@ -151,7 +157,7 @@ def divide(shares: Sequence[Share], how: How, crew: Crew, report: Report | None)
 def divided(
     share: Share, how: How, advance: Callable[[Any], None] | None, kind: str, horizon: int = 0
 ) -> Record | Identified:
-    """Return the record of one share, played on an executor; its folder is then not needed any more."""
+    """Return the record of one share, played on an executor, and delete the folder of its parts."""
     divide([share], how, how.check(kind), reporter(kind, horizon, advance))
     record = record_of(share.parts())
     if share.folder is not None:
@@ -160,7 +166,7 @@ def divided(
 
 
 def _pieces(shares: Sequence[Share], how: How, crew: Crew) -> list[Piece]:
-    """Return the tasks that are left, those of the largest cells first."""
+    """Return the remaining tasks, those of the largest cells first."""
     weights = [sum(b - a for a, b in share.left()) / share.rate for share in shares]
     total = sum(weight for weight in weights if math.isfinite(weight))
     seconds = max(min(how.seconds, total / (EACH * (crew.workers or 1))), min(SHORTEST, how.seconds))
@@ -169,7 +175,7 @@ def _pieces(shares: Sequence[Share], how: How, crew: Crew) -> list[Piece]:
         known = math.isfinite(share.rate)
         size = how.runs_per_task or max(int(share.rate * seconds) if known else 0, tasks.LEAST)
         for a, b in share.left():
-            if how.runs_per_task is None:  # evenly, none shorter than that
+            if how.runs_per_task is None:  # divided evenly, with at least `size` runs where there are so many
                 number = max((b - a) // size, 1)
                 edges = [a + (b - a) * i // number for i in range(number + 1)]
             else:
@@ -193,7 +199,7 @@ def _play(some: Sequence[Piece], how: How, report: Report | None) -> None:
                 _take(future, owners.pop(id(task)), task, report)
         except BaseException as error:
             if driving.is_broken(error):
-                remedy = "finished parts are kept, run the same command with new workers"
+                remedy = "finished parts are kept; run the same command with new workers"
                 raise Unfinished(f"the executor lost its workers ({type(error).__name__}); {remedy}") from None
             raise
 
@@ -205,7 +211,7 @@ def _take(future: Any, share: Share, task: Mapping[str, Any], report: Report | N
         if not driving.is_lost(error):
             if isinstance(error, ImportError) or isinstance(error.__cause__, ImportError):
                 told = error.__cause__ or error
-                refuse(share.what, f": a worker cannot import what it needs ({told}); install it there")
+                refuse(share.what, f": a worker cannot import a module that it needs ({told}); install it there")
             raise
         first, number = task["first_run"], task["num_runs"]
         share.lost.append((first, first + (number if task["until"] is None else min(tasks.LEAST, number))))
@@ -221,7 +227,7 @@ def _take(future: Any, share: Share, task: Mapping[str, Any], report: Report | N
 
 
 def earlier(result: Result) -> Part:
-    """Return a finished result of fewer runs, each of which was kept, as the part of the first ones."""
+    """Return a finished result with per-run data as the part that holds the first runs."""
     arrays, fixed = result.arrays, "regret" in result.arrays
     about: dict[str, Any] = {
         "first_run": 0,
@@ -248,7 +254,7 @@ def earlier(result: Result) -> Part:
 
 
 def record_of(some: Sequence[Part], mixed: bool = False) -> Record | Identified:
-    """Return the record of all parts; BadInput where they are not of one kind."""
+    """Return the record of all parts; raise BadInput if they cannot be joined."""
     try:
         return parts.joined(some, mixed)
     except ValueError as error:
@@ -256,7 +262,7 @@ def record_of(some: Sequence[Part], mixed: bool = False) -> Record | Identified:
 
 
 def reporter(kind: str, horizon: int, advance: Callable[[Any], None] | None) -> Report | None:
-    """Return what tells a progress bar, of run-steps or of runs, that runs have ended."""
+    """Return a function that advances a progress bar, which counts run-steps or runs, when runs have ended."""
     if advance is None:
         return None
     if kind == "simulate":

@@ -1,4 +1,4 @@
-"""A cell of objects given in Python, played by an executor's workers, or by all processes of `jax.distributed`."""
+"""Runs of a cell given as Python objects, played by an executor's workers or by all processes of `jax.distributed`."""
 
 import functools
 import json
@@ -14,7 +14,7 @@ from jaxbandit.running.carried import of_pair
 from jaxbandit.running.cell import Across, Make
 from jaxbandit.running.division import How, Share
 
-HERE = ("checkpoint_dir", "progress", "num_runs", "devices", "workers")  # options that are not a task's
+HERE = ("checkpoint_dir", "progress", "num_runs", "devices", "workers")  # options that are not sent with a task
 
 
 def across_of(
@@ -25,13 +25,13 @@ def across_of(
     runs_per_task: int | None,
     devices: Sequence[Any] | None,
 ) -> Across | None:
-    """Return what plays the runs of a pair elsewhere; None where this process plays them.
+    """Return a function that plays the runs of a pair in other processes, or None if this process plays them all.
 
     Args:
       where: "simulate" or "identify".
-      algorithm: an Algorithm, or functools.partial of a factory, which alone can travel to a worker.
-      environment: the same.
-      executor: on whose workers the runs are played, or None.
+      algorithm: an Algorithm, or a functools.partial of a factory, which is required for an executor.
+      environment: an Environment, or a functools.partial of a factory.
+      executor: the executor on whose workers the runs are played, or None.
       runs_per_task: as for `simulate`.
       devices: as for `simulate`.
     """
@@ -39,7 +39,10 @@ def across_of(
         several = devices is not None and any(device.process_index != hosts.index() for device in devices)
         return functools.partial(_on_hosts, where) if several else None
     if devices is not None:
-        refuse(where, ": devices and executor are both given; an executor's workers take their own, leave devices out")
+        refuse(
+            where,
+            ": devices and executor are both given; workers use their own devices; leave devices out",
+        )
     return functools.partial(_divided, where, of_pair(where, algorithm, environment), executor, runs_per_task)
 
 
@@ -67,7 +70,7 @@ def _divided(
 
 
 def _claim(folder: Path, call: bytes) -> None:
-    """Make a folder that of the parts of one call; refuse that of another."""
+    """Claim a folder for the parts of one call; raise BadInput if it belongs to another call."""
     path = folder / "call.json"
     if not path.exists():
         storage.write_bytes(path, call)
@@ -76,15 +79,17 @@ def _claim(folder: Path, call: bytes) -> None:
 
 
 def _on_hosts(where: str, name: str, make: Make, arguments: dict[str, Any], **given: Any) -> Any:
-    """Play this process's share of the runs on its own devices; return the record of all runs."""
+    """Play this process's share of the runs on its own devices, and return the record of all runs."""
     if given["checkpoint_dir"] is not None:
-        refuse(where, ": checkpoint_dir with devices of several processes; leave it out, or give an executor")
+        refuse(
+            where, ": checkpoint_dir cannot be used with devices of several processes; leave it out or give an executor"
+        )
     own = [device for device in given["devices"] if device.process_index == hosts.index()]
     if not own:
-        refuse(where, f": devices has none of process {hosts.index()}; give jax.devices()")
+        refuse(where, f": devices contains none of process {hosts.index()}; give jax.devices()")
     present = sorted({device.process_index for device in given["devices"]})
     if present != list(range(hosts.count())):
-        refuse(where, f": devices of processes {present} of {hosts.count()}; give jax.devices()")
+        refuse(where, f": devices has those of processes {present}, must cover all {hosts.count()}; give jax.devices()")
     first, end = hosts.share(0, given["num_runs"], hosts.index(), hosts.count())
     mine = []
     if first < end:

@@ -1,4 +1,4 @@
-"""Runs an experiment cell by cell: stored at once, resumed where it was left, or divided over an executor's workers."""
+"""Running an experiment cell by cell, with storing of each cell, resuming, and division among an executor's workers."""
 
 import contextlib
 import shutil
@@ -34,36 +34,38 @@ def run_experiment(
     seconds_per_task: float = division.SECONDS,
     send_back: bool = False,
 ) -> list[Any]:
-    """Run, or resume, every cell of a resolved experiment.
+    """Run or resume every cell of an experiment. A cell is one algorithm on one instance.
+
+    None of the arguments from `workers` to `chunk` and from `executor` on affects the results.
 
     Args:
-      experiment: what `spec.load` returns.
-      out: directory of the results, made if it is absent; it may hold the same experiment, finished or not, or with
-        fewer instances, algorithms or runs: what is missing is played. None keeps nothing on the disk.
-      progress: True: a bar on stderr where that is a terminal, elsewhere a line every ten seconds; False: neither; or a
-        function given what the engine reports: the run-steps just played, or, of runs that stop, how many ended and
-        the run-steps.
-      workers: threads, with an executor of each task; changes no number.
-      tile: runs played side by side, of a fixed horizon; changes no number.
-      lanes: the same of runs that stop.
-      chunk: steps between two looks at the host, of runs that stop; changes no number.
-      max_failed: share of a cell's runs that may go wrong, in [0, 1]; more is an error. The cell is kept. Default: the
-        experiment's.
-      executor: a PEP 3148 executor on whose workers the runs are played, task by task; its workers must not be forked.
-        Changes no number.
-      runs_per_task: runs of a task; default: as many as take about `seconds_per_task`, as a first task finds out.
-      seconds_per_task: that a task is to take.
-      send_back: have workers send parts back, rather than write them into `out`, which they then share.
+      experiment: an experiment returned by `spec.load`.
+      out: directory of the results, created if it does not exist. It may hold the same experiment, finished or not, or
+        the experiment with fewer instances, algorithms or runs; only what is missing is run. None writes no files.
+      progress: True shows a bar on stderr if it is a terminal and prints a line every ten seconds otherwise; None shows
+        a bar on a terminal only; False shows nothing. A function receives what the engine reports: the number of
+        run-steps just played or, for runs that stop, the number of runs that ended and the run-steps.
+      workers: number of threads; with an executor, the number of threads of each task.
+      tile: number of runs played side by side, for a fixed horizon.
+      lanes: number of runs played side by side, for runs that stop.
+      chunk: number of steps between two synchronizations with the host, for runs that stop.
+      max_failed: fraction of a cell's runs that may fail, in [0, 1]. If more fail, an error is raised, but the cell is
+        kept. Default: the value of the experiment.
+      executor: a PEP 3148 executor on whose workers the runs are played, task by task. Its workers must not be forked.
+      runs_per_task: number of runs of a task. Default: as many as take about `seconds_per_task`, measured by a first
+        task.
+      seconds_per_task: target duration of a task in seconds.
+      send_back: whether workers send parts back instead of writing them into `out`, which is then not shared.
 
     Returns:
-      A Result a cell, in the order of `experiment.cells()`.
+      One Result per cell, in the order of `experiment.cells()`.
 
     Raises:
-      BadInput: `out` is of another experiment, holds results of other versions or a damaged file, is in use by another
-        process, or cannot be written; or the results would not fit into the memory, or too many
-        runs failed; or a worker cannot play a task. Finished parts are kept.
-      Unfinished: the disk failed under way, or tasks killed their workers and were given up.
-      KeyboardInterrupt: after the state has been saved; the same call continues.
+      BadInput: `out` belongs to another experiment, holds results of other versions or a damaged file, is in use by
+        another process, or cannot be written; the results would not fit into memory; too many runs failed; or a worker
+        cannot play a task. Finished parts are kept.
+      Unfinished: the disk failed during the run, or tasks killed their workers and were given up.
+      KeyboardInterrupt: the run was interrupted. Its state has been saved, and the same call resumes.
     """
     max_failed = experiment.max_failed if max_failed is None else max_failed
     failures.check_share("run", max_failed)
@@ -96,7 +98,7 @@ def run_experiment(
 
 
 class Job:
-    """The cells of an experiment that are not finished: what is there of each, and what is left to be played."""
+    """The unfinished cells of an experiment: which runs of each exist and which are left."""
 
     def __init__(
         self,
@@ -122,14 +124,14 @@ class Job:
                 self.shares[cell.index] = Share(what, given, first, experiment.runs, self._place(division.FOLDER, cell))
 
     def divide(self, how: How, crew: Crew) -> None:
-        """Have what is left of all cells played by an executor's workers."""
+        """Play the remaining runs of all cells on an executor's workers."""
         about = tasks.of_experiment(self.experiment)
         for share in self.shares.values():
             share.task = {**about, **share.task}
         division.divide(list(self.shares.values()), how, crew, self.report)
 
     def finish(self, cell: Cell) -> Result:
-        """Play what no part has of a cell, and store the whole."""
+        """Play the runs of a cell that no part contains, and store the complete result."""
         share = self.shares[cell.index]
         if not share.have:
             return self._at_once(cell)
@@ -142,7 +144,7 @@ class Job:
         return self.join(cell, some)
 
     def join(self, cell: Cell, some: Sequence[parts.Part], mixed: bool = False) -> Result:
-        """Store the result that a cell's parts make, with that of its first runs where they were finished before."""
+        """Store the result of a cell's parts, including its first runs if they were finished before."""
         before = self._before(cell)
         if before is not None and self.shares[cell.index].first:
             some = [division.earlier(before), *some]
@@ -151,11 +153,11 @@ class Job:
         return self._stored(cell, playing.result_of(self.experiment, cell, self._truth(cell), record))
 
     def _at_once(self, cell: Cell) -> Result:
-        """Play a cell that is in one piece, from where it was left."""
+        """Play or resume a cell that is not divided into parts."""
         checkpoint, before = self._place("checkpoint", cell), self._before(cell)
         options = {**self.options, "progress": self.advance, "checkpoint_dir": checkpoint}
         stored = "" if self.out is None else str(cell_paths(self.out, self.numbers[cell.index])[0])
-        if before is not None and _kept(before):  # else all are played again
+        if before is not None and _kept(before):  # otherwise all runs are played again
             options["finished"] = Finished(stored, before.identity, before.arrays)
         try:
             return self._stored(cell, playing.play(self.experiment, cell, self._truth(cell), options))
@@ -163,7 +165,7 @@ class Job:
             raise
         except ValueError as error:
             if checkpoint is not None and (str(checkpoint) in str(error) or stored in str(error)):
-                raise BadInput(" ".join(str(error).split())) from None  # a file is damaged, or of something else
+                raise BadInput(" ".join(str(error).split())) from None  # a file is damaged or belongs to another cell
             raise
 
     def _stored(self, cell: Cell, result: Result) -> Result:
@@ -187,7 +189,7 @@ class Job:
 
 
 def _kept(result: Result) -> bool:
-    """Whether a result holds what runs can be added to."""
+    """Return whether a result holds per-run data, so that runs can be added to it."""
     return "samples" in result.arrays or "regret" in result.arrays
 
 
@@ -197,7 +199,7 @@ def bar(
     share: float = 1.0,
     label: str = "",
 ) -> Any:
-    """Return the context of one bar over experiments of one kind, of which this share of the cells is to be played."""
+    """Return the context of one progress bar for experiments of one kind; `share` is the fraction left to play."""
     if callable(progress):
         return contextlib.nullcontext(progress)
     show, first = False if progress is False else None, experiments[0]

@@ -1,4 +1,4 @@
-"""Runs that no mean counts: said in one line, and an error where there are more than the caller allows."""
+"""Failed runs, which means leave out: a warning of one line, and an error if more failed than the caller allows."""
 
 import warnings
 from collections.abc import Sequence
@@ -7,21 +7,21 @@ from jaxbandit.base import Outcome
 from jaxbandit.refusals import BadInput, RunsLeftOut
 from jaxbandit.results.base import Result
 
-FAILED = (Outcome.NONFINITE, Outcome.OUT_OF_RANGE)  # PRECISION is no fault of the run: float64 carries it
+FAILED = (Outcome.NONFINITE, Outcome.OUT_OF_RANGE)  # a run with outcome PRECISION has not failed; float64 solves it
 
 
 def check_share(where: str, max_failed: float) -> None:
-    """Refuse what is no share of the runs."""
+    """Raise BadInput unless `max_failed` is a fraction of the runs."""
     if isinstance(max_failed, bool | str) or not 0 <= max_failed <= 1:
-        raise BadInput(f"{where}: max_failed = {max_failed!r}, must be in [0, 1], a share of the runs")
+        raise BadInput(f"{where}: max_failed = {max_failed!r}, must be in [0, 1], a fraction of the runs")
 
 
 def judge(results: Sequence[Result], max_failed: float) -> None:
-    """Warn, a line each, of the results that leave runs out; refuse the first with more than a share of failed runs."""
+    """Warn about each result that leaves runs out, and raise for the first one with too many failed runs."""
     for result in results:
         failed = int(result.ended(*FAILED).sum())
         if failed > max_failed * result.runs:
-            share = "none" if max_failed == 0 else f"a share of {max_failed:g}"
+            share = "none" if max_failed == 0 else f"a fraction of {max_failed:g}"
             raise BadInput(
                 f"{result.instance}/{result.algorithm}: {result.left_out}; max_failed = {max_failed:g} allows {share}"
             )

@@ -1,4 +1,4 @@
-"""identify: an algorithm that stops by itself against an environment, both given as objects, no files needed."""
+"""The function `identify`: an algorithm that stops, on an environment, both given as Python objects."""
 
 import functools
 import inspect
@@ -42,48 +42,56 @@ def identify(
     executor: Any = None,
     runs_per_task: int | None = None,
 ) -> Any:
-    """Run `num_runs` independent runs, each until its own rule stops it; return their samples and errors.
+    """Run `num_runs` independent runs, each until its stopping rule stops it, and return their samples and errors.
 
-    With a `budget`, each run is given so many pulls and then recommends; several budgets share one compilation where
-    the rule's budget is traced. Run r of every budget meets the same chance, so that results of two budgets pair.
+    With a `budget`, each run has this number of pulls and then makes its recommendation. Several budgets share one
+    compilation if the budget is a traced argument of the factory. Run r has the same random draws for every budget, so
+    that the results of two budgets can be paired.
+
+    The arguments from `precision` on are for experts. They change how the runs are computed, not what is computed.
 
     Args:
-      algorithm: what `lingape(features)` or a factory of your own returns; with a budget a factory that takes it by
-        keyword, as `functools.partial(sequential_halving, 20)`.
-      environment: what `linear(features, theta)` or a factory of your own returns.
-      budget: pulls of a run, or a list of different numbers of them; None of a rule that decides by itself.
-      num_runs: independent runs, >= 1. Run r depends on (seed, r) alone, not on how many there are.
-      seed: two algorithms with one seed meet the same chance, so that `compare` can pair their runs.
-      name: label of the algorithm in tables and figures; default: its own name.
-      instance: label of the environment; default: its own name.
-      max_rounds: a run that has pulled so often is censored, and is never averaged as if it had stopped; default
-        10,000,000. Not with a budget, which ends every run.
-      epsilon: a run errs if its recommendation falls short by more. The algorithm's promise says it; given beside
-        that, it must agree. Default for an algorithm that promises nothing: 0.
-      delta: the error rate that the algorithm promises: said by its promise, with which it must agree.
-      any_rewards: play rewards that the algorithm is not made for, without its guarantees; the result says so.
-      max_failed: share of the runs, in [0, 1], that may go wrong; more is an error.
-
-      For experts, none of which changes what is played:
-      precision: "float64" or "float32"; the latter marks the runs that it cannot carry, up to a
-        max_rounds of 2^24.
-      checkpoint_dir: where interrupted runs leave their state and find it again; one folder a budget.
-      progress: a bar on stderr; default: only on a terminal, and where tqdm is installed.
-      lanes: runs side by side on one worker.
-      chunk: steps between two looks at the host.
-      workers: threads; default: the cores.
-      devices: JAX devices to spread the runs over, as for `simulate`.
+      algorithm: an Algorithm, such as `lingape(features)`. With a budget, a factory that takes it by keyword, such as
+        `functools.partial(sequential_halving, 20)`.
+      environment: an Environment, such as `linear(features, theta)`.
+      budget: number of pulls of a run, >= 1, or a list of different numbers. None for an algorithm with a stopping
+        rule.
+      num_runs: number of independent runs, >= 1. Run r depends only on (seed, r), not on the number of runs.
+      seed: two algorithms with the same seed share random draws (common random numbers), so that `compare` can pair
+        their runs.
+      name: label of the algorithm in tables and figures. Default: its own name.
+      instance: label of the environment in tables and figures. Default: its own name.
+      max_rounds: a run that reaches this number of rounds is right-censored; it is never averaged as if it had
+        stopped. Default: 10,000,000. Not allowed with a budget, which ends every run.
+      epsilon: a recommendation is an error if its simple regret exceeds epsilon, in units of the reward. The
+        algorithm's guarantee sets it, and a value given here must agree. Default for an algorithm without a guarantee:
+        0.
+      delta: the error probability that the algorithm guarantees. It must agree with the algorithm's guarantee, from
+        which it is otherwise taken.
+      any_rewards: whether to allow rewards that the algorithm is not designed for. Its guarantees then do not hold,
+        and the result says so.
+      max_failed: fraction of the runs that may fail, in [0, 1]. If more fail, an error is raised.
+      precision: "float64" or "float32". The latter flags runs that fail the float64 check and is limited to a
+        `max_rounds` of 2^24.
+      checkpoint_dir: directory in which interrupted runs save their state, and from which the same call resumes, with
+        one folder per budget.
+      progress: whether to show a progress bar on stderr. Default: only on a terminal, if tqdm is installed.
+      lanes: number of lanes of one worker, which are the slots in which runs are played side by side.
+      chunk: number of steps between two synchronizations with the host.
+      workers: number of threads. Default: the number of cores.
+      devices: JAX devices among which the runs are divided, as for `simulate`.
       executor: a PEP 3148 executor on whose workers the runs are played, as for `simulate`.
-      runs_per_task: runs of one of its tasks; default: as many as take about a minute.
+      runs_per_task: number of runs of one task of the executor. Default: as many as take about a minute.
 
     Returns:
-      A Result. The same two objects played again are not compiled again. Of one budget a BudgetResult, with error rate
-      and simple regret, of a list a ResultSet with one for each in its order.
+      A StoppingResult without a budget, a BudgetResult with error rate and simple regret for one budget, and a
+      ResultSet with one BudgetResult per budget for a list. Calling it again with the same two objects does not
+      recompile.
 
     Raises:
-      ValueError: an argument out of range, a budget for a rule that takes none or that is too small for it, an
-        algorithm that does not fit the environment, another promise than the
-        algorithm's, or more failed runs than allowed, named in one line.
+      ValueError: an argument is out of range, the algorithm takes no budget or the budget is too small for it, the
+        algorithm does not fit the environment, `delta` or `epsilon` differs from the algorithm's guarantee, or more
+        runs failed than allowed. The message has one line.
     """
     options: dict[str, Any] = {
         "num_runs": num_runs,
@@ -105,7 +113,10 @@ def identify(
     if budget is None:
         if not isinstance(algorithm, Algorithm) and not _complete(algorithm):
             told = getattr(algorithm, "__name__", type(algorithm).__name__)
-            refuse("identify", f": algorithm = {told}, must be an Algorithm; a factory needs budget = 1000, or a list")
+            refuse(
+                "identify",
+                f": algorithm = {told}, must be an Algorithm; a factory needs a budget, such as budget = 1000",
+            )
         pair: Any = made(algorithm), made(environment)
         across = across_of("identify", algorithm, environment, executor, runs_per_task, devices)
         return run_identify(fixed(*pair), {}, pair, {}, checkpoint_dir=checkpoint_dir, across=across, **options)
@@ -125,7 +136,7 @@ def identify(
         across = across_of("identify", carried, environment, executor, runs_per_task, devices)
         if pair[0].budget is None:
             told = pair[0].name or "the algorithm"
-            refuse("identify", f": budget = {pulls}, and {told} says that it has none; it must set Algorithm.budget")
+            refuse("identify", f": budget = {pulls}, but {told} declares no budget; it must set Algorithm.budget")
         folder = None if checkpoint_dir is None else Path(checkpoint_dir) / f"{pulls}"
         results.append(
             run_identify(make, arguments, pair, {"budget": pulls}, checkpoint_dir=folder, across=across, **options)
@@ -134,7 +145,7 @@ def identify(
 
 
 def _complete(factory: Any) -> bool:
-    """Whether it is the call of a factory, as an executor wants it, that lacks no budget."""
+    """Return whether `factory` is a functools.partial, as an executor needs it, that lacks no budget."""
     if not isinstance(factory, functools.partial):
         return False
     budget = inspect.signature(factory).parameters.get("budget")
@@ -142,16 +153,16 @@ def _complete(factory: Any) -> bool:
 
 
 def _takes_budget(factory: Any) -> bool:
-    """Whether the budget of a factory is traced; refuse what takes none."""
+    """Return whether the budget of a factory is traced; raise BadInput if the factory takes none."""
     if isinstance(factory, Algorithm):
         name = factory.name or "the algorithm"
         if factory.budget is None:
-            refuse("identify", f": budget given, and {name} takes none; leave it out")
-        remedy = f"leave it out, or give the factory, as functools.partial({name}, num_arms)"
-        refuse("identify", f": budget given, and {name} has one of {int(factory.budget)} pulls; {remedy}")
+            refuse("identify", f": budget is given, but {name} takes none; leave it out")
+        remedy = f"leave it out, or give the factory, such as functools.partial({name}, num_arms)"
+        refuse("identify", f": budget is given, but {name} already has one of {int(factory.budget)} pulls; {remedy}")
     name = getattr(factory, "func", factory)
     if not callable(factory) or "budget" not in inspect.signature(factory).parameters:
-        refuse("identify", f": budget given, and {getattr(name, '__name__', name)} takes none; leave it out")
+        refuse("identify", f": budget is given, but {getattr(name, '__name__', name)} takes none; leave it out")
     return parameters_of(factory)["budget"].traced
 
 

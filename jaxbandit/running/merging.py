@@ -1,4 +1,4 @@
-"""An experiment played in parts by machines that know nothing of each other, and the parts joined afterwards."""
+"""Running parts of an experiment on independent machines, and merging the parts afterwards."""
 
 import itertools
 import shutil
@@ -19,28 +19,28 @@ from jaxbandit.specs.spec import Cell, Experiment
 
 
 def numbered(text: str) -> tuple[int, int]:
-    """Return (i, n) of "i/n", the i-th of n parts counted from 0."""
+    """Return (i, n) for the text "i/n", which is part i of n, counted from 0."""
     first, slash, last = text.partition("/")
     if not (slash and first.isdecimal() and last.isdecimal() and 0 <= int(first) < int(last)):
-        wrong("--part", text, "I/N with 0 <= I < N, such as 3/40, the fourth of forty")
+        wrong("--part", text, "I/N with 0 <= I < N, such as 3/40 for the fourth of forty")
     return int(first), int(last)
 
 
 def run_part(experiment: Experiment, out: Path, part: tuple[int, int], *, workers: int | None = None) -> list[str]:
-    """Play the i-th of n parts of every cell, or what is left of it, into a directory that others may write to as well.
+    """Run or resume part i of n of every cell, in a directory to which other processes may write as well.
 
     Args:
-      experiment: what `spec.load` returns.
-      out: directory of the parts; several processes may write different parts into one.
-      part: (i, n), i counted from 0.
-      workers: threads; changes no number.
+      experiment: an experiment returned by `spec.load`.
+      out: directory of the parts. Several processes may write different parts into it.
+      part: (i, n), where i counts from 0.
+      workers: number of threads. It does not affect the results.
 
     Returns:
-      A line that says what the directory has now.
+      A line that describes what the directory now holds.
 
     Raises:
-      BadInput: the directory is of another experiment, or a file in it is damaged.
-      KeyboardInterrupt: after the state has been saved; the same call continues.
+      BadInput: the directory belongs to another experiment, or a file in it is damaged.
+      KeyboardInterrupt: the run was interrupted. Its state has been saved, and the same call resumes.
     """
     place, number = part
     memory.check(experiment)
@@ -74,26 +74,26 @@ def merge(
     imports: bool = True,
     max_failed: float | None = None,
 ) -> tuple[Experiment, list[Any]]:
-    """Join the parts of one experiment that directories hold, into the directory that a single call would have left.
+    """Merge the parts of one experiment into the directory that a single call would have written.
 
     Args:
-      directories: what `run --part` wrote to; of one experiment.
-      out: directory of the results; default: the first of them.
-      mixed: whether parts may come from machines of other platforms, processors and versions of JAX: equal bytes are
-        promised on one platform only, and the results say so.
+      directories: directories of one experiment that `run --part` wrote.
+      out: directory of the results. Default: the first of `directories`.
+      mixed: whether parts may come from machines with different platforms, processors and versions of JAX. Identical
+        results are guaranteed on one platform only, and the results record the mixture.
       imports: whether the experiment may name factories outside the package.
       max_failed: as for `run_experiment`.
 
     Returns:
-      The experiment, and a result a cell.
+      The experiment, and one Result per cell.
 
     Raises:
-      BadInput: the directories are of several experiments, parts overlap, lack runs, are damaged, or come from several
-        kinds of machines; nothing is written then.
+      BadInput: the directories belong to different experiments, or parts overlap, are missing, are damaged, or come
+        from different kinds of machines. Nothing is written in this case.
     """
     places = [Path(item) for item in directories]
     if not places:
-        refuse("merge", ": no directory given; give those that `run --part` wrote to")
+        refuse("merge", ": no directory is given; give those that `run --part` wrote to")
     experiment = _experiment(places, imports)
     out = places[0] if out is None else Path(out)
     max_failed = experiment.max_failed if max_failed is None else max_failed
@@ -101,7 +101,7 @@ def merge(
     with directory.disk(out), directory.alone(out):
         numbers, done = directory.claim(out, experiment)
         job = Job(experiment, out, numbers, done, dict.fromkeys(("workers", "tile", "lanes", "chunk")), None)
-        for cell in experiment.cells():  # all are judged before one is written
+        for cell in experiment.cells():  # all are checked before the first is written
             if cell.index in job.shares:
                 _judge(job.shares[cell.index], found[cell.index], mixed)
         for cell in experiment.cells():
@@ -116,24 +116,27 @@ def merge(
 
 
 def _experiment(places: Sequence[Path], imports: bool) -> Experiment:
-    """Return the experiment that all directories hold."""
+    """Return the experiment to which all directories belong."""
     for place in places:
         if not (place / "spec.toml").is_file():
-            refuse(str(place), ": no spec.toml in it, so no parts of an experiment; give what `run --part` wrote to")
+            refuse(
+                str(place),
+                ": has no spec.toml, so it holds no parts of an experiment; give what `run --part` wrote to",
+            )
     whole = [spec.load(place / "spec.toml", imports=imports) for place in places]
     for (a, one), (b, other) in itertools.pairwise(zip(places, whole, strict=True)):
         if difference := directory.difference(one.to_dict(), other.to_dict()):
-            refuse(f"{a} and {b}", f": two experiments, {difference}; merge each by itself")
+            refuse(f"{a} and {b}", f": belong to different experiments: {difference}; merge each separately")
         first, second = (json_files.read_json(place / PROVENANCE) for place in (a, b))
         for key, what in (("sources", "the source of module"), ("files", "the content of")):
             changed = [n for n in first.get(key, {}) if second.get(key, {}).get(n) != first[key][n]]
             if changed:
-                refuse(f"{a} and {b}", f": {what} {changed[0]} is not the same; play one of them again")
+                refuse(f"{a} and {b}", f": {what} {changed[0]} is not the same; run one of them again")
     return whole[0]
 
 
 def _parts(experiment: Experiment, cell: Cell, places: Sequence[Path]) -> list[Part]:
-    """Return the parts of a cell, in order."""
+    """Return the parts of a cell in the order of their runs."""
     found, label = [], directory.label(cell)
     for place in places:
         known = json_files.read_json(place / PROVENANCE).get("cells", [])
@@ -147,10 +150,13 @@ def _parts(experiment: Experiment, cell: Cell, places: Sequence[Path]) -> list[P
 
 
 def _judge(share: division.Share, some: Sequence[Part], mixed: bool) -> None:
-    """Refuse parts of a cell that lack runs, or are not of one kind."""
+    """Raise BadInput if the parts of a cell lack runs or cannot be joined."""
     if missing := parts.gaps(some, share.first, share.end):
         told = ", ".join(parts.said(*runs) for runs in missing[:3]) + (" and more" if len(missing) > 3 else "")
-        refuse(share.what, f": {told} in none of the directories; play the part that has them, then merge again")
+        refuse(share.what, f": {told} in none of the directories; run the part that contains them and merge again")
     if over := [part for part in some if part.end > share.end or part.first_run < share.first]:
-        refuse(over[0].where, f": runs beyond those asked for, {share.first} to {share.end - 1}; leave it out")
+        refuse(
+            over[0].where,
+            f": has runs other than those of the experiment, {share.first} to {share.end - 1}; leave it out",
+        )
     division.record_of(some, mixed)

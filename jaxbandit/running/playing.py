@@ -1,7 +1,7 @@
-"""One cell of an experiment played by the engine: its program, its record, and the result that the record makes.
+"""Running one cell of an experiment: its program, the record that the engine returns, and the result.
 
-Instances and traced hyperparameters are arguments of the compiled program: cells that differ in them alone
-share it.
+The data of an instance and traced hyperparameters are arguments of the compiled program, so that cells that differ in
+nothing else share one compilation.
 """
 
 import functools
@@ -27,15 +27,15 @@ from jaxbandit.types import PyTree
 
 
 def play(experiment: Experiment, cell: Cell, truth: dict[str, Any], options: dict[str, Any]) -> Result:
-    """Play one cell; `options` go to the engine as they are."""
+    """Run one cell; `options` are passed on to the engine."""
     return result_of(experiment, cell, truth, record_of(experiment, cell, options))
 
 
 def record_of(experiment: Experiment, cell: Cell, options: Mapping[str, Any]) -> Record | Identified:
-    """Return what the runs of one cell leave; `options` go to the engine, `num_runs` and `first_run` among them.
+    """Return the engine's record of one cell; `options`, such as `num_runs` and `first_run`, are passed on to it.
 
     Raises:
-      BadInput: the algorithm or the environment breaks its contract.
+      BadInput: the algorithm or the environment violates its contract.
     """
     given: dict[str, Any] = {
         "num_runs": experiment.runs,
@@ -81,22 +81,22 @@ def _labels(experiment: Experiment, cell: Cell) -> dict[str, Any]:
 
 
 def program(cell: Cell) -> tuple[Make, PyTree]:
-    """Return the `make` that cells of one static structure share, and this cell's traced arguments."""
+    """Return the `make` function shared by all cells of one static structure, and this cell's traced arguments."""
     algorithm, environment = cell.algorithm.entry, cell.instance.entry
     fixed, moving = _split(algorithm, cell.arguments)
     fixed_world, moving_world = _split(environment, cell.instance.arguments)
-    factories = algorithm.factory(), environment.factory()  # of a module that was reloaded they are others
+    factories = algorithm.factory(), environment.factory()  # these change if a module is reloaded
     still = tuple(fixed.items()), tuple(fixed_world.items())
     make = _make(factories, algorithm, environment, *still, bool(moving_world))
     return make, {"algorithm": _arrays(moving), "environment": _arrays(moving_world)}
 
 
-# The engine compiles once per `make` object and shapes: an equal structure must find the same object again.
+# The engine compiles once per `make` object and shapes, so an equal structure must get the same object again.
 @functools.lru_cache(maxsize=64)
 def _make(
     factories: tuple, algorithm: Entry, environment: Entry, fixed: tuple, fixed_world: tuple, moves: bool
 ) -> Make:
-    still = None if moves else environment.build(dict(fixed_world))  # built once, not in every trace
+    still = None if moves else environment.build(dict(fixed_world))  # built once instead of in every trace
 
     def make(arguments: PyTree) -> tuple[Algorithm, Environment]:
         world = still or environment.build(dict(fixed_world) | arguments["environment"])

@@ -1,6 +1,6 @@
-"""Progress on stderr: of run-steps for a fixed horizon, of runs where each stops by its own rule.
+"""Progress on stderr, which counts run-steps for a fixed horizon and finished runs for algorithms that stop.
 
-A bar on a terminal; elsewhere, where it is asked for, a line every ten seconds.
+It is a bar on a terminal. Elsewhere it is a line every ten seconds, if the caller asks for it.
 """
 
 import sys
@@ -19,13 +19,13 @@ LINE_SECONDS = 10.0
 def progress_bar(
     total: int, label: str, show: bool | None = None, lines: bool = False
 ) -> Iterator[Callable[[int], None] | None]:
-    """Yield a function that advances a bar of `total` run-steps on stderr, or None where nothing is shown.
+    """Yield a function that advances a bar of `total` run-steps on stderr, or None if nothing is shown.
 
     Args:
-      total: run-steps to be played.
-      label: what is being played.
-      show: whether a bar is shown; None: where stderr is a terminal and tqdm is installed.
-      lines: whether a line is printed every ten seconds where no bar is shown.
+      total: number of run-steps.
+      label: text in front of the bar.
+      show: whether to show a bar. None shows one if stderr is a terminal and tqdm is installed.
+      lines: whether to print a line every ten seconds if no bar is shown.
     """
     with _shown(total, label, "step", show, lines) as shown:
         yield None if shown is None else lambda steps: shown(steps, "")
@@ -35,9 +35,9 @@ def progress_bar(
 def runs_bar(
     total: int, label: str, show: bool | None = None, lines: bool = False
 ) -> Iterator[Callable[[Any], None] | None]:
-    """Yield what takes the engine's progress to a bar of `total` runs on stderr, or None where nothing is shown.
+    """Yield a function that advances a bar of `total` runs on stderr, or None if nothing is shown.
 
-    The time left is estimated from the runs that have finished, all of them alike. Arguments are those of
+    The remaining time is estimated from all finished runs with equal weights. The arguments are those of
     `progress_bar`, with `total` in runs.
     """
     played = 0
@@ -56,7 +56,7 @@ def runs_bar(
 def _shown(
     total: int, label: str, unit: str, show: bool | None, lines: bool
 ) -> Iterator[Callable[[int, str], None] | None]:
-    """Yield a function of what was done since its last call, and a note; safe to be called from any thread."""
+    """Yield a function of the work done since its last call and a note; it may be called from any thread."""
     tqdm, lock = extras.bar(show), threading.Lock()
     if tqdm is None:
         if not lines or show is False:
@@ -75,7 +75,7 @@ def _shown(
 
         def advance(done: int, note: str) -> None:
             with lock:
-                bar.set_description_str(label, refresh=False)  # the first report: the program is compiled
+                bar.set_description_str(label, refresh=False)  # after the first report, the program is compiled
                 bar.set_postfix_str(note, refresh=False)
                 bar.update(done)
 
@@ -91,7 +91,7 @@ class _Lines:
         self.begun = self.last = time.monotonic()
 
     def add(self, done: int, note: str) -> None:
-        """Count what was done, and print a line if the last is ten seconds old."""
+        """Add the work done, and print a line if the last one is at least ten seconds old."""
         self.done += done
         now = time.monotonic()
         if now - self.last < LINE_SECONDS:
@@ -103,7 +103,7 @@ class _Lines:
 
 
 def _rounded(number: int) -> str:
-    """Return a number in three digits, with k, M or G."""
+    """Return a number with three significant digits and the suffix k, M or G."""
     for unit, size in (("G", 10**9), ("M", 10**6), ("k", 10**3)):
         if number >= size:
             return f"{number / size:.3g}{unit}"

@@ -1,4 +1,4 @@
-"""run: an experiment of a TOML file, as `jaxbandit run` plays it, from Python."""
+"""The function `run`, which runs an experiment from a TOML file, as `jaxbandit run` does on the command line."""
 
 import warnings
 from collections.abc import Sequence
@@ -25,28 +25,32 @@ def run(
     executor: Any = None,
     runs_per_task: int | None = None,
 ) -> ResultSet:
-    """Run an experiment of a TOML file, or what of it a directory still lacks.
+    """Run an experiment from a TOML file, or the part of it that a directory still lacks.
 
     Args:
       spec: path of the file, or name of an experiment that comes with the package.
-      out: directory of the results, as for `jaxbandit run`, which resumes there; None keeps nothing on the disk.
-      runs: independent runs a cell, in place of the file's.
-      horizon: rounds a run, in place of the file's; of a fixed horizon only.
-      seed: in place of the file's.
-      quick: at most 20 runs.
-      overrides: "key=value", "algorithm.NAME.key=value" or "instance.NAME.key=value", the value as in TOML.
-      imports: whether a `type` may name a factory outside the package; importing its module runs it.
-      max_failed: share of a cell's runs that may go wrong, in [0, 1], in place of the file's; more is an error.
-      progress: a bar on stderr; default: only on a terminal.
-      workers: threads, with an executor of each task; changes no number.
-      executor: a PEP 3148 executor on whose workers the runs are played; changes no number. See docs/cluster.md.
-      runs_per_task: runs of one of its tasks; default: as many as take about a minute.
+      out: directory of the results, which the same call resumes, as for `jaxbandit run`. None writes no files.
+      runs: number of independent runs per cell, >= 1, instead of the value in the file. A cell is one algorithm on one
+        instance.
+      horizon: number of rounds per run, >= 1, instead of the value in the file, for experiments with a fixed horizon.
+      seed: seed, instead of the value in the file.
+      quick: whether to limit the number of runs to 20.
+      overrides: changes of the form "key=value", "algorithm.NAME.key=value" or "instance.NAME.key=value", with the
+        value written as in TOML.
+      imports: whether a `type` may name a factory outside the package. Importing its module executes it.
+      max_failed: fraction of a cell's runs that may fail, in [0, 1], instead of the value in the file. If more fail,
+        an error is raised.
+      progress: whether to show a progress bar on stderr. Default: only on a terminal.
+      workers: number of threads; with an executor, the number of threads of each task. It does not affect the results.
+      executor: a PEP 3148 executor on whose workers the runs are played. It does not affect the results. See
+        docs/cluster.md.
+      runs_per_task: number of runs of one task of the executor. Default: as many as take about a minute.
 
     Returns:
-      A ResultSet, a Result a cell.
+      A ResultSet with one Result per cell.
 
     Raises:
-      ValueError: the experiment or the directory cannot be used, named in one line.
+      ValueError: the experiment or the directory cannot be used. The message has one line.
     """
     from jaxbandit.running.experiment import run_experiment
     from jaxbandit.running.truth import warnings_of

@@ -1,4 +1,4 @@
-"""Several experiments at once: while one compiles, which is the work of one core, another plays or compiles too."""
+"""Running several experiments at once: while one compiles, which uses one core, others run or compile as well."""
 
 import threading
 from collections.abc import Sequence
@@ -17,16 +17,16 @@ def run_experiments(
     progress: bool | None = True,
     **options: Any,
 ) -> None:
-    """Run, or resume, experiments of one kind, each in its directory.
+    """Run or resume experiments of one kind, each in its own directory.
 
     Args:
-      experiments: with their directories.
-      at_once: how many run side by side; changes no number.
-      progress: one bar on stderr over all of them, where that is a terminal.
-      options: as for `run_experiment`.
+      experiments: pairs of an experiment and its directory.
+      at_once: number of experiments that run side by side. It does not affect the results.
+      progress: whether to show one progress bar for all of them on stderr, if it is a terminal.
+      **options: as for `run_experiment`.
 
     Raises:
-      KeyboardInterrupt: after all have saved their state; the same call continues.
+      KeyboardInterrupt: the runs were interrupted. All have saved their state, and the same call resumes.
     """
     if at_once == 1:
         for experiment, directory in experiments:
@@ -36,7 +36,7 @@ def run_experiments(
     with bar([experiment for experiment, _ in experiments], progress) as advance:
 
         def heard(news: Any) -> None:
-            if stop.is_set():  # what the engine hears from here makes it save and end
+            if stop.is_set():  # an exception raised here makes the engine save its state and end
                 raise KeyboardInterrupt
             if advance is not None:
                 advance(news)

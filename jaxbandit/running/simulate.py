@@ -1,4 +1,4 @@
-"""simulate: an algorithm against an environment for a fixed horizon, both given as objects, no files needed."""
+"""The function `simulate`: an algorithm on an environment for a fixed horizon, both given as Python objects."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -38,46 +38,53 @@ def simulate(
 ) -> RegretResult:
     """Run `num_runs` independent runs of `horizon` rounds and return their regret.
 
-    Where the environment knows no regret, the result holds mean feedback instead. A run that goes wrong, by a number
-    that is not finite or a reward out of its range, counts in no mean: the result says how many, and a warning does.
+    If the environment does not define regret, the result holds the mean feedback instead. A run fails if a number is
+    not finite or a reward is out of its declared range. Failed runs are left out of all means; the result reports how
+    many there are, and a warning is issued.
+
+    The arguments from `precision` on are for experts. Except for `replan_late`, they change how the runs are computed,
+    not what is computed.
 
     Args:
-      algorithm: what `kl_ucb(9)` or a factory of your own returns.
-      environment: what `bernoulli(means)` or a factory of your own returns.
-      horizon: rounds of a run, >= 1.
-      num_runs: independent runs, >= 1. Run r depends on (seed, r) alone, not on how many there are.
-      seed: two algorithms with one seed meet the same chance, so that `compare` can pair their runs.
-      name: label of the algorithm in tables and figures; default: its own name.
-      instance: label of the environment; default: its own name.
-      checkpoints: rounds at which regret is recorded, increasing, the last = horizon; default: about 100,
-        log-spaced.
-      hindsight: record regret against the best fixed arm in hindsight too, for worlds that change.
-      any_rewards: play rewards that the algorithm is not made for, without its guarantees; the result says so.
-      max_failed: share of the runs, in [0, 1], that may go wrong; more is an error.
-
-      For experts, none of which changes what is simulated:
-      precision: "float32", the default up to a horizon of 2^24, or "float64", which alone counts further.
-      per_run: keep regret and pulls of each run; otherwise only mean and variance, in less memory.
-      regret_constant: draws log(t) times this as a lower bound; `jaxbandit.bounds` computes it. Known for `bernoulli`
-        and `gaussian`.
-      checkpoint_dir: where an interrupted simulation leaves its state and finds it again.
-      progress: a bar on stderr; default: only on a terminal, and where tqdm is installed.
-      replan_late: most rounds by which an algorithm's rare heavy work may be late; 0 is exact. Little is saved where
-        the work is rare.
-      tile: runs played at once on a core; default: what fits the cache.
-      workers: threads; default: the cores.
-      devices: JAX devices to spread the runs over; default: those of this process. With `jax.devices()` of several
-        processes of `jax.distributed`, each plays its share, and all return the same result.
-      executor: a PEP 3148 executor on whose workers the runs are played. What is played must travel: give algorithm and
-        environment as functools.partial of factories with plain arguments. See docs/cluster.md.
-      runs_per_task: runs of one of its tasks; default: as many as take about a minute.
+      algorithm: an Algorithm, such as `kl_ucb(9)`.
+      environment: an Environment, such as `bernoulli(means)`.
+      horizon: number of rounds per run, >= 1.
+      num_runs: number of independent runs, >= 1. Run r depends only on (seed, r), not on the number of runs.
+      seed: two algorithms with the same seed share random draws (common random numbers), so that `compare` can pair
+        their runs.
+      name: label of the algorithm in tables and figures. Default: its own name.
+      instance: label of the environment in tables and figures. Default: its own name.
+      checkpoints: increasing rounds at which the regret is recorded; the last must equal `horizon`. Default: about 100
+        logarithmically spaced rounds.
+      hindsight: whether to record also the regret against the best fixed arm in hindsight, for environments that
+        change.
+      any_rewards: whether to allow rewards that the algorithm is not designed for. Its guarantees then do not hold,
+        and the result says so.
+      max_failed: fraction of the runs that may fail, in [0, 1]. If more fail, an error is raised.
+      precision: "float32", the default up to a horizon of 2^24, or "float64", which longer horizons require.
+      per_run: whether to keep the regret and the pulls of each run. Otherwise only the mean and the variance are kept,
+        which needs less memory.
+      regret_constant: factor of log(t) in the lower bound on regret that tables and figures show; see
+        `jaxbandit.bounds`. Default: computed for environments where it is known, such as `bernoulli` and `gaussian`.
+      checkpoint_dir: directory in which an interrupted simulation saves its state, and from which the same call
+        resumes.
+      progress: whether to show a progress bar on stderr. Default: only on a terminal, if tqdm is installed.
+      replan_late: largest number of rounds by which an algorithm's expensive work (`Algorithm.replan`) may be delayed,
+        so that several runs do it together. 0 is exact. It saves little if the work is rare.
+      tile: number of runs played at once on a core. Default: as many as fit into the cache.
+      workers: number of threads. Default: the number of cores.
+      devices: JAX devices among which the runs are divided. Default: those of this process. With `jax.devices()` in
+        several processes of `jax.distributed`, each process plays its share, and all return the same result.
+      executor: a PEP 3148 executor on whose workers the runs are played. The algorithm and the environment must then be
+        given as functools.partial of factories with plain arguments. See docs/cluster.md.
+      runs_per_task: number of runs of one task of the executor. Default: as many as take about a minute.
 
     Returns:
-      A Result. The same two objects simulated again are not compiled again.
+      A RegretResult. Calling it again with the same two objects does not recompile.
 
     Raises:
-      ValueError: an argument out of range, an algorithm that does not fit the environment, or more failed runs than
-        allowed, named in one line.
+      ValueError: an argument is out of range, the algorithm does not fit the environment, or more runs failed than
+        allowed. The message has one line.
     """
     pair = made(algorithm), made(environment)
     return run_simulate(

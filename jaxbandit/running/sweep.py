@@ -1,4 +1,4 @@
-"""sweep: an algorithm, or an instance, at each of several values, in one compilation."""
+"""The function `sweep`: an algorithm or an instance at each of several values, in one compilation."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -19,34 +19,35 @@ def sweep(
     values: Mapping[str, Sequence[float]],
     **options: Any,
 ) -> list[Any]:
-    """Run `factory(**hyperparameters)` at each of several values, in one compilation.
+    """Run an algorithm or an instance at each of several values of its hyperparameters, in one compilation.
 
     Args:
-      factory: takes the swept hyperparameters by keyword, all of them traced: `functools.partial(kl_ucb, 9)`.
-      environment: as for `simulate`; or None, and the factory returns the pair (algorithm, environment), so
-        that an instance can be swept too.
-      values: hyperparameter -> values. Several of them are read side by side, value i of each making result
-        i; for every combination, give the columns of the product.
-      **options: as for `simulate` if `horizon` is one of them, else as for `identify`; `checkpoint_dir` holds one
-        folder a value.
+      factory: a function that takes the swept hyperparameters by keyword, all of them traced, such as
+        `functools.partial(kl_ucb, 9)`.
+      environment: an Environment, as for `simulate`. With None, the factory returns the pair
+        (algorithm, environment), so that an instance can be swept as well.
+      values: dictionary of hyperparameter -> list of values. Several lists must have equal length, and result i uses
+        value i of each; for all combinations, give the columns of their product.
+      **options: as for `simulate` if `horizon` is among them, otherwise as for `identify`. `checkpoint_dir` then holds
+        one folder per value.
 
     Returns:
-      One Result a value, its `params` saying which.
+      One Result per value; its `params` holds the values.
 
     Raises:
-      ValueError: no values, columns of unequal length, or a name that the factory does not take.
+      ValueError: there are no values, the lists have unequal lengths, or the factory does not take a name.
     """
     for name, column in values.items():
         if isinstance(column, str) or not np.ndim(column) == 1:
             raise BadInput(f"sweep: values of {name} = {column!r}, must be a list of numbers")
     lengths = {name: len(column) for name, column in values.items()}
     if len(set(lengths.values())) != 1 or 0 in lengths.values():
-        raise BadInput(f"sweep: values have lengths {lengths}, must be one length, at least 1")
+        raise BadInput(f"sweep: values have lengths {lengths}, must have the same length >= 1")
     try:
         inspect.signature(factory).bind(**values)
     except TypeError as error:
         known = ", ".join(inspect.signature(factory).parameters)
-        raise BadInput(f"sweep: {error}, must be what the factory takes: {known}") from None
+        raise BadInput(f"sweep: {error}, must be arguments of the factory: {known}") from None
     precision = options.get("precision")
     if "horizon" in options:
         horizon = checks.integer("sweep", "horizon", options["horizon"], 1)

@@ -1,7 +1,7 @@
-"""A task: some runs of a cell as plain data, which a worker anywhere turns into parts.
+"""A task: a range of runs of a cell, described by plain data, which a worker on any machine turns into parts.
 
-A task says an experiment as TOML and a cell by its number, or an algorithm and an environment as calls of factories by
-their names. No closure and no array travels; a factory outside the package is imported where the task is played.
+A task contains either an experiment as TOML and the index of a cell, or an algorithm and an environment as calls of
+named factories. It contains no closures. A factory outside the package is imported where the task is played.
 """
 
 import functools
@@ -18,17 +18,17 @@ from jaxbandit.running import carried, directory, playing
 from jaxbandit.specs import spec
 from jaxbandit.specs.spec import Experiment
 
-LEAST = 64  # runs: the engine's smallest tile
-GROWTH = 16  # most times as many runs as in the piece before, while a task finds out how long runs take
+LEAST = 64  # runs, the engine's smallest tile
+GROWTH = 16  # largest factor between the runs of successive pieces while a task measures how long runs take
 
 
 def file_name(first: int, end: int) -> str:
-    """Return the name of the file of a part of runs [first, end)."""
+    """Return the file name of the part with runs [first, end)."""
     return f"runs-{first:010d}-{end:010d}.npz"
 
 
 def of_experiment(experiment: Experiment) -> dict[str, Any]:
-    """Return what a task of one of its cells says of an experiment; `cell` is to be added."""
+    """Return the entries of a task that describe its experiment; the caller adds `cell`."""
     about = directory.provenance(experiment)
     return {"spec": experiment.to_toml(), "name": experiment.name, "provenance": json.dumps(about)}
 
@@ -37,13 +37,14 @@ def play(task: Mapping[str, Any]) -> dict[str, Any]:
     """Play a task, on any machine.
 
     Args:
-      task: plain data: `of_experiment` or `carried.of_pair`; `first_run` and `num_runs`; `options` of the engine;
-        `folder`, where parts are written, or None, and then they are sent back; and `until`, seconds, or None: a task
-        that is to find out how long runs take plays pieces, each longer than the last, until one takes so long.
+      task: plain data with the entries of `of_experiment` or `carried.of_pair`; `first_run` and `num_runs`; `options`,
+        those of the engine; `folder`, the directory to which parts are written, or None if they are sent back; and
+        `until`, a number of seconds or None. A task with `until` measures how long runs take: it plays pieces of
+        increasing length until one of them takes about that long.
 
     Returns:
-      `parts`, a list with first_run, num_runs, steps, seconds and, if they are sent back, the bytes of each part; or
-      `refused`, a line that says what is wrong.
+      A dictionary with `parts`, a list with first_run, num_runs, steps, seconds and, if parts are sent back, the bytes
+      of each part; or a dictionary with `refused`, an error message of one line.
     """
     try:
         return {"parts": _pieces(task)}
@@ -70,7 +71,7 @@ def _pieces(task: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _piece(task: Mapping[str, Any], record_of: Callable[..., Any], first: int, end: int) -> dict[str, Any]:
-    """Play one part, or find it: a task whose worker died is played again, but not its parts that are whole."""
+    """Play one part, or read it if an earlier worker that died in the same task has already finished it."""
     path = None if task["folder"] is None else Path(task["folder"]) / file_name(first, end)
     if path is not None and path.exists():
         part, data = parts.decoded(path.read_bytes(), str(path)), b""
@@ -88,7 +89,7 @@ def _piece(task: Mapping[str, Any], record_of: Callable[..., Any], first: int, e
 
 
 def _player(task: Mapping[str, Any]) -> Callable[..., Any]:
-    """Return what plays runs of a task's cell, given first_run, num_runs and options of the engine."""
+    """Return a function that plays runs of a task's cell, given first_run, num_runs and options of the engine."""
     if "call" in task:
         return carried.player(task["call"])
     experiment = _experiment(task["spec"], task["name"], task["provenance"])
@@ -98,7 +99,7 @@ def _player(task: Mapping[str, Any]) -> Callable[..., Any]:
 
 @functools.lru_cache(maxsize=8)
 def _experiment(text: str, name: str, provenance: str) -> Experiment:
-    """Return the experiment of a task; refuse to play it where its numbers would be of something else."""
+    """Return the experiment of a task; raise BadInput if versions, sources or files differ from those of the caller."""
     host = f"worker on {socket.gethostname()}"
     try:
         experiment = spec.parse(tomllib.loads(text), name)
@@ -109,5 +110,5 @@ def _experiment(text: str, name: str, provenance: str) -> Experiment:
     for what, key in (("the source of module", "sources"), ("the content of", "files")):
         found += [f"{what} {n}" for n, digest in here[key].items() if wanted[key].get(n) != digest]
     if found:
-        raise BadInput(f"{name}: the {host} has something else than who asked it: {'; '.join(found)}; make them equal")
+        raise BadInput(f"{name}: the {host} differs from the caller: {'; '.join(found)}; make them equal")
     return experiment

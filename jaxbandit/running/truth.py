@@ -1,4 +1,4 @@
-"""What is true of an instance, for tables, figures and scoring; and what is amiss with an algorithm told otherwise."""
+"""Ground truth of an instance for tables, figures and scoring, and warnings about wrongly informed algorithms."""
 
 import functools
 from collections.abc import Sequence
@@ -12,21 +12,21 @@ from jaxbandit.running.promises import guarantee_of
 from jaxbandit.specs.registry import ENVIRONMENTS, Entry
 from jaxbandit.specs.spec import Cell, Experiment, InstanceSpec
 
-MOST_NUMBERS = 1000  # of features, for which C is worth the seconds that it takes
-TIE = 1e-12  # of the largest mean: two means so near are equal, as the environments judge
+MOST_NUMBERS = 1000  # largest number of feature entries for which the regret constant is computed within seconds
+TIE = 1e-12  # means that differ by less, relative to the largest mean, are tied, as in the environments
 
 
 def means_of(environment: Environment) -> list[float] | None:
-    """Return what the environment says its arms pay, where its state has a field `means` of one axis.
+    """Return the true means of the arms if the environment's state has a field `means` of one axis.
 
-    None where `init` draws them, so that each run has its own, and where the world moves.
+    Returns None if `init` draws the means, so that each run has its own, and if the environment changes over time.
     """
     import jax
 
     from jaxbandit.engine.batching import varying_outputs
     from jaxbandit.numerics import alone
 
-    with alone(), jax.enable_x64(True):  # 0.1 shall read 0.1
+    with alone(), jax.enable_x64(True):  # so that 0.1 is stored as 0.1
         key = jax.random.key(0)
         means = getattr(jax.eval_shape(environment.init, key), "means", None)
         if means is None or len(means.shape) != 1 or environment.transition is not None:
@@ -37,12 +37,12 @@ def means_of(environment: Environment) -> list[float] | None:
 
 
 def given_means_of(instance: InstanceSpec) -> list[float] | None:
-    """Return `means_of` an instance with its arms as given, also where each run has them in an order of its own."""
+    """Return `means_of` an instance in the order of its arguments, even if each run permutes the arms."""
     return means_of(instance.entry.build({k: v for k, v in instance.arguments.items() if k != "permute"}))
 
 
 def sorted_means_of(environment: Environment) -> list[float] | None:
-    """Return the means, largest first, where runs differ in the arms' order alone, as three keys show; else None."""
+    """Return the means in decreasing order if runs differ only in the order of the arms, judged by three keys."""
     import jax
 
     from jaxbandit.numerics import alone
@@ -57,7 +57,7 @@ def sorted_means_of(environment: Environment) -> list[float] | None:
 
 
 def regret_constant_of(environment: Environment, means: Sequence[float] | None) -> float | None:
-    """Return the constant of the lower bound on regret where the environment is of a registered family that has one."""
+    """Return the constant of the asymptotic lower bound on regret, or None if the environment's family has none."""
     entry, rewards = ENVIRONMENTS.get(environment.name), environment.rewards
     if means is None or entry is None or entry.regret_constant is None or rewards is None:
         return None
@@ -70,7 +70,7 @@ def regret_constant_of(environment: Environment, means: Sequence[float] | None) 
 
 
 def clock_of(environment: Environment) -> dict[str, Any]:
-    """Return whether the world moves, and of means that jump when, to what, and each segment's regret constant."""
+    """Return whether the environment changes over time, and its schedule of means with their regret constants."""
     if environment.transition is None:
         return {}
     schedule, rewards = environment.schedule, environment.rewards
@@ -88,19 +88,19 @@ def clock_of(environment: Environment) -> dict[str, Any]:
 
 
 def truth_of(instance: InstanceSpec, kind: str, *, best_arm: bool = False) -> dict[str, Any]:
-    """Return the arms' means and what theory says of the instance.
+    """Return the means of the arms and the theoretical constants of the instance.
 
-    Means are left out where each run has the arms in an order of its own; what does not depend on the order is there.
-    For a fixed horizon that is the constant of the lower bound on regret and, of arms with features, their dimension,
-    on which the worst case depends. For runs that stop it is T* if `best_arm`,
-    and the instance's own numbers are there too, so that a figure can be drawn against one.
+    If each run permutes the arms, the means are left out, but the constants that do not depend on the order are
+    included. For a fixed horizon these are the constant of the lower bound on regret and, for arms with features, their
+    dimension, on which the worst-case regret depends. For runs that stop it is the characteristic time T* if
+    `best_arm`. The numeric arguments of the instance are included as well, so that a figure can use one as its x axis.
     """
     environment = instance.build()
     means = means_of(environment)
     truth: dict[str, Any] = {} if means is None else {"means": means}
     if means is None and (found := sorted_means_of(environment)) is not None:
         truth["sorted_means"] = found
-        # In the order given, in which the arms' other numbers stand, their sigmas say.
+        # In the order of the arguments, because other arguments, such as sigma, are given in that order.
         means = given_means_of(instance) if instance.arguments.get("permute") else None
     if kind == "identify":
         numbers = {k: v for k, v in instance.arguments.items() if isinstance(v, int | float)}
@@ -113,7 +113,7 @@ def truth_of(instance: InstanceSpec, kind: str, *, best_arm: bool = False) -> di
 
 
 def _of_features(instance: InstanceSpec) -> dict[str, Any]:
-    """Return the dimension of the features, and C where all runs have one theta and the noise is Gaussian."""
+    """Return the dimension of the features, and the regret constant if theta is fixed and the noise Gaussian."""
     known = instance.known
     if "features" not in known:
         return {}
@@ -130,11 +130,11 @@ def _of_features(instance: InstanceSpec) -> dict[str, Any]:
 
 
 def guarantee(cell: Cell) -> dict[str, Any]:
-    """Return what a cell's algorithm promises, as numbers."""
+    """Return the guarantee of a cell's algorithm as numbers."""
     return dict(_guarantee(cell.algorithm.entry, tuple(cell.arguments.items())))
 
 
-@functools.lru_cache(maxsize=256)  # a factory may have much to compute
+@functools.lru_cache(maxsize=256)  # calling a factory may be expensive
 def _guarantee(entry: Entry, given: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
     from jaxbandit.numerics import alone
 
@@ -143,15 +143,15 @@ def _guarantee(entry: Entry, given: tuple[tuple[str, Any], ...]) -> dict[str, An
 
 
 def seeks_best_arm(cell: Cell) -> bool:
-    """Whether a cell's algorithm promises the one best arm, so that T* bounds its samples."""
+    """Return whether a cell's algorithm guarantees the single best arm, so that T* is a lower bound on its samples."""
     promised = guarantee(cell)
     return promised.get("m") == 1 and promised["epsilon"] == 0
 
 
 def characteristic_time(instance: InstanceSpec, means: Any) -> float | None:
-    """Return T* of the best arm, certified from below; None where two arms are best, or no family's T* is known here.
+    """Return a certified lower bound on T* for the best arm; None if two arms are best or T* is not available.
 
-    Known are those of arms with features and Gaussian noise, and of unrelated arms of a one-parameter family.
+    T* is available for arms with features and Gaussian noise, and for unrelated arms of a one-parameter family.
     """
     from jaxbandit.numerics import alone
 
@@ -188,35 +188,35 @@ def _of_arms(instance: InstanceSpec, means: Any) -> float:
 
 
 def cautions(cell: Cell, means: Sequence[float] | None) -> list[str]:
-    """Return, a line each, why an algorithm that stops may break its promise on this instance, or never stop."""
+    """Return warnings, one line each, that an algorithm's guarantee may fail on this instance or it may never stop."""
     told, known = cell.arguments, cell.instance.known
     where = f"{cell.instance.name}/{cell.algorithm.name}: "
     if cell.instance.build().transition is not None:
-        return [f"{where}means change from round to round: no arm is the best one, so that nothing is promised"]
+        return [f"{where}the means change from round to round, so no arm is the best one and nothing is guaranteed"]
     lines = []
     for name, what in (("theta_norm", "the norm of theta"), ("sigma", "the noise")):
         if name in told and name in known and told[name] < known[name] * (1 - TIE):
             lines.append(
-                f"{where}{name} = {told[name]:g}, {what} is {known[name]:g} there: delta is promised only for "
-                f"{name} >= {known[name]:g}"
+                f"{where}{name} = {told[name]:g}, but {what} of the instance is {known[name]:g}; delta is guaranteed "
+                f"only for {name} >= {known[name]:g}"
             )
     promised = guarantee(cell)
     if means is not None and promised["epsilon"] == 0 and (m := promised.get("m", len(means))) < len(means):
         ordered = np.sort(means)[::-1]
         near = TIE * np.abs(ordered).max()
         tied = np.abs(means - ordered[m]) <= near
-        # Arms of the same features are told to have the same mean: whichever is named is right, and known to be.
+        # The algorithm knows that arms with equal features have equal means, so that any of them is correct.
         alike = "features" in told and len(np.unique(np.asarray(told["features"])[tied], axis=0)) == 1
         if ordered[m - 1] - ordered[m] <= near and not alike:
             lines.append(
-                f"{where}epsilon = 0, and the arms of rank {m} and {m + 1} tie at {ordered[m]:g}: nothing tells them "
-                "apart, so that no sound rule stops; give epsilon > 0, or a max_rounds that you can wait for"
+                f"{where}epsilon = 0, but the arms of rank {m} and {m + 1} are tied at {ordered[m]:g}, so that no rule "
+                "with a guarantee stops; give epsilon > 0 or a small max_rounds"
             )
     return lines
 
 
 def warnings_of(experiment: Experiment) -> list[str]:
-    """Return the cautions of all cells of an experiment, each line once."""
+    """Return the warnings of all cells of an experiment, each line once."""
     if experiment.kind != "identify":
         return []
     means = {i.name: given_means_of(i) for i in experiment.instances}

@@ -1,4 +1,4 @@
-"""What a session's recommendation is worth: the promise behind it, the arms with intervals, what nobody has checked."""
+"""The certificate of a session: its recommendation, the guarantee, confidence intervals and unchecked assumptions."""
 
 import math
 from collections.abc import Sequence
@@ -45,11 +45,11 @@ ASSUMED = {
 
 @dataclass(frozen=True)
 class Certificate:
-    """A session's recommendation with what stands behind it; `str` is a table.
+    """A session's recommendation with its guarantee and confidence intervals; `str` returns a table.
 
-    `low` and `high` hold the mean rewards of all arms at once, and whenever one looks, with probability `coverage`: so
-    they may be read while the session goes on, and after the rule has stopped. The promise is a statement of its own,
-    and is not made of these intervals.
+    With probability `coverage`, the intervals from `low` to `high` contain the mean rewards of all arms simultaneously
+    and at all times, so they may be read while the session is running and after the rule has stopped. The rule's
+    guarantee is a separate statement and does not depend on these intervals.
     """
 
     rule: str
@@ -69,7 +69,7 @@ class Certificate:
 
     @property
     def promise(self) -> str:
-        """What the rule guarantees, in a sentence; "none" if nothing."""
+        """The rule's guarantee in a sentence; "none" if there is none."""
         if self.delta is None:
             return "none"
         best = "the best" if self.m == 1 else f"the {self.m} best"
@@ -114,10 +114,10 @@ class Certificate:
         return rows
 
     def table(self, names: Sequence[str] | None = None) -> str:
-        """Return the certificate as text, arms under their names.
+        """Return the certificate as text.
 
         Args:
-          names: of the arms; by default their numbers.
+          names: names of the arms. Default: their numbers.
         """
         lines = [f"rule: {self.rule}", f"promise: {self.promise}"]
         if self.recommendation is not None:
@@ -139,11 +139,12 @@ class Certificate:
 
 
 def certificate(session: Session) -> Certificate:
-    """Return what the session's recommendation is worth now.
+    """Return the certificate of the session's current recommendation.
 
-    The intervals are confidence sequences of each arm's own rewards, at level (1 - coverage) / num_arms each, which
-    stopping and choosing by what was seen cannot break: with bounded rewards or a known sigma those of the normal
-    mixture for sub-Gaussian rewards (Robbins 1970), otherwise those of the t-test's martingale (Lai 1976).
+    The intervals are confidence sequences of each arm's rewards, at level (1 - coverage) / num_arms each, which remain
+    valid under optional stopping and adaptive sampling. For bounded rewards or a known sigma, they are those of the
+    normal mixture for sub-Gaussian rewards (Robbins 1970), and otherwise those of the martingale of the t-test (Lai
+    1976).
     """
     rule, totals = session.rule, session.totals
     promise, assumptions = rule.promise, ["the rewards of an arm are independent draws of one law"]

@@ -1,9 +1,9 @@
-"""A session in a directory: every tell is a line of a log, on the disk before it counts, from which all is rebuilt.
+"""A session in a directory: a log on the disk, written before each change takes effect, from which it is rebuilt.
 
-    session.json   what the session is: the rule, its options, versions, and what the caller says of its arms
-    log.jsonl      a line for each ask that gave something new, each tell and each withdraw, in their order
+    session.json   the rule, its options, versions, and the caller's description of the arms
+    log.jsonl      a line for each ask that returned new pulls, each tell and each withdraw, in their order
 
-A process that is killed leaves a log whose last line may be cut short; that line never counted, and is dropped.
+If a process is killed, the last line of its log may be incomplete. That line never took effect, and is dropped.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ LOG = "log.jsonl"
 
 
 class SessionDirectory:
-    """A session whose every change is on the disk before it counts; `session_directory` opens one."""
+    """A session whose changes are written to the disk before they take effect, opened by `session_directory`."""
 
     def __init__(self, path: Path, session: Session, log: int, meta: Mapping[str, Any], asked: list[list[Any]]):
         self.path = path
@@ -37,7 +37,7 @@ class SessionDirectory:
         self._log = log
 
     def ask(self, limit: int | None = None, *, context: PyTree = None) -> Pulls:
-        """Return the pulls to make now, as `jaxbandit.ask` does."""
+        """Return the pulls to make now, as for `jaxbandit.ask`."""
         after, pulls = ask(self.session, limit=limit, context=context)
         if _place(after) != _place(self.session):
             given = {} if context is None else {"context": jax.tree.map(lambda x: np.asarray(x).tolist(), context)}
@@ -49,14 +49,14 @@ class SessionDirectory:
         return pulls
 
     def tell(self, ids: Any, rewards: Any) -> None:
-        """Take in the rewards of pulls, as `jaxbandit.tell` does; on return they are on the disk."""
+        """Report the rewards of pulls, as for `jaxbandit.tell`. When it returns, they are on the disk."""
         after = tell(self.session, ids, rewards)
         if after is not self.session:
             self._write({"tell": np.atleast_1d(ids).tolist(), "rewards": _numbers(rewards, self.session.on_failure)})
         self.session = after
 
     def withdraw(self, ids: Any) -> None:
-        """Give pulls back, as `jaxbandit.withdraw` does."""
+        """Withdraw pending pulls, as for `jaxbandit.withdraw`."""
         after = withdraw(self.session, ids)
         self._write({"withdraw": np.atleast_1d(ids).tolist()})
         self.session = after
@@ -89,20 +89,20 @@ def session_directory(
     on_failure: float | None = None,
     meta: Mapping[str, Any] | None = None,
 ) -> Iterator[SessionDirectory]:
-    """Open the session that a directory holds, or begin one there; other processes are kept out meanwhile.
+    """Open the session in a directory, or begin a new one there. The directory is locked against other processes.
 
     Args:
-      path: of the directory, made if it is missing.
-      rule: the algorithm; of a session that is there, the same as when it was begun.
-      seed: as in `session`, as are run, paired and on_failure.
-      run: see seed.
-      paired: see seed.
-      on_failure: see seed.
-      meta: plain data to be kept in session.json, such as what the arms are; of a session that is there, it must be
-        equal. None: what is there.
+      path: path of the directory, which is created if it does not exist.
+      rule: the algorithm. For an existing session, it must be the one with which the session was begun.
+      seed: as for `session`.
+      run: as for `session`.
+      paired: as for `session`.
+      on_failure: as for `session`.
+      meta: plain data to store in session.json, such as a description of the arms. For an existing session it must be
+        equal to the stored data, or None.
 
     Raises:
-      ValueError: the directory holds another session, its log cannot be read, or another process is in there.
+      ValueError: the directory holds another session, its log cannot be read, or another process has opened it.
     """
     path = Path(path)
     fresh = session(rule, seed=seed, run=run, paired=paired, on_failure=on_failure)
@@ -127,10 +127,10 @@ def session_directory(
 
 
 def read_session(path: str | Path, rule: Algorithm) -> Session:
-    """Return the session that a directory holds, without taking it from a process that is in there.
+    """Return the session in a directory without locking it, so that another process may keep it open.
 
     Raises:
-      ValueError: the directory holds no session, or that of another rule, or its log cannot be read.
+      ValueError: the directory holds no session or one of another rule, or its log cannot be read.
     """
     path = Path(path)
     stored = read_about(path)["identity"]
@@ -140,7 +140,7 @@ def read_session(path: str | Path, rule: Algorithm) -> Session:
 
 
 def read_about(path: Path) -> dict[str, Any]:
-    """Return what session.json says: `identity` and `meta`."""
+    """Return the content of session.json: `identity` and `meta`."""
     try:
         about = json.loads((path / ABOUT).read_text(encoding="utf-8"))
         _ = about["identity"]["rule"], about["meta"]
@@ -190,7 +190,7 @@ def _place(session: Session) -> tuple[int, ...]:
 
 
 def new_arms(before: Session, pulls: Pulls) -> list[Any]:
-    """The arms of the pulls that were not asked before, as the log has them; of sets their members."""
+    """Return the arms of the pulls that were not asked for before, as written in the log; for sets, their members."""
     new = pulls.arm[pulls.id >= before.opened.first + before.opened.issued]
     return [np.flatnonzero(row).tolist() for row in new] if new.dtype == bool else new.tolist()
 

@@ -1,4 +1,4 @@
-"""A session in a file: arrays without pickle and what it must have in common with the call that loads it."""
+"""Saving a session to a file and loading it, without pickle."""
 
 import json
 from dataclasses import replace
@@ -21,7 +21,7 @@ VERSIONS = ("jax", "jaxlib", "jaxbandit", "platform")
 
 
 def identity_of(session: Session) -> dict[str, Any]:
-    """What decides on the session's pulls, by name, as plain data."""
+    """Return what determines the pulls of the session, by name, as plain data."""
     rule, promise = session.rule, session.rule.promise
     said = {} if promise is None else {"delta": float(promise.delta), "epsilon": float(promise.epsilon), "m": promise.m}
     return {
@@ -40,7 +40,7 @@ def identity_of(session: Session) -> dict[str, Any]:
 
 
 def require_same(where: object, stored: dict[str, Any], here: dict[str, Any]) -> None:
-    """Refuse, in one line, what was stored of another session. Another version alone is none."""
+    """Raise a ValueError if the stored data belongs to another session; a different version alone is allowed."""
     left_out = VERSIONS
     if any(stored.get(name) != here.get(name) for name in VERSIONS):
         left_out = (*VERSIONS, "program")  # it may read the same rule otherwise
@@ -54,14 +54,14 @@ def require_same(where: object, stored: dict[str, Any], here: dict[str, Any]) ->
 
 
 def save_session(path: str | Path, session: Session) -> None:
-    """Write a session to a file, whole or not at all; NumPy alone reads it.
+    """Write a session to a file atomically. NumPy alone can read the file.
 
     Args:
-      path: of the file, replaced if it is there.
-      session: its contexts, if it has any, must be arrays.
+      path: path of the file, which is replaced if it exists.
+      session: the session. Its contexts, if it has any, must be arrays.
 
     Raises:
-      ValueError: a context is no array.
+      ValueError: a context is not an array.
     """
     opened = session.opened
     context = jax.tree.leaves(opened.context)
@@ -79,14 +79,17 @@ def save_session(path: str | Path, session: Session) -> None:
 
 
 def load_session(path: str | Path, rule: Algorithm) -> Session:
-    """Return the session that `save_session` wrote.
+    """Read a session that `save_session` wrote.
 
     Args:
-      path: of the file.
-      rule: the algorithm that it is of, as then.
+      path: path of the file.
+      rule: the algorithm of the session, which must be the one with which it was saved.
+
+    Returns:
+      The Session.
 
     Raises:
-      ValueError: the file is cut short or is something else, or the session is of another rule.
+      ValueError: the file is incomplete or holds something else, or the session has another rule.
     """
     arrays = storage.read_arrays(Path(path))
     try:

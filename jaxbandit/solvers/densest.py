@@ -16,6 +16,7 @@ because XLA splits larger operations over threads in every iteration, which cost
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -29,6 +30,9 @@ from jaxbandit.types import Array
 _LANES = 8  # number of lanes processed together on a CPU,
 _DEGREES = 500  # with at most this many degrees in total
 _VECTOR = 16  # number of entries at which halving ends
+# Largest number of vertices for which the problems, not the vertices, lie along the vector. That is three times as fast
+# at 24 vertices and no faster at 48.
+_FEW = 32
 
 
 def quadratic(weights: Array, members: Array, *, diagonal: Array | None = None) -> Array:
@@ -107,8 +111,9 @@ def _in_chunks(weights: Array, own: Array, *, removals: int) -> Array:
     """Process a few problems at a time."""
     problems, size = own.shape[1:]
     flat = own.reshape(-1, size)
-    width = min(len(flat), _LANES, max(1, _DEGREES // size))
-    shared = _sums(weights) if problems > 1 else None
+    few = size <= _FEW
+    width = min(len(flat), len(flat) if few else _LANES, max(1, _DEGREES // size))
+    shared: Any = _sums(weights) if few or problems > 1 else None
 
     def solve(start: Array) -> Array:
         places = [(start + lane) // problems for lane in range(width)]
@@ -121,9 +126,14 @@ def _in_chunks(weights: Array, own: Array, *, removals: int) -> Array:
 
         return _remove(rows, jnp.stack(sums), lax.dynamic_slice_in_dim(flat, start, width), removals)
 
+    def solve_few(start: Array) -> Array:
+        places = (start + jnp.arange(width, dtype=jnp.int32)) // problems
+        now = lax.dynamic_slice_in_dim(flat, start, width)
+        return _remove_across(weights.reshape(-1, size), places * size, shared[places], now, removals)
+
     # The last chunk may overlap the one before.
     starts = np.minimum(np.arange(0, len(flat), width), len(flat) - width).astype(np.int32)
-    found = lax.map(solve, starts)
+    found = lax.map(solve_few if few else solve, starts)
     left = jnp.concatenate([found[:-1].reshape(-1, size), found[-1, width * len(starts) - len(flat) :]])
     return left.reshape(own.shape)
 
@@ -151,6 +161,24 @@ def _remove(rows: Callable[[Array], Array], sums: Array, own: Array, removals: i
         return jnp.where(vertices == v[:, None], jnp.inf, degrees - own - rows(v))
 
     return lax.fori_loop(0, removals, step, sums + (size - 2) * own) < jnp.inf
+
+
+def _remove_across(rows: Array, first: Array, sums: Array, own: Array, removals: int) -> Array:
+    """Return the result of `_remove`, computed with the problems along the vector.
+
+    The matrix of problem b begins at row first[b] of `rows`.
+    """
+    size = own.shape[1]
+    own = own.T
+    vertices = jnp.arange(size, dtype=jnp.int32)[:, None]
+
+    def step(_: int, degrees: Array) -> Array:
+        least = jnp.min(degrees, 0)
+        v = jnp.min(jnp.where(degrees == least[None], vertices, size - 1), 0)
+        row = lax.optimization_barrier(rows.at[first + v].get(mode="promise_in_bounds"))
+        return jnp.where(vertices == v[None], jnp.inf, degrees - own - row.T)
+
+    return (lax.fori_loop(0, removals, step, sums.T + (size - 2) * own) < jnp.inf).T
 
 
 def exchange(weights: Array, own: Array, members: Array, steps: int) -> Array:

@@ -1,7 +1,8 @@
-"""Confidence sequence of a rate: an interval for every number of trials, all of which hold the rate at once.
+"""Confidence sequence of a rate: one interval for every number of trials, all of which contain the rate at once.
 
-Howard, Ramdas, McAuliffe, Sekhon (2021), the beta-binomial mixture, with Jeffreys's prior Beta(1/2, 1/2). No rule for
-when to look or stop can break it; Clopper and Pearson's interval holds for a number of trials fixed beforehand only.
+This is the beta-binomial mixture of Howard, Ramdas, McAuliffe and Sekhon (2021) with Jeffreys's prior Beta(1/2, 1/2).
+It remains valid whenever the data are looked at or the trials are stopped, whereas the interval of Clopper and Pearson
+is valid only for a number of trials that is fixed in advance.
 """
 
 import math
@@ -16,21 +17,22 @@ from jaxbandit.stats.intervals import Interval
 def confidence_sequence(hits: int, trials: int, confidence: float) -> Interval:
     """Return the interval of a rate after `trials` trials, valid under optional stopping.
 
-    Let p be the rate. The probability of the trials seen under the prior, over that under p, is a martingale with mean
-    1 if p is right. By Ville's inequality it ever reaches 1 / (1 - confidence) with probability at most 1 - confidence.
-    The interval holds the rates at which it has not. This prior costs at most log(2 sqrt(trials)) more than knowing
-    the rate beforehand (Krichevsky and Trofimov 1981), whatever the rate, 0 included.
+    Let p be the rate. The probability of the observed trials under the prior, divided by their probability under p, is
+    a martingale with mean 1 if p is the true rate. By Ville's inequality, the probability that it ever reaches
+    1 / (1 - confidence) is at most 1 - confidence. The interval consists of the rates at which it has not reached this
+    level. Compared with knowing the rate in advance, this prior costs at most log(2 sqrt(trials)) in log-likelihood
+    (Krichevsky and Trofimov 1981), for every rate including 0.
 
     Args:
-      hits: trials that hit, in [0, trials].
-      trials: >= 0; without any, the interval is [0, 1] and the value 1/2, the prior's mean.
-      confidence: in (0, 1), of all the intervals of one sequence of trials together.
+      hits: number of successful trials, in [0, trials].
+      trials: number of trials, >= 0. Without any, the interval is [0, 1] and the value is 1/2, the prior mean.
+      confidence: joint confidence level of all intervals of one sequence of trials, in (0, 1).
 
     Returns:
-      The hits' share with its standard error, and the interval. Both ends increase with `hits`.
+      The fraction of successful trials, its standard error and the interval. Both ends increase with `hits`.
 
     Raises:
-      ValueError: an argument out of range.
+      ValueError: an argument is out of range.
     """
     if not 0 <= hits <= trials:
         raise ValueError(f"confidence_sequence: hits = {hits} of trials = {trials}, must be in [0, trials]")
@@ -47,13 +49,14 @@ def confidence_sequence(hits: int, trials: int, confidence: float) -> Interval:
 
 
 def _log_lower(hits: int, misses: int, least: float) -> float:
-    """Return log p of the rate p <= hits / trials at which the log-likelihood falls to `least`; hits >= 1."""
+    """Return log p for the rate p <= hits / trials at which the log-likelihood falls to `least`; hits >= 1."""
     if not misses:
         return least / hits
 
     def excess(log_rate: float) -> float:
         return hits * log_rate + float(xlogy(misses, -math.expm1(log_rate))) - least
 
-    # hits log p alone is `least` at the left end; the likelihood's maximum, at the right, exceeds any mixture of it.
+    # At the left end, hits log p alone equals `least`. At the right end, the likelihood has its maximum, which exceeds
+    # any mixture of likelihoods.
     root: Any = brentq(excess, least / hits, math.log(hits / (hits + misses)), xtol=1e-300)
     return float(root)

@@ -1,19 +1,20 @@
-"""Intervals and multiplicity: what turns samples of a fixed size into confidence statements.
+"""Confidence intervals for samples of a fixed size, and the correction for several intervals at once.
 
-Student intervals for means (the mean of many runs is close to normal; with few runs the t quantile pays for
-the estimated variance), Clopper and Pearson (1934) for rates, Welch (1947) for two means of unequal variance.
+Means have Student intervals: the mean of many runs is close to normal, and with few runs the t quantile accounts for
+the estimated variance. Rates have the exact interval of Clopper and Pearson (1934), and the difference of two means
+with unequal variances has that of Welch (1947).
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import special  # scipy.stats gives the same bytes, and takes a third of a second to import
+from scipy import special  # scipy.stats gives the same numbers but takes a third of a second longer to import
 
 CONFIDENCE = 0.95
 
 
 class Interval(NamedTuple):
-    """An estimate, its standard error and its two-sided interval; scalars or arrays of one shape."""
+    """An estimate, its standard error and its two-sided interval, as scalars or as arrays of one shape."""
 
     value: Any
     se: Any
@@ -22,7 +23,7 @@ class Interval(NamedTuple):
 
 
 def student(mean: Any, variance: Any, runs: int, confidence: float = CONFIDENCE) -> Interval:
-    """Return the Student interval of a mean from the sample mean and variance (n - 1) of `runs` >= 2 runs."""
+    """Return the Student interval of a mean, given the sample mean and the unbiased variance of `runs` >= 2 runs."""
     _check(runs, confidence)
     mean, variance = np.asarray(mean, np.float64), np.asarray(variance, np.float64)
     se = np.sqrt(variance / runs)
@@ -58,7 +59,7 @@ def welch(
 
 
 def clopper_pearson(hits: Any, trials: int, confidence: float = CONFIDENCE) -> Interval:
-    """Return the exact interval of a rate, or of each of several; its coverage is never below `confidence`."""
+    """Return the exact interval of a rate or of each of several rates; its coverage is at least `confidence`."""
     if trials < 1 or not np.all((np.asarray(hits) >= 0) & (np.asarray(hits) <= trials)):
         raise ValueError(
             f"clopper_pearson: hits = {hits} of trials = {trials}, must be 0 <= hits <= trials, trials >= 1"
@@ -72,7 +73,7 @@ def clopper_pearson(hits: Any, trials: int, confidence: float = CONFIDENCE) -> I
 
 
 def bonferroni(confidence: float, statements: int) -> float:
-    """Return the level each of `statements` intervals needs so that all hold together with `confidence`."""
+    """Return the level that each of `statements` intervals needs so that all of them hold jointly at `confidence`."""
     return 1 - (1 - confidence) / max(statements, 1)
 
 

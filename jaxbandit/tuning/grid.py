@@ -1,4 +1,4 @@
-"""Search spaces: configurations from a grid, or drawn at random, as a dict of columns."""
+"""Search spaces: configurations on a grid or drawn at random, as a dictionary of columns."""
 
 import itertools
 import math
@@ -14,7 +14,7 @@ from jaxbandit.types import Key
 
 
 class Distribution(NamedTuple):
-    """The law of one hyperparameter, for `random_configs`."""
+    """The distribution of one hyperparameter, for `random_configs`."""
 
     draw: Callable[[Key, int], np.ndarray]  # (key, n) -> a column of n entries
     text: str
@@ -24,17 +24,17 @@ class Distribution(NamedTuple):
 
 
 def static(values: Sequence[Any]) -> np.ndarray:
-    """Return a column of static values: Python objects that `train` gets as they are, such as a width or a depth.
+    """Return a column of static values: Python objects that `train` receives unchanged, such as a width or a depth.
 
-    Configurations that agree in their static values share a compilation, in which these are constants: use it for what
-    decides shapes, loops in Python, or which function is called. Strings are static without it. Numbers that only enter
-    the arithmetic, such as a learning rate, are better left traced: they need no compilation of their own.
+    Configurations with equal static values share a compilation, in which these values are constants. Use it for values
+    that determine shapes, Python loops, or which function is called. Strings are static without it. Numbers that only
+    enter arithmetic, such as a learning rate, are better left traced, because a new value then does not recompile.
 
     Args:
       values: hashable Python objects.
 
     Returns:
-      A NumPy array of dtype object, to be given to `grid` or `choice`, or used as a leaf of configs.
+      A NumPy array of dtype object, for `grid` or `choice`, or for use as a leaf of the configurations.
     """
     column = np.empty(len(values), object)
     column[:] = [value.item() if isinstance(value, np.generic) else value for value in values]
@@ -42,17 +42,18 @@ def static(values: Sequence[Any]) -> np.ndarray:
 
 
 def grid(**columns: Any) -> dict[str, np.ndarray]:
-    """Return every combination of the values of hyperparameters, the last one named varying fastest.
+    """Return all combinations of the values of hyperparameters; the last hyperparameter varies fastest.
 
     Args:
-      **columns: for each hyperparameter a list or array of values. Numbers are traced; strings, and what `static`
-        returns, are static.
+      **columns: a list or array of values for each hyperparameter. Numbers are traced; strings and the values of
+        `static` are static.
 
     Returns:
-      Configurations, a dict of columns with an entry a combination: `grid(lr=[0.1, 1.0], momentum=[0.0, 0.9])` has 4.
+      Configurations, a dictionary of columns with one entry per combination: `grid(lr=[0.1, 1.0], momentum=[0.0, 0.9])`
+      has 4.
 
     Raises:
-      ValueError: no hyperparameter, or one without values, or values that are neither numbers nor strings.
+      ValueError: there is no hyperparameter, one has no values, or values are neither numbers nor strings.
     """
     if not columns:
         raise ValueError("grid: no hyperparameter given, must be at least one, such as grid(lr=[0.1, 0.01])")
@@ -62,18 +63,19 @@ def grid(**columns: Any) -> dict[str, np.ndarray]:
 
 
 def random_configs(key: Key, n: int, /, **distributions: Distribution) -> dict[str, np.ndarray]:
-    """Return configurations drawn at random, independently of one another.
+    """Return independent random configurations.
 
-    Hyperparameter number i, in the order given, is drawn with fold_in(key, i): one added at the end leaves the others
-    as they were.
+    Hyperparameter number i, in the order given, is drawn with fold_in(key, i), so that adding one at the end does not
+    change the others.
 
     Args:
       key: a JAX PRNG key.
       n: number of configurations, >= 1.
-      **distributions: for each hyperparameter `loguniform`, `uniform_float`, `uniform_int` or `choice`.
+      **distributions: a distribution for each hyperparameter: `loguniform`, `uniform_float`, `uniform_int` or
+        `choice`.
 
     Returns:
-      Configurations, a dict of columns with n entries.
+      Configurations, a dictionary of columns with n entries.
 
     Raises:
       ValueError: n is out of range, no hyperparameter is given, or one is not a distribution.
@@ -93,7 +95,7 @@ def random_configs(key: Key, n: int, /, **distributions: Distribution) -> dict[s
 
 
 def loguniform(low: float, high: float) -> Distribution:
-    """Return the law of a number whose logarithm is uniform on [log(low), log(high)], for `random_configs`.
+    """Return the distribution of a number whose logarithm is uniform on [log(low), log(high)], for `random_configs`.
 
     Args:
       low: smallest value, > 0.
@@ -110,11 +112,11 @@ def loguniform(low: float, high: float) -> Distribution:
 
 
 def uniform_float(low: float, high: float) -> Distribution:
-    """Return the uniform law on [low, high), for `random_configs`.
+    """Return the uniform distribution on [low, high), for `random_configs`.
 
     Args:
       low: smallest value.
-      high: its bound above, > low.
+      high: upper bound, > low, exclusive.
     """
     checks.number("uniform_float", "low", low)
     checks.number("uniform_float", "high", high, low=low, open_low=True)
@@ -122,7 +124,9 @@ def uniform_float(low: float, high: float) -> Distribution:
 
 
 def uniform_int(low: int, high: int) -> Distribution:
-    """Return the uniform law on the integers low, ..., high, both included, for `random_configs`; they are traced.
+    """Return the uniform distribution on the integers low, ..., high, both included, for `random_configs`.
+
+    The values are traced.
 
     Args:
       low: smallest value.
@@ -138,10 +142,10 @@ def uniform_int(low: int, high: int) -> Distribution:
 
 
 def choice(values: Any) -> Distribution:
-    """Return the uniform law on a list of values, for `random_configs`.
+    """Return the uniform distribution on a list of values, for `random_configs`.
 
     Args:
-      values: a list or array. Numbers are traced; strings, and what `static` returns, are static.
+      values: a list or array. Numbers are traced; strings and the values of `static` are static.
     """
     column = _values("choice", "values", values)
     return Distribution(

@@ -1,7 +1,7 @@
-"""Successive halving of trainings: Jamieson and Talwalkar (2016).
+"""Successive halving of trainings, as in Jamieson and Talwalkar (2016).
 
-Differs: survivors go on from the states in which they stand, where others train them anew or from files; and `repeats`
-trainings of a configuration are averaged.
+Differences from other implementations: survivors continue from their current states, whereas others train them again
+from the beginning or from files; and the scores of `repeats` trainings of a configuration are averaged.
 """
 
 import time
@@ -39,43 +39,44 @@ def successive_halving(
     directory: str | Path | None = None,
     maximize: bool = True,
 ) -> TuneResult:
-    """Train all configurations a little, the best 1 / eta of them on from where they are, and so on to the last step.
+    """Train all configurations for a few steps, continue with the best 1 / eta of them, and so on to the last step.
 
-    The rungs are min_steps, min_steps eta, min_steps eta^2, ... below max_steps, and max_steps itself, also where it is
-    no such multiple. At each, n configurations are compared by their scores and max(1, floor(n / eta)) go on; at the
-    last the best is chosen. Of equal scores the lowest configuration goes on. One whose score is not finite goes on at
-    no rung, whatever the others' scores; a note says how many there were.
+    The rungs are at min_steps, min_steps eta, min_steps eta^2, ... below max_steps, and at max_steps. At each rung, n
+    configurations are compared by their scores, and the best max(1, floor(n / eta)) continue; at the last rung, the
+    best one is chosen. Among equal scores, the configuration with the lowest index continues. A configuration whose
+    score is not finite never continues, and a note reports how many there were.
 
-    Rungs are synchronous: all scores of a rung are in before one configuration goes on. Promoting as scores come in
-    would keep slow machines busy, and make the choice depend on which of them was quick.
+    The rungs are synchronous: all scores of a rung are known before any configuration continues. Promoting
+    configurations asynchronously would keep slow machines busy, but the choice would depend on their speed.
 
-    A survivor is the same, to the last bit, as if it had been trained to that step without interruption, since all
-    trainings run in one program of `batch` at once, whose step is the same at every rung. Nothing is proved of the
-    choice: a configuration that learns slowly is dropped early, and the best of noisy scores is flattered.
+    A survivor is bitwise identical to one trained to the same step without interruption, because all trainings run in
+    one program of `batch` trainings, which is the same at every rung. The choice carries no guarantee: a configuration
+    that learns slowly is dropped early, and the score of the best configuration is biased upward by noise.
 
     Args:
       trainee: the training, whose `score` is compared after every rung.
-      configs: a pytree whose leaves have one entry a configuration, all of numbers, as `grid` and `random_configs`
-        make it. Equal configurations are trained apart.
-      min_steps: steps of the first rung, >= 1.
-      max_steps: steps of the last rung, >= min_steps.
-      eta: of eta configurations one goes on, >= 2.
-      repeats: trainings of a configuration, each with keys of its own, whose scores are averaged, >= 1.
-      seed: of the keys. Training r of configuration c has the key fold_in(fold_in(key(seed), r), c), its step t that
-        one with t folded in, and init with 0.
-      batch: trainings side by side in one program, >= 1; the last of a rung are filled up with copies. Default: 1 on a
-        CPU, 64 elsewhere. Another batch may round otherwise.
-      directory: where every rung is stored, so that the same call, after a kill at any instant, goes on from the last
-        one to the same result, and after the end returns it at once.
+      configs: a pytree of numbers whose leaves have one entry per configuration, such as `grid` and `random_configs`
+        return. Equal configurations are trained separately.
+      min_steps: number of steps of the first rung, >= 1.
+      max_steps: number of steps of the last rung, >= min_steps.
+      eta: one of eta configurations continues at each rung, >= 2.
+      repeats: number of trainings of a configuration with different keys, whose scores are averaged, >= 1.
+      seed: seed of the keys. Training r of configuration c has the key fold_in(fold_in(key(seed), r), c). Its step t
+        has this key with t folded in, and `init` has it with 0 folded in.
+      batch: number of trainings side by side in one program, >= 1; the last batch of a rung is padded with copies.
+        Default: 1 on a CPU, 64 elsewhere. Scores may be rounded differently with another batch size.
+      directory: directory in which every rung is stored. If the search is interrupted or killed, the same call resumes
+        after the last rung with the same result; a finished search is returned at once.
       maximize: whether large scores are good.
 
     Returns:
-      A TuneResult without a certificate. Its history has a row a training and rung, in which `batch` is the number of
-      the rung and `steps` its steps; the table has the mean score at the last rung that a configuration was trained to.
+      A TuneResult without a certificate. Its history has one row per training and rung, in which `batch` is the number
+      of the rung and `steps` its number of steps. The table has the mean score at the last rung that each
+      configuration reached.
 
     Raises:
-      ValueError: an argument is out of range, a column of configs is not of numbers, a function of the trainee fails or
-        returns another form than it must, no score of a rung is finite, or the directory holds another search.
+      ValueError: an argument is out of range, a column of `configs` does not hold numbers, a function of the trainee
+        fails or returns a wrong structure, no score of a rung is finite, or the directory holds another search.
 
     Source: Jamieson and Talwalkar (2016), Non-stochastic best arm identification and hyperparameter optimization,
     AISTATS, Algorithm 1, with the rungs of Li et al. (2020), A system for massively parallel hyperparameter tuning,
@@ -100,7 +101,7 @@ def successive_halving(
 
 
 def numbers(where: str, configs: PyTree) -> Configs:
-    """Return configurations, judged; refuse a column that is not of numbers."""
+    """Return checked configurations; raise a ValueError if a column does not hold numbers."""
     known = configurations.read(where, configs, distinct=False)
     for name, static in zip(known.names, known.is_static, strict=True):
         if static:
@@ -109,7 +110,7 @@ def numbers(where: str, configs: PyTree) -> Configs:
 
 
 class Search:
-    """What the brackets of one call have in common."""
+    """The data that all brackets of one call share."""
 
     def __init__(
         self, where: str, trainee: Trainee, configs: Configs, *, repeats: Any, seed: Any, batch: Any, maximize: bool
@@ -126,11 +127,11 @@ class Search:
         self._said |= identity.surroundings(jax.default_backend())
 
     def bracket(self, configs: Configs, first: int, steps: Sequence[int], eta: int) -> Bracket:
-        """Return the bracket of configurations that are numbered from `first` on."""
+        """Return the bracket of configurations whose numbers begin with `first`."""
         return Bracket(configs, first, tuple(steps), eta, self._repeats, self._seed, self.maximize)
 
     def play(self, bracket: Bracket, store: Path | None) -> Progress:
-        """Return what the last rung of a bracket left."""
+        """Return the state of a bracket after its last rung."""
         return halve(self.where, bracket, self._programs, store, self._said)
 
     def result(self, played: Sequence[tuple[Bracket, Progress]], started: float) -> TuneResult:

@@ -1,6 +1,7 @@
-"""Hyperband: Li, Jamieson, DeSalvo, Rostamizadeh, Talwalkar (2018).
+"""Hyperband of Li, Jamieson, DeSalvo, Rostamizadeh and Talwalkar (2018).
 
-Differs: steps are whole, floor(max_steps / eta^i), where the paper divides max_steps, a power of eta in its examples.
+Difference from the paper: the numbers of steps are integers, floor(max_steps / eta^i), whereas the paper divides
+max_steps, which is a power of eta in its examples.
 """
 
 import time
@@ -43,34 +44,35 @@ def hyperband(
     directory: str | Path | None = None,
     maximize: bool = True,
 ) -> TuneResult:
-    """Play successive halving in brackets, from many configurations stopped early to few that are trained to the end.
+    """Run successive halving in brackets, from many configurations stopped early to few that are trained to the end.
 
-    With s_max the largest s with eta^s <= max_steps, brackets s = s_max, ..., 0 have rungs after
-    floor(max_steps / eta^s), ..., floor(max_steps / eta), max_steps steps. They cost about the same, and nobody has to
-    know how early a bad configuration shows. The best of the brackets' best is chosen, of equal scores the first.
+    Let s_max be the largest s with eta^s <= max_steps. The brackets s = s_max, ..., 0 have rungs after
+    floor(max_steps / eta^s), ..., floor(max_steps / eta), max_steps steps. They have about the same cost, so that the
+    user need not know how early a bad configuration can be recognized. The best configuration over all brackets is
+    chosen; among equal scores, the first.
 
-    The number of configurations of bracket s is ceil((s_max + 1) eta^s / (s + 1)) with rungs "formula", the paper's;
-    with "floor" it is floor((s_max + 1) / (s + 1)) eta^s, as much code has it. For max_steps 81 and eta 3: 81, 34, 15,
-    8, 5, or 81, 27, 9, 6, 5.
+    With rungs "formula", bracket s has ceil((s_max + 1) eta^s / (s + 1)) configurations, as in the paper. With "floor",
+    it has floor((s_max + 1) / (s + 1)) eta^s, as in many implementations. For max_steps = 81 and eta = 3 these numbers
+    are 81, 34, 15, 8, 5 and 81, 27, 9, 6, 5.
 
     Args:
-      trainee: the training, as of `successive_halving`.
-      sample: (key, n) -> n configurations, drawn at random, such as
+      trainee: the training, as for `successive_halving`.
+      sample: function (key, n) -> n random configurations, such as
         `lambda key, n: jb.random_configs(key, n, lr=jb.loguniform(1e-4, 1.0))`.
-      max_steps: the most steps of a training, >= 1.
-      eta: of eta configurations one goes on, >= 2.
+      max_steps: largest number of steps of a training, >= 1.
+      eta: one of eta configurations is kept at each rung, >= 2.
       rungs: how the numbers of configurations are rounded, "formula" or "floor".
-      repeats: as of `successive_halving`.
-      seed: of the keys. Configurations are numbered through all brackets, so that no two trainings share a key.
-      batch: as of `successive_halving`.
-      directory: where every rung is stored, a folder a bracket.
+      repeats: as for `successive_halving`.
+      seed: seed of the keys. Configurations are numbered across all brackets, so that no two trainings share a key.
+      batch: as for `successive_halving`.
+      directory: directory in which every rung is stored, with one folder per bracket.
       maximize: whether large scores are good.
 
     Returns:
-      A TuneResult without a certificate, as of `successive_halving`, of the configurations of all brackets.
+      A TuneResult without a certificate, as for `successive_halving`, with the configurations of all brackets.
 
     Raises:
-      ValueError: as of `successive_halving`, or `sample` fails or returns another number of configurations.
+      ValueError: as for `successive_halving`, or `sample` fails or returns another number of configurations.
 
     Source: Li, Jamieson, DeSalvo, Rostamizadeh, Talwalkar (2018), Hyperband: a novel bandit-based approach to
     hyperparameter optimization, JMLR 18, Algorithm 1.

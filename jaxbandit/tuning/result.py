@@ -1,4 +1,4 @@
-"""What a search among configurations found: the choice, a row a configuration, a row a training."""
+"""The result of a search: the chosen configuration, a table of configurations, and a history of trainings."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -50,7 +50,7 @@ class TuneResult:
         return {**self.table, **{n: _stored(c) for n, c in zip(names, self.configs.columns, strict=True)}}
 
     def to_dataframe(self) -> Any:
-        """Return the table as a pandas frame, a row a configuration, its hyperparameters included."""
+        """Return the table as a pandas DataFrame with one row per configuration, including its hyperparameters."""
         with extras.lab():
             import pandas
 
@@ -58,11 +58,11 @@ class TuneResult:
         return pandas.DataFrame(columns)
 
     def plot(self) -> Any:
-        """Return a matplotlib figure: configurations left by decision, means with intervals, trainings spent."""
+        """Return a matplotlib figure of the remaining configurations, the means with intervals, and the trainings."""
         return plot_tuning(self)
 
     def summary(self) -> dict[str, Any]:
-        """Return what `jaxbandit tune --json` prints of the result, which is also stored as summary.json."""
+        """Return the summary that `jaxbandit tune --json` prints, and that is stored as summary.json."""
         order = ranked(self.table, self.maximize)
         certificate = {} if self.certificate is None else {"certificate": self.certificate.to_json()}
         return plain(
@@ -79,7 +79,7 @@ class TuneResult:
         )
 
     def save(self, directory: str | Path) -> None:
-        """Write summary.json, table.npz and history.npz into a directory; each is written whole or not at all."""
+        """Write summary.json, table.npz and history.npz to a directory, each of them atomically."""
         directory = Path(directory)
         try:
             storage.write_arrays(directory / "table.npz", self.columns())

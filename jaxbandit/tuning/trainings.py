@@ -24,15 +24,15 @@ DRAWS = 2**32 - 1  # in place of a repeat: the keys with which configurations ar
 
 
 class Trainee(NamedTuple):
-    """A training that can be stopped and continued: what it starts from, one step of it, and how good it is.
+    """A training that can be stopped and resumed, given by its initial state, one step, and a score.
 
-    All three are traced. A training is its state, a pytree of arrays; what is the same in all trainings, such as the
-    data, is closed over.
+    All three functions are traced. The state of a training is a pytree of arrays. The functions close over whatever is
+    the same for all trainings, such as the data.
 
     Attributes:
-      init: (key, config) -> state.
-      step: (state, key, config) -> state, of the same structure, shapes and dtypes; every step has a key of its own.
-      score: (state, config) -> float[], how good the training is so far; it may be asked after any step.
+      init: `(key, config) -> state`, the initial state.
+      step: `(state, key, config) -> state` with the same structure, shapes and dtypes. Every step has its own key.
+      score: `(state, config) -> float[]`, the score of the training so far. It may be computed after any step.
     """
 
     init: Callable[[Key, PyTree], PyTree]

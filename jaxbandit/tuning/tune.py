@@ -1,4 +1,4 @@
-"""Which of many configurations is best over random seeds: a bandit rule whose pulls are trainings."""
+"""The function `tune`, which finds the best configuration over random seeds with a bandit rule."""
 
 import hashlib
 import time
@@ -51,52 +51,56 @@ def tune(
     progress: bool | Callable[[Progress], None] | None = None,
     maximize: bool = True,
 ) -> TuneResult:
-    """Return the configuration whose mean score over random seeds is best, with what is guaranteed of that choice.
+    """Find the configuration with the best mean score over random seeds, with a guarantee for that choice.
 
-    A pull of the rule is a training: `train(key, config)` returns the score of the configuration for the seed `key`. A
-    train that JAX can trace is vmapped over many configurations and compiled, once for each group of configurations
-    that agree in their static values. Any other train is called as it is, one training at a time or on `executor`. Seed
-    number i of configuration c has the key fold_in(root, i) with `paired`, so that all configurations meet the same
-    seeds, and fold_in(fold_in(root, i), c) without; root is jax.random.key(seed), of the generator threefry2x32.
+    A pull of the rule is a training: `train(key, config)` returns the score of the configuration for the seed `key`. If
+    JAX can trace `train`, it is vmapped over many configurations and compiled once for each group of configurations
+    with equal static values. Otherwise `train` is called directly, one training at a time or on `executor`. With
+    `paired`, seed number i of configuration c has the key fold_in(root, i), so that all configurations share the same
+    seeds; otherwise it has fold_in(fold_in(root, i), c). Here root is jax.random.key(seed) of the generator
+    threefry2x32.
 
-    What is guaranteed is the rule's promise on the means over seeds of the scores that train returns, under the rule's
-    assumptions, which the certificate lists: by default those of `paired_race`, that differences of two configurations'
-    scores of one seed are normal. It says nothing of data that train has not seen.
+    The guarantee is that of the rule for the means of the scores over seeds, under the rule's assumptions, which the
+    certificate lists. The default rule `paired_race` assumes that the differences between the scores of two
+    configurations with the same seed are normal. Nothing is guaranteed for data that `train` does not use.
 
-    A score depends on seed, configuration, machine, version of JAX and `batch`, and on nothing else: not on which
-    configurations are left, on interrupts, or on the order in which trainings end.
+    A score depends only on the seed, the configuration, the machine, the version of JAX and `batch`. It does not depend
+    on which configurations are left, on interruptions, or on the order in which trainings end.
 
     Args:
-      train: (key, config) -> score, one number. config has the structure of configs; its numbers are traced, or Python
-        numbers where train is called as it is; static values are given as they are.
-      configs: a pytree whose leaves have one entry a configuration along their first axis, such as `grid` and
+      train: function (key, config) -> score, a single number. `config` has the structure of `configs`. Its numbers are
+        traced, or Python numbers if `train` is called directly; static values are passed unchanged.
+      configs: a pytree whose leaves have one entry per configuration along their first axis, such as `grid` and
         `random_configs` return. Leaves of strings or objects are static, as `static` explains.
-      rule: an Algorithm that stops by itself, with one arm a configuration. None: `paired_race`, for more than 5,000
-        configurations `student_race`.
-      delta: allowed probability of a wrong choice, in (0, 1), for the default rule; None is 0.05.
-      epsilon: shortfall of the mean score that does not matter, >= 0, for the default rule, which needs it: at 0 two
-        equally good configurations are compared without end. `student_race` takes none.
-      seed: in [0, 2^32), of all seeds of trainings and of the rule's own chance.
-      paired: whether all configurations meet the same seeds, common random numbers.
-      batch: trainings side by side on one device, >= 1. None: as many as the compiled program's memory allows, and no
-        more than it has use for. A train that cannot be traced is then refused rather than called as it is.
-      directory: where every score is kept on the disk before it counts: interrupted or killed, the same call goes on
-        from there, with the batch that was found at first, and ends with the same choice and the same bytes. None: all
-        is kept in memory.
-      executor: a PEP 3148 executor, on which train is called as it is; for one of processes train must be picklable.
-      on_failure: score of a training that raises or returns a number that is not finite. None: the search stops there.
-      progress: a function that is given the Progress; True or False, a bar on stderr or none; None, a bar where stderr
-        is a terminal.
-      maximize: whether large scores are good. If not, the rule is told their negatives, or with bounded rewards the
-        mirror image in their range.
+      rule: an Algorithm with a stopping rule and one arm per configuration. None uses `paired_race`, or `student_race`
+        for more than 5,000 configurations.
+      delta: error probability of the default rule, in (0, 1). None means 0.05.
+      epsilon: tolerated simple regret of the mean score for the default rule `paired_race`, >= 0, in units of the
+        score. It is required, because with 0 two equally good configurations are compared without end. `student_race`
+        takes none.
+      seed: seed of all trainings and of the rule's random draws, in [0, 2^32).
+      paired: whether all configurations share the same seeds (common random numbers).
+      batch: number of trainings side by side on one device, >= 1. None uses as many as the memory of the compiled
+        program allows, but not more than are useful. If it is given and `train` cannot be traced, an error is raised.
+      directory: directory in which every score is stored before it is used. If the search is interrupted or killed,
+        the same call resumes with the batch size found at first, and ends with the same choice and identical files.
+        None keeps everything in memory.
+      executor: a PEP 3148 executor on which `train` is called directly. For an executor of processes, `train` must be
+        picklable.
+      on_failure: score of a training that raises an exception or returns a number that is not finite. None stops the
+        search with an error.
+      progress: a function that receives the Progress; True or False to show a bar on stderr or not; None to show a bar
+        if stderr is a terminal.
+      maximize: whether large scores are good. Otherwise the rule receives their negatives or, for bounded rewards,
+        their mirror image in the range.
 
     Returns:
-      A TuneResult; without a certificate if the rule has no promise.
+      A TuneResult. It has no certificate if the rule has no guarantee.
 
     Raises:
-      ValueError: an argument is wrong, a training fails, or the directory holds another search; in one line. What was
-        scored is kept in the directory.
-      KeyboardInterrupt: what was scored is kept in the directory.
+      ValueError: an argument is wrong, a training fails, or the directory holds another search. The message has one
+        line. Scores are kept in the directory.
+      KeyboardInterrupt: the search was interrupted. Scores are kept in the directory.
     """
     start = time.perf_counter()
     space = search_space.read("tune", configs)

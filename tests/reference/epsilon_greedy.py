@@ -1,10 +1,20 @@
 """Epsilon-greedy in NumPy.
 
-Each arm is pulled once. Then a uniform number below epsilon selects a random arm, and otherwise the arm with the best
-empirical mean is pulled (the lowest-numbered one if tied).
+Each arm is pulled once. Then a round that explores pulls the arm drawn for it, and any other round pulls the arm with
+the best empirical mean (the lowest-numbered one if tied).
 """
 
 import numpy as np
+
+
+def explored(words, num_arms, epsilon=0.1):
+    """Return the arm that each round explores, or -1 if the round does not explore.
+
+    A word of 32 bits is read as a uniform number in [0, 1). If it is below epsilon, its quotient by epsilon gives the
+    arm.
+    """
+    u = np.asarray(words) / 2**32
+    return np.where(u < epsilon, np.floor(u / max(epsilon, 2**-32) * num_arms), -1).astype(int)
 
 
 def play(rewards, noise, epsilon=0.1):
@@ -12,11 +22,10 @@ def play(rewards, noise, epsilon=0.1):
     pulls, means = np.zeros(num_arms), np.zeros(num_arms)
     actions = []
     for t in range(rounds):
-        u = noise[t] / 2**32
         if t < num_arms:
             arm = t
-        elif u < epsilon:
-            arm = int(u / epsilon * num_arms)
+        elif noise[t] >= 0:
+            arm = int(noise[t])
         else:
             arm = int(np.argmax(means))
         pulls[arm] += 1

@@ -55,18 +55,23 @@ def epsilon_greedy(num_arms: int, *, epsilon: Scalar = 0.1) -> Algorithm:
         return EpsilonGreedyState(start.counts, start.means)
 
     def noise(key: Key) -> Array:
-        """A random 32-bit word, read as a uniform number in [0, 1) that is finer near 0 than jax.random.uniform."""
-        return jax.random.bits(key, (), jnp.uint32)
+        """Return the arm to explore, int32[], or -1 in a round that exploits.
+
+        One random 32-bit word decides both. It is read as a uniform number in [0, 1) that is finer near 0 than
+        jax.random.uniform. Given that it is below epsilon, its quotient by epsilon is uniform again and selects the
+        arm. This is done here and not in `select` because the engine stores the noise, whereas XLA would compute the
+        same again for each entry of the state that is updated.
+        """
+        below_one = 1 - 2.0**-24
+        u = jnp.minimum(as_float(jax.random.bits(key, (), jnp.uint32)) * 2.0**-32, below_one)
+        bound = as_float(epsilon)
+        drawn = arm_of(jnp.minimum(u / jnp.maximum(bound, 2.0**-32), below_one), num_arms)
+        return jnp.where(u < bound, drawn, -1)
 
     def select(noise: Array, state: EpsilonGreedyState, context: None) -> Array:
         score = jnp.where(state.counts > 0, state.means, jnp.inf)  # an arm without a reward comes first
-        greedy = argmax(score)
-        below_one = 1 - 2.0**-24
-        u = jnp.minimum(as_float(noise) * 2.0**-32, below_one)
-        bound = as_float(epsilon)
-        # Given that it is below epsilon, the uniform number divided by epsilon is uniform again, and picks the arm.
-        drawn = arm_of(jnp.minimum(u / jnp.maximum(bound, 2.0**-32), below_one), num_arms)
-        return jnp.where((u < bound) & (jnp.max(score) < jnp.inf), drawn, greedy)
+        explored = (jnp.arange(num_arms, dtype=jnp.int32) == noise) & (score < jnp.inf)
+        return argmax(jnp.where(explored, jnp.finfo(score.dtype).max, score))
 
     def update(state: EpsilonGreedyState, context: None, action: Array, reward: Array) -> EpsilonGreedyState:
         counts, means, _ = estimator.update(state.counts, state.means, action, reward)

@@ -1,0 +1,137 @@
+"""Curves as plain data, which report.js draws: reduced to so many points that a page stays small."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxbandit.base import Outcome
+from jaxbandit.plotting.style import COLOURS, DASHES, LOG_FROM
+from jaxbandit.stats import intervals
+
+DIGITS = 5  # significant digits of a number that is drawn
+BOUND = "bound"  # in place of a color: that of text
+
+
+class Curve(NamedTuple):
+    """One curve with its band."""
+
+    label: str
+    order: int | None  # among the algorithms of an instance, which gives its color; None: what theory says
+    x: Any
+    y: Any
+    low: Any = None
+    high: Any = None
+
+
+class Chart(NamedTuple):
+    """Curves over one axis, of which a page holds a table too."""
+
+    title: str
+    x: str
+    y: str
+    curves: Sequence[Curve]
+    shape: str = "line"  # "line", "step" (constant after each point) or "marks" (points with intervals)
+    log_x: bool | None = False  # at first; None: the axis is never logarithmic
+    log_y: bool | None = False
+    names: Sequence[str] = ()  # of the places 0, 1, 2, ... along x
+
+    def content(self) -> dict[str, Any]:
+        """Return the chart as JSON can hold it."""
+        about = {name: getattr(self, name) for name in ("title", "x", "y", "shape")}
+        axes = {"logX": self.log_x, "logY": self.log_y, "names": list(self.names)}
+        return {**about, **axes, "curves": [_curve(curve) for curve in self.curves if len(curve.x)]}
+
+
+def _curve(curve: Curve) -> dict[str, Any]:
+    found: dict[str, Any] = {"label": curve.label, "x": _numbers(curve.x), "y": _numbers(curve.y)}
+    if curve.low is not None and curve.high is not None:
+        found |= {"low": _numbers(curve.low), "high": _numbers(curve.high)}
+    if curve.order is None:
+        return {**found, "color": BOUND, "dash": [6, 4]}
+    dash = DASHES[curve.order // len(COLOURS) % len(DASHES)]
+    return {
+        **found,
+        "color": COLOURS[curve.order % len(COLOURS)],
+        "dash": [] if dash == "-" else [3 * n for n in dash[1]],
+    }
+
+
+def _numbers(values: Any) -> list[float | int | None]:
+    """Numbers in a few digits; None for what is not finite, which JSON does not hold."""
+    found = []
+    for value in np.asarray(values).tolist():
+        short = float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
+        whole = isinstance(short, float) and short.is_integer() and abs(short) < 2**53
+        found.append(None if not np.isfinite(value) else int(short) if whole else short)
+    return found
+
+
+def thinned(length: int, points: int) -> np.ndarray:
+    """Return at most `points` positions below `length`, evenly apart, the first and the last among them."""
+    return np.unique(np.linspace(0, length - 1, min(points, length)).round().astype(int))
+
+
+def is_wide(values: Any) -> bool:
+    """Whether values are positive and so far apart that a logarithmic axis shows them better."""
+    values = np.asarray(values, np.float64)
+    return bool(len(values) and values.min() > 0 and values.max() >= LOG_FROM * values.min())
+
+
+def mean_curve(label: str, order: int, result: Any, what: str, points: int) -> Curve:
+    """Return the mean of a result's regret, feedback or regret in hindsight at its checkpoints, with 95 % intervals."""
+    rounds = result.arrays["checkpoints"]
+    keep = thinned(len(rounds), points)
+    mean = result.moments(what)[0]
+    if result.counted < 2:
+        return Curve(label, order, rounds[keep], mean[keep])
+    interval = result.interval(what=what)
+    return Curve(label, order, rounds[keep], mean[keep], interval.low[keep], interval.high[keep])
+
+
+def ecdf(label: str, order: int, values: np.ndarray, among: int, points: int, end: float | None = None) -> Curve:
+    """Return the empirical distribution function of `values`, at most `points` of its steps, with 95 % intervals.
+
+    Args:
+      label: of the curve.
+      order: of its color.
+      values: float64[n], finite.
+      among: how many runs there are, those included whose value is only known to be larger.
+      points: most steps.
+      end: up to where the function is known; default: the largest value.
+    """
+    values = np.sort(values)
+    ranks = thinned(len(values), points) + 1 if len(values) else np.zeros(0, int)
+    at, share = values[ranks - 1], intervals.clopper_pearson(ranks, among)
+    last = at[-1:] if end is None else np.array([end], np.float64)
+    x = np.concatenate([at[:1], at, last])
+    shares = (np.round(v, 4) for v in (share.value, share.low, share.high))
+    y, low, high = (np.concatenate([[0.0] * bool(len(at)), v, v[-1:]]) for v in shares)
+    if not len(at):  # no run has ended: the function is 0 as far as it is known
+        x, y, low, high = last, np.zeros(len(last)), np.zeros(len(last)), np.zeros(len(last))
+    return Curve(label, order, x, y, low, high)
+
+
+def stopping_curve(label: str, order: int, result: Any, points: int) -> Curve:
+    """Return the share of runs that have stopped after n samples; of censored runs it is known up to max_rounds."""
+    times = result.arrays["samples"][result.ended(Outcome.STOPPED)].astype(np.float64)
+    return ecdf(label, order, times, len(result.samples()), points, result.max_rounds if result.censored else None)
+
+
+def mean_pulls(result: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """Return the mean pulls of each arm with the ends of its 95 % interval; None where they are unknown.
+
+    The ends are NaN where one mean over runs was kept, or one run counts.
+    """
+    counts = result.counts()
+    if "pulls" in result.arrays and counts.any():
+        pulls = result.arrays["pulls"][counts].astype(np.float64)
+        mean = pulls.mean(axis=0)
+        if len(pulls) > 1:
+            interval = intervals.student(mean, pulls.var(axis=0, ddof=1), len(pulls))
+            return mean, np.maximum(interval.low, 0), interval.high
+    elif "pulls_mean" in result.arrays and counts.any():
+        mean = result.arrays["pulls_mean"]
+    else:
+        return None
+    return mean, np.full(len(mean), np.nan), np.full(len(mean), np.nan)

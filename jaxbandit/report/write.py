@@ -1,0 +1,109 @@
+"""One HTML file about what a directory holds: results of an experiment or a paper, a search, or a session."""
+
+from pathlib import Path
+
+from jaxbandit.engine import storage
+from jaxbandit.refusals import BadInput, reason, refuse
+from jaxbandit.report import experiments, parts, provenance
+from jaxbandit.report.page import MARK, Page
+from jaxbandit.results.json_files import read_json
+from jaxbandit.results.loading import load
+from jaxbandit.results.saving import PROVENANCE
+
+NAME = "report.html"
+KINDS = {"simulate": "regret of a fixed horizon", "identify": "stopping rules", "budget": "rules with a budget"}
+
+
+def write_report(directory: str | Path, out: str | Path | None = None, *, imports: bool = True) -> Path:
+    """Write one HTML file about a directory; it refers to nothing outside itself.
+
+    Args:
+      directory: what `jaxbandit run`, `reproduce` or `tune` wrote, or that of a session.
+      out: the file; default: report.html in the directory. A report that is there is replaced.
+      imports: whether a session's `type` may name a factory outside the package, whose module is then imported.
+
+    Returns:
+      The path of the file, which is written whole or not at all.
+
+    Raises:
+      ValueError: the directory holds no results, a file in it is damaged, or `out` is a file that is no report.
+    """
+    directory = Path(directory)
+    path = directory / NAME if out is None else Path(out)
+    if not directory.is_dir():
+        refuse(str(directory), ": no directory; give one that jaxbandit run, reproduce, tune or ask wrote")
+    _replaceable(path)
+    page = _page(directory, imports)
+    page.add("What was reduced", parts.bullets(dict.fromkeys(page.notes)))
+    try:
+        storage.write_bytes(path, page.render())
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be written ({reason(error)}); give another -o") from None
+    return path
+
+
+def _replaceable(path: Path) -> None:
+    """Refuse a place that holds something else than a report."""
+    if path.is_dir():
+        refuse(str(path), ": a directory, must be a file; give another -o")
+    try:
+        with path.open("rb") as file:
+            there = file.read(len(MARK))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        refuse(str(path), f": cannot be read ({reason(error)}); give another -o")
+    if there != MARK.encode():
+        refuse(str(path), ": holds something else than a report; give another -o, or delete it")
+
+
+def _page(directory: Path, imports: bool) -> Page:
+    summary = read_json(directory / "summary.json") if (directory / "summary.json").exists() else {}
+    if summary.get("kind") == "tune":
+        from jaxbandit.report import searches
+
+        return searches.page_of(directory, summary)
+    if isinstance(summary.get("paper"), dict):
+        from jaxbandit.report import reproductions
+
+        return reproductions.page_of(directory, summary)
+    if summary or any(directory.glob("cell-*.json")):
+        return _experiment(directory)
+    if (directory / "session.json").exists():
+        return _session(directory, imports)
+    return refuse(
+        str(directory), ": no results here; give a directory that jaxbandit run, reproduce, tune or ask wrote"
+    )
+
+
+def _experiment(directory: Path) -> Page:
+    results = load(directory)
+    algorithms = len({(r.algorithm, str(r.params)) for r in results})
+    instances = len({r.instance for r in results})
+    runs = " or ".join(f"{n:,}" for n in sorted({r.runs for r in results}))
+    told = (
+        f"{KINDS[results[0].kind].capitalize()}: {_count(algorithms, 'algorithm')} on {_count(instances, 'instance')}"
+    )
+    about = [f"{told}, {runs} runs each, seed {results[0].seed}."]
+    order = read_json(directory / PROVENANCE).get("order", []) if (directory / PROVENANCE).exists() else []
+    if len(order) > len(results):
+        about.append(f"Not finished: {len(results):,} of {len(order):,} cells are there; run again to go on.")
+    page = Page(results.name, about)
+    experiments.add(page, results)
+    provenance.warnings_of(page, results)
+    page.add("Provenance", *provenance.of_results(results, directory))
+    return page
+
+
+def _session(directory: Path, imports: bool) -> Page:
+    from jaxbandit.report import session_logs
+    from jaxbandit.sessions.directory import read_about
+
+    meta = read_about(directory)["meta"]
+    if isinstance(meta, dict) and meta.get("kind") == "tune":
+        refuse(str(directory), ": its search has not finished; run jaxbandit tune again to go on")
+    return session_logs.page_of(directory, imports=imports)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'s' * (number != 1)}"

@@ -1,0 +1,61 @@
+"""Write in every notebook the link that opens it in Colab, and the cell that installs what it needs.
+
+`python notebooks/links.py` writes them; `--check` exits with status 1 if one is not as it should be. Both lead to the
+`Repository` of `[project.urls]` in pyproject.toml; while there is none, to a placeholder.
+"""
+
+import json
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+PLACEHOLDER = "https://github.com/OWNER/jaxbandit"
+LINK = re.compile(r"\[Open in Colab\]\([^)]*\)")
+EXTRAS = {"tune_something_real": "lab,sklearn"}  # of the package, by notebook; else "lab"
+ALSO = {"tune_something_real": " optax"}  # packages of other projects
+
+
+def repository() -> str:
+    """Return where the source is hosted."""
+    project = tomllib.loads((HERE.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return project.get("urls", {}).get("Repository", PLACEHOLDER).rstrip("/")
+
+
+def written(path: Path) -> str:
+    """Return a notebook's text with link and installation as they should be.
+
+    Raises:
+      ValueError: its first cell has no link, or its first cell of code does not begin with the installation.
+    """
+    book, home, name = json.loads(path.read_text(encoding="utf-8")), repository(), path.stem
+    of_github = home.removeprefix("https://github.com/")
+    link = f"[Open in Colab](https://colab.research.google.com/github/{of_github}/blob/main/notebooks/{path.name})"
+    title, code = book["cells"][0], next(cell for cell in book["cells"] if cell["cell_type"] == "code")
+    title["source"], links = _replaced(LINK, link, title["source"])
+    line = f'%pip install --quiet "jaxbandit[{EXTRAS.get(name, "lab")}] @ git+{home}"{ALSO.get(name, "")}'
+    code["source"], installs = _replaced(re.compile("%pip install .*"), line, code["source"])
+    if (links, installs) != (1, 1):
+        raise ValueError(f"{path.name}: {links} links to Colab and {installs} installations, must have one of each")
+    return json.dumps(book, indent=1, ensure_ascii=False) + "\n"
+
+
+def _replaced(pattern: re.Pattern[str], text: str, lines: list[str]) -> tuple[list[str], int]:
+    found = [pattern.subn(lambda _: text, line) for line in lines]
+    return [line for line, _ in found], sum(count for _, count in found)
+
+
+def main(check: bool) -> int:
+    """Write the notebooks, or say which are not as they should be; return the exit status."""
+    stale = [path for path in sorted(HERE.glob("*.ipynb")) if written(path) != path.read_text(encoding="utf-8")]
+    for path in stale:
+        if check:
+            print(f"{path.name}: run python notebooks/links.py")
+        else:
+            path.write_text(written(path), encoding="utf-8")
+    return int(check and bool(stale))
+
+
+if __name__ == "__main__":
+    sys.exit(main("--check" in sys.argv[1:]))

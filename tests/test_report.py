@@ -1,0 +1,375 @@
+"""`jaxbandit report`: numbers of the page, hostile names as text, what is refused, and the page in a browser."""
+
+import html
+import json
+import re
+import shutil
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from results_by_hand import noisy, result, stopping
+
+from jaxbandit import cli
+from jaxbandit.base import Outcome
+from jaxbandit.refusals import BadInput
+from jaxbandit.results.base import ResultSet
+from jaxbandit.results.compare import compare
+from jaxbandit.results.json_files import write_json
+
+pytest.importorskip("matplotlib")
+from jaxbandit.report.write import write_report
+
+pytestmark = pytest.mark.quickly_compiled
+
+HOSTILE = "</script><script>alert(1)</script>"
+NAMES = [HOSTILE, '<img src=x onerror="alert(2)">', "a & b \\u003c $\\frac$ 'quoted\"", "<!--"]
+INERT = ("application/json",)
+
+
+class Reader(HTMLParser):
+    """What a browser makes of a page: its tables, scripts, tags and references."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tables, self.scripts, self.tags, self.references, self.data = {}, [], set(), [], None
+        self._cell = self._row = self._table = self._caption = self._script = None
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        attrs = dict(attrs)
+        self.tags.add(tag)
+        self.references += [attrs[name] for name in ("src", "href", "action", "srcset", "data") if name in attrs]
+        assert not [name for name in attrs if name.startswith("on")], attrs
+        if tag == "script":
+            self._script = attrs.get("type", "")
+            self.scripts.append("")
+        if tag == "table":
+            self._table, self._caption = [], ""
+        if tag in ("td", "th", "caption"):
+            self._cell = ""
+        if tag == "tr":
+            self._row = []
+
+    def handle_endtag(self, tag):
+        if tag == "script":
+            if self._script in INERT:
+                self.data = json.loads(self.scripts.pop())
+            self._script = None
+        if tag == "caption":
+            self._caption, self._cell = self._cell, None
+        if tag in ("td", "th"):
+            self._row.append(self._cell)
+            self._cell = None
+        if tag == "tr":
+            self._table.append(self._row)
+        if tag == "table":
+            self.tables.setdefault(self._caption, []).append(self._table)
+
+    def handle_data(self, data):
+        if self._script is not None:
+            self.scripts[-1] += data
+        elif self._cell is not None:
+            self._cell += data
+
+    def table(self, beginning):
+        (found,) = [tables[0] for caption, tables in self.tables.items() if caption.startswith(beginning)]
+        return found
+
+
+def read(path):
+    text = path.read_text(encoding="utf-8")
+    page = Reader(text)
+    assert all(reference.startswith("#") for reference in page.references), page.references
+    assert "@import" not in text and "url(http" not in text
+    return page
+
+
+def numbers(cell):
+    return [float(n.replace(",", "")) for n in re.findall(r"-?[\d,]*\.?\d+(?:e-?\d+)?", cell)]
+
+
+@pytest.fixture(scope="module")
+def regret(tmp_path_factory):
+    """A page of regret whose algorithms have hostile names, and its results."""
+    place = tmp_path_factory.mktemp("regret")
+    pair = {"shared": 3}
+    some = [noisy(100.0 + 3 * i, seed=i, algorithm=name, instance=HOSTILE, **pair) for i, name in enumerate(NAMES)]
+    some[1] = result(
+        np.vstack([some[1].arrays["regret"][:-2], np.full((2, 3), np.nan)]),
+        algorithm=NAMES[1],
+        instance=HOSTILE,
+        outcome=[0] * 198 + [Outcome.NONFINITE] * 2,
+    )
+    ResultSet(HOSTILE, tuple(some)).save(place)
+    return write_report(place), some
+
+
+@pytest.fixture(scope="module")
+def stops(tmp_path_factory):
+    place = tmp_path_factory.mktemp("stops")
+    outcome = [Outcome.STOPPED] * 95 + [Outcome.MAX_ROUNDS] * 5
+    times = [10 * i for i in range(1, 96)] + [1000] * 5
+    some = [
+        stopping([3 * i for i in range(1, 101)], algorithm="quick", shortfall=[0.5] * 9 + [0.0] * 91),
+        stopping(times, outcome=outcome, algorithm="censored"),
+    ]
+    ResultSet("stops", tuple(some)).save(place)
+    return write_report(place), some
+
+
+def test_names_are_text_in_tables_figures_and_the_data_block(regret):
+    path, _ = regret
+    page = read(path)
+    assert len(page.scripts) == 2  # uPlot's and the page's own: no name has begun another
+    assert not any("alert(" in script for script in page.scripts)
+    assert "img" not in page.tags
+    assert {row[1] for row in page.table("Results")[1:]} == set(NAMES)
+    assert [curve["label"] for curve in page.data[0]["curves"]][:4] == NAMES
+    text = path.read_text(encoding="utf-8")
+    figures = re.findall(r"<svg.*?</svg>", text, re.DOTALL)
+    assert figures and all(html.escape(name, quote=False) in figures[0] for name in NAMES)
+
+
+def test_numbers_are_those_of_the_results(regret):
+    path, some = regret
+    page = read(path)
+    head, *rows = page.table("Regret, mean")
+    assert head == ["round", *NAMES, *head[5:]]
+    for row, k in zip(rows, range(3), strict=True):
+        assert numbers(row[0]) == [some[0].arrays["checkpoints"][k]]
+        for cell, r in zip(row[1:], some, strict=False):
+            interval = r.interval()
+            told = [r.arrays["mean"][k], interval.low[k], interval.high[k]]
+            np.testing.assert_allclose(numbers(cell), told, rtol=0.02, atol=0.06)
+    drawn = page.data[0]["curves"][0]
+    np.testing.assert_allclose(drawn["y"], some[0].arrays["mean"], rtol=1e-4)
+    np.testing.assert_allclose(drawn["low"], some[0].interval().low, rtol=1e-4)
+    final = np.sort(some[0].arrays["regret"][:, -1])
+    quantiles = page.table("Distribution over runs of regret after 100 rounds")[1]
+    shown = [numbers(cell)[0] for cell in quantiles[1:8]]
+    np.testing.assert_allclose(shown, final[[0, 9, 49, 99, 149, 189, 199]], rtol=1e-3)
+
+
+def test_differences_and_faults_are_told(regret):
+    path, some = regret
+    page = read(path)
+    head, *rows = page.table("Differences")
+    assert len(rows) == 6
+    verdict = head.index("a is")
+    for row, (i, j) in zip(rows, [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)], strict=True):
+        found = compare(some[i], some[j])
+        assert row[1:3] == [NAMES[i], NAMES[j]] and row[verdict] == found.verdict
+        told = numbers(row[head.index("a - b [95 %]")])
+        np.testing.assert_allclose(told, [found.difference, found.low, found.high], rtol=0.05, atol=0.02)
+    head, *rows = page.table("Runs by outcome")
+    assert [row[head.index("NONFINITE")] for row in rows] == ["0", "2", "0", "0"]
+    assert [row[head.index("in the means")] for row in rows] == ["200", "198", "200", "200"]
+
+
+def test_stopping_times_censoring_and_errors_beside_delta(stops):
+    path, some = stops
+    page = read(path)
+    head, quick, censored = page.table("Stopping times")
+    assert censored[head.index("censored")] == "5 of 100" and censored[1].startswith("> ")
+    assert quick[head.index("50 %")] == "150" and censored[head.index("95 %")] == "950"
+    head, quick, censored = page.table("Error rate beside delta")
+    error = some[0].error()
+    assert quick[1] == "9 of 100" and numbers(quick[3]) == pytest.approx([error.low, error.high], abs=1e-4)
+    assert quick[5] == "undecided" and censored[5] == "below"  # 0 of 95: up to 0.0381
+    curve = page.data[0]["curves"][1]
+    assert curve["x"][-1] == 1000 and curve["y"][-1] == 0.95  # known up to max_rounds, and not beyond
+    head, *rows = page.table("Mean pulls by arm")
+    mean = some[0].arrays["pulls"].mean(axis=0)
+    assert [numbers(row[2])[0] for row in rows] == pytest.approx(mean, rel=0.01)
+
+
+@pytest.mark.slow
+def test_many_runs_are_reduced_and_the_page_says_so(tmp_path):
+    rounds = np.unique(np.geomspace(1, 1e5, 300).astype(int))
+    runs = 2000
+    rows = np.cumsum(np.random.default_rng(0).random((runs, len(rounds))), axis=1)
+    ResultSet("many", tuple(result(rows, algorithm=f"a{i}", checkpoints=rounds) for i in range(6))).save(tmp_path)
+    path = write_report(tmp_path, tmp_path / "other.html")
+    page = read(path)
+    assert path.stat().st_size < 300_000
+    assert max(len(curve["x"]) for chart in page.data for curve in chart["curves"]) <= 202
+    assert "checkpoints 200 are drawn" in path.read_text(encoding="utf-8")
+    last = page.table("Regret, mean")[-1]
+    assert last[0] == "100,000" and numbers(last[1])[0] == pytest.approx(rows[:, -1].mean(), rel=1e-3)
+    assert write_report(tmp_path, path).read_bytes() == path.read_bytes()  # the same results, the same bytes
+
+
+@pytest.mark.parametrize("case", ["nothing", "no directory", "truncated", "another file", "a directory"])
+def test_what_cannot_be_reported_is_refused_in_one_line(case, tmp_path, capsys):
+    place, out = tmp_path / "there", tmp_path / "page.html"
+    place.mkdir()
+    if case != "nothing":
+        noisy(1.0, runs=4).save(place)
+    if case == "no directory":
+        shutil.rmtree(place)
+    if case == "truncated":
+        (place / "cell-000.npz").write_bytes((place / "cell-000.npz").read_bytes()[:-100])
+    if case == "another file":
+        out.write_text("<html>mine</html>")
+    if case == "a directory":
+        out.mkdir()
+    assert cli.main(["report", str(place), "-o", str(out)]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and str(out if case in ("another file", "a directory") else place) in said
+    assert not out.is_file() or out.read_text() == "<html>mine</html>"
+
+
+def test_an_unfinished_experiment_is_reported_as_such(tmp_path, regret):
+    noisy(1.0, runs=4).save(tmp_path)
+    write_json(tmp_path / "provenance.json", {"versions": {}, "order": [0, 1], "cells": []})
+    assert "Not finished: 1 of 2 cells" in write_report(tmp_path).read_text(encoding="utf-8")
+
+
+def test_results_of_which_no_run_counts_have_a_page(tmp_path):
+    ResultSet("bad", (stopping([5] * 4, outcome=[Outcome.NONFINITE] * 4),)).save(tmp_path)
+    page = read(write_report(tmp_path))
+    head, row = page.table("Runs by outcome")
+    assert row[head.index("NONFINITE")] == "4" and row[head.index("in the means")] == "0"
+
+
+TUNE_NOTES = ["a note & <b>"]
+
+
+def search_files(place, mean=(0.2, 0.9, 0.5)):
+    """What `jaxbandit tune` leaves of three configurations, the last of which has a hostile name."""
+    rows = [
+        {"index": i, "config": {"x": 0.1 * i, "act": name}, "pulls": 4, "mean": m, "survivor": i == 1}
+        | {"low": m - 0.1, "high": m + 0.1}
+        for i, (name, m) in enumerate(zip(("a", "b", HOSTILE), mean, strict=True))
+    ]
+    order = [rows[1], rows[2], rows[0]]
+    certificate = {"rule": "paired_race", "promise": "the arm named is the best", "stopped": True, "delta": 0.05}
+    summary = {"schema": 1, "kind": "tune", "jaxbandit": "0", "jax": "0", "chosen": rows[1], "trainings": 12}
+    summary |= {"maximize": True, "certificate": certificate, "notes": TUNE_NOTES, "configurations": order}
+    write_json(place / "summary.json", summary)
+    table = {name: np.array([row[name] for row in rows]) for name in ("index", "pulls", "mean", "low", "high")}
+    np.savez(place / "table.npz", survivor=np.array([False, True, False]), **table)
+    history = {"id": np.arange(12), "config": np.arange(12) % 3, "batch": np.arange(12) // 6, "seed": np.arange(12)}
+    np.savez(place / "history.npz", score=np.zeros(12), **history)
+
+
+def test_a_search_shows_survivors_means_and_certificate(tmp_path):
+    search_files(tmp_path)
+    page = read(write_report(tmp_path))
+    _head, *rows = page.table("Configurations by batch")
+    assert rows == [["1", "3", "6"], ["2", "3", "6"]]
+    _head, *rows = page.tables["Configurations"][0]
+    assert [row[0] for row in rows] == ["1", "2", "0"] and rows[1][1] == f"x = 0.2, act = {HOSTILE}"
+    assert rows[0][3:] == ["0.9", "0.8", "1", "chosen"]
+    assert "the arm named is the best" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    (tmp_path / "history.npz").write_bytes(b"PK")
+    with pytest.raises(ValueError, match=r"history.npz: not a readable array file"):
+        write_report(tmp_path)
+    search_files(tmp_path)
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    write_json(tmp_path / "summary.json", {k: v for k, v in summary.items() if k != "chosen"})
+    with pytest.raises(BadInput, match="'chosen' is missing"):
+        write_report(tmp_path)
+
+
+SESSION = f"""
+kind = "session"
+seed = 7
+arms = ["first", {json.dumps(HOSTILE)}, "third"]
+
+[[algorithm]]
+type = "paired_race"
+epsilon = 0.1
+"""
+
+
+@pytest.mark.slow
+def test_a_session_shows_its_log_its_means_and_its_certificate(tmp_path, capsys):
+    spec, place = tmp_path / "race.toml", str(tmp_path / "race")
+    spec.write_text(SESSION)
+    assert cli.main(["ask", place, str(spec)]) == 0
+    assert cli.main(["tell", place, "0=0.5", "1=0.75", "2=0.25"]) == 0
+    assert cli.main(["ask", place]) == 0
+    assert cli.main(["tell", place, "3=1.5", "4=0.25", "5=0.125"]) == 0
+    assert cli.main(["report", place]) == 0
+    path = tmp_path / "race" / "report.html"
+    assert capsys.readouterr().out.splitlines()[-1] == str(path)
+    page = read(path)
+    _head, *rows = page.table("Arms")
+    assert [row[0] for row in rows] == ["first", HOSTILE, "third"] and [row[1] for row in rows] == ["2"] * 3
+    assert [float(row[2]) for row in rows] == [1.0, 0.5, 0.1875]
+    log = page.table("Log")[1:]
+    assert [row[1] for row in log] == ["ask", "tell"] * 2 and log[1][4] == "0.5, 0.75, 0.25"
+    assert "once it stops" in path.read_text(encoding="utf-8")
+
+
+def luminance(color):
+    red, green, blue = (int(n) / 255 for n in re.findall(r"\d+", color)[:3])
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (red, green, blue)]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (1280, "dark")])
+def test_the_page_in_a_browser(browser, regret, stops, width, scheme):
+    context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    for path, _ in (regret, stops):
+        page, said, asked = context.new_page(), [], []
+        page.on("console", lambda message, said=said: said.append(message.text))
+        page.on("pageerror", lambda error, said=said: said.append(str(error)))
+        page.on("dialog", lambda dialog, said=said: said.append(dialog.message))
+        page.on("request", lambda request, asked=asked: asked.append(request.url))
+        page.goto(path.as_uri())
+        page.wait_for_selector(".plot canvas")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        inks = page.evaluate(
+            "[...document.querySelectorAll('h1, td, th, p, summary, .legend button')].map(e => "
+            "getComputedStyle(e).color)"
+        )
+        ground = luminance(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+        assert (ground < 0.1) == (scheme == "dark")
+        for ink in set(inks):
+            light, dark = sorted((luminance(ink), ground), reverse=True)
+            assert (light + 0.05) / (dark + 0.05) >= 4.5, ink
+        first = page.locator(".plot").first
+        button = first.locator("button").first
+        drawn = "canvas => canvas.toDataURL()"
+        before = first.locator("canvas").evaluate(drawn)
+        button.click()
+        assert button.get_attribute("aria-pressed") == "false"
+        page.wait_for_timeout(100)
+        assert first.locator("canvas").evaluate(drawn) != before
+        button.click()
+        page.wait_for_timeout(100)
+        assert first.locator("canvas").evaluate(drawn) == before
+        first.locator("input").first.click()
+        page.wait_for_timeout(100)
+        assert first.locator("canvas").evaluate(drawn) != before
+        over = first.locator(".u-over").bounding_box()
+        page.mouse.move(over["x"] + 0.8 * over["width"], over["y"] + over["height"] / 2)
+        page.wait_for_timeout(100)
+        assert re.search(r"\d", first.locator("output").text_content())
+        assert all(re.search(r"\d", told) for told in first.locator(".legend span").all_text_contents()[:2])
+        assert page.locator("details.print[open]").count() == 0 and page.locator("details.print").count() >= 1
+        page.emulate_media(media="print")
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        assert page.locator("details.print svg").first.is_visible() and not first.is_visible()
+        assert said == [] and asked == [path.as_uri()]
+        page.close()
+    context.close()
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_the_page_without_javascript(browser, regret):
+    context = browser.new_context(java_script_enabled=False, viewport={"width": 390, "height": 800})
+    page = context.new_page()
+    page.goto(regret[0].as_uri())
+    for caption in ("Results", "Distribution", "Mean pulls", "Differences", "Runs by outcome", "Cells"):
+        assert page.locator(f"table:has(caption:text('{caption}'))").first.is_visible(), caption
+    assert page.locator("svg").first.is_visible() and not page.locator(".plot").first.is_visible()
+    page.locator("summary:text('Table: regret')").click()
+    assert page.locator("table:has(caption:text('Regret, mean'))").is_visible()
+    context.close()
