@@ -219,7 +219,7 @@ def test_what_is_told_wrongly_is_warned_of(tmp_path, calls):
         {"name": "e", "type": "lucb", "epsilon": 0.1},
     ]
     [line] = warnings_of(experiment(instance=[tied], algorithm=algorithms))
-    assert line.startswith("tied/lucb: epsilon = 0, and the arms of rank 1 and 2 tie at 1")
+    assert line.startswith("tied/lucb: epsilon = 0, but the arms of rank 1 and 2 are tied at 1, ")
     assert "\n" not in line
 
 
