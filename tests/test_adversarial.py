@@ -199,7 +199,7 @@ BAD = {
     "alpha 2": (lambda: jb.exp3_s(3, horizon=9, alpha=2.0), "exp3_s: alpha = 2.0, must be a number in (0, 1]"),
     "horizon": (
         lambda: jb.simulate(jb.exp3(2), jb.loss_table([[0.1, 0.2]]), horizon=2, num_runs=1, progress=False),
-        "simulate: horizon = 2, must be at most 1, the rounds that the environment has",
+        "simulate: horizon = 2, must be at most 1, the environment's number of rounds",
     ),
     "rollout": (
         lambda: jb.rollout(jax.random.key(0, impl="threefry4x32"), jb.exp3(2), jb.loss_table([[0.1, 0.2]]), 3),
@@ -207,7 +207,7 @@ BAD = {
     ),
     "wide rewards": (
         lambda: jb.simulate(jb.exp3(2), jb.gaussian([0.1, 0.2]), horizon=2, num_runs=1, progress=False),
-        "exp3 is made for rewards in [0, 1], gaussian gives rewards",
+        "exp3 is made for rewards in [0, 1], but gaussian has rewards",
     ),
 }
 
@@ -269,5 +269,5 @@ def test_a_file_with_a_table_that_is_too_short_is_refused_before_anything_runs(t
 
     (tmp_path / "short.toml").write_text(SHORT)
     assert cli.main(["run", str(tmp_path / "short.toml"), "--out", str(tmp_path / "out")]) == 2
-    assert "horizon = 3, must be at most 2, the rounds that the environment has" in capsys.readouterr().err
+    assert "horizon = 3, must be at most 2, the environment's number of rounds" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

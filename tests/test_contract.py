@@ -104,7 +104,7 @@ def window(state):
 @pytest.mark.quickly_compiled
 def test_pulls_of_a_window_are_refused_in_one_line():
     still = jb.bernoulli([0.1, 0.5, 0.9])
-    with pytest.raises(ValueError, match=r"algorithm.pulls sums to another number than the rounds played") as error:
+    with pytest.raises(ValueError, match=r"algorithm.pulls does not sum to the number of rounds played") as error:
         jb.simulate(in_turn(3, pulls=window), still, horizon=10, num_runs=2)
     assert "\n" not in str(error.value)
     # As a hint of its own state they harm nothing: the recorder counts.
@@ -144,15 +144,19 @@ GOOD = jb.bernoulli([0.1, 0.5, 0.9])
     [
         (jb.kl_ucb(5), GOOD, "kl_ucb is made for num_arms 5, bernoulli has num_arms 3: must be equal"),
         (in_turn(5), GOOD, "the algorithm is made for num_arms 5, bernoulli has num_arms 3"),
-        (jb.ucb1(3), jb.full_bandit([0.1, 0.5, 0.9], 2, noise="bernoulli"), "pulls single arms, full_bandit has sets"),
-        (jb.kl_ucb(3), jb.gaussian([0.0, 5.0, 10.0], sigma=3.0), r"rewards in \[0, 1\], gaussian gives"),
+        (
+            jb.ucb1(3),
+            jb.full_bandit([0.1, 0.5, 0.9], 2, noise="bernoulli"),
+            "pulls single arms, but full_bandit has sets",
+        ),
+        (jb.kl_ucb(3), jb.gaussian([0.0, 5.0, 10.0], sigma=3.0), r"rewards in \[0, 1\], but gaussian has"),
         (jb.lucb(3, sigma=0.1), jb.gaussian([0.0, 1.0, 2.0]), "sigma must be at least 1"),
         (
             in_turn(3, pulls=lambda state: as_float(state.pulls)),
             GOOD,
-            r"algorithm.pulls gives float32\[3\], must be int32",
+            r"algorithm.pulls returns float32\[3\], must return int32",
         ),
-        (in_turn(3), GOOD._replace(regret=lambda *met: jnp.zeros(2)), r"environment.regret gives float32\[2\]"),
+        (in_turn(3), GOOD._replace(regret=lambda *met: jnp.zeros(2)), r"environment.regret returns float32\[2\]"),
         (jb.ucb1, GOOD, r"algorithm is a function ucb1, must be an Algorithm; call it: ucb1\(...\)"),
         (GOOD, jb.ucb1(3), "are swapped"),
         ({}, GOOD, "algorithm is a dict, must be an Algorithm"),

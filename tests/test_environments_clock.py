@@ -234,13 +234,13 @@ REFUSALS = {
     ),
     "a rule of batches": (
         lambda: jb.identify(jb.betting_race(3, delta=0.1), WORLDS["piecewise"](), num_runs=2),
-        "fixes batches of pulls, piecewise_bernoulli changes from round to round",
+        "plans batches of pulls, but piecewise_bernoulli changes from round to round",
     ),
     "batches of a world that moves": (
         lambda: jb.simulate(
             in_turn(3), WORLDS["piecewise"]()._replace(batch=jb.bernoulli(MEANS[0]).batch), horizon=3, num_runs=1
         ),
-        "piecewise_bernoulli has a transition and draws batches of pulls",
+        "piecewise_bernoulli has both a transition and batch",
     ),
 }
 

@@ -190,7 +190,7 @@ def test_more_runs_extend_what_is_there(tmp_path, short_chunks):
     lean = simulate_cell(make_plain, MEANS, **HORIZON, finished=finished, per_run=False)
     assert lean.mean.tobytes() == whole.mean.tobytes() and lean.outcome.tobytes() == whole.outcome.tobytes()
     assert lean.run_steps == 70 * 640
-    with pytest.raises(ValueError, match="cell-000: has 130 runs, num_runs = 100 asks for fewer"):
+    with pytest.raises(ValueError, match="cell-000: has 130 runs, but num_runs = 100 asks for fewer"):
         simulate_cell(make_plain, MEANS, horizon=640, num_runs=100, finished=finished)
     with pytest.raises(ValueError, match="cell-000: of another simulation: seed 0, here 1"):
         simulate_cell(make_plain, MEANS, **HORIZON, finished=finished, seed=1)

@@ -154,12 +154,12 @@ def test_regret_is_that_of_the_teams_and_clucb_keeps_delta():
         (lambda: crowd("it", feedback="each"), "crowd: feedback = 'each', must be one of single, full, semi"),
         (
             lambda: jb.simulate(cucb(6, k=2), full_bandit(MEANS, 2, noise="bernoulli"), horizon=3, num_runs=1),
-            "cucb is told each member's reward .semi-bandit., full_bandit tells one reward a set .full bandit.",
+            "cucb expects the reward of each member .semi-bandit., full_bandit returns one reward per set",
         ),
-        (lambda: jb.session(cucb(6, k=2)), "session: cucb is told the reward of each member of a team"),
+        (lambda: jb.session(cucb(6, k=2)), "session: cucb expects the reward of each member of a set"),
         (
             lambda: jb.identify(saqm(6, k=2), semi_bandit(MEANS, 2), num_runs=1),
-            "saqm is told one reward a set .full bandit., semi_bandit tells each member's reward",
+            "saqm expects one reward per set .full bandit., semi_bandit returns the reward of each member",
         ),
     ],
 )

@@ -85,7 +85,7 @@ REFUSED = {
     "ask race --context 1": "context = 1, must be left out",
     "tell race 5=0.5": "id = 5 is unknown",
     "tell race 0=nan": "id = 0: reward = nan, must be finite",
-    "tell race 0=0.5 0=0.6": "id = 0: reward = 0.6, but it was told 0.5",
+    "tell race 0=0.5 0=0.6": "id = 0: reward = 0.6, but 0.5 was reported before",
     "tell race 0=high": 'reward = "high", must be a number',
     "tell race x=1": 'id = "x", must be a whole number',
     "tell race configs.csv": "configs.csv: not valid JSON",

@@ -215,14 +215,20 @@ REFUSED = {
     "unknown": (lambda s, p: jb.tell(s, 3, 0.5), r"id = 3 is unknown, must be in \[0, 2\]"),
     "negative": (lambda s, p: jb.tell(s, -1, 0.5), "id = -1 is unknown"),
     "another number": (lambda s, p: jb.tell(jb.tell(s, 2, 0.5), [0, 2], 0.25), "one number for each of 2 ids"),
-    "told twice": (lambda s, p: jb.tell(jb.tell(s, 2, 0.5), 2, 0.25), "id = 2: reward = 0.25, but it was told 0.5"),
-    "twice at once": (lambda s, p: jb.tell(s, [1, 1], [0.5, 0.25]), "id = 1: reward = 0.25, but it was told 0.5"),
-    "twice later": (lambda s, p: jb.tell(jb.tell(s, p.id, [0.5] * 3), 0, 0.25), "id = 0: .* it was told 0.5"),
+    "told twice": (
+        lambda s, p: jb.tell(jb.tell(s, 2, 0.5), 2, 0.25),
+        "id = 2: reward = 0.25, but 0.5 was reported before",
+    ),
+    "twice at once": (
+        lambda s, p: jb.tell(s, [1, 1], [0.5, 0.25]),
+        "id = 1: reward = 0.25, but 0.5 was reported before",
+    ),
+    "twice later": (lambda s, p: jb.tell(jb.tell(s, p.id, [0.5] * 3), 0, 0.25), "id = 0: .* 0.5 was reported before"),
     "a vector": (lambda s, p: jb.tell(s, 1, [[0.5, 0.2]]), "id = 1: rewards have shape"),
     "a word": (lambda s, p: jb.tell(s, 1, "high"), "rewards = 'high', must be numbers"),
     "an id that is none": (lambda s, p: jb.tell(s, 1.5, 0.5), "ids = float64"),
     "withdrawn unknown": (lambda s, p: jb.withdraw(s, 9), "id = 9 is unknown"),
-    "withdrawn told": (lambda s, p: jb.withdraw(jb.tell(s, 1, 0.5), 1), "id = 1 is told already"),
+    "withdrawn told": (lambda s, p: jb.withdraw(jb.tell(s, 1, 0.5), 1), "id = 1 already has a reward"),
     "context": (lambda s, p: jb.ask(s, context=1), "context = 1, must be left out"),
     "limit": (lambda s, p: jb.ask(s, limit=0), "limit = 0, must be an integer"),
     "no algorithm": (lambda s, p: jb.session(jb.ucb1), "is a function ucb1, must be an Algorithm; call it"),
@@ -259,7 +265,7 @@ def test_contexts_are_asked_for_and_checked():
             jb.ask(s, context=context)
     s, pulls = jb.ask(s, context=1)
     assert jb.ask(s)[1].arm.tolist() == pulls.arm.tolist()
-    with pytest.raises(ValueError, match="pull 0 of another is not told yet"):
+    with pytest.raises(ValueError, match="pull 0, in another context, has no reward yet"):
         jb.ask(s, context=0)
     s, _ = jb.ask(jb.tell(s, 0, 1.0), context=0)
     assert jb.certificate(s).means is None and "pulls" in str(jb.certificate(s))

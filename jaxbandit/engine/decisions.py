@@ -1,4 +1,4 @@
-"""An algorithm's functions as a session calls them: one run, on the host's CPU, in float64, compiled once a rule."""
+"""An algorithm's functions as a session calls them: for one run, on the host's CPU, in float64, compiled once."""
 
 import functools
 from collections.abc import Callable
@@ -15,23 +15,23 @@ from jaxbandit.engine.rounds import ContractError, afresh, called
 from jaxbandit.engine.single import same_state
 from jaxbandit.types import Array, Device, PyTree
 
-IMPLEMENTATION = "threefry4x32"  # the engine's default, so that a session draws what the engine's run draws
+IMPLEMENTATION = "threefry4x32"  # the engine's default, so that a session has the random draws of the engine's run
 Kind = Literal["batch", "draws", "single"]
 
 
 class Looked(NamedTuple):
-    """What a rule says before its next pulls."""
+    """The rule before its next pulls, after `replan`, `stop` and `Batch.plan` have been evaluated."""
 
-    state: PyTree  # with every plan that was due
+    state: PyTree  # after `replan`, if it was due
     stopped: Array  # bool[]
-    plan: Any  # Batch.plan's, None where pulls are chosen one by one
+    plan: Any  # result of Batch.plan, None if pulls are chosen one by one
 
 
 class Decisions:
     """The compiled functions of one algorithm.
 
-    kind is "batch" where it plans pulls ahead, "draws" where it draws at random, so that several draws of one state
-    differ, and "single" where what it knows decides on one pull.
+    `kind` is "batch" if the algorithm plans pulls ahead, "draws" if it is randomized, so that several draws from one
+    state may differ, and "single" if its state determines the next pull.
     """
 
     def __init__(self, algorithm: Algorithm):
@@ -51,17 +51,17 @@ class Decisions:
 
     @staticmethod
     def scope() -> Any:
-        """The float64 in which a session plays: of this block alone, never of the process."""
+        """Context manager that enables float64 within its block only, not in the whole process."""
         return jax.enable_x64(True)
 
     def begin(self, seed: int, run: int) -> tuple[np.ndarray, Looked]:
-        """Key words of the run's own chance, and the rule before its first pull."""
+        """Key words of the run's random draws, and the rule before its first pull."""
         with self.scope():
             words, state = self._call("begin", self._begin, np.uint32(seed), np.int32(run))
             return np.asarray(words), self._look(state)
 
     def select(self, words: np.ndarray, round: int, state: PyTree, context: PyTree) -> Any:
-        """What `select` returns in a round, an action or a Choice."""
+        """What `select` returns in a round: an action or a Choice."""
         with self.scope():
             return self._call("select", self._select, words, np.int32(round), state, context)
 
@@ -78,7 +78,10 @@ class Decisions:
             return self._look(self._call("absorb", self._absorb, state, plan, sums, *more))
 
     def recommendation(self, state: PyTree) -> np.ndarray | None:
-        """What the rule recommends, an axis of m arms, or None; no arm is pulled most where contexts differ."""
+        """The recommended arms, int32[m], or None.
+
+        By default an algorithm recommends the arm pulled most, which has no meaning with contexts.
+        """
         if self.algorithm.recommend is None and (self.algorithm.pulls is None or self.needs_context):
             return None
         with self.scope():
@@ -86,7 +89,7 @@ class Decisions:
             return np.atleast_1d(np.asarray(found))
 
     def survivors(self, state: PyTree) -> np.ndarray | None:
-        """The arms still in question, bool[num_arms]; None where the rule drops none."""
+        """The arms that have not been eliminated, bool[num_arms]; None if the rule eliminates none."""
         function = self.algorithm.survivors
         if function is None:
             return None
@@ -95,7 +98,7 @@ class Decisions:
 
     @functools.cached_property
     def digest(self) -> str:
-        """Digest of everything that the rule's decisions depend on, its arguments included."""
+        """Digest of everything that the rule's decisions depend on, including its arguments."""
         with self.scope():
             noise = jax.eval_shape(self._noise, self._key, self._words[1])
             examples: list = [(self._begin, self._words), (self._looked, (self.state,))]
@@ -160,13 +163,13 @@ class Decisions:
         rule = self.algorithm.batch
         if rule is not None and not self.needs_context:
             plan = jax.eval_shape(rule.plan, self.state)
-            # Over all sets, which are too many to list, pulls are drawn one by one.
+            # If the plan is spread over all sets, which are too many to list, pulls are drawn one by one instead.
             if not isinstance(plan, SetPulls) or plan.sets is not None:
                 return "batch"
         return "draws" if jax.tree.leaves(noise) else "single"
 
     def _needs_context(self, noise: PyTree) -> bool:
-        """Whether `select` cannot do without a context."""
+        """Whether `select` needs a context."""
         arms = self.algorithm.arms
         if arms is not None and arms.num_contexts is not None:
             return True
@@ -184,11 +187,13 @@ class Decisions:
         pulls = self.algorithm.pulls
         arms = fit.arms_of(self.algorithm, None if pulls is None else jax.eval_shape(pulls, self.state))
         if arms is None:
-            raise ContractError("session: the algorithm says neither arms nor pulls, must say arms = Arms(num_arms)")
+            raise ContractError(
+                "session: the algorithm declares neither arms nor pulls, must declare arms = Arms(num_arms)"
+            )
         return arms.num_arms, arms.set_size
 
     def _call(self, name: str, function: Callable, *given: Any) -> Any:
-        """Call the compiled function, which is compiled once for each name and, with contexts, their shapes."""
+        """Call the compiled function, compiling it once per name and, with contexts, per shape of the arguments."""
         key = name
         if self.needs_context and name in ("select", "update"):
             key = name, tuple((x.shape, x.dtype) for x in map(_as_array, jax.tree.leaves(given)))
@@ -200,7 +205,7 @@ class Decisions:
 
 
 def decisions_of(algorithm: Algorithm) -> Decisions:
-    """The compiled functions of this very object, kept for the next session of it."""
+    """The compiled functions of this algorithm object, cached for later sessions of the same object."""
     fit.check_kind("algorithm", algorithm, Algorithm)
     return kept(("session", Same(algorithm)), lambda: Decisions(algorithm))
 
@@ -214,7 +219,7 @@ def _as_array(x: Any) -> Any:
 
 
 def _device() -> Device:
-    """A CPU where there is one: a decision is small, and the host waits for it."""
+    """A CPU if there is one, because a decision is a small computation and the host waits for it."""
     try:
         return jax.local_devices(backend="cpu")[0]
     except RuntimeError:

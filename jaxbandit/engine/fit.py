@@ -1,4 +1,4 @@
-"""Whether an algorithm and an environment fit: the same actions, rewards that the algorithm is made for."""
+"""Checks that an algorithm fits an environment: the actions agree, and the rewards are those it is designed for."""
 
 import math
 from typing import Any
@@ -12,11 +12,11 @@ from jaxbandit.base import Algorithm, Arms, Environment, Rewards
 from jaxbandit.numerics import as_float
 from jaxbandit.types import Array, PyTree
 
-TIE = 1e-12  # of a scale: two so near are equal
+TIE = 1e-12  # relative tolerance: two scales this close count as equal
 
 
 def check_pair(algorithm: Any, environment: Any, any_rewards: bool = False) -> None:
-    """Refuse, in one line, two objects that are no pair, by what they say of themselves."""
+    """Raise a one-line error if an algorithm and an environment do not fit, according to what they declare."""
     check_objects(algorithm, environment)
     check_arms(algorithm, environment, None, False)
     check_clock(algorithm, environment)
@@ -25,7 +25,7 @@ def check_pair(algorithm: Any, environment: Any, any_rewards: bool = False) -> N
 
 
 def check_objects(algorithm: Any, environment: Any) -> None:
-    """Refuse, in one line, what is no algorithm or no environment: a factory, swapped arguments, a class."""
+    """Raise a one-line error if the arguments are not an Algorithm and an Environment, or if they are swapped."""
     if isinstance(algorithm, Environment) and isinstance(environment, Algorithm):
         raise ValueError("the algorithm and the environment are swapped: give the algorithm first")
     check_kind("algorithm", algorithm, Algorithm)
@@ -33,7 +33,7 @@ def check_objects(algorithm: Any, environment: Any) -> None:
 
 
 def check_kind(name: str, value: Any, kind: type) -> None:
-    """Refuse, in one line, a `value` that is not of its kind: a factory that was not called, a class."""
+    """Raise a one-line error if `value` is not a `kind`, for example because a factory was not called."""
     if isinstance(value, kind):
         return
     called = getattr(value, "__name__", None) if callable(value) else None
@@ -43,30 +43,31 @@ def check_kind(name: str, value: Any, kind: type) -> None:
 
 
 def arms_of(algorithm: Algorithm, pulls: Any) -> Arms | None:
-    """What the algorithm says of its arms, or else what the shape of its pulls does."""
+    """The action space that the algorithm declares; otherwise the one that the shape of its pulls implies."""
     if algorithm.arms is not None or pulls is None:
         return algorithm.arms
     return Arms(int(pulls.shape[0]))
 
 
 def check_arms(algorithm: Algorithm, environment: Environment, pulls: Any, with_context: bool) -> None:
-    """Refuse, in one line, an algorithm whose actions are not those of the environment.
+    """Raise a one-line error if the algorithm's action space differs from the environment's.
 
-    An algorithm that ignores contexts may play where there are some; `pulls` is the shape of its pulls, or None.
+    An algorithm that ignores contexts may be used in an environment that has contexts. `pulls` is the shape of the
+    algorithm's pulls, or None.
     """
     mine, theirs = arms_of(algorithm, pulls), environment.arms
     if mine is None or theirs is None:
         return
     if algorithm.arms is None and (theirs.set_size is not None or with_context):
-        return  # pulls of sets, or of arms in contexts, are numbered as the algorithm likes
+        return  # the algorithm is free to number pulls of sets, or of arms in contexts, in its own way
     one, other = algorithm.name or "the algorithm", environment.name or "the environment"
     if (mine.set_size is None) != (theirs.set_size is None):
         kind = "sets of arms" if mine.set_size is not None else "single arms"
         rest = "sets of arms" if theirs.set_size is not None else "single arms"
-        raise ValueError(f"{one} pulls {kind}, {other} has {rest}: an algorithm for {rest} is needed")
+        raise ValueError(f"{one} pulls {kind}, but {other} has {rest}: choose an algorithm for {rest}")
     if mine.members != theirs.members:
-        kinds = {True: "each member's reward (semi-bandit)", False: "one reward a set (full bandit)"}
-        raise ValueError(f"{one} is told {kinds[mine.members]}, {other} tells {kinds[theirs.members]}: must be equal")
+        kinds = {True: "the reward of each member (semi-bandit)", False: "one reward per set (full bandit)"}
+        raise ValueError(f"{one} expects {kinds[mine.members]}, {other} returns {kinds[theirs.members]}: must be equal")
     for name, got, allowed in (
         ("num_arms", mine.num_arms, theirs.num_arms),
         ("sets of", mine.set_size, theirs.set_size),
@@ -79,49 +80,55 @@ def check_arms(algorithm: Algorithm, environment: Environment, pulls: Any, with_
 
 
 def check_clock(algorithm: Algorithm, environment: Environment) -> None:
-    """Refuse, in one line, batches of pulls in a world that changes from round to round: it changes inside them."""
+    """Raise a one-line error if batches of pulls meet an environment that changes from round to round.
+
+    Such an environment would have to change within a batch.
+    """
     if environment.transition is None:
         return
     one, other = algorithm.name or "the algorithm", environment.name or "the environment"
     if environment.batch is not None:
         raise ValueError(
-            f"{other} has a transition and draws batches of pulls, inside which it would stand still: must "
-            "have one of the two; leave batch out"
+            f"{other} has both a transition and batch, but it would not change within a batch of pulls: must "
+            "have only one of the two; leave batch out"
         )
     if algorithm.batch is not None:
         raise ValueError(
-            f"{one} fixes batches of pulls, {other} changes from round to round: a rule that decides "
-            "each pull is needed"
+            f"{one} plans batches of pulls, but {other} changes from round to round: choose an algorithm that "
+            "decides on each pull"
         )
 
 
 def check_length(where: str, name: str, rounds: Any, length: int | None) -> None:
-    """Refuse, in one line, more rounds than there are of the environment; a traced number passes.
+    """Raise a one-line error if a run may have more rounds than the environment; a traced number is not checked.
 
     Args:
-      where: who refuses, "" for nobody.
-      name: of the argument that `rounds` is, horizon or max_rounds.
-      rounds: that a run may have.
-      length: the environment's; None: any number.
+      where: name of the function that reports the error, or "".
+      name: name of the argument whose value is `rounds`, "horizon" or "max_rounds".
+      rounds: largest number of rounds of a run.
+      length: number of rounds of the environment; None if it is unlimited.
     """
     if length is not None and not checks.is_traced(rounds) and rounds > length:
         who = f"{where}: " if where else ""
-        raise ValueError(f"{who}{name} = {rounds}, must be at most {length}, the rounds that the environment has")
+        raise ValueError(f"{who}{name} = {rounds}, must be at most {length}, the environment's number of rounds")
 
 
 def check_rewards(algorithm: Algorithm, environment: Environment) -> None:
-    """Refuse, in one line, rewards that the algorithm is not made for; what is traced or not said passes."""
+    """Raise a one-line error if the algorithm is not designed for these rewards.
+
+    Values that are traced or not declared are not checked.
+    """
     reason = misfit(algorithm.rewards, environment.rewards)
     if reason:
         one, other = algorithm.name or "the algorithm", environment.name or "the environment"
         raise ValueError(
-            f"{one} is made for rewards {described(algorithm.rewards)}, {other} gives rewards "
+            f"{one} is made for rewards {described(algorithm.rewards)}, but {other} has rewards "
             f"{described(environment.rewards)}: {reason}; any_rewards = true plays it without its guarantees"
         )
 
 
 def misfit(wanted: Rewards | None, given: Rewards | None) -> str:
-    """Why rewards do not fit, or ''."""
+    """Return the reason why the given rewards do not fit the wanted ones, or ""."""
     if wanted is None or given is None:
         return ""
     low, high = _number(wanted.low), _number(wanted.high)
@@ -141,7 +148,7 @@ def misfit(wanted: Rewards | None, given: Rewards | None) -> str:
 
 
 def described(rewards: Rewards | None) -> str:
-    """Rewards in words: in [0, 1], sub-Gaussian with sigma 1, bernoulli."""
+    """Describe rewards in words, such as "in [0, 1], sub-Gaussian with sigma 1, of the bernoulli family"."""
     if rewards is None:
         return "of any kind"
     low, high, sigma = _number(rewards.low), _number(rewards.high), _number(rewards.sigma)
@@ -158,20 +165,21 @@ def described(rewards: Rewards | None) -> str:
 
 
 def _number(x: Any) -> float | None:
-    """The largest entry of a concrete value; None of a traced one, or of none."""
+    """The largest entry of a concrete value; None if the value is traced or None."""
     return None if x is None or checks.is_traced(x) else float(np.max(np.asarray(x)))
 
 
 def limits(rewards: Rewards | None) -> tuple[float, float]:
-    """The range of rewards that an algorithm is made for; -inf and inf where it is traced or not said."""
+    """The range of rewards that an algorithm is designed for; -inf and inf where it is traced or not declared."""
     low, high = (None, None) if rewards is None else (_number(rewards.low), _number(rewards.high))
     return -math.inf if low is None else low, math.inf if high is None else high
 
 
 def excess(rewards: Rewards | None, feedback: PyTree) -> Array:
-    """How far a feedback is outside [low, high], float[]: not finite if a part of it is not, above 0 if outside.
+    """Return how far the feedback is outside [low, high], float[].
 
-    Where no range is said, or the feedback is no single number, only finiteness is watched.
+    The result is above 0 if the feedback is outside, and not finite if any part of the feedback is not. If no range is
+    declared, or if the feedback is not a single number, only finiteness is checked.
     """
     leaves = [x for x in map(jnp.asarray, jax.tree.leaves(feedback)) if jnp.issubdtype(x.dtype, jnp.floating)]
     if not leaves:
@@ -190,7 +198,7 @@ def excess(rewards: Rewards | None, feedback: PyTree) -> Array:
 
 
 def allows_both(rewards: Rewards | None) -> bool:
-    """Whether 0 and 1 are rewards in range; False where it is not known before a run."""
+    """Whether both 0 and 1 are in the range of rewards; False if this is not known before a run."""
     if rewards is None or checks.is_traced(rewards.low) or checks.is_traced(rewards.high):
         return rewards is None
     return bool(np.all(np.asarray(rewards.low) <= 0) and np.all(np.asarray(rewards.high) >= 1))

@@ -1,6 +1,7 @@
-"""What a stored run must have in common with the call that takes it up: everything that its numbers depend on, by name.
+"""The identity of a simulation: everything that the numbers of its runs depend on, by name.
 
-Cores, workers, tiles, lanes, devices and the number of runs are no part of it.
+A call resumes stored runs only if their identity equals its own. Cores, workers, tiles, lanes, devices and the number
+of runs are not part of the identity.
 """
 
 import dataclasses
@@ -19,15 +20,15 @@ import numpy as np
 from jaxbandit import __version__, jaxprs
 from jaxbandit.types import PyTree
 
-Identity = Mapping[str, Any]  # plain data: it is stored as JSON
+Identity = Mapping[str, Any]  # plain data, because it is stored as JSON
 
-# What is said of a part whose value tells a reader nothing.
+# Messages for parts whose values, such as digests, mean nothing to a reader.
 _UNSHOWN = {
     "program": "the program (algorithm, environment or their constants) differs",
     "arguments": "the arguments of algorithm or environment differ",
     "checkpoints": "the recorded rounds (checkpoints) differ",
 }
-# Parts that may differ only because another one does, which is then the one to name.
+# Parts that may differ only because another part differs; the message then names only the other part.
 _FOLLOWS = {
     "program": ("engine", "precision", "generator", "jax", "jaxlib", "jaxbandit"),
     "arguments": ("precision",),
@@ -36,20 +37,20 @@ _FOLLOWS = {
 
 
 def surroundings(platform: str) -> dict[str, str]:
-    """The part of an identity that no argument decides: `platform` is that of the devices, such as "cpu"."""
+    """The part of an identity that does not depend on arguments; `platform` is that of the devices, such as "cpu"."""
     versions = {"jax": jax.__version__, "jaxlib": metadata.version("jaxlib"), "jaxbandit": __version__}
     return {"platform": platform, **versions}
 
 
 def differences(stored: Identity, here: Identity) -> list[str]:
-    """Say what differs, such as "seed 1, here 0"; empty if nothing does."""
+    """Return a description of each difference, such as "seed 1, here 0"; empty if there is none."""
     names = [name for name in {**here, **stored} if stored.get(name) != here.get(name)]
     told = [name for name in names if not set(_FOLLOWS.get(name, ())) & set(names)]
     return [_UNSHOWN.get(name, f"{name} {stored.get(name)}, here {here.get(name)}") for name in told]
 
 
 def require(where: object, stored: Identity, here: Identity) -> None:
-    """Raise ValueError in one line that names what differs; `where` is what holds the stored runs."""
+    """Raise a one-line ValueError that names the differences; `where` is the place of the stored runs."""
     if found := differences(stored, here):
         raise ValueError(f"{where}: of another simulation: {'; '.join(found)}; give another directory or delete it")
 

@@ -1,6 +1,6 @@
-"""A request to end, which every simulation of this process hears between two chunks: it saves and stops.
+"""A request to stop, which every simulation of this process checks between two chunks; it then saves and stops.
 
-The command line makes it when a signal comes. Nothing else does: in Python the signals are the user's own.
+Only the command line makes this request, when it receives a signal. In Python, signal handlers are left to the user.
 """
 
 import contextlib
@@ -8,29 +8,29 @@ import threading
 from collections.abc import Callable, Iterator
 
 _asked = threading.Event()
-_saves: dict[object, Callable[[], None]] = {}  # one a simulation that is being played
+_saves: dict[object, Callable[[], None]] = {}  # one per simulation in progress
 _changed = threading.Condition()
 
 
 def ask() -> None:
-    """Ask every simulation of this process, those that have not begun too, to save and to raise KeyboardInterrupt."""
+    """Ask every simulation of this process, present and future, to save and to raise KeyboardInterrupt."""
     _asked.set()
 
 
 def asked() -> bool:
-    """Whether the process has been asked to end."""
+    """Whether the process has been asked to stop."""
     return _asked.is_set()
 
 
 @contextlib.contextmanager
 def heard(save: Callable[[], None]) -> Iterator[None]:
-    """A simulation that can be saved by `save` from any thread; KeyboardInterrupt at its end if it was to stop.
+    """Register a simulation while it is played, and raise KeyboardInterrupt at its end if it was asked to stop.
 
     Args:
-      save: saves what is known of the simulation, and may be called at any time.
+      save: saves the current state of the simulation; it may be called at any time and from any thread.
 
     Raises:
-      KeyboardInterrupt: the process has been asked to end.
+      KeyboardInterrupt: the process has been asked to stop.
     """
     me = object()
     with _changed:
@@ -46,13 +46,13 @@ def heard(save: Callable[[], None]) -> Iterator[None]:
 
 
 def stopped(seconds: float) -> bool:
-    """Wait at most so many seconds until no simulation is being played; whether none is."""
+    """Wait until no simulation is in progress, but at most `seconds`; return whether none is."""
     with _changed:
         return _changed.wait_for(lambda: not _saves, seconds)
 
 
 def save() -> None:
-    """Save what is known of the simulations that are still being played."""
+    """Save the current state of every simulation in progress."""
     with _changed:
         saves = list(_saves.values())
     for each in saves:

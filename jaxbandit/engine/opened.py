@@ -27,23 +27,23 @@ class Opened(NamedTuple):
     """The batch of pulls that the algorithm waits for. It receives their rewards when all of them are reported."""
 
     first: int  # id of the first
-    size: int  # 0: none
-    issued: int  # pulls that were asked, the first ones
-    entered: int  # of which so many, the first ones, are in the totals
-    base: np.ndarray  # int64[num_arms], pulls of each arm before
-    plan: Any  # what the batch's plan says, None where pulls are chosen one by one
-    choices: tuple[PyTree, ...]  # otherwise what `select` returned for each
-    actions: np.ndarray  # and their actions, int32[size] or bool[size, num_arms]
+    size: int  # number of pulls; 0 if no batch is open
+    issued: int  # number of pulls that have been asked for, always the first ones
+    entered: int  # number of pulls, again the first ones, whose rewards are in the totals
+    base: np.ndarray  # int64[num_arms], pulls of each arm before this batch
+    plan: Any  # result of Batch.plan, None if pulls are chosen one by one
+    choices: tuple[PyTree, ...]  # in the latter case what `select` returned for each pull
+    actions: np.ndarray  # the actions of these choices, int32[size] or bool[size, num_arms]
     context: PyTree
-    later: np.ndarray  # int64[...], pulls that are told though one before them is not
+    later: np.ndarray  # int64[...], pulls whose rewards were reported before that of an earlier pull
     values: np.ndarray  # float64[...], their rewards
-    withdrawn: np.ndarray  # int64[...], pulls given back
-    sums: np.ndarray  # float64[...], rewards so far of each arm, or set, of the plan
-    squares: np.ndarray  # float64[...], squared rewards
+    withdrawn: np.ndarray  # int64[...], pulls that were withdrawn
+    sums: np.ndarray  # float64[...], sum of the rewards so far of each arm, or set, of the plan
+    squares: np.ndarray  # float64[...], sum of the squared rewards
 
 
 def opened_of(looked: Looked, first: int, base: np.ndarray) -> tuple[PyTree, bool, Opened]:
-    """State, whether it has stopped, and the next batch, of what a rule says."""
+    """The state of a rule, whether it has stopped, and the batch that it opens next."""
     stopped, plan = bool(looked.stopped), jax.tree.map(np.asarray, looked.plan)
     counts = _counts(plan)
     size = 0 if stopped or counts is None else int(counts.sum(dtype=np.int64))
@@ -57,7 +57,7 @@ def opened_of(looked: Looked, first: int, base: np.ndarray) -> tuple[PyTree, boo
 
 
 def untold(opened: Opened) -> np.ndarray:
-    """Pulls of the batch that were asked and not told, as places in it."""
+    """Positions in the batch of the pulls that were asked for and have no reward yet."""
     asked = np.arange(opened.entered, opened.issued, dtype=np.int64)
     return np.setdiff1d(asked, opened.later, assume_unique=True) if len(opened.later) else asked
 
@@ -67,7 +67,7 @@ def _counts(plan: Any) -> Any:
 
 
 def actions_at(opened: Opened, positions: np.ndarray) -> tuple[Any, Any]:
-    """Of places in a batch: the number of the plan's arm or set, and the arm, or the set as bool[n, num_arms]."""
+    """For positions in a batch: the index of the arm or set in the plan, and the arm, or the set bool[n, num_arms]."""
     plan: Any = opened.plan
     counts = _counts(plan)
     if counts is None:
@@ -77,7 +77,7 @@ def actions_at(opened: Opened, positions: np.ndarray) -> tuple[Any, Any]:
 
 
 def pulls_at(opened: Opened, positions: np.ndarray, num_arms: int, set_size: int | None) -> Pulls:
-    """The pulls at places in a batch."""
+    """The pulls at these positions in a batch."""
     ids = opened.first + positions
     if set_size is not None:
         arms = np.zeros((0, num_arms), bool) if not len(positions) else actions_at(opened, positions)[1]
@@ -92,28 +92,28 @@ def pulls_at(opened: Opened, positions: np.ndarray, num_arms: int, set_size: int
         arms = opened.actions[positions]
         index = opened.base[arms] + told.earlier(opened.actions)[positions]
     if len(index) and index.max() > MOST_INDEX:
-        raise ValueError(f"ask: pull {int(index.max())} of an arm, must be at most {MOST_INDEX}")
+        raise ValueError(f"ask: pull {int(index.max())} of one arm, must be at most {MOST_INDEX}")
     return Pulls(ids, arms if arms.dtype == bool else arms.astype(np.int32), index.astype(np.int32))
 
 
 def checked_context(decisions: Decisions, opened: Opened, stopped: bool, context: PyTree) -> PyTree:
-    """The context as the rule takes it, refused where it is missing or superfluous."""
+    """The context in the form that the rule takes; an error is raised if it is missing or superfluous."""
     arms, name = decisions.algorithm.arms, decisions.algorithm.name or "the algorithm"
     waits = opened.size > 0
     if not decisions.needs_context:
         if context is not None:
-            raise ValueError(f"ask: context = {context!r}, must be left out: {name} decides without")
+            raise ValueError(f"ask: context = {context!r}, must be left out: {name} does not use contexts")
         return None
     if context is None:
         if waits or stopped:
             return None
-        raise ValueError(f"ask: context = None, must be given: {name} decides by the context")
+        raise ValueError(f"ask: context = None, must be given: {name} needs a context")
     if arms is not None and arms.num_contexts is not None:
         context = np.int32(checks.integer("ask", "context", context, 0, arms.num_contexts - 1))
     else:
         context = jax.tree.map(np.asarray, context)
     if waits and not _equal(context, opened.context):
-        raise ValueError(f"ask: context = {context!r}, but pull {opened.first} of another is not told yet")
+        raise ValueError(f"ask: context = {context!r}, but pull {opened.first}, in another context, has no reward yet")
     return context
 
 

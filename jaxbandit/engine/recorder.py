@@ -1,4 +1,4 @@
-"""What is kept of a run besides the states: regret, pulls if the algorithm counts none, the feedback's faults."""
+"""What is recorded of a run besides the states: regret, invalid feedback, and pulls if the algorithm has no counts."""
 
 from typing import Any, NamedTuple
 
@@ -10,33 +10,33 @@ from jaxbandit.engine import fit
 from jaxbandit.engine.rounds import ContractError, Played, called
 from jaxbandit.types import Array, PyTree
 
-MISCOUNTED = "algorithm.pulls sums to another number than the rounds played: it must count every pull, each once"
-REPORTED = ("pulls", "kinds")  # vectors of integers that are reported of every run
+MISCOUNTED = "algorithm.pulls does not sum to the number of rounds played: it must count every pull exactly once"
+REPORTED = ("pulls", "kinds")  # vectors of integers that are reported for every run
 
 
 class Tally(NamedTuple):
-    """What grows with the rounds of one run; a field that is not needed is None."""
+    """Quantities accumulated over the rounds of one run; a field that is not needed is None."""
 
-    # The largest excess of a feedback over its range, above 0 if outside; NaN once one is NaN. float[]; of batches one
-    # an entry of their sums, which spares a reduction a step.
+    # The largest excess of the feedback over its range, which is above 0 if any was outside, and NaN if any was NaN.
+    # float[]; with batches it has the shape of their sums, which saves a reduction per step.
     watch: Array
-    total: Any = None  # float[2], regret (or feedback) so far and its rounding error (Kahan)
+    total: Any = None  # float[2], cumulative regret (or feedback) and its rounding error (Kahan summation)
     pulls: Any = None  # int32[counted]
-    always: Any = None  # float[2, num_arms], as total, of the regret of each arm if it were always pulled
+    always: Any = None  # float[2, num_arms], as `total`, but the regret of always pulling each arm
 
 
 class Recorder(NamedTuple):
-    """Which of it is kept: all of it static."""
+    """Which quantities are recorded; all fields are static."""
 
-    measure: str | None  # "regret", "feedback", or None: runs that stop by themselves are not measured
-    from_pulls: bool = False  # regret is pulls times gaps: nothing is accumulated
-    counted: int | None = None  # pulls that are counted here, as the algorithm does not
+    measure: str | None  # "regret", "feedback", or None, because runs with a stopping rule are not measured
+    from_pulls: bool = False  # regret is the sum of pulls times gaps, so nothing is accumulated
+    counted: int | None = None  # number of pull counts kept here, if the algorithm does not count pulls
     num_arms: int | None = None
     set_size: int | None = None
     hindsight: bool = False
-    watches: bool = True  # False: no feedback can be at fault, or `keeper` shows it
+    watches: bool = True  # whether feedback is checked; False if it is always valid, or if `keeper` reveals faults
     watched: tuple[int, ...] = ()  # shape of `watch`
-    keeper: int | None = None  # leaf of the algorithm's state that is not finite, for ever, once a feedback is not
+    keeper: int | None = None  # index of a leaf of the state that stays non-finite once any feedback is non-finite
 
     def empty(self) -> Tally:
         """The tally before the first round."""
@@ -48,7 +48,7 @@ class Recorder(NamedTuple):
         )
 
     def after(self, environment: Environment, world: PyTree, tally: Tally, played: Played) -> Tally:
-        """The tally after a round that met the state `world`."""
+        """The tally after a round that was played in the environment state `world`."""
         watch = tally.watch
         if self.watches:
             watch = jnp.maximum(watch, fit.excess(environment.rewards, played.feedback))
@@ -64,7 +64,7 @@ class Recorder(NamedTuple):
     def measured(
         self, algorithm: Algorithm, environment: Environment, world: PyTree, state: PyTree, tally: Tally
     ) -> tuple[Array, Array | None]:
-        """Regret (or feedback) so far; and regret against the best fixed arm in hindsight where it is asked for."""
+        """Cumulative regret (or feedback), and the regret against the best fixed arm in hindsight if it is recorded."""
         if self.from_pulls:
             gaps, pulls = self._gaps(environment, world, None), algorithm.pulls
             assert pulls is not None
@@ -74,12 +74,12 @@ class Recorder(NamedTuple):
         return value, value - jnp.min(tally.always[0]) if self.hindsight else None
 
     def is_finite(self, state: PyTree, tally: Tally) -> Array:
-        """Whether every feedback was, bool[]."""
+        """Whether every feedback so far was finite, bool[]."""
         kept = tally.watch if self.keeper is None else jax.tree.leaves(state)[self.keeper]
         return jnp.isfinite(kept).all()
 
     def judged(self, result: dict[str, Array], state: PyTree, tally: Tally, played: Array | None) -> dict[str, Array]:
-        """A report with what the tally says: the feedback's faults, and whether pulls are those of `played` rounds."""
+        """Add to a report whether feedback was invalid, and whether the pulls sum to the number of rounds played."""
         finite = self.is_finite(state, tally)
         outside = (tally.watch > 0).any()
         result = result | {"nonfinite": result["nonfinite"] | ~finite, "out_of_range": finite & outside}
@@ -91,7 +91,7 @@ class Recorder(NamedTuple):
         return result
 
     def _pulled(self, played: Played) -> Array:
-        """One pull of the action, int32[counted]; of each member of a set."""
+        """Indicator vector of the arm that was pulled, or of each member of the set, int32[counted]."""
         if played.action.ndim == 1:
             return played.action.astype(jnp.int32)
         place = played.action if played.context is None else played.context * self.num_arms + played.action
@@ -105,26 +105,26 @@ class Recorder(NamedTuple):
 def recorder_of(
     algorithm: Algorithm, environment: Environment, played: Played, pulls: Any, *, measures: bool, hindsight: bool
 ) -> Recorder:
-    """Return the recorder of a pair; refuse in one line what it could not record.
+    """Return the recorder of an algorithm and an environment; raise a one-line error if nothing can be recorded.
 
     Args:
-      algorithm: and environment: the pair.
-      environment: see algorithm.
-      played: shapes of what one round leaves.
-      pulls: the shape of the algorithm's pulls, or None.
-      measures: whether regret (or feedback) is asked for.
-      hindsight: whether regret against the best fixed arm in hindsight is.
+      algorithm: the algorithm.
+      environment: the environment.
+      played: shapes of the results of one round.
+      pulls: shape of the algorithm's pulls, or None.
+      measures: whether to record regret (or feedback).
+      hindsight: whether to record also the regret against the best fixed arm in hindsight.
     """
     known, contextual = played.regret is not None, played.context is not None
     arms, action = environment.arms, played.action
     integral = hasattr(action, "dtype") and jnp.issubdtype(action.dtype, jnp.integer)
     single = integral and action.shape == ()
     if played.regret is not None and played.regret.shape:
-        raise ContractError(f"environment.regret gives {_named(played.regret)}, must be one number, float[]")
+        raise ContractError(f"environment.regret returns {_named(played.regret)}, must return one number, float[]")
     if measures and not known and getattr(played.feedback, "shape", None) != ():
-        raise ContractError("environment.regret is None and the feedback is no number: there is nothing to record")
+        raise ContractError("environment.regret is None and the feedback is not a number: there is nothing to record")
     if pulls is not None and (pulls.ndim != 1 or not jnp.issubdtype(pulls.dtype, jnp.integer)):
-        raise ContractError(f"algorithm.pulls gives {_named(pulls)}, must be int32[num_arms]")
+        raise ContractError(f"algorithm.pulls returns {_named(pulls)}, must return int32[num_arms]")
     from_pulls = measures and known and pulls is not None and not contextual and single and not environment.transition
     num_arms = arms.num_arms if arms else None
     counted = None
@@ -132,7 +132,7 @@ def recorder_of(
         counted = arms.num_arms * ((arms.num_contexts if contextual else None) or 1)
     if hindsight and not (measures and known and single and num_arms is not None):
         raise ValueError(
-            "simulate: hindsight = True, needs an environment that says its arms and its regret, and actions int32[]"
+            "simulate: hindsight = True, must have an environment with arms and regret, and actions that are int32[]"
         )
     return Recorder(
         measure=None if not measures else "regret" if known else "feedback",
@@ -151,7 +151,7 @@ def has_nan(state: PyTree) -> Array:
 
 
 def report(algorithm: Algorithm, state: Any, recommended: PyTree) -> dict[str, Array]:
-    """What a run leaves behind, read off its state."""
+    """The results of a run that are computed from its state."""
     result = {"nonfinite": has_nan(state)}
     if recommended is not None:
         result["recommendation"] = recommended
@@ -163,7 +163,7 @@ def report(algorithm: Algorithm, state: Any, recommended: PyTree) -> dict[str, A
 
 
 def _added(total: Array, value: Array) -> Array:
-    """A sum and its rounding error, float[2, ...], after one more number: Kahan's compensation."""
+    """A sum and its rounding error, float[2, ...], after adding a number by Kahan summation."""
     addend = value - total[1]
     summed = total[0] + addend
     return jnp.stack([summed, (summed - total[0]) - addend])

@@ -1,4 +1,4 @@
-"""One round, and one batch of pulls, of one run: what the engine, `rollout` and `run_until_stop` have in common."""
+"""One round, or one batch of pulls, of a single run, as used by the engine, `rollout` and `run_until_stop`."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -16,18 +16,18 @@ Words = tuple[Array, Array]  # key words of the environment and of the algorithm
 
 
 class Played(NamedTuple):
-    """What one round leaves."""
+    """The results of one round."""
 
     world: PyTree
     state: PyTree
     context: PyTree
     action: PyTree
     feedback: PyTree
-    regret: Array | None  # float[], None where nobody knows it
+    regret: Array | None  # float[], None if the environment does not define it
 
 
 def called(name: str, function: Callable, *arguments: Any) -> Any:
-    """Return function(*arguments); an error of a traced function becomes one line that says whose it is."""
+    """Return function(*arguments); an error inside it becomes a one-line ContractError that names the function."""
     try:
         return function(*arguments)
     except (TypeError, ValueError, IndexError, AttributeError, jax.errors.JAXTypeError) as error:
@@ -39,12 +39,12 @@ def called(name: str, function: Callable, *arguments: Any) -> Any:
 
 
 class ContractError(ValueError):
-    """A function of an algorithm or an environment that the engine cannot play, named in one line."""
+    """An algorithm or environment violates its contract; the one-line message names the function."""
 
 
 @contextlib.contextmanager
 def afresh() -> Iterator[None]:
-    """Raise a ContractError afresh: JAX hangs notes of several lines on the one that has crossed it."""
+    """Replace a ContractError by a new one, because JAX attaches notes of several lines to one that passes through."""
     try:
         yield
     except ContractError as error:
@@ -52,7 +52,7 @@ def afresh() -> Iterator[None]:
 
 
 def _shape(x: PyTree) -> str:
-    """A short word for what a function is called with: float32[9], None, or the name of a state."""
+    """A short description of an argument: float32[9], None, or the name of the state's type."""
     leaves = jax.tree.leaves(x)
     if len(leaves) == 1 and not isinstance(x, tuple):
         return f"{jnp.result_type(leaves[0])}{list(jnp.shape(leaves[0]))}"
@@ -68,7 +68,7 @@ def begin(algorithm: Algorithm, environment: Environment, words: Words, implemen
 def draw(
     algorithm: Algorithm, environment: Environment, words: Words, round: Array, implementation: str
 ) -> tuple[PyTree, PyTree]:
-    """All the chance of one round: the environment's and the algorithm's."""
+    """All randomness of one round, of the environment and of the algorithm."""
     first, second = (keys.round_key(w, round, implementation) for w in words)
     return called("environment.noise", environment.noise, first), called("algorithm.noise", algorithm.noise, second)
 
@@ -76,7 +76,7 @@ def draw(
 def play(
     algorithm: Algorithm, environment: Environment, world: PyTree, state: PyTree, noise: tuple[PyTree, PyTree]
 ) -> Played:
-    """One round."""
+    """Play one round."""
     context = called("environment.observe", environment.observe, world, noise[0])
     selected = called("algorithm.select", algorithm.select, noise[1], state, context)
     action = action_of(selected)
@@ -90,7 +90,7 @@ def play(
 
 
 def draw_batch(environment: Environment, words: Words, step: Array, implementation: str) -> PyTree:
-    """All the chance of one batch of pulls."""
+    """All randomness of one batch of pulls."""
     law: Any = environment.batch
     return called("environment.batch.noise", law.noise, keys.round_key(words[0], step, implementation))
 
@@ -98,7 +98,7 @@ def draw_batch(environment: Environment, words: Words, step: Array, implementati
 def play_batch(
     algorithm: Algorithm, environment: Environment, world: PyTree, state: PyTree, noise: PyTree
 ) -> tuple[PyTree, Array, Array]:
-    """One batch: the algorithm's next state, the reward sums, and the number of pulls, int[], below 0 if too many."""
+    """Play one batch; return the next state, the reward sums, and the number of pulls, int[], -1 if it is too large."""
     rule: Any = algorithm.batch
     law: Any = environment.batch
     pulls = called("algorithm.batch.plan", rule.plan, state)
@@ -109,14 +109,15 @@ def play_batch(
 
 
 def count_dtype() -> Any:
-    """Dtype of numbers of pulls in batches: int64 where float64 is in scope, else int32."""
+    """Dtype of the number of pulls in batches: int64 if float64 is enabled, else int32."""
     return jnp.result_type(int)
 
 
 def _number(counts: Array) -> Array:
-    """The sum of counts; -1 where one is negative, or it is past what a float counts: integers would wrap in silence.
+    """The sum of the counts, or -1 if a count is negative or the sum is too large to be exact as a float.
 
-    One reduction: in a step of few lanes each kernel costs about as much as its work.
+    A sum of integers would overflow silently. A single reduction is used because, with few lanes, starting a kernel
+    costs about as much as its work.
     """
     total = jnp.sum(jnp.where(counts < 0, jnp.inf, as_float(counts)))
     exact = total <= 2.0 ** (jnp.finfo(total.dtype).nmant + 1)
@@ -124,13 +125,13 @@ def _number(counts: Array) -> Array:
 
 
 def plays_batches(algorithm: Algorithm, environment: Environment) -> bool:
-    """Whether steps are batches of pulls: both parts must know them."""
+    """Whether the steps of a run are batches of pulls, which the algorithm and the environment must both support."""
     rule, law = algorithm.batch, environment.batch
     return rule is not None and law is not None and (law.squares is not None or not rule.squares)
 
 
 def recommendation(algorithm: Algorithm, state: PyTree) -> PyTree:
-    """What the algorithm recommends: by default the arm pulled most, the lowest of several; None if it does neither."""
+    """The algorithm's recommendation: by default the arm pulled most, or the first of them; None without pulls."""
     if algorithm.recommend is not None:
         return called("algorithm.recommend", algorithm.recommend, state)
     return None if algorithm.pulls is None else argmax(called("algorithm.pulls", algorithm.pulls, state))

@@ -19,7 +19,7 @@ from jaxbandit.engine.opened import Opened, Pulls, actions_at, checked_context, 
 from jaxbandit.engine.told import History, Totals
 from jaxbandit.types import Key, PyTree
 
-LIMIT = 1024  # pulls that `ask` gives of a batch, where no limit is said
+LIMIT = 1024  # default of `ask` for the number of pulls of a batch
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,10 +34,10 @@ class Session:
     run: int
     paired: bool
     on_failure: float | None
-    words: np.ndarray  # uint32[words], of the algorithm's own chance
-    state: PyTree  # the algorithm's, as it was when the open batch was opened
+    words: np.ndarray  # uint32[words], key words of the algorithm's random draws
+    state: PyTree  # the algorithm's state when the open batch was opened
     stopped: bool
-    round: int  # number of the next choice, from 1; of batches, of the next batch
+    round: int  # number of the next choice, or of the next batch, counted from 1
     opened: Opened
     totals: Totals
     history: History
@@ -115,14 +115,14 @@ def session(
     decisions = decisions_of(rule)
     if rule.arms is not None and rule.arms.members:
         raise ValueError(
-            f"session: {rule.name or 'the rule'} is told the reward of each member of a team, and a session tells one "
-            "number a pull; give a rule of single arms, or of sums"
+            f"session: {rule.name or 'the rule'} expects the reward of each member of a set, but a session takes one "
+            "number per pull; give a rule for single arms, or for sums"
         )
     if on_failure is not None:
         low, high = fit.limits(rule.rewards)
         on_failure = float(checks.number("session", "on_failure", on_failure, low=low, high=high))
     if paired and decisions.set_size is not None:
-        raise ValueError("session: paired = True, must be False: sets of arms have no random numbers in common")
+        raise ValueError("session: paired = True, must be False: pulls of sets of arms cannot share random draws")
     words, looked = decisions.begin(seed, run)
     totals = told.no_totals(decisions.num_arms)
     state, stopped, opened = opened_of(looked, 0, totals.counts)
@@ -218,7 +218,7 @@ def withdraw(session: Session, ids: Any) -> Session:
     here = ids - opened.first
     known = (here < opened.entered) | np.isin(here, opened.later)
     if known.any():
-        raise ValueError(f"withdraw: id = {ids[known][0]} is told already, must be one that is pending")
+        raise ValueError(f"withdraw: id = {ids[known][0]} already has a reward, must be one that is pending")
     return replace(session, opened=opened._replace(withdrawn=np.union1d(opened.withdrawn, here)))
 
 
@@ -243,7 +243,7 @@ def pull_keys(session: Session, pulls: Pulls) -> Key:
 
 
 def _with_choices(session: Session, number: int, context: PyTree) -> Session:
-    """The session with so many pulls chosen, of what the rule knows now."""
+    """The session after choosing `number` pulls from the rule's current state."""
     decisions, opened = session.decisions, session.opened
     numbers = range(session.round, session.round + number)
     choices = tuple(decisions.select(session.words, t, session.state, context) for t in numbers)
@@ -257,7 +257,7 @@ def _pulls(session: Session, positions: np.ndarray) -> Pulls:
 
 
 def chosen_again(session: Session) -> Session:
-    """The session with the choices of its open batch, computed anew: all but they can be stored."""
+    """The session with the choices of its open batch recomputed; they are the only part that cannot be stored."""
     opened = session.opened
     if not opened.size or opened.plan is not None:
         return session
@@ -265,7 +265,7 @@ def chosen_again(session: Session) -> Session:
 
 
 def _entered(session: Session, values: np.ndarray) -> Session:
-    """The session with the rewards of the next pulls in its totals, and in the rule's state if that completes them."""
+    """The session with further rewards in its totals, and in the rule's state if they complete the open batch."""
     opened = session.opened
     positions = np.arange(opened.entered, opened.entered + len(values), dtype=np.int64)
     actions, arms = actions_at(opened, positions)
@@ -282,7 +282,7 @@ def _entered(session: Session, values: np.ndarray) -> Session:
 
 
 def _decided(session: Session) -> Session:
-    """The session after all rewards of its batch, which the rule sees now."""
+    """The session after the rule has received all rewards of the open batch."""
     decisions, opened, state, looked = session.decisions, session.opened, session.state, None
     if opened.plan is not None:
         looked, played = decisions.absorb(state, opened.plan, opened.sums, opened.squares), 1
@@ -294,7 +294,7 @@ def _decided(session: Session) -> Session:
             looked = decisions.update(state, opened.context, choice, value)
             state = looked.state
             if opened.size > 1 and bool(looked.stopped):
-                break  # what was drawn besides is more than the rule has needed
+                break  # the rule did not need the remaining draws
     assert looked is not None
     state, stopped, following = opened_of(looked, opened.first + opened.size, session.totals.counts)
     return replace(session, state=state, stopped=stopped, round=session.round + played, opened=following)

@@ -1,4 +1,4 @@
-"""What a session shows of itself: one line, and a table in a notebook."""
+"""Representations of a session: one line of text, and a table in a notebook."""
 
 from typing import Any
 
@@ -6,11 +6,11 @@ import numpy as np
 
 from jaxbandit.markup import html_table, view
 
-MOST = 50  # arms that a table shows
+MOST = 50  # largest number of arms in a table
 
 
 def line(session: Any) -> str:
-    """Return a session in one line, also while JAX traces it or maps over it."""
+    """Return a one-line description of a session, which may be traced or mapped over by JAX."""
     name = f"Session of {session.rule.name or 'an algorithm'}"
     if not _concrete(session):
         return f"<{name}: its arrays are being traced>"
@@ -19,7 +19,7 @@ def line(session: Any) -> str:
 
 
 def table(session: Any) -> str:
-    """Return the arms with pulls and mean rewards as HTML; arms that are pulled as members of sets have no mean."""
+    """Return an HTML table of the arms with pulls and mean rewards; if actions are sets, arms have no mean."""
     if not _concrete(session):
         return view(line(session))
     found = session.recommendation

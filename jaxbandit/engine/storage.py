@@ -1,4 +1,4 @@
-"""Files that are whole or absent: written beside their place, flushed to the disk, then renamed. No pickle."""
+"""Atomic file writes: a temporary file is written and flushed to disk, then renamed. Pickle is never used."""
 
 import contextlib
 import os
@@ -13,30 +13,30 @@ import numpy as np
 
 try:
     import fcntl
-except ImportError:  # a system without it
+except ImportError:  # not available on every system
     fcntl = None
 
-# NumPy reads an array's header as a Python literal, and CPython 3.11 counts its parser's depth once for all threads
-# (SystemError: AST constructor recursion depth mismatch).
+# NumPy parses an array's header as a Python literal, and in CPython 3.11 all threads share the parser's recursion
+# counter, so concurrent reads may fail with "SystemError: AST constructor recursion depth mismatch".
 _parsing = threading.Lock()
 
 LOCK = ".lock"
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Write `data` to `path` atomically; a kill at any instant leaves the old file or the new one."""
+    """Write `data` to `path` atomically: if the process is killed, either the old or the new file remains."""
     with _replacing(path) as file:
         file.write(data)
 
 
 def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
-    """Write arrays under their names to an .npz file, atomically. The same arrays give the same bytes."""
+    """Write named arrays to an .npz file atomically. Equal arrays result in equal bytes."""
     with _replacing(path) as file:
         np.savez(file, allow_pickle=False, **arrays)
 
 
 def read_arrays(path: Path) -> dict[str, np.ndarray]:
-    """Read what write_arrays wrote; raise ValueError in one line if the file is cut short or is something else."""
+    """Read a file of `write_arrays`; a truncated or different file raises a ValueError with a one-line message."""
     try:
         with _parsing, open(path, "rb") as file, np.load(file, allow_pickle=False) as data:
             return {name: data[name] for name in data.files}
@@ -48,13 +48,13 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
 
 @contextlib.contextmanager
 def locked(directory: Path) -> Iterator[None]:
-    """Keep other processes out of `directory`, which is made if it is missing.
+    """Hold an exclusive lock on `directory`, which is created if it is missing.
 
-    The system lets go of the lock when the process ends, however it ends. Where a system or file system has no locks,
-    nobody is kept out.
+    The system releases the lock when the process ends, even if it is killed. On systems and file systems without
+    locks, other processes are not excluded.
 
     Raises:
-      ValueError: another process is in there, in one line that says which.
+      ValueError: another process holds the lock. The message has one line and names the process.
     """
     directory.mkdir(parents=True, exist_ok=True)
     if fcntl is None:
@@ -65,7 +65,7 @@ def locked(directory: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        path.unlink(missing_ok=True)  # before the lock is let go: who opened the file meanwhile sees that it is gone
+        path.unlink(missing_ok=True)  # before the release, so that a process that has just opened it sees it is gone
         os.close(descriptor)
 
 
@@ -87,12 +87,12 @@ def _lock(path: Path) -> int:
             os.truncate(descriptor, 0)
             os.pwrite(descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode(), 0)
             return descriptor
-        os.close(descriptor)  # its holder has just removed the file
+        os.close(descriptor)  # the previous holder has just removed the file: try again
 
 
 @contextlib.contextmanager
 def _replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file that takes the place of `path` once it is written and on the disk."""
+    """Yield a temporary file that replaces `path` once it is completely written to disk."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{socket.gethostname()}-{os.getpid()}.tmp")
     try:

@@ -1,20 +1,20 @@
-"""What a session was told: rewards in the order of ids, their totals by arm, and refusals of what cannot be told."""
+"""The rewards reported to a session, in the order of ids, their totals by arm, and the checks of new rewards."""
 
 import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
-History = tuple[np.ndarray, ...]  # rewards by id, in parts whose lengths are powers of two, the longest first
+History = tuple[np.ndarray, ...]  # rewards in order of ids, in arrays whose lengths are decreasing powers of two
 
 
 class Totals(NamedTuple):
-    """Sums by arm. Deviations from an arm's first reward lose no digits where rewards differ by little."""
+    """Sums by arm, of deviations from the arm's first reward to avoid cancellation if rewards differ by little."""
 
-    counts: np.ndarray  # int64[num_arms], pulls
-    origin: np.ndarray  # float64[num_arms], the arm's first reward, 0 without one
-    sums: np.ndarray  # float64[num_arms], deviations from it
-    squares: np.ndarray  # float64[num_arms], squared deviations
+    counts: np.ndarray  # int64[num_arms], number of pulls
+    origin: np.ndarray  # float64[num_arms], the arm's first reward, 0 before it has one
+    sums: np.ndarray  # float64[num_arms], sum of the deviations from it
+    squares: np.ndarray  # float64[num_arms], sum of the squared deviations
 
     @property
     def means(self) -> np.ndarray:
@@ -34,7 +34,7 @@ def no_totals(num_arms: int) -> Totals:
 
 
 def with_rewards(totals: Totals, arms: np.ndarray, values: np.ndarray) -> Totals:
-    """Totals with the rewards of these pulls, added one after the other; of sets, bool[n, num_arms], counts alone."""
+    """Totals after adding the rewards of these pulls in order; for sets, bool[n, num_arms], only counts are kept."""
     if arms.dtype == bool:
         return totals._replace(counts=totals.counts + arms.sum(axis=0, dtype=np.int64))
     counts, origin, sums, squares = (x.copy() for x in totals)
@@ -49,7 +49,10 @@ def with_rewards(totals: Totals, arms: np.ndarray, values: np.ndarray) -> Totals
 
 
 def longer(history: History, values: np.ndarray) -> History:
-    """The history with further rewards, in parts that its length alone decides, so few that none is copied often."""
+    """The history with further rewards; the total length determines the lengths of its few arrays.
+
+    Each reward is copied only a logarithmic number of times.
+    """
     if not len(values):
         return history
     total = sum(map(len, history)) + len(values)
@@ -72,7 +75,7 @@ def values_of(history: History, ids: np.ndarray) -> np.ndarray:
 
 
 def earlier(actions: np.ndarray) -> np.ndarray:
-    """How often each entry of a vector stands before its place in it, int64[n]."""
+    """For each entry of a vector, the number of equal entries before it, int64[n]."""
     order = np.argsort(actions, kind="stable")
     sorted_actions = actions[order]
     found = np.empty(len(actions), np.int64)
@@ -81,7 +84,7 @@ def earlier(actions: np.ndarray) -> np.ndarray:
 
 
 def checked_ids(where: str, ids: Any) -> np.ndarray:
-    """Ids as int64[n], one or several; refused if they are no whole numbers."""
+    """One or several ids as int64[n]; an error is raised if they are not integers."""
     found = np.asarray(ids)
     if found.size == 0:
         return np.zeros(0, np.int64)
@@ -91,7 +94,7 @@ def checked_ids(where: str, ids: Any) -> np.ndarray:
 
 
 def checked(ids: Any, rewards: Any, on_failure: float | None, low: float, high: float) -> tuple[np.ndarray, np.ndarray]:
-    """Ids and rewards that fit, the rewards finite and in [low, high]."""
+    """Ids and rewards of equal number, after checking that the rewards are finite and in [low, high]."""
     ids = checked_ids("tell", ids)
     try:
         values = np.asarray(rewards, np.float64)
@@ -106,9 +109,7 @@ def checked(ids: Any, rewards: Any, on_failure: float | None, low: float, high: 
     bad = ~np.isfinite(values)
     if bad.any() and on_failure is None:
         at = int(np.argmax(bad))
-        raise ValueError(
-            f"tell: id = {ids[at]}: reward = {values[at]}, must be finite; with on_failure = value it counts as that"
-        )
+        raise ValueError(f"tell: id = {ids[at]}: reward = {values[at]}, must be finite; on_failure = value replaces it")
     values = np.where(bad, on_failure if on_failure is not None else 0.0, values)
     outside = (values < low) | (values > high)
     if outside.any():
@@ -122,24 +123,26 @@ def checked(ids: Any, rewards: Any, on_failure: float | None, low: float, high: 
 
 
 def require_asked(where: str, ids: np.ndarray, end: int) -> None:
-    """Refuse an id outside [0, end)."""
+    """Raise an error if an id is outside [0, end)."""
     unknown = (ids < 0) | (ids >= end)
     if unknown.any():
-        allowed = f"in [0, {end - 1}], those that were asked" if end else "one that was asked, and none was"
+        allowed = f"in [0, {end - 1}], the ids that were asked" if end else "one that was asked, but none was"
         raise ValueError(f"{where}: id = {ids[unknown][0]} is unknown, must be {allowed}")
 
 
 def new(
     ids: np.ndarray, values: np.ndarray, history: History, first: int, later: np.ndarray, later_values: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The ids that were not told before, each once, in their order; refused if one is told two numbers.
+    """Return the ids without an earlier reward, each once and sorted, and their rewards.
+
+    An error is raised if an id is given two different rewards.
 
     Args:
-      ids: that were asked.
+      ids: ids that were asked.
       values: their rewards.
       history: rewards of the first ids.
       first: id of the first pull of the open batch.
-      later: places in it, in order, that are told and not in the history.
+      later: sorted positions in the open batch whose rewards are known but not in the history.
       later_values: their rewards.
     """
     unique, places = np.unique(ids, return_index=True)
@@ -159,6 +162,6 @@ def _same(ids: np.ndarray, values: np.ndarray, before: np.ndarray) -> None:
     if other.any():
         at = int(np.argmax(other))
         raise ValueError(
-            f"tell: id = {ids[at]}: reward = {float(values[at])!r}, but it was told {float(before[at])!r}; "
+            f"tell: id = {ids[at]}: reward = {float(values[at])!r}, but {float(before[at])!r} was reported before; "
             "an id has one reward"
         )
