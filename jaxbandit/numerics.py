@@ -14,8 +14,8 @@ from jax.custom_batching import custom_vmap
 from jaxbandit.types import Array, ArrayLike, Key, PyTree, Scalar
 
 _turn = threading.RLock()
-_COLUMNS = 8  # of a matrix at a time, in matrix_vector
-UNROLLED = 8  # dimensions up to which loops over them are written out: at 25 that took half a minute to compile
+_COLUMNS = 8  # number of columns processed together by matrix_vector
+UNROLLED = 8  # loops of at most this length are unrolled; unrolling 25 steps took half a minute to compile
 _ROOT_HALF = 0x3FE6A09E667F3BCD  # the bits of sqrt(1/2) in float64
 _LOG_2_HIGH = float.fromhex("0x1.62e42fee00000p-1")  # its product with an exponent is exact
 _LOG_2_LOW = float.fromhex("0x1.a39ef35793c76p-33")
@@ -23,10 +23,10 @@ _LOG_2_LOW = float.fromhex("0x1.a39ef35793c76p-33")
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """Return a scope in which nothing else of this process calls LAPACK; what is computed there is waited for there.
+    """A scope in which nothing else in this process calls LAPACK; everything computed inside is waited for inside.
 
     On a CPU each batch of such calls waits in one of the process's threads for the others, and two batches at once have
-    waited for each other for ever (jaxlib 0.10.2). What the engine compiles takes turns by itself.
+    deadlocked (jaxlib 0.10.2). What the engine compiles takes turns by itself.
     """
     with _turn:
         yield
@@ -38,30 +38,30 @@ def as_float(x: ArrayLike) -> Array:
 
 
 def get_at(x: Array, index: Array) -> Array:
-    """x[index] for an index known to be in range: no wrap of negatives."""
+    """Return x[index] for an index known to be in range; negative indices do not wrap."""
     return x.at[index].get(mode="promise_in_bounds", wrap_negative_indices=False)
 
 
 def set_at(x: Array, index: Array, value: Array) -> Array:
-    """x with x[index] = value, for an index known to be in range: no wrap of negatives."""
+    """Return x with x[index] = value, for an index known to be in range; negative indices do not wrap."""
     return x.at[index].set(value, mode="promise_in_bounds", wrap_negative_indices=False)
 
 
 def argmax(x: Array) -> Array:
-    """Lowest index of the largest entry of a vector, int32[] in every scope (jnp.argmax gives int64 under x64)."""
+    """Return the lowest index of the largest entry, int32[] in every scope (jnp.argmax gives int64 under x64)."""
     return lax.argmax(x, 0, jnp.int32)
 
 
 def dot(left: Array, right: Array) -> Array:
-    """left @ right, as precise as the dtype: by default accelerators round the factors to TF32 or bfloat16."""
+    """Return left @ right in full precision; by default accelerators round the factors to TF32 or bfloat16."""
     return jnp.matmul(left, right, precision=lax.Precision.HIGHEST)
 
 
 def matrix_vector(matrix: Array, vector: Array) -> Array:
-    """matrix @ vector, 8 columns at a time: the same to the bit in every batch, compiled as the engine compiles.
+    """Return matrix @ vector, 8 columns at a time, with the same bits in every batch as the engine compiles it.
 
-    A loop, for XLA's CPU compiler computes what stands before a loop once: fused into a sum, which knows no barrier, it
-    would compute the vector anew for every row. Neither is a matrix product the same to the bit in every batch.
+    It is a loop because XLA's CPU compiler computes operands of a loop once, whereas a fused sum, which ignores
+    barriers, would recompute the vector for every row. A matrix product would not give the same bits in every batch.
     """
     rest = -matrix.shape[1] % _COLUMNS
     columns = jnp.pad(matrix.T, ((0, rest), (0, 0))).reshape(-1, _COLUMNS, matrix.shape[0])
@@ -75,9 +75,10 @@ def matrix_vector(matrix: Array, vector: Array) -> Array:
 
 
 def one_by_one(function: Callable[..., PyTree]) -> Callable[..., PyTree]:
-    """Return the function of arrays, for loops of very different lengths: under vmap, a CPU takes one after the other.
+    """Return the function of arrays so that under vmap a CPU evaluates it for one element after the other.
 
-    Elsewhere vmap does as always: all go on until the last is done. It must close over no traced value.
+    This is for loops of very different lengths. On other devices vmap works as usual, and all elements continue until
+    the last is done. The function must not close over traced values.
     """
     alone = custom_vmap(function)
 
@@ -98,11 +99,11 @@ def one_by_one(function: Callable[..., PyTree]) -> Callable[..., PyTree]:
 
 
 def log(x: Array) -> Array:
-    """Natural logarithm, to about one unit of rounding; subnormal numbers excepted.
+    """Return the natural logarithm, accurate to about one rounding error, except for subnormal numbers.
 
     For float64, XLA's CPU compiler calls the C library number by number, at four times the cost of the series here.
-    The series takes the bits of a float64 apart. A TPU has no such bits: XLA emulates a float64 there by two float32,
-    and a bitcast returns the bits of these. On a TPU the logarithm is therefore XLA's.
+    The series manipulates the bits of a float64. A TPU has no such bits: XLA emulates a float64 there by two float32
+    numbers, and a bitcast returns the bits of these. On a TPU, XLA's logarithm is therefore used.
     """
     if x.dtype != jnp.float64:
         return jnp.log(x)
@@ -124,7 +125,7 @@ def _log_of_bits(x: Array) -> Array:
 
 
 def exploration_level(round: Array, c: Scalar = 0.0) -> Array:
-    """log t + c log log t at round t >= 1, at least 0; log log t counts as 0 for t < 3."""
+    """Return log t + c log log t at round t >= 1, at least 0; log log t counts as 0 for t < 3."""
     t = as_float(round)
     log_t = jnp.log(t)
     log_log_t = jnp.where(t < 3, 0.0, jnp.log(jnp.maximum(log_t, 1.0)))
@@ -132,20 +133,20 @@ def exploration_level(round: Array, c: Scalar = 0.0) -> Array:
 
 
 def xlogx(x: Array) -> Array:
-    """X log x for x >= 0, with 0 log 0 = 0."""
+    """Return x log x for x >= 0, with 0 log 0 = 0."""
     return x * jnp.log(jnp.maximum(x, jnp.finfo(x.dtype).tiny))
 
 
 def bernoulli_kl(p: Array, q: Array) -> Array:
-    """kl(p, q) = p log(p/q) + (1-p) log((1-p)/(1-q)) for p, q in [0, 1]; never negative."""
+    """Return kl(p, q) = p log(p/q) + (1-p) log((1-p)/(1-q)) for p, q in [0, 1]; never negative."""
     return bernoulli_kl_apart(p, q - p)
 
 
 def bernoulli_kl_apart(p: Array, u: Array) -> Array:
-    """kl(p, p + u) for p and p + u in [0, 1], where u is known better than p + u; never negative.
+    """Return kl(p, p + u) for p and p + u in [0, 1], where u is known more accurately than p + u; never negative.
 
-    Written as p h(u/p) + (1-p) h(-u/(1-p)), h(x) = x - log(1+x) >= 0: the first-order terms, which cancel for small u,
-    are gone before anything is rounded.
+    It is computed as p h(u/p) + (1-p) h(-u/(1-p)) with h(x) = x - log(1+x) >= 0, in which the first-order terms, which
+    cancel for small u, do not occur.
     """
     floor = jnp.sqrt(jnp.finfo(p.dtype).tiny)  # p h(u/p) tends to u as p tends to 0
     low, high = jnp.maximum(p, floor), jnp.maximum(1 - p, floor)
@@ -153,9 +154,9 @@ def bernoulli_kl_apart(p: Array, u: Array) -> Array:
 
 
 def x_minus_log1p(x: Array) -> Array:
-    """X - log(1 + x) for x >= -1 with a relative error of some units of rounding, ten away from 0.
+    """Return x - log(1 + x) for x >= -1, with a relative error of some rounding errors, ten away from 0.
 
-    Away from 0 by log(1 + x): log1p is a call of the C library for every number.
+    Away from 0 it uses log(1 + x), because log1p is a call of the C library for every number.
     """
     near = jnp.abs(x) < 0.3
     y = jnp.where(near, x, 0.0)
@@ -168,10 +169,11 @@ def x_minus_log1p(x: Array) -> Array:
 
 
 def numbered_key(key: Key, number: Scalar) -> Key:
-    """Key of the part of a round's chance that has this number, >= 1: as `fold_in`, without its block of Threefry.
+    """Return the key of a round's part with this number >= 1, like `fold_in` but without a Threefry call.
 
-    The number is added to the key's first word; the engine adds the round to the last (engine/keys.py), and Threefry's
-    keys need not be random. So no two parts of a run have the same key, and none has that which they are made from.
+    The number is added to the first word of the key; the engine adds the round to the last (engine/keys.py), and
+    Threefry's keys need not be random. No two parts of a run have the same key, and none has the key from which they
+    are made.
     """
     words = jax.random.key_data(key)
     words = jnp.concatenate([words[:1] + jnp.asarray(number, jnp.uint32), words[1:]])
@@ -179,12 +181,15 @@ def numbered_key(key: Key, number: Scalar) -> Key:
 
 
 def standard_normal(key: Key) -> Array:
-    """One standard normal from one word, float[]: 33 bits fine, within 6.4, at a third of jax.random.normal's cost."""
+    """Return one standard normal from one random word, float[], at a third of the cost of jax.random.normal.
+
+    It has a resolution of 33 bits and is between -6.4 and 6.4.
+    """
     return normal_of_words(jax.random.bits(key, (), jnp.uint32))
 
 
 def normal_of_words(words: Array) -> Array:
-    """Return standard normals by inversion of the distribution function: tail probabilities from 2^-33 to 1/2."""
+    """Return standard normals by inversion of the distribution function, with tail probabilities from 2^-33 to 1/2."""
     twice_tail = (as_float(lax.bitcast_convert_type(words, jnp.int32)) + 0.5) * 2.0**-31
     normal = normal_quantile(jnp.abs(twice_tail) / 2)
     return jnp.where(twice_tail < 0, -normal, normal)
@@ -193,7 +198,7 @@ def normal_of_words(words: Array) -> Array:
 def normal_quantile(tail: Array) -> Array:
     """Return z with P(Z > z) = tail for tail in [1e-10, 0.55], to 1e-9; jax.lax.erf_inv costs six times as much here.
 
-    A rational approximation in t = sqrt(-2 log tail), fitted by least squares.
+    It is a rational approximation in t = sqrt(-2 log tail), fitted by least squares.
     """
     t = jnp.sqrt(-2 * log(tail))
     top = t * (t * (t * (t * (t * 0.3478509 + 4.27473606) + 9.47484443) - 3.18381105) - 14.17495612) - 3.36409839
@@ -202,7 +207,7 @@ def normal_quantile(tail: Array) -> Array:
 
 
 def product(left: Array, right: Array) -> Array:
-    """left @ right, as a sum of outer products."""
+    """Return left @ right as a sum of outer products."""
 
     def term(k: int | Array) -> Array:
         return slice_at(left, k, 1)[:, None] * slice_at(right, k, 0)[None]
@@ -211,13 +216,13 @@ def product(left: Array, right: Array) -> Array:
 
 
 def short_loop(first: int, end: int, step: Callable[[Any, Any], Any], start: Any) -> Any:
-    """step(end - 1, ... step(first, start)), written out while that is short to compile."""
+    """Return step(end - 1, ... step(first, start)), unrolled if that is short to compile."""
     if end <= UNROLLED:
         return functools.reduce(lambda carry, k: step(k, carry), range(first, end), start)
     return lax.fori_loop(first, end, step, start)
 
 
 def slice_at(x: Array, k: int | Array, axis: int) -> Array:
-    """x without `axis`, at its entry k."""
+    """Return x without `axis`, at its entry k."""
     at = lax.index_in_dim if isinstance(k, int) else lax.dynamic_index_in_dim
     return at(x, k, axis, keepdims=False)  # pyright: ignore[reportArgumentType]

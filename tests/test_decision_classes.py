@@ -92,7 +92,7 @@ def test_ties_go_to_the_lowest_arms():
     ("make", "says"),
     [
         (lambda: top_k(4, 4), "top_k: k = 4, must be an integer in [1, 3]"),
-        (lambda: partition_matroid([0, 0, 1], [2, 1]), "leave one set only"),
+        (lambda: partition_matroid([0, 0, 1], [2, 1]), "allow one set only"),
         (lambda: partition_matroid([0, 0, 1], [1, 2]), "capacities[1] = 2, must be an integer in [0, 1]"),
         (lambda: partition_matroid([0, 2, 1], [1, 1]), "groups[1] = 2.0, must be in [0, 1]"),
         (lambda: spanning_trees(3, [(0, 1), (0, 1)]), "no spanning tree"),

@@ -1,6 +1,6 @@
-"""The algorithms, and the parts of some: the frame of an index policy, thresholds, sets of arms.
+"""The algorithms, and building blocks: the frame of an index policy, thresholds, and sets of arms.
 
-Names are imported when they are first used.
+Each name is imported when it is first used.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""What theory says of an instance: lower bounds, complexities and their parts. Imported when they are first used."""
+"""Theory about an instance: lower bounds, complexities and their parts. Each name is imported when it is first used."""
 
 from typing import TYPE_CHECKING
 

@@ -1,8 +1,8 @@
-"""Proved upper bounds on expected regret against the best fixed arm, for rewards in [0, 1] that an adversary fixed.
+"""Proved upper bounds on expected regret against the best fixed arm, for rewards in [0, 1] of an oblivious adversary.
 
-A mean that was measured stays below, up to its error, with the defaults of the algorithm that a bound is named after.
-The other side, below which no algorithm stays against every adversary, is `minimax_switching_regret` with one segment.
-Concrete numbers in NumPy and float64.
+With the defaults of the algorithm that a bound is named after, a measured mean is below it up to its statistical error.
+A lower bound, below which no algorithm is against every adversary, is `minimax_switching_regret` with one segment.
+Concrete numbers are computed by NumPy in float64.
 """
 
 from typing import Literal
@@ -14,14 +14,18 @@ from jaxbandit import checks
 
 
 def exp3_regret_bound(num_arms: int, rounds: ArrayLike, *, rate: Literal["anytime", "fixed"] = "anytime") -> np.ndarray:
-    """Return sqrt(2 T K log K) of `exp3` with the fixed rate for each T of rounds, or 2 sqrt(T K log K) anytime.
+    """Return the regret bound of `exp3`: sqrt(2 T K log K) with the fixed rate for T, or 2 sqrt(T K log K) anytime.
 
     Args:
-      num_arms: K >= 1.
+      num_arms: number of arms K, an integer >= 1.
       rounds: float[n], horizons T >= 1.
-      rate: of `exp3`.
+      rate: "anytime" or "fixed", as for `exp3`.
 
-    Source: Bubeck and Cesa-Bianchi, Regret analysis of stochastic and nonstochastic multi-armed bandit problems (2012),
+    Returns:
+      float64[n], the bound for each T.
+
+    Source:
+      Bubeck and Cesa-Bianchi (2012), Regret analysis of stochastic and nonstochastic multi-armed bandit problems,
       Theorem 3.1.
     """
     num_arms = checks.integer("exp3_regret_bound", "num_arms", num_arms, 1)
@@ -31,16 +35,22 @@ def exp3_regret_bound(num_arms: int, rounds: ArrayLike, *, rate: Literal["anytim
 
 
 def exp3_s_regret_bound(num_arms: int, rounds: ArrayLike, *, num_changes: int = 1) -> np.ndarray:
-    """Return 2 sqrt(e - 1) sqrt(K T ((Y + 1) log(K T) + e)) of `exp3_s`, made for each T of rounds and Y changes.
+    """Return the regret bound of `exp3_s`, 2 sqrt(e - 1) sqrt(K T ((Y + 1) log(K T) + e)).
 
-    It bounds the regret against every sequence of arms that changes Y times or less, the best fixed arm among them.
+    It is for the defaults at each T and Y changes, and bounds the regret against every sequence of arms with at most Y
+    changes, including the best fixed arm.
 
     Args:
-      num_arms: K >= 1.
+      num_arms: number of arms K, an integer >= 1.
       rounds: float[n], horizons T >= 1.
-      num_changes: Y >= 0.
+      num_changes: number of changes Y, an integer >= 0.
 
-    Source: Auer, Cesa-Bianchi, Freund and Schapire, The nonstochastic multiarmed bandit problem (2002), Corollary 8.3.
+    Returns:
+      float64[n], the bound for each T.
+
+    Source:
+      Auer, Cesa-Bianchi, Freund and Schapire (2002), The nonstochastic multiarmed bandit problem, SIAM J. Comput.,
+      Corollary 8.3.
     """
     num_arms = checks.integer("exp3_s_regret_bound", "num_arms", num_arms, 1)
     num_changes = checks.integer("exp3_s_regret_bound", "num_changes", num_changes, 0)
@@ -51,14 +61,20 @@ def exp3_s_regret_bound(num_arms: int, rounds: ArrayLike, *, num_changes: int = 
 def tsallis_inf_regret_bound(
     num_arms: int, rounds: ArrayLike, *, estimate: Literal["importance", "reduced_variance"] = "importance"
 ) -> np.ndarray:
-    """Return 4 sqrt(K T) + 1 of `tsallis_inf` at each T of rounds; of the other estimate 2 sqrt(K T) + 10 K log T + 16.
+    """Return the regret bound of `tsallis_inf` after T rounds of K arms.
+
+    It is 4 sqrt(K T) + 1 for "importance", and 2 sqrt(K T) + 10 K log T + 16 for "reduced_variance".
 
     Args:
-      num_arms: K >= 1.
+      num_arms: number of arms K, an integer >= 1.
       rounds: float[n], horizons T >= 1.
-      estimate: of `tsallis_inf`.
+      estimate: "importance" or "reduced_variance", as for `tsallis_inf`.
 
-    Source: Zimmert and Seldin, Tsallis-INF: an optimal algorithm for stochastic and adversarial bandits (2021),
+    Returns:
+      float64[n], the bound for each T.
+
+    Source:
+      Zimmert and Seldin (2021), Tsallis-INF: an optimal algorithm for stochastic and adversarial bandits, JMLR 22,
       Theorem 1.
     """
     num_arms = checks.integer("tsallis_inf_regret_bound", "num_arms", num_arms, 1)

@@ -1,6 +1,6 @@
-"""What theory says of the best of unrelated arms: T* of one-parameter families, and the pulls that it takes at least.
+"""Theory of best-arm identification without structure: the characteristic time T* and the smallest number of pulls.
 
-Garivier, Kaufmann (2016), Theorem 1: with a rule that is right with probability 1 - delta on every instance of the
+Garivier and Kaufmann (2016), Theorem 1: for a rule that is correct with probability 1 - delta on every instance of the
 family, the expected number of pulls is at least T* log(1 / (2.4 delta)). Concrete numbers in, NumPy float64 out.
 """
 
@@ -16,22 +16,22 @@ from jaxbandit.solvers.optimal_weights import gaussian_weights, optimal_weights
 
 
 def characteristic_time(means: Any, *, family: FamilyName = "bernoulli", sigma: Any = 1.0) -> float:
-    """Return T*, the pulls for each unit of log(1/delta) without which no rule finds the best arm.
+    """Return T*, the number of pulls per unit of log(1/delta) that every rule needs to identify the best arm.
 
     Args:
-      means: float[num_arms], num_arms >= 2. Two best arms make it inf. Means nearer than 1e-6 to the ends of a family's
-        range count as that far off.
-      family: of the rewards, "bernoulli", "gaussian", "poisson" or "exponential".
-      sigma: standard deviation of Gaussian rewards, > 0, or float[num_arms], one an arm.
+      means: float[num_arms], num_arms >= 2. Two best arms make T* infinite. Means within 1e-6 of the ends of a family's
+        range count as being at that distance.
+      family: family of the rewards, "bernoulli", "gaussian", "poisson" or "exponential".
+      sigma: standard deviation of Gaussian rewards, > 0, or float[num_arms] with one per arm.
 
     Returns:
-      T*, taken from the lower end of its certificate, so that what is built on it holds whatever the solver's error.
+      T*, from the lower end of its certificate, so that bounds based on it hold whatever the error of the solver.
 
     Raises:
       ValueError: an argument is out of range.
 
-    Source: Garivier, Kaufmann (2016), Optimal best arm identification with fixed confidence, COLT, Theorem 1 and
-    Lemma 3.
+    Source:
+      Garivier and Kaufmann (2016), Optimal best arm identification with fixed confidence, COLT, Theorem 1 and Lemma 3.
     """
     where = "characteristic_time"
     low = {"bernoulli": 0.0, "poisson": 0.0, "exponential": 0.0}.get(family, -np.inf)
@@ -49,16 +49,17 @@ def characteristic_time(means: Any, *, family: FamilyName = "bernoulli", sigma: 
 
 
 def best_arm_lower_bound(means: Any, *, delta: float, family: FamilyName = "bernoulli", sigma: Any = 1.0) -> float:
-    """Return T* log(1 / (2.4 delta)), 0 from delta = 1 / 2.4 on: the least expected number of pulls.
+    """Return T* log(1 / (2.4 delta)), the smallest expected number of pulls; 0 for delta of at least 1 / 2.4.
 
     Args:
-      means: as of `characteristic_time`, as are family and sigma.
-      delta: allowed error rate, in (0, 1).
-      family: of the rewards.
-      sigma: of Gaussian ones.
+      means: float[num_arms], as for `characteristic_time`.
+      delta: allowed error probability, in (0, 1).
+      family: family of the rewards, as for `characteristic_time`.
+      sigma: standard deviation of Gaussian rewards, as for `characteristic_time`.
 
-    Source: Kaufmann, Cappe, Garivier (2016), On the complexity of best-arm identification in multi-armed bandit models,
-    JMLR.
+    Source:
+      Kaufmann, Cappe and Garivier (2016), On the complexity of best-arm identification in multi-armed bandit models,
+      JMLR.
     """
     checks.number("best_arm_lower_bound", "delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
     level = max(float(np.log(1 / (2.4 * delta))), 0.0)

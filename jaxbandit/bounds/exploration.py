@@ -1,12 +1,13 @@
-"""What theory says of linear pure exploration: complexity constants, a lower and an upper bound on samples.
+"""Theory of linear pure exploration: complexity constants, and a lower and an upper bound on the number of samples.
 
-Xu, Honda, Sugiyama (2017), equations 13 to 15, Theorems 2 and 3; Soare, Lazaric, Munos (2014); Reda, Kaufmann,
-Delahaye-Duriez (2021), Table 2; log(1 / (2.4 delta)) T* of Kaufmann, Cappe, Garivier (2016).
-Differs: rho is (sum_a |w*_a|)^2. Equation 15 prints the sum alone, but rho is defined as the least value of (21), which
+Xu, Honda and Sugiyama (2017), equations 13 to 15, Theorems 2 and 3; Soare, Lazaric and Munos (2014); Reda, Kaufmann and
+Delahaye-Duriez (2021), Table 2; log(1 / (2.4 delta)) T* of Kaufmann, Cappe and Garivier (2016). Difference: rho is the
+square of the l1 norm of w*. Equation 15 prints the norm alone, but rho is defined as the smallest value of (21), which
 is the square; Lemma 1 needs the square, and the paper's example on the canonical basis, rho = 4, has it.
 
-Every function takes either concrete numbers, and then computes in float64 whatever the scope, with w* by HiGHS, and
-returns NumPy; or traced ones, of one instance: vmap over instances, in the scope's precision, w* by interior points.
+Every function accepts concrete numbers, computes in float64 whatever the scope, with w* by HiGHS, and returns NumPy; or
+it accepts traced arrays of one instance (vmap over instances), in the precision of the scope, with w* by an
+interior-point method.
 """
 
 import functools
@@ -36,7 +37,10 @@ class Constants(NamedTuple):
 
 
 class LinearComplexity(NamedTuple):
-    """Complexities of best-arm identification: oracle <= design <= oracle_sum, and lingape <= 72 oracle_sum at 0."""
+    """Complexities of best-arm identification.
+
+    oracle <= design <= oracle_sum, and lingape <= 72 oracle_sum at epsilon = 0.
+    """
 
     lingape: Array  # float[], H_epsilon, equation 13
     oracle: Array  # float[], H_oracle = max over i of rho_i / gap_i^2
@@ -47,13 +51,13 @@ class LinearComplexity(NamedTuple):
 
 
 def top_m_gaps(means: Array, m: int) -> Array:
-    """Return float[K]: mu_k - mu_(m+1) for the m best arms, mu_(m) - mu_k for the others, all >= 0."""
+    """Return the gaps float[K] >= 0: mu_k - mu_(m+1) for the m best arms, and mu_(m) - mu_k for the others."""
     ordered = jnp.sort(means)[::-1]
     return jnp.maximum(means - ordered[m], ordered[m - 1] - means)
 
 
 def representations(features: Array) -> Array:
-    """Return float[K, K, K], w* of x_i - x_j for every pair, of traced features float[K, d]."""
+    """Return float[K, K, K], w* of x_i - x_j for every pair, for traced features float[K, d]."""
     first, second = np.triu_indices(features.shape[0], 1)
     weights = jax.vmap(lambda target: l1_representation(features, target).weights)(pair_differences(features))
     table = jnp.zeros((features.shape[0],) * 3, weights.dtype)
@@ -69,20 +73,21 @@ def complexity_constants(
     sigma: Scalar = 1.0,
     table: Array | None = None,
 ) -> Constants:
-    """Return the constants of Table 2 as printed: with sigma^2 in m-LinGapE's alone, the others are for sigma = 1.
+    """Return the constants of Table 2 as printed.
 
-    That of m-LinGapE with the optimized rule has |w*_a| where the proof, with rho as above, gives |w*_a| ||w*||_1.
+    sigma^2 appears in those of m-LinGapE only; the others are for sigma = 1. The constant of m-LinGapE with the
+    optimized rule contains abs(w*_a), where the proof, with rho as above, gives abs(w*_a) times the l1 norm of w*.
 
     Args:
       features: float[K, d].
-      means: float[K], x_a' theta.
-      m: static, in [1, K - 1].
-      epsilon: >= 0.
-      sigma: > 0, the noise.
-      table: float[K, K, K], w* of x_i - x_j; solved for if None. A tie at the m-th place with epsilon = 0: inf.
+      means: float[K], x_a' theta. A tie at the m-th place with epsilon = 0 gives inf.
+      m: number of arms to find, an integer in [1, K - 1]; static.
+      epsilon: tolerated simple regret, >= 0.
+      sigma: scale of the noise, > 0.
+      table: float[K, K, K], w* of x_i - x_j; None solves for it.
 
     Raises:
-      ValueError: concrete arguments out of range.
+      ValueError: a concrete argument is out of range.
     """
     where = "complexity_constants"
     features, means = _instance(where, features, means)
@@ -95,19 +100,19 @@ def complexity_constants(
 def linear_complexity(
     features: Array, means: Array, *, epsilon: Scalar = 0.0, table: Array | None = None
 ) -> LinearComplexity:
-    """Return the complexities of best-arm identification; the oracles' are those of epsilon = 0.
+    """Return the complexities of best-arm identification; those of oracles are for epsilon = 0.
 
-    oracle <= design, since each direction may have a design of its own; design <= oracle_sum, since the designs of all
-    directions, mixed in proportion to rho_i / gap_i^2, leave none with more than the sum.
+    oracle <= design, because each direction may have its own design. design <= oracle_sum, because mixing the designs
+    of all directions in proportion to rho_i / gap_i^2 leaves no direction with more than the sum.
 
     Args:
       features: float[K, d].
-      means: float[K], x_a' theta. A tie for the best makes the oracles' inf.
-      epsilon: >= 0, in H_epsilon.
-      table: float[K, K, K], w* of x_i - x_j; solved for if None.
+      means: float[K], x_a' theta. A tie for the best makes those of oracles inf.
+      epsilon: in H_epsilon, >= 0.
+      table: float[K, K, K], w* of x_i - x_j; None solves for it.
 
     Raises:
-      ValueError: concrete arguments out of range.
+      ValueError: a concrete argument is out of range.
     """
     features, means = _instance("linear_complexity", features, means)
     checks.number("linear_complexity", "epsilon", epsilon, low=0.0)
@@ -117,13 +122,13 @@ def linear_complexity(
 def sample_lower_bound(features: Array, means: Array, *, delta: Scalar, sigma: Scalar = 1.0) -> Array:
     """Return log(1 / (2.4 delta)) T*: no algorithm correct with probability 1 - delta needs fewer pulls on average.
 
-    T* is taken from its certified lower end, so that the bound holds whatever the solver's gap.
+    T* is taken from its certified lower end, so the bound holds whatever the gap of the solver.
 
     Args:
       features: float[K, d].
       means: float[K], x_a' theta.
-      delta: in (0, 1); 0 from 1 / 2.4 on.
-      sigma: > 0, standard deviation of Gaussian noise.
+      delta: allowed error probability, in (0, 1); the bound is 0 from 1 / 2.4 on.
+      sigma: standard deviation of the Gaussian noise, > 0.
     """
     where = "sample_lower_bound"
     features, means = _instance(where, features, means)
@@ -143,22 +148,22 @@ def lingape_sample_bound(
     theta_norm: Scalar = 1.0,
     table: Array | None = None,
 ) -> Array:
-    """Return the pulls within which LinGapE, optimized rule, stops with probability 1 - delta.
+    """Return the number of pulls within which LinGapE with the optimized rule stops with probability 1 - delta.
 
-    The largest n with n <= H_epsilon C_n^2 + K (equation 32), C_n the threshold (3) at the largest determinant that n
-    pulls can give (Proposition 3). Tighter than Theorem 2 (16), which bounds that n in closed form. Differs: 1 / delta
-    in C_n, as in (3) and as implemented, where Lemma 5 counts pairs with K^2 / delta; the ellipsoid of Abbasi-Yadkori
-    et al. (2011), Theorem 2, holds in all directions at once.
+    It is the largest n with n <= H_epsilon C_n^2 + K (equation 32), where C_n is the threshold (3) at the largest
+    determinant that n pulls can give (Proposition 3). It is tighter than Theorem 2 (16), which bounds that n in closed
+    form. Difference: C_n contains 1 / delta, as in (3) and as implemented, whereas Lemma 5 uses K^2 / delta for a union
+    over pairs; the ellipsoid of Abbasi-Yadkori et al. (2011), Theorem 2, holds in all directions simultaneously.
 
     Args:
       features: float[K, d].
       means: float[K], x_a' theta.
-      delta: in (0, 1).
-      epsilon: >= 0.
-      sigma: > 0, R.
-      regularization: > 0, lambda.
-      theta_norm: >= 0, S.
-      table: float[K, K, K], w* of x_i - x_j; solved for if None.
+      delta: allowed error probability, in (0, 1).
+      epsilon: tolerated simple regret, >= 0.
+      sigma: scale of the noise R, > 0.
+      regularization: lambda, > 0.
+      theta_norm: S, >= 0.
+      table: float[K, K, K], w* of x_i - x_j; None solves for it.
     """
     where = "lingape_sample_bound"
     features, means = _instance(where, features, means)
@@ -199,7 +204,7 @@ def _evaluate(function: Callable, *arguments: Any, **static: Any) -> Any:
 
 
 def _harder(gaps: Array, epsilon: Array) -> Array:
-    """float[K, K], max(epsilon, (epsilon + gap_i) / 3, (epsilon + gap_j) / 3)."""
+    """Return float[K, K], max(epsilon, (epsilon + gap_i) / 3, (epsilon + gap_j) / 3)."""
     third = jnp.maximum(epsilon, (epsilon + gaps) / 3)
     return jnp.maximum(third[:, None], third[None])
 
@@ -256,7 +261,7 @@ def _sample_bound(
     growth = jnp.max(jnp.sum(features**2, -1)) / (regularization * dim)
 
     def holds(log_n: Array) -> Array:
-        """The right side less the left, over n: concave and positive at 0, so that it changes sign once."""
+        """Return whether the right side is at least n; the difference is concave in n and changes sign once."""
         n = jnp.exp(log_n)
         radius = sigma * jnp.sqrt(-2 * jnp.log(delta) + dim * jnp.log1p(n * growth))
         return complexity * (radius + jnp.sqrt(regularization) * theta_norm) ** 2 + num_arms >= n

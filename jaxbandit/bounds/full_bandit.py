@@ -1,9 +1,10 @@
-"""What theory says of full-bandit top-k: design constants, H_epsilon, and samples within which SAQM and ICB stop.
+"""Theory of full-bandit top-k identification: design constants, H_epsilon, and sample bounds of SAQM and ICB.
 
-Kuroki, Xu, Miyauchi, Honda, Sugiyama (2019), Section 4, Theorems 1 and 3, Lemma 3. Theorem 1's ratio is `theorem_ratio`
-of solvers/quadratic_bound.py. Differs: the theorems are stated in O(.) alone; here are the conditions that their proofs
-end with, t <= (3 + 1 / alpha)^2 C_t^2 H_epsilon for SAQM and t <= 4 C_t^2 H'_epsilon for ICB, solved for the largest t.
-As the proofs do, they take A_t for t Lambda_p; pulls are whole, so that A_t lies within a pull of it for each set.
+Kuroki, Xu, Miyauchi, Honda and Sugiyama (2019), Section 4, Theorems 1 and 3, Lemma 3. The ratio of Theorem 1 is
+`theorem_ratio` of solvers/quadratic_bound.py. Difference: the theorems are stated in O(.) only. Here the conditions at
+the end of their proofs, t <= (3 + 1 / alpha)^2 C_t^2 H_epsilon for SAQM and t <= 4 C_t^2 H'_epsilon for ICB, are solved
+for the largest t. As in the proofs, A_t is taken to be t Lambda_p; since pulls are whole, the true A_t differs from it
+by less than one pull per set.
 
 Every function takes concrete numbers, computes in float64 whatever the scope, and returns NumPy.
 """
@@ -21,24 +22,24 @@ from jaxbandit.solvers.densest import peeling, quadratic
 from jaxbandit.solvers.quadratic_bound import upper_bound
 
 _C = 6 / math.pi**2
-_POLISH = 100  # exchanges: peeling's answer then takes none in practice
+_POLISH = 100  # maximal number of exchanges; in practice the result of peeling needs none
 
 
 class Interval(NamedTuple):
-    """Two numbers with the wanted one between them."""
+    """Two numbers that enclose the quantity of interest."""
 
     low: np.ndarray  # float[], attained by a set
-    high: np.ndarray  # float[], certified
+    high: np.ndarray  # float[], a certified upper bound
 
 
 def uniform_design_matrix(num_arms: int, k: int) -> np.ndarray:
-    """Return Lambda_p, float[n, n], of the uniform allocation on all sets of k: no set is enumerated.
+    """Return Lambda_p, float[n, n], of the uniform allocation over all sets of k, without enumerating them.
 
-    An arm is in a set with probability k / n, two arms with k (k - 1) / (n (n - 1)). rho(p) is then n exactly.
+    An arm is in a set with probability k / n, and two arms with probability k (k - 1) / (n (n - 1)). rho(p) is then n.
 
     Args:
-      num_arms: n >= 2.
-      k: in [1, n - 1].
+      num_arms: number of arms n, an integer >= 2.
+      k: size of the sets, an integer in [1, n - 1].
     """
     checks.integer("uniform_design_matrix", "num_arms", num_arms, 2)
     checks.integer("uniform_design_matrix", "k", k, 1, num_arms - 1)
@@ -47,13 +48,14 @@ def uniform_design_matrix(num_arms: int, k: int) -> np.ndarray:
 
 
 def rho(design_matrix: np.ndarray, k: int) -> Interval:
-    """Return an interval for rho(p), the largest ||x_M||^2 over sets M of k in the norm of Lambda_p^-1.
+    """Return an interval for rho(p), the largest squared norm of a set of k in Lambda_p^-1.
 
-    The number itself is as hard as the densest subgraph: from below by peeling with exchanges, from above certified.
+    Computing rho(p) is as hard as the densest subgraph problem. The lower end comes from peeling with exchanges, the
+    upper end is certified.
 
     Args:
       design_matrix: float[n, n], Lambda_p, positive definite.
-      k: in [1, n - 1].
+      k: size of the sets, an integer in [1, n - 1].
     """
     inverse = _inverse("rho", design_matrix, k)
     with jax.enable_x64(True):
@@ -64,25 +66,26 @@ def rho(design_matrix: np.ndarray, k: int) -> Interval:
 
 
 def rho_prime(design_matrix: np.ndarray, k: int) -> np.ndarray:
-    """Return rho'(p), float[]: the square of the largest sum of sqrt(Lambda_p^-1(i, i)) over arms in one of two sets.
+    """Return rho'(p), float[], a design constant like `rho` for ICB.
 
-    Two sets of k differ in 2 min(k, n - k) arms at most, in any that one likes.
+    It is the squared largest sum of sqrt(Lambda_p^-1(i, i)) over arms in exactly one of two sets of k. Two sets of k
+    differ in at most 2 min(k, n - k) arms, which can be any arms.
 
     Args:
       design_matrix: float[n, n], Lambda_p, positive definite.
-      k: in [1, n - 1].
+      k: size of the sets, an integer in [1, n - 1].
     """
     widths = np.sqrt(np.sort(_inverse("rho_prime", design_matrix, k).diagonal())[::-1])
     return np.asarray(widths[: 2 * min(k, len(widths) - k)].sum() ** 2)
 
 
 def full_bandit_complexity(rho: float, gap: float, *, epsilon: float = 0.0) -> np.ndarray:
-    """Return H_epsilon = rho / (gap + epsilon)^2, float[]; H'_epsilon if rho is rho'. A tie with epsilon = 0: inf.
+    """Return H_epsilon = rho / (gap + epsilon)^2, float[], or H'_epsilon for rho'; inf if gap + epsilon = 0.
 
     Args:
-      rho: > 0.
-      gap: >= 0, between the best set and the second best.
-      epsilon: >= 0.
+      rho: design constant, > 0.
+      gap: gap between the best and the second-best set, >= 0.
+      epsilon: tolerated simple regret of the sum, >= 0.
     """
     where = "full_bandit_complexity"
     checks.number(where, "rho", rho, low=0.0, open_low=True)
@@ -94,15 +97,15 @@ def full_bandit_complexity(rho: float, gap: float, *, epsilon: float = 0.0) -> n
 def saqm_sample_bound(
     num_arms: int, k: int, complexity: float, *, alpha: float, delta: float, sigma: float
 ) -> np.ndarray:
-    """Return the samples float[] within which SAQM stops with probability 1 - delta (Theorem 3, Corollary 1).
+    """Return the samples, float[], within which SAQM stops with probability 1 - delta (Theorem 3, Corollary 1).
 
     Args:
-      num_arms: n >= 2.
-      k: in [1, n - 1].
+      num_arms: number of arms n, an integer >= 2.
+      k: size of the sets, an integer in [1, n - 1].
       complexity: H_epsilon, > 0.
-      alpha: in (0, 1], a lower bound of alpha_t over the rounds.
-      delta: in (0, 1).
-      sigma: > 0, the paper's k R.
+      alpha: lower bound on alpha_t over the rounds, in (0, 1].
+      delta: allowed error probability, in (0, 1).
+      sigma: bound on the noise of a pull, k R in the paper, > 0.
     """
     where = "saqm_sample_bound"
     _check(where, num_arms, k, complexity, delta, sigma)
@@ -114,15 +117,15 @@ def saqm_sample_bound(
 def icb_sample_bound(
     num_arms: int, k: int, complexity: float, *, delta: float, sigma: float, radius: str = "lemma1"
 ) -> np.ndarray:
-    """Return the samples float[] within which ICB on size-k sets stops with probability 1 - delta (Lemma 3).
+    """Return the samples, float[], within which ICB on size-k sets stops with probability 1 - delta (Lemma 3).
 
     Args:
-      num_arms: n >= 2.
-      k: in [1, n - 1].
+      num_arms: number of arms n, an integer >= 2.
+      k: size of the sets, an integer in [1, n - 1].
       complexity: H'_epsilon, > 0.
-      delta: in (0, 1).
-      sigma: > 0, the paper's k R.
-      radius: "lemma1", sigma sqrt(2 log(c' t^2 n / delta)), or "prop1", sigma sqrt(8 log(c' t^2 K / delta)).
+      delta: allowed error probability, in (0, 1).
+      sigma: bound on the noise of a pull, k R in the paper, > 0.
+      radius: "lemma1" for sigma sqrt(2 log(c' t^2 n / delta)), or "prop1" for sigma sqrt(8 log(c' t^2 K / delta)).
     """
     where = "icb_sample_bound"
     _check(where, num_arms, k, complexity, delta, sigma)
@@ -134,7 +137,7 @@ def icb_sample_bound(
 
 
 def _largest(scale: float, level: float, least: int) -> np.ndarray:
-    """The largest t with t <= scale (log(c' t^2) + level), at least `least`."""
+    """Return the largest t with t <= scale (log(c' t^2) + level), at least `least`."""
     if not math.isfinite(scale):
         return np.asarray(np.inf)
 

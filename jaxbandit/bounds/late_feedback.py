@@ -1,4 +1,4 @@
-"""What late feedback adds to regret: Joulani, Gyorgy and Szepesvari (2013), Theorem 6, for a constant delay."""
+"""The additional regret from a constant delay of feedback: Joulani, Gyorgy and Szepesvari (2013), Theorem 6."""
 
 from numpy.typing import ArrayLike
 
@@ -6,18 +6,21 @@ from jaxbandit import checks
 
 
 def delay_regret_bound(means: ArrayLike, delay: int) -> float:
-    """Return delay times the sum of gaps, the most that a constant delay adds to the regret of index rules.
+    """Return delay times the sum of gaps, the most that a constant delay adds to the regret of index policies.
 
-    Until the first reward of an arm comes it is pulled `delay` times more; later, at most that many pulls are on their
-    way. The regret with the delay is at most that without it, and this, for rules that the theorem covers (UCB and its
-    kin); that of a measured run is a random number, so that means over runs are to be compared.
+    Until the first reward of an arm arrives, the arm is pulled up to `delay` more times; later, at most that many of
+    its pulls are pending. For policies covered by the theorem (UCB and its relatives), the regret with the delay is at
+    most the regret without it plus this bound. The regret of a single run is random, so compare means over runs.
 
     Args:
-      means: float[num_arms], true means.
-      delay: rounds, >= 0.
+      means: float[num_arms], the true means.
+      delay: delay in rounds, an integer >= 0.
 
     Raises:
       ValueError: an argument is out of range.
+
+    Source:
+      Joulani, Gyorgy and Szepesvari (2013), Online learning under delayed feedback, ICML, Theorem 6.
     """
     mu = checks.array("delay_regret_bound", "means", means)
     delay = checks.integer("delay_regret_bound", "delay", delay, 0)

@@ -1,9 +1,9 @@
-"""Lower bounds on regret in linear (contextual) bandits: C log t for each instance, d sqrt(n) for the worst.
+"""Lower bounds on regret in linear (contextual) bandits: C log t for each instance, d sqrt(n) for the worst instance.
 
-Hao, Lattimore, Szepesvari (2019), equations 3.5 and 3.6; Lattimore, Szepesvari (2017): with noise N(0, 1), a policy
-whose regret is o(t^a) on every instance, for every a > 0, has regret C log t or more asymptotically. C is the cost of
-the allocation problem of solvers/allocation.py with f = 2 and the true gaps. Contexts' probabilities do not
-enter. The minimax rate is that of Dani, Hayes, Kakade (2008), without its constant.
+Hao, Lattimore and Szepesvari (2019), equations 3.5 and 3.6; Lattimore and Szepesvari (2017): with noise N(0, 1), a
+policy whose regret is o(t^a) on every instance, for every a > 0, has a regret of at least C log t asymptotically. C is
+the cost of the allocation problem of solvers/allocation.py with f = 2 and the true gaps. The probabilities of contexts
+do not enter. The minimax rate is that of Dani, Hayes and Kakade (2008), without its constant.
 """
 
 from typing import Any, NamedTuple
@@ -19,32 +19,35 @@ from jaxbandit.numerics import as_float
 from jaxbandit.solvers.allocation import allocation
 from jaxbandit.types import Array
 
-_TIE = 1e-9  # of the largest |mean|: a smaller gap is taken for the rounding of a tie, as in regret.py
+_TIE = 1e-9  # a gap below this fraction of the largest absolute mean counts as a tie, as in regret.py
 
 
 class RegretConstant(NamedTuple):
-    """C, and how good it is: value - bound is the duality gap."""
+    """C with its certificate: value - bound is the duality gap."""
 
     value: Array  # float[]
-    bound: Array  # float[], certified: the least cost is not smaller
+    bound: Array  # float[], certified lower bound on the smallest cost
 
 
 def linear_regret_constant(action_sets: Any, theta: Any, *, mask: Any = None) -> RegretConstant:
-    """Return C: regret over log t is asymptotically C or more. 0 where the optimal arms span: less is enough.
+    """Return C such that the regret is asymptotically at least C log t; 0 if the optimal arms span R^dim.
 
-    `regret_lower_bound` of regret.py draws it.
-
-    Concrete numbers are computed in float64 whatever the scope, and come back as NumPy; traced ones in the scope's
-    precision, of one instance.
+    If they span, the regret may grow more slowly than log t. `regret_lower_bound` of regret.py evaluates C log t.
+    Concrete numbers are computed in float64 whatever the scope and returned as NumPy arrays; traced ones, of one
+    instance, are computed in the precision of the scope.
 
     Args:
-      action_sets: float[K, d], the features of one set, or float[M, K, d], one set a context. Copies of a feature in
+      action_sets: float[K, d], the features of one set, or float[M, K, d], one set per context. Copies of a feature in
         several contexts are different arms.
       theta: float[d].
-      mask: bool[K] or bool[M, K], False for padding; at least one True a context.
+      mask: bool[K] or bool[M, K], False for padding, with at least one True per context; None means no padding.
 
     Raises:
-      ValueError: concrete arguments out of range, or shapes that do not fit.
+      ValueError: concrete arguments are out of range, or shapes do not match.
+
+    Source:
+      Hao, Lattimore and Szepesvari (2020), Adaptive exploration in linear contextual bandit, AISTATS, equations 3.5 and
+      3.6.
     """
     where = "linear_regret_constant"
     ndim = 3 if np.ndim(action_sets) == 3 else 2
@@ -77,11 +80,11 @@ def _constant(action_sets: Array, theta: Array, mask: Array) -> RegretConstant:
 
 
 def minimax_linear_regret(dim: int, horizon: ArrayLike) -> np.ndarray:
-    """Return d sqrt(n), the order of the least regret on the worst instance of dimension d, without its constant.
+    """Return d sqrt(n), the order of the smallest regret on the worst instance of dimension d, without its constant.
 
     Args:
-      dim: d >= 1.
-      horizon: n >= 0, one or several.
+      dim: dimension d, an integer >= 1.
+      horizon: number of rounds n >= 0, one or several.
     """
     checks.integer("minimax_linear_regret", "dim", dim, 1)
     return dim * np.sqrt(np.asarray(horizon, np.float64))

@@ -66,7 +66,7 @@ def _of(group: str, entry: Entry) -> dict[str, Any]:
         "description": sections[""],
         "arguments": [_argument(group, p, meanings.get(p.name, "")) for p in parameters.values()],
         **(dataclasses.asdict(facts.facts()[entry.name]) if group == "algorithm" else {}),
-        **{title.lower(): text for title, text in sections.items() if title.rstrip("s") in SHOWN},
+        **{title.lower(): text for title, text in sections.items() if title.rstrip("s") in ("Guarantee", *SHOWN)},
         "python": _python(group, entry, parameters),
         "toml": _toml(group, entry, parameters),
     }

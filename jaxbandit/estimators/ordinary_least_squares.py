@@ -1,7 +1,7 @@
-"""Ordinary least squares from integer pull counts and mean rewards: computed afresh, so that nothing drifts.
+"""Ordinary least squares from pull counts and mean rewards, computed anew each time, so that errors do not accumulate.
 
 V = sum_a N_a x_a x_a' must have full rank, or the results are NaN or inf. Small matrices are inverted by sweeps, and
-sums over dimensions are written out: over many runs, library calls for them cost three times as much (measured).
+sums over dimensions are unrolled, because over many runs library calls cost three times as much (measured).
 """
 
 from typing import NamedTuple
@@ -15,19 +15,19 @@ from jaxbandit.types import Array
 
 
 class Fit(NamedTuple):
-    """Estimates of num_arms arms, and what their variances need."""
+    """Estimates for num_arms arms, and what their variances need."""
 
     means: Array  # float[num_arms], x_a' theta_hat
     inverse: Array  # float[dim, dim], V^-1
 
 
 def fit(features: Array, counts: Array, means: Array) -> Fit:
-    """Least squares of the mean rewards `means` of `counts` pulls.
+    """Return the least-squares fit of the mean rewards `means` of `counts` pulls.
 
     Args:
       features: float[num_arms, dim].
       counts: int32[num_arms] >= 0, pulls.
-      means: float[num_arms], mean reward of each arm, anything finite where it was never pulled.
+      means: float[num_arms], mean reward of each arm, any finite number if it was never pulled.
     """
     pulls = as_float(counts)
     inverse_matrix = inverse(design_matrix(features, pulls))
@@ -37,30 +37,30 @@ def fit(features: Array, counts: Array, means: Array) -> Fit:
 
 
 def with_pulls(counts: Array, means: Array, pulls: Array, sums: Array) -> tuple[Array, Array]:
-    """Counts and mean rewards after `pulls`, int32[num_arms], more pulls whose rewards sum to `sums`."""
+    """Return counts and mean rewards after `pulls`, int32[num_arms], more pulls whose rewards add up to `sums`."""
     after = counts + pulls
     change = (sums - as_float(pulls) * means) / as_float(jnp.maximum(after, 1))
     return after, means + change
 
 
 def design_matrix(features: Array, weights: Array) -> Array:
-    """sum_a w_a x_a x_a', float[dim, dim], exactly symmetric."""
+    """Return sum_a w_a x_a x_a', float[dim, dim], exactly symmetric."""
     return jnp.sum(weights[:, None, None] * (features[:, :, None] * features[:, None]), 0)
 
 
 def squared_norms(rows: Array, inverse_matrix: Array) -> Array:
-    """y' V^-1 y of each row y, float[rows]; exactly 0 for a zero row."""
+    """Return y' V^-1 y for each row y, float[rows]; exactly 0 for a zero row."""
     products = product(rows, inverse_matrix) * rows
     return jnp.maximum(product(products, jnp.ones((rows.shape[1], 1), rows.dtype))[:, 0], 0.0)
 
 
 def differences(features: Array, arm: Array) -> Array:
-    """x_arm - x_i for all arms i, float[num_arms, dim]; exactly 0 between duplicates."""
+    """Return x_arm - x_i for all arms i, float[num_arms, dim]; exactly 0 for duplicates."""
     return lax.dynamic_index_in_dim(features, arm, 0) - features
 
 
 def inverse(matrix: Array) -> Array:
-    """Inverse of a symmetric positive definite matrix, float[dim, dim], exactly symmetric."""
+    """Return the inverse of a symmetric positive definite matrix, float[dim, dim], exactly symmetric."""
     dim = matrix.shape[0]
 
     def sweep(k: int | Array, matrix: Array) -> Array:
@@ -76,7 +76,7 @@ def inverse(matrix: Array) -> Array:
 
 
 def pivots(matrix: Array) -> Array:
-    """Pivots of a symmetric matrix without exchanges, float[dim]; it is positive definite iff all are above 0."""
+    """Return the pivots of a symmetric matrix, float[dim], all positive iff it is positive definite."""
     dim = matrix.shape[0]
 
     def eliminate(k: int | Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:

@@ -1,9 +1,10 @@
-"""Least squares by a square root F of the inverse, G^+ = F F', updated in dim^2 operations; unregularised or not.
+"""Least squares by a root F of the inverse, G^+ = F F', updated in dim^2 operations, with or without regularization.
 
-Without regularisation G^+ is the pseudo-inverse of G = sum x x' while the rows seen do not span R^dim (Greville's
-recursion, in its square root), with it F F' = (lambda I + G)^-1. Nothing is factorised. Drift over 10^6 rounds against
-a fresh factorisation, dim 2 and 5, condition of G up to 7e5: in float64 5e-11 of a variance and 5e-11 standard
-deviations of a mean; in float32, where sums are compensated, 8e-6 and 4e-5. Plain sums of float32 lose every digit.
+Without regularization G^+ is the pseudo-inverse of G = sum x x' as long as the rows do not span R^dim (Greville's
+recursion in square-root form); with it F F' = (lambda I + G)^-1. No matrix is factorized. The drift over 10^6 rounds
+relative to a new factorization, for dim 2 and 5 and condition numbers of G up to 7e5, is: in float64 5e-11 of a
+variance and 5e-11 standard deviations of a mean; in float32, where sums are compensated, 8e-6 and 4e-5. Plain float32
+sums lose every digit.
 """
 
 from collections.abc import Iterable
@@ -17,14 +18,14 @@ from jaxbandit.types import Array, Scalar
 
 
 class RecursiveLeastSquares(NamedTuple):
-    """The estimate of theta and how uncertain it is, up to the noise's scale."""
+    """The estimate of theta, and its uncertainty up to the noise's scale."""
 
     root: Array  # float[dim, dim], F; column r is 0 until the rank exceeds r
-    theta: Array  # float[dim], theta_hat; of least norm while the rows do not span
-    logdet: Array  # float[], log of G's determinant, of its nonzero eigenvalues' product while the rows do not span
+    theta: Array  # float[dim], theta_hat; the one of smallest norm while the rows do not span
+    logdet: Array  # float[], log of the determinant of G, or of the product of its nonzero eigenvalues
     outside: Any  # float[dim, dim], projector on the complement of the rows' span, exactly 0 once they span; or None
-    rank: Any  # int32[], dimension of the rows' span; or None. Both are None if regularised
-    gained: Any  # of root, theta and logdet, what they have gained by rounding; float32
+    rank: Any  # int32[], dimension of the rows' span; or None. Both are None with regularization
+    gained: Any  # rounding errors of root, theta and logdet; in float32 only
 
     @property
     def inverse(self) -> Array:
@@ -33,7 +34,7 @@ class RecursiveLeastSquares(NamedTuple):
 
 
 def init(dim: int, regularization: Scalar | None = None) -> RecursiveLeastSquares:
-    """No rows yet; regularization: lambda > 0, or None for ordinary least squares."""
+    """Return the estimate without rows; regularization is lambda > 0, or None for ordinary least squares."""
     theta, square = jnp.zeros(dim), jnp.zeros((dim, dim))
     gained = None if square.dtype != jnp.float32 else (square, theta, jnp.zeros(()))
     if regularization is None:
@@ -43,35 +44,35 @@ def init(dim: int, regularization: Scalar | None = None) -> RecursiveLeastSquare
 
 
 def variances(estimate: RecursiveLeastSquares, rows: Array) -> Array:
-    """||x||^2 in G^+ of each row x of float[rows, dim]; of a row outside the span, that of its part inside."""
+    """Return x' G^+ x for each row x of float[rows, dim]; outside the span, that of its component inside."""
     return _norms(product(rows, estimate.root))
 
 
 def means(estimate: RecursiveLeastSquares, rows: Array) -> Array:
-    """x' theta_hat of each row x, float[rows]."""
+    """Return x' theta_hat for each row x, float[rows]."""
     return product(rows, estimate.theta[:, None])[:, 0]
 
 
 def residuals(estimate: RecursiveLeastSquares, rows: Array) -> Array:
-    """||x - its projection on the span||^2 of each row x, float[rows]; exactly 0 if it counts as inside.
+    """Return the squared distance of each row from the span, float[rows]; exactly 0 if the row counts as inside.
 
-    That is up to a distance of tolerance() ||x||.
+    It counts as inside up to a relative distance of tolerance().
     """
-    # Stored: XLA would compute the lengths again for each of their uses, a multiple of a round's cost.
+    # The barrier stores the lengths, which XLA would recompute for each use, at a multiple of a round's cost.
     lengths = lax.optimization_barrier(_norms(product(rows, estimate.outside)))
     return _beyond(lengths, _norms(rows))
 
 
 def tolerance() -> float:
-    """Relative distance up to which a row counts as inside the span: eps^0.4, 1.7e-3 in float32, 5e-7 in float64.
+    """Return the relative distance up to which a row is inside the span: eps^0.4, 1.7e-3 in float32, 5e-7 in float64.
 
-    The projector of accepted rows is then right to eps^0.6, which is below it.
+    The projector of accepted rows is then accurate to eps^0.6, which is smaller.
     """
     return float(jnp.finfo(jnp.result_type(float)).eps) ** 0.4
 
 
 def update(estimate: RecursiveLeastSquares, x: Array, reward: Array) -> RecursiveLeastSquares:
-    """The estimate after one more row x, float[dim], and its reward."""
+    """Return the estimate after one more row x, float[dim], and its reward."""
     root, dim = estimate.root, x.shape[0]
     weights = product(x[None], root)[0]  # F' x
     squared = _total(weights * weights)
@@ -83,7 +84,7 @@ def update(estimate: RecursiveLeastSquares, x: Array, reward: Array) -> Recursiv
     changes = -shrink[:, None] * weights[None], gain * innovation, jnp.log1p(squared)
     if estimate.outside is None:
         return _added(estimate, changes)
-    # Projected twice, what rounding has left of x inside the span is gone.
+    # The second projection removes what rounding left of x inside the span.
     beyond = product(estimate.outside, product(estimate.outside, x[:, None]))[:, 0]
     length = _beyond(_total(beyond * beyond), _total(x * x))
     grows = length > 0
@@ -98,7 +99,7 @@ def update(estimate: RecursiveLeastSquares, x: Array, reward: Array) -> Recursiv
 
 
 def _added(estimate: RecursiveLeastSquares, changes: Iterable[Array]) -> RecursiveLeastSquares:
-    """The estimate with root, theta and logdet changed: in float32 by Kahan's compensated sums."""
+    """Return the estimate with root, theta and logdet changed, in float32 by Kahan's compensated summation."""
     before = estimate.root, estimate.theta, estimate.logdet
     if estimate.gained is None:
         root, theta, logdet = (a + b for a, b in zip(before, changes, strict=True))
@@ -110,15 +111,15 @@ def _added(estimate: RecursiveLeastSquares, changes: Iterable[Array]) -> Recursi
 
 
 def _beyond(length: Array, norm: Array) -> Array:
-    """Squared lengths of residuals, 0 where they are within the tolerance of 0."""
+    """Return squared lengths of residuals, with 0 for those within the tolerance."""
     return jnp.where(length > tolerance() ** 2 * norm, length, 0.0)
 
 
 def _norms(rows: Array) -> Array:
-    """Squared norm of each row."""
+    """Return the squared norm of each row."""
     return product(rows * rows, jnp.ones((rows.shape[1], 1), rows.dtype))[:, 0]
 
 
 def _total(terms: Array) -> Array:
-    """The sum of a vector, written out."""
+    """Return the sum of a vector, unrolled."""
     return product(terms[None], jnp.ones((terms.shape[0], 1), terms.dtype))[0, 0]

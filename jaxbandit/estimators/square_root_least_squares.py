@@ -1,8 +1,9 @@
-"""Regularised least squares by a square root S of V^-1 = S S' (Potter 1963): updates take num_arms dim operations.
+"""Regularized least squares by a root S of V^-1 = S S' (Potter 1963), with updates of num_arms dim operations.
 
-It carries h_a = S' x_a, so that ||x_i - x_j||^2 in V^-1 is ||h_i - h_j||^2: no cancellation beyond that of the features
-themselves, where X V^-1 X' loses twice the digits. In float32 each sum carries with it what rounding has added, and
-10^6 rounds keep the digits of a float32. Cheap where arms are many, dim few: sums over dim are written out.
+The state holds h_a = S' x_a, so that the squared norm of x_i - x_j in V^-1 is that of h_i - h_j. There is no
+cancellation beyond that of the features themselves, whereas X V^-1 X' loses twice as many digits. In float32 each sum
+is accompanied by its rounding error, and the digits of a float32 are kept over 10^6 rounds. It is cheap for many arms
+and small dim, because sums over dim are unrolled.
 """
 
 from typing import NamedTuple
@@ -14,7 +15,7 @@ from jaxbandit.types import Array, Scalar
 
 
 class Sums(NamedTuple):
-    """What is summed over the rounds."""
+    """The quantities that are summed over the rounds."""
 
     roots: Array  # float[dim, num_arms], columns h_a = S' x_a
     means: Array  # float[num_arms], x_a' theta_hat
@@ -22,14 +23,14 @@ class Sums(NamedTuple):
 
 
 class SquareRootLeastSquares(NamedTuple):
-    """Estimates of num_arms arms, and how uncertain they are up to the noise's scale."""
+    """Estimates for num_arms arms, and their uncertainty up to the noise's scale."""
 
     sums: Sums
-    gained: Sums | None  # what the sums have gained by rounding; float32
+    gained: Sums | None  # rounding errors of the sums; in float32 only
 
 
 def init(features: Array, regularization: Scalar) -> SquareRootLeastSquares:
-    """No rewards yet: V = lambda I.
+    """Return the estimate before the first reward, V = lambda I.
 
     Args:
       features: float[num_arms, dim].
@@ -43,42 +44,42 @@ def init(features: Array, regularization: Scalar) -> SquareRootLeastSquares:
 
 
 def means(estimate: SquareRootLeastSquares) -> Array:
-    """x_a' theta_hat, float[num_arms]."""
+    """Return x_a' theta_hat, float[num_arms]."""
     return estimate.sums.means
 
 
 def variances(estimate: SquareRootLeastSquares) -> Array:
-    """||x_a||^2 in V^-1, float[num_arms]."""
+    """Return x_a' V^-1 x_a, float[num_arms]."""
     return _total([h * h for h in estimate.sums.roots])
 
 
 def logdet(estimate: SquareRootLeastSquares) -> Array:
-    """Log det V - log det(lambda I), float[]."""
+    """Return log det V - log det(lambda I), float[]."""
     return estimate.sums.logdet
 
 
 def row(estimate: SquareRootLeastSquares, arm: Array) -> Array:
-    """x_arm' V^-1 x_i for all arms i, float[num_arms]."""
+    """Return x_arm' V^-1 x_i for all arms i, float[num_arms]."""
     return _total([h * get_at(h, arm) for h in estimate.sums.roots])
 
 
 def distances(estimate: SquareRootLeastSquares, arm: Array) -> Array:
-    """||x_i - x_arm||^2 in V^-1 for all arms i, float[num_arms]."""
+    """Return the squared norm of x_i - x_arm in V^-1 for all arms i, float[num_arms]."""
     return _total([(h - get_at(h, arm)) ** 2 for h in estimate.sums.roots])
 
 
 def all_distances(estimate: SquareRootLeastSquares) -> Array:
-    """||x_i - x_j||^2 in V^-1, float[num_arms, num_arms]."""
+    """Return the squared norms of x_i - x_j in V^-1, float[num_arms, num_arms]."""
     return _total([(h[None] - h[:, None]) ** 2 for h in estimate.sums.roots])
 
 
 def update(estimate: SquareRootLeastSquares, arm: Array, reward: Array) -> SquareRootLeastSquares:
-    """The estimate after one more reward of `arm`."""
+    """Return the estimate after one more reward of `arm`."""
     sums = estimate.sums
     pulled = [get_at(h, arm) for h in sums.roots]
     squared = _total([h * h for h in pulled])
     den = 1 + squared
-    # Divided, so that XLA stores it instead of summing again for each entry of the roots.
+    # The division makes XLA store the sum instead of recomputing it for each entry of the roots.
     gain = _total([h * a for h, a in zip(sums.roots, pulled, strict=True)]) / den
     shrink = den / (den + jnp.sqrt(den))  # I - h h' / (den + sqrt(den)) is the square root of I - h h' / den
     addends = Sums(
@@ -93,7 +94,7 @@ def update(estimate: SquareRootLeastSquares, arm: Array, reward: Array) -> Squar
 
 
 def _total(terms: list[Array]) -> Array:
-    """A sum written out: XLA's CPU compiler is several times slower at a reduction of products."""
+    """Return a sum, unrolled, because XLA's CPU compiler is several times slower at a reduction of products."""
     total = terms[0]
     for term in terms[1:]:
         total = total + term
@@ -101,7 +102,7 @@ def _total(terms: list[Array]) -> Array:
 
 
 def _added(total: Array, gained: Array, addend: Array) -> tuple[Array, Array]:
-    """The sum and what it has gained by rounding, after one more addend: Kahan's compensation."""
+    """Return the sum and its rounding error after one more addend, by Kahan's compensated summation."""
     addend = addend - gained
     after = total + addend
     return after, (after - total) - addend

@@ -1,1 +1,1 @@
-"""Functions of arrays that know nothing of bandits."""
+"""Numerical solvers: functions of arrays that know nothing about bandits."""

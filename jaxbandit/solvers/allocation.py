@@ -1,16 +1,16 @@
-"""How often to pull each arm so that all gaps of a linear bandit can be told at the least regret, with a certificate.
+"""The allocation of pulls that resolves all gaps of a linear bandit at the smallest regret, with a certificate.
 
-Minimise sum_x T_x gap_x subject to x' H_T^-1 x <= gap_x^2 / f for suboptimal x, H_T = sum_x T_x x x' (Hao, Lattimore,
-Szepesvari 2019, equations 3.5, 3.6, 4.2; Combes, Magureanu, Proutiere 2017). Differs: the best arms cost nothing and
-count as pulled for ever, exactly, by a projection.
+The problem is to minimize sum_x T_x gap_x subject to x' H_T^-1 x <= gap_x^2 / f for suboptimal x, where H_T = sum_x T_x
+x x' (Hao, Lattimore and Szepesvari 2019, equations 3.5, 3.6 and 4.2; Combes, Magureanu and Proutiere 2017). Difference:
+the best arms cost nothing and count as pulled infinitely often, which is treated exactly by a projection.
 
-Reduction. Let z be what is left of x beside the span of the best arms; x' H^-1 x tends to z' H_z^-1 z as the best arms'
-pulls grow. In costs w = T gap, with u = z / sqrt(gap) and v = u / sqrt(gap), it is: minimise sum w subject to
-v' A(w)^-1 v <= 1 / f, A(w) = sum w u u'. The scale of w is free, so that w = f * value * p, with p on the simplex the
-design of least value, the largest v' A(p)^-1 v. That is `transductive_design` of solvers/design.py; the method is the
-one described there, and so is the certificate.
+Reduction: let z be the component of x orthogonal to the span of the best arms; x' H^-1 x tends to z' H_z^-1 z as the
+pulls of the best arms grow. In terms of the costs w = T gap, with u = z / sqrt(gap) and v = u / sqrt(gap), the problem
+is to minimize sum w subject to v' A(w)^-1 v <= 1 / f with A(w) = sum w u u'. The scale of w is free, so w = f value p,
+where p on the simplex is the design with the smallest value, the largest v' A(p)^-1 v. This is `transductive_design` of
+solvers/design.py, which describes the method and the certificate.
 
-From _LARGE arms on it is that function; below, solvers/lanes_design.py does the same on many problems side by side.
+From _LARGE arms on that function is called; below, solvers/lanes_design.py does the same for many problems at once.
 """
 
 from functools import partial
@@ -26,37 +26,39 @@ from jaxbandit.solvers.design import transductive_design
 from jaxbandit.solvers.lanes_design import lanes_design
 from jaxbandit.types import Array, Scalar
 
-BEST = 1e-12  # a gap up to this is that of a best arm
-_LARGE = 25  # arms
-_CHUNK = 128  # problems at a time
-_TIE = 1e-9  # relative, in float64: structural ties in dimension 1 are real, and go to the lowest index
+BEST = 1e-12  # an arm with a gap of at most this is a best arm
+_LARGE = 25  # number of arms
+_CHUNK = 128  # number of problems solved together
+_TIE = 1e-9  # relative, in float64; structural ties in dimension 1 do occur, and go to the lowest index
 
 
 class Allocation(NamedTuple):
-    """Pulls and how good they are: cost - bound is the duality gap."""
+    """Pulls with their certificate: cost - bound is the duality gap."""
 
     pulls: Array  # float[num_arms], T; 0 for best and masked arms
     cost: Array  # float[], sum of pulls times gaps
-    bound: Array  # float[], certified lower bound of the least cost
+    bound: Array  # float[], certified lower bound on the smallest cost
 
 
 def allocation(
     features: Array, gaps: Array, level: Scalar, *, mask: Array | None = None, steps: int = 22
 ) -> Allocation:
-    """Return the pulls of least regret that tell every suboptimal arm from the best at a given level.
+    """Return the pulls of smallest regret that distinguish every suboptimal arm from the best at a given level.
 
     Args:
-      features: float[N, d], traced: all pairs of a context and an arm, one after the other.
-      gaps: float[N], traced, >= 0. An arm with a gap of 1e-12 or less is best; one at least should be.
-      level: traced, > 0, f: the constraint is ||x||^2 <= gap^2 / f.
-      mask: bool[N], traced, False for padding.
-      steps: static, >= 1. 22 leave a relative gap below 1e-7 in float64, about 1e-3 in float32. More where lengths and
-        gaps both spread over six orders of magnitude: there the bound tells (4e-3 was seen).
+      features: float[N, d], traced; all pairs of a context and an arm, one after the other.
+      gaps: float[N], >= 0, traced. An arm with a gap of at most 1e-12 is a best arm; there should be at least one.
+      level: f, > 0, traced; the constraint is x' H^-1 x <= gap^2 / f.
+      mask: bool[N], False for padding; traced.
+      steps: number of interior-point steps, >= 1; static. 22 leave a relative gap below 1e-7 in float64 and of about
+        1e-3 in float32. More are needed if lengths and gaps both spread over six orders of magnitude, in which case the
+        bound shows it (4e-3 has been observed).
 
     Returns:
-      Allocation. Pulls that the optimum does not need are exactly 0. Where it is not unique: in dimension 1 the lowest
-      index; else one in the middle of the optima, so that equal arms with equal gaps share. Of two copies of a feature
-      the one with the smaller gap is pulled. Best arms that span the others: all 0.
+      An Allocation. Pulls that the optimum does not need are exactly 0. If it is not unique, it is that of the lowest
+      index in dimension 1, and otherwise one in the middle of the optima, so that equal arms with equal gaps share. Of
+      two copies of a feature, the one with the smaller gap is pulled. If the best arms span the others, all pulls are
+      0.
     """
     features, gaps, level = as_float(features), as_float(gaps), as_float(level)
     mask = jnp.ones(gaps.shape, bool) if mask is None else mask
@@ -64,7 +66,7 @@ def allocation(
 
 
 def _over(axes: int, steps: int):
-    """The solver of problems along the last `axes` axes; vmap adds an axis there, not in front, where it is slow."""
+    """Return the solver for problems along the last `axes` axes; vmap adds axes there, where it is fast."""
 
     @custom_vmap
     def solve(*problem: Array) -> Allocation:
@@ -87,7 +89,7 @@ def _over(axes: int, steps: int):
 
 
 def _in_chunks(*problem: Array, steps: int) -> Allocation:
-    """`_allocate`, a part of the lanes after the other: what it stores then fits a CPU's cache."""
+    """Apply `_allocate` to one part of the lanes after the other, so that what it stores fits into a CPU's cache."""
     size = problem[2].shape[0]
     if size <= _CHUNK:
         return _allocate(*problem, steps=steps)
@@ -101,7 +103,7 @@ def _in_chunks(*problem: Array, steps: int) -> Allocation:
 
 
 def _allocate(features: Array, gaps: Array, level: Array, mask: Array, *, steps: int) -> Allocation:
-    """`allocation` of features[N, d, lanes], gaps[N, lanes], level[lanes], mask[N, lanes]."""
+    """Solve `allocation` for features[N, d, lanes], gaps[N, lanes], level[lanes] and mask[N, lanes]."""
     best = mask & (gaps <= BEST)
     gaps = jnp.where(mask & ~best, gaps, 1.0)
     beside, rank = _coordinates(jnp.where(mask[:, None], features, 0.0).swapaxes(0, 1), gaps, best)
@@ -119,13 +121,13 @@ def _allocate(features: Array, gaps: Array, level: Array, mask: Array, *, steps:
 
 
 def _coordinates(rest: Array, gaps: Array, best: Array) -> tuple[Array, Array]:
-    """Orthonormal coordinates, float[d, N, lanes], of what is left beside the best arms, and its rank, int32[lanes].
+    """Return orthonormal coordinates orthogonal to the best arms, float[d, N, lanes], and their rank, int32[lanes].
 
-    Gram and Schmidt with pivots, first among the best arms, by relative length, then among the others, by length over
-    sqrt(gap): so A(w) is graded, and elimination on it accurate, whatever the arms' lengths.
+    This is Gram-Schmidt with pivoting, first among the best arms by relative length, then among the others by length
+    over sqrt(gap). A(w) is then graded, so elimination on it is accurate whatever the lengths of the arms.
     """
     lengths = jnp.sum(rest**2, 0)
-    shortest = lengths * jnp.finfo(rest.dtype).eps ** 1.2  # shorter is rounding, and taken for 0
+    shortest = lengths * jnp.finfo(rest.dtype).eps ** 1.2  # shorter vectors are rounding errors and count as 0
     directions, coordinates = [], []
     rank = jnp.zeros(lengths.shape[1:], jnp.int32)
     for _ in range(rest.shape[0]):
@@ -136,7 +138,7 @@ def _coordinates(rest: Array, gaps: Array, best: Array) -> tuple[Array, Array]:
         score = jnp.where(alive & (best == first[None]), score, 0.0)
         pivot = _first(score >= jnp.max(score, 0)[None]) & alive
         chosen = jnp.sum(jnp.where(pivot[None], rest, 0.0), 1)
-        for other in directions:  # a pivot may be short, and then its rounding is not
+        for other in directions:  # a pivot may be short, so that its rounding errors are not negligible
             chosen = chosen - jnp.sum(other * chosen, 0)[None] * other
         square = jnp.sum(chosen**2, 0)
         chosen = chosen / jnp.sqrt(jnp.where(square > 0, square, 1.0))[None]
@@ -149,7 +151,7 @@ def _coordinates(rest: Array, gaps: Array, best: Array) -> tuple[Array, Array]:
 
 
 def _line(scaled: Array, ratios: Array, counts: Array) -> tuple[Array, Array, Array]:
-    """The closed form in dimension 1, and 0 in dimension 0: all weight on the arm of largest |u|."""
+    """The closed form in dimension 1, all weight on the arm with the largest absolute u, and 0 in dimension 0."""
     squares = jnp.sum(scaled**2, 0)
     most = jnp.max(squares, 0)
     slack = max(_TIE, 16 * float(jnp.finfo(squares.dtype).eps))
@@ -164,14 +166,14 @@ def _line(scaled: Array, ratios: Array, counts: Array) -> tuple[Array, Array, Ar
 
 
 def _design(features: Array, ratios: Array, counts: Array, steps: int) -> tuple[Array, Array, Array]:
-    """Weights on the simplex of least value, the largest ratio u' A^-1 u; the value; and a bound of the least."""
+    """Weights on the simplex with the smallest value, the largest ratio u' A^-1 u; the value; and a lower bound."""
     if ratios.shape[0] < _LARGE:
         return lanes_design(features, ratios, counts, steps)
     directions = features * jnp.sqrt(ratios)[None]
 
     def one(x: Array, y: Array, mask: Array) -> tuple[Array, Array, Array]:
         found = transductive_design(x.T, y.T, mask=mask, steps=steps)
-        weights = jnp.where(mask, found.weights, 0.0)  # of arms that are 0 here, and help nobody
+        weights = jnp.where(mask, found.weights, 0.0)  # without arms that are 0 here, which do not help
         total = jnp.sum(weights)
         value = found.value * total
         return weights / total, value, jnp.minimum(found.bound, value)
@@ -180,6 +182,6 @@ def _design(features: Array, ratios: Array, counts: Array, steps: int) -> tuple[
 
 
 def _first(flags: Array) -> Array:
-    """The lowest of the flags that are set along the first axis, alone."""
+    """Return the flags along the first axis with only the lowest set one kept."""
     index = jnp.arange(flags.shape[0], dtype=jnp.int32)[:, None]
     return flags & (index == jnp.min(jnp.where(flags, index, flags.shape[0]), 0)[None])

@@ -1,8 +1,9 @@
 """T* of linear best-arm identification with Gaussian noise, and the design that attains it, with a certificate.
 
-1 / T* = max over designs w of min over i != a* of gap_i^2 / (2 sigma^2 ||x_a* - x_i||^2_{A(w)^-1}) (Soare, Lazaric,
-Munos 2014; Jedra and Proutiere 2020, equation 5). Every delta-correct algorithm needs log(1 / (2.4 delta)) T* pulls or
-more in expectation (Kaufmann, Cappe, Garivier 2016). It is the oracle design of design.py.
+1 / T* is the maximum over designs w of the minimum over i != best of gap_i^2 / (2 sigma^2 y' A(w)^-1 y), where y is
+x_best - x_i (Soare, Lazaric and Munos 2014; Jedra and Proutiere 2020, equation 5). Every delta-correct algorithm needs
+at least log(1 / (2.4 delta)) T* pulls in expectation (Kaufmann, Cappe and Garivier 2016). This is the oracle design of
+design.py.
 """
 
 from typing import NamedTuple
@@ -15,7 +16,7 @@ from jaxbandit.types import Array, Scalar
 
 
 class BestArmDesign(NamedTuple):
-    """The design, the characteristic time that it attains, and a certified lower bound of the least one."""
+    """The design, the characteristic time that it attains, and a certified lower bound on the smallest time."""
 
     weights: Array  # float[num_arms], on the simplex
     time: Array  # float[], T* up to the certified gap time - bound; inf if two arms share the largest mean
@@ -23,13 +24,13 @@ class BestArmDesign(NamedTuple):
 
 
 def best_arm_design(features: Array, means: Array, *, sigma: Scalar = 1.0, steps: int = 25) -> BestArmDesign:
-    """Return the design that tells the best arm apart soonest.
+    """Return the design that identifies the best arm fastest.
 
     Args:
       features: float[K, d], traced.
-      means: float[K], traced, x_a' theta.
-      sigma: traced, > 0, standard deviation of the noise.
-      steps: static, as in `transductive_design`.
+      means: float[K], x_a' theta; traced.
+      sigma: standard deviation of the noise, > 0; traced.
+      steps: as in `transductive_design`; static.
     """
     best = argmax(means)
     gaps = means[best] - means

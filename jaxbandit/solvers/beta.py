@@ -1,13 +1,14 @@
-"""Draws from Beta(a, b), exact up to 1e-6 in total variation for a, b >= 1: a map of one normal, no rejection, no loop.
+"""Draws from Beta(a, b), exact up to 1e-6 in total variation for a, b >= 1, as a function of one normal, without loops.
 
-With mean mu = a / (a + b) and u = logit(x) - logit(mu), the density of u is proportional to exp(-(a + b) K(u)),
+With mean mu = a / (a + b) and u = logit(x) - logit(mu), the density of u is proportional to exp(-(a + b) K(u)), where
 K(u) = log(1 + mu (e^u - 1)) - mu u. Its signed root r = sign(u) sqrt(2 (a + b) K(u)) is close to a standard normal w
-(Barndorff-Nielsen, Biometrika 1986; Temme, J. Comput. Appl. Math. 1987), and the increasing map that makes it one
-exactly is smooth: r - w is fitted by a polynomial in y = w / sqrt(w^2 + 12), which is bounded as r - w nearly is, with
-coefficients polynomial in 1/a + 1/b and the square of the skew (beta_table.py). So: draw w, add the polynomial, invert
-K.
+(Barndorff-Nielsen, Biometrika 1986; Temme, J. Comput. Appl. Math. 1987), and the increasing map that makes it exactly
+normal is smooth: r - w is fitted by a polynomial in y = w / sqrt(w^2 + 12), which is bounded as r - w nearly is, with
+coefficients that are polynomials in 1/a + 1/b and the square of the skew (beta_table.py). To draw, sample w, add the
+polynomial and invert K.
 
-The bound of 1e-6 a draw is for a, b >= 1; between 1/2 and 1 it is 6e-5 (tests/test_beta.py computes both by SciPy).
+The bound of 1e-6 per draw holds for a, b >= 1; between 1/2 and 1 it is 6e-5 (tests/test_beta.py computes both with
+SciPy).
 """
 
 from typing import Any, NamedTuple
@@ -20,19 +21,19 @@ from jaxbandit.numerics import normal_of_words, numbered_key
 from jaxbandit.solvers.beta_table import DEGREE, TABLE
 from jaxbandit.types import Array, Key, Scalar
 
-TOTAL_VARIATION = 1e-6  # of one draw, a, b >= 1
-SERIES = 0.12  # below it e^u - 1 has lost too many digits: use the Taylor series of u(s)
+TOTAL_VARIATION = 1e-6  # error of one draw for a, b >= 1
+SERIES = 0.12  # below this, e^u - 1 loses too many digits, and the Taylor series of u(s) is used
 STRETCH = 12.0  # in y = w / sqrt(w^2 + STRETCH)
-STACKED_WORDS = 64  # so many words are drawn one by one
+STACKED_WORDS = 64  # up to this number, words are drawn one by one
 
 
 class BetaShape(NamedTuple):
-    """What a draw from Beta(a, b) needs, each entry a function of a and b alone: cache it, update the pulled arm."""
+    """What a draw from Beta(a, b) needs, as functions of a and b alone, so that it can be cached per arm."""
 
     logit_mean: Array  # log(a / b)
     inverse_spread: Array  # sqrt(1 / a + 1 / b)
     skew: Array  # (b - a) / (a + b)
-    minor: Array  # min(a, b) / (a + b): near 1 a mean has lost its digits
+    minor: Array  # min(a, b) / (a + b), because a mean near 1 loses its digits
     root: Array  # float[DEGREE + 1, ...]: coefficients of r - w
 
 
@@ -52,9 +53,12 @@ def beta_shape(a: Array, b: Array) -> BetaShape:
 
 
 def _root_coefficients(inverse: Array, odd: Array, square: Array) -> Array:
-    """Mirroring a and b turns r(w) into -r(-w): even powers have a factor odd in the skew, odd powers an even one."""
+    """Return the coefficients of r - w.
+
+    Exchanging a and b turns r(w) into -r(-w), so even powers have a factor odd in the skew, and odd powers an even one.
+    """
     x, z = inverse / (2 / 3 + inverse / 6) - 1, 2 * square - 1
-    x, z, odd, inverse = lax.optimization_barrier((x, z, odd, inverse))  # else XLA divides anew for each coefficient
+    x, z, odd, inverse = lax.optimization_barrier((x, z, odd, inverse))  # or XLA divides once per coefficient
     result = []
     for j in range(DEGREE + 1):
         value = jnp.zeros_like(x)
@@ -68,7 +72,7 @@ def _root_coefficients(inverse: Array, odd: Array, square: Array) -> Array:
 
 
 def with_arm(laws: Any, arm: Array, law: Any) -> Any:
-    """Return `laws`, whose leaves have the arms last, with those of one arm replaced."""
+    """Return `laws`, whose leaves have the arms as last axis, with the entries of one arm replaced."""
 
     def replaced(old: Array, new: Array) -> Array:
         return jnp.where(jnp.arange(old.shape[-1], dtype=jnp.int32) == arm, new[..., None], old)
@@ -77,7 +81,7 @@ def with_arm(laws: Any, arm: Array, law: Any) -> Any:
 
 
 def root_of_normal(w: Array, root: Array) -> tuple[Array, Array]:
-    """Return r, whose distribution function is where the normal's is at w, and dr/dw; w and root[j] of one shape."""
+    """Return the value r with the same level as the normal's w, and dr/dw; w and root[j] have the same shape."""
     inverse = lax.rsqrt(w * w + STRETCH)
     y = w * inverse
     value, slope = root[DEGREE], jnp.zeros_like(y)
@@ -90,7 +94,8 @@ def root_of_normal(w: Array, root: Array) -> tuple[Array, Array]:
 def invert_deviance(s: Array, minor: Array, skew: Array) -> tuple[Array, Array]:
     """Return u and du/ds with K(u) = mu (1 - mu) s^2 / 2 and sign(u) = sign(s), for mu = minor = (1 - skew) / 2 <= 1/2.
 
-    A guess good to 2.5 %, then one step of Householder's method of order 3: relative error 1e-7 for |s| <= 13.
+    A first guess accurate to 2.5 % is followed by one step of Householder's method of order 3; the relative error is
+    1e-7 for s in [-13, 13].
     """
     square, k2 = s * s, skew * skew
     even = 0.08308275 + skew * (-0.38749159 + skew * 0.88100737)
@@ -118,12 +123,12 @@ def invert_deviance(s: Array, minor: Array, skew: Array) -> tuple[Array, Array]:
 
 
 def logit_at(w: Array, shape: BetaShape) -> Array:
-    """Return logit(x), x the point of Beta(a, b) whose distribution function is the normal's at w; elementwise."""
+    """Return logit(x) for the quantile x of Beta(a, b) at the normal's level at w; elementwise."""
     return logit_and_ratio(w, shape)[0]
 
 
 def logit_and_ratio(w: Array, shape: BetaShape) -> tuple[Array, Array]:
-    """Return logit_at(w), and the density of w, x from Beta(a, b), over the normal's, up to a constant."""
+    """Return logit_at(w), and the ratio of the density of w to the normal's for x from Beta(a, b), up to a constant."""
     r, slope = root_of_normal(w, shape.root)
     s = r * shape.inverse_spread
     mirrored = shape.skew < 0
@@ -133,10 +138,11 @@ def logit_and_ratio(w: Array, shape: BetaShape) -> tuple[Array, Array]:
 
 
 def draw_noise(key: Key, num_arms: int) -> Array:
-    """Return the noise of one draw from each of num_arms Beta laws, uint32[num_arms].
+    """Return the noise of one draw from each of num_arms Beta distributions, uint32[num_arms].
 
-    On a CPU drawn one by one: as one vector the engine would have to transpose them, at five times the cost (measured).
-    Elsewhere the same numbers at once: a GPU's compiler takes minutes over a kernel that draws nine of them.
+    On a CPU the words are drawn one by one, because the engine would have to transpose a vector, at five times the cost
+    (measured). Elsewhere the same words are drawn at once, because a GPU's compiler takes minutes for a kernel that
+    draws nine of them separately.
     """
     if num_arms > STACKED_WORDS:
         return jax.random.bits(key, (num_arms,), "uint32")
@@ -152,12 +158,12 @@ def draw_noise(key: Key, num_arms: int) -> Array:
 
 
 def draw_logits(words: Array, shapes: BetaShape) -> Array:
-    """Return float[num_arms]: logit of one draw from each arm's Beta law, a monotone function of the draw itself."""
+    """The logit of one draw from each arm's Beta distribution, float[num_arms], which is monotone in the draw."""
     return logit_at(normal_of_words(words), shapes)
 
 
 def log1p(x: Array) -> Array:
-    """Return log(1 + x), relative error 1e-9 besides rounding; on a CPU jnp.log1p costs several times as much."""
+    """Return log(1 + x) with relative error 1e-9 besides rounding; on a CPU jnp.log1p costs several times as much."""
     r = x / (2 + x)  # log(1 + x) = 2 artanh r
     square = r * r
     tail = 1 / 3 + square * (1 / 5 + square * (1 / 7 + square * (1 / 9 + square / 11)))

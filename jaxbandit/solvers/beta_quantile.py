@@ -1,8 +1,9 @@
-"""Upper quantiles of Beta(a, b) without the incomplete beta function: a fixed number of passes, no loop.
+"""Upper quantiles of Beta(a, b) without the incomplete beta function, in a fixed number of passes and without loops.
 
-In the coordinate w of solvers/beta.py (the normal that a draw is made of) the Beta density is phi(w) A(w) with A close
-to 1. So P(W > w) = P(Z > w) E(w), E(w) the mean of A over the normal's tail, and because A hardly varies one correction
-of the normal's quantile by E, from a Gauss-Legendre rule of few nodes, is enough: 1e-6 for tails from 1/2 to 1e-7.
+In the coordinate w of solvers/beta.py (the normal from which a draw is made) the Beta density is phi(w) A(w) with A
+close to 1. So P(W > w) = P(Z > w) E(w), where E(w) is the mean of A over the normal's tail. Because A hardly varies,
+one correction of the normal's quantile by E, from a Gauss-Legendre rule with few nodes, suffices: the error is 1e-6 for
+tails from 1/2 to 1e-7.
 """
 
 from typing import NamedTuple
@@ -21,7 +22,7 @@ POWER = 2
 
 
 class QuantileShape(NamedTuple):
-    """What quantiles of Beta(a, b) need, each entry a function of a and b alone."""
+    """What quantiles of Beta(a, b) need, as functions of a and b alone."""
 
     shape: BetaShape
     level: Array  # the constant factor of A
@@ -37,7 +38,7 @@ def logit_quantile(tail: Array, law: QuantileShape) -> Array:
     """Return logit(x) with P(X > x) = tail, elementwise in `law`, for a scalar tail in [1e-9, 1/2]."""
     shape, level = law
     mean = jnp.zeros_like(level)
-    for place, weight in _tail_rule(NODES):  # of places shared by all arms: they depend on the tail alone
+    for place, weight in _tail_rule(NODES):  # the nodes are shared by all arms, as they depend on the tail alone
         mean = mean + weight * level * logit_and_ratio(normal_quantile(tail * place), shape)[1]
     w = normal_quantile(tail / mean)  # so that P(Z > w) E(w) = tail
     return lax.optimization_barrier(logit_at(w, shape))
@@ -49,9 +50,9 @@ def beta_upper_quantile(tail: Array, a: Array, b: Array) -> Array:
 
 
 def _tail_rule(num_nodes: int) -> list[tuple[float, float]]:
-    """Return places in (0, 1) and weights of a rule for the mean over the tail's mass.
+    """Return nodes in (0, 1) and weights of a quadrature rule for the mean over the mass of the tail.
 
-    Gauss-Legendre after s = v^POWER, because A varies like sqrt(-log s) at the far end s = 0.
+    It is Gauss-Legendre after the substitution s = v^POWER, because A varies like sqrt(-log s) at the far end s = 0.
     """
     nodes, weights = np.polynomial.legendre.leggauss(num_nodes)
     v = (1 + nodes) / 2

@@ -1,7 +1,8 @@
-"""Decision classes that are no matroids: s-t paths of a directed acyclic graph, and assignments.
+"""Decision classes that are not matroids: s-t paths of a directed acyclic graph, and assignments.
 
-Kuroki, Xu, Miyauchi, Honda, Sugiyama (2019), Appendix A. The second best set lacks an arm of the best one: it is the
-best of those found with one arm of the best forbidden at a time. Assignments by optax's Hungarian algorithm.
+Kuroki, Xu, Miyauchi, Honda and Sugiyama (2019), Appendix A. The second best set lacks an arm of the best one, so it is
+the best of the sets that are found with one arm of the best set forbidden at a time. Assignments use the Hungarian
+algorithm of optax.
 """
 
 import itertools
@@ -23,18 +24,18 @@ from jaxbandit.types import Array
 def dag_paths(
     num_vertices: int, edges: Sequence[tuple[int, int]] | np.ndarray, source: int, target: int
 ) -> DecisionClass:
-    """All paths from source to target of a directed acyclic graph whose edges are the arms.
+    """Return the class of all paths from source to target of a directed acyclic graph whose edges are the arms.
 
-    Their indicators span fewer than n dimensions: work in a basis of the span (solvers/span.py).
+    The indicators of the paths span fewer than n dimensions, so use a basis of their span (solvers/span.py).
 
     Args:
-      num_vertices: static, >= 2.
-      edges: int[n, 2], concrete, tail and head of each edge, vertices from 0; parallel edges are allowed.
-      source: static, a vertex.
-      target: static, another vertex.
+      num_vertices: an integer >= 2; static.
+      edges: int[n, 2], concrete; tail and head of each edge, with vertices counted from 0. Parallel edges are allowed.
+      source: a vertex; static.
+      target: another vertex; static.
 
     Raises:
-      ValueError: an argument out of range, a graph with a cycle, or with fewer than two paths.
+      ValueError: an argument is out of range, or the graph has a cycle or fewer than two paths.
     """
     where = "dag_paths"
     checks.integer(where, "num_vertices", num_vertices, 2)
@@ -97,20 +98,21 @@ def dag_paths(
 
 
 def assignment(rows: int, columns: int) -> DecisionClass:
-    """All ways to give each row a column of its own; arm i * columns + j gives column j to row i.
+    """The class of all assignments of a distinct column to each row; arm i * columns + j assigns column j to row i.
 
     Args:
-      rows: static, >= 1.
-      columns: static, >= rows and >= 2.
+      rows: an integer >= 1; static.
+      columns: an integer >= rows and >= 2; static.
 
     Raises:
-      ValueError: an argument out of range.
+      ValueError: an argument is out of range.
     """
     checks.integer("assignment", "rows", rows, 1)
     checks.integer("assignment", "columns", columns, max(rows, 2))
 
     def best(scores: Array) -> Array:
-        # A forbidden pair has score -inf; a finite cost beyond any exchange keeps the Hungarian potentials finite.
+        # A forbidden pair has score -inf. A finite cost that exceeds the gain of any exchange keeps the potentials of
+        # the Hungarian algorithm finite.
         costs = -scores.reshape(rows, columns)
         allowed = costs < jnp.inf
         spread = jnp.max(jnp.where(allowed, jnp.abs(costs), 0.0))
@@ -127,7 +129,7 @@ def assignment(rows: int, columns: int) -> DecisionClass:
 
 
 def _by_exclusion(best: Callable[[Array], Array], length: int) -> Callable[[Array, Array], Array]:
-    """The second best set, from an oracle that takes -inf for a forbidden arm; sets have `length` arms at most."""
+    """A second-best function from an oracle that accepts -inf for a forbidden arm; sets have at most `length` arms."""
 
     def second_best(scores: Array, members: Array) -> Array:
         (arms,) = jnp.nonzero(members, size=length)
@@ -145,7 +147,7 @@ def _by_exclusion(best: Callable[[Array], Array], length: int) -> Callable[[Arra
 
 
 def _topological(num_vertices: int, ends: np.ndarray) -> np.ndarray | None:
-    """The edges, tails before heads, or None if there is a cycle."""
+    """Return the edges ordered with tails before heads, or None if there is a cycle."""
     rank, waiting = np.zeros(num_vertices, int), np.bincount(ends[:, 1], minlength=num_vertices)
     ready, seen = list(np.flatnonzero(waiting == 0)), 0
     while ready:

@@ -1,16 +1,17 @@
-"""Maximise x' W x over the sets of k vertices: greedy peeling for the densest k-subgraph, and exchanges.
+"""Maximize x' W x over the sets of k vertices: greedy peeling for the densest k-subgraph, and exchanges.
 
-Kuroki, Xu, Miyauchi, Honda, Sugiyama (2019), Algorithm 1, with the peeling of Asahiro, Iwama, Tamaki, Tokuyama (2000)
-as its oracle: on the complete graph with edge weights w_ij + w_ii + w_jj, remove the vertex of least weighted degree
-until k are left. What is certified about the answer is in quadratic_bound.py.
+Kuroki, Xu, Miyauchi, Honda and Sugiyama (2019), Algorithm 1, with the peeling of Asahiro, Iwama, Tamaki and Tokuyama
+(2000) as its oracle: on the complete graph with edge weights w_ij + w_ii + w_jj, remove the vertex of smallest weighted
+degree until k are left. Certificates for the result are in quadratic_bound.py.
 
-Degrees. With S what is left and m its size, a vertex of S has the degree o_i + (m - 2) w_ii + sum_{j in S} w_jj, o_i
-its sum of w_ij over the others of S. The last term is common to all, so that one vector tells the least, and removing v
-takes w_iv + w_ii off its entry i: the edge weights are never stored.
+Degrees: let S be the vertices that are left and m their number. A vertex of S has the degree o_i + (m - 2) w_ii +
+sum_{j in S} w_jj, where o_i is its sum of w_ij over the others in S. The last term is common to all, so one vector
+determines the smallest degree, and removing v subtracts w_iv + w_ii from its entry i; the edge weights are never
+stored.
 
-Batches. Under vmap the problems become lanes of one loop, each step fetches one row of a matrix a lane, and lanes may
-share a matrix. On a CPU a few lanes at a time, each with a copy of its matrix that stays in the cache from the sums to
-the last row: XLA splits larger operations over threads, at every turn, which costs more than the operation.
+Batches: under vmap the problems become lanes of one loop, each step fetches one row of a matrix per lane, and lanes may
+share a matrix. On a CPU a few lanes are processed at a time, each with a copy of its matrix that stays in the cache,
+because XLA splits larger operations over threads in every iteration, which costs more than the operation.
 """
 
 from collections.abc import Callable
@@ -26,10 +27,12 @@ from jaxbandit import checks
 from jaxbandit.numerics import argmax, dot, slice_at
 from jaxbandit.types import Array
 
-_LANES = 8  # side by side on a CPU,
-_DEGREES = 500  # and no more than this many degrees
-_VECTOR = 16  # entries at which halving ends
-_FEW = 32  # vertices up to which problems lie along the vector instead: three times as fast at 24, no faster at 48
+_LANES = 8  # number of lanes processed together on a CPU,
+_DEGREES = 500  # with at most this many degrees in total
+_VECTOR = 16  # number of entries at which halving ends
+# Largest number of vertices for which the problems, not the vertices, lie along the vector. That is three times as fast
+# at 24 vertices and no faster at 48.
+_FEW = 32
 
 
 def quadratic(weights: Array, members: Array, *, diagonal: Array | None = None) -> Array:
@@ -46,20 +49,20 @@ def quadratic(weights: Array, members: Array, *, diagonal: Array | None = None) 
 
 
 def peeling(weights: Array, k: int, *, diagonal: Array | None = None, polish: int = 0) -> Array:
-    """Return a set of k vertices with a large x' (W + diag(diagonal)) x, by greedy peeling; ties to the lowest index.
+    """Return a set of k vertices with a large x' (W + diag(diagonal)) x by greedy peeling; ties go to the lowest index.
 
     Args:
-      weights: float[n, n], traced, symmetric; it need not be positive definite.
-      k: static, in [1, n].
-      diagonal: float[n], traced, added to the diagonal of W; None for 0. Problems that differ in it alone, under vmap
-        with weights unbatched, share the one matrix in memory.
-      polish: static, >= 0: that many exchanges of a member for another vertex, each the best one, while one gains.
+      weights: float[n, n], symmetric, not necessarily positive definite; traced.
+      k: an integer in [1, n]; static.
+      diagonal: float[n], added to the diagonal of W, or None for 0; traced. Problems that differ only in it, under vmap
+        with unbatched weights, share one matrix in memory.
+      polish: number of exchanges of a member for another vertex, each the best one, as long as one gains; >= 0, static.
 
     Returns:
       bool[n] with k entries True.
 
     Raises:
-      ValueError: weights is no square matrix, or k or polish out of range.
+      ValueError: weights is not a square matrix, or k or polish is out of range.
     """
     size = weights.shape[0]
     if weights.shape != (size, size):
@@ -72,7 +75,7 @@ def peeling(weights: Array, k: int, *, diagonal: Array | None = None, polish: in
 
 
 def _over(removals: int):
-    """What is left, bool[G, m, n], of weights[G, n, n] and own[G, m, n]: m problems on each matrix."""
+    """A function from weights[G, n, n] and own[G, m, n], with m problems per matrix, to what is left, bool[G, m, n]."""
 
     @custom_vmap
     def remove(weights: Array, own: Array) -> Array:
@@ -95,7 +98,7 @@ def _over(removals: int):
 
 
 def _at_once(weights: Array, own: Array, *, removals: int) -> Array:
-    """All problems side by side."""
+    """Process all problems together."""
     count, problems, size = own.shape
     rows = weights.reshape(-1, size)
     first = jnp.repeat(jnp.arange(count, dtype=jnp.int32) * size, problems)  # row of the matrix of each problem
@@ -105,7 +108,7 @@ def _at_once(weights: Array, own: Array, *, removals: int) -> Array:
 
 
 def _in_chunks(weights: Array, own: Array, *, removals: int) -> Array:
-    """A few problems after the other."""
+    """Process a few problems at a time."""
     problems, size = own.shape[1:]
     flat = own.reshape(-1, size)
     few = size <= _FEW
@@ -114,7 +117,7 @@ def _in_chunks(weights: Array, own: Array, *, removals: int) -> Array:
 
     def solve(start: Array) -> Array:
         places = [(start + lane) // problems for lane in range(width)]
-        # Copied once, not by each use.
+        # The barrier makes one copy, instead of one per use.
         matrices = lax.optimization_barrier([slice_at(weights, place, 0) for place in places])
         sums = [_sums(m) for m in matrices] if shared is None else [slice_at(shared, place, 0) for place in places]
 
@@ -136,12 +139,12 @@ def _in_chunks(weights: Array, own: Array, *, removals: int) -> Array:
 
 
 def _sums(weights: Array) -> Array:
-    """Each vertex's sum of weights to the others, float[..., n]; along columns, by symmetry: XLA vectorises that."""
+    """Return each vertex's sum of weights to the others, float[..., n], summed along columns, which XLA vectorizes."""
     return jnp.sum(weights, -2) - jnp.diagonal(weights, axis1=-2, axis2=-1)
 
 
 def _least(values: Array) -> Array:
-    """Minimum along the last axis, half against half, overlapping where odd: no row's reduction is vectorised."""
+    """Return the minimum along the last axis by comparing halves, because XLA does not vectorize reductions of rows."""
     while (size := values.shape[-1]) > _VECTOR:
         half = (size + 1) // 2
         values = jnp.minimum(values[..., :half], values[..., -half:])
@@ -149,19 +152,22 @@ def _least(values: Array) -> Array:
 
 
 def _remove(rows: Callable[[Array], Array], sums: Array, own: Array, removals: int) -> Array:
-    """What `removals` removals leave, bool[B, n], of sums and own, float[B, n]; rows(v) are rows v of the matrices."""
+    """Return what is left after `removals` removals, bool[B, n]; rows(v) returns the rows v of the matrices."""
     size = own.shape[1]
     vertices = jnp.arange(size, dtype=jnp.int32)[None]
 
     def step(_: int, degrees: Array) -> Array:
-        v = _least(jnp.where(degrees == _least(degrees)[:, None], vertices, size - 1))  # plain minima: argmin is slow
+        v = _least(jnp.where(degrees == _least(degrees)[:, None], vertices, size - 1))  # argmin is slow
         return jnp.where(vertices == v[:, None], jnp.inf, degrees - own - rows(v))
 
     return lax.fori_loop(0, removals, step, sums + (size - 2) * own) < jnp.inf
 
 
 def _remove_across(rows: Array, first: Array, sums: Array, own: Array, removals: int) -> Array:
-    """`_remove` with the problems along the vector; the matrix of problem b begins at row first[b] of `rows`."""
+    """Return the result of `_remove`, computed with the problems along the vector.
+
+    The matrix of problem b begins at row first[b] of `rows`.
+    """
     size = own.shape[1]
     own = own.T
     vertices = jnp.arange(size, dtype=jnp.int32)[:, None]
@@ -176,13 +182,13 @@ def _remove_across(rows: Array, first: Array, sums: Array, own: Array, removals:
 
 
 def exchange(weights: Array, own: Array, members: Array, steps: int) -> Array:
-    """Return members after at most `steps` exchanges of one for another, each the one that gains most.
+    """Return the members after at most `steps` exchanges of one vertex for another, each the one with the largest gain.
 
     Args:
-      weights: float[n, n], traced; its diagonal does not count.
-      own: float[n], traced, what counts in place of it.
+      weights: float[n, n], traced; its diagonal is not used.
+      own: float[n], used in place of the diagonal; traced.
       members: bool[n], traced.
-      steps: static, >= 0.
+      steps: maximal number of exchanges, >= 0; static.
     """
     if steps == 0:
         return members
@@ -192,12 +198,12 @@ def exchange(weights: Array, own: Array, members: Array, steps: int) -> Array:
 
     def step(_: int, members: Array) -> Array:
         x = members.astype(weights.dtype)
-        gain = own + 2 * (dot(weights, x) - jnp.diagonal(weights) * x)  # of joining, or of not being left out
-        swaps = gain[None] - gain[:, None] - 2 * weights  # in place of the row's vertex, the column's
+        gain = own + 2 * (dot(weights, x) - jnp.diagonal(weights) * x)  # gain from joining, or loss from leaving
+        swaps = gain[None] - gain[:, None] - 2 * weights  # the column's vertex replaces the row's
         swaps = jnp.where(members[:, None] & ~members[None], swaps, -jnp.inf)
         best = argmax(swaps.reshape(-1))
         changed = (vertices == best // size) | (vertices == best % size)
-        least = unit * jnp.max(jnp.abs(gain))  # a gain by rounding could be undone by the next
+        least = unit * jnp.max(jnp.abs(gain))  # an exchange that only gains by rounding might be undone by the next
         return jnp.where(changed & (jnp.max(swaps) > least), ~members, members)
 
     return lax.fori_loop(0, steps, step, members)

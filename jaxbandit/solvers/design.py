@@ -1,18 +1,20 @@
-"""Optimal designs on the simplex (G, D, XY, transductive) with a certificate, by a primal-dual interior point method.
+"""Optimal designs on the simplex (G, D, XY, transductive) with a certificate, by a primal-dual interior-point method.
 
-Minimise over designs w the largest y' A(w)^-1 y over directions y, where A(w) = sum_a w_a x_a x_a' (Kiefer, Wolfowitz
-1960; Yu, Bi, Tresp 2006; Soare, Lazaric, Munos 2014, equation 12). Not here: rounding to pulls, in rounding.py.
+The problem is to minimize over designs w the largest y' A(w)^-1 y over directions y, where A(w) = sum_a w_a x_a x_a'
+(Kiefer and Wolfowitz 1960; Yu, Bi and Tresp 2006; Soare, Lazaric and Munos 2014, equation 12). Rounding to whole pulls
+is in rounding.py.
 
-Method. The scale of w is free, so: minimise sum w subject to h_y(w) >= 1 and w >= 0, with h_y(w) = 1 / (y' A(w)^-1 y).
-The least sum is the least value. h_y is concave and homogeneous, the infimum of u' A(w) u over u with y'u = 1, and so
-nearly linear that Newton's steps are long: Mehrotra's method takes 10 to 20. Written in y' A(w)^-1 y itself it creeps
-on nearly equal arms, and multiplicative or Frank-Wolfe steps take 1,000 and more to a gap of 1e-3.
+Method: the scale of w is free, so the problem is to minimize sum w subject to h_y(w) >= 1 and w >= 0, where h_y(w) = 1
+/ (y' A(w)^-1 y). The smallest sum is the smallest value. h_y is concave and homogeneous, being the infimum of u' A(w) u
+over u with y'u = 1, and so nearly linear that Newton steps are long: Mehrotra's method takes 10 to 20 steps. Formulated
+in terms of y' A(w)^-1 y itself it is slow on nearly equal arms, and multiplicative or Frank-Wolfe steps take 1,000 and
+more for a gap of 1e-3.
 
-Certificate. For weights l >= 0 of the directions put B = sum_y l_y y y' and g(w) = tr(A(w)^-1 B), convex and
+Certificate: for weights l >= 0 of the directions let B = sum_y l_y y y' and g(w) = tr(A(w)^-1 B), which is convex and
 homogeneous of degree -1. Every design v has max_y y' A(v)^-1 y >= g(v) / sum(l). Let m_a = x_a' A(w)^-1 B A(w)^-1 x_a.
-Then g'(w) v = -sum_a v_a m_a >= -max m and g'(w) w = -g(w), so that by convexity, for every t > 0,
-g(v) = t g(t v) >= t (g(w) + g'(w) (t v - w)) >= t (2 g(w) - t max m). The best t is g(w) / max m:
-g(v) >= g(w)^2 / max m. With the multipliers of the constraints for l this is tight at the optimum.
+Then g'(w) v = -sum_a v_a m_a >= -max m and g'(w) w = -g(w), so by convexity, for every t > 0, g(v) = t g(t v) >= t
+(g(w) + g'(w) (t v - w)) >= t (2 g(w) - t max m). The best t is g(w) / max m, which gives g(v) >= g(w)^2 / max m. With
+the multipliers of the constraints as l this is tight at the optimum.
 """
 
 from typing import NamedTuple
@@ -26,20 +28,20 @@ from jaxbandit.numerics import dot
 from jaxbandit.solvers.span import coordinates, span
 from jaxbandit.types import Array
 
-_RIDGE = 10  # times the unit of rounding, on a Hessian with unit diagonal; one refinement undoes it
+_RIDGE = 10  # in units of rounding, on a Hessian with unit diagonal; one refinement step corrects for it
 
 
 class Design(NamedTuple):
-    """A design and how good it is: value - bound is the duality gap."""
+    """A design with its certificate: value - bound is the duality gap."""
 
     weights: Array  # float[num_arms], on the simplex
     value: Array  # float[], the criterion at the weights
-    bound: Array  # float[], certified lower bound of the criterion over all designs
+    bound: Array  # float[], certified lower bound on the criterion over all designs
 
 
 class _Iterate(NamedTuple):
     weights: Array  # float[K] > 0, their sum tends to the value
-    multipliers: Array  # float[P] > 0, of h >= 1; 0 for directions that do not count
+    multipliers: Array  # float[P] > 0, of h >= 1; 0 for directions that are not included
     slack: Array  # float[P] > 0, tends to h - 1
     reduced: Array  # float[K] > 0, multipliers of w >= 0
 
@@ -56,19 +58,21 @@ def pair_differences(features: Array) -> Array:
 
 
 def transductive_design(features: Array, directions: Array, *, mask: Array | None = None, steps: int = 25) -> Design:
-    """Return the design that minimises the largest y' A(w)^-1 y over the directions y.
+    """Return the design that minimizes the largest y' A(w)^-1 y over the directions y.
 
-    G-optimal: directions = features. XY: `pair_differences(features)`. Oracle: (x* - x_i) / gap_i.
+    For G-optimality, directions = features; for XY, `pair_differences(features)`; for the oracle, (x* - x_i) / gap_i.
 
     Args:
       features: float[K, d], traced. They need not span R^d.
-      directions: float[P, d], traced. Zero rows do not count. With one outside the span, value and bound are inf.
-      mask: bool[P], traced, the directions that count; all of them by default.
-      steps: static, >= 1. 25 leave a relative gap below 1e-7 in float64, about 1e-3 in float32.
+      directions: float[P, d], traced. Zero rows are ignored. If one is outside the span, value and bound are inf.
+      mask: bool[P], the directions to include, all of them by default; traced.
+      steps: number of interior-point steps, >= 1; static. 25 leave a relative gap below 1e-7 in float64 and of about
+        1e-3 in float32.
 
     Returns:
-      Design. Weights that the optimum does not need are exactly 0; where it is not unique, one in the middle of the
-      optima, so that equal arms have equal weights. No direction that counts: uniform weights, value and bound 0.
+      A Design. Weights that the optimum does not need are exactly 0. If it is not unique, it is one in the middle of
+      the optima, so that equal arms have equal weights. If no direction is included: uniform weights, with value and
+      bound 0.
     """
     num_arms = features.shape[0]
     basis = span(features)
@@ -83,14 +87,14 @@ def transductive_design(features: Array, directions: Array, *, mask: Array | Non
     size = num_arms + jnp.sum(counts, dtype=x.dtype)
 
     def products(weights: Array) -> tuple[Array, Array, Array]:
-        """x_a' A^-1 x_b, float[K, K]; x_a' A^-1 y, float[K, P]; y' A^-1 y, float[P]."""
+        """Return x_a' A^-1 x_b, float[K, K]; x_a' A^-1 y, float[K, P]; and y' A^-1 y, float[P]."""
         factor = jnp.linalg.cholesky(dot(x.T * weights[None], x) + outside)
         roots = dot(solve_triangular(factor, jnp.eye(x.shape[1], dtype=x.dtype), lower=True), both)
         left = roots[:, :num_arms].T
         return dot(left, roots[:, :num_arms]), dot(left, roots[:, num_arms:]), jnp.sum(roots[:, num_arms:] ** 2, 0)
 
     def invert(variance: Array, cross: Array) -> tuple[Array, Array]:
-        """h and its gradient, float[P, K]."""
+        """Return h and its gradient, float[P, K]."""
         inverse = jnp.where(counts, 1 / jnp.where(counts, variance, 1.0), 2.0)
         return inverse, (inverse[:, None] * cross.T) ** 2
 
@@ -121,7 +125,7 @@ def transductive_design(features: Array, directions: Array, *, mask: Array | Non
         missing = jnp.where(counts, inverse - 1 - it.slack, 0.0)
         residual = 1 - dot(it.multipliers, gradient) - it.reduced
         stiffness = it.multipliers / it.slack
-        bend = stiffness - 2 * it.multipliers * variance  # the second term and the product below: h's curvature
+        bend = stiffness - 2 * it.multipliers * variance  # the second term and the product below are the curvature of h
         hessian = 2 * gram * dot(cross * mixture[None], cross.T) + dot(gradient.T * bend[None], gradient)
         newton = _solver(hessian + jnp.diag(it.reduced / it.weights))
 
@@ -179,7 +183,7 @@ def transductive_design(features: Array, directions: Array, *, mask: Array | Non
 
 
 def _singular_variance(matrix: Array, directions: Array) -> Array:
-    """y' A^+ y for the rows y, huge where A does not reach y: a ridge, and refinement that undoes it."""
+    """Y' A^+ y for the rows y, huge if A does not reach y, by a ridge and refinement steps that correct for it."""
     identity = jnp.eye(matrix.shape[0], dtype=matrix.dtype)
     ridge = 64 * jnp.finfo(matrix.dtype).eps * identity
     root = solve_triangular(jnp.linalg.cholesky(matrix + ridge), identity, lower=True)
@@ -191,7 +195,7 @@ def _singular_variance(matrix: Array, directions: Array) -> Array:
 
 
 def _room(value: Array, change: Array) -> Array:
-    """The longest step that keeps value + step * change non-negative."""
+    """Return the longest step that keeps value + step * change non-negative."""
     falls = change < 0
     return jnp.min(jnp.where(falls, value / jnp.where(falls, -change, 1.0), jnp.inf), initial=jnp.inf)
 
@@ -215,15 +219,15 @@ def _solver(hessian: Array):
 
 
 def g_design(features: Array, *, steps: int = 25) -> Design:
-    """Return the design that minimises max_a x_a' A(w)^-1 x_a; at the optimum that is the rank of the features."""
+    """Return the design that minimizes max_a x_a' A(w)^-1 x_a, whose optimal value is the rank of the features."""
     return transductive_design(features, features, steps=steps)
 
 
 def d_design(features: Array, *, steps: int = 25) -> Design:
-    """Return the design that maximises det A(w) over the span of the features; value is -log det A(w).
+    """Return the design that maximizes det A(w) over the span of the features; its value is -log det A(w).
 
-    By Kiefer and Wolfowitz it is the G-optimal one. The bound: log det is concave in A, so that no design's exceeds
-    log det A(w) by more than r log(max_a x_a' A(w)^-1 x_a / r), r the rank.
+    By Kiefer and Wolfowitz it is the G-optimal design. For the bound, log det is concave in A, so no design's log det
+    exceeds log det A(w) by more than r log(max_a x_a' A(w)^-1 x_a / r), where r is the rank.
     """
     best = g_design(features, steps=steps)
     basis = span(features)

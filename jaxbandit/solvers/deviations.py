@@ -1,7 +1,7 @@
-"""Constants of deviation inequalities that hold at all times: Kaufmann and Koolen (2021), with their inverses of h.
+"""Constants of time-uniform deviation inequalities: Kaufmann and Koolen (2021), with the inverses of h(u) = u - log u.
 
-h(u) = u - log u. All functions are elementwise: numbers and NumPy arrays are computed by NumPy in float64, JAX arrays,
-traced ones too, by JAX in their own dtype.
+All functions are elementwise. Numbers and NumPy arrays are computed by NumPy in float64, and JAX arrays, including
+traced ones, by JAX in their own dtype.
 """
 
 import math
@@ -14,11 +14,11 @@ import numpy as np
 from jaxbandit.numerics import x_minus_log1p
 
 LOG_2_ZETA_2 = math.log(math.pi**2 / 3)  # log(2 zeta(2))
-STEPS = 7  # of Newton's method: from these starts the last one changes nothing, in float64 either
-_LOG_RATIO = math.log(1.5)  # of the longest slice
-_KINK = 1 / _LOG_RATIO + math.log(_LOG_RATIO)  # h(1 / log 1.5), where the optimal slice is the longest
-_TERMS = 30  # of the series of zeta, before Euler and Maclaurin's remainder
-_POINTS, _ROUNDS = 33, 6  # each of the rounds of a search shrinks its interval by 16
+STEPS = 7  # Newton steps; from these starting points the last one changes nothing even in float64
+_LOG_RATIO = math.log(1.5)  # log of the largest ratio of a slice
+_KINK = 1 / _LOG_RATIO + math.log(_LOG_RATIO)  # h(1 / log 1.5), where the optimal ratio is the largest
+_TERMS = 30  # terms of the zeta series before the Euler-Maclaurin remainder
+_POINTS, _ROUNDS = 33, 6  # each round of the grid search shrinks the interval by a factor of 16
 
 
 def h_inverse(x: Any) -> Any:
@@ -33,9 +33,9 @@ def h0_inverse(x: Any) -> Any:
 
 
 def rise(level: Any) -> Any:
-    """Return v >= 0 with v - log(1 + v) = level, for level >= 0; in JAX as exact as the level, however small.
+    """Return v >= 0 with v - log(1 + v) = level, for level >= 0; in JAX as accurate as the level, however small.
 
-    Newton's method on a convex function: from the second step on it comes down to the root and never passes it.
+    Newton's method on a convex function: from the second step on it decreases to the root and never passes it.
     """
     level = _floating(level)
     xp = _library(level)
@@ -48,9 +48,9 @@ def rise(level: Any) -> Any:
 
 
 def log_fall(level: Any) -> Any:
-    """Return s <= 0 with exp(s) - 1 - s = level, for level >= 0: 1 + v = exp(s) is the other root of `rise`.
+    """Return s <= 0 with exp(s) - 1 - s = level, for level >= 0; 1 + v = exp(s) is the other root of `rise`.
 
-    Newton's method from below the root of a function that is convex and falls: it goes up and never passes it.
+    Newton's method from below the root of a convex decreasing function: it increases and never passes the root.
     """
     level = _floating(level)
     xp = _library(level)
@@ -59,13 +59,13 @@ def log_fall(level: Any) -> Any:
     s = -(xp.sqrt(2 * safe) + safe)
     for _ in range(STEPS):
         v = xp.expm1(s)
-        excess = xp.where(v > -0.5, _excess(xp.maximum(v, -0.5)), v - s)  # 1 + v has no digits where s is large
+        excess = xp.where(v > -0.5, _excess(xp.maximum(v, -0.5)), v - s)  # 1 + v loses its digits if -s is large
         s = s - (excess - safe) / v
     return xp.where(positive, s, 0.0)
 
 
 def h_tilde(x: Any) -> Any:
-    """Return the least y (x - log log y) over y in (1, 3/2], for x >= 0: the price of slices of ratio y."""
+    """Return the minimum of y (x - log log y) over y in (1, 3/2], for x >= 0, from a union over slices of ratio y."""
     x = _floating(x)
     xp = _library(x)
     u = h_inverse(xp.maximum(x, _KINK))
@@ -73,19 +73,21 @@ def h_tilde(x: Any) -> Any:
 
 
 def T(x: Any) -> Any:
-    """Return T(x) for x >= 0: with probability 1 - exp(-x) the sum of an arm's deviations stays below it at all times.
+    """Return T(x) for x >= 0: with probability 1 - exp(-x), the sum of an arm's deviations stays below it at all times.
 
-    Source: Kaufmann, Koolen (2021), equation (13), with z = 3/2 and s = 2.
+    Source:
+      Kaufmann and Koolen (2021), Mixture martingales revisited, JMLR, equation (13), with z = 3/2 and s = 2.
     """
     return 2 * h_tilde((h_inverse(1 + _floating(x)) + LOG_2_ZETA_2) / 2)
 
 
 def C_G(x: Any) -> Any:
-    """Return the least (g(lambda) + x) / lambda over lambda in (1/2, 1), for x >= 0: what T is for Gaussian rewards.
+    """Return the minimum of (g(lambda) + x) / lambda over lambda in (1/2, 1), for x >= 0: T for Gaussian rewards.
 
-    The function is unimodal; its least value on a grid is searched on ever finer ones.
+    The function is unimodal; its minimum is searched on successively finer grids.
 
-    Source: Kaufmann, Koolen (2021), Corollary 10 and its equation of g_G.
+    Source:
+      Kaufmann and Koolen (2021), Mixture martingales revisited, JMLR, Corollary 10 and the equation of g_G.
     """
     x = _floating(x)[..., None]
     xp = _library(x)
@@ -103,7 +105,7 @@ def C_G(x: Any) -> Any:
 
 
 def zeta(s: Any) -> Any:
-    """Return Riemann's zeta at s > 1, by Euler and Maclaurin, to about one rounding."""
+    """Return Riemann's zeta function at s > 1 by Euler-Maclaurin summation, accurate to about one rounding error."""
     s = _floating(s)
     xp = _library(s)
     n = float(_TERMS)
@@ -115,14 +117,14 @@ def zeta(s: Any) -> Any:
 
 
 def _g(weight: Any) -> Any:
-    """The function g_G of the paper, lambda = weight in (1/2, 1)."""
+    """Return the function g_G of the paper at lambda = weight in (1/2, 1)."""
     xp = _library(weight)
     twice = 2 * weight
     return twice - twice * xp.log(2 * twice) + xp.log(zeta(twice)) - xp.log1p(-weight) / 2
 
 
 def _excess(v: Any) -> Any:
-    """v - log(1 + v), in NumPy to a rounding of v: float64 is enough for constants."""
+    """Return v - log(1 + v); in NumPy with an error of one rounding of v, which float64 allows for constants."""
     return x_minus_log1p(v) if isinstance(v, jax.Array) else v - np.log1p(v)
 
 

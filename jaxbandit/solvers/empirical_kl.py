@@ -1,7 +1,7 @@
-"""The largest mean within a KL ball around an empirical law on [0, 1]: Lemma 10 and Appendix D of Liu et al. (2018).
+"""The largest mean in a KL ball around an empirical distribution on [0, 1]: Liu et al. (2018), Appendix D.
 
-With atoms a_i of weight p_i, Lemma 10's answers (89) and (90) are both the minimum over lam >= 1 of the dual
-lam - exp(sum_i p_i log(lam - a_i) - delta), attained at lam = 1 or at the root of f(lam) = delta. So every lam gives
+With atoms a_i of weight p_i, the solutions (89) and (90) of Lemma 10 are both the minimum over lam >= 1 of the dual lam
+- exp(sum_i p_i log(lam - a_i) - delta), attained at lam = 1 or at the root of f(lam) = delta. Every lam therefore gives
 an upper bound, and an inexact root errs on the safe side.
 """
 
@@ -16,7 +16,7 @@ from jaxbandit.types import Array
 
 
 def empirical_upper(atoms: Array, weights: Array, delta: Array) -> Array:
-    """Return sup of E_q[X] over laws q on `atoms` and 1 with KL(weights, q) <= delta.
+    """Return the supremum of E_q[X] over distributions q on `atoms` and 1 with KL(weights, q) <= delta.
 
     Args:
       atoms: float[n] in [0, 1].
@@ -24,7 +24,7 @@ def empirical_upper(atoms: Array, weights: Array, delta: Array) -> Array:
       delta: float[...] in [0, inf].
 
     Returns:
-      float[...] in [mean, 1], above the supremum by no more than rounding and the square of the bisection's error.
+      float[...] in [mean, 1], which exceeds the supremum by at most rounding and the square of the bisection's error.
     """
     unit = float(jnp.finfo(weights.dtype).eps)
     atoms = jnp.broadcast_to(atoms, weights.shape)
@@ -33,7 +33,7 @@ def empirical_upper(atoms: Array, weights: Array, delta: Array) -> Array:
     reach = 1 / (2 * jnp.sqrt(2 * delta))  # Lemma 11: the root lies in [1, 1 + reach]
 
     def spread(excess: Array) -> tuple[Array, Array, Array]:
-        """At lam = 1 + excess: lam - mean, (lam - a_i) / (lam - mean), and sum_i p_i log of the latter, negated."""
+        """At lam = 1 + excess, return lam - mean, (lam - a_i) / (lam - mean), and minus sum_i p_i log of the latter."""
         distance = jnp.maximum((1 - mean) + excess, unit**2)
         inverse = jnp.expand_dims(1 / distance, -1)
         y = inverse * (jnp.expand_dims(mean, -1) - atoms)
@@ -46,13 +46,14 @@ def empirical_upper(atoms: Array, weights: Array, delta: Array) -> Array:
         _, ratio, cost = spread(jnp.exp(middle))
         value = log1p(jnp.sum(weights * (1 - ratio) ** 2 / ratio, axis=-1)) - cost  # f(lam), decreasing
         right = value > delta
-        # The barrier ends a step: fused, XLA's CPU compiler computes a bracket anew for each of its uses.
+        # The barrier separates the steps. If they were fused, XLA's CPU compiler would recompute a bracket for each of
+        # its uses.
         return jax.lax.optimization_barrier((jnp.where(right, middle, low), jnp.where(right, high, middle)))
 
     top = jnp.log(reach)
     bottom = jnp.full_like(top, 2 * math.log(unit))
     low, high = bottom, jnp.maximum(top, bottom)  # logarithms of lam - 1
-    for _ in range(18 if unit > 1e-10 else 32):  # the bound is off by the square of what is left of the bracket
+    for _ in range(18 if unit > 1e-10 else 32):  # the error of the bound is the square of the bracket's width
         low, high = halve(low, high)
 
     def bound(excess: Array) -> Array:

@@ -1,8 +1,8 @@
-"""One-parameter families of rewards by their mean: divergence, its inversions, and posterior draws.
+"""One-parameter exponential families of rewards, parametrized by the mean: divergence, its inverses, posterior draws.
 
-Each function is elementwise and follows the dtype of what it is given. Divergences are written without cancellation, as
-sums of terms x h(u/x) with h(v) = v - log(1+v) >= 0 and u the difference of the means, so that n d(x, y) is good to a
-few roundings of itself at any n; the textbook forms lose about n roundings of 1.
+Each function is elementwise and follows the dtype of its arguments. Divergences are written without cancellation, as
+sums of terms x h(u/x) with h(v) = v - log(1+v) >= 0 and u the difference of the means, so that n d(x, y) has a relative
+error of a few rounding errors for any n; the textbook forms have an absolute error of about n rounding errors.
 """
 
 from collections.abc import Callable
@@ -19,39 +19,39 @@ from jaxbandit.types import Array, Scalar
 
 FamilyName = Literal["bernoulli", "gaussian", "poisson", "exponential"]
 FAMILIES = ("bernoulli", "gaussian", "poisson", "exponential")
-LEAST = 1e-6  # how far `clip` keeps a mean from the ends of its range
-_FAR = 1e8  # Beta(a, b) is taken for a gamma law at b = _FAR a: a / (4 b) in total variation
+LEAST = 1e-6  # distance that `clip` keeps between a mean and the ends of its range
+_FAR = 1e8  # Beta(a, b) with b = _FAR a approximates a gamma distribution, with error a / (4 b) in total variation
 
 
 class Family(NamedTuple):
-    """A one-parameter exponential family; its member of mean x is called x here."""
+    """A one-parameter exponential family. Its members are denoted by their means x."""
 
     name: str
-    apart: Callable[[Array, Array], Array]  # (x, u) -> d(x, x + u), where u is known better than x + u
+    apart: Callable[[Array, Array], Array]  # (x, u) -> d(x, x + u), where u is known more accurately than x + u
     upper: Callable[[Array, Array], Array]  # (x, level) -> the largest y >= x with d(x, y) <= level
-    lower: Callable[[Array, Array], Array]  # (x, level) -> the least y <= x with d(x, y) <= level
+    lower: Callable[[Array, Array], Array]  # (x, level) -> the smallest y <= x with d(x, y) <= level
     # (words, counts, means), uint32, int and float[num_arms] -> float[num_arms]: an increasing function, the same for
-    # all arms, of a draw of each arm's mean from its posterior, counts >= 1. Draws are to be compared, not to be read.
+    # all arms, of a draw of each arm's mean from its posterior, for counts >= 1. Only comparisons are meaningful.
     draw: Callable[[Array, Array, Array], Array]
-    variance: Callable[[Array], Array]  # of rewards, of their mean
-    clip: Callable[[Array], Array]  # means off the ends of their range, by LEAST
+    variance: Callable[[Array], Array]  # mean -> variance of the rewards
+    clip: Callable[[Array], Array]  # moves means away from the ends of their range, by LEAST
     sigma: Scalar  # sub-Gaussian scale of the rewards, a standard deviation for Gaussian ones; inf if there is none
 
     def kl(self, x: Array, y: Array) -> Array:
-        """Return the divergence d(x, y) of the members of means x and y, 0 for x = y also at the ends of the range."""
+        """The divergence d(x, y) between the members with means x and y; 0 for x = y, also at the ends of the range."""
         return self.apart(x, y - x)
 
 
 def family(name: FamilyName, sigma: Scalar = 1.0, *, where: str = "family") -> Family:
     """Return a family by its name.
 
-    Posteriors of the draws are of Jeffreys' or the uniform prior: Beta(1 + S, 1 + n - S) for Bernoulli rewards of sum
-    S, N(mean, sigma^2 / n) for Gaussian ones, Gamma(1/2 + S) / n for Poisson ones, S / Gamma(n) for exponential ones.
+    Posteriors are under Jeffreys' or the uniform prior: Beta(1 + S, 1 + n - S) for Bernoulli rewards with sum S,
+    N(mean, sigma^2 / n) for Gaussian, Gamma(1/2 + S) / n for Poisson and S / Gamma(n) for exponential rewards.
 
     Args:
-      name: "bernoulli", "gaussian", "poisson" or "exponential", whose parameter is the mean; static.
-      sigma: standard deviation of Gaussian rewards, > 0, traced; the others do not read it.
-      where: who refuses.
+      name: "bernoulli", "gaussian", "poisson" or "exponential"; static.
+      sigma: standard deviation of Gaussian rewards, > 0; traced. The other families do not use it.
+      where: name of the calling function, for error messages.
 
     Raises:
       ValueError: there is no such family, or sigma is out of range.
@@ -62,17 +62,20 @@ def family(name: FamilyName, sigma: Scalar = 1.0, *, where: str = "family") -> F
 
 
 def transport(family: Family, mean_a: Array, n_a: Array, mean_b: Array, n_b: Array) -> Array:
-    """Return Z_ab = min over x of n_a d(mean_a, x) + n_b d(mean_b, x), 0 unless mean_a > mean_b; elementwise.
+    """Return Z_ab = min over x of n_a d(mean_a, x) + n_b d(mean_b, x), or 0 unless mean_a > mean_b; elementwise.
 
-    It is the logarithm of the generalised likelihood ratio for arm a to be better than arm b, and the weighted mean of
-    both arms is where the least is.
+    It is the logarithm of the generalized likelihood ratio for arm a to be better than arm b. The minimum is attained
+    at the weighted mean of the two arms.
 
     Args:
-      family: of the rewards.
-      mean_a, mean_b: empirical means, float[...].
-      n_a, n_b: pulls, int or float[...], not both 0.
+      family: family of the rewards.
+      mean_a: empirical mean of arm a, float[...].
+      n_a: pulls of arm a, int or float[...].
+      mean_b: empirical mean of arm b, float[...].
+      n_b: pulls of arm b, int or float[...]; not both counts are 0.
 
-    Source: Garivier, Kaufmann (2016), Optimal best arm identification with fixed confidence, equation (7).
+    Source:
+      Garivier and Kaufmann (2016), Optimal best arm identification with fixed confidence, COLT, equation (7).
     """
     n_a, n_b = as_float(n_a), as_float(n_b)
     gap = jnp.maximum(mean_a - mean_b, 0.0)
@@ -99,7 +102,7 @@ def _gaussian(sigma: Scalar) -> Family:
 
 
 def _bernoulli_lower(x: Array, level: Array) -> Array:
-    """The mirrored root, whose distance from 1 is as exact as that of `kl_upper` from 0."""
+    """The mirrored root, whose distance from 1 is as accurate as that of `kl_upper` from 0."""
     least = kl_root(1 - x, level).rest * (1 - 2 * float(jnp.finfo(x.dtype).eps))
     return jnp.where(x > 0, jnp.clip(least, 0.0, x), 0.0)
 
@@ -115,7 +118,7 @@ def _poisson_apart(x: Array, u: Array) -> Array:
 
 
 def _poisson_upper(x: Array, level: Array) -> Array:
-    """x + x v with v - log(1+v) = level / x, and the level itself at x = 0."""
+    """Return x + x v with v - log(1+v) = level / x, and the level itself at x = 0."""
     safe = jnp.where(x > 0, x, 1.0)
     return jnp.where(x > 0, x + x * rise(level / safe), level)
 
@@ -130,7 +133,7 @@ def _poisson_draw(words: Array, counts: Array, means: Array) -> Array:
 
 
 def _exponential_apart(x: Array, u: Array) -> Array:
-    """h(-u/y), y = x + u; infinite where one of the two means is 0 and the other is not."""
+    """Return h(-u/y) with y = x + u; inf if exactly one of the two means is 0."""
     y = x + u
     inside = (x > 0) & (y > 0)
     return jnp.where(inside, x_minus_log1p(-u / jnp.where(inside, y, 1.0)), jnp.where(u == 0, 0.0, jnp.inf))
@@ -142,7 +145,7 @@ def _exponential_draw(words: Array, counts: Array, means: Array) -> Array:
 
 
 def _log_gamma_draw(words: Array, shape: Array) -> Array:
-    """Logarithms of draws from Gamma(shape), shape >= 1/2: b x / (1 - x) for x from Beta(shape, b), b much larger."""
+    """Return logarithms of draws from Gamma(shape), shape >= 1/2: b x / (1 - x) for x from Beta(shape, b), b large."""
     b = _FAR * shape
     return jnp.log(b) + logit_at(normal_of_words(words), beta_shape(shape, b))
 

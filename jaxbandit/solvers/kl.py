@@ -1,7 +1,7 @@
 """Inversion of the Bernoulli divergence kl(p, .) above p: a closed-form start and one or two Halley steps.
 
-In w = -log((1-q)/(1-p)) the divergence is F(w) = (1-p) w - p log(q/p), convex, equal to w for p = 0 and all but linear
-once q is near 1, so that steps in w converge alike from p = 0 to p = 1.
+In terms of w = -log((1-q)/(1-p)) the divergence is F(w) = (1-p) w - p log(q/p), which is convex, equal to w for p = 0
+and nearly linear once q is near 1, so that steps in w converge equally well from p = 0 to p = 1.
 """
 
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from jaxbandit.types import Array
 
 
 class Root(NamedTuple):
-    """q = base + gain with kl(p, q) = delta, and rest = 1 - q, precise also where q rounds to 1."""
+    """q = base + gain with kl(p, q) = delta, and rest = 1 - q, which is accurate even if q rounds to 1."""
 
     base: Array  # p, kept off 0
     gain: Array
@@ -27,9 +27,9 @@ def kl_upper(p: Array, delta: Array) -> Array:
       delta: float[...] in [0, inf], same shape.
 
     Returns:
-      float[...]: the root, never below it by more than 1e-7 and never above by more than 5e-7 in float32; within a few
-      units in the last place in float64. Certified in the tests over a grid; the method's own error is 1e-8 (float32,
-      one step) or below rounding (float64, two steps).
+      float[...]: the root, below it by at most 1e-7 and above by at most 5e-7 in float32, and within a few units in the
+      last place in float64. The tests certify this on a grid; the method's own error is 1e-8 (float32, one step) or
+      below rounding (float64, two steps).
     """
     root = kl_root(p, delta)
     q = root.base + root.gain
@@ -38,7 +38,7 @@ def kl_upper(p: Array, delta: Array) -> Array:
 
 
 def kl_root(p: Array, delta: Array) -> Root:
-    """Solve kl(p, q) = delta for q >= p, before rounding to the safe side. The answer means nothing at p = 1."""
+    """Solve kl(p, q) = delta for q >= p, before rounding to the safe side. The result is meaningless at p = 1."""
     unit = float(jnp.finfo(p.dtype).eps)
     delta = jnp.minimum(delta, 80.0)  # 1 - q <= exp(-80) from there on
     low = jnp.maximum(p, 1e-30)  # the solution is continuous at p = 0
@@ -46,13 +46,13 @@ def kl_root(p: Array, delta: Array) -> Root:
     inverse_low, inverse_rest = 1 / low, 1 / rest
 
     def halley(w: Array) -> tuple[Array, Array, Array, Array]:
-        """At w, up to rounding: q - p, 1 - q, the step to the root, and w after it."""
+        """Return, at w and up to rounding, q - p, 1 - q, the step to the root, and w after it."""
         shrink = jnp.clip(jnp.exp(-w), 1e-28, 1 - unit / 2)  # (1-q)/(1-p)
         log_shrink = jnp.log(shrink)
-        u = rest * (1 - shrink)  # as exact as a product: 1 - shrink is
+        u = rest * (1 - shrink)  # as accurate as a product, since 1 - shrink is exact
         q = low + u
         tail = rest * shrink
-        # log(q/p) with the rounding of q/p put back: log1p is three times dearer, and XLA folds (1 + x) - 1.
+        # log(q/p) corrected for the rounding of q/p; log1p costs three times as much, and XLA folds (1 + x) - 1.
         ratio = q * inverse_low
         log_ratio = jnp.log(ratio) + (u * inverse_low - (ratio - 1)) / ratio
         missing = delta + (low * log_ratio + rest * log_shrink)
@@ -69,11 +69,11 @@ def kl_root(p: Array, delta: Array) -> Root:
 
 
 def _start(p: Array, inverse_p: Array, d: Array) -> Array:
-    """w with F(w) = (1-p) d, to 0.3 % of q - p.
+    """Return w with F(w) = (1-p) d, up to 0.3 % of q - p.
 
-    For small d it is w = s - (1+p)/(6p) s^2 + d with s = sqrt(2pd), for large d w = d + c with c = -p log p / (1-p).
-    A rational function of s that has both limits, with Carlson's bound c ~ 6p / (1 + 4 sqrt p + p), has one free
-    number left; 0.18 is its fit for p in [0.01, 1].
+    For small d it is w = s - (1+p)/(6p) s^2 + d with s = sqrt(2pd), and for large d w = d + c with c = -p log p /
+    (1-p). A rational function of s with both limits, using Carlson's bound c ~ 6p / (1 + 4 sqrt p + p), has one free
+    parameter; 0.18 is its fit for p in [0.01, 1].
     """
     s = jnp.sqrt(2 * p * d)
     curvature = (1 + p) * (inverse_p / 6) * s

@@ -1,12 +1,15 @@
-"""Least l1 norm: w* = argmin ||w||_1 subject to sum_a w_a x_a = y (Xu, Honda, Sugiyama 2017, equation 11).
+"""Smallest l1 norm: w* minimizes sum abs(w_a) subject to sum w_a x_a = y (Xu, Honda and Sugiyama 2017, equation 11).
 
-Two ways: HiGHS for concrete features, once for all pairs of arms, and for traced ones a primal-dual interior point
-method (Mehrotra 1992) with a fixed number of steps. The dual is: maximise y'u subject to |x_a'u| <= 1 for every arm.
-||w*||_1^2 is the least of y' A(p)^-1 y over designs p, attained at p = |w*| / ||w*||_1 (Elfving 1952).
-Differs from Mehrotra: the start is feasible, and a ridge keeps the normal matrix positive. At an optimum with fewer
-than d positive weights (x_i - x_j = 1 x_i - 1 x_j is the common one) its least eigenvalue is of the order of the
-squared duality gap beside the largest, lost in rounding; what the ridge stops are moves of u within the dual's optimal
-face, where no move is needed. The last iterate says which weights are 0; the others solve the equations exactly.
+There are two methods: HiGHS for concrete features, once for all pairs of arms, and for traced features a primal-dual
+interior-point method (Mehrotra 1992) with a fixed number of steps. The dual problem is to maximize y'u subject to
+abs(x_a'u) <= 1 for every arm. The squared norm is the minimum of y' A(p)^-1 y over designs p, attained at p
+proportional to abs(w*) (Elfving 1952).
+
+Differences from Mehrotra: the start is feasible, and a ridge keeps the normal matrix positive definite. At an optimum
+with fewer than d positive weights (x_i - x_j = 1 x_i - 1 x_j is the common case) its smallest eigenvalue is of the
+order of the squared duality gap relative to the largest, and is lost in rounding. The ridge then suppresses moves of u
+within the optimal face of the dual, where no move is needed. The last iterate determines which weights are 0; the
+others solve the equations exactly.
 """
 
 from typing import Any, NamedTuple
@@ -21,25 +24,25 @@ from jaxbandit.numerics import dot
 from jaxbandit.solvers.span import coordinates, span
 from jaxbandit.types import Array
 
-_RIDGE = 10  # times the unit of rounding and the largest diagonal entry
+_RIDGE = 10  # in units of the rounding unit times the largest diagonal entry
 
 
 class Representation(NamedTuple):
-    """A vector as a combination of features, and how good it is."""
+    """A vector as a linear combination of features, with a certificate."""
 
     weights: Array  # float[K], exactly 0 off the support
     value: Array  # float[], their l1 norm
-    bound: Array  # float[], certified lower bound of the least l1 norm
+    bound: Array  # float[], certified lower bound on the smallest l1 norm
 
 
 def l1_table(features: Any) -> np.ndarray:
-    """Return float64[K, K, K], table[i, j] = w* for x_i - x_j, so that table[j, i] = -table[i, j].
+    """Return float64[K, K, K] with table[i, j] = w* for x_i - x_j, so that table[j, i] = -table[i, j].
 
     Args:
-      features: float[K, d], concrete. They need not span R^d: a difference of features is always in their span.
+      features: float[K, d], concrete. They need not span R^d, because differences of features are always in their span.
 
     Raises:
-      ValueError: features that are not finite numbers in two axes.
+      ValueError: features are not finite numbers in two axes.
     """
     features = checks.array("l1_table", "features", features, ndim=2)
     num_arms = features.shape[0]
@@ -52,9 +55,9 @@ def l1_table(features: Any) -> np.ndarray:
 
 
 def _simple(features: np.ndarray) -> np.ndarray:
-    """bool[K, K]: a dual point proves that x_i - x_j has the one optimal representation 1 x_i - 1 x_j.
+    """Bool[K, K]: whether a dual point proves that x_i - x_j has the unique optimal representation 1 x_i - 1 x_j.
 
-    The point is the shortest u with x_i'u = 1 and x_j'u = -1; every other |x_a'u| must be below 1.
+    The point is the shortest u with x_i'u = 1 and x_j'u = -1; every other x_a'u must be in (-1, 1).
     """
     gram = np.matmul(features, features.T)
     norm = np.diagonal(gram)
@@ -72,7 +75,7 @@ def _solve(features: np.ndarray, target: np.ndarray) -> np.ndarray:
     size = np.sqrt(np.matmul(target, target))  # HiGHS has absolute tolerances
     if size == 0:
         return np.zeros(len(features))
-    from scipy.optimize import linprog  # slow to import, and few need it
+    from scipy.optimize import linprog  # imported here because it is slow to import and rarely needed
 
     both = np.hstack([features.T, -features.T])
     solved = linprog(np.ones(both.shape[1]), A_eq=both, b_eq=target / size, method="highs-ds")
@@ -86,7 +89,7 @@ def _solve(features: np.ndarray, target: np.ndarray) -> np.ndarray:
 
 
 class _Iterate(NamedTuple):
-    """Weights up - down, and a dual point u with |x_a'u| < 1."""
+    """Weights up - down, and a dual point u with x_a'u in (-1, 1)."""
 
     up: Array  # float[K] > 0
     down: Array  # float[K] > 0
@@ -94,17 +97,18 @@ class _Iterate(NamedTuple):
 
 
 def l1_representation(features: Array, target: Array, *, steps: int = 12) -> Representation:
-    """Return the representation of `target` by the features with the least l1 norm.
+    """Return the representation of `target` by the features with the smallest l1 norm.
 
-    Where several are optimal: one between them, which has every arm that one of them has; HiGHS returns a vertex.
+    If several are optimal, it is one in the middle, which uses every arm that any of them uses; HiGHS returns a vertex.
 
     Args:
-      features: float[K, d], traced. They need not span R^d. Vmapped over targets alone, one decomposition serves all.
-      target: float[d], traced. Outside the span of the features: value and bound are inf.
-      steps: static, >= 1. 12 leave a relative gap below 1e-12 in float64 and 1e-2 in float32, on normalised features.
+      features: float[K, d], traced. They need not span R^d. If only targets are vmapped, they share one decomposition.
+      target: float[d], traced. If it is outside the span of the features, value and bound are inf.
+      steps: number of interior-point steps, >= 1; static. 12 leave a relative gap below 1e-12 in float64 and 1e-2 in
+        float32, for normalized features.
 
     Returns:
-      Representation; value - bound is the duality gap.
+      A Representation; value - bound is the duality gap.
     """
     basis = span(features)
     x = basis.rows
@@ -176,6 +180,6 @@ def l1_representation(features: Array, target: Array, *, steps: int = 12) -> Rep
 
 
 def _room(value: Array, change: Array) -> Array:
-    """The longest step that keeps value + step * change non-negative."""
+    """Return the longest step that keeps value + step * change non-negative."""
     falls = change < 0
     return jnp.min(jnp.where(falls, value / jnp.where(falls, -change, 1.0), jnp.inf))

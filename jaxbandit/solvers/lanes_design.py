@@ -1,7 +1,7 @@
-"""The design of solvers/design.py for directions parallel to the features, on many problems side by side.
+"""The design of solvers/design.py for directions parallel to the features, for many problems at once.
 
-The method and the certificate are the ones described there. The problems are the last axis, where vmap of a
-factorisation would go through LAPACK problem by problem, and one product serves where that function needs three.
+The method and the certificate are described there. The problems are the last axis, because vmap of a factorization
+would call LAPACK problem by problem, and one product is enough where that function needs three.
 """
 
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from jaxbandit.types import Array
 
 class _Iterate(NamedTuple):
     weights: Array  # float[N, lanes] > 0, costs up to a factor
-    multipliers: Array  # float[N, lanes] > 0, of h >= 1; 0 for arms that do not count
+    multipliers: Array  # float[N, lanes] > 0, of h >= 1; 0 for arms that are not included
     slack: Array  # float[N, lanes] > 0, tends to h - 1
     reduced: Array  # float[N, lanes] > 0, multipliers of w >= 0
 
@@ -27,13 +27,13 @@ class _Found(NamedTuple):
 
 
 def lanes_design(features: Array, ratios: Array, counts: Array, steps: int) -> tuple[Array, Array, Array]:
-    """Weights on the simplex of least value, the largest ratio u' A^-1 u; the value; and a bound of the least.
+    """Return weights on the simplex with the smallest value, the largest ratio u' A^-1 u; the value; and a lower bound.
 
     Args:
-      features: float[d, N, lanes], rows u; an axis may be 0 throughout.
+      features: float[d, N, lanes], with rows u; an axis may be 0 throughout.
       ratios: float[N, lanes] in [0, 1].
-      counts: bool[N, lanes], arms that count.
-      steps: of the interior point method, static.
+      counts: bool[N, lanes], the arms that are included.
+      steps: number of interior-point steps; static.
     """
     num_arms = ratios.shape[0]
     axes = jnp.any(features != 0, 1)
@@ -43,7 +43,7 @@ def lanes_design(features: Array, ratios: Array, counts: Array, steps: int) -> t
     unit = jnp.finfo(features.dtype).eps
 
     def products(weights: Array) -> tuple[Array, Array, Array]:
-        """A^-1 u, float[d, N, lanes]; u' A^-1 u of all pairs, float[N, N, lanes]; v' A^-1 v."""
+        """Return A^-1 u, float[d, N, lanes]; u' A^-1 u for all pairs, float[N, N, lanes]; and v' A^-1 v."""
         total = jnp.sum(weights, 0)
         matrix = jnp.sum(weights[None, None] * features[:, None] * features[None], 2) / total[None, None]
         dual = _solve(matrix + outside, features) / total[None, None]
@@ -51,7 +51,7 @@ def lanes_design(features: Array, ratios: Array, counts: Array, steps: int) -> t
         return dual, gram, ratios * jnp.sum(features * dual, 0)
 
     def invert(variance: Array) -> tuple[Array, Array]:
-        """h = 1 / variance, and what to divide gram^2 by for its gradient."""
+        """Return h = 1 / variance, and the divisor of gram^2 that gives its gradient."""
         inverse = 1 / jnp.where(counts, variance, 0.5)
         return inverse, jnp.where(counts, variance**2 / jnp.where(counts, ratios, 1.0), jnp.inf)
 
@@ -81,7 +81,7 @@ def lanes_design(features: Array, ratios: Array, counts: Array, steps: int) -> t
         hessian = 2 * gram * jnp.sum(features[:, :, None] * half[:, None], 0) + _diagonal(inertia)
         bent = bend[:, None] * gradient
         hessian = hessian + jnp.stack([jnp.sum(bent[:, a][:, None] * gradient, 0) for a in range(num_arms)])
-        # Each change is affine in the target of the products: one part for 0, one a unit of it.
+        # Each change is affine in the target of the products, so it has one part for 0 and one per unit of it.
         push = jnp.stack([-it.multipliers * (inverse - 1) / it.slack, live / it.slack])
         lift = jnp.stack([scores - 1, 1 / it.weights])
         right = jnp.sum(gradient[:, None] * push.swapaxes(0, 1)[:, :, None], 0) + lift
@@ -137,20 +137,21 @@ def lanes_design(features: Array, ratios: Array, counts: Array, steps: int) -> t
 
 
 def _diagonal(entries: Array) -> Array:
-    """float[n, n, lanes] with these entries [n, lanes] on the diagonal."""
+    """Return float[n, n, lanes] with these entries, [n, lanes], on the diagonal."""
     index = jnp.arange(entries.shape[0], dtype=jnp.int32)
     return jnp.where((index[:, None] == index[None])[:, :, None], entries[None], 0.0)
 
 
 def _fall(value: Array, change: Array) -> Array:
-    """The largest of -change / value: the longest step that keeps value positive is its inverse."""
+    """Return the largest -change / value, whose inverse is the longest step that keeps the value positive."""
     return jnp.max(-change / jnp.where(value > 0, value, 1.0), 0)
 
 
 def _solve(matrix: Array, right: Array) -> Array:
-    """Solve matrix x = right for float[n, n, lanes], positive definite, and float[n, m, lanes].
+    """Solve matrix x = right for positive definite float[n, n, lanes] and float[n, m, lanes].
 
-    Gauss and Jordan: few and simple passes over all lanes. A pivot below rounding counts as rounding.
+    Gauss-Jordan elimination needs few and simple passes over all lanes. A pivot below the rounding unit is replaced by
+    it.
     """
     unit = jnp.finfo(matrix.dtype).eps
     size = matrix.shape[0]

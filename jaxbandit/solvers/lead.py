@@ -1,15 +1,15 @@
-"""How far a set may be ahead of another: max over M of theta(M) - theta(B) + r ||chi_M - chi_B||_W, sets of one size.
+"""How far a set may be ahead: the maximum over M of theta(M) - theta(B) + r times the norm of chi_M - chi_B in W.
 
-The problem (5) of Kuroki, Xu, Miyauchi, Honda, Sugiyama (2019), whose norm is NP-hard to maximise. Here from both
-sides, by the linear oracle of a decision class alone.
+This is problem (5) of Kuroki, Xu, Miyauchi, Honda and Sugiyama (2019), for sets of one size; maximizing the norm is
+NP-hard. Here it is bounded from both sides with the linear oracle of a decision class alone.
 
-From above. y = chi_M - chi_B is orthogonal to 1, so that y' W y = y' W~ y with W~ the centred matrix. With D its
-diagonal and mu the largest eigenvalue of D^-1/2 W~ D^-1/2, y' W~ y <= mu y' D y, the sum of q_i = mu D_ii over the arms
-in which M and B differ. Then r ||y|| <= r (q(y) / s + s) / 2 for every s > 0, linear in y: one call of the oracle
-bounds all sets, and the least of several s is a bound too. It is nearly tight for W = a I + b 1 1'.
+From above: y = chi_M - chi_B is orthogonal to 1, so y' W y = y' W~ y with the centered matrix W~. With D its diagonal
+and mu the largest eigenvalue of D^-1/2 W~ D^-1/2, y' W~ y <= mu y' D y, which is the sum of q_i = mu D_ii over the arms
+in which M and B differ. Then the term is at most r (q(y) / s + s) / 2 for every s > 0, which is linear in y: one call
+of the oracle bounds all sets, and the smallest over several s is a bound too. It is nearly tight for W = a I + b 1 1'.
 
-From below. What is maximised is convex in y, so that the best set for its tangent at M is as far ahead as M or farther,
-but for the fineness of scores.
+From below: the objective is convex in y, so the best set for its tangent at M is at least as far ahead as M, up to the
+resolution of the scores.
 """
 
 from typing import NamedTuple
@@ -23,27 +23,27 @@ from jaxbandit.numerics import argmax, matrix_vector, product
 from jaxbandit.solvers.decision_classes import DecisionClass, challenger
 from jaxbandit.types import Array
 
-DOUBLINGS = 5  # of the power whose norm bounds the largest eigenvalue
-FINENESS = 2**14  # of scores by which sets are searched for; no bound is rounded so
-SCALES = 32  # of s, for the bound; the least of them costs 0.2 % of r ||y|| at most where the range is twentyfold
+DOUBLINGS = 5  # number of squarings of the matrix whose norm bounds the largest eigenvalue
+FINENESS = 2**14  # resolution of the scores used to search for sets; bounds are not rounded like this
+SCALES = 32  # number of values of s for the bound; the grid costs at most 0.2 % of the norm for a twentyfold range
 
 
 class Rival(NamedTuple):
-    """A set other than the best, and by how much it may be ahead."""
+    """A set other than the best, and how far it may be ahead."""
 
     members: Array  # bool[n]
     lead: Array  # float[], may be negative
 
 
 def lead_bound(family: DecisionClass, estimate: Array, matrix: Array, radius: Array, best: Array) -> Array:
-    """Return a number float[] that no set's lead exceeds, up to rounding.
+    """Return a number float[] that the lead of no set exceeds, up to rounding.
 
     Args:
-      family: sets of one size, static.
+      family: sets of one size; static.
       estimate: float[n], traced.
-      matrix: float[n, n], traced, symmetric positive definite.
+      matrix: float[n, n], symmetric positive definite; traced.
       radius: float[] >= 0, traced.
-      best: bool[n], traced, a best set of the family for the estimate.
+      best: bool[n], a best set of the family for the estimate; traced.
     """
     centred = _centred(matrix)
     own = jnp.diagonal(centred)
@@ -59,11 +59,15 @@ def lead_bound(family: DecisionClass, estimate: Array, matrix: Array, radius: Ar
 
 
 def starts(family: DecisionClass, estimate: Array, matrix: Array, radius: Array, best: Array, count: int) -> Array:
-    """Return `count` sets to climb from, bool[count, n], none of them `best`: the bound's, each for its own s.
+    """Return `count` sets to climb from, bool[count, n], none of them `best`: the maximizers of the bound, one per s.
 
     Args:
-      count: static, >= 2.
-      family, estimate, matrix, radius, best: as of lead_bound.
+      family: sets of one size; static.
+      estimate: float[n], traced.
+      matrix: float[n, n], symmetric positive definite; traced.
+      radius: float[] >= 0, traced.
+      best: bool[n], a best set of the family for the estimate; traced.
+      count: an integer >= 2; static.
     """
     own = jnp.diagonal(_centred(matrix))
 
@@ -77,15 +81,20 @@ def starts(family: DecisionClass, estimate: Array, matrix: Array, radius: Array,
 def climb(
     family: DecisionClass, estimate: Array, matrix: Array, radius: Array, best: Array, starts: Array, steps: int
 ) -> Rival:
-    """Return the set with the largest lead of those that `steps` tangent steps, static, >= 0, reach from `starts`.
+    """Return the set with the largest lead that `steps` tangent steps reach from `starts`.
 
     Args:
-      starts: bool[m, n], traced, sets of the family other than best.
-      family, estimate, matrix, radius, best: as of lead_bound.
+      family: sets of one size; static.
+      estimate: float[n], traced.
+      matrix: float[n, n], symmetric positive definite; traced.
+      radius: float[] >= 0, traced.
+      best: bool[n], a best set of the family for the estimate; traced.
+      starts: bool[m, n], sets of the family other than best; traced.
+      steps: number of steps, >= 0; static.
     """
 
     def apart(members: Array) -> tuple[Array, Array, Array]:
-        """y, W y and ||y||."""
+        """Return y, W y and the norm of y in W."""
         y = members.astype(estimate.dtype) - best.astype(estimate.dtype)
         image = matrix_vector(matrix, y)
         return y, image, jnp.sqrt(jnp.sum(y * image))
@@ -108,7 +117,8 @@ def climb(
 def largest_eigenvalue_bound(matrix: Array) -> Array:
     """Return a number float[] that no eigenvalue of a symmetric positive semidefinite matrix exceeds, up to rounding.
 
-    (tr M^64)^(1/64), at most n^(1/64) times the largest: 1.08 at n = 111. No call of LAPACK (CONTRIBUTING.md: traps).
+    It is (tr M^64)^(1/64), at most n^(1/64) times the largest eigenvalue (1.08 at n = 111). It does not call LAPACK
+    (CONTRIBUTING.md: traps).
     """
     scale = jnp.sqrt(jnp.sum(matrix * matrix))
     power, logarithm = matrix / scale, jnp.log(scale)
@@ -120,23 +130,23 @@ def largest_eigenvalue_bound(matrix: Array) -> Array:
 
 
 def coarse(scores: Array) -> Array:
-    """Scores in whole units of 1 / FINENESS of the largest, in size: what ties but for rounding ties.
+    """Return the scores rounded to units of 1 / FINENESS of the largest absolute score, so that near ties become ties.
 
-    Designs of few pulls are symmetrical, and rounding, which may differ by an ulp between places of a batch, must
-    choose no set. Sums of such scores are exact.
+    Designs with few pulls are symmetric, and rounding errors, which may differ by one unit in the last place between
+    positions in a batch, must not decide which set is chosen. Sums of such scores are exact.
     """
     largest = jnp.max(jnp.abs(scores))
     return jnp.round(scores * (FINENESS / jnp.where(largest > 0, largest, 1.0)))
 
 
 def _centred(matrix: Array) -> Array:
-    """P W P with P the projector orthogonal to 1."""
+    """Return P W P, where P is the projector orthogonal to 1."""
     sums = jnp.mean(matrix, 1)
     return matrix - sums[:, None] - sums[None] + jnp.mean(sums)
 
 
 def _scales(family: DecisionClass, widths: Array, best: Array, count: int) -> Array:
-    """From the norm of the nearest exchange to that of a set with nothing in common, float[count]."""
+    """Return values from the norm of the smallest exchange to that of a disjoint set, float[count]."""
     assert family.rank is not None  # sets of one size
     least = jnp.sqrt(jnp.min(jnp.where(best, widths, jnp.inf)) + jnp.min(jnp.where(best, jnp.inf, widths)))
     most = jnp.sqrt(2 * min(family.rank, family.num_arms - family.rank) * jnp.max(widths))

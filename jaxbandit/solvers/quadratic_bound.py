@@ -1,14 +1,14 @@
-"""How good a set is for max x' W x over the sets of k: certified upper bounds, and the ratio that Theorem 1 grants.
+"""Certified upper bounds on max x' W x over the sets of k, and the approximation ratio that Theorem 1 guarantees.
 
-Kuroki, Xu, Miyauchi, Honda, Sugiyama (2019), Theorem 1.
+Kuroki, Xu, Miyauchi, Honda and Sugiyama (2019), Theorem 1.
 
-The ratio of peeling in Theorem 1. Let the edge weights be non-negative with sum w(V), the densest set have w*, and S
-be what peeling leaves. Removing the vertex of least degree out of m keeps a part (m - 2) / m of the weight or more, so
-that from m vertices on it ends with k (k - 1) / (m (m - 1)) of what they have. (a) From m = n on:
-w(S) >= k (k - 1) / (n (n - 1)) w*. (b) Take any d. If some stage has all degrees at least d, its weight is m d / 2 or
-more, and w(S) >= c d with c = k (k - 1) / (2 (n - 1)). If none has, the members of the densest set that are removed, at
-most r = min(k, n - k), take d each with them, and w(S) >= w* - r d. With d = w* / (r + c) both are c / (r + c) w*.
-Asahiro et al. (2000) have the same to leading order, with constants left open.
+The ratio of peeling in Theorem 1: let the edge weights be non-negative with sum w(V), let w* be the weight of the
+densest set, and let S be what peeling leaves. Removing the vertex of smallest degree out of m keeps at least the
+fraction (m - 2) / m of the weight, so from m vertices on it ends with at least k (k - 1) / (m (m - 1)) of their weight.
+(a) From m = n on, w(S) >= k (k - 1) / (n (n - 1)) w*. (b) Take any d. If in some stage all degrees are at least d, the
+weight is at least m d / 2 there, and w(S) >= c d with c = k (k - 1) / (2 (n - 1)). Otherwise the removed members of the
+densest set, at most r = min(k, n - k), remove at most d each, and w(S) >= w* - r d. With d = w* / (r + c) both are c /
+(r + c) w*. Asahiro et al. (2000) have the same to leading order, with unspecified constants.
 """
 
 from typing import Literal
@@ -22,23 +22,24 @@ from jaxbandit.solvers.densest import quadratic
 from jaxbandit.types import Array, Scalar
 
 AlphaMode = Literal["certified", "fixed", "theorem"]
-_SPECTRAL = 40  # vertices
-_HALVINGS = 16  # the bound of a row is then off by no more than k / 65,536 of its spread
+_SPECTRAL = 40  # number of vertices
+_HALVINGS = 16  # the error of the bound for a row is then at most k / 65,536 of its spread
 
 
 def upper_bound(weights: Array, k: int, *, spectral: bool | None = None) -> Array:
-    """Return a number float[] that x' W x exceeds for no set of k, up to rounding: the least of the bounds here.
+    """A number float[] that x' W x does not exceed for any set of k, up to rounding: the smallest of these bounds.
 
-    Rows: a member i adds w_ii and k - 1 other entries of its row, so that no set has more than the k largest rows have
-    with their k - 1 largest entries off the diagonal. Spectral: x = (k / n) 1 + y with y orthogonal to 1 and
-    ||y||^2 = k (1 - k / n), and y' W y is at most its square times the largest eigenvalue on that subspace; what is
-    linear in y has its largest value on k vertices. Exact for aI + b11'.
+    Rows: a member i adds w_ii and k - 1 other entries of its row, so no set has more than the k largest rows with their
+    k - 1 largest off-diagonal entries. Spectral: x = (k / n) 1 + y, where y is orthogonal to 1 with squared norm k (1 -
+    k / n), and y' W y is at most that times the largest eigenvalue on that subspace; the part linear in y is largest on
+    k vertices. It is exact for aI + b11'.
 
     Args:
-      weights: float[n, n], traced, symmetric; it need not be positive definite.
-      k: static, in [1, n].
-      spectral: static, whether to take the spectral bound too, by an eigendecomposition. None: up to n = 40; beyond,
-        it takes milliseconds and was never the smaller one on inverse design matrices with k well below n / 2.
+      weights: float[n, n], symmetric, not necessarily positive definite; traced.
+      k: an integer in [1, n]; static.
+      spectral: whether to include the spectral bound, which needs an eigendecomposition; None includes it up to n = 40.
+        Beyond, it takes milliseconds and was never the smaller one on inverse design matrices with k well below n / 2.
+        Static.
     """
     size = weights.shape[0]
     checks.integer("upper_bound", "k", k, 1, size)
@@ -55,10 +56,11 @@ def upper_bound(weights: Array, k: int, *, spectral: bool | None = None) -> Arra
 
 
 def _largest_others(weights: Array, count: int) -> Array:
-    """At least the sum of the `count` largest entries off the diagonal of each row, float[n].
+    """Return at least the sum of the `count` largest off-diagonal entries of each row, float[n].
 
-    For every t it is at most count t + sum max(w - t, 0), and equal at the count-th largest: bisection for t, since
-    sorting takes a hundred times longer, and along the columns, the same by symmetry, where XLA vectorises.
+    For every t it is at most count t + sum max(w - t, 0), with equality at the count-th largest. t is found by
+    bisection, because sorting takes a hundred times as long, and along columns (the same by symmetry), which XLA
+    vectorizes.
     """
     if count == 0:
         return jnp.zeros_like(weights[0])
@@ -77,17 +79,17 @@ def _largest_others(weights: Array, count: int) -> Array:
 
 
 def peeling_ratio(size: int, k: int) -> float:
-    """Return a lower bound of peeling's weight over the largest, for non-negative edge weights and k >= 2."""
+    """Return a lower bound on peeling's weight relative to the largest, for non-negative edge weights and k >= 2."""
     kept = k * (k - 1) / (2 * (size - 1))
     return max(2 * kept / size, kept / (min(k, size - k) + kept))
 
 
 def theorem_ratio(weights: Array, k: int) -> Array:
-    """Return Theorem 1's lower bound float[] of peeling's x' W x over the largest.
+    """Return Theorem 1's lower bound, float[], on peeling's x' W x relative to the largest.
 
     Args:
-      weights: float[n, n], traced, positive definite.
-      k: static, in [2, n].
+      weights: float[n, n], positive definite; traced.
+      k: an integer in [2, n]; static.
     """
     checks.integer("theorem_ratio", "k", k, 2, weights.shape[0])
     spectrum = jnp.linalg.eigvalsh(weights)  # ascending
@@ -95,18 +97,18 @@ def theorem_ratio(weights: Array, k: int) -> Array:
 
 
 def alpha(weights: Array, members: Array, k: int, *, mode: AlphaMode = "certified", fixed: Scalar = 0.9) -> Array:
-    """Return alpha float[] in (0, 1], with ||x_members|| >= alpha max ||x||, the norms those of W over sets of k.
+    """Return alpha, float[] in (0, 1]: the norm of the indicator of `members` in W is at least alpha times the largest.
 
     Args:
-      weights: float[n, n], traced, positive definite.
-      members: bool[n], traced, what peeling gave.
-      k: static, in [1, n - 1]; 2 or more in mode "theorem".
-      mode: static. "certified": by `upper_bound` on this very matrix; "theorem": by Theorem 1; "fixed": `fixed`,
-        which bounds nothing.
-      fixed: traced, in (0, 1].
+      weights: float[n, n], positive definite; traced.
+      members: bool[n], the result of peeling; traced.
+      k: an integer in [1, n - 1], and at least 2 for "theorem"; static.
+      mode: "certified" uses `upper_bound` on this matrix, "theorem" uses Theorem 1, and "fixed" returns `fixed`, which
+        is not a bound; static.
+      fixed: in (0, 1]; traced.
 
     Raises:
-      ValueError: an argument out of range.
+      ValueError: an argument is out of range.
     """
     checks.choice("alpha", "mode", mode, ("certified", "fixed", "theorem"))
     checks.number("alpha", "fixed", fixed, low=0.0, high=1.0, open_low=True)

@@ -1,8 +1,8 @@
 """Efficient rounding of a design to whole pulls: Pukelsheim and Rieder (1992), Section 6.
 
-Among all roundings it maximises the least n_a / w_a up to one pull: n_a >= (1 - p / total) w_a total for p positive
-weights, so that a design's value grows by no more than 1 / (1 - p / total). Differs from the paper: ties between arms
-go to the lowest index, where the paper leaves the choice free.
+Among all roundings it maximizes the smallest n_a / w_a up to one pull: n_a >= (1 - p / total) w_a total for p positive
+weights, so the value of a design grows by at most the factor 1 / (1 - p / total). Difference from the paper: ties
+between arms, which the paper leaves open, go to the lowest index.
 """
 
 import jax
@@ -13,11 +13,11 @@ from jaxbandit.types import Array
 
 
 def round_design(weights: Array, total: Array) -> Array:
-    """Return whole pulls in proportion to the weights that sum to `total` exactly.
+    """Return whole pulls proportional to the weights that sum exactly to `total`.
 
     Args:
-      weights: float[K] >= 0 with sum 1, traced. Arms of weight 0 get no pull, others one at least.
-      total: int32[], traced, at least the number of positive weights (with less, some of those get none).
+      weights: float[K] >= 0 with sum 1; traced. Arms with weight 0 get no pull, others at least one.
+      total: int32[], at least the number of positive weights (with less, some of those get none); traced.
 
     Returns:
       int32[K].
@@ -31,10 +31,10 @@ def round_design(weights: Array, total: Array) -> Array:
     def correct(_: int, pulls: Array) -> Array:
         excess = jnp.sum(pulls, dtype=jnp.int32) - total
         count = as_float(pulls)
-        most = argmax(jnp.where(positive, (count - 1) / safe, -jnp.inf))  # would lose least
-        least = argmax(jnp.where(positive, -count / safe, -jnp.inf))  # needs it most
+        most = argmax(jnp.where(positive, (count - 1) / safe, -jnp.inf))  # the arm that loses least
+        least = argmax(jnp.where(positive, -count / safe, -jnp.inf))  # the arm that needs a pull most
         return pulls.at[jnp.where(excess > 0, most, least)].add(-jnp.sign(excess))
 
     pulls = jax.lax.fori_loop(0, weights.shape[0], correct, pulls)
-    # In float32 a large total times a weight is off by more than a pull: the heaviest arm takes up what is left.
+    # In float32 the error of a large total times a weight exceeds one pull; the heaviest arm absorbs the difference.
     return pulls.at[argmax(weights)].add(total - jnp.sum(pulls, dtype=jnp.int32))

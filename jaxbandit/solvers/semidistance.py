@@ -1,8 +1,8 @@
-"""Kl-dominated semi-distances of Liu, Wang, Buccapatnam, Shroff (2018), Sections 3 and 4, and what they solve exactly.
+"""Kl-dominated semi-distances of Liu, Wang, Buccapatnam and Shroff (2018), Sections 3 and 4, with exact solutions.
 
-P1(d) is: maximise q in [p, 1] subject to d(p, q) <= delta. Each `upper_*` is its closed form, written so that nothing
-cancels for small delta and every input in p in [0, 1], delta in [0, inf] has a finite answer. `upper_kl`, the one
-without a closed form, is in kl.py.
+P1(d) is to maximize q in [p, 1] subject to d(p, q) <= delta. Each `upper_*` is its closed form, written so that there
+is no cancellation for small delta and the result is finite for all p in [0, 1] and delta in [0, inf]. The solution for
+kl, which has no closed form, is in kl.py.
 """
 
 import functools
@@ -53,16 +53,16 @@ def upper_sq(p: Array, delta: Array) -> Array:
 
 def upper_bq(p: Array, delta: Array) -> Array:
     """Largest q in [p, 1] with d_bq(p, q) <= delta."""
-    delta = jnp.minimum(delta, 4.0)  # d_bq <= 22/9, so that q = 1 from there on; keeps inf / inf away
-    # sqrt(81/16 + 9 delta/4) - 9/4 with numerator and denominator multiplied by the sum: no difference of near equals
+    delta = jnp.minimum(delta, 4.0)  # d_bq <= 22/9, so q = 1 from there on; this avoids inf / inf
+    # sqrt(81/16 + 9 delta/4) - 9/4 multiplied and divided by the sum of the two terms, which avoids cancellation
     return jnp.minimum(p + jnp.sqrt(delta / (1 + jnp.sqrt(1 + 4 / 9 * delta))), 1.0)
 
 
 def upper_h(p: Array, delta: Array) -> Array:
-    """Largest q in [p, 1] with d_h(p, q) <= delta.
+    """Return the largest q in [p, 1] with d_h(p, q) <= delta.
 
-    With p = sin^2 a, d_h = delta turns the angle a by b, cos b = 1 - delta/2: q = sin^2(a + b) expanded around p, or 1
-    once a + b >= pi/2. That is the paper's form with one square root in place of three.
+    With p = sin^2 a, d_h = delta rotates the angle a by b with cos b = 1 - delta/2: q = sin^2(a + b), expanded around
+    p, or 1 if a + b >= pi/2. This is the paper's form with one square root instead of three.
     """
     delta = jnp.minimum(delta, 2.0)  # d_h <= 2
     cosine = 1 - delta / 2
@@ -88,12 +88,12 @@ def upper_minimum(names: Sequence[str], p: Array, delta: Array) -> Array:
 
 
 def upper_eps(p: Array, delta: Array, eps: Array) -> Array:
-    """Largest q in [p, 1] with d(p, q) <= delta for every d in D(p) of UCBoost(eps), Section 5.
+    """Return the largest q in [p, 1] with d(p, q) <= delta for every d in D(p) of UCBoost(eps), Section 5.
 
-    D(p) holds d_sq, d_lb and the steps kl(p, q_k) 1{q > q_k} on the grid q_k = 1 - (1+eps)^-k, tau1 <= k <= tau2. The
-    step that binds is the smallest k with delta < kl(p, q_k), that is with q_k above the kl solution: that solution
-    rounded up to the grid. Hence no search over k, no trip count that depends on eps, and eps > 0 may be traced. As
-    q_k > p for this k, tau1 <= k holds by itself.
+    D(p) contains d_sq, d_lb and the steps kl(p, q_k) 1{q > q_k} on the grid q_k = 1 - (1+eps)^-k, tau1 <= k <= tau2.
+    The binding step is that with the smallest k such that delta < kl(p, q_k), that is, such that q_k is above the kl
+    solution: it is that solution rounded up to the grid. No search over k is needed, no trip count depends on eps, and
+    eps > 0 may be traced. Since q_k > p for this k, tau1 <= k holds automatically.
     """
     spacing = jnp.log1p(eps)
     low, rest = jnp.maximum(p, 1e-30), jnp.maximum(1 - p, jnp.finfo(p.dtype).tiny)
@@ -108,10 +108,10 @@ def upper_eps(p: Array, delta: Array, eps: Array) -> Array:
 
 
 def upper_lb_eps(p: Array, delta: Array, eps: Array) -> Array:
-    """Largest q in [p, 1] with d_lb^k(p, q) <= delta for every k <= -p log p / eps: Appendix C, Algorithm 4.
+    """Return the largest q in [p, 1] with d_lb^k(p, q) <= delta for all k <= -p log p / eps: Appendix C, Algorithm 4.
 
-    The k that binds has kl(p, q_{k+1}) < delta <= kl(p, q_k), q_k = exp(-k eps / p): the kl solution lies between the
-    two, so that k is -p log of it rounded down to a multiple of eps.
+    The binding k has kl(p, q_{k+1}) < delta <= kl(p, q_k) with q_k = exp(-k eps / p). The kl solution is between the
+    two, so k eps is -p log of that solution rounded down to a multiple of eps.
     """
     k = jnp.floor(-p * jnp.log(kl_upper(p, delta)) / eps)
     rest = 1 - p

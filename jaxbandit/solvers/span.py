@@ -1,7 +1,7 @@
 """Coordinates of the span of features in which their Gram matrix is the identity: X = rows diag(singular) right.
 
-Designs and representations do not depend on the basis in which features are written; in this one nothing depends on
-their conditioning, and features that do not span R^d cost nothing but zero columns.
+Designs and representations do not depend on the basis in which features are written. In this basis nothing depends on
+their conditioning, and features that do not span R^d only lead to zero columns.
 """
 
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from jaxbandit.types import Array
 
 
 class Span(NamedTuple):
-    """The singular value decomposition of features float[K, d], r = min(K, d), cut at the rank."""
+    """The singular value decomposition of features float[K, d], with r = min(K, d), truncated at the rank."""
 
     rows: Array  # float[K, r], rows' rows is the identity on the kept coordinates and 0 elsewhere
     singular: Array  # float[r], 1 where not kept
@@ -22,16 +22,17 @@ class Span(NamedTuple):
 
 
 def span(features: Array) -> Span:
-    """Return the coordinates of the span of features float[K, d]."""
+    """Return the coordinates of the span of features, float[K, d]."""
     left, singular, right = jnp.linalg.svd(features, full_matrices=False)
     kept = singular > singular[0] * (max(features.shape) * jnp.finfo(features.dtype).eps)
     return Span(jnp.where(kept[None], left, 0.0), jnp.where(kept, singular, 1.0), right, kept)
 
 
 def coordinates(basis: Span, vectors: Array) -> tuple[Array, Array]:
-    """Return float[P, r], what features' coordinates become of vectors float[P, d], and bool[P], whether in the span.
+    """Return float[P, r], the coordinates of vectors float[P, d], and bool[P], whether each vector is in the span.
 
-    A vector counts as inside up to rounding: differences of nearly equal features are short, and so is their rest.
+    A vector counts as inside up to rounding: differences of nearly equal features are short, and so are their
+    residuals.
     """
     along = jnp.where(basis.kept[None], dot(vectors, basis.right.T), 0.0)
     rest = jnp.sum((vectors - dot(along, basis.right)) ** 2, -1)

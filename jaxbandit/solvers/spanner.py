@@ -1,7 +1,8 @@
 """Barycentric spanners: Awerbuch and Kleinberg (2008), Section 2.2, for a finite set of vectors.
 
-A subset of linearly independent vectors such that all others are their combinations with coefficients in [-1, 1], up to
-a rounding: no exchange of one vector enlarges the volume. Differs: one pivoting does both of their passes.
+A spanner is a subset of linearly independent vectors such that all others are linear combinations with coefficients in
+[-1, 1], up to rounding; no exchange of a vector enlarges the volume. Difference: one pivoting replaces both passes of
+the paper.
 """
 
 import jax.numpy as jnp
@@ -11,11 +12,11 @@ from jaxbandit.types import Array
 
 
 def barycentric_spanner(features: Array, mask: Array) -> Array:
-    """Return bool[K], which vectors are in the spanner; as many as the rank of those that mask keeps.
+    """Return bool[K], which vectors are in the spanner; their number is the rank of the vectors that mask keeps.
 
     Args:
       features: float[K, d]; they need not span R^d.
-      mask: bool[K], False where a row is none of the set.
+      mask: bool[K], False for rows that are not in the set.
     """
     num_arms, dim = features.shape
     slots, arms = jnp.arange(dim, dtype=jnp.int32), jnp.arange(num_arms, dtype=jnp.int32)
@@ -24,9 +25,9 @@ def barycentric_spanner(features: Array, mask: Array) -> Array:
     zero = dim * num_arms * eps * jnp.max(jnp.abs(start))
 
     def largest(table: Array, chosen: Array) -> tuple[Array, Array, Array]:
-        """The largest entry, slots without a vector first, and whether to pivot there."""
+        """Return the position of the largest entry, preferring slots without a vector, and whether to pivot there."""
         free = (chosen < 0)[None] & (jnp.abs(table) > zero)
-        # An exchange must enlarge the volume by more than rounding, or it might go round in circles.
+        # An exchange must enlarge the volume by more than rounding, or the loop might cycle.
         gain = jnp.where(jnp.any(free), jnp.where(free, jnp.abs(table), 0.0), jnp.abs(table) - (1 + 64 * dim * eps))
         gain = jnp.where(((chosen < 0)[None] & ~jnp.any(free)), -1.0, gain)
         place = jnp.argmax(gain.reshape(-1)).astype(jnp.int32)
@@ -35,7 +36,7 @@ def barycentric_spanner(features: Array, mask: Array) -> Array:
     def pivot(inner: tuple[Array, Array]) -> tuple[Array, Array]:
         table, chosen = inner
         arm, slot, _ = largest(table, chosen)
-        # Coefficients in terms of the vectors chosen: the new one becomes a unit vector.
+        # The table has coefficients in terms of the chosen vectors, so the new vector becomes a unit vector.
         column = table[:, slot] / table[arm, slot]
         row = jnp.where(slots == slot, 0.0, table[arm])
         table = jnp.where((slots == slot)[None], column[:, None], table - column[:, None] * row[None])

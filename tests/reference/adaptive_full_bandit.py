@@ -1,23 +1,23 @@
-"""One look of the adaptive full-bandit rule in NumPy: numpy.linalg, sorting, and sets one after the other."""
+"""One evaluation of the adaptive full-bandit rule in NumPy, with numpy.linalg, sorting, and one set after the other."""
 
 import numpy as np
 
 
 def top(scores, k):
-    """Indicator of the k largest, lowest index on ties."""
+    """Indicator of the k largest values; ties go to the lowest index."""
     chosen = np.zeros(len(scores))
     chosen[np.argsort(-scores, kind="stable")[:k]] = 1.0
     return chosen
 
 
 def coarse(scores):
-    """Whole units of 2^-14 of the largest: sets that tie but for rounding tie."""
+    """Round to multiples of 2^-14 of the largest value, so that sets that are tied up to rounding errors are tied."""
     largest = np.abs(scores).max()
     return np.round(scores * 2**14 / (largest or 1.0))
 
 
 def rival_for_widths(estimate, widths, best, k):
-    """The set M != best with the largest estimate(M) + widths where M and best differ, and that value."""
+    """The set M != best with the largest estimate(M) plus the widths where M and best differ, and that value."""
     scores = np.where(best > 0, estimate - widths, estimate + widths)
     found = top(scores, k)
     if (found == best).all():  # one exchange: the worst member for the best other
@@ -61,7 +61,7 @@ def climbed(estimate, matrix, radius, best, k, count, steps, more=()):
 
 
 def bound(estimate, matrix, radius, best, k):
-    """No set leads by more."""
+    """An upper bound on the lead of every set."""
     matrix = centred(matrix)
     root = np.sqrt(np.diag(matrix))
     power = np.linalg.matrix_power(matrix / np.outer(root, root), 32)
@@ -74,7 +74,7 @@ def bound(estimate, matrix, radius, best, k):
 
 
 def look(t, design, response, k, size, *, choices, certified, explore, grid, delta, epsilon, sigma):
-    """Whether to stop, the best set, the sets chosen, and pulls of each set of the support and of each chosen one."""
+    """Whether to stop, the best set, the chosen sets, and the pulls of each set of the support and chosen."""
     n = len(response)
     inverse = np.linalg.inv(design)
     estimate = inverse @ response

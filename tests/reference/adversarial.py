@@ -1,15 +1,17 @@
-"""EXP3, EXP3-IX, EXP3.S and Tsallis-INF in NumPy and SciPy, from their papers: sums of losses as they stand, weights
-that are not divided by their sum, and a bracketed root in place of Newton's method.
+"""EXP3, EXP3-IX, EXP3.S and Tsallis-INF in NumPy and SciPy, as in their papers.
+
+They use plain sums of losses, weights that are not divided by their sum, and a bracketing root finder instead of
+Newton's method.
 """
 
 import numpy as np
 from scipy.optimize import brentq
 
-CLOSE = 1e-9  # a uniform so near the edge of an arm's interval may fall on either side
+CLOSE = 1e-9  # a uniform number this close to the edge of an arm's interval may fall on either side
 
 
 def drawn(p, u, tie):
-    """The arm at u of the cumulative distribution with the most likely arm, the lowest of several, moved to the end."""
+    """The arm at level u of the cumulative distribution, with the most likely arm moved to the end."""
     leader = int(np.argmax(p))
     order = [*(a for a in range(len(p)) if a != leader), leader]
     edges = np.concatenate([[0.0], np.cumsum(p[order])])
@@ -24,7 +26,7 @@ def exponential(sums, eta):
 
 
 def tsallis(sums, eta):
-    """P_i = 4 / (eta (L_i - x))^2 with sum 1: x is at most 2 / eta, at most sqrt(K) times that, below the least L_i."""
+    """P_i = 4 / (eta (L_i - x))^2 with sum 1; min L - x is between 2 / eta and sqrt(K) times that."""
 
     def excess(x):
         return (4 / (eta * (sums - x)) ** 2).sum() - 1

@@ -1,4 +1,4 @@
-"""Bayes-UCB with SciPy's quantiles; `ties`: actions to take where they are as good up to rounding."""
+"""Bayes-UCB with SciPy's quantiles; `ties`: actions to take if they are optimal up to rounding errors."""
 
 import numpy as np
 from scipy.stats import beta

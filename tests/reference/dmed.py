@@ -1,4 +1,4 @@
-"""DMED for Bernoulli arms in Python, with the paper's three lists: Honda, Takemura (2010), Algorithm 1."""
+"""DMED for Bernoulli arms in Python, with the paper's three lists: Honda and Takemura (2010), Algorithm 1."""
 
 import math
 

@@ -1,11 +1,18 @@
-"""Epsilon-greedy in NumPy: each arm once; then the arm that the round explores, or the best sample mean where it
-explores none (lowest at ties)."""
+"""Epsilon-greedy in NumPy.
+
+Each arm is pulled once. Then a round that explores pulls the arm drawn for it, and any other round pulls the arm with
+the best empirical mean (the lowest-numbered one if tied).
+"""
 
 import numpy as np
 
 
 def explored(words, num_arms, epsilon=0.1):
-    """The arm that a round explores, -1 for none: a word of 32 bits is a uniform, which below epsilon gives the arm."""
+    """Return the arm that each round explores, or -1 if the round does not explore.
+
+    A word of 32 bits is read as a uniform number in [0, 1). If it is below epsilon, its quotient by epsilon gives the
+    arm.
+    """
     u = np.asarray(words) / 2**32
     return np.where(u < epsilon, np.floor(u / max(epsilon, 2**-32) * num_arms), -1).astype(int)
 
@@ -22,6 +29,6 @@ def play(rewards, noise, epsilon=0.1):
         else:
             arm = int(np.argmax(means))
         pulls[arm] += 1
-        means[arm] += (rewards[t, arm] - means[arm]) / pulls[arm]  # as a running mean: ties depend on its rounding
+        means[arm] += (rewards[t, arm] - means[arm]) / pulls[arm]  # a running mean, because ties depend on its rounding
         actions.append(arm)
     return np.array(actions)

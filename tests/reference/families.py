@@ -20,7 +20,7 @@ def divergence(family, x, y, sigma=1.0):
 
 
 def bound(family, x, level, side, sigma=1.0):
-    """The furthest mean on one side, 1 or -1, within `level` of x."""
+    """The furthest mean on one side (1 or -1) within divergence `level` of x."""
     end = RANGES[family][side > 0]
     if x == end or (family == "exponential" and x == 0):
         return x
@@ -62,7 +62,7 @@ def c_g(x):
 
 
 def arm_level(name, delta, num_arms, theory):
-    """Level of one arm's interval as a function of its pulls n and all pulls t."""
+    """Level of the confidence interval of one arm as a function of its pulls n and of all pulls t."""
     union = math.log(num_arms / delta)
     constant = {
         "kk": lambda: 2 * h_tilde((union + math.log(2 * special.zeta(2))) / 2),
@@ -78,7 +78,7 @@ def arm_level(name, delta, num_arms, theory):
 
 
 def pair_level(name, delta, num_arms):
-    """Threshold of two arms at n pulls each as a function of n and all pulls t."""
+    """Threshold for two arms with n pulls each, as a function of n and of all pulls t."""
     union = math.log((num_arms - 1) / delta)
     constant = {
         "kk": lambda: 4 * h_tilde((inverse_h(1 + union / 2) + math.log(2 * special.zeta(2))) / 2),

@@ -1,6 +1,6 @@
-"""Rules of a fixed budget in NumPy and exact fractions, from the papers; streams[a, k] is the (k+1)-th reward of arm a.
+"""Fixed-budget rules in NumPy and exact fractions, from the papers; streams[a, k] is the (k+1)-th reward of arm a.
 
-Each returns what it pulled and what it recommends. `actions`: to take where two indices agree up to rounding.
+Each returns what it pulled and what it recommends. `actions`: actions to take if two indices agree up to rounding.
 """
 
 from fractions import Fraction
@@ -11,12 +11,12 @@ NEAR = 1e-9
 
 
 def worst(scores, arms):
-    """The arm of least score; of equal ones the highest."""
+    """The arm with the smallest score; the highest-numbered one if tied."""
     return max(arms, key=lambda a: (-scores[a], a))
 
 
 def sequential_halving(streams, budget, reading, m=1):
-    """Rounds [pulls of each arm], and the arms, the best first."""
+    """The pulls of each arm in every round, and the recommended arms, the best first."""
     arms, used, rounds = list(range(len(streams))), np.zeros(len(streams), int), []
     log2 = next(r for r in range(99) if m * 2**r >= len(streams))
     for _ in range(log2):
@@ -32,7 +32,7 @@ def sequential_halving(streams, budget, reading, m=1):
 
 
 def successive_rejects(streams, budget):
-    """Phases that pull [pulls of each arm], and the arm."""
+    """The pulls of each arm in every phase, and the recommended arm."""
     num_arms = len(streams)
     level = Fraction(1, 2) + sum(Fraction(1, i) for i in range(2, num_arms + 1))
     arms, used, phases = list(range(num_arms)), np.zeros(num_arms, int), []
@@ -48,7 +48,7 @@ def successive_rejects(streams, budget):
 
 
 def successive_accepts_and_rejects(streams, budget, m):
-    """Phases that pull [pulls of each arm], and the m arms, the best first."""
+    """The pulls of each arm in every phase, and the m recommended arms, the best first."""
     num_arms = len(streams)
     level = Fraction(1, 2) + sum(Fraction(1, i) for i in range(2, num_arms + 1))
     arms, used, phases, found = list(range(num_arms)), np.zeros(num_arms, int), [], []
@@ -73,13 +73,13 @@ def successive_accepts_and_rejects(streams, budget, m):
 
 
 def uniform_allocation(streams, budget, m):
-    """The one round, and the arms, the best first."""
+    """The single round, and the recommended arms, the best first."""
     pulls = np.full(len(streams), budget // len(streams))
     return [pulls], np.argsort(-streams[:, : pulls[0]].mean(1), kind="stable")[:m]
 
 
 def ucb_e(streams, budget, a, actions):
-    """Actions, and the arm."""
+    """The actions, and the empirical means."""
     used, done = np.zeros(len(streams), int), []
     for t in range(budget):
         means = np.array([streams[i, : used[i]].mean() if used[i] else 0.0 for i in range(len(streams))])
@@ -95,7 +95,7 @@ def ucb_e(streams, budget, a, actions):
 
 
 def budgeted_race(streams, budget, rule, **options):
-    """The rounds that the budget allows of a race, until one arm is left; the best mean of whom is left."""
+    """The rounds of a race that the budget allows, until one arm is left, and the survivor with the best mean."""
     num_arms = len(streams)
     alive, rounds, memory = list(range(num_arms)), [], {}
     while len(alive) > 1 and np.sum(rounds) + len(alive) <= budget:
@@ -107,7 +107,7 @@ def budgeted_race(streams, budget, rule, **options):
 
 
 def ugape_b(streams, budget, a, m):
-    """Actions, and the arms named at the least doubt; of equal indices the lowest arm."""
+    """The actions, and the arms recommended at the smallest bound; ties go to the lowest-numbered arm."""
     num_arms = len(streams)
     used, done, least, named = np.zeros(num_arms, int), [], np.inf, None
     for t in range(budget + 1):

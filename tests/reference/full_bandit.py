@@ -1,4 +1,4 @@
-"""Static full-bandit algorithms in NumPy, one pull at a time: every look inverts A_t, every maximum is by enumeration.
+"""Static full-bandit algorithms in NumPy, one pull at a time, with inverses and enumeration at every evaluation.
 
 `streams[M, j]` is the reward of the j-th pull of super-arm M of the support.
 """
@@ -35,7 +35,7 @@ def peel(matrix, k):
 
 
 def widest(matrix, k, alpha):
-    """||chi_M'|| / alpha of SAQM; alpha "exact": the largest ||chi||; None: the certified bound of it by rows."""
+    """The norm of SAQM's set over alpha; alpha "exact" gives the largest norm, and None its certified bound by rows."""
     if alpha == "exact":
         return max(norm(x, matrix) for x in all_sets(len(matrix), k))
     if alpha is not None:
@@ -45,7 +45,7 @@ def widest(matrix, k, alpha):
 
 
 def margin(rule, t, estimate, inverse, k, *, delta, sigma, alpha=None, radius="lemma1", anchors=()):
-    """What the rule compares with epsilon: it stops at epsilon and below (ICB: below)."""
+    """The quantity that the rule compares with epsilon: it stops if this is at most epsilon (ICB: below epsilon)."""
     n = len(estimate)
     sets = all_sets(n, k)
     values = sets @ estimate
@@ -74,7 +74,7 @@ def margin(rule, t, estimate, inverse, k, *, delta, sigma, alpha=None, radius="l
 
 
 def play(streams, sets, shares, looks, epsilon, decide):
-    """Pulls of each set, and the best set, at the look where decide(t, estimate, inverse) <= epsilon; else None."""
+    """The round, pulls and estimate when decide(t, estimate, inverse) <= epsilon at an evaluation; else None."""
     pulls, sums = np.zeros(len(sets), int), np.zeros(len(sets))
     for t in range(1, max(looks) + 1):
         chosen = int(np.argmin(pulls / shares))

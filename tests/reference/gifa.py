@@ -1,6 +1,6 @@
-"""GIFA in NumPy, in the d-dimensional form: V from the counts, theta_hat from the reward sums, afresh every round.
+"""GIFA in NumPy in d-dimensional form, with V from the counts and theta_hat from the sums of rewards in every round.
 
-`ties`: actions to take where they are as good up to rounding; every choice within TIE of the best is then followed up.
+`ties`: actions to take if they are optimal up to rounding; every choice within TIE of the best is then considered.
 """
 
 from itertools import combinations
@@ -26,7 +26,7 @@ def level(threshold, t, logdet, features, delta, sigma, regularization, theta_no
 
 
 def sets_of_largest(values, m):
-    """All sets of m arms that hold the largest values up to TIE, the one of lowest arms first."""
+    """All sets of m arms with the largest values up to TIE, the set of the lowest-numbered arms first."""
     mth = np.sort(values)[-m]
     sure = [a for a in range(len(values)) if values[a] > mth + TIE]
     tied = [a for a in range(len(values)) if abs(values[a] - mth) <= TIE]
@@ -34,13 +34,13 @@ def sets_of_largest(values, m):
 
 
 def largest(arms, values):
-    """The arms whose value is largest up to TIE, lowest first."""
+    """The arms whose value is largest up to TIE, the lowest-numbered first."""
     best = max(values[a] for a in arms)
     return [a for a in arms if values[a] >= best - TIE * max(1, abs(best))]
 
 
 def choices(features, pulls, sums, t, weights, o):
-    """All (stopping value, J, b, c, arm) that are right up to TIE; the first has the lowest arms."""
+    """All (stopping value, J, b, c, arm) that are correct up to TIE; the first has the lowest-numbered arms."""
     num_arms, dim = features.shape
     arms, m = range(num_arms), o["m"]
     V = o["regularization"] * np.eye(dim) + features.T @ (pulls[:, None] * features)
@@ -89,7 +89,7 @@ def choices(features, pulls, sums, t, weights, o):
 
 
 def play(rewards, features, weights=None, ties=None, **options):
-    """Play until the stopping rule holds: actions and the candidates J, sorted. `rewards` is [rounds, num_arms]."""
+    """Play until the stopping rule holds; return actions and sorted candidates. `rewards` is [rounds, num_arms]."""
     num_arms = features.shape[0]
     pulls, sums, actions, second = np.zeros(num_arms), np.zeros(num_arms), [], []
     for t in range(rewards.shape[0]):

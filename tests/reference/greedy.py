@@ -1,4 +1,4 @@
-"""Greedy on least squares in NumPy."""
+"""The greedy least-squares policy in NumPy."""
 
 from reference import linear
 

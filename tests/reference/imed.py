@@ -1,6 +1,6 @@
-"""IMED for Bernoulli arms in NumPy: Honda, Takemura (2015), Algorithm 1.
+"""IMED for Bernoulli arms in NumPy: Honda and Takemura (2015), Algorithm 1.
 
-`ties`: actions to take where they are as good up to rounding.
+`ties`: actions to take if they are optimal up to rounding errors.
 """
 
 import numpy as np

@@ -5,7 +5,7 @@ from reference.families import arm_level, bound
 
 
 def kl_lucb(streams, family, threshold, m, delta, epsilon, sigma, ours):
-    """Actions and the m arms; where two choices tie up to 1e-9 it goes as `ours` did."""
+    """The actions and the m arms; if two choices tie up to 1e-9, the one in `ours` is taken."""
     num_arms = len(streams)
 
     def theory(union, n, t):

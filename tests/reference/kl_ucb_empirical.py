@@ -1,11 +1,11 @@
-"""Empirical KL-UCB in NumPy: the dual of the concave problem, minimised over lam >= 1 by scipy."""
+"""Empirical KL-UCB in NumPy: the dual of the concave problem, minimized over lam >= 1 by SciPy."""
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 
 
 def upper(atoms, weights, delta):
-    """Min over lam >= 1 of lam - exp(sum p_i log(lam - a_i) - delta); weak duality makes any lam an upper bound."""
+    """Minimum over lam >= 1 of lam - exp(sum p_i log(lam - a_i) - delta); any lam gives an upper bound."""
     seen = weights > 0
 
     def dual(log_excess):

@@ -1,11 +1,11 @@
-"""Late feedback in NumPy: an algorithm of plain Python is told each feedback when it arrives."""
+"""Delayed feedback in NumPy: an algorithm in plain Python receives each feedback when it arrives."""
 
 import numpy as np
 from reference.ucb import d_kl, solve
 
 
 class KlUcb:
-    """kl-UCB by counts: an arm without a reward comes first; its clock is 1 + the rewards so far."""
+    """kl-UCB from counts. An arm without a reward comes first, and the clock is 1 + the number of rewards received."""
 
     def __init__(self, num_arms):
         self.counts, self.sums = np.zeros(num_arms), np.zeros(num_arms)
@@ -22,7 +22,7 @@ class KlUcb:
 
 
 def play_delayed(algorithm, rewards, delays):
-    """Actions where the feedback of round t can be used from round t + delays[t] + 1 on."""
+    """Actions if the feedback of round t can be used from round t + delays[t] + 1 on."""
     due, actions = {}, []
     for t, row in enumerate(rewards):
         arm = algorithm.select(t)
@@ -34,7 +34,7 @@ def play_delayed(algorithm, rewards, delays):
 
 
 def play_batched(algorithm, rewards, grid):
-    """Actions where feedback comes at the rounds of the grid alone, counted from 1."""
+    """Actions if feedback arrives only at the rounds of the grid, counted from 1."""
     waiting, actions = [], []
     for t, row in enumerate(rewards):
         arm = algorithm.select(t)
@@ -48,7 +48,7 @@ def play_batched(algorithm, rewards, grid):
 
 
 def batched_elimination(rewards, grid, radius, gamma):
-    """BaSE of Gao et al. 2019 with sums, batch by batch."""
+    """BaSE of Gao et al. (2019) with sums, batch by batch."""
     horizon, num_arms = rewards.shape
     active, counts, sums, actions, start = list(range(num_arms)), np.zeros(num_arms), np.zeros(num_arms), [], 0
     for j, end in enumerate(grid):

@@ -1,17 +1,17 @@
-"""Lazy Track-and-Stop in NumPy, V and theta_hat afresh every round; `design(means)` gives the optimal weights.
+"""Lazy Track-and-Stop in NumPy, with V and theta_hat recomputed every round; `design(means)` gives the optimal weights.
 
-`streams[a, k]` is the reward of the k-th pull of arm a. `ties`: actions to take where they are as good up to rounding.
+`streams[a, k]` is the reward of the k-th pull of arm a. `ties`: actions to take if they are optimal up to rounding.
 """
 
 import math
 
 import numpy as np
 
-TIE = 1e-6  # two solutions of the same design differ by some 1e-9, and add up over the rounds
+TIE = 1e-6  # two solutions of the same design differ by about 1e-9, which adds up over the rounds
 
 
 def play(streams, features, basis, design, ties, *, delta, sigma, slack, threshold):
-    """Actions until it stops, the arm returned, and the number of forced pulls."""
+    """Actions until it stops, the recommended arm, and the number of forced pulls."""
     num_arms, dim = features.shape
     pulls, sums, targets, actions = np.zeros(num_arms, int), np.zeros(num_arms), np.zeros(num_arms), []
     weights = np.isin(np.arange(num_arms), basis) / dim
@@ -47,7 +47,7 @@ def play(streams, features, basis, design, ties, *, delta, sigma, slack, thresho
         else:
             allowed = tracked
         arm = ties[t] if ties[t] in allowed else allowed[0]
-        forced += t < dim or least < enough * (1 - 1.5e-8)  # both are equal after the first dim pulls: tracked then
+        forced += t < dim or least < enough * (1 - 1.5e-8)  # both are equal after the first dim pulls; then tracked
         sums[arm] += streams[arm, pulls[arm]]
         pulls[arm] += 1
         actions.append(arm)

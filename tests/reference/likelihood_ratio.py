@@ -1,4 +1,4 @@
-"""Generalised likelihood ratios of pairs of arms, textbook divergences, and when they stop a run."""
+"""Generalized likelihood ratios of pairs of arms, textbook divergences, and the stopping rule."""
 
 import math
 
@@ -9,7 +9,7 @@ from jaxbandit.solvers import deviations  # tested against SciPy and published v
 
 
 def divergence(name, x, y):
-    """d(x, y)."""
+    """The divergence d(x, y)."""
     x, y = float(x), float(y)
     if x == y:
         return 0.0
@@ -23,7 +23,7 @@ def divergence(name, x, y):
 
 
 def ratio(name, means, counts, a, j):
-    """Z_aj of rewards over sigma, and arm a's part of it."""
+    """Z_aj for rewards divided by sigma, and arm a's part of it."""
     if means[a] <= means[j]:
         return 0.0, 0.0
     middle = (counts[a] * means[a] + counts[j] * means[j]) / (counts[a] + counts[j])
@@ -32,7 +32,7 @@ def ratio(name, means, counts, a, j):
 
 
 def threshold(kind, num_arms, delta, n_a, n_j, t):
-    """What Z_aj must exceed."""
+    """The threshold that Z_aj must exceed."""
     x = math.log((num_arms - 1) / delta)
     if kind == "heuristic":
         return math.log((1 + math.log(t)) / delta)
@@ -44,7 +44,7 @@ def threshold(kind, num_arms, delta, n_a, n_j, t):
 
 
 def stops(name, kind, means, counts, delta):
-    """Whether the best empirical mean is said to be better than all others."""
+    """Whether the best empirical mean is significantly better than all others."""
     b = int(np.argmax(means))
     return all(
         ratio(name, means, counts, b, j)[0] > threshold(kind, len(means), delta, counts[b], counts[j], sum(counts))

@@ -4,7 +4,7 @@ import numpy as np
 
 
 def lil_ucb(streams, variant, delta, sigma, ours):
-    """Actions and the arm; where two indices tie up to 1e-9 it goes as `ours` did."""
+    """The actions and the arm; if two indices tie up to 1e-9, the one in `ours` is taken."""
     num_arms = len(streams)
     if variant == "theory":
         e, beta, ratio = 0.01, 1.0, 9.0

@@ -1,13 +1,13 @@
-"""LinGame in NumPy, in the d-dimensional form: V and theta_hat afresh every round; one AdaHedge learner an answer.
+"""LinGame in NumPy in d-dimensional form, recomputed every round, with one AdaHedge learner per answer.
 
-`streams[a, k]` is the reward of the k-th pull of arm a. `ties`: actions to take where they are as good up to rounding.
+`streams[a, k]` is the reward of the k-th pull of arm a. `ties`: actions to take if they are optimal up to rounding.
 """
 
 import math
 
 import numpy as np
 
-TIE = 1e-7  # weights are exponentials of gains of size 100: their rounding is some 1e-12, sums of them below 1e-9
+TIE = 1e-7  # weights are exponentials of gains of size 100, with errors of about 1e-12 each and below 1e-9 in sums
 
 
 class AdaHedge:
@@ -27,7 +27,7 @@ class AdaHedge:
 
 
 def play(streams, features, ties, *, delta, sigma, regularization, theta_norm, threshold):
-    """Actions until it stops, and the arm returned."""
+    """Actions until it stops, and the recommended arm."""
     num_arms, dim = features.shape
     learners = [AdaHedge(num_arms) for _ in range(num_arms)]
     pulls, sums, targets, actions = np.zeros(num_arms, int), np.zeros(num_arms), np.ones(num_arms), []
@@ -49,7 +49,7 @@ def play(streams, features, ties, *, delta, sigma, regularization, theta_norm, t
                 ) ** 2
 
             def closest(i, V, theta=theta, best=best):
-                """The nearest parameter in the norm of V where arm i is as good as the best."""
+                """The nearest parameter, in the norm of V, for which arm i is as good as the best."""
                 y = features[best] - features[i]
                 direction = np.linalg.solve(V, y)
                 return theta - (y @ theta) / (y @ direction) * direction

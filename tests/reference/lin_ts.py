@@ -1,6 +1,6 @@
-"""Linear Thompson sampling in NumPy: "theory" of Agrawal and Goyal (2013), "heuristic" the posterior of N(0, I).
+"""Linear Thompson sampling in NumPy: "theory" of Agrawal and Goyal (2013) and "heuristic", the posterior of N(0, I).
 
-Which root of V^-1 the normals are multiplied by is a convention: F <- F (I - c a a') with a = F' x.
+Which root of V^-1 multiplies the normals is a convention: F <- F (I - c a a') with a = F' x.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""LinUCB in NumPy: "fn" of Hao, Lattimore, Szepesvari (2020), "oful" of Abbasi-Yadkori et al. (2011), Theorem 2."""
+"""LinUCB in NumPy: "fn" of Hao et al. (2020), and "oful" of Abbasi-Yadkori et al. (2011), Theorem 2."""
 
 import numpy as np
 from reference import linear

@@ -1,20 +1,20 @@
-"""What the references of linear policies share: least squares afresh each round, the start, the rounds played.
+"""What the references of linear policies share: least squares recomputed each round, initial pulls, and the rounds.
 
-`sets` is a list of arrays [arms, dim], one a context, as long as they are: nothing is padded.
+`sets` is a list of arrays [arms, dim], one per context, of different lengths without padding.
 """
 
 import numpy as np
 
-SLACK = 1e-9  # relative: scores so near are tied, the lowest arm goes first
+SLACK = 1e-9  # scores within this relative distance are tied, and the lowest-numbered arm wins
 
 
 def lowest_best(scores):
-    """The lowest arm whose score is within SLACK of the largest."""
+    """The lowest-numbered arm whose score is within SLACK of the largest."""
     return int(np.flatnonzero(scores >= scores.max() - SLACK * abs(scores.max()))[0])
 
 
 def start_arm(rows, pulled):
-    """While the rows pulled do not span: the lowest arm outside their span, else the least pulled; None afterwards."""
+    """While the pulled rows do not span: the lowest arm outside their span, else the least pulled; else None."""
     dim = rows.shape[1]
     rank = np.linalg.matrix_rank(np.array(pulled)) if pulled else 0
     if rank == dim:
@@ -26,7 +26,7 @@ def start_arm(rows, pulled):
 
 
 def play(sets, contexts, rewards, score, prior, starts):
-    """Actions of the policy of `score(t, rows, theta_hat, matrix, pulled)`; rewards[t](x) is what x pays in round t."""
+    """Actions of the policy with `score(t, rows, theta_hat, matrix, pulled)`; rewards[t](x) is that of x."""
     dim = sets[0].shape[1]
     matrix, moment, pulled, actions = prior * np.eye(dim), np.zeros(dim), [], []
     spanned = not starts

@@ -1,6 +1,6 @@
-"""MOSS in NumPy: Audibert, Bubeck (2009); without a horizon, Degenne, Perchet (2016) with alpha = 1.35.
+"""MOSS in NumPy: Audibert and Bubeck (2009); without a horizon, Degenne and Perchet (2016) with alpha = 1.35.
 
-`ties`: actions to take where they are as good up to rounding.
+`ties`: actions to take if they are optimal up to rounding errors.
 """
 
 import numpy as np

@@ -1,6 +1,6 @@
-"""Policies for means that change, in NumPy: each round's statistics anew from the history, by their definitions.
+"""Policies for changing means in NumPy: the statistics of each round are recomputed from the history, by definition.
 
-`ties`: actions to take where they are as good up to rounding.
+`ties`: actions to take if they are optimal up to rounding errors.
 """
 
 import numpy as np
@@ -9,7 +9,7 @@ from reference.ucb import d_kl, solve
 
 
 def indices(form, means, counts, level, xi):
-    """+inf where nothing is known of an arm."""
+    """The indices, +inf for arms without rewards."""
     known = counts > 0
     level = np.broadcast_to(level, counts.shape)[known] / counts[known]
     found = np.full(len(counts), np.inf)
@@ -28,7 +28,7 @@ def tied(ties, t):
 
 
 def weighted(actions, rewards, weights, num_arms):
-    """Counts and sums of each arm over the rounds so far, each with its weight."""
+    """Counts and sums of each arm over the rounds so far, each round with its weight."""
     hit = np.array(actions, int)[:, None] == np.arange(num_arms)
     return weights @ hit, (weights * np.array(rewards)) @ hit
 
@@ -68,7 +68,7 @@ def discounted_thompson(table, words, ties=None, *, discount):
 
 
 class History:
-    """Rewards of each arm since its restart, and the rounds completed then."""
+    """The rewards of each arm since its restart, and the number of rounds completed at that restart."""
 
     def __init__(self, num_arms):
         self.rewards, self.restarts, self.alarms = [[] for _ in range(num_arms)], np.zeros(num_arms, int), []

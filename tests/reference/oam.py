@@ -1,8 +1,8 @@
-"""Optimal allocation matching, from Algorithm 1 of Hao, Lattimore and Szepesvari (2020): everything anew every round.
+"""Optimal allocation matching, from Algorithm 1 of Hao, Lattimore and Szepesvari (2020), recomputed in every round.
 
-With what the library decides: the start until the pulled arms span, no square at the cap of T, epsilon = 0, the lazy T,
-and ties within 1e-9 to the lowest arm. `larger` solves (4.2) where the features beyond the span of the best arms have
-two dimensions or more; none or one is done here.
+It makes the same choices as the library: initial pulls until the arms span, no square at the cap of T, epsilon = 0, the
+lazy T, and ties within 1e-9 to the lowest-numbered arm. `larger` solves (4.2) if the features orthogonal to the best
+arms have two dimensions or more; fewer are solved here.
 """
 
 import numpy as np
@@ -12,19 +12,19 @@ START, EXPLOIT, FORCED, UNWASTED, WASTED = range(5)
 
 
 def lowest(scores, arms):
-    """The lowest of the arms whose score is the largest, up to TIE."""
+    """The lowest-numbered of the arms whose score is the largest, up to TIE."""
     best = max(scores[a] for a in arms)
     return next(a for a in arms if scores[a] >= best - TIE * abs(best))
 
 
 def gaps_of(means, sets):
-    """Gap of every arm of every context, {(m, a): gap}; those of best arms exactly 0."""
+    """Gap of every arm of every context, {(m, a): gap}; exactly 0 for best arms."""
     gaps = {(m, a): max(means[m, b] for b in arms) - means[m, a] for m, arms in enumerate(sets) for a in arms}
     return {arm: gap if gap > 1e-12 else 0.0 for arm, gap in gaps.items()}
 
 
 def allocate(features, gaps, level, larger):
-    """T of (4.2), {(m, a): T}; 0 for the best arms, whose weight is infinite in H_T."""
+    """T of (4.2), {(m, a): T}; 0 for the best arms, whose weight in H_T is infinite."""
     none = dict.fromkeys(gaps, 0.0)
     best = np.array([features[arm] for arm, gap in gaps.items() if gap == 0])
     _, singular, right = np.linalg.svd(best)
@@ -45,7 +45,7 @@ def allocate(features, gaps, level, larger):
 
 
 class Pulls:
-    """What was pulled: counts per feature vector, and the statistics of least squares."""
+    """The pulls so far: counts per feature vector, and the statistics of least squares."""
 
     def __init__(self, features):
         self.count, self.dim = {}, features.shape[2]
@@ -65,7 +65,7 @@ class Pulls:
         return np.linalg.matrix_rank(np.array([*self.rows, x])) > len(self.rows)
 
     def start(self, rows, arms):
-        """The arm of a round in which the pulled arms do not span yet."""
+        """The arm of a round in which the pulled arms do not span R^dim yet."""
         new = [a for a in arms if self.outside(rows[a])]
         return new[0] if new else min(arms, key=lambda a: self.of(rows[a]))
 
@@ -90,8 +90,8 @@ def play(
 ):
     """Arms and kinds of the rounds.
 
-    features[m][a] are those of arm a of context m, which exists if a is in sets[m]; rewards[t][m][a] is what it would
-    pay in round t; forceable[m] are the arms that may be forced.
+    features[m][a] are those of arm a of context m, which exists if a is in sets[m]; rewards[t][m][a] is its reward in
+    round t; forceable[m] are the arms that may be forced.
     """
     dim, log_n = features.shape[2], np.log(horizon)
 

@@ -12,9 +12,9 @@ DIVERGENCES = {  # d(x, x + u)
 
 
 def solve(name, means):
-    """w* and T* of arms in any order, the best one unique: an outer root for the common rate, inner ones for the arms.
+    """w* and T* for a unique best arm: an outer root for the common rate, and inner ones for the arms.
 
-    Of an arm whose mean is `gap` below the best, s is the share of the gap below the middle, so that x = 1/s - 1.
+    For an arm whose mean is `gap` below the best, s is the fraction of the gap below the middle, so that x = 1/s - 1.
     """
     d, means = DIVERGENCES[name], np.asarray(means)
     best = int(np.argmax(means))

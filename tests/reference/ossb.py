@@ -1,6 +1,7 @@
-"""OSSB, from Algorithm 1 of Combes, Magureanu and Proutiere (2017), on linear arms: everything anew every round.
+"""OSSB, from Algorithm 1 of Combes, Magureanu and Proutiere (2017), for linear arms, recomputed in every round.
 
-With what the library decides: the start of OAM, the lazy allocation, several action sets, c = 0 for the best arms.
+It makes the same choices as the library: the initial pulls of OAM, the lazy allocation, several action sets, and c = 0
+for the best arms.
 """
 
 import numpy as np
@@ -13,7 +14,7 @@ EXPLOIT, ESTIMATE, EXPLORE = 1, 2, 3
 def play(
     features, sets, contexts, rewards, larger, *, epsilon=0.0, gamma=0.0, estimator="least_squares", zeta=0.1, sigma=1.0
 ):
-    """Arms and kinds of the rounds; arguments as those of oam.play."""
+    """Arms and kinds of the rounds; the arguments are those of oam.play."""
     seen, sums, explored, solved, record = Pulls(features), {}, 0, None, []
     for t, m in enumerate(contexts, 1):
         rows, arms = features[m], sets[m]

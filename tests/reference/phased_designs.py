@@ -1,6 +1,6 @@
 """XY-adaptive and RAGE in NumPy, one pull at a time; `design(active)` gives the weights for the active arms.
 
-`streams[a, k]` is the reward of the k-th pull of arm a. `ties`: actions to take where they are as good up to rounding.
+`streams[a, k]` is the reward of the k-th pull of arm a. `ties`: actions to take if they are optimal up to rounding.
 """
 
 import math
@@ -10,7 +10,7 @@ from reference.static_designs import next_pull, width
 
 
 def largest(features, weights, active):
-    """The largest ||x - y||^2 in A^-1 over active arms."""
+    """The largest squared norm of x - y in A^-1 over active arms."""
     inverse = np.linalg.inv(features.T @ (np.asarray(weights)[:, None] * features))
     return max((x - y) @ inverse @ (x - y) for x in features[active] for y in features[active])
 
@@ -37,7 +37,7 @@ class Run:
 
 
 def play_xy_adaptive(streams, features, design, ties, *, delta, sigma, alpha, retest):
-    """Actions until it stops, the arm returned, and the active arms at the start of each phase."""
+    """Actions until it stops, the recommended arm, and the active arms at the start of each phase."""
     num_arms, dim = features.shape
     run, active, history = Run(streams, ties), list(range(num_arms)), []
     reached = 1 / (dim * (dim + 1) + 1)
@@ -62,7 +62,7 @@ def play_xy_adaptive(streams, features, design, ties, *, delta, sigma, alpha, re
 
 
 def play_rage(streams, features, design, ties, *, delta, sigma, rounding):
-    """Actions until it stops, the arm returned, and the active arms at the start of each phase."""
+    """Actions until it stops, the recommended arm, and the active arms at the start of each phase."""
     num_arms = len(features)
     run, active, history, t = Run(streams, ties), list(range(num_arms)), [], 1
     while len(active) > 1:

@@ -1,6 +1,6 @@
-"""Semi-bandit algorithms in NumPy: teams of k arms, the reward of each member seen.
+"""Semi-bandit algorithms in NumPy: sets of k arms (teams) with the reward of each member observed.
 
-`ties`: teams to take where they are as good up to rounding.
+`ties`: teams to take if they are optimal up to rounding errors.
 """
 
 import itertools
@@ -11,7 +11,7 @@ from reference.ucb import d_kl, solve
 
 
 def team_of(values, k):
-    """The k largest, of equal ones the lowest, as a mask."""
+    """The mask of the k largest values; ties go to the lowest-numbered arm."""
     mask = np.zeros(len(values), bool)
     mask[sorted(range(len(values)), key=lambda a: (-values[a], a))[:k]] = True
     return mask
@@ -82,7 +82,7 @@ def bounds(p, level):
 
 
 def play_clucb(rewards, k, delta, epsilon, ties=None):
-    """Teams until it stops, and the arms that it names, the best first."""
+    """Teams until it stops, and the recommended arms, the best first."""
     rounds, n = rewards.shape
     counts, sums, played = np.zeros(n), np.zeros(n), []
     for t in range(rounds + 1):

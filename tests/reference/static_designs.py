@@ -1,13 +1,13 @@
-"""XY-static, G-static and XY-oracle in NumPy, one pull at a time, all pairs of arms tested at every look.
+"""XY-static, G-static and XY-oracle in NumPy, one pull at a time, testing all pairs of arms at every evaluation.
 
-`streams[a, k]` is the reward of the k-th pull of arm a. `ties`: actions to take where they are as good up to rounding.
+`streams[a, k]` is the reward of the k-th pull of arm a. `ties`: actions to take if they are optimal up to rounding.
 """
 
 import math
 
 import numpy as np
 
-TIE = 1e-9  # relative: far above the rounding of k / w, far below the difference of two designs' arms
+TIE = 1e-9  # relative; far above the rounding of k / w, far below the difference between arms of two designs
 
 
 def width(n, num_arms, delta, sigma):
@@ -21,7 +21,7 @@ def next_pull(weights, pulls, ours):
 
 
 def play(streams, features, weights, ties, *, delta, sigma, grid, theta=None):
-    """Actions until it stops, and the arm returned; with `theta`, as XY-oracle."""
+    """Actions until it stops, and the recommended arm; with `theta`, as XY-oracle."""
     num_arms = len(features)
     pulls, sums, actions = np.zeros(num_arms, int), np.zeros(num_arms), []
     look = np.count_nonzero(weights)

@@ -1,4 +1,4 @@
-"""Gaussian arms of unknown variances in NumPy: likelihood ratios by a cubic's roots, thresholds by SciPy, rules."""
+"""Gaussian arms of unknown variances in NumPy: likelihood ratios from the roots of a cubic, thresholds and rules."""
 
 import math
 
@@ -35,7 +35,7 @@ def evbox(n, num_arms, delta):
 
 
 def stops(seen, kind, delta, first):
-    """Whether the best empirical mean is said to be better than all others."""
+    """Whether the best empirical mean is significantly better than all others."""
     if min(map(len, seen)) < first:
         return False
     b, t = int(np.argmax([x.mean() for x in seen])), sum(map(len, seen))
@@ -56,7 +56,7 @@ def stops(seen, kind, delta, first):
 
 
 def play(rewards, choose, *, kind, delta):
-    """Actions until it stops, and the arm returned; None if it does not. `choose` names the arm of round t."""
+    """Actions until it stops, and the recommended arm or None. `choose` returns the arm of round t."""
     num_arms, first = rewards.shape[1], 3 if kind in ("interval", "tbox") else 10
     seen, actions = [np.zeros(0) for _ in range(num_arms)], []
     for t, row in enumerate(rewards):
@@ -80,7 +80,7 @@ def posterior(normals, seen):
 
 
 def top_two(coins, *, challenger, adaptive, beta, kind, normals=None):
-    """`normals[t, 0]` is the leader's draw, the rest the challenger's, until it is another; None: no draws."""
+    """`normals[t, 0]` is the leader's draw, and the rest are the challenger's until it differs; None means no draws."""
 
     def choose(t, seen):
         b = int(np.argmax([x.mean() for x in seen] if normals is None else posterior(normals[t, 0], seen)))
@@ -101,7 +101,7 @@ def top_two(coins, *, challenger, adaptive, beta, kind, normals=None):
 
 
 def track_and_stop(num_arms):
-    """D-tracking, solved every round."""
+    """D-tracking with weights solved in every round."""
 
     def choose(t, seen):
         n, m, v = (np.array([f(x) for x in seen]) for f in (len, np.mean, np.var))

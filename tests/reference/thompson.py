@@ -1,23 +1,23 @@
-"""Thompson sampling in NumPy and SciPy: each arm's draw is SciPy's quantile of its posterior at the noise's level."""
+"""Thompson sampling in NumPy and SciPy: each arm's draw is its posterior's quantile at the level of the noise."""
 
 import numpy as np
 from scipy.special import logit
 from scipy.stats import beta
 
-CLOSE = 1e-4  # draws so close on the logit scale are a tie: the library's are not exactly SciPy's
+CLOSE = 1e-4  # draws this close on the logit scale are tied, because the library's are not exactly SciPy's
 
 
 def draw(word, a, b):
-    """Inversion at a level of 31 bits, the word's sign says on which side of 1/2; logit of the draw."""
+    """The logit of a draw by inversion, at a level of 31 bits; the sign of the word gives the side of 1/2."""
     centred = int(np.uint32(word).astype(np.int32)) + 0.5
     tail = abs(centred) / 2**32
     return logit(beta.ppf(tail, a, b)) if centred < 0 else -logit(beta.ppf(tail, b, a))
 
 
 def play(rewards, words, coins, prior_alpha=1.0, prior_beta=1.0, ties=None):
-    """A reward x counts as 1 where the coin's uniform is below x, else as 0.
+    """A reward x counts as 1 if the uniform number is below x, else as 0.
 
-    `ties`: actions to take where they are as good up to CLOSE.
+    `ties`: actions to take if they are optimal up to CLOSE.
     """
     rounds, num_arms = rewards.shape
     a, b = np.full(num_arms, float(prior_alpha)), np.full(num_arms, float(prior_beta))

@@ -1,7 +1,7 @@
-"""Top-two rules (Jourdan et al. 2022) in NumPy; `rewards[t, a]` are over sigma, `normals` stand for posterior draws.
+"""Top-two rules (Jourdan et al. 2022) in NumPy; rewards are divided by sigma, and normals determine posterior draws.
 
-A draw is the posterior's quantile where the normal's is: `normals[t, 0]` for the leader, the rest for the challenger.
-`ties`: actions to take where two challengers are as good up to rounding, as Z = log 2 beside log n = log 2.
+A draw is the quantile of the posterior at the level of a normal: `normals[t, 0]` for the leader, and the rest for the
+challenger. `ties`: actions to take if two challengers are optimal up to rounding, as with Z = log 2 and log n = log 2.
 """
 
 import math

@@ -1,6 +1,6 @@
-"""Track-and-Stop (Garivier, Kaufmann 2016) in NumPy; `rewards[t, a]` are over sigma.
+"""Track-and-Stop (Garivier and Kaufmann 2016) in NumPy; rewards[t, a] are divided by sigma.
 
-`ties`: actions to take where they are as good up to the error of two solutions of the same weights.
+`ties`: actions to take if they are optimal up to the error between two solutions for the same weights.
 """
 
 import math

@@ -1,6 +1,6 @@
 """UCB(d) in NumPy: the largest q in [p, 1] with d(p, q) <= delta, by bisection on d alone.
 
-`ties`: actions to take where they are as good up to rounding.
+`ties`: actions to take if they are optimal up to rounding errors.
 """
 
 import numpy as np

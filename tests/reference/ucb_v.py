@@ -1,6 +1,6 @@
-"""UCB-V in NumPy, from all the rewards of each arm: Audibert, Munos, Szepesvari (2009), equation (1) with b = 1.
+"""UCB-V in NumPy, from all the rewards of each arm: Audibert, Munos and Szepesvari (2009), equation (1) with b = 1.
 
-`ties`: actions to take where they are as good up to rounding.
+`ties`: actions to take if they are optimal up to rounding errors.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""UCBoost in NumPy, by its definitions: minima over D, scans of every k."""
+"""UCBoost in NumPy by its definitions: minima over D, and scans over all k."""
 
 import numpy as np
 from reference.ucb import DISTANCES, d_kl, play_index, solve, xlogy

@@ -1,4 +1,4 @@
-"""Uniform exploration in NumPy: a uniform draw a round decides the arm."""
+"""Uniform exploration in NumPy: one uniform number per round determines the arm."""
 
 import numpy as np
 

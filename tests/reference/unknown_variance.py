@@ -1,4 +1,4 @@
-"""Races for unknown variances and bounded rewards in NumPy, from all rewards afresh after every round."""
+"""Races for unknown variances and bounded rewards in NumPy, recomputed from all rewards after every round."""
 
 import numpy as np
 from scipy.optimize import brentq
@@ -6,9 +6,10 @@ from scipy.special import lambertw
 
 
 def race(rewards, rule, num_rounds, **options):
-    """The arms pulled until one is left and that one, rewards[t, a] being what arm a gives as pull t of all.
+    """The arms pulled until one is left, and that arm.
 
-    Without a stop within num_rounds pulls: the pulls so far, and None.
+    rewards[t, a] is the reward of arm a at pull t of all arms. If it does not stop within num_rounds pulls: the pulls
+    so far, and None.
     """
     num_arms = rewards.shape[1]
     alive, seen, actions, memory = list(range(num_arms)), [[] for _ in range(num_arms)], [], {}
@@ -73,7 +74,7 @@ def kim_nelson(x, alive, num_arms, memory, delta, epsilon, variant, independent,
 
 
 def by_intervals(interval):
-    """A race that drops arms whose interval, intersected over rounds, is below another's."""
+    """A race that eliminates arms whose interval, intersected over rounds, is below another's."""
 
     def rule(x, alive, num_arms, memory, **options):
         for a in alive:

@@ -55,11 +55,12 @@ def epsilon_greedy(num_arms: int, *, epsilon: Scalar = 0.1) -> Algorithm:
         return EpsilonGreedyState(start.counts, start.means)
 
     def noise(key: Key) -> Array:
-        """The arm to explore, int32[], or -1 in a round that exploits.
+        """Return the arm to explore, int32[], or -1 in a round that exploits.
 
         One random 32-bit word decides both. It is read as a uniform number in [0, 1) that is finer near 0 than
-        jax.random.uniform; given that it is below epsilon, its quotient by epsilon is uniform again, and picks the arm.
-        The engine stores noise, whereas XLA would compute this again for each entry of the state that is updated.
+        jax.random.uniform. Given that it is below epsilon, its quotient by epsilon is uniform again and selects the
+        arm. This is done here and not in `select` because the engine stores the noise, whereas XLA would compute the
+        same again for each entry of the state that is updated.
         """
         below_one = 1 - 2.0**-24
         u = jnp.minimum(as_float(jax.random.bits(key, (), jnp.uint32)) * 2.0**-32, below_one)
