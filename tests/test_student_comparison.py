@@ -127,7 +127,7 @@ def test_refusals():
         top_two(3, family="student")
     with pytest.raises(ValueError, match=r"^track_and_stop: family = 'studnet', .*; did you mean 'student'\?$"):
         track_and_stop(3, family="studnet")
-    with pytest.raises(ValueError, match="cannot verify runs of it: must be 'float64'"), jax.enable_x64(False):
+    with pytest.raises(ValueError, match="cannot verify its runs: must be 'float64'"), jax.enable_x64(False):
         identify_cell(
             lambda delta: (top_two(2, family="student", threshold="tbox", delta=delta), gaussian([0.0, 1.0])),
             0.1,

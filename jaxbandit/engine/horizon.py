@@ -1,6 +1,6 @@
-"""The engine for a fixed horizon: tiles of runs, played in compiled chunks that the host drives.
+"""The engine for a fixed horizon: tiles of runs are played in chunks by a compiled loop that the host calls.
 
-Memory is [runs, checkpoints], never [runs, horizon]. A run's numbers depend on (seed, run) alone.
+Memory is proportional to runs times checkpoints, not to the horizon. The numbers of a run depend only on (seed, run).
 """
 
 import time
@@ -27,34 +27,34 @@ Make = Callable[[PyTree], tuple[Algorithm, Environment]]
 
 
 class Record(NamedTuple):
-    """What a fixed-horizon simulation leaves behind, as NumPy arrays."""
+    """The results of a fixed-horizon simulation, as NumPy arrays."""
 
     checkpoints: np.ndarray  # int64[checkpoints], the last is the horizon
-    measure: str  # "regret", or "feedback" where no regret is known: then that is what is summed up in its place
-    counted: int  # runs that reached the horizon without a fault: the means are over these
+    measure: str  # "regret", or "feedback" if the environment does not define regret: then `regret` is the feedback
+    counted: int  # number of runs that reached the horizon without a failure, over which means are computed
     regret: np.ndarray | None  # float[runs, checkpoints], or None if per_run was False
     mean: np.ndarray  # float64[checkpoints], over the runs counted
     variance: np.ndarray  # float64[checkpoints], divisor counted - 1
-    hindsight: np.ndarray | None  # as regret, against the best fixed arm in hindsight; None unless asked for
+    hindsight: np.ndarray | None  # like `regret`, against the best fixed arm in hindsight; None unless recorded
     hindsight_mean: np.ndarray | None
     hindsight_variance: np.ndarray | None
-    pulls: np.ndarray | None  # int32[runs, num_arms], None if per_run was False or nobody counts them
+    pulls: np.ndarray | None  # int32[runs, num_arms], None if per_run was False or pulls are not counted
     pulls_mean: np.ndarray | None  # float64[num_arms]
-    kinds: np.ndarray | None  # int32[runs, num_kinds], rounds by kind; None as for pulls
+    kinds: np.ndarray | None  # int32[runs, num_kinds], rounds by kind; None if per_run was False or there are no kinds
     kinds_mean: np.ndarray | None  # float64[num_kinds]
     phases: tuple[str, ...]  # names of the kinds of rounds
     recommendation: np.ndarray | None  # [runs, ...]
     outcome: np.ndarray  # int8[runs], Outcome: STOPPED at the horizon, NONFINITE or OUT_OF_RANGE
     compile_seconds: float
     run_seconds: float
-    run_steps: int  # rounds played by this call, over all runs
+    run_steps: int  # number of rounds played by this call, over all runs
     devices: list[str]  # platform of each device
-    identity: dict[str, Any]  # what the numbers depend on, by name, as plain data
-    sums: dict[str, Any] | None = None  # exact: Moments of "regret" and "hindsight", int64 arrays of pulls and kinds
+    identity: dict[str, Any]  # everything that the numbers depend on, by name, as plain data
+    sums: dict[str, Any] | None = None  # exact sums: Moments of regret and hindsight, int64 arrays of pulls and kinds
 
 
 def default_checkpoints(horizon: int) -> np.ndarray:
-    """About 100 rounds, spaced logarithmically from 1 to the horizon, int64."""
+    """Return about 100 logarithmically spaced rounds from 1 to the horizon, int64."""
     return np.unique(np.rint(np.geomspace(1, horizon, 121)).astype(np.int64))
 
 
@@ -83,36 +83,44 @@ def simulate_cell(
     """Play runs first_run, ..., first_run + num_runs - 1 of make(arguments) for horizon rounds.
 
     Args:
-      make: gives the algorithm and the environment from traced arguments; compiled once per function and shapes, so
-        that another call with other numbers does not compile again.
+      make: returns the algorithm and the environment for traced arguments; compiled once per function and shapes, so
+        that a call with other numbers does not recompile.
       arguments: any tree of arrays, traced.
-      horizon: rounds a run, >= 1.
-      num_runs: independent runs, >= 1.
-      first_run: number of the first run, >= 0: a run's numbers do not depend on which call plays it.
-      seed: in [0, 2^32).
-      checkpoints: rounds at which regret is recorded, increasing; the horizon is added if it is not the last. Default:
-        about 100, logarithmically spaced.
-      precision: of everything but counts; None: float32, and float64 for a horizon beyond 2^24, where float32 is
-        refused. The process-wide flag is not touched.
-      per_run: keep regret, pulls and recommendation of each run; otherwise only their means, in memory that does not
-        grow with num_runs.
-      any_rewards: play although the algorithm is made for other rewards than the environment gives.
-      hindsight: record regret against the best fixed arm in hindsight too.
-      replan_late: most rounds by which a new plan may be late, >= 0; 0 is exact. The engine looks for runs that need
-        one every (replan_late + 1) rounds: fewer looks, and more runs replanned at a time.
-      tile: runs played side by side by one worker, default from the size of the state. Changes no number.
-      workers: threads that play tiles; default one a core on a CPU, else one. Changes no number.
-      devices: devices of one kind, default all of this process; the runs of a tile are split between them.
+      horizon: number of rounds per run, >= 1.
+      num_runs: number of independent runs, >= 1.
+      first_run: index of the first run, >= 0. The numbers of a run do not depend on which call plays it.
+      seed: seed of all random draws, in [0, 2^32).
+      checkpoints: increasing rounds at which regret is recorded; the horizon is appended if it is missing. Default:
+        about 100 logarithmically spaced rounds.
+      precision: "float32" or "float64", for everything except counts. Default: float32 up to a horizon of 2^24, and
+        float64 beyond, where float32 raises an error. The process-wide flag is not changed.
+      per_run: whether to keep regret, pulls and recommendation of each run. Otherwise only means are kept, and memory
+        does not grow with num_runs.
+      any_rewards: whether to allow rewards that the algorithm is not designed for.
+      hindsight: whether to record also the regret against the best fixed arm in hindsight.
+      replan_late: largest number of rounds by which `Algorithm.replan` may be delayed, >= 0; 0 is exact. The engine
+        looks for runs whose replan is due every (replan_late + 1) rounds, so that it looks less often and replans more
+        runs at a time.
+      tile: number of runs that one worker plays at once. Default: chosen by the size of the state. It does not change
+        results.
+      workers: number of threads that play tiles. Default: the number of cores on a single CPU device, otherwise 1. It
+        does not change results.
+      devices: devices of one kind, among which the runs of a tile are divided. Default: those of this process.
       implementation: "threefry4x32" (default) or "threefry2x32".
-      checkpoint_dir: where ended runs and those under way are kept, by run. Another call continues from there, with
-        whatever tile, workers, devices, first_run and num_runs. One process at a time.
-      finished: runs from first_run on that an earlier call has played, with per_run; only the others are played.
-      progress: called now and then, from worker threads, with the number of run-rounds played since the last call.
+      checkpoint_dir: directory for the results of finished runs and the states of runs in progress. Another call
+        resumes from it, also with another tile, workers, devices, first_run and num_runs. Only one process can use it
+        at a time.
+      finished: runs from first_run on that an earlier call has finished with per_run; only the others are played.
+      progress: called repeatedly, from worker threads, with the number of rounds, summed over runs, played since the
+        previous call.
+
+    Returns:
+      A Record.
 
     Raises:
-      ValueError: an argument out of range, or checkpoint_dir or `finished` belongs to another simulation, or another
-        process is in checkpoint_dir.
-      KeyboardInterrupt: after the state has been saved in checkpoint_dir.
+      ValueError: an argument is out of range, checkpoint_dir or `finished` belongs to another simulation, or another
+        process is using checkpoint_dir.
+      KeyboardInterrupt: the process was interrupted; the state has been saved in checkpoint_dir.
     """
     horizon = checks.integer("simulate", "horizon", horizon, 1, 2**31 - 2 * 64)
     num_runs = checks.integer("simulate", "num_runs", num_runs, 1, 2**31 - 1)
@@ -202,7 +210,7 @@ def _checkpoints(checkpoints: Sequence[int] | None, horizon: int) -> np.ndarray:
 
 
 def _lanes(program: Program, num_runs: int, tile: int | None, workers: int, devices: Sequence[Device]) -> int:
-    """Runs a tile."""
+    """Number of runs per tile."""
     platform = devices[0].platform
     if sizes.of(platform).cache is None:
         return sizes.tile(platform, sizes.memory(devices[0]), program.run_bytes, num_runs, workers, len(devices), tile)
@@ -218,7 +226,7 @@ def _traced(
     platform: str,
     **options: bool,
 ) -> tuple[Any, Program, str]:
-    """The key under which programs are kept, the program, and its digest."""
+    """The cache key of the compiled functions, the program, and its digest."""
     leaves, structure = jax.tree.flatten(arguments)
     shapes = tuple((leaf.shape, leaf.dtype) for leaf in leaves)
     asked = (num_checkpoints, replan_late, implementation, platform, *options.items())
@@ -233,7 +241,7 @@ def _traced(
 
 
 def _names(program: Program, arguments: PyTree, root: Key) -> list[str]:
-    """What ended runs leave."""
+    """Names of the arrays of finished runs."""
     carry = jax.eval_shape(program.start, arguments, root, jax.ShapeDtypeStruct((sizes.LANES_LEAST,), jnp.int32))
     report = jax.eval_shape(program.finish, arguments, carry)
     return ["regret", "outcome", *(name for name in report if name not in JUDGED)]

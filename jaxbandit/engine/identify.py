@@ -1,6 +1,6 @@
-"""The engine for runs that stop by their own rule: lanes that are refilled, so that none waits for the slowest run.
+"""The engine for runs with a stopping rule, in which freed lanes are refilled so that none waits for the slowest run.
 
-A run's numbers depend on (seed, run) alone.
+The numbers of a run depend only on (seed, run).
 """
 
 import time
@@ -25,29 +25,29 @@ from jaxbandit.types import Device, PyTree
 
 Make = Callable[[PyTree], tuple[Algorithm, Environment]]
 
-MOST_ROUNDS = 2**31 - 129  # of single pulls
-MOST_PULLS = 10**15  # in batches, counted in 64 bits
+MOST_ROUNDS = 2**31 - 129  # limit of max_rounds for single pulls
+MOST_PULLS = 10**15  # limit of max_rounds for batches, whose pulls are counted in 64 bits
 
 
 class Identified(NamedTuple):
-    """What runs that stop leave behind, as NumPy arrays. A run that is NONFINITE has zeros in all but `outcome`."""
+    """The results of runs with a stopping rule, as NumPy arrays, zero except `outcome` for runs that are NONFINITE."""
 
-    samples: np.ndarray  # int64[runs], pulls until the run stopped or was censored
+    samples: np.ndarray  # int64[runs], number of pulls until the run stopped or was censored
     outcome: np.ndarray  # int8[runs], base.Outcome
     recommendation: np.ndarray  # [runs, ...]
-    shortfall: np.ndarray | None  # float[runs], None where the environment does not judge
+    shortfall: np.ndarray | None  # float[runs], simple regret; None if the environment does not define it
     pulls: np.ndarray | None  # int32[runs, num_arms], None if the state has no counts
     compile_seconds: float
     run_seconds: float
-    run_steps: int  # steps that runs took in this call
-    lane_steps: int  # steps executed by all lanes, with a run or without
+    run_steps: int  # number of steps that runs took in this call
+    lane_steps: int  # number of steps executed by all lanes, including lanes without a run
     devices: list[str]  # platform of each device
-    identity: dict[str, Any]  # what the numbers depend on, by name, as plain data
-    batches: np.ndarray | None = None  # int32[runs], batches of pulls, None where pulls are single
+    identity: dict[str, Any]  # everything that the numbers depend on, by name, as plain data
+    batches: np.ndarray | None = None  # int32[runs], number of batches of pulls; None if pulls are single
 
     @property
     def lane_utilisation(self) -> float:
-        """Useful over executed lane-steps, in (0, 1]; nan if this call had nothing left to play."""
+        """Useful divided by executed lane-steps, in (0, 1]; nan if this call had no runs to play."""
         return self.run_steps / self.lane_steps if self.lane_steps else float("nan")
 
 
@@ -70,33 +70,40 @@ def identify_cell(
     finished: Finished | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Identified:
-    """Play runs first_run, ..., first_run + num_runs - 1 of make(arguments), each until its own rule stops it.
+    """Play runs first_run, ..., first_run + num_runs - 1 of make(arguments), each until its stopping rule stops it.
 
     Args:
-      make: gives the algorithm and the environment from traced arguments; compiled once per function and shapes.
+      make: returns the algorithm and the environment for traced arguments; compiled once per function and shapes.
       arguments: any tree of arrays, traced.
-      num_runs: independent runs, >= 1.
-      first_run: number of the first run, >= 0: a run's numbers do not depend on which call plays it.
-      seed: in [0, 2^32).
-      max_rounds: pulls after which a run is censored, in [1, 2^31 - 129], in batches up to 10^15; traced.
-      precision: of everything but counts; the process-wide flag is not touched. In float32 an algorithm's `verify`
-        judges each stopped run in float64; max_rounds beyond 2^24 are refused there.
-      any_rewards: play although the rule is made for other rewards than the environment gives.
-      lanes: runs side by side on one worker, rounded up to at least 64; default from the size of the state.
-        Changes no number.
-      chunk: steps between two looks at the host, default about half a second. Changes no number.
-      workers: threads, each with its own queue; default one a core on a CPU, else one. Changes no number.
-      devices: default all of this process; each has its own queue and nothing is exchanged.
+      num_runs: number of independent runs, >= 1.
+      first_run: index of the first run, >= 0. The numbers of a run do not depend on which call plays it.
+      seed: seed of all random draws, in [0, 2^32).
+      max_rounds: number of pulls after which a run is right-censored, in [1, 2^31 - 129], or in [1, 10^15] if pulls
+        are made in batches; traced.
+      precision: "float64" or "float32", for everything except counts; the process-wide flag is not changed. With
+        "float32", the algorithm's `verify` checks each stopped run in float64, and max_rounds is at most 2^24.
+      any_rewards: whether to allow rewards that the algorithm is not designed for.
+      lanes: number of runs that one worker plays at once, rounded up to at least 64. Default: chosen by the size of
+        the state. It does not change results.
+      chunk: number of steps in one call of the compiled loop. Default: about half a second. It does not change
+        results.
+      workers: number of threads per device, each with its own queue. Default: the number of cores on a single CPU
+        device, otherwise 1. It does not change results.
+      devices: devices to use, each with its own queues. Default: those of this process.
       implementation: "threefry4x32" (default) or "threefry2x32".
-      checkpoint_dir: where ended runs and those under way are kept, by run. Another call continues from there, with
-        whatever lanes, workers, devices, first_run and num_runs. One process at a time.
-      finished: runs from first_run on that an earlier call has played; only the others are played.
-      progress: called now and then, from worker threads, with what happened since its last call.
+      checkpoint_dir: directory for the results of finished runs and the states of runs in progress. Another call
+        resumes from it, also with other lanes, workers, devices, first_run and num_runs. Only one process can use it
+        at a time.
+      finished: runs from first_run on that an earlier call has finished; only the others are played.
+      progress: called repeatedly, from worker threads, with the progress since the previous call.
+
+    Returns:
+      An Identified.
 
     Raises:
-      ValueError: an argument out of range, or checkpoint_dir or `finished` belongs to other runs, or another process
-        is in checkpoint_dir.
-      KeyboardInterrupt: after the state has been saved in checkpoint_dir.
+      ValueError: an argument is out of range, checkpoint_dir or `finished` belongs to another simulation, or another
+        process is using checkpoint_dir.
+      KeyboardInterrupt: the process was interrupted; the state has been saved in checkpoint_dir.
     """
     num_runs = checks.integer("identify", "num_runs", num_runs, 1, 2**31 - 1)
     first_run = checks.integer("identify", "first_run", first_run, 0, 2**31 - 1 - num_runs)
@@ -173,7 +180,7 @@ def _traced(
 
 
 def _names(program: LanesProgram) -> list[str]:
-    """What ended runs leave, of what is returned."""
+    """Names of the arrays of finished runs that are returned."""
     run = program.run
     verdict = jax.eval_shape(run.verdict, run.arguments, run.world, run.state, run.tally)
     batches = ["batches"] if run.batches else []
@@ -186,7 +193,7 @@ def _shapes(arguments: PyTree) -> Any:
 
 
 def _width(program: LanesProgram, num_runs: int, lanes: int | None, queues: Sequence[Device]) -> int:
-    """Lanes of a queue."""
+    """Number of lanes of a queue."""
     platform = queues[0].platform
     if sizes.of(platform).cache is None:
         return sizes.lanes(platform, sizes.memory(queues[0]), program.run_bytes, num_runs, len(queues), lanes)
@@ -202,7 +209,7 @@ def _code(program: LanesProgram, key: Any, arguments: PyTree, root: Any, given: 
     def shapes(width: int) -> Lanes:
         return jax.eval_shape(lambda a, n: program.empty(program.first(a), n, width), arguments, number)
 
-    # Once for all devices, as one program whatever their number: a run's numbers must not depend on it.
+    # Computed once for all devices by one program, because a run's numbers must not depend on the number of devices.
     first = kept((*key, "first"), lambda: compile(program.first, jax.local_devices()[0], arguments))(arguments)
 
     def advance(width: int, device: Device) -> Any:
@@ -218,7 +225,7 @@ def _code(program: LanesProgram, key: Any, arguments: PyTree, root: Any, given: 
 
     def empty(next: int, width: int, device: Device) -> Lanes:
         lanes = program.empty(first, np.int32(next), width)  # pyright: ignore[reportArgumentType]
-        # Buffers of their own: advance takes them over.
+        # Separate buffers, because `advance` donates them.
         return jax.tree.map(lambda x: jax.device_put(np.asarray(x), device, may_alias=False), lanes)
 
     def compiled(width: int, device: Device) -> bool:
@@ -230,7 +237,7 @@ def _code(program: LanesProgram, key: Any, arguments: PyTree, root: Any, given: 
 
 
 def _verifier(run: StoppingRun, key: Any, given: PyTree) -> Callable[[PyTree, int], np.ndarray]:
-    """The algorithm's `verify`, in float64, on the final float32 states of many runs."""
+    """The algorithm's `verify`, evaluated in float64 on the final float32 states of many runs."""
 
     def check(arguments: PyTree, state: PyTree) -> jax.Array:
         algorithm: Any = run.make(arguments)[0]
@@ -240,7 +247,7 @@ def _verifier(run: StoppingRun, key: Any, given: PyTree) -> Callable[[PyTree, in
     many = jax.vmap(check, (None, axes))
 
     def verify(states: PyTree, number: int) -> np.ndarray:
-        size = 1 << max(number - 1, sizes.LANES_LEAST - 1).bit_length()  # few shapes, so few compilations
+        size = 1 << max(number - 1, sizes.LANES_LEAST - 1).bit_length()  # only powers of two: few compilations
 
         def widen(x: np.ndarray, varies: bool) -> np.ndarray:
             x = x.astype(np.float64) if np.issubdtype(x.dtype, np.floating) else x

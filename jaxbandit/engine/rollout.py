@@ -21,10 +21,10 @@ class Rollout(NamedTuple):
 
     actions: PyTree  # int32[horizon], or bool[horizon, num_arms] where an action is a set
     feedback: PyTree  # float[horizon], or a tree of such arrays
-    regret: Array | None  # float[horizon], gap of each round's action; None where nobody knows it
+    regret: Array | None  # float[horizon], gap of each round's action; None if the environment does not define it
     contexts: PyTree  # int32[horizon], None without contexts
     recommendation: PyTree  # after the last round; None if the algorithm recommends nothing
-    state: PyTree  # the algorithm's, after the last round
+    state: PyTree  # the algorithm's state after the last round
 
 
 class Stopped(NamedTuple):
@@ -32,10 +32,10 @@ class Stopped(NamedTuple):
 
     outcome: Array  # int32[], an Outcome
     recommendation: PyTree
-    samples: Array  # int[], pulls until it stopped or was censored
+    samples: Array  # int[], number of pulls until it stopped or was censored
     pulls: Array | None  # int[num_arms], None if the algorithm does not count them
-    simple_regret: Array | None  # float[], how far the recommendation falls short; None where nobody knows it
-    state: PyTree  # the algorithm's, when it stopped
+    simple_regret: Array | None  # float[], simple regret of the recommendation; None if the environment lacks it
+    state: PyTree  # the algorithm's state when it stopped
 
 
 def run_key(seed: int, run: int | Array) -> Key:
@@ -136,7 +136,7 @@ def run_until_stop(key: Key, algorithm: Algorithm, environment: Environment, max
 
     start = (world, state, jnp.int32(1), jnp.zeros((), dtype), jnp.zeros(()), jnp.int32(-1))
     world, state, _, samples, watch, outcome = lax.while_loop(lambda carry: carry[-1] < 0, body, start)
-    outside = (watch > 0) & (outcome != int(Outcome.NONFINITE))  # inf is both, and not finite first
+    outside = (watch > 0) & (outcome != int(Outcome.NONFINITE))  # inf is also outside, but NONFINITE takes precedence
     outcome = jnp.where(outside, int(Outcome.OUT_OF_RANGE), outcome).astype(jnp.int32)
     recommended = rounds.recommendation(algorithm, state)
     judge, pulls = environment.simple_regret, algorithm.pulls
@@ -151,7 +151,7 @@ def run_until_stop(key: Key, algorithm: Algorithm, environment: Environment, max
 
 
 def _prepared(where: str, key: Key, algorithm: Algorithm, environment: Environment) -> tuple[rounds.Words, str]:
-    """Key words and generator of a run whose parts fit."""
+    """Check that the algorithm fits the environment; return the key words and the generator of the run."""
     fit.check_pair(algorithm, environment)
     if not jnp.issubdtype(key.dtype, jax.dtypes.prng_key) or key.ndim:
         raise ValueError(f"{where}: key is {key.dtype}{list(key.shape)}, must be one typed key: jax.random.key(0)")

@@ -1,4 +1,4 @@
-"""One run, traced: the functions that the engine batches, and which of their leaves differ between runs."""
+"""The traced functions of one run that the engine batches, and which leaves of their states differ between runs."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,12 +14,12 @@ from jaxbandit.types import Array, PyTree
 
 
 class SingleRun:
-    """A run of make(arguments) as pure functions, with examples of what passes between them.
+    """A run of make(arguments) as pure functions, with examples of their arguments.
 
-    In `begin` and `draw`, words are the key words of the environment and of the algorithm, uint32[words] each.
+    In `begin` and `draw`, `words` are the key words of the environment and of the algorithm, uint32[words] each.
     """
 
-    measures = True  # regret, or feedback where no regret is known
+    measures = True  # whether regret is recorded, or feedback if regret is not defined
     batches = False  # whether a step is a batch of pulls
 
     def __init__(
@@ -47,7 +47,7 @@ class SingleRun:
 
         self.shared = batching.constant_flags(self.arguments, False)
         self.noise_varies = batching.constant_flags(self.noise, True)
-        # Runs are replanned at rounds of their own: what a new plan changes differs between them.
+        # Runs are replanned in different rounds, so the leaves that `replan` changes differ between runs.
         self.replan_changes = self._replan_changes()
         self.begin_varies = batching.varying_outputs(
             self.begin, (self.arguments, self.words), (self.shared, (True, True))
@@ -59,7 +59,7 @@ class SingleRun:
         return rounds.begin(*self.make(arguments), words, self.implementation)
 
     def draw(self, arguments: PyTree, words: tuple[Array, Array], round: Array) -> tuple[PyTree, PyTree]:
-        """All the chance of one round: the environment's and the algorithm's."""
+        """All randomness of one round, of the environment and of the algorithm."""
         return rounds.draw(*self.make(arguments), words, round, self.implementation)
 
     def play(
@@ -71,12 +71,12 @@ class SingleRun:
         return played.world, played.state, self.recorder.after(environment, world, tally, played)
 
     def waits(self, arguments: PyTree, state: PyTree, live: Array) -> Array:
-        """Whether a live run must be replanned before it goes on."""
+        """Whether a live run must be replanned before its next round."""
         replan: Any = self.make(arguments)[0].replan
         return live & rounds.called("algorithm.replan.due", replan.due, state)
 
     def replanned(self, arguments: PyTree, state: PyTree, live: Array) -> tuple[PyTree, Array]:
-        """A live run's state with the new plan that is due, and whether it is due still: it would be for ever."""
+        """The state of a live run after `replan`, if it is due, and whether it is still due, which is forbidden."""
         due = self.waits(arguments, state, live)
         fresh = self._replan(arguments, state)
         kept = jax.tree.map(
@@ -85,17 +85,17 @@ class SingleRun:
         return kept, due & self.waits(arguments, fresh, live)
 
     def measured(self, arguments: PyTree, world: PyTree, state: PyTree, tally: Tally) -> tuple[Array, Array | None]:
-        """Regret (or feedback) so far; and regret against the best fixed arm in hindsight where it is asked for."""
+        """Cumulative regret (or feedback), and the regret against the best fixed arm in hindsight if it is recorded."""
         return self.recorder.measured(*self.make(arguments), world, state, tally)
 
     def report(self, arguments: PyTree, state: PyTree, tally: Tally, played: Array | None) -> dict[str, Array]:
-        """What a run leaves behind besides its regret, after `played` rounds."""
+        """The results of a run besides its regret, after `played` rounds."""
         algorithm = self.make(arguments)[0]
         found = recorder.report(algorithm, state, rounds.recommendation(algorithm, state))
         return self.recorder.judged(found, state, tally, played)
 
     def examples(self) -> list[tuple[Callable, tuple]]:
-        """The functions on which every number of the run depends, with examples of their arguments."""
+        """The functions that determine every number of the run, with examples of their arguments."""
         run = (self.arguments, self.world, self.state, self.tally)
         more: list = [(self.replanned, (self.arguments, self.state, self.flag))] if self.replans else []
         if self.measures:
@@ -108,7 +108,7 @@ class SingleRun:
         ]
 
     def _pair(self, any_rewards: bool) -> tuple[Algorithm, Environment]:
-        """The pair, for what is static in it; refused if its parts do not fit."""
+        """The algorithm and the environment, of which only static parts are used; an error if they do not fit."""
         found: list = []
 
         def look(arguments: PyTree) -> None:
@@ -120,7 +120,7 @@ class SingleRun:
         return found[0], found[1]
 
     def _recorder(self, algorithm: Algorithm, environment: Environment, hindsight: bool) -> Recorder:
-        """Play one round for its shapes; refuse what no compiled loop can carry."""
+        """Trace one round for its shapes; raise an error if a compiled loop cannot carry the states."""
 
         def one_round(arguments: PyTree, words: PyTree, world: PyTree, state: PyTree) -> tuple:
             pair = self.make(arguments)
@@ -140,7 +140,7 @@ class SingleRun:
         return kept._replace(watches=not self._is_certain(environment, played))
 
     def _is_certain(self, environment: Environment, played: Played) -> bool:
-        """Whether every reward is 0 or 1, made from a boolean, and may be both: then none can be at fault."""
+        """Whether every reward is a conversion of a boolean and both 0 and 1 are in range, so that all are valid."""
         if not fit.allows_both(environment.rewards):
             return False
 
@@ -156,13 +156,13 @@ class SingleRun:
         return rounds.called("algorithm.replan.apply", replan.apply, state)
 
     def _replan_changes(self) -> PyTree:
-        """True where a new plan may give a leaf of the state another value."""
+        """A tree of bools like the state: True where `replan` may change a leaf."""
         if not self.replans:
             return batching.constant_flags(self.state, False)
         return batching.changed(lambda state, arguments: self._replan(arguments, state), self.state, self.arguments)
 
     def _varying(self) -> tuple[PyTree, PyTree, PyTree]:
-        """Which leaves of world, state and tally differ between runs: shared only if no round makes them differ."""
+        """Which leaves of world, state and tally may differ between runs in any round: a fixed-point iteration."""
         world, state = self.begin_varies
         tally = batching.constant_flags(self.tally, False)
         varies = (world, batching.either(state, self.replan_changes), tally)
@@ -176,21 +176,21 @@ class SingleRun:
 
     @property
     def whole_loops(self) -> bool:
-        """Whether its loops are compiled whole where that can be."""
+        """Whether the loops of this run should be compiled whole, if that is possible (`whole_loops.py`)."""
         most = whole_loops.BATCH_STATE_BYTES if self.batches else whole_loops.STATE_BYTES
         return self.bytes(self.state, self.state_varies) <= most
 
     def bytes(self, tree: PyTree, varies: PyTree) -> int:
-        """Size of the leaves of one run that are not shared."""
+        """Size in bytes of those leaves of one run that are not shared between runs."""
         leaves = zip(jax.tree.leaves(tree), jax.tree.leaves(varies), strict=True)
         return sum(leaf.size * leaf.dtype.itemsize for leaf, flag in leaves if flag)
 
 
 def same_state(name: str, kind: str, before: PyTree, after: PyTree) -> None:
-    """Refuse a function that changes a state's structure, shapes or dtypes: no compiled loop carries it."""
+    """Raise a ContractError if a function changes a state's structure, shapes or dtypes, which a loop cannot carry."""
     if jax.tree.structure(before) != jax.tree.structure(after):
         raise ContractError(
-            f"{name} returns a {kind} of structure {jax.tree.structure(after)}, init gives "
+            f"{name} returns a {kind} of structure {jax.tree.structure(after)}, but init returns "
             f"{jax.tree.structure(before)}: both must be the same NamedTuple"
         )
     for (path, old), new in zip(jax.tree_util.tree_leaves_with_path(before), jax.tree.leaves(after), strict=True):

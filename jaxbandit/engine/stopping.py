@@ -1,4 +1,4 @@
-"""One run that stops by its own rule, traced: what lanes.py batches."""
+"""The traced functions of one run with a stopping rule, which `lanes.py` batches."""
 
 from collections.abc import Callable
 from functools import partial
@@ -15,11 +15,14 @@ from jaxbandit.engine.single import SingleRun
 from jaxbandit.types import Array, PyTree
 
 EMPTY = -2  # a lane without a run
-LIVE = -1  # otherwise a lane's status is the Outcome of its run
+LIVE = -1  # a lane with a run in progress; any other status is the Outcome of a run
 
 
 class StoppingRun(SingleRun):
-    """A run of make(arguments) until it stops; steps are single pulls, or batches where both parts know them."""
+    """A run of make(arguments) until it stops.
+
+    Steps are batches of pulls if both the algorithm and the environment support them, otherwise single pulls.
+    """
 
     measures = False
     verifies = judges = False
@@ -33,7 +36,7 @@ class StoppingRun(SingleRun):
         any_rewards: bool = False,
     ):
         super().__init__(make, arguments, implementation, any_rewards=any_rewards)
-        # Runs are at different steps: they share only what init gives to all alike and nothing changes.
+        # Runs are at different steps, so they share only leaves that `init` sets to equal values and no step changes.
         world, state, tally = self._changed()
         self.world_varies = batching.either(self.begin_varies[0], world)
         self.state_varies = batching.either(batching.either(self.begin_varies[1], state), self.replan_changes)
@@ -43,7 +46,7 @@ class StoppingRun(SingleRun):
         self.count = jax.ShapeDtypeStruct((), rounds.count_dtype() if self.batches else jnp.int32)
 
     def draw(self, arguments: PyTree, words: tuple[Array, Array], round: Array) -> tuple[PyTree, PyTree]:
-        """All the chance of one step."""
+        """All randomness of one step."""
         if not self.batches:
             return super().draw(arguments, words, round)
         return rounds.draw_batch(self.make(arguments)[1], words, round, self.implementation), None
@@ -65,16 +68,16 @@ class StoppingRun(SingleRun):
         pulls: Array,
         limit: Array,
     ) -> tuple[PyTree, PyTree, Tally, Array, Array, Array]:
-        """What a run is after a look and, if it goes on, a step; and whether it took one, bool[]."""
+        """Evaluate the stopping rule and, if the run continues, take a step; the last output is whether it took one."""
         algorithm = self.make(arguments)[0]
         live = status == LIVE
         if algorithm.replan is not None:
             live &= ~algorithm.replan.due(state)
-        # Where no run is, nothing counts as pulled: a rule may take long to say yes, and say it each time.
+        # Counts are set to 0 in lanes without a live run, because a stopping rule may take long if its answer is True.
         looked = jax.tree.map(partial(_nothing_pulled, live), state, self.state_varies) if self.batches else state
         stopped = live & rounds.called("algorithm.stop", algorithm.stop, looked)
         (moved, after, counted), count = self._counted(arguments, world, state, tally, noise)
-        over = (count > limit - pulls) | (count < 0)  # below 0: a batch too large for the integers
+        over = (count > limit - pulls) | (count < 0)  # negative if the batch is too large to be counted exactly
         played = live & ~stopped & ~over
         status = jnp.where(stopped, int(Outcome.STOPPED), jnp.where(live & over, int(Outcome.MAX_ROUNDS), status))
 
@@ -89,11 +92,11 @@ class StoppingRun(SingleRun):
         return world, kept, tally, status, jnp.where(played, pulls + count, pulls), played
 
     def broken(self, state: PyTree, tally: Tally) -> Array:
-        """Whether a run in progress goes on for nothing, bool[]."""
+        """Whether a run in progress has failed because a number is not finite, bool[]."""
         return has_nan(state) | ~self.recorder.is_finite(state, tally)
 
     def verdict(self, arguments: PyTree, world: PyTree, state: PyTree, tally: Tally) -> dict[str, Array]:
-        """What a run leaves behind."""
+        """The results of a run."""
         leaves = zip(jax.tree.leaves(state), jax.tree.leaves(self.frozen), strict=True)
         lasting = has_nan([leaf for leaf, frozen in leaves if frozen])
         result = self.report(arguments, state, tally, None)
@@ -105,7 +108,7 @@ class StoppingRun(SingleRun):
         return {**result, "shortfall": rounds.called(named, judge, world, result["recommendation"])}
 
     def examples(self) -> list[tuple[Callable, tuple]]:
-        """As of any run, and the functions of one that stops."""
+        """The functions of any run, and those of a run with a stopping rule."""
         run = (self.arguments, self.world, self.state, self.tally)
         more: list = [(self._verify, (self.arguments, self.state))] if self.verifies else []
         return [
@@ -122,13 +125,15 @@ class StoppingRun(SingleRun):
     def _pair(self, any_rewards: bool) -> tuple[Algorithm, Environment]:
         algorithm, environment = super()._pair(any_rewards)
         if algorithm.recommend is None and algorithm.pulls is None:
-            raise ContractError("algorithm.recommend and algorithm.pulls are both None: nothing is recommended")
+            raise ContractError(
+                "algorithm.recommend and algorithm.pulls are both None: nothing is recommended, must have one of them"
+            )
         self.batches = rounds.plays_batches(algorithm, environment)
         rough = jnp.result_type(float) == jnp.float32
         if rough and algorithm.verify is None:
             name = algorithm.name or "the algorithm"
-            raise ContractError(f"identify: precision = 'float32', {name} cannot verify runs of it: must be 'float64'")
-        self.verifies = rough  # then the final states go to the host, to be verified in float64
+            raise ContractError(f"identify: precision = 'float32', {name} cannot verify its runs: must be 'float64'")
+        self.verifies = rough  # the final states are then verified on the host in float64
         self.judges = environment.simple_regret is not None
         return algorithm, environment
 
@@ -143,14 +148,14 @@ class StoppingRun(SingleRun):
             return rounds.play_batch(*pair, world, state, noise)[1:]
 
         sums, _ = jax.eval_shape(batch, self.arguments, self.words, self.world, self.state)
-        found = found._replace(counted=None)  # the pulls of a batch are its own
+        found = found._replace(counted=None)  # the recorder counts single pulls only
         keeper = self._keeper(sums)
         return found._replace(watched=sums.shape) if keeper is None else found._replace(watches=False, keeper=keeper)
 
     def _keeper(self, sums: Any) -> int | None:
-        """The smallest leaf of the state that stays not finite once a batch's sums were not, if there is one.
+        """Index of the smallest leaf of the state that stays non-finite once a batch's sums were, or None.
 
-        It is then looked at in place of the sums: in a loop, whatever is read twice may be computed twice.
+        This leaf is then checked instead of the sums, because a compiler may compute twice what a loop reads twice.
         """
         if self.replans:
             return None
@@ -177,11 +182,12 @@ class StoppingRun(SingleRun):
         return (world, after, tally), count
 
     def _frozen(self) -> PyTree:
-        """True where a leaf must keep its value once its run has ended: the verdict reads it.
+        """A tree of bools like the state: True where a leaf must keep its value after the end of its run.
 
-        The others go on changing until their lane is refilled: masking their updates would cost more than the updates.
+        These are the leaves that `verdict` reads. The other leaves are still updated until their lane is refilled,
+        because masking their updates would cost more than the updates themselves.
         """
-        if self.replans or self.verifies:  # a run may wait and then go on, or all of its state is looked at
+        if self.replans or self.verifies:  # a run may pause and continue later, or `verify` reads the whole state
             return batching.constant_flags(self.state, True)
 
         def read(state: PyTree, arguments: PyTree, world: PyTree, tally: Tally) -> PyTree:
@@ -194,7 +200,7 @@ class StoppingRun(SingleRun):
         return batching.needed(read, self.state, self.arguments, self.world, self.tally)
 
     def _changed(self) -> tuple[PyTree, PyTree, PyTree]:
-        """True where a step may give a leaf of world, state or tally another value."""
+        """Trees of bools like world, state and tally: True where a step may change a leaf."""
 
         def stepped(carried: tuple, arguments: PyTree, noise: PyTree) -> PyTree:
             world, state, tally = carried
@@ -204,5 +210,5 @@ class StoppingRun(SingleRun):
 
 
 def _nothing_pulled(live: Array, x: Array, varies: bool) -> Array:
-    """A leaf of the state as it is for a live run, and 0 counts otherwise."""
+    """A leaf of the state, with integers replaced by 0 unless the run is live."""
     return jnp.where(live, x, 0) if varies and jnp.issubdtype(x.dtype, jnp.signedinteger) else x
