@@ -1,6 +1,6 @@
 """Theory of full-bandit top-k identification: design constants, H_epsilon, and sample bounds of SAQM and ICB.
 
-Kuroki, Xu, Miyauchi, Honda and Sugiyama (2019), Section 4, Theorems 1 and 3, Lemma 3. The ratio of Theorem 1 is
+Kuroki, Xu, Miyauchi, Honda and Sugiyama (2020), Section 4, Theorems 1 and 3, Lemma 3. The ratio of Theorem 1 is
 `theorem_ratio` of solvers/quadratic_bound.py. Difference: the theorems are stated in O(.) only. Here the conditions at
 the end of their proofs, t <= (3 + 1 / alpha)^2 C_t^2 H_epsilon for SAQM and t <= 4 C_t^2 H'_epsilon for ICB, are solved
 for the largest t. As in the proofs, A_t is taken to be t Lambda_p; since pulls are whole, the true A_t differs from it

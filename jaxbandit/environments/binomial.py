@@ -145,9 +145,9 @@ def _rejection(keys: Key, n: Array, p: Array, accepted: Array) -> Array:
 def _log_mass(k: Array, n: Array, p: Array) -> Array:
     """Return the log probability of k, computed without cancellation of large terms.
 
-    It is accurate to 1e-10 for k and n - k from 10 on. With N = n + 1, x = k + 1 and A = N p, x log(x / A) = x h((A -
-    x) / x) - (A - x), where h(w) = w - log(1 + w), and likewise for y = N - k and B = N (1 - p). The terms A - x and B
-    - y add up to a constant.
+    It is accurate to 1e-10 for k and n - k from 10 on. With N = n + 1, x = k + 1 and A = N p, we use
+    x log(x / A) = x h((A - x) / x) - (A - x), where h(w) = w - log(1 + w), and likewise for y = N - k and
+    B = N (1 - p). The terms A - x and B - y add up to a constant.
     """
     x, y, total = k + 1, n - k + 1, n + 1
     a, b = total * p, total * (1 - p)

@@ -1,6 +1,6 @@
 """Full-bandit feedback: a pull names a set of k arms, a super-arm, and shows only the sum of its members' rewards.
 
-Kuroki, Xu, Miyauchi, Honda and Sugiyama (2019), Polynomial-time algorithms for multiple-arm identification with
+Kuroki, Xu, Miyauchi, Honda and Sugiyama (2020), Polynomial-time algorithms for multiple-arm identification with
 full-bandit feedback. Batches of pulls are answered with one sum per super-arm.
 """
 

@@ -1,6 +1,6 @@
 """Decision classes that are not matroids: s-t paths of a directed acyclic graph, and assignments.
 
-Kuroki, Xu, Miyauchi, Honda and Sugiyama (2019), Appendix A. The second best set lacks an arm of the best one, so it is
+Kuroki, Xu, Miyauchi, Honda and Sugiyama (2020), Appendix A. The second best set lacks an arm of the best one, so it is
 the best of the sets that are found with one arm of the best set forbidden at a time. Assignments use the Hungarian
 algorithm of optax.
 """

@@ -1,6 +1,6 @@
 """How far a set may be ahead: the maximum over M of theta(M) - theta(B) + r times the norm of chi_M - chi_B in W.
 
-This is problem (5) of Kuroki, Xu, Miyauchi, Honda and Sugiyama (2019), for sets of one size; maximizing the norm is
+This is problem (5) of Kuroki, Xu, Miyauchi, Honda and Sugiyama (2020), for sets of one size; maximizing the norm is
 NP-hard. Here it is bounded from both sides with the linear oracle of a decision class alone.
 
 From above: y = chi_M - chi_B is orthogonal to 1, so y' W y = y' W~ y with the centered matrix W~. With D its diagonal

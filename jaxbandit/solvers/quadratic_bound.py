@@ -1,6 +1,6 @@
 """Certified upper bounds on max x' W x over the sets of k, and the approximation ratio that Theorem 1 guarantees.
 
-Kuroki, Xu, Miyauchi, Honda and Sugiyama (2019), Theorem 1.
+Kuroki, Xu, Miyauchi, Honda and Sugiyama (2020), Theorem 1.
 
 The ratio of peeling in Theorem 1: let the edge weights be non-negative with sum w(V), let w* be the weight of the
 densest set, and let S be what peeling leaves. Removing the vertex of smallest degree out of m keeps at least the

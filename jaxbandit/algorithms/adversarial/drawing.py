@@ -16,8 +16,9 @@ def draw_noise(key: Key) -> Array:
 def draw(noise: Array, probabilities: Array) -> Array:
     """Return the arm at level `noise` of the cumulative distribution, int32[], with the most likely arm placed last.
 
-    Small probabilities are then added up near 0, where floats are finest, and the most likely arm gets what is left of
-    1. Rounding therefore never draws it where its probability is too small for that, nor any arm with probability 0.
+    Small probabilities are then added up near 0, where floats are finest, and the most likely arm gets the rest of
+    the unit interval. Rounding therefore never draws it where its probability is too small for that, nor any arm with
+    probability 0.
     """
     leader = argmax(probabilities)
     below = jnp.cumsum(set_at(probabilities, leader, jnp.zeros((), probabilities.dtype))) <= noise

@@ -35,15 +35,19 @@ def xy_adaptive(
     largest y' A^-1 y is at most alpha times that of the last phase. Then all arms are tested anew on the pulls of that
     phase alone.
 
-    The printed algorithm is interpreted as follows. (1) Its test rho_j / t >= alpha rho_{j-1} / n_{j-1} uses rho_j = t
-    max_y y' A_t^-1 y (as printed, without the factor t, it would divide twice): a phase ends once max_y y' A_t^-1 y is
-    at most alpha times its value in the last phase. Before the first phase it is rho_0 / n_0 = 1 / (d (d + 1) + 1), as
-    printed (the authors of LinGapE use 1). (2) Instead of A_0 = I, which biases least squares, a phase begins with one
-    pull of each arm, as in the code of LinGapE's authors; then A is regular, and arms without weight are still tested.
-    (3) n in the threshold 2 sigma sqrt(y' A^-1 y) sqrt(2 log(6 n^2 K^2 / (delta pi^2))) counts the pulls of the phase.
-    (4) With `retest`, an arm discarded in one phase is tested again in the next, as printed, and returns if that phase
-    was not designed for it. It can then happen that no phase considers all arms and the run never ends, as on soare(5,
-    0.5).
+    The printed algorithm is interpreted as follows:
+
+    - Its test rho_j / t >= alpha rho_{j-1} / n_{j-1} uses rho_j = t max_y y' A_t^-1 y, because the printed rho_j,
+      without the factor t, would be divided twice. A phase therefore ends once max_y y' A_t^-1 y is at most alpha
+      times its value in the last phase. Before the first phase it is rho_0 / n_0 = 1 / (d (d + 1) + 1), as printed (the
+      authors of LinGapE use 1).
+    - Instead of A_0 = I, which biases least squares, a phase begins with one pull of each arm, as in the code of
+      LinGapE's authors. Then A is regular, and arms without weight are still tested.
+    - The n in the threshold 2 sigma sqrt(y' A^-1 y) sqrt(2 log(6 n^2 K^2 / (delta pi^2))) counts the pulls of the
+      phase.
+    - With `retest`, an arm discarded in one phase is tested again in the next, as printed, and returns if that phase
+      was not designed for it. It can then happen that no phase considers all arms and the run never ends, as on
+      soare(5, 0.5).
 
     Guarantee: within each phase the confidence intervals hold with probability at least 1 - delta, as for `xy_static`.
 

@@ -65,9 +65,9 @@ def glr_klucb(
     """Return GLR-klUCB, which is kl-UCB with restarts when a likelihood ratio test detects that a mean has changed.
 
     The m rewards of an arm since its restart are tested whenever m is a multiple of test_every, over the splits s that
-    are multiples of split_every. The test raises an alarm if the largest value over s of s kl(mean_1:s, mean_1:m) + (m
-    - s) kl(mean_s+1:m, mean_1:m) is at least log(3 m^1.5 / delta). A fraction alpha of the rounds pulls each arm in
-    turn.
+    are multiples of split_every. The test raises an alarm if the largest value over s of
+    s kl(mean_1:s, mean_1:m) + (m - s) kl(mean_s+1:m, mean_1:m) is at least log(3 m^1.5 / delta). A fraction alpha of
+    the rounds pulls each arm in turn.
 
     Guarantee: for piecewise-stationary rewards in [0, 1] with detectable changes, the paper bounds the regret by
     O(sqrt(K Y T log T)) for K arms and Y changes within T rounds, with alpha and delta tuned for T and Y.
