@@ -80,7 +80,7 @@ def check_arms(algorithm: Algorithm, environment: Environment, pulls: Any, with_
 
 
 def check_clock(algorithm: Algorithm, environment: Environment) -> None:
-    """Raise a one-line error if batches of pulls meet an environment that changes from round to round.
+    """Raise a one-line error if batches of pulls are planned or drawn for an environment that changes every round.
 
     Such an environment would have to change within a batch.
     """

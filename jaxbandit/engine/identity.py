@@ -56,7 +56,7 @@ def require(where: object, stored: Identity, here: Identity) -> None:
 
 
 def of_arrays(tree: PyTree) -> str:
-    """Digest of the arrays of a tree: types, shapes and bytes."""
+    """Digest of the dtypes, shapes and bytes of the arrays of a tree."""
     digest = hashlib.sha256()
     for leaf in jax.tree.leaves(tree):
         digest.update(_array(leaf))
@@ -64,7 +64,7 @@ def of_arrays(tree: PyTree) -> str:
 
 
 def of_program(functions: Sequence[tuple[Callable, tuple]]) -> str:
-    """Digest of functions as JAX traces them on the examples given, with every constant that they close over."""
+    """Digest of the jaxprs of functions, traced with the given examples, including the constants they close over."""
     digest, walk = hashlib.sha256(), _Walk()
     for function, example in functions:
         digest.update(walk.digest(jax.make_jaxpr(function)(*example)))
@@ -72,10 +72,10 @@ def of_program(functions: Sequence[tuple[Callable, tuple]]) -> str:
 
 
 class _Walk:
-    """Digests of what equations are made of. Nothing is printed but values whose type JAX alone knows."""
+    """Digests of the parts of equations. Only values of types internal to JAX are digested by their repr."""
 
     def __init__(self):
-        self._known: dict[int, tuple[Any, bytes]] = {}  # by id of a program, kept so that no other gets its id
+        self._known: dict[int, tuple[Any, bytes]] = {}  # by id of a jaxpr, kept alive so that its id stays unique
 
     def digest(self, value: Any) -> bytes:
         if (opened := jaxprs.opened(value)) is not None:
@@ -104,7 +104,7 @@ class _Walk:
             return [self.digest(getattr(value, field.name)) for field in dataclasses.fields(value)]
         if hasattr(value, "__qualname__"):
             return [str(value.__module__), value.__qualname__]
-        return [re.sub("0x[0-9a-f]+", "", repr(value))]  # addresses differ by process
+        return [re.sub("0x[0-9a-f]+", "", repr(value))]  # addresses differ between processes
 
     def _jaxpr(self, jaxpr: Any) -> bytes:
         numbers: dict[Any, int] = {}
@@ -124,7 +124,7 @@ class _Walk:
 
 
 def _join(*parts: bytes | str) -> bytes:
-    """Digest of parts, of which none can run into the next."""
+    """Digest of parts, each prefixed by its length, so that different divisions have different digests."""
     digest = hashlib.sha256()
     for part in parts:
         data = part.encode() if isinstance(part, str) else part

@@ -1,8 +1,9 @@
-"""The compiled part of runs that stop: lanes, each with a run at a step of its own, refilled from a queue.
+"""The compiled part of runs with a stopping rule: lanes, each of which plays one run and is refilled from a queue.
 
-`advance` is one compiled loop. An iteration hands in the lanes whose run has ended and gives them the queue's next
-runs, then plays blocks of steps until enough lanes have ended again. The noise of a block is drawn for each lane at its
-own step, so a run's numbers depend on (seed, run) alone: not on lanes, refills, chunks or compaction.
+`advance` is one compiled loop. An iteration writes out the results of the lanes whose runs have ended, refills these
+lanes with the queue's next runs, and plays blocks of steps until enough runs have ended again. The noise of a block is
+drawn for each lane at its own step, so the numbers of a run depend only on (seed, run), and not on lanes, refills,
+chunks or compaction.
 """
 
 from functools import partial
@@ -21,36 +22,36 @@ from jaxbandit.engine.recorder import Tally
 from jaxbandit.engine.stopping import EMPTY, LIVE, StoppingRun
 from jaxbandit.types import Array, Key, PyTree
 
-REFILL_SHARE = 32  # a refill costs a few steps of all lanes: wait until this part of them has ended
-REPLAN_SHARE = 4  # a new plan is heavy work of all lanes: wait until this part of the live ones needs it
+REFILL_SHARE = 32  # a refill costs as much as a few steps, so it waits until 1/32 of the lanes are free
+REPLAN_SHARE = 4  # replanning is expensive work on all lanes, so it waits until 1/4 of the live ones need it
 
 
 class Lanes(NamedTuple):
-    """What W lanes are between two calls. Leaves that differ between runs have the lane axis last."""
+    """The state of W lanes between two calls. Leaves that differ between runs have the lane axis last."""
 
-    run: Array  # int32[W], the run's number
-    status: Array  # int32[W], EMPTY, LIVE, or the Outcome of a run not handed in yet
-    steps: Array  # int32[W], steps taken: pulls, or blocks of them
-    pulls: Array  # int32[W]; int64 of batches in float64
+    run: Array  # int32[W], index of the run
+    status: Array  # int32[W], EMPTY, LIVE, or the Outcome of a run whose results have not been written out
+    steps: Array  # int32[W], number of steps taken, which are single pulls or batches of pulls
+    pulls: Array  # int32[W], number of pulls; int64 for batches in float64
     words: tuple[Array, Array]  # uint32[words, W]: keys of the environment and of the algorithm
     world: PyTree
     state: PyTree
     tally: Tally
-    next: Array  # int32[], the run to be started next
-    first: PyTree  # world and state of one run before its first step, read where all runs start alike; no lane axis
+    next: Array  # int32[], index of the run to be started next
+    first: PyTree  # world and state of one run before its first step, for leaves that are initially equal in all runs
 
 
 class Report(NamedTuple):
-    """What one call leaves for the host."""
+    """The output of one call for the host."""
 
     lanes: Lanes
-    ended: dict[str, Array]  # per hand-in and lane: [slots, ..., W]; "status" < 0 where nothing was handed in
-    slots: Array  # int32[], hand-ins
-    blocks: Array  # int32[], blocks of steps executed by all lanes
+    ended: dict[str, Array]  # results by write-out and lane, [slots, ..., W]; "status" < 0 marks lanes without results
+    slots: Array  # int32[], number of write-outs
+    blocks: Array  # int32[], number of blocks of steps executed by all lanes
 
 
 class LanesProgram:
-    """The function of W lanes, ready to be compiled."""
+    """The function that advances W lanes, ready to be compiled."""
 
     def __init__(self, run: StoppingRun, platform: str = "cpu"):
         self.run = run
@@ -61,7 +62,7 @@ class LanesProgram:
 
     @property
     def run_bytes(self) -> int:
-        """All that a run takes on the device: beside state and noise its world and tally, and a place in each slot."""
+        """Bytes of a run on the device: state, noise, environment, tally, keys, and a part of every write-out slot."""
         run = self.run
         example = (run.arguments, run.world, run.state, run.tally)
         ended = jax.tree.leaves((jax.eval_shape(run.verdict, *example), run.state if run.verifies else None))
@@ -70,11 +71,14 @@ class LanesProgram:
         return self.lane_bytes + own + run.bytes(run.words, (True, True)) + self.slots * slot
 
     def first(self, arguments: PyTree) -> PyTree:
-        """World and state of some run before its first step: a design, say, is solved here and not at every refill."""
+        """Environment and state of some run before its first step, for leaves that are equal in all runs.
+
+        An optimal design, for example, is then computed here and not at every refill.
+        """
         return self.run.begin(arguments, tuple(jnp.zeros(w.shape, jnp.uint32) for w in self.run.words))  # pyright: ignore[reportArgumentType]
 
     def empty(self, first: PyTree, next: Array, width: int) -> Lanes:
-        """`width` lanes without runs; the queue starts at run `next`. Made by NumPy: JAX would compile each piece."""
+        """`width` lanes without runs; the queue starts at run `next`. NumPy avoids a compilation of each operation."""
         run = self.run
 
         def leaf(x: Any, varies: bool) -> Any:
@@ -94,14 +98,14 @@ class LanesProgram:
         """Play up to about `budget` blocks of steps.
 
         Args:
-          arguments: of make.
-          root: the experiment's key.
-          lanes: what the call before has left.
-          end: int32[], the queue ends before this run.
-          limit: int32[], most pulls of a run; int64[] of batches in float64.
-          budget: int32[], blocks after which to return.
-          floor: int32[], return when the queue is empty and no more lanes than this are live: the host may then go on
-            with fewer lanes.
+          arguments: arguments of `make`.
+          root: the key of the experiment.
+          lanes: the lanes after the previous call.
+          end: int32[], index of the last run of the queue, plus one.
+          limit: int32[], largest number of pulls of a run; int64[] for batches in float64.
+          budget: int32[], number of blocks after which the function returns.
+          floor: int32[], number of live lanes at which the function returns if the queue is empty, so that the host
+            can continue with fewer lanes.
         """
         run, width = self.run, lanes.run.shape[0]
         varies = (run.world_varies, run.state_varies, run.tally_varies)
@@ -127,7 +131,8 @@ class LanesProgram:
                 world, state, tally, status, pulls, steps = inner
                 others, own = status, jnp.ones((), bool)
                 if run.replans:
-                    # Noise is that of the block's own step: a run that has waited in this block waits for the next.
+                    # The noise is drawn for the steps of this block, so a run that has waited for `replan` in this
+                    # block cannot continue before the next block.
                     own = steps == lanes.steps + i
                     status = jnp.where(own, status, EMPTY)
                     due = self._replan_due(arguments, state, status)
@@ -177,7 +182,7 @@ class LanesProgram:
         return lax.while_loop(more, iteration, Report(lanes, nothing, jnp.int32(0), jnp.int32(0)))
 
     def _hand_in(self, arguments: PyTree, lanes: Lanes) -> tuple[Lanes, dict[str, Array]]:
-        """The lanes, those whose run has ended EMPTY now, and what the ended runs leave behind."""
+        """Write out the results of ended runs, whose lanes become EMPTY."""
         run, width = self.run, lanes.run.shape[0]
         flags = (run.shared, run.world_varies, run.state_varies, run.tally_varies)
         verdict = batch_last(run.verdict, (run.arguments, run.world, run.state, run.tally), flags, True, width)
@@ -191,7 +196,7 @@ class LanesProgram:
         return lanes._replace(status=jnp.where(over, EMPTY, lanes.status)), {**ended, **own}
 
     def _refill(self, arguments: PyTree, root: Key, lanes: Lanes, end: Array) -> Lanes:
-        """The lanes with the queue's next runs in the EMPTY ones."""
+        """The lanes after refilling the EMPTY ones with the queue's next runs."""
         run, width = self.run, lanes.run.shape[0]
         free = lanes.status == EMPTY
         number = lanes.next + jnp.cumsum(free, dtype=jnp.int32) - 1
@@ -224,7 +229,7 @@ class LanesProgram:
         )
 
     def _replan_due(self, arguments: PyTree, state: PyTree, status: Array) -> Array:
-        """Whether enough of the live lanes wait for a new plan, bool[]."""
+        """Whether enough of the live lanes wait for `replan`, bool[]."""
         run = self.run
         flags = (run.shared, run.state_varies, True)
         waits = batch_last(run.waits, (run.arguments, run.state, run.flag), flags, True, status.shape[0])
@@ -233,7 +238,7 @@ class LanesProgram:
         return (waiting > 0) & (waiting * REPLAN_SHARE >= jnp.sum(live, dtype=jnp.int32))
 
     def _replan(self, arguments: PyTree, state: PyTree, status: Array) -> tuple[PyTree, Array]:
-        """States with the plans that are due, and status: a run that is due still would be for ever."""
+        """States after `replan` where it is due, and status; a run in which it is still due becomes NONFINITE."""
         run = self.run
         flags = (run.shared, run.state_varies, True)
         replanned = batch_last(

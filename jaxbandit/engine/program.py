@@ -1,7 +1,8 @@
-"""The compiled part of a fixed-horizon run: `start` makes the carry of one tile of runs, `advance` plays rounds.
+"""The compiled part of fixed-horizon runs: `start` creates the carry of a tile of runs, and `advance` plays rounds.
 
-`advance` is three nested loops: blocks of rounds whose noise is drawn at once, segments of a block between two
-checkpoints, and rounds. Every random number has a key of its own (keys.py), so the block length changes no number.
+`advance` consists of three nested loops: over blocks of rounds whose noise is drawn at once, over the segments of a
+block between two checkpoints, and over rounds. Every round has its own key (`keys.py`), so the length of the blocks
+does not change results.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,20 +21,20 @@ from jaxbandit.engine.single import SingleRun
 from jaxbandit.types import Array, Device, Key, PyTree
 
 AXIS = "runs"
-ROUND = "round"  # its operations are found under this name in a profile, and in the compiled program
+ROUND = "round"  # name of the operations of a round in profiles and in the compiled program
 
 
 class Carry(NamedTuple):
-    """What a tile of B runs is between two chunks. Leaves that differ between runs have the run axis last."""
+    """The state of a tile of B runs between two chunks. Leaves that differ between runs have the run axis last."""
 
-    round: Array  # int32[], the round about to be played, from 1
-    row: Array  # int32[], checkpoints passed
+    round: Array  # int32[], the next round, counted from 1
+    row: Array  # int32[], number of checkpoints passed
     words: tuple[Array, Array]  # uint32[words, B]: keys of the environment and of the algorithm
     world: PyTree
     state: PyTree
     tally: Tally
-    stuck: Array | None  # bool[B], due still after a new plan: not replanned again. None if there is no replan
-    regret: Array  # float[checkpoints, B]; the sum of feedback where no regret is known
+    stuck: Array | None  # bool[B], whether `replan` was still due after it was applied; None if there is no replan
+    regret: Array  # float[checkpoints, B]; cumulative feedback if regret is not defined
     hindsight: Array | None  # float[checkpoints, B], regret against the best fixed arm in hindsight
 
 
@@ -45,7 +46,7 @@ class Program:
         noise_bytes = max(run.bytes(run.noise, run.noise_varies), 1)
         self.block_rounds = sizes.block_steps(platform, noise_bytes)
         self.pack = sizes.of(platform).pack
-        # What the rounds of a block read and write; and all that a run takes on the device.
+        # The bytes that the rounds of a block read and write, and all bytes of a run on the device.
         self.lane_bytes = run.bytes(run.state, run.state_varies) + self.block_rounds * noise_bytes
         self.run_bytes = self.lane_bytes + self._kept_bytes()
         stuck: Any = True if run.replans else None
@@ -55,7 +56,7 @@ class Program:
         )
 
     def start(self, arguments: PyTree, root: Key, runs: Array) -> Carry:
-        """The carry before round 1 of the runs numbered `runs`, int32[B]."""
+        """The carry before round 1 of the runs with indices `runs`, int32[B]."""
         run, lanes = self.run, runs.shape[0]
         words = keys.run_keys(root, runs)
         begin = batch_last(
@@ -143,16 +144,16 @@ class Program:
         return lax.while_loop(lambda c: c.round <= last, block, carry)
 
     def _kept_bytes(self) -> int:
-        """Of what a run carries from chunk to chunk beside the state: world, tally, keys, and a row a checkpoint."""
+        """Bytes of a run's carry besides the state: environment, tally, keys, and one number per checkpoint."""
         run = self.run
         width = jnp.zeros(()).dtype.itemsize * (1 + run.recorder.hindsight)
         own = run.bytes(run.world, run.world_varies) + run.bytes(run.tally, run.tally_varies)
         return own + run.bytes(run.words, (True, True)) + width * self.num_checkpoints
 
     def _replanned(self, arguments: PyTree, lanes: int) -> Callable[[PyTree, Array, Array], tuple[PyTree, Array]]:
-        """State and `stuck` of all runs when those that are due before round t have been replanned, `pack` at a time.
+        """A function that replans the runs that are due before round t, `pack` at a time; it returns state and `stuck`.
 
-        A batched cond would replan every run whenever one is due. A loop that finds nobody due costs the looking.
+        A batched cond would replan every run whenever one is due. If no run is due, this loop costs only the check.
         """
         run, every = self.run, self.replan_late + 1
         example = (run.arguments, run.state, run.flag)
@@ -182,7 +183,7 @@ class Program:
         return lambda state, stuck, t: lax.while_loop(go_on, some, (state, stuck, t))[:2]
 
     def finish(self, arguments: PyTree, carry: Carry) -> dict[str, Array]:
-        """What is reported besides regret, run axis last."""
+        """The results besides regret, with the run axis last."""
         run, lanes = self.run, carry.regret.shape[1]
         report = batch_last(
             run.report,
@@ -206,7 +207,7 @@ class Functions(NamedTuple):
 
 
 def sharded(program: Program, arguments: PyTree, root: Key, lanes: int, devices: Sequence[Device]) -> Functions:
-    """The program's functions on several devices, each with its own share of the runs; nothing is exchanged.
+    """The program's functions on several devices, each with its own share of the runs and without communication.
 
     `lanes` must be a multiple of the number of devices.
     """

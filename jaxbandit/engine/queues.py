@@ -1,6 +1,6 @@
-"""The host's side of runs that stop: queues of runs, one a thread or device, each played on lanes of its own.
+"""The host's side of runs with a stopping rule: queues of runs, one per thread or device, each with its own lanes.
 
-Between two calls of the compiled loop live the progress report, the checkpoint, the interrupt and the compaction.
+Progress reports, checkpoints, interrupts and compaction happen between two calls of the compiled loop.
 """
 
 import threading
@@ -23,35 +23,35 @@ from jaxbandit.engine.rounds import ContractError
 from jaxbandit.engine.stopping import EMPTY, LIVE
 from jaxbandit.types import Device, Key, PyTree
 
-CALL_SECONDS = 0.5  # between two looks at the host
-COMPILE_SECONDS = 1.0  # about what a program for fewer lanes costs
+CALL_SECONDS = 0.5  # intended duration of a call of the compiled loop
+COMPILE_SECONDS = 1.0  # approximate time to compile the loop for fewer lanes
 FIRST_BLOCKS = 8
-NARROWING = 4  # compaction goes to this part of the lanes
+NARROWING = 4  # compaction divides the number of lanes by this
 
 
 class Progress(NamedTuple):
-    """What happened since the last report."""
+    """Progress since the previous report."""
 
-    finished: int  # runs
-    run_steps: int
+    finished: int  # number of runs
+    run_steps: int  # number of steps, summed over runs
 
 
 class Code(NamedTuple):
-    """What the compiled program of runs.py offers to the host."""
+    """The functions of `lanes.LanesProgram`, compiled for the host."""
 
-    empty: Callable[[int, int, Device], Lanes]  # first run of the queue, lanes, device
-    shapes: Callable[[int], Lanes]  # of so many lanes
-    advance: Callable[[int, Device], Callable[..., Report]]  # lanes, device: compiles once each
-    compiled: Callable[[int, Device], bool]  # whether advance would return at once
+    empty: Callable[[int, int, Device], Lanes]  # (first run of the queue, number of lanes, device)
+    shapes: Callable[[int], Lanes]  # shapes for a number of lanes
+    advance: Callable[[int, Device], Callable[..., Report]]  # (number of lanes, device), compiled once for each
+    compiled: Callable[[int, Device], bool]  # whether `advance` has been compiled for these arguments
     block_steps: int
-    varies: Any  # of the state: True where a leaf has a lane axis
-    counts: bool  # whether pulls of the arms must sum to the samples
+    varies: Any  # tree of bools like the state: True where a leaf has a lane axis
+    counts: bool  # whether the pulls of the arms must sum to the samples
     batches: bool  # whether steps are batches of pulls
-    verify: Callable[[Any, int], np.ndarray] | None  # states of so many runs, runs first: bool[runs], to be trusted
+    verify: Callable[[Any, int], np.ndarray] | None  # (states with the run axis first, number) -> bool[number], valid
 
 
 class Job:
-    """The runs of one call, and what the ended ones have left."""
+    """The runs of one call, and the results of those that have ended."""
 
     def __init__(
         self,
@@ -75,10 +75,10 @@ class Job:
         self.interrupted = threading.Event()
         self.lock, self.compiling = threading.Lock(), threading.Lock()
         leaves = (jax.tree.leaves(code.shapes(width)) for width in (sizes.LANES_LEAST, 2 * sizes.LANES_LEAST))
-        self.varies = [few.shape != many.shape for few, many in zip(*leaves, strict=True)]  # has a lane axis
+        self.varies = [few.shape != many.shape for few, many in zip(*leaves, strict=True)]  # True with a lane axis
 
     def take_over(self, rows: Rows) -> None:
-        """Count runs as ended that an earlier call has played; those that are ended or not asked for are left out."""
+        """Add results of an earlier call, except for runs that are not part of this call or already have results."""
         run = rows["run"]
         place = np.flatnonzero((run >= self.first_run) & (run < self.first_run + self.num_runs))
         place = place[~self.done[run[place] - self.first_run]]
@@ -89,7 +89,7 @@ class Job:
         return int(np.count_nonzero(~self.done))
 
     def play(self, lanes: int, devices: Sequence[Device]) -> None:
-        """Play every run, on one queue a device in `devices`; on any exception save what runs and raise it."""
+        """Play every run, with one queue per entry of `devices`; on any exception, save all states and raise it."""
         scopes = same_scopes()
         number = min(len(devices), self.left())
         queues = [Queue(self, i, *dealt, lanes, devices[i]) for i, dealt in enumerate(self._deal(number))]
@@ -102,7 +102,7 @@ class Job:
             futures = [pool.submit(work, queue) for queue in queues]
             try:
                 done, _ = wait(futures, return_when=FIRST_EXCEPTION)
-            finally:  # ctrl-C reaches this thread alone: the others stop at the end of their call
+            finally:  # ctrl-C interrupts only this thread; the others stop at the end of their call
                 self.interrupted.set()
                 pool.shutdown(wait=True, cancel_futures=True)
                 self.checkpoint.save()
@@ -110,7 +110,7 @@ class Job:
                 future.result()
 
     def collect(self, ended: Rows) -> int:
-        """Keep what ended runs have left; return their number."""
+        """Store the results of ended runs; return their number."""
         place = ended["run"] - self.first_run
         with self.lock:
             for name in ended.keys() - {"run"}:
@@ -121,7 +121,7 @@ class Job:
         return len(place)
 
     def _deal(self, queues: int) -> list[tuple[list[Segment], list[tuple[int, int]]]]:
-        """For each queue its share of the runs under way, and of those not begun as ranges [first, end)."""
+        """For each queue, its share of the runs in progress, and of those not started, as ranges [first, end)."""
         known, segments = self.done.copy(), []
         for segment in self.checkpoint.under_way():
             place = segment["run"] - self.first_run
@@ -135,7 +135,7 @@ class Job:
 
 
 class Queue:
-    """Some runs of a job, on one device: those that were under way when they were saved, and ranges of others."""
+    """Some runs of a job on one device: runs resumed from a checkpoint, and ranges of runs not yet started."""
 
     def __init__(
         self,
@@ -148,10 +148,10 @@ class Queue:
     ):
         self.job, self.key, self.ranges, self.width, self.device = job, key, ranges, width, device
         self.waiting = joined(segments)
-        self.end = 0  # of the range that the lanes are refilled from
+        self.end = 0  # end of the range from which the lanes are refilled
         self.left = sum(end - first for first, end in ranges) + size(self.waiting)
         self.arguments, self.root = jax.device_put((job.arguments, job.root), device)
-        self.lost = 0.0  # seconds spent on lanes mostly without runs
+        self.lost = 0.0  # seconds spent while most lanes were empty
         if self.waiting:
             job.checkpoint.hold(key, lambda: self.waiting)
 
@@ -172,7 +172,7 @@ class Queue:
                 return
             lanes, floor = self._narrowed(self._fed(lanes))
             width, steps_before = lanes.run.shape[0], _steps(lanes)
-            if self.waiting or self.ranges:  # come back to be given more
+            if self.waiting or self.ranges:  # return to the host for more runs
                 floor = width - max(width // REFILL_SHARE, 1)
             advance = code.advance(width, self.device)
             begun = time.monotonic()
@@ -183,7 +183,7 @@ class Queue:
             finished, ended_steps = self._collect(report)
             self.left -= finished
             executed = int(report.blocks)
-            del report  # its slots, which the next call makes anew
+            del report  # frees its slots, which the next call allocates again
             try:
                 progress = Progress(finished, ended_steps + _steps(lanes) - steps_before)
                 self._report(progress, executed * code.block_steps * width)
@@ -193,17 +193,17 @@ class Queue:
             if self._is_last(lanes) and _live(lanes) * NARROWING <= width:
                 self.lost += seconds
             job.checkpoint.look(self.key, segment)
-            # At most four times longer than the last: the first calls of a process run slowly.
+            # At most four times longer than the previous call, because the first calls of a process are slow.
             pace = CALL_SECONDS / max(seconds, 1e-9) * max(executed, 1) / blocks
             blocks = min(max(1, int(blocks * min(pace, 4.0))), 2**30 // code.block_steps)
         job.checkpoint.end(self.key)
 
     def _is_last(self, lanes: Lanes) -> bool:
-        """Whether no more runs will be begun."""
+        """Whether all runs of the queue have been started."""
         return not self.waiting and not self.ranges and int(lanes.next) >= self.end
 
     def _fed(self, lanes: Lanes) -> Lanes:
-        """Lanes with runs that were under way in the empty ones; when all are, the next range is begun."""
+        """Lanes with resumed runs in the empty ones; when all resumed runs have a lane, the next range is started."""
         free = np.flatnonzero(np.asarray(lanes.status) == EMPTY)[: size(self.waiting)]
         if len(free):
             leaves, structure = jax.tree.flatten(lanes)
@@ -220,16 +220,16 @@ class Queue:
         return lanes
 
     def _segment(self, lanes: Lanes) -> Segment:
-        """The runs under way."""
+        """The states of the runs in progress."""
         own = np.flatnonzero(np.asarray(lanes.status) != EMPTY)
         leaves = zip(jax.tree.leaves(lanes), self.job.varies, strict=True)
         named = {f"leaf{i}": np.asarray(leaf)[..., own] for i, (leaf, varies) in enumerate(leaves) if varies}
         return joined([{"run": np.asarray(lanes.run)[own], **named}, self.waiting])
 
     def _narrowed(self, lanes: Lanes) -> tuple[Lanes, int]:
-        """Lanes without most of the empty ones, once the queue is, and the number of live ones to return at.
+        """Remove most empty lanes once the queue is empty; return also the number of live lanes at which to return.
 
-        Fewer lanes need a program of their own: it is compiled when as much time as that takes has been lost.
+        Fewer lanes need another program, which is compiled once as much time as a compilation takes has been lost.
         """
         job, width = self.job, lanes.run.shape[0]
         narrow = max(-(-width // NARROWING // sizes.LANE_MULTIPLE) * sizes.LANE_MULTIPLE, sizes.LANES_LEAST)
@@ -252,7 +252,7 @@ class Queue:
         return self._narrowed(lanes)
 
     def _collect(self, report: Report) -> tuple[int, int]:
-        """Hand the ended runs to the job; return their number and steps."""
+        """Pass the results of ended runs to the job; return the number of runs and of their steps."""
         slots = int(report.slots)
         status = np.asarray(report.ended["status"])[:slots]
         slot, lane = np.nonzero(status >= 0)
@@ -273,7 +273,7 @@ class Queue:
         steps = int(played.sum(dtype=np.int64))
         if code.batches:
             ended["batches"] = played
-        for name, values in ended.items():  # how far a run got before it broke depends on the block it was in
+        for name, values in ended.items():  # zeros, because the step at which a failure is found depends on the block
             if name != "run":
                 values[outcome == Outcome.NONFINITE] = 0
         known = (outcome == Outcome.STOPPED) | (outcome == Outcome.MAX_ROUNDS)

@@ -1,7 +1,7 @@
-"""One run's program replayed on many runs, operation by operation, with the run axis last.
+"""Evaluation of the jaxpr of one run on many runs, operation by operation, with the run axis last.
 
-Each common operation has a rule here. Whatever has none, or has a parameter that its rule does not know, goes through
-vmap alone, so that every function works.
+Common operations have a batching rule here. An operation without a rule, or with a parameter unknown to its rule, is
+batched by vmap on its own, so that every function works.
 """
 
 import math
@@ -18,12 +18,12 @@ from jaxbandit import jaxprs
 from jaxbandit.engine import search, whole_loops
 from jaxbandit.types import Array
 
-RUNS = -1  # the batch axis comes last: a pass over one arm of all runs is contiguous
+RUNS = -1  # the batch axis comes last, so that a pass over one arm of all runs is contiguous
 
-# Up to this many entries a select over all of them is faster than one store a run (benchmarks/RESULTS.md).
+# Up to this many entries, a select over all of them is faster than one store per run (benchmarks/RESULTS.md).
 SELECT_LIMIT = 64
-CONSTANT_LIMIT = 4096  # entries of a constant that is compared by value
-LOOKUP_LIMIT = 16  # entries of a vector, or rows of a matrix, of which one is looked up so
+CONSTANT_LIMIT = 4096  # largest number of entries of a constant that is compared by value
+LOOKUP_LIMIT = 16  # largest number of entries of a vector, or rows of a matrix, for a lookup by selects
 
 ELEMENTWISE = frozenset(
     (
@@ -34,14 +34,14 @@ ELEMENTWISE = frozenset(
         "shift_right_logical sign sin sinh sqrt square stop_gradient sub tan tanh xor "
     ).split()
 )
-# Their axis parameters name axes of the single run, which come first and keep their numbers.
+# The axis parameters of these operations refer to axes of a single run, which come first and keep their numbers.
 ALONG_AXES = frozenset(
     (
         "reduce_sum reduce_max reduce_min reduce_prod reduce_and reduce_or argmax argmin cumsum cumprod cummax cummin "
         "cumlogsumexp rev"
     ).split()
 )
-# Operations whose rule writes them anew, and the parameters that the rules read: any other must be absent.
+# Operations that a rule replaces by others, with the parameters that the rule reads; all others must be None.
 REWRITTEN = {
     "argmax": "axes index_dtype",
     "argmin": "axes index_dtype",
@@ -59,9 +59,10 @@ REWRITTEN = {
 def replay(
     jaxpr: Any, consts: Sequence, inputs: Sequence, flags: Sequence[bool], lanes: int, known: dict
 ) -> tuple[list, list]:
-    """The outputs, and which of them vary. `known` holds what was computed: nothing is computed twice.
+    """Return the outputs, and which of them vary. `known` caches results, so that nothing is computed twice.
 
-    What stop and select have in common is so found here; XLA would not find it behind the barriers of argmax.
+    Common subexpressions, such as those of `stop` and `select`, are eliminated here, because XLA would not find them
+    behind the optimization barriers of argmax.
     """
     values: dict[Any, tuple[Array, bool]] = {}
 
@@ -81,7 +82,7 @@ def replay(
         else:
             with jaxprs.scope(equation):
                 results, outs = _operation(equation, operands, marks, lanes, known)
-            known[token] = results, outs, operands  # the operands stay alive, and so their identity
+            known[token] = results, outs, operands  # keeps the operands alive, so that their ids stay valid
             if (how := search.how_made(equation, operands, marks, ELEMENTWISE)) is not None:
                 known[id(results[0])] = how
         values.update((v, (x, f)) for v, x, f in zip(equation.outvars, results, outs, strict=True))
@@ -90,7 +91,7 @@ def replay(
 
 
 def with_runs(x: Array, lanes: int) -> Array:
-    """Repeat what all runs share along a new last axis."""
+    """Repeat a value that all runs share along a new last axis."""
     return lax.broadcast_in_dim(x, (*x.shape, lanes), range(x.ndim))
 
 
@@ -107,7 +108,7 @@ def _operation(
 
 
 def _token(equation: Any, operands: tuple, marks: tuple) -> Any:
-    """Equal for two operations that give the same results."""
+    """A key that is equal for two operations with the same results."""
 
     def name(x: Any) -> Any:
         if isinstance(x, Tracer) or np.size(x) > CONSTANT_LIMIT or jnp.issubdtype(x.dtype, jax.dtypes.extended):
@@ -118,9 +119,9 @@ def _token(equation: Any, operands: tuple, marks: tuple) -> Any:
     token = (equation.primitive, tuple(map(name, operands)), marks, tuple(sorted(equation.params.items())), scope)
     try:
         hash(token)
-    except TypeError:  # a parameter that cannot be compared: an operation of its own
+    except TypeError:  # with a parameter that is not hashable, the operation equals no other
         return object()
-    return object() if getattr(equation, "effects", ()) else token  # a callback is called as often as it is written
+    return object() if getattr(equation, "effects", ()) else token  # operations with effects are never merged
 
 
 def _rule(equation: Any, operands: tuple, marks: tuple, lanes: int, known: dict) -> Sequence[Array]:
@@ -132,7 +133,7 @@ def _rule(equation: Any, operands: tuple, marks: tuple, lanes: int, known: dict)
         return operands[i] if marks[i] else with_runs(jnp.asarray(operands[i]), lanes)
 
     def whole(i: int) -> Array:
-        """The operand in the result's shape: an elementwise operation may take a scalar beside an array."""
+        """The operand in the shape of the result, because elementwise operations may combine scalars and arrays."""
         x = full(i)
         return x if x.ndim > out.ndim else lax.broadcast_in_dim(x, (*out.shape, lanes), (out.ndim,))
 
@@ -161,7 +162,7 @@ def _rule(equation: Any, operands: tuple, marks: tuple, lanes: int, known: dict)
     if name == "dynamic_slice" and not any(marks[1:]):
         start = [*operands[1:], jnp.zeros_like(operands[1])]
         return [lax.dynamic_slice(operands[0], start, (*params["slice_sizes"], lanes))]
-    if name == "dynamic_update_slice" and not any(marks[2:]):  # vmap would make it a scatter, and transpose all
+    if name == "dynamic_update_slice" and not any(marks[2:]):  # vmap would make it a scatter and transpose
         return [lax.dynamic_update_slice(full(0), full(1), [*operands[2:], jnp.zeros_like(operands[2])])]
     if name == "dynamic_slice" and _is_entry(equation.invars[0].aval, params["slice_sizes"]):
         return [_entry(operands[0], full(1), marks[0])[None]]
@@ -176,7 +177,7 @@ def _rule(equation: Any, operands: tuple, marks: tuple, lanes: int, known: dict)
 
 
 def _by_platform(equation: Any, operands: Sequence, marks: Sequence[bool], lanes: int) -> Sequence[Array]:
-    """The results of `lax.platform_dependent`, each platform's program replayed: vmap would transpose its operands."""
+    """The results of `lax.platform_dependent`; each branch is replayed, because vmap would transpose the operands."""
 
     def replayed(branch: Any) -> Any:
         def play(*operands: Array) -> list[Array]:
@@ -191,7 +192,7 @@ def _by_platform(equation: Any, operands: Sequence, marks: Sequence[bool], lanes
 
 
 def _is_plain(equation: Any) -> bool:
-    """Whether the operation has no other parameters than its rule reads."""
+    """Whether all parameters that the rule of the operation does not read are None."""
     read = REWRITTEN[equation.primitive.name].split()
     return all(value is None or name in read for name, value in equation.params.items())
 
@@ -223,9 +224,9 @@ def _is_row(equation: Any, marks: tuple) -> bool:
 
 
 def _row(matrix: Array, index: Array) -> Array:
-    """matrix[index] of each run, the index clamped; matrix is [rows, columns, lanes], index int[lanes].
+    """matrix[index] for each run, with the index clamped; matrix is [rows, columns, lanes] and index int[lanes].
 
-    A chain of selects is fused into what reads the row; a gather goes lane by lane.
+    A chain of selects is fused with the operations that read the row, whereas a gather loads one lane at a time.
     """
     row = matrix[-1]
     for k in range(matrix.shape[0] - 2, -1, -1):
@@ -234,7 +235,7 @@ def _row(matrix: Array, index: Array) -> Array:
 
 
 def _only(hit: Array, x: Array) -> Array:
-    """The one entry along axis 0 of x where hit is True: the largest of what is left, to the bit."""
+    """The entry along axis 0 of x at which `hit` is True, exactly, computed as a masked maximum."""
     if x.dtype == bool:
         return (hit & x).any(0)
     low = -jnp.inf if jnp.issubdtype(x.dtype, jnp.floating) else jnp.iinfo(x.dtype).min
@@ -242,10 +243,10 @@ def _only(hit: Array, x: Array) -> Array:
 
 
 def _first_extreme(vector: Array, largest: bool, dtype: Any) -> Array:
-    """Argmax or argmin over the entries of [entries, lanes], the first NaN counting as extreme, as in JAX.
+    """Argmax or argmin over the entries of [entries, lanes]; as in JAX, the first NaN counts as the extreme.
 
-    XLA's CPU compiler computes what a pair-wise argmax reads inside its search, one number at a time: three to
-    six times slower than two plain reductions of a stored vector (measured, 10 and 20 arms).
+    XLA's CPU compiler fuses the computation of the entries into a pairwise argmax and does not vectorize it. With 10
+    and 20 arms, this was three to six times slower than two plain reductions of a stored vector.
     """
     vector = lax.optimization_barrier(vector)
     extreme = (jnp.max if largest else jnp.min)(vector, axis=0)
@@ -255,7 +256,7 @@ def _first_extreme(vector: Array, largest: bool, dtype: Any) -> Array:
 
 
 def _entry(vector: Array, index: Array, varies: bool) -> Array:
-    """vector[index] of each run, the index clamped as dynamic_slice does; vector is [entries] or [entries, lanes]."""
+    """vector[index] for each run, clamped as by dynamic_slice; vector is [entries] or [entries, lanes]."""
     index = jnp.clip(index, 0, vector.shape[0] - 1)
     if vector.shape[0] <= LOOKUP_LIMIT:
         hit = jnp.arange(vector.shape[0], dtype=index.dtype)[:, None] == index[None]
@@ -265,7 +266,7 @@ def _entry(vector: Array, index: Array, varies: bool) -> Array:
 
 
 def _with_entry(vector: Array, index: Array, value: Array, add: bool, mode: Any) -> Array:
-    """vector[index] = value, or += value, in each run: vector is [entries, lanes], index int[lanes], value [lanes]."""
+    """Set or add `value` at vector[index] in each run; vector is [entries, lanes], index int[lanes], value [lanes]."""
     if mode == lax.GatherScatterMode.CLIP:
         index = jnp.clip(index, 0, vector.shape[0] - 1)
     if vector.shape[0] <= SELECT_LIMIT:

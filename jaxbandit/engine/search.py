@@ -1,8 +1,8 @@
-"""The arm of the largest index, arm by arm, in place of an index of all arms that is stored and then read again.
+"""Argmax over the indices of many arms, computed arm by arm instead of storing the indices of all arms.
 
-In a loop that is compiled whole (`whole_loops.py`) the loop over the arms is machine code like any other: an arm's
-index is computed for all runs, compared with the largest so far and forgotten. What the index is computed from is found
-by going back from it through the elementwise operations of the program that `replay.py` writes.
+In a loop that is compiled whole (`whole_loops.py`), the inner loop over the arms is compiled with it: the index of an
+arm is computed for all runs, compared with the largest so far, and discarded. The inputs of the index are found by
+tracing back the elementwise operations of the program that `replay.py` generates.
 """
 
 from collections.abc import Mapping
@@ -14,32 +14,32 @@ from jax import lax
 from jaxbandit import jaxprs
 from jaxbandit.types import Array
 
-LEAST = 17  # entries from which the loop pays
-UNROLLED = 2  # arms a turn, where an arm's index is short (RESULTS.md)
-SHORT = 16  # operations
-REPEATS = frozenset(("broadcast_in_dim", "reshape"))  # of a scalar, or of the vector itself
+LEAST = 17  # smallest number of entries for which the loop is faster
+UNROLLED = 2  # number of arms per iteration if the computation of an index is short (benchmarks/RESULTS.md)
+SHORT = 16  # largest number of operations of a short computation
+REPEATS = frozenset(("broadcast_in_dim", "reshape"))  # operations that repeat a scalar or keep the vector
 TRANSCENDENTAL = frozenset("exp exp2 expm1 log log1p logistic pow sin cos tan tanh erf erf_inv erfc lgamma".split())
 
 
 class Made(NamedTuple):
-    """How a value came about: by an elementwise operation, or by repeating a scalar."""
+    """How a value was computed: by an elementwise operation, or by repeating a scalar."""
 
     equation: Any
     operands: tuple
     marks: tuple[bool, ...]
-    entries: int  # of the vector that it is, of one run
+    entries: int  # number of entries of the vector, in one run
 
 
 def first_largest(vector: Array, made: Mapping[int, Made], largest: bool, dtype: Any) -> Array | None:
-    """Argmax (or argmin) over axis 0 of [entries, lanes], the lowest of several; None where the entries are stored.
+    """Argmax (or argmin) over axis 0 of [entries, lanes], the lowest index among ties; None if the loop does not apply.
 
-    NaN counts as the largest number there is, infinity.
+    NaN counts as infinity for argmax, and as minus infinity for argmin.
 
     Args:
-      vector: what is searched, made from vectors of as many entries.
-      made: by identity, how each value came about.
-      largest: False: argmin.
-      dtype: of the answer.
+      vector: the vector that is searched, computed elementwise from vectors with as many entries.
+      made: how each value was computed, by the id of the value.
+      largest: True for argmax, False for argmin.
+      dtype: dtype of the result.
     """
     entries, lanes = vector.shape
     if entries < LEAST:
@@ -51,7 +51,7 @@ def first_largest(vector: Array, made: Mapping[int, Made], largest: bool, dtype:
     turns = 1 if heavy else UNROLLED
 
     def indices(first: Array | int, number: int) -> Array:
-        """Those of so many arms from `first` on, float[number, lanes]."""
+        """The indices of `number` arms from `first` on, float[number, lanes], negated for argmin."""
         values: dict[int, Array] = {}
 
         def at(x: Any, varies: bool) -> Any:
@@ -84,8 +84,8 @@ def first_largest(vector: Array, made: Mapping[int, Made], largest: bool, dtype:
         return best, place
 
     def turn(i: Array, carried: tuple[Array, Array]) -> tuple[Array, Array]:
-        # The last turn may look at an arm a second time, which is not larger than itself: a rest of arms after the
-        # loop would make XLA copy what the loop reads.
+        # The last iteration may repeat an arm, which does not change the result. Processing a remainder of arms after
+        # the loop would make XLA copy the inputs of the loop.
         first = i * turns
         return look(jnp.minimum(first, entries - turns) if entries % turns else first, turns, carried)
 
@@ -94,7 +94,7 @@ def first_largest(vector: Array, made: Mapping[int, Made], largest: bool, dtype:
 
 
 def _operations(vector: Any, made: Mapping[int, Made]) -> list[int]:
-    """The values that `vector` is made from entry by entry, itself last, each after its operands; by identity."""
+    """The ids of the values from which `vector` is computed elementwise, in topological order with `vector` last."""
     entries, order, seen = vector.shape[0], [], set()
 
     def visit(x: Any) -> None:
@@ -111,7 +111,7 @@ def _operations(vector: Any, made: Mapping[int, Made]) -> list[int]:
 
 
 def how_made(equation: Any, operands: tuple, marks: tuple, elementwise: frozenset) -> Made | None:
-    """What `first_largest` reads of an operation whose result is a vector made entry by entry; None of any other."""
+    """The record of an operation whose result is a vector computed elementwise; None for any other operation."""
     if len(equation.outvars) != 1 or len(shape := equation.outvars[0].aval.shape) != 1:
         return None
     name = equation.primitive.name

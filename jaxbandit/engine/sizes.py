@@ -1,12 +1,13 @@
-"""How many runs are played side by side, and of how many steps the noise is drawn at once: the one place that decides.
+"""The number of runs that are played at once, and the number of steps whose noise is drawn at once.
 
-By platform, by the device's memory and by the bytes of a run. No number depends on it: every random number has a key of
-its own, and runs never meet in compiled code.
+Both depend on the platform, the memory of the device and the bytes of a run. They do not change results, because every
+round has its own key, and runs do not interact in compiled code.
 
-A CPU's core plays as many runs as its second-level cache holds, tile after tile. A GPU or TPU pays for each kernel that
-it starts, however few the runs: it is given as many as fill it, within its memory.
+The core of a CPU plays as many runs as fit into its second-level cache, tile after tile. On a GPU or TPU each kernel
+launch has a cost that does not depend on the number of runs, so as many runs are played as fill the device.
 
-A TPU has no float64. XLA emulates it: a step of `lucb` takes twelve times the operations, in three times the kernels.
+A TPU has no float64 units, so XLA emulates them: a step of `lucb` then takes twelve times the operations, in three
+times as many kernels.
 """
 
 from collections.abc import Mapping
@@ -14,50 +15,50 @@ from typing import NamedTuple
 
 from jaxbandit.types import Device
 
-LANE_MULTIPLE = 16  # one 512-bit vector of float32: no scalar remainder loop, whose rounding could differ
-LANES_LEAST = 64  # shorter loops may be unrolled and rounded otherwise; below, a round costs its fixed overhead anyway
-NOISE_STEPS = 64  # most steps of a block, whose noise is drawn at once
-BATCH_STEPS = 2  # of a block of batches: a run may have five in all, and its lane idles to the end of the block
+LANE_MULTIPLE = 16  # one 512-bit vector of float32, which avoids a scalar remainder loop with different rounding
+LANES_LEAST = 64  # shorter loops may be unrolled and rounded differently, and would not be faster
+NOISE_STEPS = 64  # largest number of steps of a block, for which noise is drawn at once
+BATCH_STEPS = 2  # the same for batches: a run may have only five, and its lane is idle until the end of the block
 
 
 class Sizes(NamedTuple):
-    """What the sizes of a kind of device are made from."""
+    """The limits from which sizes are computed for one kind of device."""
 
-    cache: int | None  # bytes that state and noise of the runs side by side may take; None: a share of the memory
-    tile_most: int  # runs of a tile of a fixed horizon
-    lanes_most: int  # lanes of runs that stop
-    refills: int  # runs of a lane, at least, before lanes are added
-    noise: int  # bytes of one run's noise in a block
-    slots: int  # hand-ins of ended runs a call
-    pack: int  # runs replanned together: the same number in every tile, so that no rounding differs
+    cache: int | None  # bytes for state and noise of all runs played at once; None for a share of the memory
+    tile_most: int  # largest number of runs of a tile with a fixed horizon
+    lanes_most: int  # largest number of lanes for runs with a stopping rule
+    refills: int  # smallest number of runs per lane; with fewer runs there are fewer lanes
+    noise: int  # largest number of bytes of one run's noise in a block
+    slots: int  # largest number of write-outs of results in a call
+    pack: int  # number of runs that are replanned together, the same in every tile for identical rounding
 
 
 CPU = Sizes(
-    cache=1 << 20,  # what a core's second-level cache holds (benchmarks/RESULTS.md)
+    cache=1 << 20,  # the size of a core's second-level cache (benchmarks/RESULTS.md)
     tile_most=2048,
-    lanes_most=256,  # more are less busy in the end, and no faster
-    refills=8,  # the last runs leave the other lanes idle
-    noise=2048,  # it must stay in the cache beside the state
+    lanes_most=256,  # more lanes are not faster, and more of them are idle at the end
+    refills=8,  # because lanes are idle while the last runs are played
+    noise=2048,  # it must fit into the cache together with the state
     slots=32,
     pack=32,  # whole vectors
 )
 # Estimated for an H100 and a v5e, and timed on neither (benchmarks/RESULTS.md, ahead of time).
 ACCELERATOR = Sizes(
     cache=None,
-    tile_most=1 << 20,  # the bytes of a round outweigh the starts of its kernels from some 10^5 runs on
+    tile_most=1 << 20,  # from about 10^5 runs on, memory traffic costs more than kernel launches
     lanes_most=1 << 17,
     refills=1,  # an idle lane costs nothing until the device is full
-    noise=1 << 14,  # blocks of 64 steps up to 256 bytes a step; blocks cost kernels of their own
-    slots=8,  # each has room for all lanes, and is copied to the host
+    noise=1 << 14,  # blocks of 64 steps up to 256 bytes per step; each block launches additional kernels
+    slots=8,  # each slot holds all lanes and is copied to the host
     pack=4096,
 )
-PLATFORMS: Mapping[str, Sizes] = {"cpu": CPU}  # all others are accelerators
-SHARE = 0.25  # of an accelerator's memory, for what the runs carry: a loop may hold it twice, and its kernels theirs
-UNKNOWN = 2**33  # bytes of an accelerator that does not say how many it has
+PLATFORMS: Mapping[str, Sizes] = {"cpu": CPU}  # all other platforms are accelerators
+SHARE = 0.25  # share of an accelerator's memory for the carry, which a loop may hold twice besides temporary buffers
+UNKNOWN = 2**33  # assumed bytes of an accelerator that does not report its memory
 
 
 def of(platform: str) -> Sizes:
-    """The sizes of a platform, as JAX names it."""
+    """The sizes of a platform, which is named as in JAX."""
     return PLATFORMS.get(platform, ACCELERATOR)
 
 
@@ -67,7 +68,7 @@ def memory(device: Device) -> int:
 
 
 def block_steps(platform: str, noise_bytes: int, *, batches: bool = False) -> int:
-    """Steps whose noise, of so many bytes a run and step, is drawn at once: a power of two."""
+    """The number of steps whose noise, of `noise_bytes` per run and step, is drawn at once: a power of two."""
     steps = BATCH_STEPS if batches else NOISE_STEPS
     while steps > 1 and steps * noise_bytes > of(platform).noise:
         steps //= 2
@@ -77,16 +78,16 @@ def block_steps(platform: str, noise_bytes: int, *, batches: bool = False) -> in
 def tile(
     platform: str, memory: int, run_bytes: int, num_runs: int, workers: int, devices: int, given: int | None = None
 ) -> int:
-    """Runs of a tile of a fixed horizon, split over `devices`: as many as fit, and about the same for every worker.
+    """The number of runs of a tile with a fixed horizon: as many as fit, and about the same for every worker.
 
     Args:
-      platform: as JAX names it.
-      memory: bytes of a device's memory, read where the platform has no cache to fit into.
-      run_bytes: of one run: state and noise of a block, and on an accelerator all that it carries.
-      num_runs: to be played.
-      workers: threads that play tiles.
-      devices: that share a tile.
-      given: runs of a tile as the user wants them, in place of what fits.
+      platform: name of the platform in JAX.
+      memory: bytes of a device's memory, used if the sizes of the platform do not name a cache.
+      run_bytes: bytes of one run: state and noise of a block, and on an accelerator its whole carry.
+      num_runs: number of runs to be played.
+      workers: number of threads that play tiles.
+      devices: number of devices among which a tile is divided.
+      given: number of runs of a tile that the user asks for, instead of as many as fit.
     """
     sizes, unit = of(platform), LANE_MULTIPLE * devices
     if given is None:
@@ -99,7 +100,7 @@ def tile(
 
 
 def lanes(platform: str, memory: int, run_bytes: int, num_runs: int, queues: int, given: int | None = None) -> int:
-    """Lanes of a queue of runs that stop: a power of two that fits and that refills keep busy, unless it is given."""
+    """The number of lanes of a queue: a power of two that fits and that refills keep busy, unless it is given."""
     sizes = of(platform)
     if given is None:
         fitting = min(sizes.lanes_most, _room(sizes, memory) // max(run_bytes, 1))

@@ -1,6 +1,6 @@
-"""The host's side of a simulation: tiles of runs, each advanced chunk by chunk by one of a few threads.
+"""The host's side of a simulation: tiles of runs, each of which a worker thread advances chunk by chunk.
 
-Between two chunks live the progress report, the checkpoint, the interrupt and the timing; the compiled code knows none.
+Progress reports, checkpoints, interrupts and timing happen between two chunks and are not part of the compiled code.
 """
 
 import threading
@@ -23,11 +23,11 @@ from jaxbandit.engine.rounds import ContractError
 from jaxbandit.engine.sizes import NOISE_STEPS
 from jaxbandit.types import Key, PyTree
 
-CHUNK_SECONDS = 1.0  # between two looks at the host
+CHUNK_SECONDS = 1.0  # intended duration of a chunk
 FIRST_CHUNK = 16 * NOISE_STEPS
-NOT_ENDED = -1  # in place of an Outcome
-JUDGED = ("nonfinite", "out_of_range", "miscounted")  # of a report: what the outcome is made of
-ROWS = 4096  # read at a time from what earlier calls have left
+NOT_ENDED = -1  # used instead of an Outcome
+JUDGED = ("nonfinite", "out_of_range", "miscounted")  # the entries of a report that determine the outcome
+ROWS = 4096  # number of results of earlier calls that are processed at a time
 
 
 class Code(NamedTuple):
@@ -36,22 +36,22 @@ class Code(NamedTuple):
     start: Callable[..., Any]
     advance: Callable[..., Any]
     finish: Callable[..., Any]
-    carry: Any  # the structure of the carry, to read it back from a file
-    varies: tuple[bool, ...]  # of the carry's leaves: whether the last axis is that of the runs
+    carry: Any  # the tree structure of the carry, to restore it from a file
+    varies: tuple[bool, ...]  # for each leaf of the carry, whether its last axis is the run axis
     lanes: int
 
 
 class Tile(NamedTuple):
-    """Runs that are played side by side."""
+    """Runs that are played together."""
 
     key: int
     run: np.ndarray  # int32[runs], at most `lanes`
     lanes: int
-    segment: Segment | None  # their state as it was saved; None before round 1
+    segment: Segment | None  # the saved state of resumed runs; None for new runs
 
 
 class Job:
-    """One simulation: its inputs, its tiles, and what the finished ones have left."""
+    """One simulation: its inputs, its tiles, and the results of finished tiles."""
 
     def __init__(
         self,
@@ -70,14 +70,14 @@ class Job:
         self.per_run, self.checkpoint, self.progress = per_run, checkpoint, progress
         self.moments, self.hindsight = Moments(len(checkpoints)), Moments(len(checkpoints))
         self.arrays: dict[str, np.ndarray] = {}
-        self.totals: dict[str, np.ndarray] = {}  # int64, over the runs that count
+        self.totals: dict[str, np.ndarray] = {}  # int64, sums over the runs without a failure
         self.outcome = np.full(num_runs, NOT_ENDED, np.int8)
         self.run_steps = 0
         self._interrupted = threading.Event()
         self._lock = threading.Lock()
 
     def take_over(self, rows: Rows) -> None:
-        """Count runs as ended that an earlier call has played; those that are ended or not asked for are left out."""
+        """Add results of an earlier call, except for runs that are not part of this call or already have results."""
         run = rows["run"] - self.first_run
         place = np.flatnonzero((run >= 0) & (run < self.num_runs))
         place = place[self.outcome[run[place]] == NOT_ENDED]
@@ -89,10 +89,10 @@ class Job:
         return int(np.count_nonzero(self.outcome == NOT_ENDED))
 
     def tiles(self, lanes: int, unit: int) -> tuple[Iterator[Tile], list[int]]:
-        """The tiles of the runs left, and the different numbers of their lanes.
+        """The tiles of the runs that are left, and the set of their numbers of lanes.
 
-        Runs under way go on in tiles of their own, because a tile has one round for all. They are split where they are
-        more than `lanes`, and have a program of their own, with a multiple of `unit` lanes, where they are much fewer.
+        Resumed runs continue in separate tiles, because all runs of a tile are in the same round. A saved tile of more
+        than `lanes` runs is split, and a much smaller one has its own program, with a multiple of `unit` lanes.
         """
         known = self.outcome != NOT_ENDED
         resumed: list[Tile] = []
@@ -118,7 +118,7 @@ class Job:
         return all_tiles(), sorted(widths)
 
     def play(self, tiles: Iterator[Tile], codes: Mapping[int, Code], workers: int) -> None:
-        """Play every tile to the horizon with `workers` threads; on any exception save what runs and raise it."""
+        """Play every tile to the horizon with `workers` threads; on any exception, save all states and raise it."""
         scopes = same_scopes()
         taking = threading.Lock()
 
@@ -136,7 +136,7 @@ class Job:
             futures = [pool.submit(work) for _ in range(workers)]
             try:
                 done, _ = wait(futures, return_when=FIRST_EXCEPTION)
-            finally:  # ctrl-C reaches this thread alone: the others stop at the end of their chunk
+            finally:  # ctrl-C interrupts only this thread; the others stop at the end of their chunk
                 self._interrupted.set()
                 pool.shutdown(wait=True, cancel_futures=True)
                 self.checkpoint.save()
@@ -144,7 +144,7 @@ class Job:
                 future.result()
 
     def mean(self, name: str) -> np.ndarray | None:
-        """Mean over the runs that count of pulls or kinds, float64; None where the algorithm has none."""
+        """Mean of "pulls" or "kinds" over the runs without a failure, float64; None if the algorithm has none."""
         return self.totals[name] / max(self.moments.count, 1) if name in self.totals else None
 
     def _stops(self) -> bool:
@@ -153,7 +153,7 @@ class Job:
     def _play_tile(self, code: Code, tile: Tile) -> None:
         number = len(tile.run)
         self.checkpoint.begin(tile.key)
-        # The last run fills up a tile of fewer runs than lanes; what it plays there is thrown away.
+        # A tile with fewer runs than lanes is padded with copies of its last run, whose results are discarded.
         run = np.pad(tile.run, (0, code.lanes - number), mode="edge")
         if tile.segment is None:
             carry = code.start(self.arguments, self.root, run)
@@ -180,7 +180,7 @@ class Job:
                 self.checkpoint.hold(tile.key, segment)
                 raise
             self.checkpoint.look(tile.key, segment)
-            # At most four times longer than the last: the first chunks of a process run slowly.
+            # At most four times longer than the previous chunk, because the first chunks of a process are slow.
             pace = CHUNK_SECONDS / max(now - begun, 1e-9)
             chunk = max(NOISE_STEPS, int(chunk * min(pace, 4.0)) // NOISE_STEPS * NOISE_STEPS)
         if round <= self.horizon:
@@ -215,7 +215,7 @@ class Job:
 
 
 def _rows(run: np.ndarray, regret: Any, report: dict[str, Any]) -> Rows:
-    """What a tile's runs have left, without the lanes that filled it up."""
+    """The results of the runs of a tile, without those of the lanes used for padding."""
     rows = {name: np.moveaxis(np.asarray(x), -1, 0)[: len(run)] for name, x in {"regret": regret, **report}.items()}
     nonfinite, out_of_range = rows.pop("nonfinite"), rows.pop("out_of_range")
     outcome = np.full(len(run), Outcome.STOPPED, np.int8)
@@ -227,7 +227,7 @@ def _rows(run: np.ndarray, regret: Any, report: dict[str, Any]) -> Rows:
 
 
 def _part(segment: Segment, run: np.ndarray) -> Segment:
-    """The segment with these of its runs, in this order, repeated where they are repeated."""
+    """The segment with these runs in this order, including repetitions."""
     order = np.argsort(segment["run"], kind="stable")
     place = order[np.searchsorted(segment["run"], run, sorter=order)]
     varies = dict(zip((f"leaf{i}" for i in range(len(segment["varies"]))), segment["varies"], strict=True))
@@ -235,7 +235,7 @@ def _part(segment: Segment, run: np.ndarray) -> Segment:
 
 
 def _batches(ranges: list[tuple[int, int]], size: int) -> Iterator[np.ndarray]:
-    """The numbers of ranges [a, b), int32, so many at a time."""
+    """The integers of the ranges [a, b), int32, `size` at a time."""
     parts: list[np.ndarray] = []
     room = size
     for first, end in ranges:

@@ -1,10 +1,10 @@
-"""Loops that XLA's CPU compiler makes into one kernel each.
+"""Loops that XLA's CPU compiler turns into a single kernel.
 
-Its runtime calls the kernels of a loop's body one by one, which costs a round of few arms as much as its work. A pass
-of the compiler makes a small loop one function instead; what is small is an option, a number of bytes. JAX lets a
-program set the plain options of the compiler only, and this one lies in a map, so `wanted` adds it to the record of
-options that JAX builds for the compiler: `get_compile_options`, which is not public. Where a JAX has no such function,
-or its record another form, programs are compiled as they would be without: slower, with the same results to the byte.
+XLA's CPU runtime calls the kernels of a loop body one by one; with few arms, these calls cost as much as the work of a
+round. A compiler pass turns small loops into one function instead, and an option, a number of bytes, defines what is
+small. JAX can set only plain compiler options, while this one is an entry of a map. Therefore `wanted` adds it to the
+options that JAX builds in the private function `get_compile_options`. If a version of JAX has no such function, or
+other options, programs are compiled without it: they are slower, with the same results to the byte.
 """
 
 import functools
@@ -14,12 +14,12 @@ from contextlib import contextmanager
 from typing import Any
 
 OPTION = "xla_cpu_small_while_loop_byte_threshold"
-SMALL = 1_000_000_000  # bytes that a turn of the loop reads and writes: every loop of the engine
-# Of the state of one run, by measurement (RESULTS.md): longer passes over arms leave nothing to be gained, and a batch
-# that compares all pairs of twelve arms loses a tenth.
+SMALL = 1_000_000_000  # bytes that an iteration reads and writes; large enough for every loop of the engine
+# Largest state of one run for which this is faster (measured in benchmarks/RESULTS.md): with many arms nothing is
+# gained, and batches that compare all pairs of twelve arms become a tenth slower.
 STATE_BYTES, BATCH_STATE_BYTES = 40960, 1024
-# Fields of XLA's messages CompileOptionsProto, ExecutableBuildOptionsProto and DebugOptions: compile_options.proto
-# and xla.proto.
+# Field numbers in XLA's messages CompileOptionsProto, ExecutableBuildOptionsProto and DebugOptions, from
+# compile_options.proto and xla.proto.
 BUILD_OPTIONS, DEBUG_OPTIONS, BACKEND_OPTIONS = 3, 3, 500
 
 _thread = threading.local()
@@ -27,9 +27,9 @@ _thread = threading.local()
 
 @contextmanager
 def wanted(wants: bool, searches: bool = False) -> Iterator[None]:
-    """Within it, what this thread compiles for a CPU has its loops compiled whole, if it `wants` so and JAX can.
+    """Context manager in which this thread compiles loops for a CPU whole, if `wants` is True and JAX supports it.
 
-    Then, if `searches`, what it traces searches many arms one by one (search.py).
+    If `searches` is True as well, functions traced in it compute an argmax over many arms arm by arm (`search.py`).
     """
     before = getattr(_thread, "wants", False), getattr(_thread, "searches", False)
     _thread.wants = wants and _hooked()
@@ -41,27 +41,27 @@ def wanted(wants: bool, searches: bool = False) -> Iterator[None]:
 
 
 def searches() -> bool:
-    """Whether what this thread traces is to search many arms one by one."""
+    """Whether functions traced by this thread should compute an argmax over many arms arm by arm."""
     return getattr(_thread, "searches", False)
 
 
 def with_option(options: Any) -> Any:
-    """The compiler's options with OPTION in the map; as they are where it cannot be set, or the user has set it."""
+    """The compiler's options with OPTION added; unchanged if it cannot be set, or if the user has set it."""
     try:
         given = options.SerializeAsString()
         if OPTION.encode() in given:
             return options
-        # A protocol buffer may hold a part of a message twice, and is read as both together.
+        # If a protocol buffer contains a message field twice, the parser merges both.
         entry = _field(1, OPTION.encode()) + _field(2, str(SMALL).encode())
         message = _field(BUILD_OPTIONS, _field(DEBUG_OPTIONS, _field(BACKEND_OPTIONS, entry)))
         found = type(options).ParseFromString(given + message)
         return found if OPTION.encode() in found.SerializeAsString() else options
-    except Exception:  # the form is JAX's own business
+    except Exception:  # the form is internal to JAX
         return options
 
 
 def _hooked() -> bool:
-    """Let `wanted` reach the function that makes JAX's options, if it does not yet; whether there is one."""
+    """Wrap the function that builds JAX's compiler options, unless that was done; return whether there is one."""
     try:
         from jax._src import compiler
 
@@ -82,11 +82,11 @@ def _hooked() -> bool:
 
 
 def _field(number: int, data: bytes) -> bytes:
-    """A field of a protocol buffer that holds bytes."""
+    """The encoding of a field of bytes in a protocol buffer."""
     return _varint(number << 3 | 2) + _varint(len(data)) + data
 
 
 def _varint(number: int) -> bytes:
-    """A whole number >= 0, seven bits a byte, the lowest first."""
+    """The variable-length encoding of an integer >= 0: seven bits per byte, the lowest first."""
     low, rest = number & 127, number >> 7
     return bytes([low | 128]) + _varint(rest) if rest else bytes([low])
