@@ -154,7 +154,7 @@ def _wrapped(text: str) -> list[str]:
         lines.append("")
         for block in re.split(r"\n(?=- )", paragraph):
             if block.startswith("- "):
-                lines += textwrap.wrap(block, WIDTH, subsequent_indent="  ")
+                lines += textwrap.wrap(" ".join(block.split()), WIDTH, subsequent_indent="  ")
             elif any(line.startswith(" ") for line in block.splitlines()):
                 lines += block.splitlines()
             else:
