@@ -7,7 +7,7 @@ CODE = re.compile(r"`([^`]+)`")
 HEADING = re.compile(r"(Args|Returns|Raises):$")
 ENTRY = re.compile(r"  ([\w*][\w, *]*): ?(.*)")
 ITEM = re.compile(r"(- |\* |\(?\d+[.)] )")
-LED = re.compile(r"(Guarantee|Source|Sources|Proved|Measured|Args, Returns, Raises(?:, Source)?|Returns, Raises, Source):")
+LED = re.compile(r"(Guarantee|Sources?|Proved|Measured|Args, Returns, Raises(?:, Source)?|Returns, Raises, Source):")
 
 
 def converted(lines: Iterable[str], link: Callable[[str], str]) -> list[str]:
