@@ -280,7 +280,7 @@ def refused(capsys, argv, *words):
     assert captured.err.endswith("\n") and captured.err.count("\n") == 1, captured.err
     for word in words:
         assert word in captured.err
-    assert not set("╭│─") & set(captured.err)
+    assert not set("╭│─") & set(captured.err) and "---" not in captured.err
     assert "Traceback" not in captured.err
 
 
@@ -354,8 +354,9 @@ def test_bad_csv(text, place, remedy, tmp_path, capsys):
         (["run", "no.toml"], ("no.toml", "cannot be read", "give a TOML file")),
         (["run", "croud"], ("croud", "did you mean 'crowd'")),
         (["run", "."], ("cannot be read (Is a directory)", "give a TOML file")),
-        (["runn"], ("runn", "list, show, new, run, reproduce, audit, plot, report")),
-        ([], ("list, show, new, run, reproduce", "--help")),
+        (["runn"], ('command = "runn", must be one of list, ', "report, compare, ", "did you mean 'run'")),
+        (["runn", "x"], ('command = "runn", must be one of list, ', "report, compare, ", "did you mean 'run'")),
+        ([], ("command: missing", "report, compare, ", "--help")),
         (["plot"], ("plot", "DIR")),
         (["plot", "nowhere"], ("nowhere", "no results")),
         (["compare", "nowhere", "elsewhere"], ("nowhere", "no directory of results")),

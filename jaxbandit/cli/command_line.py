@@ -1,6 +1,6 @@
-"""The command line. Exit status: 0 done, 2 bad input, 3 interrupted and resumable, 1 a bug.
+"""The command line. Exit status: 0 success, 2 bad input, 3 interrupted but resumable, 1 a bug.
 
-An error in the input is one line on stderr without a traceback. A bug shows its traceback.
+An error in the input is reported as one line on stderr without a traceback. A bug shows its traceback.
 """
 
 import contextlib
@@ -19,12 +19,12 @@ DONE, BUG, BAD_INPUT = 0, 1, 2
 
 
 def process() -> int:
-    """Run the command that the process was started with and return the exit status; it has the signals to itself."""
+    """Run the command that the process was started with and return the exit status; it handles the signals itself."""
     return signals.run(lambda: _run(sys.argv[1:], own_process=True))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command of `argv` (default: the process's) and return the exit status."""
+    """Run the command given by `argv` (default: the arguments of the process) and return the exit status."""
     try:
         return _run(sys.argv[1:] if argv is None else list(argv))
     except KeyboardInterrupt:
@@ -43,7 +43,7 @@ def _run(argv: list[str], own_process: bool = False) -> int:
             return command if isinstance(command, int) else command()
     except (BadInput, MissingExtra) as error:
         return _say(str(error), BAD_INPUT)
-    except BrokenPipeError:  # the reader, `head` for instance, has seen enough
+    except BrokenPipeError:  # the reader of the pipe, such as `head`, has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
     except Unfinished as error:
@@ -52,9 +52,10 @@ def _run(argv: list[str], own_process: bool = False) -> int:
 
 @contextlib.contextmanager
 def _warnings_as_lines(category: type[Warning]) -> Iterator[None]:
-    """Print every warning of this category as one line on stderr, without the place in our code that gave it.
+    """Print every warning of this category as one line on stderr, without the line of source code that issued it.
 
-    Of compiled programs that cannot be read from the cache, or written, nothing is said: they are compiled anew.
+    JAX's warnings about compiled programs that cannot be read from or written to the cache are not shown, because
+    these programs are compiled again.
     """
 
     def show(message: Warning | str, kind: type[Warning], *rest: Any) -> None:
@@ -71,7 +72,7 @@ def _warnings_as_lines(category: type[Warning]) -> Iterator[None]:
 
 
 def _parse(argv: list[str]) -> Callable[[], int] | int:
-    """Return the command that `argv` asks for, or the exit status after help or a refusal."""
+    """Return the command that `argv` asks for, or the exit status after help or an error."""
     from jaxbandit.extras import MissingExtra, lab
 
     if argv == ["--version"]:
@@ -83,7 +84,7 @@ def _parse(argv: list[str]) -> Callable[[], int] | int:
         os.environ["PYTHON_TYRO_ANSI_CODES"] = "False"
     try:
         with lab():
-            import tyro  # noqa: F401  (missing: said now)
+            import tyro  # noqa: F401  (if it is missing, the error is raised here)
     except MissingExtra:
         from jaxbandit.cli import listing
 
@@ -93,7 +94,8 @@ def _parse(argv: list[str]) -> Callable[[], int] | int:
         listing.show("--json" in argv, *asked[2:])
         return DONE
 
-    from jaxbandit.cli.commands import parsed
+    from jaxbandit.cli.commands import COMMANDS, parsed
+    from jaxbandit.refusals import choice, refuse
 
     said = io.StringIO()
     try:
@@ -102,17 +104,31 @@ def _parse(argv: list[str]) -> Callable[[], int] | int:
     except SystemExit as status:
         if not status.code:
             return DONE
+        if not argv:
+            refuse("command", f": missing, must be one of {', '.join(COMMANDS)}; see jaxbandit --help")
+        if not argv[0].startswith("-"):
+            choice("command", argv[0], tuple(COMMANDS))
         return _say(_one_line(said.getvalue()), BAD_INPUT)
 
 
 def _one_line(box: str) -> str:
-    """Return the parser's boxed refusal as one line: without frame and colors, and its first guess alone."""
-    lines = [re.sub(r"\x1b\[[0-9;]*m", "", line).strip(" │") for line in box.splitlines()]
-    lines = [line for line in lines if line and line[0] not in "╭╰─"]
-    guess = next((i for i, line in enumerate(lines) if line.startswith("Perhaps you meant")), None)
-    if guess is not None:
-        lines = [*lines[:guess], f"perhaps you meant {lines[guess + 1]}", lines[-1]]
-    return "; ".join(lines)
+    """Return the parser's boxed error message as one line: no frame, no colors, and only its first suggestion."""
+    blocks: list[list[str]] = [[]]
+    for row in box.splitlines():
+        line = re.sub(r"\x1b\[[0-9;]*m", "", row).strip(" │")
+        if line.startswith(("╭", "╰")) or not line.strip("─-"):  # a rule, or an empty row, ends a block
+            blocks.append([])
+        else:
+            blocks[-1].append(line)
+    told = []
+    for block in filter(None, blocks):
+        if block[0].startswith("Perhaps you meant"):
+            told.append(f"perhaps you meant {block[1]}")
+        elif block[0] != "Got errors:":  # the parser's own exceptions, one for each type that it tried
+            told.append(" ".join(block).removesuffix("."))  # the parser wraps its lines at the width of the terminal
+    if len(told) > 1 and told[1].startswith(told[0]):
+        told = told[1:]  # without a terminal, the box's title is a row of its own
+    return "; ".join(told)
 
 
 def _say(line: str, status: int) -> int:
