@@ -173,7 +173,7 @@ def test_stopping_times_censoring_and_errors_beside_delta(stops):
     head, quick, censored = page.table("Stopping times")
     assert censored[head.index("censored")] == "5 of 100" and censored[1].startswith("> ")
     assert quick[head.index("50 %")] == "150" and censored[head.index("95 %")] == "950"
-    head, quick, censored = page.table("Error rate beside delta")
+    head, quick, censored = page.table("Error rate compared with delta")
     error = some[0].error()
     assert quick[1] == "9 of 100" and numbers(quick[3]) == pytest.approx([error.low, error.high], abs=1e-4)
     assert quick[5] == "undecided" and censored[5] == "below"  # 0 of 95: up to 0.0381
@@ -194,7 +194,7 @@ def test_many_runs_are_reduced_and_the_page_says_so(tmp_path):
     page = read(path)
     assert path.stat().st_size < 300_000
     assert max(len(curve["x"]) for chart in page.data for curve in chart["curves"]) <= 202
-    assert "checkpoints 200 are drawn" in path.read_text(encoding="utf-8")
+    assert "checkpoints, 200 evenly spaced ones are drawn" in path.read_text(encoding="utf-8")
     last = page.table("Regret, mean")[-1]
     assert last[0] == "100,000" and numbers(last[1])[0] == pytest.approx(rows[:, -1].mean(), rel=1e-3)
     assert write_report(tmp_path, path).read_bytes() == path.read_bytes()  # the same results, the same bytes

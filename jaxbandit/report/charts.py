@@ -1,4 +1,4 @@
-"""Curves as plain data, which report.js draws: reduced to so many points that a page stays small."""
+"""Curves as plain data that report.js draws, reduced to few enough points that a page stays small."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxbandit.base import Outcome
-from jaxbandit.plotting.style import COLOURS, DASHES, LOG_FROM
+from jaxbandit.plotting.style import COLORS, DASHES, LOG_FROM
 from jaxbandit.stats import intervals
 
 DIGITS = 5  # significant digits of a number that is drawn
@@ -49,10 +49,10 @@ def _curve(curve: Curve) -> dict[str, Any]:
         found |= {"low": _numbers(curve.low), "high": _numbers(curve.high)}
     if curve.order is None:
         return {**found, "color": BOUND, "dash": [6, 4]}
-    dash = DASHES[curve.order // len(COLOURS) % len(DASHES)]
+    dash = DASHES[curve.order // len(COLORS) % len(DASHES)]
     return {
         **found,
-        "color": COLOURS[curve.order % len(COLOURS)],
+        "color": COLORS[curve.order % len(COLORS)],
         "dash": [] if dash == "-" else [3 * n for n in dash[1]],
     }
 
@@ -113,7 +113,7 @@ def ecdf(label: str, order: int, values: np.ndarray, among: int, points: int, en
 
 
 def stopping_curve(label: str, order: int, result: Any, points: int) -> Curve:
-    """Return the share of runs that have stopped after n samples; of censored runs it is known up to max_rounds."""
+    """Return the fraction of runs that have stopped after n samples; with censored runs, up to max_rounds."""
     times = result.arrays["samples"][result.ended(Outcome.STOPPED)].astype(np.float64)
     return ecdf(label, order, times, len(result.samples()), points, result.max_rounds if result.censored else None)
 

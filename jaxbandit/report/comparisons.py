@@ -41,9 +41,11 @@ def differences(results: Sequence[Any]) -> list[Html | None]:
     head = (*head, f"all {len(pairs):,} together", "pairs of runs")
     few = any(len(some) > ALL_PAIRS for some in groups.values())
     note = "Run r of both algorithms shares its random draws, so that the difference is taken run by run. "
-    note += "“a is” follows from the 95 % interval of that row alone; the next column from intervals that hold for "
-    note += "all rows together with 95 % (Bonferroni)."
-    note += f" Of more than {ALL_PAIRS} algorithms on an instance each is compared with the first." if few else ""
+    note += (
+        "The column “a is” follows from the 95 % interval of that row alone, and the next column from intervals that "
+    )
+    note += "hold for all rows together with 95 % confidence (Bonferroni)."
+    note += f" Of more than {ALL_PAIRS} algorithms on an instance, each is compared with the first." if few else ""
     title = "Differences between algorithms on the same instance"
     told = parts.table(title, head, rows, labels=3, numbers=[4, 5, 6], foot=note)
     return [told, parts.bullets(dict.fromkeys(refused))]
@@ -83,5 +85,5 @@ def outcomes(results: Sequence[Any]) -> Html:
         rows.append((result.instance, name, f"{result.runs:,}", *told, f"{result.counted:,}"))
     head = ("instance", "algorithm", "runs", *wanted.values(), "in the means")
     note = "NONFINITE: a number that is not finite; PRECISION: a float32 run that failed its float64 check; "
-    note += "OUT_OF_RANGE: a reward outside the range that the environment declares. No mean counts these runs."
+    note += "OUT_OF_RANGE: a reward outside the range that the environment declares. All means exclude these runs."
     return parts.table("Runs by outcome", head, rows, labels=2, numbers=range(2, len(head)), foot=note)

@@ -33,7 +33,7 @@ def add(page: Page, results: Sequence[Any], prefix: str = "", share: int = 1) ->
     points = int(np.clip(ALL_POINTS // len(results) // share, FEWEST, POINTS))
     found = report.rows(results)
     head, *rows = found.rows
-    title = "Results, a row for each algorithm on each instance"
+    title = "Results, one row for each algorithm on each instance"
     main = parts.table(title, head, rows, labels=found.keys, numbers=found.right)
     page.add(f"{prefix}Results", main, parts.bullets(found.notes), _kinds(results))
     swept = _sweeps(results)
@@ -52,12 +52,12 @@ def add(page: Page, results: Sequence[Any], prefix: str = "", share: int = 1) ->
     rounds = max((len(r.arrays["checkpoints"]) for r in results if r.kind == "simulate"), default=0)
     if rounds > points:
         page.notes.append(
-            f"{prefix}Of {rounds:,} checkpoints {points} are drawn and tabulated, evenly apart in number."
+            f"{prefix}Out of {rounds:,} checkpoints, {points} evenly spaced ones are drawn and tabulated."
         )
     runs = max(result.runs for result in results)
     if runs > points:
         page.notes.append(
-            f"{prefix}Of the distributions of up to {runs:,} runs {points} steps are drawn, at even levels."
+            f"{prefix}Distributions of up to {runs:,} runs are drawn with {points} steps at evenly spaced levels."
         )
 
 
@@ -92,7 +92,7 @@ def _kinds(results: Sequence[Any]) -> Html | None:
     ]
     if not rows:
         return None
-    head = ("instance", "algorithm", "kind", "share of rounds")
+    head = ("instance", "algorithm", "kind", "fraction of rounds")
     return parts.table("Rounds by kind", head, rows, labels=2, numbers=[3])
 
 
@@ -151,9 +151,9 @@ def _final(
         ordered = np.sort(values)
         marks = [ordered[max(int(np.ceil(q * len(ordered) - 1e-9)), 1) - 1] for q in QUANTILES.values()]
         rows.append((named[i], *(f"{value:,.4g}" for value in (ordered[0], *marks, ordered[-1])), f"{len(ordered):,}"))
-    head = ("algorithm", "least", *(f"{100 * q:g} %" for q in QUANTILES.values()), "most", "runs")
+    head = ("algorithm", "smallest", *(f"{100 * q:g} %" for q in QUANTILES.values()), "largest", "runs")
     quantiles = parts.table(f"{title}: quantiles", head, rows, numbers=range(1, len(head)))
-    yield page.chart(Chart(title, words, "share of runs", curves, shape="step", log_y=None), quantiles)
+    yield page.chart(Chart(title, words, "fraction of runs", curves, shape="step", log_y=None), quantiles)
 
 
 def _stopping(page: Page, results: Sequence[Any], points: int) -> Iterator[Html | None]:
@@ -162,7 +162,7 @@ def _stopping(page: Page, results: Sequence[Any], points: int) -> Iterator[Html 
     given = [(i, r) for i, r in enumerate(results) if len(r.samples())]
     curves = [charts.stopping_curve(named[i], i, r, points) for i, r in given]
     wide = charts.is_wide(np.concatenate([np.maximum(r.samples(), 1.0) for _, r in given])) if given else False
-    title = "Share of runs that have stopped after n samples, with 95 % intervals"
+    title = "Fraction of runs that have stopped after n samples, with 95 % intervals"
     rows = []
     for i, r in given:
         marks = [r.quantile(level) for level in QUANTILES.values()]
@@ -175,10 +175,10 @@ def _stopping(page: Page, results: Sequence[Any], points: int) -> Iterator[Html 
         least = "" if bound is None else text.number(bound)
         rows.append((named[i], "> " * (r.censored > 0) + mean, *told, censored, least))
     head = ("algorithm", "mean [95 %]", *(f"{100 * q:g} %" for q in QUANTILES.values()), "censored", "lower bound")
-    note = "A run that reached max_rounds is censored: quantiles are those of Kaplan and Meier, and a mean after > is "
+    note = "A run that reached max_rounds is censored: quantiles are Kaplan-Meier estimates, and a mean after > is "
     note += "that of min(samples, max_rounds). The lower bound is on the mean of any delta-correct algorithm."
     times = parts.table("Stopping times: mean and quantiles", head, rows, numbers=range(1, len(head)), foot=note)
-    yield page.chart(Chart(title, "samples", "share of runs", curves, shape="step", log_x=wide, log_y=None), times)
+    yield page.chart(Chart(title, "samples", "fraction of runs", curves, shape="step", log_x=wide, log_y=None), times)
     yield _errors(named, results)
 
 
@@ -198,8 +198,8 @@ def _errors(named: Sequence[str], results: Sequence[Any]) -> Html | None:
     if not rows:
         return None
     head = ("algorithm", "errors", "error rate", "95 % interval", "delta", "rate against delta")
-    note = "Of the runs that stopped. The verdict is that of the Clopper-Pearson interval, for each row by itself."
-    return parts.table("Error rate beside delta", head, rows, numbers=[1, 2, 3, 4], foot=note)
+    note = "Rates are over the runs that stopped. Each verdict uses the Clopper-Pearson interval of its row alone."
+    return parts.table("Error rate compared with delta", head, rows, numbers=[1, 2, 3, 4], foot=note)
 
 
 def _budget(page: Page, results: Sequence[Any], points: int) -> Iterator[Html | None]:
@@ -217,7 +217,7 @@ def _budget(page: Page, results: Sequence[Any], points: int) -> Iterator[Html | 
             continue
         title = f"{words.capitalize()} against the budget, with 95 % intervals"
         wide = charts.is_wide([r.budget for r in results])
-        chart = Chart(title, "budget of pulls", words, curves, shape="marks", log_x=wide)
+        chart = Chart(title, "budget (number of pulls)", words, curves, shape="marks", log_x=wide)
         yield page.chart(chart, _curves_table(title, "budget", [curve for curve in curves if len(curve.x)]))
 
 
@@ -233,7 +233,9 @@ def _pulls(page: Page, results: Sequence[Any]) -> Iterator[Html | None]:
     if count > SHOWN_ARMS:
         most = np.max([pulls[0] for _, _, pulls in known], axis=0)
         arms = np.sort(np.argsort(-most, kind="stable")[:SHOWN_ARMS])
-        page.notes.append(f"{results[0].instance}: of {count:,} arms the {SHOWN_ARMS} that were pulled most are shown.")
+        page.notes.append(
+            f"{results[0].instance}: out of {count:,} arms, the {SHOWN_ARMS} that were pulled most are shown."
+        )
     truth = results[0].truth
     means = truth.get("means") if results[0].kind == "simulate" else results[0].means()
     means = means if means is not None and len(means) == count else None
@@ -245,7 +247,7 @@ def _pulls(page: Page, results: Sequence[Any]) -> Iterator[Html | None]:
         curves.append(Curve(name, i, x, mean, low, high) if np.isfinite(low).all() else Curve(name, i, x, mean))
     ordered = "sorted_means" in truth
     title = "Mean pulls by arm with 95 % intervals"
-    about = ["place of the arm" if ordered else "arm", *(["mean reward"] if means is not None else [])]
+    about = ["position of the arm" if ordered else "arm", *(["mean reward"] if means is not None else [])]
     head = [*about, *(curve.label for curve in curves)]
     cells = [list(_by_place(curve).values()) for curve in curves]
     rows = []

@@ -30,7 +30,7 @@ def page_of(directory: Path, summary: Mapping[str, Any]) -> Page:
 def _claims(claims: Sequence[Mapping[str, Any]]) -> Any:
     rows = [(str(c.get("id", "")), c.get("text", ""), c.get("verdict", ""), c.get("source", "")) for c in claims]
     head = ("claim", "what the paper states", "verdict", "where")
-    return parts.table("Claims of the paper, decided by our intervals", head, rows) if rows else None
+    return parts.table("Claims of the paper, decided by our confidence intervals", head, rows) if rows else None
 
 
 def _published(summary: Mapping[str, Any]) -> Any:
@@ -48,8 +48,8 @@ def _published(summary: Mapping[str, Any]) -> Any:
     if not rows:
         return None
     head = ("instance", "algorithm", "quantity", "published", "prediction interval", "ours", "verdict", "source")
-    note = "A published number agrees if it lies in the prediction interval, which holds its noise and ours together."
-    return parts.table("Published numbers beside ours", head, rows, labels=2, numbers=[3, 4, 5], foot=note)
+    note = "A published number agrees if it lies in the prediction interval, which accounts for its noise and for ours."
+    return parts.table("Published numbers compared with ours", head, rows, labels=2, numbers=[3, 4, 5], foot=note)
 
 
 def _ours(cell: Mapping[str, Any], entry: Mapping[str, Any]) -> float | None:
