@@ -1,8 +1,8 @@
-"""The delta audit of one cell: runs, batch after batch, until it is known whether the promised error rate is kept.
+"""The delta audit of one cell: batches of runs are played until it is known whether the guaranteed delta holds.
 
-The error rate is the probability that a run stops and recommends something that falls short by more than epsilon. After
-each batch a confidence sequence bounds it, so that the audit may stop as soon as the bounds decide, or when the budget
-is spent, without harm to their confidence.
+A cell is one algorithm on one instance. Its error rate is the probability that a run stops and recommends something
+whose simple regret is larger than epsilon. After each batch, a confidence sequence bounds the error rate. The bounds
+hold at all times together, so the audit may stop as soon as they decide, or when its limits are reached.
 """
 
 import math
@@ -17,32 +17,32 @@ VIOLATES = "violates"
 CONSISTENT = "consistent with delta"
 CONSERVATIVE = "conservative by a factor"
 UNDECIDED = "undecided"
-CONSERVATIVE_FACTOR = 2.0  # below it a promise counts as kept, not as conservative
+CONSERVATIVE_FACTOR = 2.0  # with a smaller factor the verdict is "consistent", not "conservative"
 
 
 class Batch(NamedTuple):
-    """What a batch of runs adds to a cell."""
+    """The counts of one batch of runs of a cell."""
 
-    errors: int  # runs that stopped and were wrong
-    unjudged: int  # runs that did not stop by their rule: max_rounds, nonfinite, precision
+    errors: int  # runs that stopped with a wrong recommendation
+    unjudged: int  # runs that did not stop by their own rule: max_rounds, nonfinite, precision
     seconds: float
 
 
 class Limits(NamedTuple):
-    """What an audit wants to know, and what it may cost.
+    """The precision that an audit aims for, and the limits of its cost.
 
-    An accusation should not be an accident, and more confidence is cheap: 0.999 in place of 0.95 adds log 50 to a
-    logarithm that is about 15 in a table of 20 cells, a quarter more runs.
+    The default confidence is high, because a false "violates" is a serious error and more confidence costs little:
+    0.999 instead of 0.95 adds log 50 to a logarithm that is about 15 in a table of 20 cells, a quarter more runs.
     """
 
     confidence: float = 0.999  # of all verdicts and bounds of a table together
-    resolution: float = 2.0  # a factor is known once its bounds are within this ratio
-    factor: float = 20.0  # a factor of at least this need not be known better
-    runs: int = 1_000_000  # most runs a cell
-    seconds: float = math.inf  # most seconds a cell, compilation apart, looked at after each batch
+    resolution: float = 2.0  # a factor is known once the ratio of its bounds is at most this
+    factor: float = 20.0  # the audit ends once the rule is conservative by at least this factor
+    runs: int = 1_000_000  # largest number of runs per cell
+    seconds: float = math.inf  # largest number of seconds per cell without compilation, checked after each batch
 
     def check(self) -> None:
-        """Refuse what is out of range."""
+        """Raise an error if a limit is out of range."""
         if not 0 < self.confidence < 1:
             wrong("audit: confidence", self.confidence, "in (0, 1)")
         for name in ("resolution", "factor"):
@@ -54,19 +54,19 @@ class Limits(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """What the runs of a cell say so far about its error rate."""
+    """What is known about the error rate of a cell from its runs so far."""
 
     verdict: str
     low: float  # bounds of the error rate
     high: float
     delta: float
-    confidence: float  # of the table that the cell stands in
+    confidence: float  # joint confidence of the table that contains the cell
     runs: int
-    settled: bool  # more runs are not needed, or would not help
+    settled: bool  # whether more runs are unnecessary or would not help
 
     @property
     def factor(self) -> float | None:
-        """How many times smaller than delta the error rate is at least; None where it may be above delta."""
+        """A lower bound on delta divided by the error rate; None if the error rate may be larger than delta."""
         return self.delta / self.high if self.high <= self.delta else None
 
     def summary(self) -> dict[str, Any]:
@@ -86,16 +86,17 @@ class Finding(NamedTuple):
 def judge(errors: int, unjudged: int, runs: int, delta: float, limits: Limits, cells: int = 1) -> Finding:
     """Return what is known after `runs` runs.
 
-    A run that did not stop by its rule may still have been right or wrong: the lower bound takes it for right, the
-    upper for wrong. Both bounds increase with the number of errors, so whatever it was, they hold.
+    It is not known whether a run that did not stop by its own rule would have been right or wrong. The lower bound
+    counts it as right and the upper bound as wrong. Both bounds increase with the number of errors, so they hold in
+    either case.
 
     Args:
-      errors: runs that were wrong.
-      unjudged: runs of which it is not known.
-      runs: all of them, >= 1.
-      delta: the promised error rate, in (0, 1).
-      limits: the confidence, and when a factor is known well enough.
-      cells: cells of the table whose statements shall hold together (Bonferroni).
+      errors: number of runs with a wrong recommendation.
+      unjudged: number of runs for which this is not known.
+      runs: number of all runs, >= 1.
+      delta: the guaranteed bound on the error rate, in (0, 1).
+      limits: the confidence, and the precision at which a factor is known.
+      cells: number of cells of the table, whose verdicts hold jointly (Bonferroni).
     """
     level = bonferroni(limits.confidence, cells)
     right = confidence_sequence(errors, runs, level)
@@ -104,7 +105,7 @@ def judge(errors: int, unjudged: int, runs: int, delta: float, limits: Limits, c
     if low > delta:
         verdict, settled = VIOLATES, True
     elif high > delta:
-        # Taken for right they keep the promise, taken for wrong they break it: more of the same decides nothing.
+        # If delta holds when they count as right and fails when they count as wrong, more such runs cannot decide.
         verdict, settled = UNDECIDED, right.high < delta < false.low
     else:
         verdict = CONSERVATIVE if high * CONSERVATIVE_FACTOR <= delta else CONSISTENT
@@ -113,24 +114,24 @@ def judge(errors: int, unjudged: int, runs: int, delta: float, limits: Limits, c
 
 
 def batch_length(runs: int, first: int, most: int) -> int:
-    """Return how many runs come after `runs`: half as many as there are, so that at most a third is played in vain."""
+    """Return the number of runs after `runs`: half as many as before, so that at most a third are unnecessary."""
     return min(max(first, runs // 2), most - runs)
 
 
 def audit(
     draw: Callable[[int, int], Batch], delta: float, limits: Limits | None = None, *, first: int = 1000, cells: int = 1
 ) -> Finding:
-    """Draw batches until the verdict is settled or the budget is spent.
+    """Play batches until the verdict is settled or a limit is reached.
 
     Args:
-      draw: plays runs number a, ..., a + n - 1 when called with (a, n). Equal calls must give equal batches.
-      delta: the promised error rate, in (0, 1).
+      draw: plays the runs a, ..., a + n - 1 when it is called with (a, n). Equal calls must give equal batches.
+      delta: the guaranteed bound on the error rate, in (0, 1).
       limits: default: `Limits()`.
-      first: length of the first batches.
-      cells: cells of the table whose statements shall hold together.
+      first: number of runs of the first batches.
+      cells: number of cells of the table, whose verdicts hold jointly.
 
     Raises:
-      BadInput: a limit out of range.
+      BadInput: a limit is out of range.
     """
     limits = limits or Limits()
     limits.check()

@@ -17,10 +17,10 @@ DONE = 0
 
 @dataclass(frozen=True)
 class Audit(Divided):
-    """Test whether stopping rules keep their delta, with as many runs as needed, in batches stored in DIR."""
+    """Test whether stopping rules keep their error probability delta, with batches of runs that are stored in DIR."""
 
     spec: Annotated[Positional[str], arg(metavar="[SPEC]")] = "audit"
-    """TOML file of kind "identify", or the name of an embedded one; its runs are the size of the first batches."""
+    """TOML file of kind "identify", or the name of an embedded one; its runs give the size of the first batches."""
     out: Annotated[Path | None, arg(metavar="DIR")] = None
     """Directory of the batches; default: the spec's name with -audit after it."""
     set: Annotated[UseAppendAction[tuple[str, ...]], arg(metavar="KEY=VALUE")] = ()
@@ -47,7 +47,7 @@ class Audit(Divided):
     def __call__(self) -> int:
         """Audit the experiment."""
         with extras.lab():
-            import tomli_w  # noqa: F401  (missing: said now, not after the first batch)
+            import tomli_w  # noqa: F401  (if it is missing, the error is raised here, not after the first batch)
 
         from jaxbandit.auditing.cell import Limits
         from jaxbandit.specs import spec

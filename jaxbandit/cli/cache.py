@@ -1,9 +1,10 @@
-"""Compiled programs kept between commands, in the user's cache directory: a command run again compiles nothing.
+"""Compiled programs are kept between commands in the user's cache directory, so a repeated command compiles nothing.
 
-It is JAX's own cache, which knows a program by its code, its compiler's options and versions. Here is where it lies and
-what keeps it harmless. Code compiled on one machine may not run on another, so that machines which share a home
-directory have a directory each kind of processor; nobody else can write there; what is damaged is deleted and compiled
-again; the oldest goes where all takes too much room. A cache that cannot be written is none, and nothing is said of it.
+This is JAX's own compilation cache, which identifies a program by its code, compiler options and versions. This module
+chooses its directory and keeps it safe. Code compiled on one machine may not run on another, so machines that share a
+home directory use one directory for each kind of processor. The directory is used only if no other user can write to
+it. Damaged entries are deleted and compiled again, and the oldest entries are deleted when the cache becomes too large.
+If the cache cannot be written, the commands run without it and print no warning.
 """
 
 import contextlib
@@ -16,19 +17,19 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-LIMIT = 256 * 2**20  # bytes, at the start of a command; the programs of one command come on top
-# The user's own settings in JAX go before ours.
+LIMIT = 256 * 2**20  # bytes at the start of a command; the programs of that command are added to it
+# If the user has set one of these options of JAX, the cache is left as it is configured.
 SETTINGS = ("JAX_COMPILATION_CACHE_DIR", "JAX_ENABLE_COMPILATION_CACHE")
 CPUINFO = Path("/proc/cpuinfo")
-# Of its lines, what compiled code depends on.
+# The lines of this file that compiled code depends on.
 PROCESSOR = ("vendor_id", "cpu family", "model", "flags", "CPU implementer", "CPU part", "CPU variant", "Features")
-# JAX's warnings of an entry; it compiles instead.
+# JAX's warnings about an entry that it cannot use; it then compiles the program.
 UNUSABLE = re.compile(r"Error (reading|writing) persistent compilation cache entry for '(\w+)'")
-_used: list[Path] = []  # the directory, once it is used; one of the user's own is left alone
+_used: list[Path] = []  # the directory once it is used, unless the user configured one
 
 
 def use() -> None:
-    """Keep what this process compiles. To be called before JAX is imported, by a process that is a command of ours."""
+    """Cache what this process compiles. It must be called before JAX is imported, and only by the command line."""
     if any(name in os.environ for name in SETTINGS):
         return
     try:
@@ -36,9 +37,9 @@ def use() -> None:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = directory.stat()
         if hasattr(os, "getuid") and (found.st_uid != os.getuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)):
-            return  # what is there is run: only from a directory that is the user's alone
+            return  # cached programs are executed, so the directory must be writable by the user only
         trim(root())
-    except (OSError, RuntimeError):  # or there is no home
+    except (OSError, RuntimeError):  # RuntimeError: there is no home directory
         return
     _used.append(directory)
     os.environ["JAX_COMPILATION_CACHE_DIR"] = str(directory)
@@ -46,7 +47,7 @@ def use() -> None:
 
 
 def root() -> Path:
-    """Return the directory of all that we keep, as the platform has it."""
+    """Return the cache directory of jaxbandit on this platform."""
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA") or "~/AppData/Local"
     else:
@@ -55,11 +56,11 @@ def root() -> Path:
 
 
 def processor() -> str:
-    """Return a name of this kind of processor and of the compiler, equal where one's code runs as the other's."""
-    import importlib.metadata  # slow to import, and help need not wait for it
+    """Return a name for the processor and the compiler, equal only for machines that can share compiled code."""
+    import importlib.metadata  # slow to import, and not needed for help
 
     about = [platform.system(), platform.machine(), platform.processor()]
-    with contextlib.suppress(ImportError):  # known to the cache too
+    with contextlib.suppress(ImportError):  # the key of the cache contains it too
         about.append(importlib.metadata.version("jaxlib"))
     with contextlib.suppress(OSError):
         first = CPUINFO.read_text(encoding="utf-8", errors="replace").partition("\n\n")[0]
@@ -68,13 +69,13 @@ def processor() -> str:
 
 
 def trim(directory: Path, limit: int = LIMIT) -> None:
-    """Delete the oldest entries in the directories of a directory until half of the limit is left, if it is passed."""
+    """If the entries below a directory exceed the limit, delete the oldest until half of the limit is left."""
     entries = list(_entries(directory))
     total = sum(size for _, size, _ in entries)
     if total <= limit:
         return
     for _, size, path in sorted(entries):
-        with contextlib.suppress(OSError):  # of another process, meanwhile
+        with contextlib.suppress(OSError):  # another process has deleted it
             path.unlink()
         total -= size
         if total <= limit // 2:
@@ -89,11 +90,13 @@ def _entries(directory: Path) -> Iterator[tuple[float, int, Path]]:
 
 
 def dropped(message: str) -> bool:
-    """Whether a warning is JAX's of an entry that cannot be used; one that cannot be read is deleted."""
+    """Return whether a warning of JAX is about an unusable entry; an entry that cannot be read is deleted."""
     found = UNUSABLE.match(message)
     if found is None:
         return False
-    if found[1] == "reading":  # as when a process was killed while it wrote; the message names the function alone
+    if (
+        found[1] == "reading"
+    ):  # for instance after a process was killed while writing; the message names only the function
         for path in (path for directory in _used for path in directory.glob(f"{found[2]}-*-cache")):
             with contextlib.suppress(OSError):
                 path.unlink()

@@ -1,6 +1,6 @@
-"""The commands, one class each: fields are the arguments, the call does the work and returns the exit status.
+"""The commands, one class each: the fields are the arguments, and a call runs the command and returns its exit status.
 
-JAX is imported where it is needed and not before, so that help and listings come at once.
+JAX is imported only when it is needed, so that help and listings appear at once.
 """
 
 import contextlib
@@ -57,8 +57,8 @@ class Run(Divided):
     """Fraction of a cell's runs that may fail (a number that is not finite, or a reward out of its range); default:
     the file's, or 1."""
     dry_run: bool = False
-    """Play nothing: print the cells, their run-steps and memory, and an estimate of the seconds, for which
-    each program is played for a moment."""
+    """Do not run the experiment: print its cells (one algorithm on one instance each), their run-steps and memory, and
+    an estimate of the seconds, for which each program runs briefly."""
     part: Annotated[str | None, arg(metavar="I/N")] = None
     """Run part I of N, counted from 0, and store it in DIR; `jaxbandit merge` joins the parts."""
     no_cache: bool = False
@@ -69,7 +69,7 @@ class Run(Divided):
     def __call__(self) -> int:
         """Run the experiment."""
         with extras.lab():
-            import tomli_w  # noqa: F401  (missing: said now, not after the first cell)
+            import tomli_w  # noqa: F401  (if it is missing, the error is raised here, not after the first cell)
 
         from jaxbandit.specs import spec
 
@@ -104,7 +104,7 @@ class Reproduce(Divided):
     paper: Annotated[Positional[str], arg(metavar="PAPER[/FIGURE]")]
     """PAPER or PAPER/FIGURE; `jaxbandit list` shows them."""
     quick: bool = False
-    """Use fewer runs, which takes less than a minute."""
+    """Use fewer runs, so that the command takes less than a minute."""
     runs: Annotated[int | None, arg(metavar="N")] = None
     """Runs, instead of the paper's."""
     horizon: Annotated[int | None, arg(metavar="N")] = None
@@ -157,9 +157,9 @@ class Compare:
     """Compare the results of two directories: differences of regret or of samples, with intervals."""
 
     first: Annotated[Positional[str], arg(metavar="DIR[/INSTANCE/ALGORITHM[?PARAMETER=VALUE]]")]
-    """A directory of results, or a single result in it, given by its name."""
+    """A directory of results, or one result in it, given by its instance and algorithm."""
     second: Annotated[Positional[str], arg(metavar="DIR[/INSTANCE/ALGORITHM[?PARAMETER=VALUE]]")]
-    """Another."""
+    """The directory or result to compare with."""
     at: int | None = None
     """Round at which regret is compared; default: the last shared checkpoint."""
     json: bool = False
@@ -210,12 +210,12 @@ COMMANDS = {
 
 
 def parsed(argv: Sequence[str]) -> Any:
-    """Return the command that `argv` asks for; SystemExit after help, a completion script or a refusal."""
+    """Return the command that `argv` asks for; SystemExit after help, a completion script or an error."""
     options: list[Any] = [Annotated[c, tyro.conf.subcommand(name)] for name, c in COMMANDS.items()]
     return tyro.cli(
         functools.reduce(operator.or_, options),
         prog="jaxbandit",
-        description="Bandit algorithms as pure functions, thousands of independent runs at once.",
+        description="Run, compare and reproduce bandit experiments, thousands of independent runs at once.",
         args=argv,
         config=(tyro.conf.FlagCreatePairsOff,),
     )

@@ -69,7 +69,7 @@ class Merge:
     """Print one JSON document on stdout instead of the table."""
 
     def __call__(self) -> int:
-        """Merge."""
+        """Merge the parts."""
         from jaxbandit.results.report import table
         from jaxbandit.results.saving import summary
         from jaxbandit.running.merging import merge

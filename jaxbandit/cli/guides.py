@@ -15,7 +15,7 @@ DONE = 0
 
 @dataclass(frozen=True)
 class List:
-    """List algorithms, wrappers, environments and embedded experiments, with one line each."""
+    """List algorithms, wrappers, environments and embedded experiments, one line each."""
 
     kind: Literal["simulate", "identify", "wrapper", "environment", "experiment"] | None = None
     """Only one group: algorithms for a fixed horizon, algorithms that stop, and so on; default: all."""
@@ -30,7 +30,7 @@ class List:
 
 @dataclass(frozen=True)
 class Show:
-    """Show the arguments of a name with their defaults, its source, a line of Python and a TOML to start from."""
+    """Show what NAME is, its arguments with defaults, its source, and how to use it in Python and TOML."""
 
     name: Annotated[Positional[str], arg(metavar="NAME")]
     """An algorithm, wrapper, environment or embedded experiment that `jaxbandit list` shows."""
@@ -38,7 +38,7 @@ class Show:
     """Print one JSON document instead."""
 
     def __call__(self) -> int:
-        """Print it."""
+        """Print the description."""
         print(showing.document(self.name) if self.json else showing.text(self.name))
         return DONE
 

@@ -1,4 +1,4 @@
-"""The command that writes one HTML file about a directory."""
+"""The command `report`, which writes the contents of a directory as one HTML file."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,14 +13,14 @@ DONE = 0
 
 @dataclass(frozen=True)
 class Report:
-    """Write one HTML file about a directory: curves, tables, figures for print, provenance; it needs no network."""
+    """Write the results in a directory as one HTML file with curves, tables, figures and provenance."""
 
     directory: Annotated[Positional[Path], arg(metavar="DIR")]
-    """What `run`, `reproduce` or `tune` wrote, or the directory of a session."""
+    """Directory that `run`, `reproduce` or `tune` wrote, or that of a session."""
     out: Annotated[Path | None, arg(metavar="FILE", aliases=("-o",))] = None
-    """The file; default: report.html in DIR. A report that is there is replaced, any other file is refused."""
+    """The HTML file; default: report.html in DIR. An existing report is replaced; any other file is an error."""
     no_import: bool = False
-    """Of a session: refuse a type = "package.module:factory", whose module would be imported, which runs its code."""
+    """For a session: refuse a type = "package.module:factory", whose module would be imported, which runs its code."""
 
     def __call__(self) -> int:
         """Write the report and print its path."""

@@ -24,16 +24,17 @@ DIRECTORY = arg(metavar="DIR")
 
 @dataclass(frozen=True)
 class Ask:
-    """Print the arms to pull now, first those without a reward, then new ones; SPEC begins the session in DIR."""
+    """Print the arms to pull next, beginning with pulls that still lack a reward; SPEC starts a session in DIR."""
 
     directory: Annotated[Positional[Path], DIRECTORY]
     """Directory of the session."""
     spec: Annotated[Positional[Path | None], arg(metavar="[SPEC]")] = None
     """TOML file of kind "session"; required the first time."""
     n: int | None = None
-    """Most pulls; default: 1024 of a batch, 1 of a rule that draws at random. A deterministic rule gives one."""
+    """Largest number of pulls. Default: 1024 for an algorithm that pulls in batches, 1 for one that draws at random. A
+    deterministic algorithm always gives one."""
     context: int | None = None
-    """Number of the context, for a contextual rule."""
+    """Index of the context, for a contextual algorithm."""
     no_import: bool = False
     """Refuse a type = "package.module:factory", whose module would be imported, which runs its code."""
     no_cache: bool = False
@@ -59,25 +60,25 @@ class Ask:
         elif rows:
             print(_table(rows))
         else:
-            print(f"stopped: nothing to pull; jaxbandit status {self.directory} shows what is known")
+            print(f"stopped: nothing to pull; `jaxbandit status {self.directory}` shows the result")
         return DONE
 
 
 @dataclass(frozen=True)
 class Tell:
-    """Report the rewards of pulls, which are then on the disk. Reporting the same number again changes nothing."""
+    """Report the rewards of pulls, which are stored at once. Reporting the same reward again changes nothing."""
 
     directory: Annotated[Positional[Path], DIRECTORY]
     """Directory of the session."""
     scores: Annotated[Positional[tuple[str, ...]], arg(metavar="FILE|ID=VALUE")]
-    """A JSON file, {"ID": VALUE, ...} or [{"id": ID, "reward": VALUE}, ...]; or each reward as ID=VALUE."""
+    """JSON file, {"ID": VALUE, ...} or [{"id": ID, "reward": VALUE}, ...], or each reward as ID=VALUE."""
     no_import: bool = False
     """As for ask."""
     no_cache: bool = False
     """As for ask."""
 
     def __call__(self) -> int:
-        """Tell them."""
+        """Store the rewards."""
         from jaxbandit.sessions.directory import session_directory
 
         with bad_input():
@@ -106,7 +107,7 @@ class Status:
     """Print one JSON document instead of the table."""
 
     def __call__(self) -> int:
-        """Print it."""
+        """Print the status."""
         from jaxbandit.sessions.certificate import certificate
         from jaxbandit.sessions.directory import read_session
         from jaxbandit.sessions.stored import arm_labels
@@ -126,7 +127,7 @@ class Status:
 
 
 def _spec(directory: Path, path: Path | None, imports: bool) -> "SessionSpec":
-    """The session's spec, of the file if one is given, else the one that the directory keeps."""
+    """Return the spec of the session: the given file, or else the one stored in the directory."""
     from jaxbandit.sessions.stored import stored_spec
     from jaxbandit.specs import session
 
@@ -134,7 +135,7 @@ def _spec(directory: Path, path: Path | None, imports: bool) -> "SessionSpec":
 
 
 def _scores(given: Sequence[str]) -> tuple[list[int], list[float]]:
-    """Ids and rewards of a JSON file, or of ID=VALUE."""
+    """Return the ids and rewards from a JSON file or from ID=VALUE."""
     if len(given) == 1 and "=" not in given[0]:
         return _scores_of_file(Path(given[0]))
     pairs = [item.partition("=") for item in given]
@@ -166,7 +167,7 @@ def _id(where: str, value: Any) -> int:
 
 
 def _reward(where: str, value: Any) -> float:
-    """A number; null and nan are a reward that is none, which the session judges."""
+    """Return the reward as a float; null and nan are missing rewards, which the session handles."""
     if value is None:
         return float("nan")
     try:
@@ -176,7 +177,7 @@ def _reward(where: str, value: Any) -> float:
 
 
 def _rows(session: "Session", pulls: "Pulls", spec: "SessionSpec") -> list[dict[str, Any]]:
-    """Pulls as plain data."""
+    """Return the pulls as plain data."""
     import jax
     import numpy as np
 

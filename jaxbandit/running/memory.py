@@ -1,4 +1,4 @@
-"""Whether what is kept of each run fits into this machine's memory: said before anything is played."""
+"""Check, before anything is played, that the stored results of all runs fit into the memory of this machine."""
 
 import os
 from pathlib import Path
@@ -7,24 +7,24 @@ from jaxbandit.refusals import refuse
 from jaxbandit.specs.spec import Cell, Experiment
 
 GIB = 2**30
-CONTROL_GROUP = Path("/sys/fs/cgroup/memory.max")  # the limit of a container, where there is one
+CONTROL_GROUP = Path("/sys/fs/cgroup/memory.max")  # the memory limit of a container, if there is one
 
 
 def check(experiment: Experiment) -> None:
-    """Refuse an experiment whose results are larger than the memory."""
+    """Raise an error if the results of an experiment are larger than the memory."""
     needed = experiment.runs * sum(bytes_per_run(experiment, cell) for cell in experiment.cells())
     there = available()
     if there is not None and needed > there:
         remedy = "per_run = false keeps only means, or ask" if experiment.kind == "simulate" else "ask"
         refuse(
             f"{experiment.name}: runs",
-            f" = {experiment.runs}: what is kept of each run takes about {needed / GIB:,.0f} GiB, and this machine has "
+            f" = {experiment.runs}: the results of all runs take about {needed / GIB:,.0f} GiB, and this machine has "
             f"{there / GIB:,.0f} GiB; {remedy} for fewer runs or cells",
         )
 
 
 def bytes_per_run(experiment: Experiment, cell: Cell) -> int:
-    """Return about how much of one run of a cell is kept."""
+    """Return approximately how many bytes are stored for one run of a cell."""
     pulls = 4 * cell.instance.known.get("num_arms", 0)
     if experiment.kind == "identify":
         return 16 + pulls
@@ -34,7 +34,7 @@ def bytes_per_run(experiment: Experiment, cell: Cell) -> int:
 
 
 def available() -> int | None:
-    """Return the bytes of memory that this process may fill; None where the system does not say."""
+    """Return the bytes of memory that this process may use; None if the system does not report it."""
     try:
         there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
