@@ -1,4 +1,4 @@
-"""What a reproduction found, as a summary: cells, published numbers and claims, each with its verdict."""
+"""The summary of a reproduction: cells, published numbers and claims, each with its verdict."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ ABOUT = ("title", "authors", "year", "url", "confidence", "notes")
 
 
 def assess(results: ResultSet, paper: Mapping[str, Any], shown: Sequence[Figure]) -> dict[str, Any]:
-    """Return the summary of `results` with what `paper` says: `published`, `claims`, `untested`, `figures`."""
+    """Return the summary of `results` with the paper's `published` numbers, `claims`, `untested` and `figures`."""
     claims = [narrowed(claim, results) for claim in open_readings.each_reading(paper)]
     confidence = paper["confidence"]
     theirs = published.numbers(paper.get("published", []), results)
@@ -41,7 +41,7 @@ def assess(results: ResultSet, paper: Mapping[str, Any], shown: Sequence[Figure]
     content["claims"] += published.judge_together(paper.get("near", []), paper.get("published", []), beside)
     readings = open_readings.table(paper, judged)
     content |= {} if readings is None else {"readings": readings}
-    # Of several numbers for a cell the first stands in it.
+    # If several numbers are published for a cell, the cell contains the first one.
     sums = [e for e in beside if e["quantity"] in ("samples", "regret", "hindsight")]
     totals = {(e["instance"], e["algorithm"]): e for e in reversed(sums)}
     for cell, result in zip(content["cells"], results, strict=True):
@@ -56,7 +56,7 @@ def assess(results: ResultSet, paper: Mapping[str, Any], shown: Sequence[Figure]
 
 
 def narrowed(claim: Mapping[str, Any], results: ResultSet) -> dict[str, Any]:
-    """Return a claim on several instances or algorithms as one on those that were run; `in_part` where that is less."""
+    """Return a claim restricted to the instances and algorithms that were run, with `in_part` if some are missing."""
     held = {"instance": {r.instance for r in results}, "algorithm": {r.algorithm for r in results}}
     held["against"] = held["algorithm"]
     left = {k: kept for k in held if isinstance(claim.get(k), list) and (kept := [v for v in claim[k] if v in held[k]])}
@@ -64,7 +64,7 @@ def narrowed(claim: Mapping[str, Any], results: ResultSet) -> dict[str, Any]:
 
 
 def without_cells(data: Mapping[str, Any], paper: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the summary of a reproduction in which nothing is pulled."""
+    """Return the summary of a reproduction that runs no experiment."""
     head = {"schema": SCHEMA} | {key: data[key] for key in ("name", "kind", "seed")}
     head |= {key: value for key, value in versions().items() if key in ("jaxbandit", "jax")}
     empty = {"cells": [], "figures": [], "published": [], "claims": [], "untested": []}

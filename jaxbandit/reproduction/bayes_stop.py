@@ -18,13 +18,13 @@ from jaxbandit.base import Algorithm, Arms, Promise
 from jaxbandit.numerics import argmax, as_float, get_at, set_at
 from jaxbandit.types import Array, Key, Scalar
 
-FIRST = 3  # pulls of each arm before anything is asked
+FIRST = 3  # initial pulls of each arm
 DRAWS = 128  # from the posterior for a challenger, until one's best arm is not the leader
 _NODES = np.arange(-40, 41) / 4  # of the trapezoidal rule, in s where t = sinh(s)
 
 
 class BayesStopState(NamedTuple):
-    """What is known of the arms."""
+    """Statistics of the rewards of each arm."""
 
     pulls: Array  # int32[], of all arms together
     counts: Array  # int32[num_arms]
@@ -33,7 +33,7 @@ class BayesStopState(NamedTuple):
 
 
 class Noise(NamedTuple):
-    """The chance of a round."""
+    """All randomness of a round."""
 
     coin: Array  # float[]
     uniforms: Array  # float[2, DRAWS + 1, num_arms], in (0, 1)

@@ -1,6 +1,6 @@
-"""Figures of papers as box plots of samples beside error rates, the published ones as open marks in them.
+"""Figures of papers as box plots of samples with error rates, in which crosses mark the published numbers.
 
-matplotlib is imported when something is drawn.
+matplotlib is imported only when a figure is drawn.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,17 +13,17 @@ from jaxbandit.reproduction.figure_experiments import Figure, cells
 from jaxbandit.results.base import ResultSet
 
 MARK: dict[str, Any] = {"marker": "x", "color": INK, "linestyle": "none", "markersize": 5, "markeredgewidth": 1.4}
-BELOW = 0.33  # of a row, so that no mark of ours is hidden
+BELOW = 0.33  # offset as a fraction of a row, so that our marks stay visible
 TITLE, LABELS = 0.55, 0.95  # inches above the first row of panels, and below each row
 
 
 def write(figure: Figure, results: ResultSet, content: Mapping[str, Any], directory: Path) -> Path:
-    """Write one PNG, a row of panels an instance; return its path."""
+    """Write one PNG file with a row of panels for each instance; return its path."""
     rows = [[r for r in cells(figure, results) if r.instance == instance] for instance in figure.instances]
     width, height = stopping_times.rows_size(rows[0])
     panel = height - LABELS
     whole = TITLE + len(rows) * (panel + LABELS)
-    sheet = canvas((width, whole), layout=None)  # panels of one height, whatever their words
+    sheet = canvas((width, whole), layout=None)  # all panels have the same height, whatever their labels
     axes = sheet.subplots(len(rows), 2, squeeze=False, sharey="row", width_ratios=(3, 2))
     sheet.subplots_adjust(wspace=0.16, hspace=LABELS / panel, top=1 - TITLE / whole, bottom=LABELS / whole)
     marked = False
@@ -46,7 +46,7 @@ def _mark(ax: Any, row: Sequence[Any], content: Mapping[str, Any], quantity: str
     theirs = [e for e in theirs if (e["instance"], e["algorithm"]) in places]
     at = [places[e["instance"], e["algorithm"]] + BELOW for e in theirs]
     ax.plot([e["value"] for e in theirs], at, zorder=6, clip_on=False, **MARK)
-    if theirs:  # no mark beyond the axes
+    if theirs:  # the axes must contain all marks
         (low, high), values = ax.get_xlim(), [e["value"] for e in theirs]
         ax.set_xlim(min(low, 0.92 * min(values)), max(high, 1.04 * max(values)))
     return bool(theirs)

@@ -1,6 +1,6 @@
-"""Figures of papers with one experiment a figure, with the published numbers as open marks in them.
+"""Figures of papers with one experiment for each figure, in which crosses mark the published numbers.
 
-matplotlib is imported when something is drawn.
+matplotlib is imported only when a figure is drawn.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ def write(shown: Sequence[Figure], results: ResultSet, content: Mapping[str, Any
         ax = sheet.add_subplot()
         (_sweep if figure.draw == "sweep" else _pulls)(figure, results, content["published"], ax)
         counts = " or ".join(f"{runs:,}" for runs in sorted({r.runs for r in cells(figure, results)}))
-        ax.set_title(f"{figure.title}; {counts} runs, intervals of 95 %", loc="left", fontsize=11, color=INK)
+        ax.set_title(f"{figure.title}; {counts} runs, 95 % intervals", loc="left", fontsize=11, color=INK)
         paths.append(directory / f"{file_name(figure.name)}.png")
         sheet.savefig(paths[-1], bbox_inches="tight", pad_inches=0.15)
     return paths
@@ -56,7 +56,7 @@ def _pulls(figure: Figure, results: ResultSet, published: Sequence[Mapping[str, 
     shown = cells(figure, results)
     stopping_times.plot_pulls(shown, ax)
     drawn = {line.get_label(): np.asarray(line.get_xdata()) for line in ax.get_lines()}
-    order = np.argsort(-np.asarray(shown[0].truth["means"]), kind="stable")  # of the arms on the axis
+    order = np.argsort(-np.asarray(shown[0].truth["means"]), kind="stable")  # the order of the arms on the axis
     theirs = [e for e in published if e["quantity"] == "pulls" and e["instance"] == shown[0].instance]
     theirs = [e for e in theirs if e["algorithm"] in drawn]
     if theirs:

@@ -20,7 +20,7 @@ from jaxbandit.specs.registry import ENVIRONMENTS
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure or a table of a paper, as its TOML has it."""
+    """A figure or a table of a paper, as specified in its TOML file."""
 
     name: str
     title: str
@@ -50,7 +50,7 @@ class Figure:
 
 
 def figures_of(paper: Mapping[str, Any]) -> dict[str, Figure]:
-    """Return the figures of the table [paper] by name; BadInput where two run one cell."""
+    """Return the figures of the table [paper] by name; raise BadInput if two figures run the same cell."""
     figures = {name: Figure(name=name, **table) for name, table in paper["figures"].items()}
     owners: dict[tuple[str, str], str] = {}
     for figure in figures.values():
@@ -88,7 +88,7 @@ def experiments(
 
 
 def experiment(data: Mapping[str, Any], figure: Figure) -> dict[str, Any]:
-    """Return the experiment of a figure: of the paper's one its cells and its runs."""
+    """Return the experiment of a figure: its cells of the paper's experiment, with its number of runs."""
     name = f"{data['name']}-{figure.name}"
     part = dict(data) | {"name": name, "runs": figure.runs or data["runs"]}
     for key, wanted in (("instance", figure.instances), ("algorithm", figure.algorithms)):
@@ -105,7 +105,7 @@ def experiment(data: Mapping[str, Any], figure: Figure) -> dict[str, Any]:
 
 
 def _in_span(instance: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the instance as a linear one, where nothing has changed but the basis: all inner products are the same."""
+    """Return the linear instance in another basis, in which all inner products are the same."""
     entry = ENVIRONMENTS[instance["type"]]
     description = entry.description()
     if description is None:
@@ -124,6 +124,6 @@ def _in_span(instance: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def cells(figure: Figure, results: ResultSet) -> list[Any]:
-    """Return the results that a figure shows, in its order; of several budgets all."""
+    """Return the results that a figure shows, in its order, at all budgets."""
     wanted = list(itertools.product(figure.instances, figure.algorithms))
     return [result for cell in wanted for result in results if (result.instance, result.algorithm) == cell]

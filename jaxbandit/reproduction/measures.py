@@ -1,4 +1,4 @@
-"""What a claim measures of cells, run by run: regret, samples, pulls of an arm, and differences or ratios of them."""
+"""Quantities of cells that claims refer to, run by run: regret, samples, pulls, and their differences or ratios."""
 
 from typing import Any, NamedTuple
 
@@ -22,12 +22,12 @@ MEANS = (
 
 
 class Quantity(NamedTuple):
-    """Something a claim compares: an algorithm on an instance, or the gap between two, or the ratio of two."""
+    """A quantity that a claim compares: of one algorithm on an instance, or the difference or ratio of two."""
 
     instance: str
     algorithm: str
-    minus: str = ""  # the second of a gap
-    over: str = ""  # the second of a ratio
+    minus: str = ""  # the algorithm that is subtracted
+    over: str = ""  # the algorithm in the denominator
     arm: int | None = None  # of pulls and shares, from 0
     # Of regret: a checkpoint, or a fraction of the horizon; of a budget: which one; default: the last, or the largest.
     at: int | float | None = None
@@ -42,9 +42,9 @@ class Quantity(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """A value a run. Where runs are censored, the true mean is only known to lie `above` or `below` theirs."""
+    """One value for each run. If runs are censored, the true mean is only known to be `above` or `below` the mean."""
 
-    values: np.ndarray  # float64[runs], NaN of a run that no mean counts
+    values: np.ndarray  # float64[runs], NaN for a run that is excluded from means
     above: bool = False
     below: bool = False
 
@@ -77,7 +77,7 @@ def sample(what: str, quantity: Quantity, results: Any) -> Sample:
 
 
 def cell(results: Any, quantity: Quantity) -> Any:
-    """Return the result of an algorithm on an instance; of several budgets the one meant."""
+    """Return the result of an algorithm on an instance, at the specified one of several budgets."""
     found = [r for r in results if (r.instance, r.algorithm) == (quantity.instance, quantity.algorithm)]
     if found and found[0].kind == "budget":
         most = max(r.budget for r in found) if quantity.at is None else quantity.at
@@ -137,12 +137,12 @@ def stopping(what: str, result: StoppingResult, arm: int | None = None) -> Sampl
     if what in ("error", "simple_regret"):
         short = result.shortfalls() if isinstance(result, BudgetResult) else None
         known = result.errors() if what == "error" else short
-        values = np.full(result.runs, np.nan)  # of a run that did not stop nothing is known
+        values = np.full(result.runs, np.nan)  # nothing is known about runs that did not stop
         if known is not None:
             values[result.ended(Outcome.STOPPED)] = known
         return Sample(values)
     pulls = _pulls(what, result, arm)
-    if what == "share":  # of a censored run nothing is known of the share that it would have had
+    if what == "share":  # the fraction that a censored run would have had is not known
         return Sample(pulls / result.arrays["samples"], above=result.censored > 0, below=result.censored > 0)
     return Sample(pulls, above=result.censored > 0)
 

@@ -1,7 +1,7 @@
-"""Claims on an algorithm that the paper leaves open: each under every reading of it, and a table of readings by claims.
+"""Claims about an algorithm that the paper leaves ambiguous: each is checked under every reading of the algorithm.
 
-[paper.readings] names an algorithm of the paper and the algorithms of its TOML that may be meant; "{NAME}" in a claim
-stands for each of them in turn.
+[paper.readings] maps such an algorithm to the algorithms of the TOML file that may be meant. "{NAME}" in a claim stands
+for each of them in turn, and a table shows the verdicts by reading and claim.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,13 +12,13 @@ from jaxbandit.refusals import BadInput
 from jaxbandit.text import align
 
 OPEN = ("algorithm", "against", "gap", "ratio")  # keys of a claim that name algorithms
-ALONE = "(no reading)"  # the row of claims that do not depend on it
+ALONE = "(no reading)"  # the row of claims that do not depend on a reading
 
 
 def each_reading(paper: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the claims of the table [paper], one with a key `reading` for each reading of those that depend on it.
 
-    BadInput where a claim names none of [paper.readings], or several.
+    Raises BadInput if a claim names an unknown one of [paper.readings], or several.
     """
     readings = paper.get("readings", {})
     found = []
@@ -43,7 +43,7 @@ def each_reading(paper: Mapping[str, Any]) -> list[dict[str, Any]]:
 def table(paper: Mapping[str, Any], judged: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
     """Return the verdicts by reading and claim: `claims` (ids), `rows` (reading -> verdicts, "" where none).
 
-    None where nothing is left open.
+    None if the paper has no readings.
     """
     if not paper.get("readings"):
         return None

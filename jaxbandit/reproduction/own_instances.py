@@ -1,9 +1,9 @@
-"""Instances of a paper that only its figures have: of recorded data, from a directory that the user names, or with m.
+"""Instances that only the figures of a paper use: recorded data from a directory that the user names, or given m.
 
-[[paper.instance]] is an [[instance]] with more keys: `files`, argument -> CSV file in that directory, `without`, the
-columns of them that are left out, and `source`, where they come from; `m`, which its figures' algorithms are told
-where the environment itself does not know it; and `tell`, other arguments of its figures' algorithms there. Without the
-directory, figures of recorded data are left out.
+[[paper.instance]] is an [[instance]] with further keys: `files` maps an argument to a CSV file in that directory,
+`without` lists columns that are left out, and `source` states where the data come from. `m` is passed to the algorithms
+of its figures if the environment itself does not know it, and `tell` holds other arguments of these algorithms. Without
+the directory, the figures of recorded data are left out.
 """
 
 import csv
@@ -22,7 +22,7 @@ OWN = ("files", "without", "source")
 
 
 def add_instances(data: dict[str, Any], paper: Mapping[str, Any], directory: Path | None) -> dict[str, str]:
-    """Add a paper's own instances to its experiment; return those that `directory` is needed for: name -> why."""
+    """Add a paper's own instances to its experiment; return those that need `directory`: name -> reason."""
     missing = {}
     for table in paper.get("instance", []):
         instance = {key: value for key, value in table.items() if key not in OWN}
@@ -39,19 +39,20 @@ def add_instances(data: dict[str, Any], paper: Mapping[str, Any], directory: Pat
 
 
 def read_columns(where: str, path: Path, without: list[str]) -> np.ndarray:
-    """Return the numbers of a CSV file as `arguments.read_csv`, without the columns of the names given."""
+    """Return the numbers of a CSV file as `arguments.read_csv` does, without the named columns."""
     numbers = np.array(arguments.read_csv(where, path))
     with path.open(newline="", encoding="utf-8-sig") as file:
         head = [name.strip() for name in next(csv.reader(file))]
-    offset = len(head) - numbers.shape[1]  # a first column of labels
+    offset = len(head) - numbers.shape[1]  # 1 if the first column holds labels
     left_out = [head.index(name) - offset for name in without if name in head]
     return np.delete(numbers, left_out, axis=1)
 
 
 def _in_span(features: np.ndarray) -> list[list[float]]:
-    """Return features in an orthonormal basis of their span: no inner product changes, hence no algorithm of a ridge.
+    """Return the features in an orthonormal basis of their span.
 
-    The optimized rule wants features that span their space, and 10 drugs do not span that of 71 genes.
+    This changes no inner product, and hence no algorithm that uses ridge regression. It is needed because the optimized
+    rule requires features that span their space, and 10 drugs do not span the space of 71 genes.
     """
     _, values, basis = np.linalg.svd(features, full_matrices=False)
     return (features @ basis[values > 1e-10 * values[0]].T).tolist()
@@ -60,9 +61,10 @@ def _in_span(features: np.ndarray) -> list[list[float]]:
 def split(
     figures: Mapping[str, Figure], missing: Mapping[str, str], target: str, *, quick: bool = False
 ) -> tuple[dict[str, Figure], list[str]]:
-    """Return the figures that can be run, and a line for each other one; BadInput where that is the target.
+    """Return the figures that can be run, and a line for each other one; raise BadInput if that is the target.
 
-    With `quick`, those without `quick` settings cannot, and those within another that then lacks some of their cells.
+    With `quick`, a figure cannot be run if it has no `quick` settings, or if it takes its cells from another figure that
+    then lacks some of them.
     """
     kept, lines = {}, []
     for name, figure in figures.items():
@@ -73,16 +75,16 @@ def split(
         if not reasons:
             kept[name] = figure
         elif name == target:
-            raise BadInput(f"reproduce: figure {name}: {reasons[0]}")
+            raise BadInput(f"reproduce: figure {name} cannot be run: {reasons[0]}")
         elif not target:
             lines.append(f"{figure.title}: not run, {reasons[0]}")
     return kept, lines
 
 
 def parts(experiment: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the experiment of a figure as several, one for each `tell` of its instances, by a name; "" for only one.
+    """Return the experiment of a figure as several by name, one for each `tell` of its instances; "" if there is one.
 
-    The arguments that an instance tells go before those of the algorithm's own table.
+    The arguments in `tell` of an instance override those in the table of the algorithm.
     """
     lots: list[tuple[dict[str, Any], list[dict[str, Any]]]] = []
     for table in experiment["instance"]:
@@ -101,7 +103,7 @@ def parts(experiment: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def tell(experiment: dict[str, Any]) -> dict[str, Any]:
-    """Return the experiment of a figure with the m of its instances as an argument of its algorithms."""
+    """Return the experiment of a figure in which the m of the instances is an argument of the algorithms."""
     told, instances = set(), []
     for table in experiment["instance"]:
         unknown = "m" in table and "m" not in ENVIRONMENTS[table["type"]].arguments
@@ -114,7 +116,7 @@ def tell(experiment: dict[str, Any]) -> dict[str, Any]:
 
 
 def one_each(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return published numbers, one an entry: where `algorithm` is a list, every list beside it has one for each."""
+    """Return the published numbers one by one: if `algorithm` is a list, the other lists have one item for each."""
     found: list[dict[str, Any]] = []
     for entry in entries:
         if isinstance(entry["algorithm"], str):

@@ -1,7 +1,7 @@
-"""The rule for a published number beside ours: "agrees", "disagrees" or "undecided", by a prediction interval alone.
+"""Comparison of a published number with ours by a prediction interval: "agrees", "disagrees" or "undecided".
 
-The interval is where the published number would lie, with the stated confidence, if it came from runs like ours: our
-noise and its own together. With n runs of ours, of mean x and variance s^2, and m published runs it is
+The prediction interval contains the published number, with the stated confidence, if the number comes from runs like
+ours. It accounts for the noise of both. With n runs of ours, of mean x and variance s^2, and m published runs, it is
 
 - x +- t s sqrt(1/n + 1/m) for a mean whose spread is not printed (Student, n - 1 degrees of freedom), also for the
   example of a single run, m = 1 (roughly, where single runs are skewed);
@@ -9,10 +9,11 @@ noise and its own together. With n runs of ours, of mean x and variance s^2, and
 - for a rate, x wrong runs of ours and y of theirs, every y that Fisher's exact test does not reject: given x + y, y is
   hypergeometric, and neither of its tails may be below (1 - confidence) / 2 (Thatcher 1964).
 
-The confidence is what Bonferroni's inequality leaves for one of a paper's family, which is all its published numbers
-and all its claims: all intervals hold together with the paper's. A number disagrees if it lies outside by more than
-its `margin`. It agrees if it lies inside and the interval is narrow enough to mean something: half its width at most
-`wide`. Both are fractions of the number, of 1 for rates and shares; an entry with one of its own says why.
+The confidence of each interval is chosen by Bonferroni's inequality, so that the intervals of all published numbers and
+all claims of a paper hold jointly with the confidence of the paper. A number disagrees if it lies outside its interval
+by more than its `margin`. It agrees if it lies inside and the interval is narrow enough to be informative, that is, if
+half its width is at most `wide`. Both are fractions of the number, or of 1 for rates and fractions. An entry with its
+own `margin` or `wide` gives the reason.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -64,10 +65,10 @@ def _one_by_one(entry: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def judge(number: Mapping[str, Any], result: Any, confidence: float) -> dict[str, Any]:
-    """Return a published number with its verdict and what decides it.
+    """Return a published number with its verdict and the interval that decides it.
 
-    `low` and `high` are the prediction interval, `allowed` the same with the number's margin on either side; they are
-    absent where our runs give none.
+    `low` and `high` are the ends of the prediction interval, and `allowed` is this interval widened by the margin of
+    the number. They are absent if our runs give no interval.
     """
     table = {"instance": result.instance, "algorithm": result.algorithm}
     table |= {key: number[key] for key in SHOWN if key in number}
@@ -77,7 +78,7 @@ def judge(number: Mapping[str, Any], result: Any, confidence: float) -> dict[str
     scale = 1.0 if number["quantity"] in ("error", "kind") else abs(number["value"])
     slack = number.get("margin", 0.0) * scale
     if "margin" in number and "arm" in number:
-        slack += 1  # a fraction of a few pulls is less than rounding
+        slack += 1  # a fraction of a few pulls is smaller than the rounding of the number
     low, high = found
     decided = decide(number["value"], low, high, slack=slack, wide=number.get("wide", WIDE) * scale)
     allowed = [low - slack, high + slack]
@@ -85,16 +86,16 @@ def judge(number: Mapping[str, Any], result: Any, confidence: float) -> dict[str
 
 
 def decide(value: float, low: float, high: float, *, slack: float = 0.0, wide: float = WIDE) -> str:
-    """Return the verdict on a published value beside its prediction interval."""
+    """Return the verdict on a published value, given its prediction interval."""
     if value < low - slack or value > high + slack:
         return "disagrees"
     return "agrees" if (high - low) / 2 <= wide else "undecided"
 
 
 def predicted_rate(hits: int, runs: int, more: int, confidence: float) -> tuple[float, float]:
-    """Return the least and the largest rate of `more` further runs, after `hits` of `runs` (Thatcher 1964)."""
+    """Return the smallest and largest rates predicted for `more` runs after `hits` of `runs` (Thatcher 1964)."""
     further = np.arange(more + 1)
-    law = stats.hypergeom(runs + more, hits + further, more)  # of their hits, given those of both together
+    law = stats.hypergeom(runs + more, hits + further, more)  # the distribution of their hits, given the total of both
     tails = np.minimum(law.cdf(further), law.sf(further - 1))
     possible = further[tails > (1 - confidence) / 2] / more
     return float(possible.min()), float(possible.max())
@@ -103,12 +104,12 @@ def predicted_rate(hits: int, runs: int, more: int, confidence: float) -> tuple[
 def judge_together(
     claims: Sequence[Mapping[str, Any]], entries: Sequence[Mapping[str, Any]], judged: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Return claims that published means are ours, with checks and verdicts; those on no number judged are left out.
+    """Return the claims that published means equal ours, with checks and verdicts, if their numbers were checked.
 
     Args:
       claims: tables [[paper.near]], which name the numbers by their source: `published`.
       entries: all published numbers of the paper.
-      judged: those of the cells that were run, as `judge` returns them.
+      judged: the numbers of the cells that were run, as `judge` returns them.
     """
     found = []
     for claim in claims:
@@ -137,7 +138,7 @@ def _mean(number: Mapping[str, Any], result: Any, confidence: float) -> tuple[fl
     mean, variance, count = float(values.mean()), float(values.var(ddof=1)), len(values)
     if "sd" in number:
         spread = intervals.welch(mean, variance, count, 0.0, number["sd"] ** 2, runs, confidence)
-    else:  # a mean of `runs` runs differs from ours by a variance of 1 / count + 1 / runs times that of a run
+    else:  # the difference of both means has 1 / count + 1 / runs times the variance of one run
         spread = intervals.student(mean, variance * (1 + count / runs), count, confidence)
     return float(spread.low), float(spread.high)
 

@@ -1,4 +1,4 @@
-"""A reproduction as text for people: a table for each figure, what is beside them, and the claims."""
+"""A reproduction in plain text: a table for each figure with the published numbers, the notes, and the claims."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,14 +13,14 @@ BESIDE: tuple[str, str, str] = (
     "published",
     "prediction interval",
     "",
-)  # of a published number: the interval decides, with its margin
+)  # columns of a published number; the interval, widened by the margin, decides the verdict
 
 
 REGRETS = {"regret": "regret", "hindsight": "regret against the best fixed arm in hindsight"}
 
 
 def report(content: Mapping[str, Any]) -> str:
-    """Return the summary of a reproduction as text for people."""
+    """Return the summary of a reproduction in plain text."""
     paper = content["paper"]
     head = f"{paper['title']} ({paper['year']})\n{paper['url']}"
     tables = [_figure_table(content, figure) for figure in content["figures"]]
@@ -28,8 +28,8 @@ def report(content: Mapping[str, Any]) -> str:
     notes = [f"({name}) {text}" for name, text in paper.get("notes", {}).items()]
     if content["published"]:
         notes.append(
-            "prediction interval: where a published number agrees, its noise and ours together, all at once with "
-            f"{100 * paper['confidence']:g} %, and its margin where it has one"
+            "prediction interval: the range in which a published number agrees with ours; it accounts for the noise of "
+            f"both, holds jointly with {100 * paper['confidence']:g} % confidence, and includes the margin, if any"
         )
     apart = ["\n".join(lines) for lines in (notes, content.get("skipped", []), content.get("longer", [])) if lines]
     readings = [open_readings.text(content["readings"])] if "readings" in content else []
@@ -98,7 +98,7 @@ def _budget_table(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _pulls_table(rows: Sequence[Mapping[str, Any]], beside: Mapping[Any, Mapping[str, Any]]) -> str:
-    lines = [("instance", "algorithm", "arm", "mean pulls", "95 % interval", "share", *BESIDE)]
+    lines = [("instance", "algorithm", "arm", "mean pulls", "95 % interval", "fraction", *BESIDE)]
     for row in rows:
         pulls = row["pulls"]
         means = pulls.get("mean", pulls.get("restricted_mean"))
@@ -120,17 +120,17 @@ def _theirs(entry: Mapping[str, Any] | None) -> tuple[str, str, str]:
 
 
 def _aligned(lines: Sequence[tuple[str, ...]]) -> str:
-    """Align the columns that hold something, numbers to the right."""
+    """Align the columns that are not empty, with numbers to the right."""
     kept = [column for column in zip(*lines, strict=True) if any(column[1:])]
     right = [i for i, column in enumerate(kept) if column[0] not in ("instance", "algorithm", "source", "")]
     keys = sum(column[0] in ("instance", "algorithm") for column in kept)
-    return align(list(zip(*kept, strict=True)), right, keys) if kept else "no run counts"
+    return align(list(zip(*kept, strict=True)), right, keys) if kept else "no run is counted"
 
 
 def _regret_table(
     instance: str, cells: Sequence[Mapping[str, Any]], published: Sequence[Mapping[str, Any]], what: str
 ) -> str:
-    """Return one of REGRETS of the cells of one instance as text, every number published for a cell beside it."""
+    """Return a table of one of REGRETS for the cells of one instance, with the published numbers of each cell."""
     given = [e for e in published if e["instance"] == instance and e["quantity"] == what]
     sources = len({e["source"] for e in given}) > 1
     rows: list[tuple[str, ...]] = [("algorithm", what, "95 % interval", *BESIDE, "source" if sources else "")]
@@ -150,18 +150,18 @@ def _regret_table(
     if bound:
         early = [cell for cell in known if cell[what]["mean"][-1] < bound[-1]]
         foot = f"\nlower bound, log(t) times the constant: {bound[-1]:,.2f}"
-        foot += ", of more rounds: here a regret is still below it" if early else ""
+        foot += "; it is asymptotic, and a regret here is still below it" if early else ""
     return "\n".join([title, f"{_aligned(rows)}{foot}", *_left_out(cells)])
 
 
 def _left_out(cells: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return, a line each, the cells whose means leave runs out, how many and why."""
+    """Return one line for each cell whose means exclude runs, with their number and the reason."""
     found = [(cell, left_out(cell["runs"], cell.get("outcomes", {}))) for cell in cells]
     return [f"{cell['instance']}/{cell['algorithm']}: {words}" for cell, words in found if words]
 
 
 def cost(content: Mapping[str, Any], longer: Mapping[int, int]) -> list[str]:
-    """Return, a line each, what the same cells would take at other horizons: `longer`, horizon -> runs."""
+    """Return one line for each other horizon with the estimated time of the same cells. `longer`: horizon -> runs."""
     played = sum(cell["run_steps"] for cell in content["cells"])
     seconds = sum(cell["seconds"]["run"] for cell in content["cells"])
     horizon = max((cell["regret"]["at"][-1] for cell in content["cells"] if cell["regret"]["at"]), default=0)
@@ -186,8 +186,8 @@ def _claims_table(content: Mapping[str, Any]) -> str:
         lines.append(wrapped(f"{claim['id']:<5}  {claim['verdict']:<9}", text, f"decided by: {_check_text(checks[0])}"))
     words = ("agrees", "disagrees", "undecided")
     counts = ", ".join(f"{sum(c['verdict'] == word for c in content['claims'])} {word}" for word in words)
-    confidence = f"all intervals hold together with {100 * content['paper']['confidence']:g} %"
-    confidence += ", those of the last tables among themselves" if content.get("complexity") else ""
+    confidence = f"all intervals hold jointly with {100 * content['paper']['confidence']:g} % confidence"
+    confidence += ", and those of the last tables among themselves" if content.get("complexity") else ""
     left = [f"not tested: {item['text']} ({item['source']}): {item['reason']}" for item in content["untested"]]
     return "\n".join([f"claims: {counts} ({confidence})", *lines, *left])
 

@@ -1,11 +1,11 @@
-"""Published claims on our runs: "agrees", "disagrees" or "undecided", decided by intervals alone.
+"""Verdicts on published claims from our runs, "agrees", "disagrees" or "undecided", based on intervals alone.
 
-A claim is data (a table of a paper's TOML). It becomes checks `left < right` or `left > right` on means over
-runs (regret, samples, pulls), each linear in the runs, so that run-by-run differences give it a Student
-interval; error rates have Clopper and Pearson's. All intervals together hold with the family's confidence
-(Bonferroni), hence so do all verdicts: a check agrees if its interval lies on the claimed side of 0,
-disagrees if on the other; a claim agrees if all its checks do and disagrees if one does. Equality is two such
-checks, left > (1 - margin) right and left < (1 + margin) right: an equivalence test against a stated margin.
+A claim is a table of a paper's TOML file. It is translated into checks `left < right` or `left > right` on means over
+runs (regret, samples, pulls). Because each check is linear in the runs, differences run by run give a Student interval
+for it; error rates have Clopper-Pearson intervals. All intervals, and hence all verdicts, hold jointly with the
+confidence of the paper (Bonferroni). A check agrees if its interval lies on the claimed side of 0 and disagrees if it
+lies on the other side. A claim agrees if all its checks agree and disagrees if one of them disagrees. Equality consists
+of two checks, left > (1 - margin) right and left < (1 + margin) right, which is an equivalence test with this margin.
 """
 
 import itertools
@@ -22,7 +22,7 @@ from jaxbandit.results.base import ResultSet
 from jaxbandit.stats import intervals
 
 RELATIONS = ("below", "above", "between", "equal", "decreasing", "increasing")
-QUANTITIES = {  # the default first
+QUANTITIES = {  # the first one is the default
     "simulate": ("regret", "hindsight", "pulls", "guarantee"),
     "identify": ("samples", "pulls", "share", "error"),
     "budget": ("error", "simple_regret", "samples", "pulls", "share"),
@@ -32,7 +32,7 @@ WITH_INTERVAL = (*measures.MEANS, "error")
 
 @dataclass(frozen=True)
 class Check:
-    """The statement: `left` lies below (sign -1) or above (sign +1) `factor` times `right`."""
+    """The statement that `left` is less than (sign -1) or greater than (sign +1) `factor` times `right`."""
 
     left: Quantity
     sign: int
@@ -50,7 +50,7 @@ class Check:
 
 
 def checks_of(claim: Mapping[str, Any]) -> list[Check]:
-    """Return the checks that a claim's table stands for.
+    """Return the checks that the table of a claim specifies.
 
     Keys: `instance`, one or several; `algorithm`, one or several, each of which must satisfy it, or `gap` or
     `ratio`, two whose difference or ratio is meant; `relation`; `against`, one or several (all of them; for
@@ -129,12 +129,12 @@ def judge(
         or "error", the rate, against a `value` (Clopper and Pearson's interval). Of a budget "error" is the default,
         against a value or another's (Student's, of run-by-run differences), "simple_regret" another, `at` the budget.
         A claim on cells that `results` lacks, or that compares nothing, is left out.
-      results: what we measured.
-      confidence: with which all intervals hold together.
-      others: number of intervals beside these that shall hold together with them.
+      results: our results.
+      confidence: the joint confidence of all intervals.
+      others: number of further intervals that hold jointly with these.
 
     Returns:
-      One table a claim: what it says, `checks` with difference and interval, and `verdict`.
+      One table for each claim: the claim itself, its `checks` with difference and interval, and its `verdict`.
     """
     known = QUANTITIES[results[0].kind]
     claims = [{"quantity": known[0]} | dict(claim) for claim in claims]
@@ -157,7 +157,7 @@ def num_intervals(claims: Sequence[Mapping[str, Any]]) -> int:
 
 def _measured(claim: Mapping[str, Any], results: ResultSet) -> bool:
     sides = [q for check in checks_of(claim) for q in (check.left, check.right) if isinstance(q, Quantity)]
-    if claim["quantity"] == "guarantee":  # of distances, which are no cells
+    if claim["quantity"] == "guarantee":  # a guarantee refers to distances, which are not cells
         return {q.instance for q in sides} <= {r.instance for r in results}
     cells = {(q.instance, name) for q in sides for name in (q.algorithm, q.minus, q.over) if name}
     return bool(cells) and cells <= {(r.instance, r.algorithm) for r in results}
@@ -179,13 +179,17 @@ def side(low: float, high: float, sign: int) -> str:
 
 def _judge(check: Check, claim: Mapping[str, Any], results: ResultSet, level: float) -> dict[str, Any]:
     quantity, left, right = claim["quantity"], check.left, check.right
-    paired = results[0].kind == "budget" and isinstance(right, Quantity)  # all runs recommend something
+    paired = results[0].kind == "budget" and isinstance(
+        right, Quantity
+    )  # with a fixed budget every run recommends something
     if quantity in measures.MEANS or (quantity == "error" and paired):
         ours = measures.sample(quantity, left, results)
         other = measures.sample(quantity, right, results) if isinstance(right, Quantity) else right
         return _decided(check, measures.difference(ours, check.factor, other, level), level)
     if isinstance(right, Quantity) == (quantity == "error") or left.minus or left.over:
-        raise BadInput(f"claim {claim['id']}: {check}: an error rate is compared with `value`, guarantees not")
+        raise BadInput(
+            f"claim {claim['id']}: {check}: must compare an error rate with `value`, and a guarantee with another one"
+        )
     if quantity == "error":
         rate = measures.cell(results, left).error(level)
         bound = check.factor * float(right)  # pyright: ignore[reportArgumentType]
@@ -206,7 +210,7 @@ def _decided(check: Check, interval: intervals.Interval | None, level: float) ->
 
 
 def _guarantee(quantity: Quantity, results: ResultSet) -> float:
-    """Sum of gap / d(mean, best mean): log t's constant in the regret bound of UCB(d), Theorem 1."""
+    """Return the sum of gap / d(mean, best mean), the constant of log t in the regret bound of UCB(d), Theorem 1."""
     import jax
 
     from jaxbandit.solvers.semidistance import DISTANCES
