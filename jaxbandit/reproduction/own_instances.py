@@ -63,7 +63,7 @@ def split(
 ) -> tuple[dict[str, Figure], list[str]]:
     """Return the figures that can be run, and a line for each other one; raise BadInput if that is the target.
 
-    With `quick`, a figure cannot be run if it has no `quick` settings, or if it takes its cells from another figure that
+    With `quick`, a figure cannot be run if it has no `quick` settings, or if it takes its cells from another that
     then lacks some of them.
     """
     kept, lines = {}, []
