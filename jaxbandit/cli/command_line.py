@@ -126,8 +126,10 @@ def _wide() -> Iterator[None]:
 
 def _one_line(box: str) -> str:
     """Return the parser's boxed refusal as one line: no frame, no colors, its first guess, and no Python types."""
-    lines = [re.sub(r"\x1b\[[0-9;]*m", "", line).strip(" │|") for line in box.splitlines()]
-    lines = [line for line in lines if line.strip("─-") and line[0] not in "╭╰+"]  # the latter in ASCII
+    lines = [re.sub(r"\x1b\[[0-9;]*m", "", line).strip(" │") for line in box.splitlines()]
+    if len(lines) > 1 and not lines[1].strip("-"):  # in ASCII the title stands above a rule, not in the frame
+        del lines[0]
+    lines = [line for line in lines if line.strip("─-") and line[0] not in "╭╰"]
     details = next((i for i, line in enumerate(lines) if line.startswith("Got errors")), None)
     if details is not None:  # what each type of the argument made of the value
         lines = [UNREADABLE.sub(r"\1 = \3, must be \2", lines[0]), lines[-1]]
