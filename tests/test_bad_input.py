@@ -361,12 +361,16 @@ def test_bad_csv(text, place, remedy, tmp_path, capsys):
         (["compare", "nowhere", "elsewhere"], ("nowhere", "no directory of results")),
         (["reproduce", "ucbost"], ("ucbost", "did you mean 'ucboost'")),
         (["reproduce", "ucboost", "--runs", "0"], ("runs = 0", "an integer in [1, ")),
-        (["reproduce", "ucboost", "--runs", "many"], ("--runs", "many")),
+        (["reproduce", "ucboost", "--runs", "many"], ("--runs", "many", "--help")),
+        (["runn"], ("did you mean 'run'?",)),
+        (["list", "--knid", "x"], ("--knid", "perhaps you meant --kind")),
     ],
     ids=" ".join,
 )
-def test_bad_command(argv, words, tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("columns", [80, 40])
+def test_bad_command(argv, words, columns, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", str(columns))
     refused(capsys, argv, *words)
     assert os.listdir(tmp_path) == []
 

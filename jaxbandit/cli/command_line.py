@@ -16,6 +16,7 @@ from jaxbandit.cli import cache, signals
 from jaxbandit.cli.signals import INTERRUPTED
 
 DONE, BUG, BAD_INPUT = 0, 1, 2
+UNREADABLE = re.compile(r"Error parsing (\S+): no type matching (?:\{None\}\|)?(\S+) could be .* from \['(.*)'\]")
 
 
 def process() -> int:
@@ -73,6 +74,7 @@ def _warnings_as_lines(category: type[Warning]) -> Iterator[None]:
 def _parse(argv: list[str]) -> Callable[[], int] | int:
     """Return the command that `argv` asks for, or the exit status after help or a refusal."""
     from jaxbandit.extras import MissingExtra, lab
+    from jaxbandit.refusals import nearest
 
     if argv == ["--version"]:
         from jaxbandit import __version__
@@ -93,7 +95,7 @@ def _parse(argv: list[str]) -> Callable[[], int] | int:
         listing.show("--json" in argv, *asked[2:])
         return DONE
 
-    from jaxbandit.cli.commands import parsed
+    from jaxbandit.cli.commands import COMMANDS, parsed
 
     said = io.StringIO()
     try:
@@ -102,17 +104,39 @@ def _parse(argv: list[str]) -> Callable[[], int] | int:
     except SystemExit as status:
         if not status.code:
             return DONE
-        return _say(_one_line(said.getvalue()), BAD_INPUT)
+    with _wide(), contextlib.redirect_stderr(said := io.StringIO()), contextlib.suppress(SystemExit):
+        parsed(argv)  # once more: what it refuses, in lines that are not wrapped
+    guess = nearest(argv[0], COMMANDS) if argv and argv[0] not in COMMANDS else ""
+    return _say(_one_line(said.getvalue()) + guess, BAD_INPUT)
+
+
+@contextlib.contextmanager
+def _wide() -> Iterator[None]:
+    """Let the parser write lines of any length."""
+    before = os.environ.get("COLUMNS")
+    os.environ["COLUMNS"] = "10000"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["COLUMNS"]
+        else:
+            os.environ["COLUMNS"] = before
 
 
 def _one_line(box: str) -> str:
-    """Return the parser's boxed refusal as one line: without frame and colors, and its first guess alone."""
+    """Return the parser's boxed refusal as one line: no frame, no colors, its first guess, and no Python types."""
     lines = [re.sub(r"\x1b\[[0-9;]*m", "", line).strip(" │") for line in box.splitlines()]
-    lines = [line for line in lines if line and line[0] not in "╭╰─"]
+    if len(lines) > 1 and not lines[1].strip("-"):  # in ASCII the title stands above a rule, not in the frame
+        del lines[0]
+    lines = [line for line in lines if line.strip("─-") and line[0] not in "╭╰"]
+    details = next((i for i, line in enumerate(lines) if line.startswith("Got errors")), None)
+    if details is not None:  # what each type of the argument made of the value
+        lines = [UNREADABLE.sub(r"\1 = \3, must be \2", lines[0]), lines[-1]]
     guess = next((i for i, line in enumerate(lines) if line.startswith("Perhaps you meant")), None)
     if guess is not None:
         lines = [*lines[:guess], f"perhaps you meant {lines[guess + 1]}", lines[-1]]
-    return "; ".join(lines)
+    return "; ".join(lines).replace(":; ", ": ").replace(".; ", "; ")
 
 
 def _say(line: str, status: int) -> int:
