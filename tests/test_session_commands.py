@@ -71,7 +71,8 @@ def test_a_session_from_the_shell_is_that_of_python(shell):
     found = json.loads(out)["certificate"]
     assert found["stopped"] and found["recommendation"] == [2] and sum(a["pulls"] for a in found["arms"]) == told
     text = shell("status race")[1]
-    assert "recommended: 2: lr=0.001, opt=adam" in text and "95% interval" in text and "promise: the arm named" in text
+    assert "recommended: 2: lr=0.001, opt=adam" in text and "95% interval" in text
+    assert "guarantee: the recommended arm" in text
     assert shell("ask race")[1].startswith("stopped: nothing to pull")
 
 
@@ -180,4 +181,4 @@ def test_sets_of_arms_and_contexts(shell):
     status, _, err = shell("ask sites sites.toml")
     assert status == 2 and "context = None, must be given" in err
     assert shell("ask sites --context 1")[0] == 0 and shell("tell sites 0=0.5")[0] == 0
-    assert "promise: none" in shell("status sites")[1]
+    assert "guarantee: none" in shell("status sites")[1]

@@ -1,6 +1,6 @@
-"""The command line. Exit status: 0 success, 2 bad input, 3 interrupted but resumable, 1 a bug.
+"""The command line. Exit status: 0 done, 2 bad input, 3 interrupted and resumable, 1 a bug.
 
-An error in the input is reported as one line on stderr without a traceback. A bug shows its traceback.
+An error in the input is one line on stderr without a traceback. A bug shows its traceback.
 """
 
 import contextlib
@@ -16,15 +16,16 @@ from jaxbandit.cli import cache, signals
 from jaxbandit.cli.signals import INTERRUPTED
 
 DONE, BUG, BAD_INPUT = 0, 1, 2
+UNREADABLE = re.compile(r"Error parsing (\S+): no type matching (?:\{None\}\|)?(\S+) could be .* from \['(.*)'\]")
 
 
 def process() -> int:
-    """Run the command that the process was started with and return the exit status; it handles the signals itself."""
+    """Run the command that the process was started with and return the exit status; it has the signals to itself."""
     return signals.run(lambda: _run(sys.argv[1:], own_process=True))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command given by `argv` (default: the arguments of the process) and return the exit status."""
+    """Run one command of `argv` (default: the process's) and return the exit status."""
     try:
         return _run(sys.argv[1:] if argv is None else list(argv))
     except KeyboardInterrupt:
@@ -43,7 +44,7 @@ def _run(argv: list[str], own_process: bool = False) -> int:
             return command if isinstance(command, int) else command()
     except (BadInput, MissingExtra) as error:
         return _say(str(error), BAD_INPUT)
-    except BrokenPipeError:  # the reader of the pipe, such as `head`, has closed it
+    except BrokenPipeError:  # the reader, `head` for instance, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
     except Unfinished as error:
@@ -52,10 +53,9 @@ def _run(argv: list[str], own_process: bool = False) -> int:
 
 @contextlib.contextmanager
 def _warnings_as_lines(category: type[Warning]) -> Iterator[None]:
-    """Print every warning of this category as one line on stderr, without the line of source code that issued it.
+    """Print every warning of this category as one line on stderr, without the place in our code that gave it.
 
-    JAX's warnings about compiled programs that cannot be read from or written to the cache are not shown, because
-    these programs are compiled again.
+    Of compiled programs that cannot be read from the cache, or written, nothing is said: they are compiled anew.
     """
 
     def show(message: Warning | str, kind: type[Warning], *rest: Any) -> None:
@@ -72,8 +72,9 @@ def _warnings_as_lines(category: type[Warning]) -> Iterator[None]:
 
 
 def _parse(argv: list[str]) -> Callable[[], int] | int:
-    """Return the command that `argv` asks for, or the exit status after help or an error."""
+    """Return the command that `argv` asks for, or the exit status after help or a refusal."""
     from jaxbandit.extras import MissingExtra, lab
+    from jaxbandit.refusals import nearest
 
     if argv == ["--version"]:
         from jaxbandit import __version__
@@ -84,7 +85,7 @@ def _parse(argv: list[str]) -> Callable[[], int] | int:
         os.environ["PYTHON_TYRO_ANSI_CODES"] = "False"
     try:
         with lab():
-            import tyro  # noqa: F401  (if it is missing, the error is raised here)
+            import tyro  # noqa: F401  (missing: said now)
     except MissingExtra:
         from jaxbandit.cli import listing
 
@@ -95,7 +96,6 @@ def _parse(argv: list[str]) -> Callable[[], int] | int:
         return DONE
 
     from jaxbandit.cli.commands import COMMANDS, parsed
-    from jaxbandit.refusals import choice, refuse
 
     said = io.StringIO()
     try:
@@ -104,31 +104,39 @@ def _parse(argv: list[str]) -> Callable[[], int] | int:
     except SystemExit as status:
         if not status.code:
             return DONE
-        if not argv:
-            refuse("command", f": missing, must be one of {', '.join(COMMANDS)}; see jaxbandit --help")
-        if not argv[0].startswith("-"):
-            choice("command", argv[0], tuple(COMMANDS))
-        return _say(_one_line(said.getvalue()), BAD_INPUT)
+    with _wide(), contextlib.redirect_stderr(said := io.StringIO()), contextlib.suppress(SystemExit):
+        parsed(argv)  # once more: what it refuses, in lines that are not wrapped
+    guess = nearest(argv[0], COMMANDS) if argv and argv[0] not in COMMANDS else ""
+    return _say(_one_line(said.getvalue()) + guess, BAD_INPUT)
+
+
+@contextlib.contextmanager
+def _wide() -> Iterator[None]:
+    """Let the parser write lines of any length."""
+    before = os.environ.get("COLUMNS")
+    os.environ["COLUMNS"] = "10000"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["COLUMNS"]
+        else:
+            os.environ["COLUMNS"] = before
 
 
 def _one_line(box: str) -> str:
-    """Return the parser's boxed error message as one line: no frame, no colors, and only its first suggestion."""
-    blocks: list[list[str]] = [[]]
-    for row in box.splitlines():
-        line = re.sub(r"\x1b\[[0-9;]*m", "", row).strip(" │")
-        if line.startswith(("╭", "╰")) or not line.strip("─-"):  # a rule, or an empty row, ends a block
-            blocks.append([])
-        else:
-            blocks[-1].append(line)
-    told = []
-    for block in filter(None, blocks):
-        if block[0].startswith("Perhaps you meant"):
-            told.append(f"perhaps you meant {block[1]}")
-        elif block[0] != "Got errors:":  # the parser's own exceptions, one for each type that it tried
-            told.append(" ".join(block).removesuffix("."))  # the parser wraps its lines at the width of the terminal
-    if len(told) > 1 and told[1].startswith(told[0]):
-        told = told[1:]  # without a terminal, the box's title is a row of its own
-    return "; ".join(told)
+    """Return the parser's boxed refusal as one line: no frame, no colors, its first guess, and no Python types."""
+    lines = [re.sub(r"\x1b\[[0-9;]*m", "", line).strip(" │") for line in box.splitlines()]
+    if len(lines) > 1 and not lines[1].strip("-"):  # in ASCII the title stands above a rule, not in the frame
+        del lines[0]
+    lines = [line for line in lines if line.strip("─-") and line[0] not in "╭╰"]
+    details = next((i for i, line in enumerate(lines) if line.startswith("Got errors")), None)
+    if details is not None:  # what each type of the argument made of the value
+        lines = [UNREADABLE.sub(r"\1 = \3, must be \2", lines[0]), lines[-1]]
+    guess = next((i for i, line in enumerate(lines) if line.startswith("Perhaps you meant")), None)
+    if guess is not None:
+        lines = [*lines[:guess], f"perhaps you meant {lines[guess + 1]}", lines[-1]]
+    return "; ".join(lines).replace(":; ", ": ").replace(".; ", "; ")
 
 
 def _say(line: str, status: int) -> int:

@@ -29,7 +29,7 @@ WHERE = "BanditSampler"
 PULL = "pull"  # user attribute of a trial: {"arm": configuration, "index": which of its repetitions}
 IDENTITY = "jaxbandit"  # user attribute of a study: what its trials are pulls of
 TRIES = 3  # failures of one pull before the study ends
-ASSUMPTION = "trials of two indices have independent chance; those of one index may have theirs in common"
+ASSUMPTION = "trials with different indices have independent randomness; trials with the same index may share theirs"
 
 
 class BanditSampler(BaseSampler):

@@ -28,8 +28,8 @@ with extra("sklearn"):
 WHERE = "BanditSearchCV"
 TEST_SIZE = 0.2  # as much as one of five folds
 ASSUMPTION = (
-    "a score is that of one random split of this data set: the means are over all its splits, and nothing is said of "
-    "other data"
+    "each score comes from one random split of this data set; the means are over all its splits, and nothing is "
+    "guaranteed for other data"
 )
 
 

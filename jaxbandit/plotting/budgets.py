@@ -1,6 +1,6 @@
-"""Figures of algorithms with a fixed budget: the error rate or the simple regret against the budget.
+"""Figures of fixed-budget algorithms: their error rate or simple regret against the budget.
 
-matplotlib is imported only when a figure is drawn.
+matplotlib is imported only when something is drawn.
 """
 
 from collections.abc import Sequence
@@ -20,22 +20,22 @@ WORDS = {"error": "error rate", "simple_regret": "simple regret"}
 def plot_budget(results: Sequence[Any], ax: Any = None, *, what: str = "error") -> Any:
     """Draw the error rate or the simple regret of each algorithm against its budget, on a logarithmic axis.
 
-    The intervals have 95 % confidence: Clopper-Pearson for rates and Student's t for means. If no run made an error, a
-    mark that points down is drawn at the upper end of the interval. The dashed line in the figure of error rates is
-    exp(-T / H2), from whose exponent those of the algorithms differ by a constant factor. It is not a bound; bounds are
-    in `jaxbandit.bounds`. It refers to rewards in [0, 1], and it is left out if the algorithms look for different
-    numbers of arms or if it stays near 1 at all budgets.
+    The bars are 95 % intervals: Clopper-Pearson for rates, Student's t for means. If no run of a point erred, a caret
+    that points down marks the upper end of its interval. The dashed line is exp(-T / H2), a reference for the rate at
+    which the error rate falls with the budget T. It is not a bound; for bounds see `jaxbandit.bounds`. It assumes
+    rewards whose spread is that of [0, 1], and it is not drawn if the algorithms look for different numbers of arms,
+    or if it stays near 1 at all budgets.
 
     Args:
       results: at least one Result of kind "budget", all of one instance.
-      ax: matplotlib Axes. Default: the Axes of a new figure.
+      ax: matplotlib Axes; default: those of a new figure.
       what: "error" or "simple_regret".
 
     Returns:
       The Axes.
 
     Raises:
-      ValueError: the results are of several instances, or the environment does not evaluate recommendations.
+      ValueError: there are several instances, or the environment does not evaluate recommendations.
     """
     if len({result.instance for result in results}) != 1:
         raise BadInput("plot: the results are of several instances, must be of one")
@@ -44,18 +44,14 @@ def plot_budget(results: Sequence[Any], ax: Any = None, *, what: str = "error") 
         if (interval := getattr(result, what)()) is not None:
             curves.setdefault(name, []).append((result.budget, interval))
     if not curves:
-        raise BadInput(
-            f"plot: there is no {WORDS[what]}: no run is counted, or the environment evaluates no recommendations"
-        )
+        raise BadInput(f"plot: no {WORDS[what]} to draw: all runs failed, or the environment checks no recommendation")
     ax = ax or new_axes(SIZE)
     ends = []
     for i, (name, points) in enumerate(curves.items()):
         ends += _curve(ax, name, sorted(points, key=lambda point: point[0]), look(i))
     budgets = sorted({result.budget for result in results})
     found = {result.hardness() for result in results}
-    hardness = (
-        found.pop() if len(found) == 1 else None
-    )  # it differs between algorithms that look for different numbers of arms
+    hardness = found.pop() if len(found) == 1 else None  # it depends on the number of arms to find
     if hardness is not None and np.isfinite(hardness).all():
         told = f"exp(-T / H2),  H1 = {number(hardness[0])}, H2 = {number(hardness[1])}"
         x = np.linspace(budgets[0], budgets[-1], 100)
@@ -66,17 +62,17 @@ def plot_budget(results: Sequence[Any], ax: Any = None, *, what: str = "error") 
     ax.set_yscale("log")
     if what == "error":
         ax.set_ylim(top=1.0)
-    ax.set_xlabel("budget (number of pulls)")
+    ax.set_xlabel("budget of pulls")
     ax.set_ylabel(WORDS[what])
     runs = " or ".join(f"{runs:,}" for runs in sorted({result.runs for result in results}))
-    quiet(ax, titled(results[0], f"{WORDS[what]} over {runs} runs, 95 % intervals"))
+    quiet(ax, titled(results[0], f"{WORDS[what]} of {runs} runs, 95 % intervals"))
     legend(ax)
     footnotes(ax, results)
     return ax
 
 
 def _curve(ax: Any, name: str, points: Sequence[tuple[int, Any]], style: tuple[str, Any]) -> list[float]:
-    """Draw the curve of one algorithm, and return the positive values and interval ends that are drawn."""
+    """Draw the curve of one algorithm; return the positive values at which something is drawn."""
     color, dashes = style
     x = np.array([budget for budget, _ in points], np.float64)
     value, low, high = (np.array([getattr(p, end) for _, p in points]) for end in ("value", "low", "high"))
@@ -98,7 +94,7 @@ def _curve(ax: Any, name: str, points: Sequence[tuple[int, Any]], style: tuple[s
 
 
 def _labels(results: Sequence[Any]) -> list[str]:
-    """Return a name for each curve: the algorithm, and the parameters other than the budget that distinguish it."""
+    """Return a name for each curve: the algorithm, and its parameters other than the budget if they distinguish it."""
     found = []
     for result in results:
         same = [r.params for r in results if r.algorithm == result.algorithm]

@@ -49,7 +49,7 @@ def plot(
     kinds = {result.kind for result in some}
     if len(kinds) != 1:
         held = ", ".join(sorted(kinds)) or "none given"
-        refuse("plot", f": the results are of {len(kinds)} kinds ({held}), must be of one kind")
+        refuse("plot", f": results of {len(kinds)} kinds ({held}), must be of one kind")
     wanted = some[0].instance if instance is None else instance
     shown = [result for result in some if result.instance == wanted]
     if not shown:
@@ -66,12 +66,12 @@ def plot(
 
 
 def write_figures(results: Sequence[Any], directory: str | Path, **look: Any) -> list[Path]:
-    """Write the figures of one experiment into a directory as PNG files, and return their paths.
+    """Write the figures of one experiment into a directory as PNG files; return their paths.
 
-    For regret there is one figure for each instance, with the options `look` of `regret_curves.plot`. For algorithms
-    that stop there are three for each instance, `samples-` (with error rates), `stopping-` and `pulls-`, and one for
-    each sweep. If the instances themselves form a sweep, its figure replaces those of the instances. For a fixed budget
-    there are `error-` and `simple_regret-` for each instance, if they are known.
+    For a fixed horizon there is one figure of regret per instance, with the options `look` of `regret_curves.plot`.
+    For algorithms that stop there are three per instance, `samples-` (with error rates), `stopping-` and `pulls-`, and
+    one per sweep. If the instances themselves form a sweep, its figure replaces those of the instances. For a fixed
+    budget there are `error-` and `simple_regret-` per instance, if they are known.
     """
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
@@ -86,15 +86,15 @@ def drawn(results: Sequence[Any], *, points: int | None = None, **look: Any) -> 
     """Yield the name and the matplotlib figure of each file that `write_figures` writes.
 
     Args:
-      results: the results of one experiment.
-      points: for algorithms that stop, the largest number of steps of a curve and of dots in a row, which limits the
-        size of vector graphics. Default: as many as a bitmap resolves.
-      **look: options of regret figures, as for `regret_curves.plot`.
+      results: of one experiment.
+      points: for algorithms that stop, the largest number of steps in a curve and of dots in a row, which keeps vector
+        graphics small. Default: as many as a bitmap resolves.
+      **look: options of the regret figures, as for `regret_curves.plot`.
     """
     if results[0].kind == "simulate":
         yield from regret_curves.drawn(results, **look)
         return
-    results = [r for r in results if len(r.samples())]  # a result without stopping times cannot be drawn
+    results = [r for r in results if len(r.samples())]  # without a stopping time there is nothing to draw
     if results and results[0].kind == "budget":
         results = [r for r in results if r.error() is not None]
         for instance in dict.fromkeys(r.instance for r in results):

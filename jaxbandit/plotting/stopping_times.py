@@ -1,7 +1,7 @@
-"""Figures of algorithms that stop: distribution and quantiles of stopping times, error rates, and pulls of each arm.
+"""Figures of algorithms that stop: distribution and quantiles of the stopping times, error rates, pulls of each arm.
 
-If runs are censored, nothing is drawn beyond `max_rounds`: the curve (Kaplan-Meier) ends there with a mark, and an
-arrow marks the restricted mean, which is a lower bound on the mean. matplotlib is imported only when a figure is drawn.
+If runs are censored, nothing is drawn beyond `max_rounds`: the Kaplan-Meier curve ends there with a mark, and the mean
+is drawn as an arrow, because it is only a lower bound. matplotlib is imported only when something is drawn.
 """
 
 from collections.abc import Sequence
@@ -28,20 +28,20 @@ from jaxbandit.refusals import BadInput
 from jaxbandit.stats import intervals
 from jaxbandit.text import number
 
-SHOWN_RUNS = 300  # single runs drawn as dots
-SHOWN_STEPS = 2000  # of the curve of a distribution
-NAMED_ARMS = 12  # up to this many arms, the marks of the algorithms are side by side over each arm
-ROW = 0.36  # inches for each algorithm
+SHOWN_RUNS = 300  # number of single runs that are drawn as dots
+SHOWN_STEPS = 2000  # largest number of steps in the curve of a distribution
+NAMED_ARMS = 12  # up to this number of arms, the marks of the algorithms stand side by side above each arm
+ROW = 0.36  # inches per algorithm
 BOUND: dict[str, Any] = {"color": GREY, "linewidth": 1.2, "linestyle": (0, (4, 2)), "zorder": 1.5}
 
 
 def plot_stopping(results: Sequence[Any], ax: Any = None, *, points: int = SHOWN_STEPS) -> Any:
-    """Draw the fraction of runs that have stopped after n samples, with 95 % Clopper-Pearson bands (pointwise).
+    """Draw the fraction of runs that have stopped after n samples, with pointwise 95 % bands (Clopper-Pearson).
 
     Args:
       results: at least one Result of kind "identify", all of one instance.
-      ax: matplotlib Axes. Default: the Axes of a new figure.
-      points: largest number of steps of a curve; for more runs, quantiles at evenly spaced levels are drawn.
+      ax: matplotlib Axes; default: those of a new figure.
+      points: largest number of steps in a curve; if there are more runs, evenly spaced quantiles are drawn.
 
     Returns:
       The Axes.
@@ -95,8 +95,8 @@ def _law(ax: Any, result: Any, name: str, order: int, points: int) -> None:
 def plot_samples(results: Sequence[Any], ax: Any = None, *, points: int = SHOWN_RUNS) -> Any:
     """Draw the samples of each algorithm: quartiles as a box, 5 to 95 % as a line, the mean, single runs as dots.
 
-    If the interval of the mean cannot be seen, it is narrower than the mark of the mean. The arguments and the return
-    value are those of `plot_stopping`, except that `points` is the largest number of runs drawn as dots.
+    The 95 % interval of the mean is drawn, but it may be narrower than the mark of the mean. Arguments and return value
+    are those of `plot_stopping`, except that `points` is the largest number of runs drawn as dots.
     """
     _one_instance(results)
     ax = ax or new_axes(rows_size(results))
@@ -108,7 +108,7 @@ def plot_samples(results: Sequence[Any], ax: Any = None, *, points: int = SHOWN_
         marks = [result.quantile(level) for level in (0.05, 0.25, 0.5, 0.75, 0.95)]
         low, left, middle, right, high = (result.max_rounds if mark is None else mark for mark in marks)
         ax.plot([low, high], [i, i], color=color, linewidth=1.3, zorder=2)
-        edge = "none" if marks[3] is None else color  # if the upper quartile is censored, the box has no edge
+        edge = "none" if marks[3] is None else color  # the box has no edge if its upper quartile is censored
         ax.barh(i, right - left, 0.44, left, color=color, alpha=0.35, edgecolor=edge, linewidth=1.3, zorder=2)
         if marks[2] is not None:
             ax.plot([middle, middle], [i - 0.22, i + 0.22], color=INK, linewidth=1.8, zorder=3)
@@ -124,11 +124,8 @@ def plot_samples(results: Sequence[Any], ax: Any = None, *, points: int = SHOWN_
     ax.set_xlabel("samples   (dashed: lower bound on the mean)" if dashed else "samples")
     quiet(ax, titled(results[0], f"samples of {_runs(results)}"), along="x")
     censored = any(result.censored for result in results)
-    marks = [
-        "Box: quartiles, with the median as a bar; line: 5 to 95 % of runs.",
-        "Diamond: mean; gray dots: single runs.",
-    ]
-    marks += ["Arrow: lower bound on the mean, because runs are censored."] * censored  # short lines, which fit
+    marks = ["Box: quartiles; bar in it: median; line: 5 to 95 % of runs.", "Diamond: mean; gray dots: single runs."]
+    marks += ["Arrow: lower bound on the mean, because runs are censored."] * censored  # lines that fit under the axes
     footnotes(ax, results, also=marks)
     return ax
 
@@ -136,7 +133,7 @@ def plot_samples(results: Sequence[Any], ax: Any = None, *, points: int = SHOWN_
 def plot_error(results: Sequence[Any], ax: Any = None) -> Any:
     """Draw the error rate of each algorithm's stopped runs with its 95 % interval (Clopper-Pearson), and delta.
 
-    The arguments and the return value are those of `plot_stopping`. The row of a result without a rate is empty.
+    Arguments and return value are those of `plot_stopping`. The row of a result without an error rate stays empty.
     """
     _one_instance(results)
     ax = ax or new_axes(rows_size(results))
@@ -160,9 +157,9 @@ def plot_error(results: Sequence[Any], ax: Any = None) -> Any:
 
 
 def plot_pulls(results: Sequence[Any], ax: Any = None) -> Any:
-    """Draw the mean pulls of each arm with 95 % intervals. If the means are known, arms are in decreasing order.
+    """Draw the mean pulls of each arm with 95 % intervals. If the true means are known, the best arm comes first.
 
-    The arguments and the return value are those of `plot_stopping`. Raises ValueError if no result holds pulls.
+    Arguments and return value are those of `plot_stopping`. Raises ValueError if no result holds the pulls of its arms.
     """
     _one_instance(results)
     named = enumerate(zip(labels(results), results, strict=True))
@@ -185,10 +182,10 @@ def plot_pulls(results: Sequence[Any], ax: Any = None) -> Any:
             interval = intervals.student(mean, pulls.var(axis=0, ddof=1)[arms], len(pulls))
             ax.vlines(x, np.maximum(interval.low, 0), interval.high, color=color, linewidth=1.4)
         marker = "osD^vP"[i % 6] if few else "."
-        fill = (color, "white")[i // 6 % 2]  # the second round of colors is hollow
+        fill = (color, "white")[i // 6 % 2]  # when the colors repeat, the marks are hollow
         ax.plot(x, mean, marker, color=fill, markersize=5, markeredgecolor=color, markeredgewidth=1.1, label=name)
     ax.set_yscale("symlog", linthresh=1.0)
-    ax.set_ylim(bottom=-0.15)  # so that a mark at 0 is not cut off
+    ax.set_ylim(bottom=-0.15)  # so that a mark at 0 is entirely visible
     ax.yaxis.set_major_formatter("{x:,.0f}")
     if few:
         names = [str(a) if means is None else f"{a}\n{means[a]:.4g}" for a in arms]
@@ -196,10 +193,10 @@ def plot_pulls(results: Sequence[Any], ax: Any = None) -> Any:
         for x in np.arange(num_arms - 1) + 0.5:
             ax.axvline(x, color=PALE, linewidth=0.7)
     if means is not None:
-        ax.set_xlabel("arm, and its mean" if few else "arms, from best to worst")
+        ax.set_xlabel("arm and its mean" if few else "arms in decreasing order of their means")
     else:
         ax.set_xlabel("position of the arm (each run has its own order)" if "sorted_means" in truth else "arm")
-    ax.set_ylabel("pulls of the arm")
+    ax.set_ylabel("mean pulls of the arm")
     quiet(ax, titled(results[0], f"mean pulls of each arm, {_runs(results)}, 95 % intervals"))
     legend(ax)
     footnotes(ax, results)
@@ -207,18 +204,18 @@ def plot_pulls(results: Sequence[Any], ax: Any = None) -> Any:
 
 
 def mean_of(result: Any) -> intervals.Interval:
-    """Return the (restricted) mean with its interval; for a single run, both ends are the mean."""
+    """Return the (restricted) mean with its interval; for a single run, the interval is the mean itself."""
     times = result.samples()
     return result.restricted_mean() if len(times) > 1 else intervals.Interval(times[0], 0.0, times[0], times[0])
 
 
 def rows_size(results: Sequence[Any]) -> tuple[float, float]:
-    """Return the size of a figure with one row for each result, in inches."""
+    """Return the size in inches of a figure with one row per result."""
     return SIZE[0], 1.5 + ROW * max(len(results), 3)
 
 
 def rows_axis(ax: Any, names: Sequence[str]) -> None:
-    """Label the rows, with the first one at the top."""
+    """Label the rows, with the first at the top."""
     ax.set_yticks(range(len(names)), names)
     ax.set_ylim(len(names) - 0.4, -0.6)
     ax.tick_params(axis="y", length=0)
@@ -227,7 +224,7 @@ def rows_axis(ax: Any, names: Sequence[str]) -> None:
 def _one_instance(results: Sequence[Any]) -> None:
     instances = {r.instance for r in results}
     if len(instances) != 1:
-        raise BadInput(f"plot: instances = {sorted(instances)}, must be one; draw them one at a time")
+        raise BadInput(f"plot: instances = {sorted(instances)}, must be one; draw each in its own figure")
     lost = [r.algorithm for r in results if not len(r.samples())]
     if lost:
         raise BadInput(f"plot: {', '.join(lost)}: no run stopped or was censored, so there is nothing to draw")

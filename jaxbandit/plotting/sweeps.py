@@ -1,6 +1,6 @@
 """Figures of sweeps: mean samples against a parameter of the algorithm or of the instance.
 
-matplotlib is imported only when a figure is drawn.
+matplotlib is imported only when something is drawn.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,22 +12,22 @@ from jaxbandit.plotting.stopping_times import BOUND, mean_of
 from jaxbandit.plotting.style import GREY, SIZE, footnotes, labels, legend, look, new_axes, quiet, scale
 from jaxbandit.refusals import BadInput
 
-Point = tuple[float, Any]  # a value of the parameter, and the StoppingResult at this value
+Point = tuple[float, Any]  # a value of the parameter, and the StoppingResult for it
 
 
 class Sweep(NamedTuple):
-    """Results as curves, along each of which one numeric parameter varies."""
+    """Results arranged in curves, along each of which one numeric parameter varies."""
 
-    name: str  # part of the file name
+    name: str  # of the file
     title: str
     parameter: str
-    curves: dict[str, list[Point]]  # by label, in increasing order of the parameter
+    curves: dict[str, list[Point]]  # by label; the values of the parameter increase
     of_instances: bool
-    constant: Mapping[str, Any] = {}  # by label, results on the same instance of algorithms that are not swept
+    constant: Mapping[str, Any] = {}  # by label, results of the same instance for which nothing is swept
 
 
 def sweeps(results: Sequence[Any]) -> list[Sweep]:
-    """Return the sweeps in the results: over a parameter of algorithms on one instance, or over the instances."""
+    """Return the sweeps that the results hold: of a parameter of algorithms on one instance, or of the instances."""
     found = []
     for instance in dict.fromkeys(r.instance for r in results):
         found += _of_parameters(instance, [r for r in results if r.instance == instance])
@@ -43,7 +43,7 @@ def sweeps(results: Sequence[Any]) -> list[Sweep]:
 
 
 def _of_parameters(instance: str, results: Sequence[Any]) -> list[Sweep]:
-    """Return one sweep for each swept parameter, with all algorithms that sweep it."""
+    """Return the sweeps over parameters of algorithms, one per parameter, with all algorithms that sweep it."""
     by_parameter: dict[str, dict[str, list[Point]]] = {}
     constant = {}
     for algorithm in dict.fromkeys(r.algorithm for r in results):
@@ -59,7 +59,7 @@ def _of_parameters(instance: str, results: Sequence[Any]) -> list[Sweep]:
             name = f"{algorithm} ({more})" if more else algorithm
             curves.setdefault(name, []).append((result.params[parameter], result))
     found = []
-    for k, curves in by_parameter.items():  # an algorithm with a single value of the parameter is a point
+    for k, curves in by_parameter.items():  # an algorithm with a single value of the parameter is a single point
         points = {name: [(r.params[k], r)] for name, r in constant.items() if _is_number(r.params.get(k))}
         rest = {name: r for name, r in constant.items() if name not in points}
         found.append(Sweep(f"{instance}-{k}", instance, k, _sorted(curves | points), False, rest))
@@ -71,7 +71,7 @@ def _sorted(curves: dict[str, list[Point]]) -> dict[str, list[Point]]:
 
 
 def _varies(tables: Sequence[Mapping[str, Any]]) -> str:
-    """Return the numeric key with the most different values in tables with equal keys, or '' if none varies."""
+    """Return the key whose numbers take the most values among tables of the same keys, or '' if none varies."""
     if not tables or any(table.keys() != tables[0].keys() for table in tables):
         return ""
     count = {key: len({t[key] for t in tables}) for key in tables[0] if all(_is_number(t[key]) for t in tables)}
@@ -86,12 +86,12 @@ def _is_number(value: Any) -> bool:
 def plot_sweep(sweep: Sweep, ax: Any = None) -> Any:
     """Draw mean samples with 95 % intervals against the swept parameter; return the Axes.
 
-    A point with censored runs is drawn as an open triangle at the mean of min(samples, max_rounds). The dashed line is
-    the lower bound on the mean samples of a delta-correct algorithm, if it is known. An algorithm on the same instance
-    that is not swept is drawn as a horizontal line with the band of its interval.
+    A point with censored runs is an open arrow at the mean of min(samples, max_rounds). The dashed line is the lower
+    bound on the mean samples of a delta-correct algorithm, where it is known. An algorithm on the same instance that
+    is not swept is a horizontal line with the band of its interval.
     """
     if not sweep.curves:
-        raise BadInput("plot: the results hold no sweep")
+        raise BadInput("plot: the results contain no sweep")
     ax = ax or new_axes(SIZE)
     for i, (name, points) in enumerate(sweep.curves.items()):
         color, style = look(i)
@@ -101,7 +101,7 @@ def plot_sweep(sweep: Sweep, ax: Any = None) -> Any:
         mark = {
             "marker": "o",
             "markersize": 8 - 4 * (i + 1) / len(sweep.curves),
-        }  # earlier marks are larger, so that they are visible around later ones
+        }  # one covered by a later curve is a ring
         ax.plot(x, y, color=color, linestyle=style, linewidth=1.6, label=name, **mark)
         ax.vlines(x, [mean.low for mean in means], [mean.high for mean in means], color=color, linewidth=1.4)
         above = np.array([r.censored > 0 for _, r in points])

@@ -1,4 +1,4 @@
-"""Theory in a figure of regret: lower bounds, the asymptote of an oracle, and the rounds at which means change."""
+"""Theory in figures of regret: lower bounds, the asymptote of an oracle, and the rounds at which the means change."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,13 +10,13 @@ from jaxbandit.refusals import BadInput
 from jaxbandit.text import number
 
 SLOPE, MINIMAX, ORACLE, CHANGE = "asymptotic slope", "minimax", "asymptote of a restarting oracle", "change"
-APART = 0.008  # smallest distance between lines at changes, as a fraction of the axes
+APART = 0.008  # smallest distance between the lines of two changes, as a fraction of the axes
 DASHED, DOTTED = (0, (6, 3)), ":"
 EARLY = "The dashed lower bound is asymptotic: after finitely many rounds, mean regret can lie below it."
 
 
 def lines(results: Sequence[Any], what: str, minimax: bool) -> list[tuple[str, str, np.ndarray, Any]]:
-    """Return each theoretical curve of the instance: name, label at its end, values at the checkpoints, line style."""
+    """Return each line that theory gives for the instance: name, label, values at the checkpoints, and line style."""
     if what == "hindsight" or results[0].moves:
         return _of_a_world_that_moves(results[0], what, minimax)
     if what != "regret":
@@ -29,9 +29,7 @@ def lines(results: Sequence[Any], what: str, minimax: bool) -> list[tuple[str, s
     if minimax:
         dim = next((d for r in results if (d := r.truth.get("dim")) is not None), None)
         if dim is None:
-            raise BadInput(
-                f"plot: minimax: instance {results[0].instance} has no features, must be linear; leave minimax out"
-            )
+            raise BadInput(f"plot: minimax: instance {results[0].instance} has no features")
         from jaxbandit.bounds.linear_regret import minimax_linear_regret
 
         rate = minimax_linear_regret(dim, results[0].arrays["checkpoints"])
@@ -54,19 +52,19 @@ def _of_a_world_that_moves(result: Any, what: str, minimax: bool) -> list[tuple[
 
 
 def notes(results: Sequence[Any], name: str, bound: np.ndarray) -> list[str]:
-    """Return the sentence that a figure needs if the asymptotic bound ends above one of the means."""
+    """Return the explanation that a figure needs if the asymptotic bound ends above a mean that is drawn."""
     above = any(bound[-1] > result.moments("regret")[0][-1] for result in results if result.counted)
     return [EARLY] if name == SLOPE and above else []
 
 
 def draw(ax: Any, result: Any, name: str, bound: np.ndarray, style: Any) -> Any:
-    """Draw one of the curves of `lines`; return its matplotlib line."""
+    """Draw one of `lines`; return its matplotlib line."""
     rounds = result.arrays["checkpoints"]
     return ax.plot(rounds, bound, color=INK, linewidth=1.1, linestyle=style, zorder=1.5, label=name)[0]
 
 
 def mark_changes(ax: Any, result: Any) -> None:
-    """Draw a vertical line at each change of the means, except where it would overlap the previous one."""
+    """Draw a vertical line at each change of the means, except those too close to the previous line."""
     last = -1.0
     for change in result.changes():
         place = ax.transAxes.inverted().transform(ax.transData.transform((change, 0.0)))[0]

@@ -1,6 +1,6 @@
-"""The figure of a search among configurations: how many remained, their mean scores, and the trainings they took.
+"""The figure of a search: how many configurations remain, their means with intervals, and the trainings spent.
 
-matplotlib is imported only when a figure is drawn.
+matplotlib is imported only when something is drawn.
 """
 
 from typing import Any
@@ -10,21 +10,21 @@ import numpy as np
 from jaxbandit.extras import lab
 from jaxbandit.plotting.style import COLORS, GREY, INK, quiet, scale
 
-SHOWN = 20  # configurations with a row of their own: survivors first, then those with the best means
-WIDTH, HEIGHT, ROW = 13.0, 3.2, 0.17  # inches: width of the figure, its smallest height, and the height of each row
-LABEL = 38  # largest number of characters of a label
+SHOWN = 20  # largest number of configurations with a row: the survivors, then those with the best means
+WIDTH, HEIGHT, ROW = 13.0, 3.2, 0.17  # inches: width, height without rows, and height per row
+LABEL = 38  # characters
 
 
 def plot_tuning(result: Any, figure: Any = None) -> Any:
-    """Draw a TuneResult in three panels; return the figure.
+    """Draw a TuneResult in three parts; return the figure.
 
-    The left panel shows how many configurations were trained in each batch, where a batch is the set of trainings that
-    one decision waits for. The middle panel shows the mean score of each configuration with its interval, and the
-    selected configuration in color. The right panel shows how often each configuration was trained.
+    The left part shows how many configurations were trained in each batch, where a batch is the set of trainings that
+    one decision waits for. The middle part shows the mean score of each configuration with its interval, with the
+    chosen one in color. The right part shows how often each configuration was trained.
 
     Args:
       result: a TuneResult.
-      figure: an empty matplotlib Figure. Default: a new one, made with pyplot so that a notebook shows it.
+      figure: an empty matplotlib Figure; default: a new one, made with pyplot so that a notebook shows it.
     """
     order = ranked(result.table, result.maximize)[:SHOWN]
     if figure is None:
@@ -41,7 +41,7 @@ def plot_tuning(result: Any, figure: Any = None) -> Any:
 
 
 def ranked(table: Any, maximize: bool) -> np.ndarray:
-    """Return the indices of the configurations: survivors first, then by mean score, those without a score last."""
+    """Return the indices of the configurations: survivors first, then by mean; those without a score come last."""
     mean = np.where(np.isnan(table["mean"]), -np.inf, table["mean"] if maximize else -table["mean"])
     return np.lexsort((table["index"], -mean, ~table["survivor"]))
 
@@ -66,15 +66,15 @@ def _means(ax: Any, result: Any, order: np.ndarray) -> None:
             ax.plot([bottom, top], [row, row], color=color, linewidth=1.6, solid_capstyle="butt")
         ax.plot([at], [row], "o", color=color, markersize=4.5)
     known = np.isfinite(mean)
-    if known.any():  # an interval from few trainings may be much wider than the others
+    if known.any():  # an interval after few trainings may be much wider than all others
         ends = np.concatenate([mean[known], *([e[np.isfinite(e)] for e in (low[:5], high[:5])])])
         spread = float(np.ptp(ends)) or abs(float(ends[0])) or 1.0
         ax.set_xlim(ends.min() - 0.05 * spread, ends.max() + 0.05 * spread)
     _rows(ax, len(order), [_label(result, int(i)) for i in order])
     ax.set_xlabel("score")
-    shown = "Mean score" if np.isnan(low).all() else "Mean score with interval"
+    shown = "Mean score" if np.isnan(low).all() else "Mean score with its interval"
     all_of_them = len(result.table["index"])
-    quiet(ax, shown if len(order) == all_of_them else f"{shown}, {len(order)} of {all_of_them:,}", along="x")
+    quiet(ax, shown if len(order) == all_of_them else f"{shown}: {len(order)} of {all_of_them:,}", along="x")
 
 
 def _spent(ax: Any, result: Any, order: np.ndarray) -> None:
@@ -86,7 +86,7 @@ def _spent(ax: Any, result: Any, order: np.ndarray) -> None:
     ax.set_xlim(0, 1.15 * max(pulls.max(), 1))
     _rows(ax, len(order), [])
     ax.set_xlabel("trainings")
-    quiet(ax, f"Trainings, {len(result.history['id']):,} in total", along="x")
+    quiet(ax, f"Trainings spent, {len(result.history['id']):,} in total", along="x")
 
 
 def _rows(ax: Any, rows: int, labels: list[str]) -> None:
