@@ -156,7 +156,7 @@ def test_a_rule_that_is_not_swept_is_a_line_across_its_sweep(axes):
 
 def test_the_marks_of_samples_are_explained_and_a_mark_at_zero_pulls_is_whole(axes):
     stopping_times.plot_samples([stopping(SPREAD)], axes)
-    assert any("diamond: mean; gray" in text.get_text() for text in axes.texts)
+    assert any("Diamond: mean; gray" in text.get_text() for text in axes.texts)
     axes.clear()
     stopping_times.plot_pulls([stopping(SPREAD)], axes)
     assert axes.get_ylim()[0] < 0
