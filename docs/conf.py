@@ -33,7 +33,7 @@ extensions = [
     "algorithm_tables",
     "gallery",
     "mathml",
-    "reference",
+    "reference_pages",
     "repository_files",
 ]
 exclude_patterns = ["_build", "**/.ipynb_checkpoints"]
@@ -58,4 +58,4 @@ nb_execution_in_temp = True
 nb_execution_raise_on_error = True
 nb_execution_timeout = 600
 
-autosummary_generate = False  # reference.py writes the pages of the names
+autosummary_generate = False  # reference_pages.py writes the pages of the names

@@ -130,7 +130,7 @@ def test_a_figure_marks_changes_and_draws_what_an_oracle_pays(axes):
     some = [noisy(mean, algorithm=name, truth=MOVES) for mean, name in ((10.0, "a"), (20.0, "b"))]
     regret_curves.plot(some, axes, minimax=True)
     assert _changes(axes) == [30, 60] and axes.get_xscale() == "linear"
-    assert axes.get_title(loc="left") == "it: mean dynamic regret of 200 runs, bands of 95 %"
+    assert axes.get_title(loc="left") == "it: mean dynamic regret of 200 runs, 95 % bands"
     lines = dict(zip(_labels(axes), axes.get_lines(), strict=True))
     rounds = some[0].arrays["checkpoints"]
     expected = bounds.restarting_regret(CONSTANTS, STARTS, rounds)

@@ -413,7 +413,7 @@ REFUSALS = {
     "min_gap": (lambda: r6a_like(2, min_gap=0.0), "r6a_like: min_gap = 0.0, must be a number in (0, 1)"),
     "gap too large": (
         lambda: r6a_like(9, min_gap=0.9),
-        "r6a_like: num_arms = 9, must be at most 1: of 10000 pairs",
+        "r6a_like: num_arms = 9, must be at most 1: none of 10000 pairs",
     ),
     "table sigma": (lambda: table(RECORDED, sigma=-1.0), "table: sigma = -1.0, must be a number in (0, inf)"),
     "described features": (lambda: describe_table(RECORDED, np.eye(3)), "table: features has 3 rows, must have 2"),

@@ -340,7 +340,7 @@ def test_a_tie_is_warned_of_and_the_support_is_shown(tmp_path):
     )
     command = [sys.executable, "-m", "jaxbandit", "run", str(spec), "--json", "--out", str(tmp_path / "out")]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "the arms of rank 1 and 2 tie at 0.5" in done.stderr
+    assert "the arms of rank 1 and 2 are tied at 0.5" in done.stderr
     (cell,) = json.loads(done.stdout)["cells"]
     assert cell["outcomes"]["max_rounds"] == 2
     assert cell["params"]["support"] == "random" and cell["params"]["support_seed"] == 7

@@ -87,9 +87,9 @@ def test_arms_stand_from_the_best_mean_to_the_worst(axes):
     assert [text.get_text() for text in axes.get_xticklabels()] == ["1\n0.9", "0\n0.1"]
     [line] = lines(axes, "kl")
     np.testing.assert_allclose(line.get_ydata(), r.arrays["pulls"].mean(axis=0)[::-1])
-    assert axes.get_xlabel() == "arm, and its mean"
+    assert axes.get_xlabel() == "arm and its mean"
     for truth, label in (
-        ({"sorted_means": [0.9, 0.1]}, "place of an arm: each run has an order of its own"),
+        ({"sorted_means": [0.9, 0.1]}, "position of the arm (each run has its own order)"),
         ({}, "arm"),
     ):
         stopping_times.plot_pulls([stopping(SPREAD, truth=truth)], axes)
@@ -99,10 +99,10 @@ def test_arms_stand_from_the_best_mean_to_the_worst(axes):
 def test_what_is_drawn_can_be_chosen(axes):
     results = ResultSet("demo", (stopping(SPREAD, instance="x"), stopping(SPREAD, instance="y")))
     results.plot(axes, instance="y", what="error")
-    assert axes.get_title(loc="left").startswith("y: errors")
+    assert axes.get_title(loc="left").startswith("y: error rates")
     with pytest.raises(ValueError, match=r"what = \"regret\", must be one of stopping, samples"):
         results.plot(axes, what="regret")
-    with pytest.raises(ValueError, match="must be one; draw them one by one"):
+    with pytest.raises(ValueError, match="must be one; draw each in its own figure"):
         stopping_times.plot_stopping(results, axes)
     with pytest.raises(ValueError, match="no run stopped or was censored"):
         stopping([0], outcome=[Outcome.NONFINITE]).plot(axes)
@@ -156,7 +156,7 @@ def test_a_rule_that_is_not_swept_is_a_line_across_its_sweep(axes):
 
 def test_the_marks_of_samples_are_explained_and_a_mark_at_zero_pulls_is_whole(axes):
     stopping_times.plot_samples([stopping(SPREAD)], axes)
-    assert any("diamond: mean; gray" in text.get_text() for text in axes.texts)
+    assert any("Diamond: mean; gray" in text.get_text() for text in axes.texts)
     axes.clear()
     stopping_times.plot_pulls([stopping(SPREAD)], axes)
     assert axes.get_ylim()[0] < 0

@@ -121,9 +121,13 @@ REFUSED = {
     ),
     "horizon below the dimension": (lin_ucb, SETS | {"horizon": 2}, "horizon = 2, must be an integer >= 3"),
     "horizon of 1": (lin_ts, {"features": FIXED, "horizon": 1}, "horizon = 1, must be an integer >= 2"),
-    "one arm": (lin_ucb, SETS | {"features": CHANGING[:, :1]}, "features has one arm a set"),
-    "one arm, without context": (lin_ts, {"features": FIXED[0, :1], "horizon": 9}, "features has one arm a set"),
-    "one real arm a set": (lin_ts, SETS | {"mask": np.array([[True, False, False]] * 2)}, "features has one arm a set"),
+    "one arm": (lin_ucb, SETS | {"features": CHANGING[:, :1]}, "features has one arm per set"),
+    "one arm, without context": (lin_ts, {"features": FIXED[0, :1], "horizon": 9}, "features has one arm per set"),
+    "one real arm a set": (
+        lin_ts,
+        SETS | {"mask": np.array([[True, False, False]] * 2)},
+        "features has one arm per set",
+    ),
     "NaN in the features": (greedy, {"features": CHANGING * [1, 1, np.nan]}, "features[0, 0, 2] = nan"),
     "mask of another shape": (lin_ucb, SETS | {"mask": MASK[:1]}, "mask is bool[1, 3], must be bool[2, 3]"),
     "mask of numbers": (lin_ucb, SETS | {"mask": MASK * 1.0}, "mask is float64[2, 3], must be bool[2, 3]"),
@@ -142,7 +146,11 @@ REFUSED = {
     ),
     "NaN in theta": (linear_contextual, WORLD | {"theta": np.full(3, np.nan)}, "theta[0] = nan"),
     "sets of two axes": (linear_contextual, WORLD | {"action_sets": CHANGING[0]}, "must have 3 axes"),
-    "worlds of one arm": (linear_contextual, WORLD | {"action_sets": CHANGING[:, :1]}, "action_sets has one arm a set"),
+    "worlds of one arm": (
+        linear_contextual,
+        WORLD | {"action_sets": CHANGING[:, :1]},
+        "action_sets has one arm per set",
+    ),
 }
 
 

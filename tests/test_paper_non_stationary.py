@@ -27,7 +27,8 @@ def assessed(published, claims=()):
     return assessment.assess(results, ABOUT | {"published": published, "claim": list(claims)}, [figure])
 
 
-def test_numbers_of_both_regrets_are_judged_and_shown_by_their_source():
+def test_numbers_of_both_regrets_are_judged_and_shown_by_their_source(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")  # each table in one part
     content = assessed(
         [
             ENTRY | {"quantity": "regret", "value": 10.1, "source": "one"},

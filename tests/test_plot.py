@@ -99,7 +99,7 @@ def test_nothing_is_cut_off_at_the_edges_of_a_figure(what):
 
 def test_a_title_names_the_instance_if_it_has_a_name(axes):
     noisy(10.0, instance="environment").plot(axes)
-    assert axes.get_title(loc="left") == "Mean regret of 200 runs, bands of 95 %"
+    assert axes.get_title(loc="left") == "Mean regret of 200 runs, 95 % bands"
 
 
 def test_plot_takes_one_result_several_or_a_set(axes):

@@ -301,7 +301,7 @@ def test_a_session_shows_its_log_its_means_and_its_certificate(tmp_path, capsys)
     assert [float(row[2]) for row in rows] == [1.0, 0.5, 0.1875]
     log = page.table("Log")[1:]
     assert [row[1] for row in log] == ["ask", "tell"] * 2 and log[1][4] == "0.5, 0.75, 0.25"
-    assert "once it stops" in path.read_text(encoding="utf-8")
+    assert "once the rule stops" in path.read_text(encoding="utf-8")
 
 
 def luminance(color):

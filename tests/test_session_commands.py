@@ -71,8 +71,9 @@ def test_a_session_from_the_shell_is_that_of_python(shell):
     found = json.loads(out)["certificate"]
     assert found["stopped"] and found["recommendation"] == [2] and sum(a["pulls"] for a in found["arms"]) == told
     text = shell("status race")[1]
-    assert "recommended: 2: lr=0.001, opt=adam" in text and "95% interval" in text and "promise: the arm named" in text
-    assert shell("ask race")[1].startswith("stopped: nothing to pull")
+    assert "recommended: 2: lr=0.001, opt=adam" in text and "95% interval" in text
+    assert "guarantee: the recommended arm" in text
+    assert shell("ask race")[1].startswith("stopped: there is nothing left to pull")
 
 
 REFUSED = {
@@ -153,7 +154,7 @@ def test_a_rule_of_ones_own_and_one_that_decides_pull_by_pull(shell):
     Path("own.toml").write_text('kind = "session"\narms = ["a", "b"]\n[[algorithm]]\ntype = "my_rule:mine"\n')
     status, out, err = shell("ask own own.toml --n 8")
     assert status == 0 and out.splitlines()[2].split() == ["0", "0", "0", "a"]
-    assert err == "jaxbandit: my_rule:mine decides on one pull at a time\n"
+    assert err == "jaxbandit: my_rule:mine decides on one pull at a time, so --n has no effect\n"
     for command in ("ask own", "tell own 0=1", "status own"):
         status, _, err = shell(f"{command} --no-import")
         assert status == 2 and "which --no-import refuses" in err
@@ -180,4 +181,4 @@ def test_sets_of_arms_and_contexts(shell):
     status, _, err = shell("ask sites sites.toml")
     assert status == 2 and "context = None, must be given" in err
     assert shell("ask sites --context 1")[0] == 0 and shell("tell sites 0=0.5")[0] == 0
-    assert "promise: none" in shell("status sites")[1]
+    assert "guarantee: none" in shell("status sites")[1]

@@ -348,13 +348,13 @@ def test_certificate_of_a_proved_rule():
         assert 0 < half < 1
         assert c.means[arm] == pytest.approx(own.mean()) and c.high[arm] - c.low[arm] == pytest.approx(2 * half)
     assert any("normal" in line for line in c.assumptions) and any("common key" in line for line in c.assumptions)
-    assert "once it stops" in str(c) and json.loads(json.dumps(c.to_json()))["arms"][2]["pulls"] == 8
+    assert "once the rule stops" in str(c) and json.loads(json.dumps(c.to_json()))["arms"][2]["pulls"] == 8
 
 
 def test_certificate_of_a_rule_without_a_promise():
     c = jb.certificate(in_order(RULES["single"]))
     assert c.promise == "none" and c.delta is None and "delta" not in c.to_json() and not c.proved
-    assert (c.low >= 0).all() and (c.high <= 1).all() and "promise: none" in str(c)
+    assert (c.low >= 0).all() and (c.high <= 1).all() and "guarantee: none" in str(c)
     assert not any("normal" in line for line in c.assumptions)  # the rewards are bounded
     fresh = jb.certificate(jb.session(RULES["single"]))
     assert fresh.low.tolist() == [0.0] * 3 and np.isnan(fresh.means).all() and "mean" not in fresh.to_json()["arms"][0]
@@ -365,8 +365,8 @@ def test_what_a_proof_takes_is_named():
         return " ".join(jb.certificate(jb.session(rule)).assumptions)
 
     student, own = RULES["batch"], RULES["batch"]._replace(name="mine")
-    assert "owes its mean to rare large rewards" in taken(student) and "does not say" not in taken(student)
-    assert "does not say" in taken(own)
+    assert "owes its mean to rare large rewards" in taken(student) and "does not declare" not in taken(student)
+    assert "does not declare" in taken(own)
     assert "sub-Gaussian with sigma = 0.5" in taken(own._replace(rewards=jb.Rewards(sigma=0.5)))
 
 
@@ -397,7 +397,7 @@ def test_a_directory_of_another_session_is_refused(tmp_path):
         (RULES["single"], {"seed": 3}, "rule paired_race, here ucb1"),
         (RULES["batch"], {"seed": 4}, "seed 3, here 4"),
         (jb.paired_race(3, epsilon=0.2), {"seed": 3}, "epsilon 0.1, here 0.2"),
-        (RULES["batch"], {"seed": 3, "meta": {}}, "what is said of its arms differs"),
+        (RULES["batch"], {"seed": 3, "meta": {}}, "the description of its arms differs"),
     ):
         with pytest.raises(ValueError, match=message), jb.session_directory(tmp_path, rule, **options):
             pass

@@ -22,7 +22,7 @@ import algorithm_tables  # noqa: E402
 import docstrings  # noqa: E402
 import gallery  # noqa: E402
 import measure  # noqa: E402
-import reference  # noqa: E402
+import reference_pages  # noqa: E402
 import repository_files  # noqa: E402
 
 PAGES = "index start choose tune reproduce write_your_own cluster promises gallery cli benchmarks faq changelog clock "
@@ -73,7 +73,7 @@ Raises:
 
 Source: Auer (2002),
   JMLR."""
-    converted = docstrings.converted(text.splitlines(), reference.link)
+    converted = docstrings.converted(text.splitlines(), reference_pages.link)
     assert [line for line in converted if line] == [
         r"Return \ :py:obj:`~jaxbandit.ucb1`\  of \|\|x\|\| and a\* where \ ``x``\  > 0.",
         ":param num_arms: number of arms, static.",
@@ -110,14 +110,14 @@ def test_links_of_the_markdown_hold_on_the_site(written, home, url, shown):
 
 
 def test_every_public_name_is_on_a_page_of_the_reference():
-    listed = {name for headings in reference.groups().values() for names in headings.values() for name in names}
-    assert listed == set(jaxbandit.__all__) - {"__version__", *reference.MODULES}
+    listed = {name for headings in reference_pages.groups().values() for names in headings.values() for name in names}
+    assert listed == set(jaxbandit.__all__) - {"__version__", *reference_pages.MODULES}
 
 
 def test_a_public_name_of_no_group_stops_the_build(monkeypatch):
     monkeypatch.setattr(jaxbandit, "_NAMES", jaxbandit._NAMES | {"elsewhere": "ucb1"})
-    with pytest.raises(reference.ExtensionError, match=r"jaxbandit.ucb1, of elsewhere, belongs to 0 groups"):
-        reference.groups()
+    with pytest.raises(reference_pages.ExtensionError, match=r"jaxbandit.ucb1, of elsewhere, belongs to 0 groups"):
+        reference_pages.groups()
 
 
 def test_every_algorithm_was_measured_on_the_instance_of_its_question():
@@ -188,7 +188,7 @@ def test_internal_links_of_the_site_lead_somewhere(site):
 def test_the_site_has_an_llms_txt_and_a_page_for_each_name(site):
     text = (site / "llms.txt").read_text(encoding="utf-8")
     assert text.startswith("# jaxbandit") and "choose" in text
-    for name in set(jaxbandit.__all__) - {"__version__", *reference.MODULES}:
+    for name in set(jaxbandit.__all__) - {"__version__", *reference_pages.MODULES}:
         page = (site / f"reference/generated/jaxbandit.{name}.html").read_text(encoding="utf-8")
         assert f'id="jaxbandit.{name}"' in page, name
 

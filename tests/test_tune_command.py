@@ -39,7 +39,7 @@ def test_a_search_prints_stores_and_goes_on(place, capsys):
     pytest.importorskip("matplotlib")
     assert cli.main(["tune", "tuned_model:train", "sweep.toml"]) == 0
     said = capsys.readouterr().out
-    assert "act = b" in said.splitlines()[0] and "paired_race: the arm named" in said
+    assert "act = b" in said.splitlines()[0] and "paired_race: the recommended arm" in said
     names = {path.name for path in (place / "sweep-tune").iterdir()}
     assert {"session.json", "log.jsonl", "summary.json", "table.npz", "history.npz", "tune.png"} <= names
     before = (place / "sweep-tune" / "summary.json").read_bytes()

@@ -99,7 +99,7 @@ def test_a_session_shows_its_arms_and_a_traced_one_its_name():
     shown = checked(session._repr_html_())
     assert f"<Session of {HOSTILE}: 1 pulls told" in shown and "0 1 0.25 yes 1 0" in shown and "seed 0" in shown
     shown = checked(jb.certificate(session)._repr_html_())
-    assert "95% interval" in shown and "promise: none" in shown
+    assert "95% interval" in shown and "guarantee: none" in shown
     seen = []
     jax.eval_shape(lambda s: seen.append((repr(s), s._repr_html_())), session)
     assert "being traced" in seen[0][0] and "<script" not in seen[0][1]

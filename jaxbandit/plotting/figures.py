@@ -66,11 +66,12 @@ def plot(
 
 
 def write_figures(results: Sequence[Any], directory: str | Path, **look: Any) -> list[Path]:
-    """Write the PNGs of the results of one experiment into a directory; return their paths.
+    """Write the figures of one experiment into a directory as PNG files; return their paths.
 
-    Regret has one an instance, `look` as for `regret_curves.plot`. Runs that stop have three: `samples-` (with error
-    rates), `stopping-` and `pulls-`; and one for each sweep. Where the instances themselves are a sweep, it takes the
-    place of theirs. Of a budget an instance has `error-` and `simple_regret-`, where they are known.
+    For a fixed horizon there is one figure of regret per instance, with the options `look` of `regret_curves.plot`.
+    For algorithms that stop there are three per instance, `samples-` (with error rates), `stopping-` and `pulls-`, and
+    one per sweep. If the instances themselves form a sweep, its figure replaces those of the instances. For a fixed
+    budget there are `error-` and `simple_regret-` per instance, if they are known.
     """
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
@@ -86,9 +87,9 @@ def drawn(results: Sequence[Any], *, points: int | None = None, **look: Any) -> 
 
     Args:
       results: of one experiment.
-      points: most steps of a curve and most dots of a row, of runs that stop, for figures that are stored as vectors;
-        default: as many as a bitmap resolves.
-      **look: of regret, as for `regret_curves.plot`.
+      points: for algorithms that stop, the largest number of steps in a curve and of dots in a row, which keeps vector
+        graphics small. Default: as many as a bitmap resolves.
+      **look: options of the regret figures, as for `regret_curves.plot`.
     """
     if results[0].kind == "simulate":
         yield from regret_curves.drawn(results, **look)

@@ -1,7 +1,7 @@
-"""Figures of regret, or mean feedback: mean curves with 95 % bands and the lower bound, one figure an instance.
+"""Figures of regret or mean feedback: mean curves with 95 % bands and the lower bound, one figure per instance.
 
-Each curve is named at its end in its own color, from the largest regret down, instead of in a legend to be
-matched. matplotlib is imported when something is drawn.
+Each curve is labeled at its end in its own color, in the order of the final regret, so that no legend is needed.
+matplotlib is imported only when something is drawn.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,10 +32,10 @@ WORDS = {
     "regret": ("mean regret", "regret"),
     "feedback": ("mean feedback per round", "mean feedback per round"),
     "hindsight": ("mean regret against the best fixed arm in hindsight", "regret in hindsight"),
-}  # in the title, and at the axis
-DYNAMIC = "mean dynamic regret"  # in the title, where means change
+}  # quantity -> (its name in the title, its name at the axis)
+DYNAMIC = "mean dynamic regret"  # in the title, if the means change over time
 CURVE = "curve"
-LINE_HEIGHT = 0.047  # of the axes: what one label at the curves' end needs
+LINE_HEIGHT = 0.047  # fraction of the axes that one label at the end of a curve needs
 
 
 def plot(
@@ -47,27 +47,30 @@ def plot(
     minimax: bool = False,
     log: bool = False,
 ) -> Any:
-    """Draw the mean regret of several algorithms on one instance, each named at the end of its curve.
+    """Draw the mean regret of several algorithms on one instance, each labeled at the end of its curve.
 
     Args:
       results: at least one Result, all of one instance and measure.
       ax: matplotlib Axes; default: those of a new figure, made with pyplot so that a notebook shows it.
       what: the results' measure (default), or "hindsight".
-      bands: about the means: intervals of "95 %", or the "standard error" to either side.
-      minimax: draw the least regret on the worst instance too: of linear ones of the dimension its order, d sqrt(t);
-        where means change, and in hindsight, the lower bound sqrt(K V t) / 20, V the segments begun.
-      log: regret on a logarithmic axis, for means that are far apart; rounds too, where the means change as well.
+      bands: the bands around the means: "95 %" confidence intervals, or one "standard error" to either side.
+      minimax: whether to draw also the minimax regret, the smallest possible regret on the worst instance: for linear
+        instances its order d sqrt(t); for changing means, and in hindsight, the lower bound sqrt(K V t) / 20, where V
+        is the number of segments begun.
+      log: whether the axis of the regret is logarithmic, for regrets that are far apart. If the means of the
+        environment change over time, the axis of the rounds is then logarithmic, too.
 
     Returns:
       The Axes.
 
     Raises:
-      ValueError: no results, several instances, several measures, or minimax of a still instance without features.
+      ValueError: there are no results, several instances or several measures; or `minimax` is requested for a
+        stationary instance without features.
     """
     choice("plot: bands", bands, get_args(Bands))
     instances = {r.instance for r in results}
     if len(instances) != 1:
-        raise BadInput(f"plot: instances = {sorted(instances)}, must be one; draw them one by one")
+        raise BadInput(f"plot: instances = {sorted(instances)}, must be one; draw each in its own figure")
     what = _measure(results, what)
     ax = ax or new_axes(SIZE)
     names = labels(results)
@@ -85,7 +88,7 @@ def plot(
     for name, text, bound, style in theory.lines(results, what, minimax):
         near = bound[-1] <= 1.5 * top  # farther up it would flatten the curves
         if not (near or log) or (log and bound[-1] <= 0):
-            continue  # what cannot be named in the picture is not drawn
+            continue  # a line that cannot be labeled is not drawn
         line = theory.draw(ax, results[0], name, bound, style)
         notes += theory.notes(results, name, bound)
         if near:
@@ -97,23 +100,23 @@ def plot(
 
 
 def _measure(results: Sequence[Any], what: str | None) -> str:
-    """Return what is drawn; refuse results that do not all hold it."""
+    """Return the quantity to draw; raise if some result does not hold it."""
     held = {result.measure for result in results} if what is None else {what}
     if len(held) != 1:
         raise BadInput(
-            f"plot: results of {' and of '.join(sorted(held))}, must be of one measure; draw them one by one"
+            f"plot: results of {' and of '.join(sorted(held))}, must be of one measure; draw each in its own figure"
         )
     (only,) = held
     choice("plot: what", only, tuple(WORDS))
     for result in results:
-        result.moments(only)  # refused where the result lacks it
+        result.moments(only)  # raises if the result lacks it
     return only
 
 
 def plot_one(result: Any, ax: Any = None, *, what: str | None = None) -> Any:
-    """Draw the mean regret of one result, named in a legend; return the Axes.
+    """Draw the mean regret of one result, with its name in a legend; return the Axes.
 
-    On Axes that hold another result already, its axes and legend are renewed for both.
+    If the Axes already hold another result, the limits and the legend are updated to include both.
     """
     what = _measure([result], what)
     ax = ax or new_axes(SIZE)
@@ -143,15 +146,15 @@ def plot_one(result: Any, ax: Any = None, *, what: str | None = None) -> Any:
 
 
 def _unlike(name: str, curves: Sequence[Any]) -> str:
-    """Return the name, numbered where a curve has it already."""
+    """Return the name, with a number if another curve already has it."""
     taken = {line.get_label() for line in curves}
     return next(n for n in (name, *(f"{name} ({i})" for i in range(2, len(curves) + 3))) if n not in taken)
 
 
 def plot_results(results: Sequence[Any], directory: str | Path, **look: Any) -> list[Path]:
-    """Write PNGs of each instance into a directory; return their paths. `look`: as for `plot`.
+    """Write the figures of each instance into a directory as PNG files; return their paths. `look`: as for `plot`.
 
-    They are `regret-INSTANCE.png` and, where regret against the best fixed arm was recorded, `hindsight-INSTANCE.png`.
+    They are `regret-INSTANCE.png` and, if regret against the best fixed arm was recorded, `hindsight-INSTANCE.png`.
     """
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
@@ -168,7 +171,7 @@ def drawn(results: Sequence[Any], **look: Any) -> Iterator[tuple[str, Any]]:
         some = [r for r in results if r.instance == instance]
         drawn = {"regret": look}
         if all("hindsight_mean" in r.arrays for r in some):
-            drawn["hindsight"] = look | {"what": "hindsight", "log": False}  # it may be below 0
+            drawn["hindsight"] = look | {"what": "hindsight", "log": False}  # it can be negative
         for name, how in drawn.items():
             figure = canvas(SIZE)
             plot(some, figure.add_subplot(), **how)
@@ -177,17 +180,17 @@ def drawn(results: Sequence[Any], **look: Any) -> Iterator[tuple[str, Any]]:
 
 def _curve(ax: Any, result: Any, name: str, order: int, what: str, bands: Bands = "95 %") -> Any:
     rounds, mean = result.arrays["checkpoints"], result.moments(what)[0]
-    colour, style = look(order)
-    (line,) = ax.plot(rounds, mean, color=colour, linestyle=style, linewidth=1.6, label=name, gid=CURVE)
+    color, style = look(order)
+    (line,) = ax.plot(rounds, mean, color=color, linestyle=style, linewidth=1.6, label=name, gid=CURVE)
     if result.counted > 1:
         interval = result.interval(intervals.CONFIDENCE, what=what)
         low, high = (mean - interval.se, mean + interval.se) if bands == "standard error" else interval[-2:]
-        ax.fill_between(rounds, low, high, color=colour, alpha=0.22, linewidth=0)
+        ax.fill_between(rounds, low, high, color=color, alpha=0.22, linewidth=0)
     return line
 
 
 def _log_regret(ax: Any, results: Sequence[Any], what: str) -> None:
-    """Make the axis of regret logarithmic, from the least regret in the first decade that is shown."""
+    """Make the axis of regret logarithmic, starting at the smallest regret in the first decade of rounds shown."""
     rounds = results[0].arrays["checkpoints"]
     first = max(ax.get_xlim()[0], 1)
     shown = np.concatenate([r.moments(what)[0][(rounds >= first) & (rounds <= 10 * first)] for r in results])
@@ -199,11 +202,11 @@ def _log_regret(ax: Any, results: Sequence[Any], what: str) -> None:
 
 
 def _dress(ax: Any, result: Any, what: str, bands: Bands = "95 %", log: bool = False) -> None:
-    """Set scales, words and the quiet frame."""
+    """Set the scales, the labels and the frame."""
     rounds = result.arrays["checkpoints"]
     steps = np.diff(rounds)
     even = result.moves and not log and (what == "regret" or (len(steps) and steps.max() <= 2 * steps.min()))
-    if not even and rounds[-1] >= 100 * rounds[0]:  # regret of log t is a straight line, with `log` that of a power
+    if not even and rounds[-1] >= 100 * rounds[0]:  # so that log t is a straight line; with `log`, a power of t is
         first = next((t for t in rounds if t >= 10), rounds[0])
         ax.set_xscale("log")
         ax.set_xlim(first, rounds[-1])
@@ -219,13 +222,13 @@ def _dress(ax: Any, result: Any, what: str, bands: Bands = "95 %", log: bool = F
     ax.yaxis.set_major_formatter("{x:,.10g}")
     ax.set_xlabel("round")
     ax.set_ylabel(WORDS[what][1])
-    told = "bands of 95 %" if bands == "95 %" else "bands of one standard error"
+    told = "95 % bands" if bands == "95 %" else "bands of one standard error"
     words = DYNAMIC if result.moves and what == "regret" else WORDS[what][0]
     quiet(ax, titled(result, f"{words} of {result.runs:,} runs, {told}"))
 
 
 def _fit_shown(ax: Any) -> None:
-    """Fit the axis of values to the rounds that are shown: the first ones are noise."""
+    """Fit the vertical axis to the rounds shown, because the values of the first rounds are noise."""
     first = ax.get_xlim()[0]
     curves = [line for line in ax.get_lines() if line.get_gid() == CURVE]
     shown = np.concatenate([np.asarray(c.get_ydata())[np.asarray(c.get_xdata()) >= first] for c in curves])
@@ -237,9 +240,9 @@ def _fit_shown(ax: Any) -> None:
 
 
 def _name_ends(ax: Any, ends: Sequence[tuple[float, str, Any]]) -> None:
-    """Write each name beside its curve's end with a piece of its line, moved as little as may be."""
+    """Write each name beside the end of its curve with a piece of its line, moved as little as possible."""
     ends = sorted(ends, key=lambda end: -end[0])
-    ax.set_ylim(*ax.get_ylim())  # what is drawn beside the axes shall not move them
+    ax.set_ylim(*ax.get_ylim())  # labels beside the axes must not change their limits
     shares = [min(_height(ax, end[0]), 1.0) for end in ends]
     places = spread(shares, LINE_HEIGHT, 0.0, max(1.0, LINE_HEIGHT * len(ends)))
     beside = ax.transAxes
@@ -251,14 +254,14 @@ def _name_ends(ax: Any, ends: Sequence[tuple[float, str, Any]]) -> None:
 
 
 def _height(ax: Any, value: float) -> float:
-    """Return where on the axes a regret lies, 0 at their foot and 1 at their top."""
+    """Return the height of a value on the axes, from 0 at the bottom to 1 at the top."""
     place = ax.transData.transform((ax.get_xlim()[1], value))[1]
     return float(ax.transAxes.inverted().transform((0.0, place))[1])
 
 
 def spread(values: Sequence[float], height: float, low: float, high: float) -> list[float]:
-    """Return places near the falling `values`, in their order, `height` apart, within [low, high]."""
-    # Least squares under an order of distances is isotonic: pool neighbors that would overlap at their mean.
+    """Return positions close to the decreasing `values`, in order, at least `height` apart, within [low, high]."""
+    # This is isotonic regression: neighbors that would overlap are pooled around their mean.
     blocks: list[list[float]] = []  # [sum, count] of value + rank * height
     for rank, value in enumerate(values):
         blocks.append([value + rank * height, 1.0])

@@ -1,7 +1,7 @@
-"""What all figures share: colors, names of curves, the quiet frame, files.
+"""What all figures share: colors, names of curves, the frame, and the names of files.
 
-The colors are Okabe and Ito's, told apart under every common color blindness; a second round of them is dashed.
-matplotlib is imported when something is drawn.
+The colors are the palette of Okabe and Ito, which can be distinguished with all common kinds of color blindness. When
+they repeat, the lines are dashed. matplotlib is imported only when something is drawn.
 """
 
 from collections.abc import Sequence
@@ -9,22 +9,22 @@ from typing import Any
 
 from jaxbandit.extras import lab
 
-LOG_FROM = 8.0  # largest over smallest value, beyond which an axis is logarithmic
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+LOG_FROM = 8.0  # an axis is logarithmic if its largest value is at least this multiple of its smallest
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 DASHES = ("-", (0, (3.5, 1.2)), (0, (1.2, 0.9)))
 INK, GREY, PALE = "#222222", "#777777", "#dddddd"
 SIZE = (8.4, 4.8)  # inches
-UNNAMED = "environment"  # the label of an instance to which nobody gave a name
+UNNAMED = "environment"  # the label of an instance without a name
 FOOT = "footnotes"
 
 
 def look(order: int) -> tuple[str, Any]:
-    """Return colour and line style of curve number `order`."""
-    return COLOURS[order % len(COLOURS)], DASHES[order // len(COLOURS) % len(DASHES)]
+    """Return the color and the line style of curve number `order`."""
+    return COLORS[order % len(COLORS)], DASHES[order // len(COLORS) % len(DASHES)]
 
 
 def labels(results: Sequence[Any]) -> list[str]:
-    """Return a name for each result: the algorithm's, and the parameters in which its namesakes differ."""
+    """Return a name for each result: the algorithm, and its parameters if they are needed to distinguish results."""
     names = []
     for result in results:
         same = [r.params for r in results if r.algorithm == result.algorithm]
@@ -43,7 +43,7 @@ def new_axes(size: tuple[float, float]) -> Any:
 
 
 def canvas(size: tuple[float, float], layout: str | None = "constrained") -> Any:
-    """Return an empty figure for a file: without pyplot no display is asked for and no figure stays open."""
+    """Return an empty figure for a file. It is made without pyplot, which needs a display and keeps figures open."""
     with lab():
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
@@ -54,7 +54,7 @@ def canvas(size: tuple[float, float], layout: str | None = "constrained") -> Any
 
 
 def quiet(ax: Any, title: str, *, along: str = "y") -> None:
-    """Set the title and the frame: a grid across the values of axis `along`, and no box."""
+    """Set the title and the frame: grid lines at the ticks of axis `along`, and no box."""
     ax.set_title(title, loc="left", fontsize=11, color=INK)
     ax.grid(axis=along, color=PALE, linewidth=0.7)
     ax.set_axisbelow(True)
@@ -64,11 +64,11 @@ def quiet(ax: Any, title: str, *, along: str = "y") -> None:
 
 
 def scale(axis: Any, values: Any) -> bool:
-    """Make an axis logarithmic where the values are positive and far apart, ticks in plain numbers; return if so."""
+    """Make an axis logarithmic if its values are positive and far apart, with plain ticks; return whether it is."""
     from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
 
     low, high = float(min(values)), float(max(values))
-    long = axis.axis_name == "x" and high >= 1e6  # 1,000,000 would run into the next one
+    long = axis.axis_name == "x" and high >= 1e6  # a tick label such as 1,000,000 would overlap with the next one
     if not (low > 0 and high >= LOG_FROM * low):
         axis.set_major_formatter(EngFormatter() if long else "{x:,.0f}" if high >= 10 else "{x:g}")
         return False
@@ -80,17 +80,17 @@ def scale(axis: Any, values: Any) -> bool:
 
 
 def legend(ax: Any) -> None:
-    """Name the curves at the right of the axes."""
+    """Write the legend to the right of the axes."""
     ax.legend(frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0)
 
 
 def titled(result: Any, text: str) -> str:
-    """Return a title that begins with the instance, unless nobody named it."""
+    """Return a title that begins with the name of the instance, if it has one."""
     return text[:1].upper() + text[1:] if result.instance == UNNAMED else f"{result.instance}: {text}"
 
 
 def footnotes(ax: Any, results: Sequence[Any], also: Sequence[str] = ()) -> None:
-    """Write the notes of the results, and `also`, under the axes, below the lines that stand there already."""
+    """Write the notes of the results and the lines of `also` under the axes, after the lines that are there already."""
     found = next((text for text in ax.texts if text.get_gid() == FOOT), None)
     lines = found.get_text().split("\n") if found else []
     lines = list(dict.fromkeys([*lines, *(note for result in results for note in result.notes()), *also]))
@@ -102,16 +102,16 @@ def footnotes(ax: Any, results: Sequence[Any], also: Sequence[str] = ()) -> None
 
 
 def plain_text(figure: Any) -> Any:
-    """Return a figure in whose texts a dollar sign begins no formula: names are shown as they are."""
+    """Return the figure, with its texts shown literally: a dollar sign in a name does not start a formula."""
     with lab():
         from matplotlib.text import Text
 
     for text in figure.findobj(Text):
-        if text.get_text():  # not those of an axis that Matplotlib still writes, as 10 to a power
+        if text.get_text():  # empty ones are tick labels that Matplotlib fills in later, some of them as powers of 10
             text.set_parse_math(False)
     return figure
 
 
 def file_name(name: str) -> str:
-    """Return a name fit for a file."""
+    """Return the name with all characters replaced that are unsuitable for the name of a file."""
     return "".join(c if c.isalnum() or c in "-_." else "-" for c in name)

@@ -1,6 +1,6 @@
 """Figures of sweeps: mean samples against a parameter of the algorithm or of the instance.
 
-matplotlib is imported when something is drawn.
+matplotlib is imported only when something is drawn.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,18 +12,18 @@ from jaxbandit.plotting.stopping_times import BOUND, mean_of
 from jaxbandit.plotting.style import GREY, SIZE, footnotes, labels, legend, look, new_axes, quiet, scale
 from jaxbandit.refusals import BadInput
 
-Point = tuple[float, Any]  # a value of the parameter, and the StoppingResult there
+Point = tuple[float, Any]  # a value of the parameter, and the StoppingResult for it
 
 
 class Sweep(NamedTuple):
-    """Results in curves: what differs along one is a number."""
+    """Results arranged in curves, along each of which one numeric parameter varies."""
 
-    name: str  # of its file
+    name: str  # of the file
     title: str
     parameter: str
-    curves: dict[str, list[Point]]  # by label, values increasing
+    curves: dict[str, list[Point]]  # by label; the values of the parameter increase
     of_instances: bool
-    constant: Mapping[str, Any] = {}  # by label, the results of the same instance on which nothing is swept
+    constant: Mapping[str, Any] = {}  # by label, results of the same instance for which nothing is swept
 
 
 def sweeps(results: Sequence[Any]) -> list[Sweep]:
@@ -43,7 +43,7 @@ def sweeps(results: Sequence[Any]) -> list[Sweep]:
 
 
 def _of_parameters(instance: str, results: Sequence[Any]) -> list[Sweep]:
-    """The sweeps of algorithms' parameters: one for each parameter, with all the algorithms that sweep it."""
+    """Return the sweeps over parameters of algorithms, one per parameter, with all algorithms that sweep it."""
     by_parameter: dict[str, dict[str, list[Point]]] = {}
     constant = {}
     for algorithm in dict.fromkeys(r.algorithm for r in results):
@@ -59,7 +59,7 @@ def _of_parameters(instance: str, results: Sequence[Any]) -> list[Sweep]:
             name = f"{algorithm} ({more})" if more else algorithm
             curves.setdefault(name, []).append((result.params[parameter], result))
     found = []
-    for k, curves in by_parameter.items():  # a rule that has the parameter, with one value of it, is a single point
+    for k, curves in by_parameter.items():  # an algorithm with a single value of the parameter is a single point
         points = {name: [(r.params[k], r)] for name, r in constant.items() if _is_number(r.params.get(k))}
         rest = {name: r for name, r in constant.items() if name not in points}
         found.append(Sweep(f"{instance}-{k}", instance, k, _sorted(curves | points), False, rest))
@@ -71,7 +71,7 @@ def _sorted(curves: dict[str, list[Point]]) -> dict[str, list[Point]]:
 
 
 def _varies(tables: Sequence[Mapping[str, Any]]) -> str:
-    """Return the number with the most values among tables of the same keys, or '' where there are not two."""
+    """Return the key whose numbers take the most values among tables of the same keys, or '' if none varies."""
     if not tables or any(table.keys() != tables[0].keys() for table in tables):
         return ""
     count = {key: len({t[key] for t in tables}) for key in tables[0] if all(_is_number(t[key]) for t in tables)}
@@ -91,35 +91,35 @@ def plot_sweep(sweep: Sweep, ax: Any = None) -> Any:
     is not swept is a horizontal line with the band of its interval.
     """
     if not sweep.curves:
-        raise BadInput("plot: no sweep here")
+        raise BadInput("plot: the results contain no sweep")
     ax = ax or new_axes(SIZE)
     for i, (name, points) in enumerate(sweep.curves.items()):
-        colour, style = look(i)
+        color, style = look(i)
         x = np.array([value for value, _ in points])
         means = [mean_of(r) for _, r in points]
         y = np.array([float(mean.value) for mean in means])
-        mark = {"marker": "o", "markersize": 8 - 4 * (i + 1) / len(sweep.curves)}  # a ring, if a later one covers it
-        ax.plot(x, y, color=colour, linestyle=style, linewidth=1.6, label=name, **mark)
-        ax.vlines(x, [mean.low for mean in means], [mean.high for mean in means], color=colour, linewidth=1.4)
+        mark = {"marker": "o", "markersize": 8 - 4 * (i + 1) / len(sweep.curves)}  # one under a later mark is a ring
+        ax.plot(x, y, color=color, linestyle=style, linewidth=1.6, label=name, **mark)
+        ax.vlines(x, [mean.low for mean in means], [mean.high for mean in means], color=color, linewidth=1.4)
         above = np.array([r.censored > 0 for _, r in points])
-        ax.plot(x[above], y[above], "^", color="white", markeredgecolor=colour, markersize=8, zorder=4)
+        ax.plot(x[above], y[above], "^", color="white", markeredgecolor=color, markersize=8, zorder=4)
     for i, (name, result) in enumerate(sweep.constant.items(), len(sweep.curves)):
-        (colour, style), mean = look(i), mean_of(result)
-        above = " (censored: the mean is above)" if result.censored else ""
-        ax.axhline(mean.value, color=colour, linestyle=style, linewidth=1.6, label=f"{name}, not swept{above}")
-        ax.axhspan(mean.low, mean.high, color=colour, alpha=0.18, linewidth=0)
+        (color, style), mean = look(i), mean_of(result)
+        above = " (censored: the mean is larger)" if result.censored else ""
+        ax.axhline(mean.value, color=color, linestyle=style, linewidth=1.6, label=f"{name}, not swept{above}")
+        ax.axhspan(mean.low, mean.high, color=color, alpha=0.18, linewidth=0)
     _bounds(ax, sweep)
     results = [r for points in sweep.curves.values() for _, r in points] + list(sweep.constant.values())
     scale(ax.xaxis, [value for points in sweep.curves.values() for value, _ in points])
     if not scale(ax.yaxis, [max(float(r.samples().mean()), 1.0) for r in results]):
         ax.set_ylim(bottom=0)
     if any(r.censored for points in sweep.curves.values() for _, r in points):
-        ax.plot([], [], "^", color="white", markeredgecolor=GREY, markersize=8, label="censored: the mean is above")
+        ax.plot([], [], "^", color="white", markeredgecolor=GREY, markersize=8, label="censored: the mean is larger")
     ax.set_xlabel(sweep.parameter)
     ax.set_ylabel("mean samples")
     place = f"{sweep.title}: mean" if sweep.title else "Mean"
     counts = " or ".join(f"{count:,}" for count in sorted({r.runs for r in results}))
-    quiet(ax, f"{place} samples against {sweep.parameter}, {counts} runs, intervals of 95 %")
+    quiet(ax, f"{place} samples against {sweep.parameter}, {counts} runs, 95 % intervals")
     legend(ax)
     footnotes(ax, results)
     return ax

@@ -1,4 +1,4 @@
-"""What theory says of an instance, in a figure of regret: lower bounds, an oracle's asymptote, rounds of change."""
+"""Theory in figures of regret: lower bounds, the asymptote of an oracle, and the rounds at which the means change."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,13 +10,13 @@ from jaxbandit.refusals import BadInput
 from jaxbandit.text import number
 
 SLOPE, MINIMAX, ORACLE, CHANGE = "asymptotic slope", "minimax", "asymptote of a restarting oracle", "change"
-APART = 0.008  # of the axes: lines at changes
+APART = 0.008  # smallest distance between the lines of two changes, as a fraction of the axes
 DASHED, DOTTED = (0, (6, 3)), ":"
 EARLY = "The dashed lower bound is asymptotic: after finitely many rounds, mean regret can lie below it."
 
 
 def lines(results: Sequence[Any], what: str, minimax: bool) -> list[tuple[str, str, np.ndarray, Any]]:
-    """Name, text at the end, values at the checkpoints, and line style of what theory says of the instance."""
+    """Return each line that theory gives for the instance: name, label, values at the checkpoints, and line style."""
     if what == "hindsight" or results[0].moves:
         return _of_a_world_that_moves(results[0], what, minimax)
     if what != "regret":
@@ -52,7 +52,7 @@ def _of_a_world_that_moves(result: Any, what: str, minimax: bool) -> list[tuple[
 
 
 def notes(results: Sequence[Any], name: str, bound: np.ndarray) -> list[str]:
-    """Return the sentence that a figure needs where the asymptotic bound ends above a mean that is drawn."""
+    """Return the explanation that a figure needs if the asymptotic bound ends above a mean that is drawn."""
     above = any(bound[-1] > result.moments("regret")[0][-1] for result in results if result.counted)
     return [EARLY] if name == SLOPE and above else []
 
@@ -64,7 +64,7 @@ def draw(ax: Any, result: Any, name: str, bound: np.ndarray, style: Any) -> Any:
 
 
 def mark_changes(ax: Any, result: Any) -> None:
-    """Draw a vertical line where the means jump; of lines that would run into each other the first."""
+    """Draw a vertical line at each change of the means, except those too close to the previous line."""
     last = -1.0
     for change in result.changes():
         place = ax.transAxes.inverted().transform(ax.transData.transform((change, 0.0)))[0]

@@ -1,6 +1,6 @@
-"""The figure of a search among configurations: how many were left, their means with intervals, trainings spent.
+"""The figure of a search: how many configurations remain, their means with intervals, and the trainings spent.
 
-matplotlib is imported when something is drawn.
+matplotlib is imported only when something is drawn.
 """
 
 from typing import Any
@@ -8,18 +8,19 @@ from typing import Any
 import numpy as np
 
 from jaxbandit.extras import lab
-from jaxbandit.plotting.style import COLOURS, GREY, INK, quiet, scale
+from jaxbandit.plotting.style import COLORS, GREY, INK, quiet, scale
 
-SHOWN = 20  # configurations with a row of their own: the survivors, then those of the best means
-WIDTH, HEIGHT, ROW = 13.0, 3.2, 0.17  # inches: of the figure, of the least it takes, of each row more
+SHOWN = 20  # largest number of configurations with a row: the survivors, then those with the best means
+WIDTH, HEIGHT, ROW = 13.0, 3.2, 0.17  # inches: width, height without rows, and height per row
 LABEL = 38  # characters
 
 
 def plot_tuning(result: Any, figure: Any = None) -> Any:
     """Draw a TuneResult in three parts; return the figure.
 
-    Left, how many configurations were trained in each batch, a batch being what one decision waits for. In the middle
-    the mean of each configuration with its interval, the chosen one in colour. Right, how often each was trained.
+    The left part shows how many configurations were trained in each batch, where a batch is the set of trainings that
+    one decision waits for. The middle part shows the mean score of each configuration with its interval, with the
+    chosen one in color. The right part shows how often each configuration was trained.
 
     Args:
       result: a TuneResult.
@@ -40,7 +41,7 @@ def plot_tuning(result: Any, figure: Any = None) -> Any:
 
 
 def ranked(table: Any, maximize: bool) -> np.ndarray:
-    """Return the numbers of the configurations: survivors first, then by their means, those never scored last."""
+    """Return the indices of the configurations: survivors first, then by mean; those without a score come last."""
     mean = np.where(np.isnan(table["mean"]), -np.inf, table["mean"] if maximize else -table["mean"])
     return np.lexsort((table["index"], -mean, ~table["survivor"]))
 
@@ -48,44 +49,44 @@ def ranked(table: Any, maximize: bool) -> np.ndarray:
 def _left(ax: Any, result: Any) -> None:
     pairs = np.unique(np.stack([result.history["batch"], result.history["config"]]), axis=1)
     batches, left = np.unique(pairs[0], return_counts=True)
-    ax.step([*(batches + 1), batches[-1] + 2], [*left, left[-1]], where="post", color=COLOURS[0], linewidth=1.6)
+    ax.step([*(batches + 1), batches[-1] + 2], [*left, left[-1]], where="post", color=COLORS[0], linewidth=1.6)
     ax.set_xlim(1, batches[-1] + 2)
     ax.xaxis.get_major_locator().set_params(integer=True)
     if not scale(ax.yaxis, left):
         ax.set_ylim(bottom=0)
     ax.set_xlabel("batch of trainings")
-    quiet(ax, f"Configurations trained, of {len(result.table['index']):,}")
+    quiet(ax, f"Configurations trained, out of {len(result.table['index']):,}")
 
 
 def _means(ax: Any, result: Any, order: np.ndarray) -> None:
     mean, low, high = (result.table[name][order] for name in ("mean", "low", "high"))
     for row, (index, at, bottom, top) in enumerate(zip(order, mean, low, high, strict=True)):
-        colour = COLOURS[1] if index == result.index else INK if result.table["survivor"][index] else GREY
+        color = COLORS[1] if index == result.index else INK if result.table["survivor"][index] else GREY
         if np.isfinite(bottom) and np.isfinite(top):
-            ax.plot([bottom, top], [row, row], color=colour, linewidth=1.6, solid_capstyle="butt")
-        ax.plot([at], [row], "o", color=colour, markersize=4.5)
+            ax.plot([bottom, top], [row, row], color=color, linewidth=1.6, solid_capstyle="butt")
+        ax.plot([at], [row], "o", color=color, markersize=4.5)
     known = np.isfinite(mean)
-    if known.any():  # an interval after few trainings may be much wider than all else
+    if known.any():  # an interval after few trainings may be much wider than all others
         ends = np.concatenate([mean[known], *([e[np.isfinite(e)] for e in (low[:5], high[:5])])])
         spread = float(np.ptp(ends)) or abs(float(ends[0])) or 1.0
         ax.set_xlim(ends.min() - 0.05 * spread, ends.max() + 0.05 * spread)
     _rows(ax, len(order), [_label(result, int(i)) for i in order])
     ax.set_xlabel("score")
-    shown = "Mean score" if np.isnan(low).all() else "Mean score, with its interval"
+    shown = "Mean score" if np.isnan(low).all() else "Mean score with its interval"
     all_of_them = len(result.table["index"])
     quiet(ax, shown if len(order) == all_of_them else f"{shown}: {len(order)} of {all_of_them:,}", along="x")
 
 
 def _spent(ax: Any, result: Any, order: np.ndarray) -> None:
     pulls = result.table["pulls"][order]
-    colours = [COLOURS[1] if i == result.index else COLOURS[0] for i in order]
-    ax.barh(range(len(order)), pulls, color=colours, height=0.65)
+    colors = [COLORS[1] if i == result.index else COLORS[0] for i in order]
+    ax.barh(range(len(order)), pulls, color=colors, height=0.65)
     for row, count in enumerate(pulls):
         ax.annotate(f"{count:,}", (count, row), (3, 0), textcoords="offset points", va="center", fontsize=8, color=GREY)
     ax.set_xlim(0, 1.15 * max(pulls.max(), 1))
     _rows(ax, len(order), [])
     ax.set_xlabel("trainings")
-    quiet(ax, f"Trainings spent, {len(result.history['id']):,} in all", along="x")
+    quiet(ax, f"Trainings spent, {len(result.history['id']):,} in total", along="x")
 
 
 def _rows(ax: Any, rows: int, labels: list[str]) -> None:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxbandit.base import Outcome
-from jaxbandit.plotting.style import COLOURS, DASHES, LOG_FROM
+from jaxbandit.plotting.style import COLORS, DASHES, LOG_FROM
 from jaxbandit.stats import intervals
 
 DIGITS = 5  # significant digits of a number that is drawn
@@ -49,10 +49,10 @@ def _curve(curve: Curve) -> dict[str, Any]:
         found |= {"low": _numbers(curve.low), "high": _numbers(curve.high)}
     if curve.order is None:
         return {**found, "color": BOUND, "dash": [6, 4]}
-    dash = DASHES[curve.order // len(COLOURS) % len(DASHES)]
+    dash = DASHES[curve.order // len(COLORS) % len(DASHES)]
     return {
         **found,
-        "color": COLOURS[curve.order % len(COLOURS)],
+        "color": COLORS[curve.order % len(COLORS)],
         "dash": [] if dash == "-" else [3 * n for n in dash[1]],
     }
 

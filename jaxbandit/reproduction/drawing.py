@@ -33,7 +33,7 @@ def write(shown: Sequence[Figure], results: ResultSet, content: Mapping[str, Any
         ax = sheet.add_subplot()
         (_sweep if figure.draw == "sweep" else _pulls)(figure, results, content["published"], ax)
         counts = " or ".join(f"{runs:,}" for runs in sorted({r.runs for r in cells(figure, results)}))
-        ax.set_title(f"{figure.title}; {counts} runs, intervals of 95 %", loc="left", fontsize=11, color=INK)
+        ax.set_title(f"{figure.title}; {counts} runs, 95 % intervals", loc="left", fontsize=11, color=INK)
         paths.append(directory / f"{file_name(figure.name)}.png")
         sheet.savefig(paths[-1], bbox_inches="tight", pad_inches=0.15)
     return paths

@@ -18,19 +18,20 @@ from jaxbandit.solvers import student
 from jaxbandit.types import Array
 
 NO_LIMITS = (-math.inf, math.inf)
-COVERAGE = 0.95  # of the intervals of a rule that promises nothing
+COVERAGE = 0.95  # of the intervals of a rule without a guarantee
 _TYPICAL = 20  # pulls at which an interval is as narrow as it can be
 _NORMAL = "the rewards of each arm are normal"
 _LINEAR = "the means are linear in the features"
-# What a rule's proof takes that its `rewards` do not say.
+# What the proof of a rule assumes beyond what its `rewards` declare.
 ASSUMED = {
     "paired_race": (
-        "the differences of two arms' rewards of one index are normal: a best arm that alone is skewed, so that it "
-        "owes its mean to rare large rewards, breaks the promise (errors of 0.35 were measured at delta = 0.05)",
+        "the differences between two arms' rewards with the same index are normal; if only the best arm is skewed, so "
+        "that it owes its mean to rare large rewards, the guarantee fails (an error rate of 0.35 was measured at "
+        "delta = 0.05)",
     ),
     "kim_nelson": (
-        "the rewards of one index are jointly normal, and independent between arms if the rule was told so",
-        "the best arm is better than every other by epsilon or more",
+        "the rewards with the same index are jointly normal, and independent between arms if `independent` is true",
+        "the mean of the best arm exceeds every other mean by at least epsilon",
     ),
     "student_race": (_NORMAL,),
     **dict.fromkeys(
@@ -53,19 +54,21 @@ class Certificate:
     """
 
     rule: str
-    delta: float | None  # None: the rule promises nothing
+    delta: float | None  # None: the rule has no guarantee
     epsilon: float | None
     m: int | None
     proved: bool
-    stopped: bool  # before that, no promise is made of the recommendation
+    stopped: bool  # the guarantee holds only once the rule has stopped
     recommendation: np.ndarray | None  # int32[m]
     pulls: np.ndarray  # int64[num_arms]
-    means: np.ndarray | None  # float64[num_arms], NaN without a pull; None where pulls are sets, or contexts differ
-    low: np.ndarray | None  # float64[num_arms], -inf where nothing is known
+    means: (
+        np.ndarray | None
+    )  # float64[num_arms], NaN without a pull; None if pulls are sets of arms or there are contexts
+    low: np.ndarray | None  # float64[num_arms], -inf if nothing is known
     high: np.ndarray | None  # float64[num_arms]
     coverage: float | None  # None without intervals
     survivors: np.ndarray | None  # bool[num_arms]
-    assumptions: tuple[str, ...]  # that nobody has checked
+    assumptions: tuple[str, ...]  # of the guarantee and the intervals, which nobody has checked
 
     @property
     def promise(self) -> str:
@@ -74,11 +77,11 @@ class Certificate:
             return "none"
         best = "the best" if self.m == 1 else f"the {self.m} best"
         arm = f"{best} or within {self.epsilon:g} of it" if self.epsilon else best
-        words = f"the arm named is {arm}" if self.m == 1 else f"the arms named are {arm}"
-        words = f"{words} with probability {1 - self.delta:g} at least"
+        words = f"the recommended arm is {arm}" if self.m == 1 else f"the recommended arms are {arm}"
+        words = f"{words} with probability at least {1 - self.delta:g}"
         if not self.proved:
             words += ", which is not proved"
-        return words if self.stopped else f"once it stops, {words}; it has not stopped yet"
+        return words if self.stopped else f"once the rule stops, {words}; it has not stopped yet"
 
     def to_json(self) -> dict[str, Any]:
         """Return the certificate as plain data; keys that do not apply are absent."""
@@ -98,7 +101,7 @@ class Certificate:
         return found | {"arms": arms, "assumptions": list(self.assumptions)}
 
     def _rows(self, names: Sequence[str] | None = None) -> list[list[str]]:
-        """The headings, then a row an arm."""
+        """The headings, followed by one row per arm."""
         header = ["arm", "pulls"] + ["mean"] * (self.means is not None)
         header += [] if self.coverage is None else [f"{self.coverage:.0%} interval"]
         header += ["survives"] * (self.survivors is not None)
@@ -119,13 +122,15 @@ class Certificate:
         Args:
           names: names of the arms. Default: their numbers.
         """
-        lines = [f"rule: {self.rule}", f"promise: {self.promise}"]
+        lines = [f"rule: {self.rule}", f"guarantee: {self.promise}"]
         if self.recommendation is not None:
             lines.append(
                 "recommended: " + ", ".join(str(a) if names is None else names[int(a)] for a in self.recommendation)
             )
         lines += ["", text.align(self._rows(names), right=range(1, 3 if self.means is not None else 2))]
-        return "\n".join([*lines, "", "taken for granted:", *(f"- {line}" for line in self.assumptions)])
+        return "\n".join(
+            [*lines, "", "assumptions that nobody has checked:", *(f"- {line}" for line in self.assumptions)]
+        )
 
     def __str__(self) -> str:
         return self.table()
@@ -134,7 +139,12 @@ class Certificate:
         head, *rows = self._rows()
         named = "none" if self.recommendation is None else ", ".join(map(str, self.recommendation))
         arms = html_table(head, rows, right=range(1, 3 if self.means is not None else 2))
-        notes = [f"rule: {self.rule}", f"promise: {self.promise}", "taken for granted:", *self.assumptions]
+        notes = [
+            f"rule: {self.rule}",
+            f"guarantee: {self.promise}",
+            "assumptions that nobody has checked:",
+            *self.assumptions,
+        ]
         return view(f"recommended: {named}", arms, notes=notes)
 
 
@@ -147,7 +157,7 @@ def certificate(session: Session) -> Certificate:
     1976).
     """
     rule, totals = session.rule, session.totals
-    promise, assumptions = rule.promise, ["the rewards of an arm are independent draws of one law"]
+    promise, assumptions = rule.promise, ["the rewards of an arm are independent and identically distributed"]
     single = session.decisions.set_size is None and not session.decisions.needs_context
     coverage = COVERAGE if promise is None else 1 - float(promise.delta)
     low = high = None
@@ -162,10 +172,10 @@ def certificate(session: Session) -> Certificate:
     if promise is not None:
         assumptions += ASSUMED.get(rule.name, _unsaid(rule))
         if not promise.proved:
-            assumptions.append("the promise itself, of which there is no proof for all instances")
+            assumptions.append("the guarantee itself, which is not proved for all instances")
     if session.paired:
         assumptions.append(
-            "pulls of one index were made with their common key, and of two indices with independent ones"
+            "pulls with the same index used a common key, and pulls with different indices used independent keys"
         )
     return Certificate(
         rule=rule.name or "an algorithm",
@@ -186,31 +196,34 @@ def certificate(session: Session) -> Certificate:
 
 
 def _unsaid(rule: Algorithm) -> tuple[str, ...]:
-    """What a proof takes where neither the rule's name nor its rewards tell."""
+    """The assumptions of a rule whose name and `rewards` do not determine them."""
     told = rule.rewards
     if told is not None and (told.sigma is not None or told.family is not None or fit.limits(told) != NO_LIMITS):
         return ()
-    if rule.name in ("track_and_stop", "top_two"):  # of family "student", the one law that says nothing of its rewards
+    if rule.name in (
+        "track_and_stop",
+        "top_two",
+    ):  # with the family "student", the only one that declares nothing about its rewards
         return (_NORMAL,)
-    return ("whatever the proof of the rule takes, which it does not say",)
+    return ("the assumptions of the rule's proof, which the rule does not declare",)
 
 
 def _intervals(session: Session, coverage: float) -> tuple[np.ndarray, np.ndarray, list[str]]:
-    """Confidence sequences of the arms' means, and what they take for granted."""
+    """Confidence sequences of the arms' means, and the assumptions that they add."""
     totals, rewards = session.totals, session.rule.rewards
     n, means = np.maximum(totals.counts, 1), totals.means
     level = (1 - coverage) / session.num_arms
     least, most = fit.limits(rewards)
     sigma = None if rewards is None else rewards.sigma
     if math.isfinite(least) and math.isfinite(most):
-        sigma = (most - least) / 2  # Hoeffding's lemma; that rewards are in range is checked when they are told
+        sigma = (most - least) / 2  # Hoeffding's lemma; `tell` checks that rewards are in range
     if sigma is None:
         squares = n * totals.variances
         with session.decisions.scope():
             ratio, known = map(np.asarray, _student(n.astype(np.float64), np.log(level), squares, np.abs(means)))
         radius = np.full(len(n), np.inf)
         radius[known] = np.sqrt(totals.variances[known] * ratio[known])
-        assumed = [f"{_NORMAL}, for the intervals"]
+        assumed = [f"{_NORMAL} (for the intervals)"]
     else:
         radius, assumed = mixture_radius(n, sigma, level), []
     radius = np.where(totals.counts > 0, radius, np.inf)
@@ -221,8 +234,8 @@ def _intervals(session: Session, coverage: float) -> tuple[np.ndarray, np.ndarra
 def mixture_radius(n: np.ndarray, sigma: Any, level: float) -> np.ndarray:
     """Half the width of the normal mixture's confidence sequence of the mean of n sub-Gaussian rewards.
 
-    exp(s S_n - n s^2 sigma^2 / 2), mixed over s by N(0, 1 / (c sigma^2)), is a supermartingale from 1 in the centred
-    sum S_n; that it reaches 1 / level has probability `level` at most.
+    exp(s S_n - n s^2 sigma^2 / 2), mixed over s by N(0, 1 / (c sigma^2)), is a nonnegative supermartingale with initial
+    value 1, where S_n is the centered sum. It therefore reaches 1 / level with probability at most `level`.
     """
     twice = -2 * math.log(level)
     c = _TYPICAL / (twice + math.log1p(twice))
@@ -231,7 +244,7 @@ def mixture_radius(n: np.ndarray, sigma: Any, level: float) -> np.ndarray:
 
 @jax.jit
 def _student(n: Array, log_level: Array, squares: Array, size: Array) -> tuple[Array, Array]:
-    """The squared radius over the variance, and whether there is a variance."""
+    """The squared radius divided by the variance, and whether the rewards vary."""
     ratio = student.squared_radius(n, log_level, student.default_c2(log_level))
     return ratio, student.varies(squares, n, size) & jnp.isfinite(ratio)
 

@@ -1,6 +1,6 @@
-"""The registered algorithms as plain data. To add one: a line here, or in stopping_algorithms.py if it stops.
+"""The registered algorithms as plain data. To add one, add an entry here, or in stopping_algorithms.py if it stops.
 
-A test holds the arguments written here equal to the factory's own signature.
+A test checks that the arguments listed here are those of the factory's signature.
 """
 
 import importlib
@@ -29,30 +29,40 @@ def _linear(name: str, summary: str, *arguments: str) -> Entry:
 
 
 ALGORITHMS: Mapping[str, Entry] = named(
-    _algorithm("uniform", "a uniformly random arm each round"),
-    _algorithm("epsilon_greedy", "the best arm so far, a random one with probability epsilon", "epsilon"),
-    _algorithm("ucb", "argmax of P1(d), the optimistic mean within a semi-distance", "distance", "c"),
-    _algorithm("ucb1", "UCB of the squared distance, Auer et al. 2002", "c", file="ucb"),
-    _algorithm("ucb1_auer", "UCB1 as printed, mean + sqrt(2 log t / N), Auer et al. 2002", file="ucb"),
-    _algorithm("ucboost", "the least of several closed-form UCB indices, Liu et al. 2018", "distances", "c"),
-    _algorithm("ucboost_eps", "UCBoost within eps of kl-UCB, Algorithm 3", "eps", "c", file="ucboost"),
-    _algorithm("ucboost_lb", "the other approximation of kl-UCB, Algorithm 4", "eps", "c", file="ucboost"),
-    _algorithm("kl_ucb", "UCB of the Bernoulli relative entropy, Garivier and Cappe 2011", "c"),
-    _algorithm("kl_ucb_empirical", "kl-UCB of the empirical law, Cappe et al. 2013", "num_atoms", "c"),
+    _algorithm("uniform", "a uniformly random arm in each round"),
+    _algorithm(
+        "epsilon_greedy", "the arm with the largest empirical mean, a random one with probability epsilon", "epsilon"
+    ),
+    _algorithm(
+        "ucb", "the largest mean within a confidence radius of a semi-distance, Liu et al. 2018", "distance", "c"
+    ),
+    _algorithm("ucb1", "UCB with the squared distance, Auer et al. 2002", "c", file="ucb"),
+    _algorithm("ucb1_auer", "UCB1 as published, mean + sqrt(2 log t / N), Auer et al. 2002", file="ucb"),
+    _algorithm("ucboost", "the minimum of several closed-form UCB indices, Liu et al. 2018", "distances", "c"),
+    _algorithm(
+        "ucboost_eps", "approximates kl-UCB within eps, Liu et al. 2018, Algorithm 3", "eps", "c", file="ucboost"
+    ),
+    _algorithm(
+        "ucboost_lb", "approximates kl-UCB by a lower bound, Liu et al. 2018, Algorithm 4", "eps", "c", file="ucboost"
+    ),
+    _algorithm("kl_ucb", "UCB with the Bernoulli relative entropy, Garivier and Cappe 2011", "c"),
+    _algorithm("kl_ucb_empirical", "kl-UCB for the empirical distribution, Cappe et al. 2013", "num_atoms", "c"),
     _algorithm("ucb_v", "UCB with empirical variances, Audibert et al. 2009", "zeta", "c"),
     _algorithm("moss", "minimax optimal UCB, Audibert and Bubeck 2009; anytime without horizon", "horizon"),
-    _algorithm("thompson", "Thompson sampling, Beta posterior", "prior_alpha", "prior_beta"),
-    _algorithm("bayes_ucb", "posterior quantile 1 - 1/t, Kaufmann et al. 2012", "prior_alpha", "prior_beta"),
+    _algorithm("thompson", "Thompson sampling with a Beta posterior", "prior_alpha", "prior_beta"),
+    _algorithm(
+        "bayes_ucb", "the posterior quantile 1 - 1/t as index, Kaufmann et al. 2012", "prior_alpha", "prior_beta"
+    ),
     _algorithm("imed", "indexed minimum empirical divergence, Honda and Takemura 2015"),
     _algorithm("dmed", "deterministic minimum empirical divergence, Honda and Takemura 2010"),
     _non_stationary(
         "d_ucb",
-        "UCB of discounted rewards, Garivier and Moulines 2011",
+        "UCB with discounted rewards, Garivier and Moulines 2011",
         *("discount", "index", "xi", "bound", "horizon", "num_changes"),
     ),
     _non_stationary(
         "sw_ucb",
-        "UCB of the rewards in a sliding window, Garivier and Moulines 2011",
+        "UCB with the rewards in a sliding window, Garivier and Moulines 2011",
         *("window", "index", "xi", "bound", "horizon", "num_changes"),
         concrete=("bound",),
     ),
@@ -73,22 +83,24 @@ ALGORITHMS: Mapping[str, Entry] = named(
     ),
     _non_stationary(
         "m_ucb",
-        "UCB restarted when halves of a window differ, Cao et al. 2019",
+        "UCB restarted when the two halves of a window differ, Cao et al. 2019",
         *("window", "index", "threshold", "gamma", "xi", "horizon", "num_changes"),
         concrete=("threshold",),
     ),
-    _non_stationary("oracle_restart", "kl-UCB told when the means change, an oracle", "starts", truth=("starts",)),
-    combinatorial("cucb", "the k arms of largest index, each reward seen, Chen et al. 2013", "index", "c"),
+    _non_stationary(
+        "oracle_restart", "an oracle, kl-UCB that is told when the means change", "starts", truth=("starts",)
+    ),
+    combinatorial("cucb", "semi-bandits, the k arms with the largest indices, Chen et al. 2013", "index", "c"),
     combinatorial(
         "combinatorial_thompson",
-        "the k largest posterior draws, each reward seen, Wang and Chen 2018",
+        "semi-bandits, the k arms with the largest posterior draws, Wang and Chen 2018",
         *("prior_alpha", "prior_beta"),
     ),
-    combinatorial("escb", "the team of largest index, few teams, Combes et al. 2015", "c"),
+    combinatorial("escb", "semi-bandits, the set of k arms with the largest index, Combes et al. 2015", "c"),
     Entry(
         "batched_elimination",
         "jaxbandit.algorithms.feedback.batched_elimination",
-        "BaSE, arms dropped at the ends of batches, Gao et al. 2019",
+        "BaSE, eliminates arms at the ends of batches, Gao et al. 2019",
         ("num_arms", "horizon", "grid", "num_batches", "radius", "gamma"),
     ),
     _adversarial("exp3", "exponential weights on estimated losses, Auer et al. 2002", "rate", "horizon", "eta"),
@@ -96,18 +108,23 @@ ALGORITHMS: Mapping[str, Entry] = named(
     _adversarial(
         "exp3_s", "EXP3 for a best arm that changes, Auer et al. 2002", "horizon", "num_changes", "alpha", "gamma"
     ),
-    _adversarial("tsallis_inf", "optimal in both worlds, Zimmert and Seldin 2021", "estimate", "eta"),
+    _adversarial(
+        "tsallis_inf",
+        "Tsallis-INF, optimal for stochastic and for adversarial losses, Zimmert and Seldin 2021",
+        "estimate",
+        "eta",
+    ),
     _linear(
         "lin_ucb",
-        "optimism on known action sets, radius of OAM's paper or of OFUL",
+        "linear UCB on known action sets, with the radius of the OAM paper or of OFUL",
         *("horizon", "variant", "c", "delta", "sigma", "theta_norm", "regularization"),
     ),
     _linear(
         "lin_ts",
-        "linear Thompson sampling, the posterior or with the proved radius",
+        "linear Thompson sampling, from the posterior or with the radius of the regret bound",
         *("horizon", "variant", "delta", "sigma"),
     ),
-    _linear("greedy", "the arm that least squares say is best"),
+    _linear("greedy", "the arm with the largest least-squares estimate"),
     _linear(
         "oam",
         "optimal allocation matching, Hao et al. 2020",
@@ -115,12 +132,12 @@ ALGORITHMS: Mapping[str, Entry] = named(
     ),
     _linear(
         "oam_practical",
-        "OAM that explores when optimism does, at a level for the horizon",
+        "OAM adapted to practical horizons, which explores when optimism does",
         *("horizon", "c", "budget", "zeta", "sigma"),
     ),
     _linear(
         "ossb",
-        "the lower bound's allocation tracked, Combes et al. 2017",
+        "tracks the allocation of the lower bound, Combes et al. 2017",
         *("epsilon", "gamma", "estimator", "zeta", "sigma"),
     ),
     *STOPPING.values(),
@@ -128,5 +145,5 @@ ALGORITHMS: Mapping[str, Entry] = named(
 
 
 def super_arms() -> Callable[..., Any]:
-    """Import and return what draws the support of the full-bandit algorithms, for what is computed of it alone."""
+    """Import and return the function that draws the support of the full-bandit algorithms."""
     return importlib.import_module("jaxbandit.algorithms.exploration.super_arms").super_arms

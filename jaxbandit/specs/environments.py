@@ -1,6 +1,6 @@
-"""The registered environments as plain data. To add one: a line here.
+"""The registered environments as plain data. To add one, add an entry here.
 
-A test holds the arguments written here equal to the factory's own signature.
+A test checks that the arguments listed here are those of the factory's signature.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ ENVIRONMENTS: Mapping[str, Entry] = named(
     _environment("bernoulli", "rewards 0 or 1", "means", "permute", regret_constant="bernoulli_regret_constant"),
     _environment(
         "gaussian",
-        "normal rewards, one standard deviation or one an arm",
+        "normal rewards, with one standard deviation for all arms or one for each",
         "means",
         "sigma",
         "permute",
@@ -30,7 +30,7 @@ ENVIRONMENTS: Mapping[str, Entry] = named(
         "rewards 0 or 1, means that jump at given rounds",
         *("means", "starts"),
         described=True,
-        concrete=("means",),  # whose gaps are rounded once, from float64
+        concrete=("means",),  # so that the gaps are computed in float64 and rounded once
     ),
     _environment(
         "piecewise_gaussian",
@@ -42,22 +42,27 @@ ENVIRONMENTS: Mapping[str, Entry] = named(
     ),
     _environment(
         "sinusoidal_bernoulli",
-        "rewards 0 or 1, means that go up and down",
+        "rewards 0 or 1, means that oscillate",
         *("num_arms", "center", "amplitude", "period"),
     ),
     _environment(
         "restless_bernoulli",
-        "rewards 0 or 1, means that wander between two walls, each run's its own",
+        "rewards 0 or 1, means that follow a reflected random walk, drawn anew in each run",
         *("num_arms", "sigma", "low", "high", "means"),
     ),
-    _environment("loss_table", "losses of every round and arm, fixed in advance", "losses"),
-    _environment("constrained_adversary", "means that jump, gaps that do not", "num_arms", "gap"),
+    _environment("loss_table", "a table of the losses of every round and arm, fixed in advance", "losses"),
+    _environment(
+        "constrained_adversary",
+        "rewards 0 or 1, means that jump together while their gaps stay constant",
+        "num_arms",
+        "gap",
+    ),
     _environment("poisson", "Poisson rewards", "means", "permute"),
     _environment("exponential", "exponential rewards", "means", "permute"),
     _environment("beta", "Beta rewards", "alpha", "beta", concrete=("alpha", "beta")),
     _environment(
         "crowd",
-        "crowd workers, right or wrong (six data sets)",
+        "crowd workers whose answers are right or wrong (six data sets)",
         *("dataset", "feedback", "k", "blocks"),
         described=True,
         regret_constant="bernoulli_regret_constant",
@@ -70,17 +75,19 @@ ENVIRONMENTS: Mapping[str, Entry] = named(
     ),
     _environment(
         "full_bandit",
-        "a pull names k arms and pays their sum",
+        "a pull of k arms, of which only the sum of rewards is observed",
         *("means", "k", "noise", "sigma", "blocks", "decision_class"),
         described=True,
     ),
     _environment(
         "full_bandit_random",
-        "the same, random means with a gap after the k-th",
+        "full_bandit with random means and a gap after the k-th",
         *("num_arms", "k", "gap", "instance_seed", "sigma"),
         described=True,
     ),
-    _environment("semi_bandit", "a pull names k arms and shows what each pays, 0 or 1", "means", "k", described=True),
+    _environment(
+        "semi_bandit", "a pull of k arms, of which each reward, 0 or 1, is observed", "means", "k", described=True
+    ),
     _environment(
         "table",
         "recorded rewards, rows drawn with replacement",
@@ -90,68 +97,68 @@ ENVIRONMENTS: Mapping[str, Entry] = named(
     ),
     _environment(
         "fiesta",
-        "models for sentiment analysis, recorded F1 scores",
+        "recorded F1 scores of models for sentiment analysis",
         *("models", "rows", "permute"),
         described=True,
     ),
     _environment(
         "hpo_table",
-        "configurations of networks, recorded validation scores",
+        "recorded validation scores of neural network configurations",
         *("dataset", "num_arms", "instance_seed", "rows", "permute"),
         described=True,
     ),
     _environment(
         "linear",
-        "means linear in features, Gaussian noise or signs",
+        "means linear in the features, Gaussian noise or rewards -1 and 1",
         *("features", "theta", "noise", "sigma"),
         described=True,
         gaussian=True,
     ),
     _environment(
         "linear_contextual",
-        "an action set of linear means for each context",
+        "an action set with linear means for each context",
         *("action_sets", "probabilities", "theta", "mask", "sigma"),
         described=True,
         gaussian=True,
     ),
     _environment(
         "linear_contextual_random",
-        "the same, theta drawn on the sphere in each run",
+        "linear_contextual with theta drawn on the unit sphere in each run",
         *("action_sets", "probabilities", "mask", "sigma"),
         described=True,
         gaussian=True,
     ),
     _environment(
         "linear_contextual_classes",
-        "contexts are rows of scikit-learn's data, arms their classes",
+        "a scikit-learn data set, with rows as contexts and classes as arms",
         *("dataset", "num_contexts", "num_components", "instance_seed", "sigma"),
         described=True,
         gaussian=True,
     ),
     _environment(
         "soare",
-        "the best arm beside one at a small angle to it",
+        "the canonical basis and an arm at a small angle to the best one",
         *("dim", "angle", "sigma"),
         described=True,
         gaussian=True,
     ),
     _environment(
         "top_m_classic",
-        "the m best arms beside one at a small angle",
+        "the instance of soare for the m best arms",
         *("num_arms", "m", "angle", "sigma"),
         described=True,
         gaussian=True,
     ),
     _environment(
         "linear_random",
-        "random features of norm 1",
+        "linear arms with random features of norm 1",
         *("num_arms", "dim", "instance_seed", "normalization", "sigma"),
         described=True,
         gaussian=True,
     ),
     _environment(
         "r6a_like",
-        "made clicks of the shape of the R6A log",
+        "synthetic clicks in the form of the R6A log",
         *("num_arms", "instance_seed", "min_gap", "sigma"),
         described=True,
         concrete=("min_gap",),

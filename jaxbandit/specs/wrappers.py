@@ -1,6 +1,6 @@
-"""Wrappers of algorithms in a `type`: "delayed(kl_ucb)" has the arguments of both, and is otherwise as any algorithm.
+"""Wrappers of algorithms, as in the `type` "delayed(kl_ucb)", which takes the arguments of both.
 
-To add one: a line here.
+A wrapped algorithm is used like any other algorithm. To add a wrapper, add an entry here.
 """
 
 import functools
@@ -13,7 +13,7 @@ from jaxbandit.refusals import refuse, show
 from jaxbandit.specs.entry import Entry, Parameter, named
 
 _NONE = Entry("", "", "")
-SHARED = ("horizon",)  # an argument of this name means the same to both
+SHARED = ("horizon",)  # arguments that have the same meaning in the wrapper and in the algorithm
 
 
 def _wrapper(name: str, summary: str, *arguments: str) -> Entry:
@@ -21,23 +21,25 @@ def _wrapper(name: str, summary: str, *arguments: str) -> Entry:
 
 
 WRAPPERS: Mapping[str, Entry] = named(
-    _wrapper("delayed", "feedback that comes rounds after its pull, Joulani et al. 2013", "delay", "mean", "cap"),
+    _wrapper(
+        "delayed", "with feedback that arrives some rounds after its pull, Joulani et al. 2013", "delay", "mean", "cap"
+    ),
     _wrapper(
         "batched",
-        "feedback at the ends of batches alone, Perchet et al. 2016",
+        "with feedback at the ends of batches only, Perchet et al. 2016",
         *("grid", "num_batches", "horizon"),
     ),
 )
 
 
 def parts(type_: Any) -> tuple[str, str] | None:
-    """Return the wrapper and the type inside of "delayed(kl_ucb)"; None of any other type."""
+    """Return the wrapper and the inner type of a type such as "delayed(kl_ucb)", or None for any other type."""
     match = re.fullmatch(r"(\w+)\((.+)\)", type_) if isinstance(type_, str) else None
     return (match[1], match[2]) if match else None
 
 
 def wrapped(where: str, name: str, inner: Entry) -> "Wrapped":
-    """Return the entry of a wrapper around an algorithm; refuse arguments of one name that mean different things."""
+    """Return the entry of a wrapped algorithm; raise an error if an argument of both has different meanings."""
     outer = WRAPPERS[name]
     own = outer.arguments[1:]
     both = [a for a in own if a in inner.parameters() and a not in SHARED]
@@ -67,11 +69,11 @@ class Wrapped(Entry):
     outer: Entry = field(default=_NONE)
 
     def factory(self) -> Callable[..., Any]:
-        """Return the factory of the wrapped algorithm; of the same two factories the same one."""
+        """Return the factory of the wrapped algorithm, which is the same object for the same two factories."""
         return _composed(self.outer.factory(), self.inner.factory(), *map(tuple, self._names()))
 
     def parameters(self) -> dict[str, Parameter]:
-        """Return the arguments of both by name; imports them."""
+        """Return the arguments of both by name. This imports both modules."""
         outer = {k: p for k, p in self.outer.parameters().items() if k != "algorithm"}
         return outer | self.inner.parameters()
 
@@ -87,5 +89,5 @@ def _composed(
         algorithm = inner(**{k: v for k, v in given.items() if k in its})
         return outer(algorithm, **{k: v for k, v in given.items() if k in own})
 
-    factory.__module__ = inner.__module__  # whose source the results of a user's own depend on
+    factory.__module__ = inner.__module__  # so that stored results depend on its source
     return factory
