@@ -1,9 +1,10 @@
-"""Compiled programs kept between commands, in the user's cache directory: a command run again compiles nothing.
+"""Compiled programs are cached in the user's cache directory, so that repeating a command does not compile again.
 
-It is JAX's own cache, which knows a program by its code, its compiler's options and versions. Here is where it lies and
-what keeps it harmless. Code compiled on one machine may not run on another, so that machines which share a home
-directory have a directory each kind of processor; nobody else can write there; what is damaged is deleted and compiled
-again; the oldest goes where all takes too much room. A cache that cannot be written is none, and nothing is said of it.
+This is the persistent compilation cache of JAX, which identifies a program by its code and by the options and version
+of the compiler. This module chooses its location and keeps it safe. Code compiled on one machine may not run on
+another, so there is one directory per kind of processor, for machines that share a home directory. Only the user may
+write there. Damaged entries are deleted and compiled again, and the oldest entries are deleted when the cache exceeds
+its size limit. If the cache cannot be written, it is silently not used.
 """
 
 import contextlib
@@ -16,19 +17,19 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-LIMIT = 256 * 2**20  # bytes, at the start of a command; the programs of one command come on top
-# The user's own settings in JAX go before ours.
+LIMIT = 256 * 2**20  # bytes, checked at the start of a command; what the command itself compiles may exceed it
+# If the user has configured the cache of JAX, that configuration is used.
 SETTINGS = ("JAX_COMPILATION_CACHE_DIR", "JAX_ENABLE_COMPILATION_CACHE")
 CPUINFO = Path("/proc/cpuinfo")
-# Of its lines, what compiled code depends on.
+# The entries of CPUINFO on which compiled code depends.
 PROCESSOR = ("vendor_id", "cpu family", "model", "flags", "CPU implementer", "CPU part", "CPU variant", "Features")
-# JAX's warnings of an entry; it compiles instead.
+# The warning of JAX about an unusable entry; it then compiles the program.
 UNUSABLE = re.compile(r"Error (reading|writing) persistent compilation cache entry for '(\w+)'")
-_used: list[Path] = []  # the directory, once it is used; one of the user's own is left alone
+_used: list[Path] = []  # the directory, once it is in use; never one that the user has configured
 
 
 def use() -> None:
-    """Keep what this process compiles. To be called before JAX is imported, by a process that is a command of ours."""
+    """Cache what this process compiles. Must be called before JAX is imported, in a process of the command line."""
     if any(name in os.environ for name in SETTINGS):
         return
     try:
@@ -36,9 +37,9 @@ def use() -> None:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = directory.stat()
         if hasattr(os, "getuid") and (found.st_uid != os.getuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)):
-            return  # what is there is run: only from a directory that is the user's alone
+            return  # its files are executed, so nobody else may be able to write them
         trim(root())
-    except (OSError, RuntimeError):  # or there is no home
+    except (OSError, RuntimeError):  # RuntimeError: there is no home directory
         return
     _used.append(directory)
     os.environ["JAX_COMPILATION_CACHE_DIR"] = str(directory)
@@ -46,7 +47,7 @@ def use() -> None:
 
 
 def root() -> Path:
-    """Return the directory of all that we keep, as the platform has it."""
+    """Return the cache directory of jaxbandit, following the convention of the platform."""
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA") or "~/AppData/Local"
     else:
@@ -55,11 +56,11 @@ def root() -> Path:
 
 
 def processor() -> str:
-    """Return a name of this kind of processor and of the compiler, equal where one's code runs as the other's."""
-    import importlib.metadata  # slow to import, and help need not wait for it
+    """Return a name for the kind of processor and the compiler; machines with the same name can share compiled code."""
+    import importlib.metadata  # imported here because it is slow, and --help does not need it
 
     about = [platform.system(), platform.machine(), platform.processor()]
-    with contextlib.suppress(ImportError):  # known to the cache too
+    with contextlib.suppress(ImportError):  # the cache of JAX distinguishes versions, too
         about.append(importlib.metadata.version("jaxlib"))
     with contextlib.suppress(OSError):
         first = CPUINFO.read_text(encoding="utf-8", errors="replace").partition("\n\n")[0]
@@ -68,13 +69,13 @@ def processor() -> str:
 
 
 def trim(directory: Path, limit: int = LIMIT) -> None:
-    """Delete the oldest entries in the directories of a directory until half of the limit is left, if it is passed."""
+    """If the cache exceeds its limit, delete the oldest entries until it takes at most half of the limit."""
     entries = list(_entries(directory))
     total = sum(size for _, size, _ in entries)
     if total <= limit:
         return
     for _, size, path in sorted(entries):
-        with contextlib.suppress(OSError):  # of another process, meanwhile
+        with contextlib.suppress(OSError):  # another process may have deleted it
             path.unlink()
         total -= size
         if total <= limit // 2:
@@ -89,11 +90,13 @@ def _entries(directory: Path) -> Iterator[tuple[float, int, Path]]:
 
 
 def dropped(message: str) -> bool:
-    """Whether a warning is JAX's of an entry that cannot be used; one that cannot be read is deleted."""
+    """Return whether JAX warns of an unusable cache entry; an entry that cannot be read is deleted."""
     found = UNUSABLE.match(message)
     if found is None:
         return False
-    if found[1] == "reading":  # as when a process was killed while it wrote; the message names the function alone
+    if (
+        found[1] == "reading"
+    ):  # for example after a process was killed while writing; the message gives only the name of the function
         for path in (path for directory in _used for path in directory.glob(f"{found[2]}-*-cache")):
             with contextlib.suppress(OSError):
                 path.unlink()

@@ -1,4 +1,4 @@
-"""What a command's own work raises, turned into what the command line says of it in one line."""
+"""Context managers that turn the errors of a command's work into the one-line errors of the command line."""
 
 import errno
 from collections.abc import Iterator
@@ -7,12 +7,12 @@ from pathlib import Path
 
 from jaxbandit.refusals import BadInput, Unfinished, reason
 
-FULL = (errno.ENOSPC, errno.EDQUOT)  # of the errors of a disk, those that come while one writes
+FULL = (errno.ENOSPC, errno.EDQUOT)  # the errors of a disk that is full
 
 
 @contextmanager
 def bad_input() -> Iterator[None]:
-    """Refusals of the parts that read directories and papers are bad input; a full disk is none."""
+    """Raise errors from reading directories and papers as BadInput, and a full disk as Unfinished."""
     try:
         yield
     except (ValueError, OSError) as error:
@@ -25,9 +25,9 @@ def bad_input() -> Iterator[None]:
 
 @contextmanager
 def figures(directory: Path, again: str) -> Iterator[None]:
-    """A disk that fails while figures are written leaves the results as they are; `again` is what draws them later."""
+    """If the disk fails while figures are written, report that the results are kept; `again` is the command that draws them."""
     try:
         yield
     except OSError as error:
-        told = f"the results are kept, `{again}` draws them"
+        told = f"the results are kept; run `{again}` to draw the figures"
         raise Unfinished(f"{directory}: the figures cannot be written ({reason(error)}); {told}") from None

@@ -1,4 +1,4 @@
-"""The command that writes one HTML file about a directory."""
+"""The command `report`, which summarizes a directory in one HTML file."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,14 +13,16 @@ DONE = 0
 
 @dataclass(frozen=True)
 class Report:
-    """Write one HTML file about a directory: curves, tables, figures for print, provenance; it needs no network."""
+    """Write a self-contained HTML report on a directory, with curves, tables, figures for print and provenance."""
 
     directory: Annotated[Positional[Path], arg(metavar="DIR")]
-    """What `run`, `reproduce` or `tune` wrote, or the directory of a session."""
+    """Directory that `run`, `reproduce` or `tune` wrote, or directory of a session."""
     out: Annotated[Path | None, arg(metavar="FILE", aliases=("-o",))] = None
-    """The file; default: report.html in DIR. A report that is there is replaced, any other file is refused."""
+    """File to write; default: report.html in DIR. An existing report is replaced; any other existing file is kept, with
+    an error."""
     no_import: bool = False
-    """Of a session: refuse a type = "package.module:factory", whose module would be imported, which runs its code."""
+    """For a session, raise an error for type = "package.module:factory", because importing the module would execute
+    its code."""
 
     def __call__(self) -> int:
         """Write the report and print its path."""

@@ -1,9 +1,9 @@
-"""Ctrl-C and SIGTERM in the process of the command line: what is known is saved, one line is said, the status is 3.
+"""Ctrl-C and SIGTERM on the command line: the state is saved, one line is printed, and the exit status is 3.
 
-No exception is raised where a signal happens to find the main thread: inside an import, a callback of XLA or an exit
-handler it would be swallowed, or end in a traceback. A thread of our own hears the signal, also while the main thread
-compiles, asks the simulations to save and to stop, and ends the process itself where nothing is being played. Threads
-that still compile are never waited for: tearing the interpreter down under them crashes.
+The signal handler raises no exception, because inside an import, a callback of XLA or an exit handler the exception
+would be swallowed or end in a traceback. Instead, a separate thread receives the signal, even while the main thread
+compiles. It asks the simulations to save and stop, or ends the process itself if no simulation is running. It does not
+wait for threads that still compile, and skips the shutdown of the interpreter, which would crash under them.
 """
 
 import contextlib
@@ -21,29 +21,29 @@ from jaxbandit.engine import interrupts
 INTERRUPTED = 3
 LINE = "interrupted; run the same command to resume"
 TWICE = "interrupted twice, so not saved again; run the same command to resume from the last save"
-GRACE = 5.0  # seconds for the chunk at hand: a container's manager kills ten seconds after SIGTERM
-LEAVING = 0.3  # seconds for the main thread to close its progress bar
-TOGETHER = 0.5  # seconds in which signals are one: `timeout`, `srun` and others send theirs twice
+GRACE = 5.0  # seconds to finish the current chunk; container managers usually kill ten seconds after SIGTERM
+LEAVING = 0.3  # seconds that the main thread has to close its progress bar
+TOGETHER = 0.5  # seconds within which signals count as one, because `timeout`, `srun` and others send theirs twice
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
-_last = threading.Lock()  # whoever takes it says the last line
+_last = threading.Lock()  # the thread that acquires it prints the last line
 
 
 def run(command: Callable[[], int]) -> int:
-    """Return the status of a command, or end the process with 3 on a signal; for the main thread of a process of ours.
+    """Return the status of a command, or end the process with status 3 on a signal. Call it in the main thread.
 
     Signals that the process was started to ignore stay ignored.
     """
     hears, wakes = socket.socketpair()
     wakes.setblocking(False)
-    signal.set_wakeup_fd(wakes.detach(), warn_on_full_buffer=False)  # open as long as the process
+    signal.set_wakeup_fd(wakes.detach(), warn_on_full_buffer=False)  # stays open as long as the process runs
     for number in SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, lambda *_: None)  # the byte in the socket tells it
+            signal.signal(number, lambda *_: None)  # the byte written to the socket reports the signal
     threading.Thread(target=_listen, args=(hears,), daemon=True).start()
     try:
         status = command()
-    except KeyboardInterrupt:  # a simulation has saved and stopped
+    except KeyboardInterrupt:  # raised by a simulation that has saved its state
         leave(LINE)
     if interrupts.asked():
         sys.stdout.flush()
@@ -52,9 +52,9 @@ def run(command: Callable[[], int]) -> int:
 
 
 def leave(line: str) -> NoReturn:
-    """Say one last line and end the process at once with status 3; nothing is torn down, no exit handler runs."""
+    """Print a last line and end the process immediately with status 3, without running exit handlers."""
     if _last.acquire(blocking=False):
-        start = "\n" if os.isatty(2) else ""  # behind ^C or a progress bar
+        start = "\n" if os.isatty(2) else ""  # after ^C or a progress bar
         with contextlib.suppress(OSError):
             os.write(2, f"{start}jaxbandit: {line}\n".encode())
     os._exit(INTERRUPTED)
@@ -72,12 +72,12 @@ def _listen(hears: socket.socket) -> None:
 
 
 def _stop() -> None:
-    """End the process when what is being played has been saved."""
+    """Save what is running, then end the process."""
     line = LINE
     if not interrupts.stopped(GRACE):
         try:
             interrupts.save()
         except OSError as error:
-            line = f"interrupted; what is not saved is lost ({error.strerror}); run the same command to resume"
+            line = f"interrupted, but not saved ({error.strerror}); run the same command to resume from the last save"
     time.sleep(LEAVING)
     leave(line)

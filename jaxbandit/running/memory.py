@@ -1,4 +1,4 @@
-"""Whether what is kept of each run fits into this machine's memory: said before anything is played."""
+"""Check, before anything runs, that the results of all runs fit into the memory of this machine."""
 
 import os
 from pathlib import Path
@@ -7,11 +7,11 @@ from jaxbandit.refusals import refuse
 from jaxbandit.specs.spec import Cell, Experiment
 
 GIB = 2**30
-CONTROL_GROUP = Path("/sys/fs/cgroup/memory.max")  # the limit of a container, where there is one
+CONTROL_GROUP = Path("/sys/fs/cgroup/memory.max")  # the memory limit of a container, if there is one
 
 
 def check(experiment: Experiment) -> None:
-    """Refuse an experiment whose results are larger than the memory."""
+    """Raise BadInput if the results of the experiment need more memory than there is."""
     needed = experiment.runs * sum(bytes_per_run(experiment, cell) for cell in experiment.cells())
     there = available()
     if there is not None and needed > there:
@@ -24,7 +24,7 @@ def check(experiment: Experiment) -> None:
 
 
 def bytes_per_run(experiment: Experiment, cell: Cell) -> int:
-    """Return about how much of one run of a cell is kept."""
+    """Return about how many bytes the results of one run of a cell take."""
     pulls = 4 * cell.instance.known.get("num_arms", 0)
     if experiment.kind == "identify":
         return 16 + pulls
@@ -34,7 +34,7 @@ def bytes_per_run(experiment: Experiment, cell: Cell) -> int:
 
 
 def available() -> int | None:
-    """Return the bytes of memory that this process may fill; None where the system does not say."""
+    """Return the bytes of memory that this process may use, or None if the system does not report them."""
     try:
         there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
