@@ -261,7 +261,7 @@ BAD_ARGUMENTS = {
     "runs of 0": (["--runs", "0"], "runs = 0", "an integer in [1, "),
     "more runs than memory holds": (
         ["--runs", "2147483647", "--horizon", "100000000"],
-        "good: runs = 2147483647: the results of all runs take about",
+        "good: runs = 2147483647: what is kept of each run takes about",
         "per_run = false",
     ),
     "a horizon of 0": (["--horizon", "0"], "horizon = 0", "an integer in [1, "),

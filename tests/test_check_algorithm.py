@@ -206,7 +206,7 @@ BROKEN = {
         "types",
         "state.round is int32[] from init, weak int32[] from update",
     ),
-    "another tree": (updated(lambda s: s._asdict()), "types", "is there only in one of init and update"),
+    "another tree": (updated(lambda s: s._asdict()), "types", "exists in only one of init and update"),
     "float action": (
         changed(select=lambda good, k, bonus: lambda *a: as_float(good.select(*a))),
         "types",
@@ -260,7 +260,7 @@ BROKEN = {
         "NaN in the state",
     ),
     "Python counter": (changed(select=python_counter), "pure", "keep what changes in the state"),
-    "kept tracer": (leaking, "pure", "select uses a traced value kept outside the state"),
+    "kept tracer": (leaking, "pure", "select uses a traced value stored outside the state"),
     "draws in select": (changed(select=draws_in_select), "chance", "select draws from a key of its own"),
     "key of the factory": (key_of_the_factory, "chance", "update draws from a key of its own"),
     "noise without chance": (
@@ -315,7 +315,7 @@ BROKEN = {
         "types",
         "batch.plan returns weak float32[3], must be int32[3]",
     ),
-    "an empty batch": (stopping(wanted=lambda s: jnp.zeros(3, jnp.int32)), "batches of pulls", "1 in all"),
+    "an empty batch": (stopping(wanted=lambda s: jnp.zeros(3, jnp.int32)), "batches of pulls", "1 in total"),
     "a batch forgets": (
         stopping(lambda a: a._replace(batch=a.batch._replace(absorb=miscounting))),
         "batches of pulls",
@@ -425,7 +425,7 @@ def test_several_action_sets_are_counted_apart_and_offer_what_they_hold():
     merged = good._replace(update=update)
     with pytest.raises(CheckFailed, match=r"pulls: pulls are not the true ones in [1-9]"):
         check_algorithm(lambda num_arms: merged, 3, environment=two_sets, rounds=20)
-    with pytest.raises(CheckFailed, match=r"range: select takes an arm that its context lacks in [1-9]"):
+    with pytest.raises(CheckFailed, match=r"range: select returns an arm that its context does not have in [1-9]"):
         last = good._replace(select=lambda noise, state, context: jnp.int32(2))
         check_algorithm(lambda num_arms: last, 3, environment=two_sets, rounds=20)
     far = good._replace(recommend=lambda state: jnp.int32(6))

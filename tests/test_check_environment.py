@@ -67,12 +67,16 @@ BROKEN = {  # a function or record in place of the good one, the property it bre
         "reward: TracerBoolConversionError",
     ),
     "negative regret": ({"regret": lambda s, c, a: 0.5 - s[a]}, "regret", "a gap is at least 0"),
-    "nobody is best": ({"regret": lambda s, c, a: 1.0 - s[a]}, "regret", "no arm's is 0 in round 1, the least is 0.4"),
+    "nobody is best": (
+        {"regret": lambda s, c, a: 1.0 - s[a]},
+        "regret",
+        "no arm has gap 0 in round 1, the smallest is 0.4",
+    ),
     "regret of all arms": ({"regret": lambda s, c, a: jnp.max(s) - s}, "types", "regret returns float32[2]"),
     "a reward outside": (
         {"reward": lambda s, c, a, draw: 3.0 * as_float(draw < s[a])},
         "feedback",
-        "it is 3.0 in round 1, rewards says [0.0, 1.0]",
+        "it is 3.0 in round 1, but rewards declares [0.0, 1.0]",
     ),
     "a reward that is no number": (
         {"reward": lambda s, c, a, draw: jnp.where(draw < 0.01, jnp.nan, 0.5)},
@@ -151,7 +155,7 @@ def test_a_world_that_changes_passes():
 
 def test_actions_may_be_given():
     unsaid = COINS._replace(arms=None)
-    with pytest.raises(ValueError, match="does not say its arms: give actions"):
+    with pytest.raises(ValueError, match="does not declare its arms; give actions"):
         jb.check_environment(unsaid)
     assert jb.check_environment(unsaid, actions=np.arange(2, dtype=np.int32)).name == "coins"
     with pytest.raises(ValueError, match="got a function, must be an Environment: call its factory"):

@@ -161,7 +161,7 @@ def test_a_disk_that_is_full_when_figures_are_written_keeps_the_results(command,
     assert cli.main(command) == 3
     err = capsys.readouterr().err
     assert err.count("\n") == 1 and "the figures cannot be written (No space left on device)" in err
-    assert "`jaxbandit plot there` draws the figures" in err
+    assert "run `jaxbandit plot there` to draw the figures" in err
     assert len(load("there")) == 3
 
 

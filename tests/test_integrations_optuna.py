@@ -70,7 +70,7 @@ def test_a_study_takes_the_pulls_of_the_rule_and_stops_with_it(session):
     assert pulls(found) == order and len(order) < 200
     shown, expected = certificate(found), jb.certificate(by_hand)
     assert shown.stopped and shown.recommendation.tolist() == [3] == by_hand.recommendation.tolist()
-    assert shown.table().startswith(expected.table()) and "chance" in shown.assumptions[-1]
+    assert shown.table().startswith(expected.table()) and "randomness" in shown.assumptions[-1]
     assert found.trials[-1].params == CONFIGS[order[-1][0]]
     # Afterwards trials repeat the choice, on fresh indices, and change nothing.
     found.optimize(objective, n_trials=2)
@@ -164,7 +164,7 @@ def test_a_pull_that_always_fails_ends_the_study_or_counts_as_what_was_said():
         until_certified(found, diverges)
     assert str(refusal.value) == (
         "BanditSampler: {'lr': 0.1, 'optimizer': 'sgd'} has failed 3 times at index 0; "
-        "on_failure = a value makes it count as that"
+        "set on_failure to the value that a failed trial should have"
     )
     assert {t.state for t in found.trials} == {optuna.trial.TrialState.FAIL}
     shown = certificate(until_certified(study(sampler(on_failure=0.5)), diverges))
@@ -209,7 +209,10 @@ REFUSED = {
         f"BanditSampler: optimizer = 'sgd' of {FIRST} is outside the objective's "
         "CategoricalDistribution(choices=('lion', 'adam'))",
     ),
-    "one choice": (single, f"BanditSampler: trial 0 was of {{'optimizer': 'adam'}}, but its configuration is {FIRST}"),
+    "one choice": (
+        single,
+        f"BanditSampler: trial 0 had the parameters {{'optimizer': 'adam'}}, but its configuration is {FIRST}",
+    ),
 }
 
 
@@ -228,7 +231,8 @@ BAD = {
     "delta": ((CONFIGS, None, {"delta": 0}), "BanditSampler: delta = 0, must be a number in (0, 1)"),
     "two deltas": (
         (CONFIGS[:6], race(6), {"delta": 0.01}),
-        "BanditSampler: delta = 0.01 beside rule = paired_race, which has delta = 0.05; give it to the rule alone",
+        "BanditSampler: delta = 0.01 is given with rule = paired_race, which has delta = 0.05; "
+        "give it to the rule only",
     ),
     "arms": ((CONFIGS[:4], race(6)), "BanditSampler: rule has 6 arms, must have one for each of 4 configurations"),
     "on_failure": (

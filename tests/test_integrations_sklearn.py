@@ -195,12 +195,13 @@ BAD = {
     "epsilon": ({"rule": None, "epsilon": -1}, "BanditSearchCV: epsilon = -1, must be a number in [0, inf)"),
     "no epsilon": (
         {"rule": None},
-        "BanditSearchCV: epsilon is missing, must be the shortfall that does not matter, such as 0.005; "
-        "ties never end at 0",
+        "BanditSearchCV: epsilon is missing, must be the simple regret that you tolerate, such as "
+        "0.005; with 0, ties never end",
     ),
     "two deltas": (
         {"delta": 0.01},
-        "BanditSearchCV: delta = 0.01 beside rule = paired_race, which has delta = 0.05; give it to the rule alone",
+        "BanditSearchCV: delta = 0.01 is given with rule = paired_race, which has delta = 0.05; "
+        "give it to the rule only",
     ),
     "max_splits": ({"max_splits": 0}, "BanditSearchCV: max_splits = 0, must be an integer >= 1"),
     "one configuration": (
@@ -231,7 +232,7 @@ BAD = {
     ),
     "error_score": (
         {"error_score": np.nan},
-        'BanditSearchCV: error_score = nan, must be finite or "raise": NaN enters no mean',
+        'BanditSearchCV: error_score = nan, must be finite or "raise", because a mean cannot include it',
     ),
 }
 

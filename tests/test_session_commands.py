@@ -73,7 +73,7 @@ def test_a_session_from_the_shell_is_that_of_python(shell):
     text = shell("status race")[1]
     assert "recommended: 2: lr=0.001, opt=adam" in text and "95% interval" in text
     assert "guarantee: the recommended arm" in text
-    assert shell("ask race")[1].startswith("stopped: nothing to pull")
+    assert shell("ask race")[1].startswith("stopped: there is nothing left to pull")
 
 
 REFUSED = {
@@ -154,7 +154,7 @@ def test_a_rule_of_ones_own_and_one_that_decides_pull_by_pull(shell):
     Path("own.toml").write_text('kind = "session"\narms = ["a", "b"]\n[[algorithm]]\ntype = "my_rule:mine"\n')
     status, out, err = shell("ask own own.toml --n 8")
     assert status == 0 and out.splitlines()[2].split() == ["0", "0", "0", "a"]
-    assert err == "jaxbandit: my_rule:mine decides on one pull at a time\n"
+    assert err == "jaxbandit: my_rule:mine decides on one pull at a time, so --n has no effect\n"
     for command in ("ask own", "tell own 0=1", "status own"):
         status, _, err = shell(f"{command} --no-import")
         assert status == 2 and "which --no-import refuses" in err

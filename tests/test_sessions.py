@@ -397,7 +397,7 @@ def test_a_directory_of_another_session_is_refused(tmp_path):
         (RULES["single"], {"seed": 3}, "rule paired_race, here ucb1"),
         (RULES["batch"], {"seed": 4}, "seed 3, here 4"),
         (jb.paired_race(3, epsilon=0.2), {"seed": 3}, "epsilon 0.1, here 0.2"),
-        (RULES["batch"], {"seed": 3, "meta": {}}, "what is said of its arms differs"),
+        (RULES["batch"], {"seed": 3, "meta": {}}, "the description of its arms differs"),
     ):
         with pytest.raises(ValueError, match=message), jb.session_directory(tmp_path, rule, **options):
             pass

@@ -198,7 +198,7 @@ def raises_at(key, config):
 
 
 REFUSED = {  # with x = 1 two configurations fail, and either may be the first
-    "NaN": (nan_at, {}, ", x = 1) returns nan; on_failure makes"),
+    "NaN": (nan_at, {}, ", x = 1) returns nan; set on_failure to"),
     "raises": (raises_at, {}, ", x = 1) raises RuntimeError: diverged"),
     "a vector": (lambda key, config: jnp.ones(3) * config["x"], {}, "train returns float32[3], must return one number"),
     "a list": (lambda key, config: [float(config["x"])], {}, "returns a list of shape (1,), must return one number"),
@@ -206,10 +206,14 @@ REFUSED = {  # with x = 1 two configurations fail, and either may be the first
     "no function": (3, {}, "train = 3, must be a function"),
     "arms": (score, {"rule": jb.paired_race(5)}, "rule has 5 arms, must have one for each of 6"),
     "never stops": (score, {"rule": jb.ucb1(6)}, "ucb1 never stops"),
-    "epsilon": (score, {"rule": None}, "epsilon is missing, must be the shortfall that does not matter"),
-    "two epsilons": (score, {"epsilon": 0.5}, "epsilon = 0.5 beside rule = paired_race, which has epsilon = 0.01"),
-    "two deltas": (score, {"delta": 0.01}, "delta = 0.01 beside rule = paired_race, which has delta = 0.05"),
-    "no promise": (score, {"rule": jb.sequential_halving(6, budget=60), "delta": 0.05}, "which promises nothing"),
+    "epsilon": (score, {"rule": None}, "epsilon is missing, must be the simple regret that you tolerate"),
+    "two epsilons": (
+        score,
+        {"epsilon": 0.5},
+        "epsilon = 0.5 is given with rule = paired_race, which has epsilon = 0.01",
+    ),
+    "two deltas": (score, {"delta": 0.01}, "delta = 0.01 is given with rule = paired_race, which has delta = 0.05"),
+    "no promise": (score, {"rule": jb.sequential_halving(6, budget=60), "delta": 0.05}, "which has no guarantee"),
     "a batch of Python": (called, {"batch": 4}, "batch = 4, but train cannot be traced"),
     "batch": (score, {"batch": 0}, "batch = 0, must be an integer >= 1"),
 }
@@ -242,7 +246,7 @@ def test_another_search_is_refused_by_what_differs(tmp_path):
     jb.tune(score, SPACE, RULE, directory=tmp_path)
     for options, words in (
         ({"train": other}, "another train"),
-        ({"maximize": False}, "another maximize"),
+        ({"maximize": False}, "another value of maximize"),
         ({"configs": jb.grid(x=[0.0, 0.3, 1.1], act=["a", "b"])}, "other configurations"),
         ({"seed": 1}, "seed"),
         ({"rule": jb.paired_race(6, delta=0.1, epsilon=0.01)}, "delta"),
@@ -255,7 +259,7 @@ def test_what_would_never_end_is_refused():
     def shared(key, config):  # with common random numbers, differences do not vary
         return jnp.round(config["x"]) + jnp.float32(jax.random.randint(key, (), 0, 9))
 
-    with pytest.raises(BadInput, match="differs by one number from configuration 2 at all 32 seeds"):
+    with pytest.raises(BadInput, match="differs by a constant from configuration 2 at all 32 seeds"):
         jb.tune(shared, {"x": np.array([0.0, 0.1, 1.0])}, jb.paired_race(3))
 
 

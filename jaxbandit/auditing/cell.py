@@ -1,8 +1,8 @@
-"""The delta audit of one cell: batches of runs are played until it is known whether the guaranteed delta holds.
+"""The delta audit of one cell: batches of runs until it is known whether the guaranteed error rate is kept.
 
-A cell is one algorithm on one instance. Its error rate is the probability that a run stops and recommends something
-whose simple regret is larger than epsilon. After each batch, a confidence sequence bounds the error rate. The bounds
-hold at all times together, so the audit may stop as soon as they decide, or when its limits are reached.
+The error rate is the probability that a run stops and recommends something that falls short by more than epsilon. After
+each batch a confidence sequence bounds it, so that the audit may stop as soon as the bounds decide, or when the budget
+is spent, without harm to their confidence.
 """
 
 import math
@@ -17,32 +17,32 @@ VIOLATES = "violates"
 CONSISTENT = "consistent with delta"
 CONSERVATIVE = "conservative by a factor"
 UNDECIDED = "undecided"
-CONSERVATIVE_FACTOR = 2.0  # with a smaller factor the verdict is "consistent", not "conservative"
+CONSERVATIVE_FACTOR = 2.0  # with a smaller factor, the guarantee counts as kept and not as conservative
 
 
 class Batch(NamedTuple):
-    """The counts of one batch of runs of a cell."""
+    """The counts that a batch of runs adds to a cell."""
 
-    errors: int  # runs that stopped with a wrong recommendation
-    unjudged: int  # runs that did not stop by their own rule: max_rounds, nonfinite, precision
+    errors: int  # runs that stopped and were wrong
+    unjudged: int  # runs that were not stopped by the rule: max_rounds, nonfinite, precision
     seconds: float
 
 
 class Limits(NamedTuple):
-    """The precision that an audit aims for, and the limits of its cost.
+    """The accuracy that an audit must reach, and the work it may spend.
 
-    The default confidence is high, because a false "violates" is a serious error and more confidence costs little:
-    0.999 instead of 0.95 adds log 50 to a logarithm that is about 15 in a table of 20 cells, a quarter more runs.
+    An accusation should not be an accident, and more confidence is cheap: 0.999 in place of 0.95 adds log 50 to a
+    logarithm that is about 15 in a table of 20 cells, a quarter more runs.
     """
 
-    confidence: float = 0.999  # of all verdicts and bounds of a table together
-    resolution: float = 2.0  # a factor is known once the ratio of its bounds is at most this
-    factor: float = 20.0  # the audit ends once the rule is conservative by at least this factor
+    confidence: float = 0.999  # joint, of all verdicts and bounds of a table
+    resolution: float = 2.0  # a factor is known once its bounds are within this ratio
+    factor: float = 20.0  # a factor that is at least this large need not be known better
     runs: int = 1_000_000  # largest number of runs per cell
     seconds: float = math.inf  # largest number of seconds per cell without compilation, checked after each batch
 
     def check(self) -> None:
-        """Raise an error if a limit is out of range."""
+        """Raise BadInput if a value is out of range."""
         if not 0 < self.confidence < 1:
             wrong("audit: confidence", self.confidence, "in (0, 1)")
         for name in ("resolution", "factor"):
@@ -54,7 +54,7 @@ class Limits(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """What is known about the error rate of a cell from its runs so far."""
+    """What the runs so far show about the error rate of a cell."""
 
     verdict: str
     low: float  # bounds of the error rate
@@ -66,7 +66,7 @@ class Finding(NamedTuple):
 
     @property
     def factor(self) -> float | None:
-        """A lower bound on delta divided by the error rate; None if the error rate may be larger than delta."""
+        """By which factor the error rate is at least smaller than delta; None if it may be larger than delta."""
         return self.delta / self.high if self.high <= self.delta else None
 
     def summary(self) -> dict[str, Any]:
@@ -84,19 +84,18 @@ class Finding(NamedTuple):
 
 
 def judge(errors: int, unjudged: int, runs: int, delta: float, limits: Limits, cells: int = 1) -> Finding:
-    """Return what is known after `runs` runs.
+    """Return the finding after `runs` runs.
 
-    It is not known whether a run that did not stop by its own rule would have been right or wrong. The lower bound
-    counts it as right and the upper bound as wrong. Both bounds increase with the number of errors, so they hold in
-    either case.
+    A run that did not stop by its rule may still have been right or wrong: the lower bound takes it for right, the
+    upper for wrong. Both bounds increase with the number of errors, so whatever it was, they hold.
 
     Args:
-      errors: number of runs with a wrong recommendation.
-      unjudged: number of runs for which this is not known.
-      runs: number of all runs, >= 1.
-      delta: the guaranteed bound on the error rate, in (0, 1).
-      limits: the confidence, and the precision at which a factor is known.
-      cells: number of cells of the table, whose verdicts hold jointly (Bonferroni).
+      errors: runs that were wrong.
+      unjudged: runs of which it is not known.
+      runs: all of them, >= 1.
+      delta: the promised error rate, in (0, 1).
+      limits: the confidence, and when a factor is known accurately enough.
+      cells: cells of the table whose statements shall hold together (Bonferroni).
     """
     level = bonferroni(limits.confidence, cells)
     right = confidence_sequence(errors, runs, level)
@@ -105,7 +104,7 @@ def judge(errors: int, unjudged: int, runs: int, delta: float, limits: Limits, c
     if low > delta:
         verdict, settled = VIOLATES, True
     elif high > delta:
-        # If delta holds when they count as right and fails when they count as wrong, more such runs cannot decide.
+        # Counted as right they keep the guarantee, counted as wrong they violate it, so more runs would not decide.
         verdict, settled = UNDECIDED, right.high < delta < false.low
     else:
         verdict = CONSERVATIVE if high * CONSERVATIVE_FACTOR <= delta else CONSISTENT
@@ -114,24 +113,24 @@ def judge(errors: int, unjudged: int, runs: int, delta: float, limits: Limits, c
 
 
 def batch_length(runs: int, first: int, most: int) -> int:
-    """Return the number of runs after `runs`: half as many as before, so that at most a third are unnecessary."""
+    """Return the size of the next batch: half of `runs`, so that at most a third of all runs is unnecessary."""
     return min(max(first, runs // 2), most - runs)
 
 
 def audit(
     draw: Callable[[int, int], Batch], delta: float, limits: Limits | None = None, *, first: int = 1000, cells: int = 1
 ) -> Finding:
-    """Play batches until the verdict is settled or a limit is reached.
+    """Draw batches until the verdict is settled or the budget is spent.
 
     Args:
-      draw: plays the runs a, ..., a + n - 1 when it is called with (a, n). Equal calls must give equal batches.
-      delta: the guaranteed bound on the error rate, in (0, 1).
+      draw: plays runs number a, ..., a + n - 1 when called with (a, n). Equal calls must give equal batches.
+      delta: the promised error rate, in (0, 1).
       limits: default: `Limits()`.
-      first: number of runs of the first batches.
-      cells: number of cells of the table, whose verdicts hold jointly.
+      first: length of the first batches.
+      cells: cells of the table whose statements shall hold together.
 
     Raises:
-      BadInput: a limit is out of range.
+      BadInput: a limit out of range.
     """
     limits = limits or Limits()
     limits.check()

@@ -1,7 +1,7 @@
-"""The delta audit of an experiment: the runs of each cell are played in stored batches, with one verdict for each cell.
+"""The delta audit of an experiment: the runs of each cell in stored batches, one verdict per cell, and one table.
 
-Batch b of a cell plays the runs that follow those of batch b - 1, with the seed of the experiment. An audit that was
-interrupted, or that is repeated with more confidence or larger limits, therefore continues from the stored batches.
+Batch b of a cell plays the runs that follow batch b - 1's, of the experiment's seed, so that an audit that was
+interrupted, or that is asked for more confidence or given a larger budget, goes on from what is there.
 """
 
 import dataclasses
@@ -29,18 +29,18 @@ from jaxbandit.stats.confidence_sequence import confidence_sequence
 from jaxbandit.stats.intervals import CONFIDENCE
 from jaxbandit.text import align
 
-LANES = 128  # on a CPU: the small first batches would use fewer lanes than later ones, and each number recompiles
-KEPT = ("samples", "outcome", "shortfall")  # kept in memory for each run; the other arrays of a batch stay on disk
+LANES = 128  # on a CPU; otherwise small first batches would use fewer lanes, and each width is compiled anew
+KEPT = ("samples", "outcome", "shortfall")  # the arrays of each run that are kept in memory; the others stay on disk
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class AuditedResult(StoppingResult):
-    """All runs of an audited cell, with the finding on its error rate."""
+    """All runs of an audited cell, with the finding about its error rate."""
 
     finding: Finding
 
     def content(self) -> dict[str, Any]:
-        """Return the cell's content with `audit`; the interval of the error rate holds whenever the audit stops."""
+        """Return the cell's content with `audit`; the error's interval is one that holds whenever the audit stops."""
         content = super().content()
         errors = self.errors()
         if errors is not None and len(errors):
@@ -62,28 +62,28 @@ def audit_experiment(
     seconds_per_task: float = division.SECONDS,
     send_back: bool = False,
 ) -> list[AuditedResult]:
-    """Audit every cell of a resolved experiment of kind "identify", or continue its audit.
+    """Audit, or continue to audit, every cell of a resolved experiment of kind "identify".
 
     Args:
-      experiment: what `spec.load` returns. Its `runs` is the number of runs of the first batches.
-      out: directory that stores the batches. None stores nothing.
-      limits: the joint confidence of the table, the precision, and the limits for each cell.
-      progress: whether to show a progress bar on stderr, if it is a terminal.
-      workers: number of threads; with an executor, of each task. It does not affect the results.
-      max_failed: fraction of a cell's runs that may fail, in [0, 1]. If more fail, an error is raised; the batches are
-        kept.
-      executor: as for `run_experiment`; each batch is divided among its workers.
+      experiment: what `spec.load` returns; its `runs` are the length of the first batches.
+      out: directory that keeps the batches; None keeps nothing on the disk.
+      limits: the confidence of the whole table, what is to be known, and the budget of a cell.
+      progress: a bar on stderr where that is a terminal.
+      workers: threads, with an executor of each task; changes no number.
+      max_failed: share of a cell's runs that may go wrong, in [0, 1]; more is an error. The batches are kept.
+      executor: as for `run_experiment`, over whose workers each batch is divided.
       runs_per_task: as for `run_experiment`.
       seconds_per_task: as for `run_experiment`.
       send_back: as for `run_experiment`.
 
     Returns:
-      One result for each cell, in the order of `experiment.cells()`. The numbers of runs differ between cells.
+      A result a cell, in the order of `experiment.cells()`; the runs of two cells are not equally many.
 
     Raises:
-      BadInput: an algorithm guarantees no delta, `out` belongs to another experiment, or too many runs failed.
-      Unfinished: the disk failed during the audit.
-      KeyboardInterrupt: raised after the state has been saved; the same call resumes.
+      BadInput: the experiment is not one of stopping rules that promise a delta, or `out` is of another experiment;
+        or too many runs failed.
+      Unfinished: the disk failed under way.
+      KeyboardInterrupt: after the state has been saved; the same call continues.
     """
     limits = limits or Limits()
     limits.check()
@@ -116,7 +116,7 @@ def document(experiment: Experiment, results: Sequence[AuditedResult]) -> dict[s
 
 
 def table(results: Sequence[AuditedResult]) -> str:
-    """Return the audit as a table in plain text."""
+    """Return the audit as a table."""
     rows = [("instance", "algorithm", "delta", "wrong", "runs", "error rate", "verdict")]
     for name, result in zip(names.algorithms(results), results, strict=True):
         finding, errors = result.finding, result.errors()
@@ -134,14 +134,14 @@ def table(results: Sequence[AuditedResult]) -> str:
             )
         )
     text = align(rows, right=(2, 3, 4), keys=2)
-    text += f"\nAll intervals hold jointly with confidence {results[0].finding.confidence:g}"
+    text += f"\nAll intervals hold simultaneously with confidence {results[0].finding.confidence:g}"
     if any(result.runs > result.outcomes()["stopped"] for result in results):
-        text += "\nRuns that did not stop by their own rule count as right in the lower bound, as wrong in the upper"
+        text += "\nRuns that did not stop by their rule count as right in the lower bound, as wrong in the upper"
     return text
 
 
 class _Played:
-    """The batches of one cell, which are played or loaded from the directory."""
+    """The batches of one cell, computed or read from disk."""
 
     def __init__(
         self,
@@ -159,7 +159,7 @@ class _Played:
         self.batches: list[StoppingResult] = []
 
     def draw(self, first: int, number: int) -> Batch:
-        """Play the runs first, ..., first + number - 1, unless they are stored."""
+        """Return the runs first, ..., first + number - 1, computed unless they are stored."""
         index = len(self.batches)
         stored = None
         if self.folder is not None:
@@ -167,7 +167,7 @@ class _Played:
                 stored = load_cell(self.folder, index)
             except ValueError as error:
                 raise BadInput(str(error)) from None
-        # With a smaller limit of runs, the last batch may have been shorter; it is then played again.
+        # The last batch of a smaller budget may be shorter than with a larger budget.
         batch: Any = stored if stored is not None and stored.runs == number else self._play(index, first, number)
         self.batches.append(dataclasses.replace(batch, arrays={name: batch.arrays[name] for name in KEPT}))
         errors = batch.errors()
@@ -187,7 +187,7 @@ class _Played:
                     else play(part, self.cell, self.truth, options)
                 )
             except ValueError as error:
-                if checkpoint is not None and str(checkpoint) in str(error):  # a file of the checkpoint is damaged
+                if checkpoint is not None and str(checkpoint) in str(error):  # one of its files is damaged
                     raise BadInput(" ".join(str(error).split())) from None
                 raise
         if self.folder is not None and checkpoint is not None:
@@ -196,7 +196,7 @@ class _Played:
         return batch
 
     def _divided(self, part: Experiment, first: int, how: How, advance: Any) -> Any:
-        """Play a batch on the workers of an executor."""
+        """Compute a batch on the workers of an executor."""
         folder = None if self.folder is None else self.folder.with_name(division.FOLDER) / f"{self.cell.index:03d}"
         task = {**tasks.of_experiment(self.experiment), "cell": self.cell.index, "options": {"lanes": _lanes()}}
         what = f"{part.name}: {self.cell.instance.name}/{self.cell.algorithm.name}"
@@ -205,7 +205,7 @@ class _Played:
         return playing.result_of(part, self.cell, self.truth, record)
 
     def joined(self, finding: Finding) -> AuditedResult:
-        """Return the runs of all batches as one result."""
+        """Return all runs as one result."""
         first = self.batches[0]
         labels = {field.name: getattr(first, field.name) for field in dataclasses.fields(first)}
         labels |= {
@@ -225,14 +225,10 @@ def _lanes() -> int | None:
 def _check(experiment: Experiment, cells: Sequence[Cell]) -> None:
     where = f"audit of {experiment.name}: "
     if experiment.kind != "identify":
-        refuse(
-            f"{where}kind", f' = "{experiment.kind}", must be "identify", because only stopping rules guarantee a delta'
-        )
+        refuse(f"{where}kind", f' = "{experiment.kind}", must be "identify": only stopping rules guarantee a delta')
     for cell in cells:
         algorithm, instance = cell.algorithm, cell.instance
         if "delta" not in guarantee(cell):
             refuse(f"{where}algorithm {algorithm.name}", f" = {algorithm.type}, must be one that guarantees a delta")
         if instance.build().simple_regret is None:
-            refuse(
-                f"{where}instance {instance.name}", f" = {instance.type}, must be one that evaluates recommendations"
-            )
+            refuse(f"{where}instance {instance.name}", f" = {instance.type}, must be one that checks recommendations")

@@ -17,37 +17,37 @@ DONE = 0
 
 @dataclass(frozen=True)
 class Audit(Divided):
-    """Test whether stopping rules keep their error probability delta, with batches of runs that are stored in DIR."""
+    """Test whether stopping rules keep their delta, with as many runs as needed, in batches stored in DIR."""
 
     spec: Annotated[Positional[str], arg(metavar="[SPEC]")] = "audit"
-    """TOML file of kind "identify", or the name of an embedded one; its runs give the size of the first batches."""
+    """TOML file of kind "identify", or the name of an embedded one; its runs are the size of the first batches."""
     out: Annotated[Path | None, arg(metavar="DIR")] = None
     """Directory of the batches; default: the spec's name with -audit after it."""
     set: Annotated[UseAppendAction[tuple[str, ...]], arg(metavar="KEY=VALUE")] = ()
-    """Override, repeatable, as for run."""
+    """Override a value of the file, as for run; repeatable."""
     no_import: bool = False
-    """As for run."""
+    """Do not import modules named in the file, as for run."""
     confidence: Annotated[float, arg(metavar="P")] = 0.999
     """Joint confidence level of all verdicts of the table, whenever they are reached."""
     resolution: Annotated[float, arg(metavar="R")] = 2.0
-    """The factor by which a rule is conservative is known once the ratio of its bounds is at most this."""
+    """For a rule that errs less often than delta, run until the bounds on its factor have at most this ratio."""
     factor: Annotated[float, arg(metavar="F")] = 20.0
-    """The audit of a rule ends when it is shown to be conservative by this factor."""
+    """End the audit of a rule once it is shown to be conservative by at least this factor."""
     runs: Annotated[int, arg(metavar="N")] = 1_000_000
     """Largest number of runs per cell."""
     seconds: Annotated[float | None, arg(metavar="S")] = None
-    """Largest number of seconds per cell, checked after each batch."""
+    """Time limit per cell in seconds, checked after each batch; default: none."""
     max_failed: Annotated[float, arg(metavar="S")] = 0.0
-    """Fraction of a cell's runs that may fail: a number that is not finite, or a reward out of its range."""
+    """Fraction of the runs of a cell that may fail because a number is not finite or a reward is out of range."""
     no_cache: bool = False
-    """As for run."""
+    """Do not use the cache of compiled programs, as for run."""
     json: bool = False
     """Print one JSON document on stdout instead of the table."""
 
     def __call__(self) -> int:
         """Audit the experiment."""
         with extras.lab():
-            import tomli_w  # noqa: F401  (if it is missing, the error is raised here, not after the first batch)
+            import tomli_w  # noqa: F401  (if it is missing, fail now and not after the first batch)
 
         from jaxbandit.auditing.cell import Limits
         from jaxbandit.specs import spec

@@ -1,4 +1,4 @@
-"""The command `bench`, for developers of jaxbandit. The measurements are defined in benchmarks/ of a checkout."""
+"""The command `bench`, for developers of jaxbandit. The benchmarks themselves are in benchmarks/ of a checkout."""
 
 import os
 import sys
@@ -26,9 +26,9 @@ class Bench:
     limit: float = 1.05
     """Ratio of times above which a case counts as slower."""
     only: str = ""
-    """Only cases whose name contains this."""
+    """Time only the cases whose name contains this text."""
     quick: bool = False
-    """Test the command with too little work for a measurement."""
+    """Only test that the command works, with too little work for a meaningful measurement."""
     json: bool = False
     """Print one JSON document instead of the table."""
 
@@ -43,12 +43,12 @@ class Bench:
 
 
 def checkout() -> Path:
-    """Return the checkout that contains the working directory, or else the one that contains the package."""
+    """Return the checkout of the repository: the one that contains the current directory, or that of the package."""
     here = Path.cwd()
     for place in (here, *here.parents, Path(__file__).resolve().parents[2]):
         if (place / NEEDED).is_file():
             return place
     raise BadInput(
-        f"bench: {NEEDED} is neither in {here} or above nor beside the package, must be a checkout of jaxbandit's "
-        "repository; clone it and run the command there"
+        f"bench: {NEEDED} is not in {here}, above it, or beside the package; clone the repository "
+        "of jaxbandit and run this command in it"
     )

@@ -1,10 +1,10 @@
-"""Compiled programs are kept between commands in the user's cache directory, so a repeated command compiles nothing.
+"""Compiled programs are cached in the user's cache directory, so that repeating a command does not compile again.
 
-This is JAX's own compilation cache, which identifies a program by its code, compiler options and versions. This module
-chooses its directory and keeps it safe. Code compiled on one machine may not run on another, so machines that share a
-home directory use one directory for each kind of processor. The directory is used only if no other user can write to
-it. Damaged entries are deleted and compiled again, and the oldest entries are deleted when the cache becomes too large.
-If the cache cannot be written, the commands run without it and print no warning.
+This is the persistent compilation cache of JAX, which identifies a program by its code and by the options and version
+of the compiler. This module chooses its location and keeps it safe. Code compiled on one machine may not run on
+another, so there is one directory per kind of processor, for machines that share a home directory. Only the user may
+write there. Damaged entries are deleted and compiled again, and the oldest entries are deleted when the cache exceeds
+its size limit. If the cache cannot be written, it is silently not used.
 """
 
 import contextlib
@@ -17,19 +17,19 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-LIMIT = 256 * 2**20  # bytes at the start of a command; the programs of that command are added to it
-# If the user has set one of these options of JAX, the cache is left as it is configured.
+LIMIT = 256 * 2**20  # bytes, checked at the start of a command; what the command itself compiles may exceed it
+# If the user has configured the cache of JAX, that configuration is used.
 SETTINGS = ("JAX_COMPILATION_CACHE_DIR", "JAX_ENABLE_COMPILATION_CACHE")
 CPUINFO = Path("/proc/cpuinfo")
-# The lines of this file that compiled code depends on.
+# The entries of CPUINFO on which compiled code depends.
 PROCESSOR = ("vendor_id", "cpu family", "model", "flags", "CPU implementer", "CPU part", "CPU variant", "Features")
-# JAX's warnings about an entry that it cannot use; it then compiles the program.
+# The warning of JAX about an unusable entry; it then compiles the program.
 UNUSABLE = re.compile(r"Error (reading|writing) persistent compilation cache entry for '(\w+)'")
-_used: list[Path] = []  # the directory once it is used, unless the user configured one
+_used: list[Path] = []  # the directory, once it is in use; never one that the user has configured
 
 
 def use() -> None:
-    """Cache what this process compiles. It must be called before JAX is imported, and only by the command line."""
+    """Cache what this process compiles. Must be called before JAX is imported, in a process of the command line."""
     if any(name in os.environ for name in SETTINGS):
         return
     try:
@@ -37,7 +37,7 @@ def use() -> None:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = directory.stat()
         if hasattr(os, "getuid") and (found.st_uid != os.getuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)):
-            return  # cached programs are executed, so the directory must be writable by the user only
+            return  # its files are executed, so nobody else may be able to write them
         trim(root())
     except (OSError, RuntimeError):  # RuntimeError: there is no home directory
         return
@@ -47,7 +47,7 @@ def use() -> None:
 
 
 def root() -> Path:
-    """Return the cache directory of jaxbandit on this platform."""
+    """Return the cache directory of jaxbandit, following the convention of the platform."""
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA") or "~/AppData/Local"
     else:
@@ -56,11 +56,11 @@ def root() -> Path:
 
 
 def processor() -> str:
-    """Return a name for the processor and the compiler, equal only for machines that can share compiled code."""
-    import importlib.metadata  # slow to import, and not needed for help
+    """Return a name for the kind of processor and the compiler; machines with the same name can share compiled code."""
+    import importlib.metadata  # imported here because it is slow, and --help does not need it
 
     about = [platform.system(), platform.machine(), platform.processor()]
-    with contextlib.suppress(ImportError):  # the key of the cache contains it too
+    with contextlib.suppress(ImportError):  # the cache of JAX distinguishes versions, too
         about.append(importlib.metadata.version("jaxlib"))
     with contextlib.suppress(OSError):
         first = CPUINFO.read_text(encoding="utf-8", errors="replace").partition("\n\n")[0]
@@ -69,13 +69,13 @@ def processor() -> str:
 
 
 def trim(directory: Path, limit: int = LIMIT) -> None:
-    """If the entries below a directory exceed the limit, delete the oldest until half of the limit is left."""
+    """If the cache exceeds its limit, delete the oldest entries until it takes at most half of the limit."""
     entries = list(_entries(directory))
     total = sum(size for _, size, _ in entries)
     if total <= limit:
         return
     for _, size, path in sorted(entries):
-        with contextlib.suppress(OSError):  # another process has deleted it
+        with contextlib.suppress(OSError):  # another process may have deleted it
             path.unlink()
         total -= size
         if total <= limit // 2:
@@ -90,13 +90,13 @@ def _entries(directory: Path) -> Iterator[tuple[float, int, Path]]:
 
 
 def dropped(message: str) -> bool:
-    """Return whether a warning of JAX is about an unusable entry; an entry that cannot be read is deleted."""
+    """Return whether JAX warns of an unusable cache entry; an entry that cannot be read is deleted."""
     found = UNUSABLE.match(message)
     if found is None:
         return False
     if (
         found[1] == "reading"
-    ):  # for instance after a process was killed while writing; the message names only the function
+    ):  # for example after a process was killed while writing; the message gives only the name of the function
         for path in (path for directory in _used for path in directory.glob(f"{found[2]}-*-cache")):
             with contextlib.suppress(OSError):
                 path.unlink()

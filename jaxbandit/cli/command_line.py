@@ -20,7 +20,7 @@ UNREADABLE = re.compile(r"Error parsing (\S+): no type matching (?:\{None\}\|)?(
 
 
 def process() -> int:
-    """Run the command that the process was started with and return the exit status; it has the signals to itself."""
+    """Run the command that the process was started with, handle its signals, and return the exit status."""
     return signals.run(lambda: _run(sys.argv[1:], own_process=True))
 
 
@@ -44,7 +44,7 @@ def _run(argv: list[str], own_process: bool = False) -> int:
             return command if isinstance(command, int) else command()
     except (BadInput, MissingExtra) as error:
         return _say(str(error), BAD_INPUT)
-    except BrokenPipeError:  # the reader, `head` for instance, has seen enough
+    except BrokenPipeError:  # the reader of the output, such as `head`, has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
     except Unfinished as error:
@@ -53,9 +53,9 @@ def _run(argv: list[str], own_process: bool = False) -> int:
 
 @contextlib.contextmanager
 def _warnings_as_lines(category: type[Warning]) -> Iterator[None]:
-    """Print every warning of this category as one line on stderr, without the place in our code that gave it.
+    """Print every warning of this category as one line on stderr, without the line of code that issued it.
 
-    Of compiled programs that cannot be read from the cache, or written, nothing is said: they are compiled anew.
+    Warnings about unusable entries of the compilation cache are dropped, because the programs are compiled again.
     """
 
     def show(message: Warning | str, kind: type[Warning], *rest: Any) -> None:
@@ -72,7 +72,7 @@ def _warnings_as_lines(category: type[Warning]) -> Iterator[None]:
 
 
 def _parse(argv: list[str]) -> Callable[[], int] | int:
-    """Return the command that `argv` asks for, or the exit status after help or a refusal."""
+    """Return the command that `argv` asks for, or the exit status after help or an error message."""
     from jaxbandit.extras import MissingExtra, lab
     from jaxbandit.refusals import nearest
 
@@ -85,7 +85,7 @@ def _parse(argv: list[str]) -> Callable[[], int] | int:
         os.environ["PYTHON_TYRO_ANSI_CODES"] = "False"
     try:
         with lab():
-            import tyro  # noqa: F401  (missing: said now)
+            import tyro  # noqa: F401  (if it is missing, fail now)
     except MissingExtra:
         from jaxbandit.cli import listing
 
@@ -105,7 +105,7 @@ def _parse(argv: list[str]) -> Callable[[], int] | int:
         if not status.code:
             return DONE
     with _wide(), contextlib.redirect_stderr(said := io.StringIO()), contextlib.suppress(SystemExit):
-        parsed(argv)  # once more: what it refuses, in lines that are not wrapped
+        parsed(argv)  # again, to get its error message in lines that are not wrapped
     guess = nearest(argv[0], COMMANDS) if argv and argv[0] not in COMMANDS else ""
     return _say(_one_line(said.getvalue()) + guess, BAD_INPUT)
 
@@ -125,7 +125,7 @@ def _wide() -> Iterator[None]:
 
 
 def _one_line(box: str) -> str:
-    """Return the parser's boxed refusal as one line: no frame, no colors, its first guess, and no Python types."""
+    """Return the parser's boxed error as one line: no frame, colors or Python types, and only its first suggestion."""
     lines = [re.sub(r"\x1b\[[0-9;]*m", "", line).strip(" │") for line in box.splitlines()]
     if len(lines) > 1 and not lines[1].strip("-"):  # in ASCII the title stands above a rule, not in the frame
         del lines[0]

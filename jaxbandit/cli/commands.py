@@ -1,6 +1,6 @@
-"""The commands, one class each: the fields are the arguments, and a call runs the command and returns its exit status.
+"""The commands, one class each. Fields are the arguments; calling an instance runs it and returns the exit status.
 
-JAX is imported only when it is needed, so that help and listings appear at once.
+JAX is imported only where it is needed, so that help and listings appear immediately.
 """
 
 import contextlib
@@ -37,28 +37,29 @@ class Run(Divided):
     """Run an experiment, or resume it in its directory; prints a table and writes results and figures to DIR."""
 
     spec: Annotated[Positional[str], arg(metavar="[SPEC]")] = DEFAULT_SPEC
-    """TOML file, or the name of an embedded experiment."""
+    """TOML file, or the name of an embedded experiment that `jaxbandit list` shows."""
     out: Annotated[Path | None, arg(metavar="DIR")] = None
     """Directory of the results; default: the spec's name with -result after it."""
     set: Annotated[UseAppendAction[tuple[str, ...]], arg(metavar="KEY=VALUE")] = ()
-    """Override, repeatable: runs=100, algorithm.NAME.c=3.0, instance.NAME.means=[0.1, 0.9]. NAME is the name in
-    the file, quoted if it holds a dot, or its number counted from 0; the value is TOML."""
+    """Override a value of the file: runs=100, algorithm.NAME.c=3.0, instance.NAME.means=[0.1, 0.9]. NAME is the name
+    in the file, quoted if it contains a dot, or its position counted from 0; the value is TOML. Repeatable."""
     quick: bool = False
     """Limit the number of runs to 20."""
     runs: Annotated[int | None, arg(metavar="N")] = None
-    """Runs per cell, instead of the file's; if DIR has fewer, the missing ones are added."""
+    """Number of runs per cell (one algorithm on one instance), instead of that in the file; if DIR has fewer, the
+    missing ones are added."""
     horizon: Annotated[int | None, arg(metavar="N")] = None
-    """Horizon, instead of the file's."""
+    """Horizon, instead of that in the file."""
     seed: Annotated[int | None, arg(metavar="N")] = None
-    """Seed, instead of the file's."""
+    """Seed, instead of that in the file."""
     no_import: bool = False
-    """Refuse a type = "package.module:factory", whose module would be imported, which runs its code."""
+    """Raise an error for type = "package.module:factory", because importing the module would execute its code."""
     max_failed: Annotated[float | None, arg(metavar="S")] = None
-    """Fraction of a cell's runs that may fail (a number that is not finite, or a reward out of its range); default:
-    the file's, or 1."""
+    """Fraction of the runs of a cell that may fail because a number is not finite or a reward is out of range;
+    default: that in the file, or 1."""
     dry_run: bool = False
-    """Do not run the experiment: print its cells (one algorithm on one instance each), their run-steps and memory, and
-    an estimate of the seconds, for which each program runs briefly."""
+    """Do not run the experiment. Print its cells with their total steps and memory, and an estimate of the seconds,
+    for which each program runs briefly."""
     part: Annotated[str | None, arg(metavar="I/N")] = None
     """Run part I of N, counted from 0, and store it in DIR; `jaxbandit merge` joins the parts."""
     no_cache: bool = False
@@ -69,7 +70,7 @@ class Run(Divided):
     def __call__(self) -> int:
         """Run the experiment."""
         with extras.lab():
-            import tomli_w  # noqa: F401  (if it is missing, the error is raised here, not after the first cell)
+            import tomli_w  # noqa: F401  (if it is missing, fail now and not after the first cell)
 
         from jaxbandit.specs import spec
 
@@ -102,21 +103,21 @@ class Reproduce(Divided):
     """Run a paper's experiments and compare the results with the published numbers."""
 
     paper: Annotated[Positional[str], arg(metavar="PAPER[/FIGURE]")]
-    """PAPER or PAPER/FIGURE; `jaxbandit list` shows them."""
+    """Name of the paper, or of one of its figures; `jaxbandit list` shows the papers."""
     quick: bool = False
-    """Use fewer runs, so that the command takes less than a minute."""
+    """Use fewer runs, which takes less than a minute."""
     runs: Annotated[int | None, arg(metavar="N")] = None
-    """Runs, instead of the paper's."""
+    """Number of runs, instead of that of the paper."""
     horizon: Annotated[int | None, arg(metavar="N")] = None
-    """Horizon, instead of the paper's."""
+    """Horizon, instead of that of the paper."""
     data: Annotated[Path | None, arg(metavar="DIR")] = None
-    """Directory of the recorded data that a figure needs; without it, such a figure is left out with a note."""
+    """Directory with the recorded data that some figures need; without it, they are left out with a note."""
     out: Annotated[Path | None, arg(metavar="DIR")] = None
     """Directory of the results."""
     max_failed: Annotated[float, arg(metavar="S")] = 0.0
-    """Fraction of a cell's runs that may fail: a number that is not finite, or a reward out of its range."""
+    """Fraction of the runs of a cell that may fail because a number is not finite or a reward is out of range."""
     no_cache: bool = False
-    """As for run."""
+    """Do not use the cache of compiled programs, as for run."""
     json: bool = False
     """Print one JSON document on stdout instead of the tables."""
 
@@ -136,7 +137,7 @@ class Reproduce(Divided):
 
 @dataclass(frozen=True)
 class Plot:
-    """Draw the figures of the results in a directory again."""
+    """Draw again the figures of the results in a directory."""
 
     directory: Annotated[Positional[Path], arg(metavar="DIR")]
     """Directory that `run` or `reproduce` wrote."""
@@ -154,12 +155,12 @@ class Plot:
 
 @dataclass(frozen=True)
 class Compare:
-    """Compare the results of two directories: differences of regret or of samples, with intervals."""
+    """Compare the results of two directories: differences in regret or samples, with confidence intervals."""
 
     first: Annotated[Positional[str], arg(metavar="DIR[/INSTANCE/ALGORITHM[?PARAMETER=VALUE]]")]
-    """A directory of results, or one result in it, given by its instance and algorithm."""
+    """Directory of results, or a single result in it, given by its name."""
     second: Annotated[Positional[str], arg(metavar="DIR[/INSTANCE/ALGORITHM[?PARAMETER=VALUE]]")]
-    """The directory or result to compare with."""
+    """Directory or single result to compare it with."""
     at: int | None = None
     """Round at which regret is compared; default: the last shared checkpoint."""
     json: bool = False
@@ -210,12 +211,12 @@ COMMANDS = {
 
 
 def parsed(argv: Sequence[str]) -> Any:
-    """Return the command that `argv` asks for; SystemExit after help, a completion script or an error."""
+    """Return the command that `argv` asks for; raise SystemExit after help, a completion script or an error."""
     options: list[Any] = [Annotated[c, tyro.conf.subcommand(name)] for name, c in COMMANDS.items()]
     return tyro.cli(
         functools.reduce(operator.or_, options),
         prog="jaxbandit",
-        description="Run, compare and reproduce bandit experiments, thousands of independent runs at once.",
+        description="Bandit algorithms as pure functions, thousands of independent runs at once.",
         args=argv,
         config=(tyro.conf.FlagCreatePairsOff,),
     )

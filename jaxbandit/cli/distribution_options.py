@@ -1,4 +1,4 @@
-"""The options that divide the work of a command among an executor's workers, or into parts that are merged later."""
+"""The options that divide the work of a command among workers, or into parts that are merged later."""
 
 import json as json_module
 from collections.abc import Iterator
@@ -19,18 +19,18 @@ class Divided:
     """How the work of a command is divided. It does not affect the results."""
 
     executor: Annotated[str | None, arg(metavar="NAME")] = None
-    """Where the runs are played: processes:N on this machine, dask (a cluster on this machine), dask:ADDRESS (a running
-    scheduler), slurm or slurm:KEY=VALUE,... (jobs, through submitit). Default: this process."""
+    """Where the runs are computed: processes:N on this machine, dask (a cluster on this machine), dask:ADDRESS (a
+    running scheduler), slurm or slurm:KEY=VALUE,... (jobs, through submitit). Default: this process."""
     runs_per_task: Annotated[int | None, arg(metavar="N")] = None
-    """Number of runs of one task; default: as many as take --seconds-per-task."""
+    """Number of runs per task; default: as many as take about --seconds-per-task."""
     seconds_per_task: Annotated[float, arg(metavar="S")] = 60.0
     """Target duration of a task on one worker; a first task measures how long runs take."""
     send_back: bool = False
-    """Workers send their parts back; by default they write them to DIR, which must then be shared."""
+    """Let workers send their results back. By default they write them to DIR, which they must then share."""
 
     @contextmanager
     def options(self, out: Path) -> Iterator[dict[str, Any]]:
-        """Yield the options of `run_experiment`, and end the executor."""
+        """Yield the options of `run_experiment`, and close the executor afterwards."""
         from jaxbandit.distribution.executors import opened
 
         with opened(self.executor, out.with_name(f"{out.name}-slurm")) as executor:
@@ -42,7 +42,7 @@ class Divided:
             }
 
     def play_part(self, experiment: Any, out: Path, text: str) -> int:
-        """Play one part of an experiment."""
+        """Run one part of an experiment."""
         from jaxbandit.running import merging
 
         part = merging.numbered(text)
@@ -64,12 +64,12 @@ class Merge:
     mixed: bool = False
     """Also join parts from machines with different platforms, processors or versions of JAX; the results record it."""
     no_import: bool = False
-    """As for run."""
+    """Do not import modules named in the file, as for run."""
     json: bool = False
     """Print one JSON document on stdout instead of the table."""
 
     def __call__(self) -> int:
-        """Merge the parts."""
+        """Merge."""
         from jaxbandit.results.report import table
         from jaxbandit.results.saving import summary
         from jaxbandit.running.merging import merge

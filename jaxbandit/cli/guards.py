@@ -1,4 +1,4 @@
-"""Turn the exceptions of a command's work into errors with a one-line message."""
+"""Context managers that turn the errors of a command's work into the one-line errors of the command line."""
 
 import errno
 from collections.abc import Iterator
@@ -7,12 +7,12 @@ from pathlib import Path
 
 from jaxbandit.refusals import BadInput, Unfinished, reason
 
-FULL = (errno.ENOSPC, errno.EDQUOT)  # errors of a full disk, which occur only while writing
+FULL = (errno.ENOSPC, errno.EDQUOT)  # the errors of a disk that is full
 
 
 @contextmanager
 def bad_input() -> Iterator[None]:
-    """Report errors from reading directories and papers as bad input, but a full disk as unfinished work."""
+    """Raise errors from reading directories and papers as BadInput, and a full disk as Unfinished."""
     try:
         yield
     except (ValueError, OSError) as error:
@@ -25,9 +25,9 @@ def bad_input() -> Iterator[None]:
 
 @contextmanager
 def figures(directory: Path, again: str) -> Iterator[None]:
-    """Report a disk error while figures are written; the results are kept, and `again` is the command to draw them."""
+    """If the disk fails while figures are written, report that the results are kept. `again` draws them."""
     try:
         yield
     except OSError as error:
-        told = f"the results are kept, and `{again}` draws the figures"
+        told = f"the results are kept; run `{again}` to draw the figures"
         raise Unfinished(f"{directory}: the figures cannot be written ({reason(error)}); {told}") from None

@@ -15,12 +15,13 @@ DONE = 0
 
 @dataclass(frozen=True)
 class List:
-    """List algorithms, wrappers, environments and embedded experiments, one line each."""
+    """List algorithms, wrappers, environments and embedded experiments, with one line each."""
 
     kind: Literal["simulate", "identify", "wrapper", "environment", "experiment"] | None = None
-    """Only one group: algorithms for a fixed horizon, algorithms that stop, and so on; default: all."""
+    """List only one group, for example simulate: algorithms for a fixed horizon, or identify: algorithms that stop.
+    Default: all groups."""
     json: bool = False
-    """Print one JSON document instead."""
+    """Print one JSON document instead of text."""
 
     def __call__(self) -> int:
         """Print the listing."""
@@ -30,15 +31,15 @@ class List:
 
 @dataclass(frozen=True)
 class Show:
-    """Show what NAME is, its arguments with defaults, its source, and how to use it in Python and TOML."""
+    """Show what a name stands for: its arguments with defaults, its source, a line of Python, and a TOML example."""
 
     name: Annotated[Positional[str], arg(metavar="NAME")]
     """An algorithm, wrapper, environment or embedded experiment that `jaxbandit list` shows."""
     json: bool = False
-    """Print one JSON document instead."""
+    """Print one JSON document instead of text."""
 
     def __call__(self) -> int:
-        """Print the description."""
+        """Print it."""
         print(showing.document(self.name) if self.json else showing.text(self.name))
         return DONE
 
@@ -48,10 +49,10 @@ class New:
     """Write a commented experiment to start from, which runs as it is."""
 
     path: Annotated[Positional[Path], arg(metavar="FILE.toml")]
-    """File to be written; it must not exist."""
+    """File to write; it must not exist yet."""
     kind: Literal["simulate", "identify", "tune", "session"] = "simulate"
-    """Regret up to a fixed horizon, runs that stop by their own rule, a search among configurations, or a session that
-    is asked for pulls and told their rewards."""
+    """Kind of experiment: simulate measures regret up to a fixed horizon, identify runs algorithms until they stop,
+    tune searches among configurations, and session suggests pulls whose rewards you report."""
 
     def __call__(self) -> int:
         """Write the file."""

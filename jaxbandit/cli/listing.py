@@ -1,4 +1,4 @@
-"""The output of `jaxbandit list`, which needs none of the optional dependencies."""
+"""The output of `jaxbandit list`, which needs none of the optional packages."""
 
 import json
 import textwrap
@@ -60,7 +60,7 @@ def show(as_json: bool, kind: str | None = None) -> None:
             for row in some:
                 _print(row)
     if kind is None:
-        print("`jaxbandit show NAME` prints the arguments and how to use NAME in Python and TOML")
+        print("`jaxbandit show NAME` prints arguments, a line of Python and a TOML example")
 
 
 def _print(row: dict[str, Any]) -> None:

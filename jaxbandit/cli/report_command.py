@@ -1,4 +1,4 @@
-"""The command `report`, which writes the contents of a directory as one HTML file."""
+"""The command `report`, which summarizes a directory in one HTML file."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,14 +13,16 @@ DONE = 0
 
 @dataclass(frozen=True)
 class Report:
-    """Write the results in a directory as one HTML file with curves, tables, figures and provenance."""
+    """Write a self-contained HTML report on a directory, with curves, tables, figures for print and provenance."""
 
     directory: Annotated[Positional[Path], arg(metavar="DIR")]
-    """Directory that `run`, `reproduce` or `tune` wrote, or that of a session."""
+    """Directory that `run`, `reproduce` or `tune` wrote, or directory of a session."""
     out: Annotated[Path | None, arg(metavar="FILE", aliases=("-o",))] = None
-    """The HTML file; default: report.html in DIR. An existing report is replaced; any other file is an error."""
+    """File to write; default: report.html in DIR. An existing report is replaced; any other existing file is kept, with
+    an error."""
     no_import: bool = False
-    """For a session: refuse a type = "package.module:factory", whose module would be imported, which runs its code."""
+    """For a session, raise an error for type = "package.module:factory", because importing the module would execute
+    its code."""
 
     def __call__(self) -> int:
         """Write the report and print its path."""

@@ -24,19 +24,19 @@ DIRECTORY = arg(metavar="DIR")
 
 @dataclass(frozen=True)
 class Ask:
-    """Print the arms to pull next, beginning with pulls that still lack a reward; SPEC starts a session in DIR."""
+    """Print the arms to pull now, beginning with those whose reward is pending; SPEC starts the session in DIR."""
 
     directory: Annotated[Positional[Path], DIRECTORY]
     """Directory of the session."""
     spec: Annotated[Positional[Path | None], arg(metavar="[SPEC]")] = None
     """TOML file of kind "session"; required the first time."""
     n: int | None = None
-    """Largest number of pulls. Default: 1024 for an algorithm that pulls in batches, 1 for one that draws at random. A
-    deterministic algorithm always gives one."""
+    """Largest number of pulls; default: 1024 if the algorithm pulls in batches, 1 if it draws at random. A
+    deterministic algorithm that decides on single pulls gives one."""
     context: int | None = None
     """Index of the context, for a contextual algorithm."""
     no_import: bool = False
-    """Refuse a type = "package.module:factory", whose module would be imported, which runs its code."""
+    """Raise an error for type = "package.module:factory", because importing the module would execute its code."""
     no_cache: bool = False
     """Neither read compiled programs from the user's cache directory nor keep them there."""
     json: bool = False
@@ -53,32 +53,34 @@ class Ask:
             with session_directory(self.directory, spec.build(), meta=meta, **options) as opened:
                 pulls, session = opened.ask(self.n, context=self.context), opened.session
         if self.n is not None and self.n > 1 and session.decisions.kind == "single" and not session.stopped:
-            print(f"jaxbandit: {spec.algorithm.type} decides on one pull at a time", file=sys.stderr)
+            print(
+                f"jaxbandit: {spec.algorithm.type} decides on one pull at a time, so --n has no effect", file=sys.stderr
+            )
         rows = _rows(session, pulls, spec)
         if self.json:
             print(json_module.dumps({"schema": 1, "stopped": session.stopped, "pulls": rows}, allow_nan=False))
         elif rows:
             print(_table(rows))
         else:
-            print(f"stopped: nothing to pull; `jaxbandit status {self.directory}` shows the result")
+            print(f"stopped: there is nothing left to pull; `jaxbandit status {self.directory}` shows the result")
         return DONE
 
 
 @dataclass(frozen=True)
 class Tell:
-    """Report the rewards of pulls, which are stored at once. Reporting the same reward again changes nothing."""
+    """Report the rewards of pulls and save them to disk. Reporting the same reward again changes nothing."""
 
     directory: Annotated[Positional[Path], DIRECTORY]
     """Directory of the session."""
     scores: Annotated[Positional[tuple[str, ...]], arg(metavar="FILE|ID=VALUE")]
-    """JSON file, {"ID": VALUE, ...} or [{"id": ID, "reward": VALUE}, ...], or each reward as ID=VALUE."""
+    """A JSON file, {"ID": VALUE, ...} or [{"id": ID, "reward": VALUE}, ...]; or each reward as ID=VALUE."""
     no_import: bool = False
-    """As for ask."""
+    """Do not import modules named in the file, as for ask."""
     no_cache: bool = False
-    """As for ask."""
+    """Do not use the cache of compiled programs, as for ask."""
 
     def __call__(self) -> int:
-        """Store the rewards."""
+        """Report them."""
         from jaxbandit.sessions.directory import session_directory
 
         with bad_input():
@@ -95,19 +97,19 @@ class Tell:
 
 @dataclass(frozen=True)
 class Status:
-    """Print the arms with means and intervals, the survivors, the guarantee and its assumptions, and pending pulls."""
+    """Print the arms with means and intervals, the survivors, the guarantee with its assumptions, and pending pulls."""
 
     directory: Annotated[Positional[Path], DIRECTORY]
     """Directory of the session."""
     no_import: bool = False
-    """As for ask."""
+    """Do not import modules named in the file, as for ask."""
     no_cache: bool = False
-    """As for ask."""
+    """Do not use the cache of compiled programs, as for ask."""
     json: bool = False
     """Print one JSON document instead of the table."""
 
     def __call__(self) -> int:
-        """Print the status."""
+        """Print it."""
         from jaxbandit.sessions.certificate import certificate
         from jaxbandit.sessions.directory import read_session
         from jaxbandit.sessions.stored import arm_labels
@@ -127,7 +129,7 @@ class Status:
 
 
 def _spec(directory: Path, path: Path | None, imports: bool) -> "SessionSpec":
-    """Return the spec of the session: the given file, or else the one stored in the directory."""
+    """Return the spec of the session, from the file if one is given, otherwise the one stored in the directory."""
     from jaxbandit.sessions.stored import stored_spec
     from jaxbandit.specs import session
 
@@ -167,7 +169,7 @@ def _id(where: str, value: Any) -> int:
 
 
 def _reward(where: str, value: Any) -> float:
-    """Return the reward as a float; null and nan are missing rewards, which the session handles."""
+    """Return a reward as a number; null and nan mean that there is none, which the session handles."""
     if value is None:
         return float("nan")
     try:

@@ -1,9 +1,9 @@
 """Ctrl-C and SIGTERM on the command line: the state is saved, one line is printed, and the exit status is 3.
 
-A signal does not raise an exception in the main thread, because inside an import, a callback of XLA or an exit handler
-the exception would be swallowed or end in a traceback. Instead, a separate thread receives the signal, even while the
-main thread compiles. It asks the simulations to save and stop, and it ends the process itself if nothing is running.
-Threads that still compile are never waited for, because shutting down the interpreter while they run crashes.
+The signal handler raises no exception, because inside an import, a callback of XLA or an exit handler the exception
+would be swallowed or end in a traceback. Instead, a separate thread receives the signal, even while the main thread
+compiles. It asks the simulations to save and stop, or ends the process itself if no simulation is running. It does not
+wait for threads that still compile, and skips the shutdown of the interpreter, which would crash under them.
 """
 
 import contextlib
@@ -21,29 +21,29 @@ from jaxbandit.engine import interrupts
 INTERRUPTED = 3
 LINE = "interrupted; run the same command to resume"
 TWICE = "interrupted twice, so not saved again; run the same command to resume from the last save"
-GRACE = 5.0  # seconds to finish the current chunk; container managers send SIGKILL ten seconds after SIGTERM
-LEAVING = 0.3  # seconds for the main thread to close its progress bar
-TOGETHER = 0.5  # signals within this many seconds count as one, because `timeout`, `srun` and others send two
+GRACE = 5.0  # seconds to finish the current chunk; container managers usually kill ten seconds after SIGTERM
+LEAVING = 0.3  # seconds that the main thread has to close its progress bar
+TOGETHER = 0.5  # seconds within which signals count as one, because `timeout`, `srun` and others send theirs twice
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 _last = threading.Lock()  # the thread that acquires it prints the last line
 
 
 def run(command: Callable[[], int]) -> int:
-    """Run a command and return its exit status; on a signal, end the process with 3. Only for the main thread.
+    """Return the status of a command, or end the process with status 3 on a signal. Call it in the main thread.
 
     Signals that the process was started to ignore stay ignored.
     """
     hears, wakes = socket.socketpair()
     wakes.setblocking(False)
-    signal.set_wakeup_fd(wakes.detach(), warn_on_full_buffer=False)  # stays open as long as the process
+    signal.set_wakeup_fd(wakes.detach(), warn_on_full_buffer=False)  # stays open as long as the process runs
     for number in SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, lambda *_: None)  # the byte written to the socket reports the signal
     threading.Thread(target=_listen, args=(hears,), daemon=True).start()
     try:
         status = command()
-    except KeyboardInterrupt:  # a simulation has saved its state and stopped
+    except KeyboardInterrupt:  # raised by a simulation that has saved its state
         leave(LINE)
     if interrupts.asked():
         sys.stdout.flush()
@@ -52,9 +52,9 @@ def run(command: Callable[[], int]) -> int:
 
 
 def leave(line: str) -> NoReturn:
-    """Print one last line and end the process at once with status 3, without running exit handlers."""
+    """Print a last line and end the process immediately with status 3, without running exit handlers."""
     if _last.acquire(blocking=False):
-        start = "\n" if os.isatty(2) else ""  # the cursor may be behind ^C or a progress bar
+        start = "\n" if os.isatty(2) else ""  # after ^C or a progress bar
         with contextlib.suppress(OSError):
             os.write(2, f"{start}jaxbandit: {line}\n".encode())
     os._exit(INTERRUPTED)
@@ -72,12 +72,12 @@ def _listen(hears: socket.socket) -> None:
 
 
 def _stop() -> None:
-    """End the process once the running simulations have been saved."""
+    """Save what is running, then end the process."""
     line = LINE
     if not interrupts.stopped(GRACE):
         try:
             interrupts.save()
         except OSError as error:
-            line = f"interrupted, not saved ({error.strerror}); run the same command to resume from the last save"
+            line = f"interrupted, but not saved ({error.strerror}); run the same command to resume from the last save"
     time.sleep(LEAVING)
     leave(line)

@@ -19,18 +19,17 @@ class Tune:
     """Find the best configuration over random seeds, with a certificate, or resume the search in DIR."""
 
     train: Annotated[Positional[str], arg(metavar="PACKAGE.MODULE:TRAIN")]
-    """Training function of (key, config) that returns a score; its module is imported and executed."""
+    """Training function of (key, config) that returns a score; its module is imported, which executes it."""
     spec: Annotated[Positional[Path], arg(metavar="SPEC")]
     """TOML file of kind "tune"."""
     out: Annotated[Path | None, arg(metavar="DIR")] = None
-    """Directory of the search and its result; default: the spec's name with -tune after it."""
+    """Directory of the search and its result; default: the name of the spec followed by -tune."""
     no_import: bool = False
-    """Refuse a type = "package.module:factory" under [[algorithm]]; the module of TRAIN is still imported."""
+    """Raise an error for type = "package.module:factory" under [[algorithm]]; the module of TRAIN is still imported."""
     no_cache: bool = False
     """Neither read compiled programs from the user's cache directory nor keep them there."""
     executor: Annotated[str | None, arg(metavar="NAME")] = None
-    """Where to train: processes:N, dask, dask:ADDRESS or slurm, as for run; TRAIN is then called directly.
-    Default: this process."""
+    """Where to train: processes:N, dask, dask:ADDRESS or slurm, as for run. Default: in this process."""
     json: bool = False
     """Print one JSON document on stdout instead of the table."""
 

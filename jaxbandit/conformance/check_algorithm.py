@@ -17,19 +17,19 @@ from jaxbandit.conformance.check_case import Case, CheckFailed
 __all__ = ["PROPERTIES", "CheckFailed", "Report", "check_algorithm"]
 
 PROPERTIES = {
-    "traceable": "the functions trace, with every listed hyperparameter traced",
+    "traceable": "JAX can trace the functions, with every listed hyperparameter traced",
     "types": "the state keeps its tree, shapes and dtypes; actions int32[], stop bool[], pulls and m arms int32",
     "precision": "floats are float32, and float64 inside enable_x64, without silent promotion",
-    "chance": "every key comes from the run's: by noise, or by init through the state; noise draws or is none()",
-    "pure": "nothing on the Python side is remembered: tracing again gives the same program",
-    "range": "actions and recommendations are in [0, num_arms), and m recommended arms are different ones",
-    "finite": "no NaN in the state, and none reaches an argmax once num_arms rounds are over",
+    "chance": "every key is derived from the run's key, in noise or in init; noise draws something or is none()",
+    "pure": "nothing is stored in Python, so that tracing again gives the same program",
+    "range": "actions and recommendations are in [0, num_arms), and recommended arms are distinct",
+    "finite": "the state holds no NaN, and no NaN reaches an argmax after the first num_arms rounds",
     "stop": "stop is False before the first pull",
-    "replan": "after a new plan none is due",
-    "batches of pulls": "a batch leaves the pulls, stop and recommendation that its pulls one by one leave",
-    "pulls": "pulls, if it is given, are the true pulls",
-    "side by side": "a run's decisions are the same alone and anywhere in a batch, for every hyperparameter",
-    "compiled once": "other numbers of the same shapes do not trace again",
+    "replan": "after a new plan, no other plan is due",
+    "batches of pulls": "a batch leads to the same pulls, stop and recommendation as its pulls one by one",
+    "pulls": "the function pulls, if it is given, returns the true numbers of pulls",
+    "side by side": "the decisions of a run are the same alone and at any place of a batch",
+    "compiled once": "other values with the same shapes do not trace again",
 }
 
 
@@ -91,7 +91,7 @@ def check_algorithm(
     hyper = [base] + [{**base, name: value} for name, some in values.items() for value in some[1:]]
     inner = make.func if isinstance(make, functools.partial) else make
     name = getattr(inner, "__name__", type(inner).__name__)
-    # Alone, four arms and more are a vector and a remainder, which may break a tie of equal arms otherwise.
+    # With four or more arms, a single run is compiled to a vector loop and a remainder, which may break ties otherwise.
     lone = max((k for k in arms if k < 4), default=arms[-1])
     try:
         for x64, sizes in ((False, arms), (True, arms[-1:])):
@@ -100,9 +100,11 @@ def check_algorithm(
                     case = Case(name, make, k, hyper, environment, rounds)
                     programs = check_trace.check_programs(case, check_trace.check_types(case))
                     check_play.check_plays(case, alone=not x64 and k == lone)
-                    if x64:  # the precision of those that stop
+                    if x64:  # the precision in which algorithms that stop are run
                         check_batches.check_batches(case)
                     check_trace.check_same(case, programs)
     except CheckFailed as error:
-        raise CheckFailed(str(error)) from error.__cause__  # afresh: JAX has hung notes on the one that crossed it
+        raise CheckFailed(
+            str(error)
+        ) from error.__cause__  # a new exception, because JAX adds notes to one that passes through it
     return Report(name, tuple(arms), tuple(values), tuple(PROPERTIES))

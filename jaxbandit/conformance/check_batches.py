@@ -1,4 +1,4 @@
-"""The part of check_algorithm for batches of pulls: a batch must leave what the same pulls one by one leave."""
+"""The part of check_algorithm for batches of pulls, which must have the same effect as the same pulls one by one."""
 
 from typing import Any, NamedTuple
 
@@ -10,23 +10,23 @@ from jaxbandit.base import Algorithm, action_of
 from jaxbandit.conformance.check_case import Case, as_arrays, explained, make_key, recommended, settled
 from jaxbandit.types import Array, PyTree
 
-BATCHES = 6  # looked at, from the first on
-MOST_PULLS = 5000  # of a batch that is played one by one
+BATCHES = 6  # number of batches to check
+MOST_PULLS = 5000  # largest batch that is also played one by one
 
 
 class _Step(NamedTuple):
-    """One batch, and the same pulls one by one, from one state."""
+    """The results of one batch and of the same pulls one by one, from the same state."""
 
     state: PyTree  # after the batch
     pulls: Array  # int[num_arms]
-    over: Array  # bool[], whether it had stopped, or the batch is too long to be looked at
+    over: Array  # bool[], whether it had stopped, or the batch is too large to be checked
     early: Array  # bool[], whether it would have stopped inside the batch
-    together: Any  # what is decided after the batch
-    single: Any  # and after the pulls one by one
+    together: Any  # decisions after the batch
+    single: Any  # decisions after the same pulls one by one
 
 
 def check_batches(case: Case) -> None:
-    """Play the first batches both ways on rewards that depend on the arm alone, so that their order does not matter."""
+    """Play the first batches both ways, on rewards that depend on the arm only, so that their order does not matter."""
     algorithm = case.make(case.num_arms, **case.hyper[0])
     if algorithm.batch is None:
         return
@@ -42,7 +42,7 @@ def check_batches(case: Case) -> None:
                 break
             where = f"batch {batch} of {out.pulls.tolist()} pulls"
             if out.pulls.min() < 0 or out.pulls.sum() < 1:
-                case.fail("batches of pulls", f"{where}: must be at least 0 of each arm and 1 in all")
+                case.fail("batches of pulls", f"{where}: must be at least 0 for each arm and at least 1 in total")
             if out.early:
                 case.fail(
                     "batches of pulls", f"{where}: stop is True inside it; it must end where stop may become True"
@@ -52,7 +52,7 @@ def check_batches(case: Case) -> None:
                     case.fail(
                         "batches of pulls",
                         f"{where}: {name} is {out.together[name]} after batch.absorb, {one} after the same pulls "
-                        "one by one; both must decide alike",
+                        "one by one; both must lead to the same decisions",
                     )
             state = out.state
 
@@ -76,7 +76,7 @@ def _step(algorithm: Algorithm, state: PyTree, num_arms: int) -> _Step:
         early |= (i > 1) & algorithm.stop(before)
         action = algorithm.select(algorithm.noise(jax.random.fold_in(make_key(), i)), before, None)
         one = algorithm.update(before, None, action, values[action_of(action)])
-        # Turn 0 is the whole batch: a new plan is most of the program, and is compiled once for both ways.
+        # Turn 0 is the whole batch, so that a new plan, which is most of the program, is compiled only once.
         after = settled(algorithm, _choose(i == 0, whole, one))
         return _choose(i == 0, after, together), _choose(i == 0, before, after), early
 

@@ -1,4 +1,4 @@
-"""What the parts of check_algorithm share: the case, its one-line failures, names and types of leaves."""
+"""Shared parts of check_algorithm: the case, its one-line error messages, and names and types of leaves."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,26 +14,26 @@ from jaxbandit.types import Array, Key, PyTree
 
 
 class CheckFailed(AssertionError):
-    """A property does not hold; one line: algorithm (case): property: what was seen; what to do."""
+    """A property does not hold. The message is one line: algorithm (case): property: contract violation; what to do."""
 
 
 class Case(NamedTuple):
-    """One factory at one number of arms in one precision."""
+    """One factory with one number of arms in one precision."""
 
     name: str
     make: Callable[..., Algorithm]
     num_arms: int
-    hyper: list[dict[str, Any]]  # settings of the traced hyperparameters, the base first
+    hyper: list[dict[str, Any]]  # values of the traced hyperparameters, the default first
     environment: Callable[[int], Environment] | None
     rounds: int
 
     @property
     def dtype(self) -> np.dtype:
-        """Default float of the current scope."""
+        """Default floating-point dtype of the current scope."""
         return np.dtype(jnp.result_type(float))
 
     def num_pulls(self, algorithm: Algorithm, state: PyTree) -> int:
-        """Numbers of pulls that it keeps, or would: num_arms, or as many for each of several contexts."""
+        """Number of counts in `pulls`: num_arms, or num_arms for each of several contexts."""
         if algorithm.pulls is None:
             return self.num_arms
         with explained(self, "pulls"):
@@ -42,7 +42,7 @@ class Case(NamedTuple):
         return size if several else self.num_arms
 
     def line(self, prop: str, message: str) -> str:
-        """The one line of a failure."""
+        """The one-line message of a failure."""
         return f"{self.name} (num_arms = {self.num_arms}, {self.dtype}): {prop}: {message}"
 
     def fail(self, prop: str, message: str) -> NoReturn:
@@ -52,7 +52,7 @@ class Case(NamedTuple):
 
 @contextmanager
 def explained(case: Case, what: str) -> Iterator[None]:
-    """Turn whatever tracing raises into one line."""
+    """Turn any exception raised while tracing into a one-line CheckFailed."""
     try:
         yield
     except CheckFailed:
@@ -61,39 +61,39 @@ def explained(case: Case, what: str) -> Iterator[None]:
         line = (str(error).strip() or type(error).__name__).splitlines()[0].removesuffix(".")
         prop = "traceable"
         if isinstance(error, jax.errors.ConcretizationTypeError | jax.errors.TracerArrayConversionError):
-            remedy = "Python asks for the value of something traced (if, float(), range()): use jnp.where and jnp"
+            remedy = "Python code needs the value of a traced array (if, float(), range()); use jnp.where and jnp"
             if what.startswith("hyperparameter"):
                 remedy += ", or make it static (int, bool, Literal) and leave it out of traced"
         elif isinstance(error, jax.errors.UnexpectedTracerError):
-            remedy = "a traced value was kept outside the state: put it in the state"
+            remedy = "a traced value was stored outside the state; put it in the state"
         elif "dtype promotion" in line:
             prop, line = "precision", line.split(" have no available")[0]
-            remedy = "not mixed silently: cast explicitly, floats with jaxbandit.numerics.as_float"
+            remedy = "dtypes are not promoted silently; cast explicitly, floats with jaxbandit.numerics.as_float"
         else:
             remedy = f"{type(error).__name__} while tracing"
         raise CheckFailed(case.line(prop, f"{what}: {line}; {remedy}")) from error
 
 
 def make_key(seed: int = 0) -> Key:
-    """A key of the engine's implementation."""
+    """A key with the random number generator of the engine."""
     return jax.random.key(seed, impl="threefry4x32")
 
 
 def as_arrays(case: Case, hyper: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """Values of the hyperparameters in the current precision."""
+    """The values of the hyperparameters in the current precision."""
     return {name: np.asarray(value, case.dtype) for name, value in hyper.items()}
 
 
 def describe(leaf: Any) -> str:
-    """Type of a leaf, as int32[3]."""
+    """The type of a leaf, such as int32[3]."""
     shape = ",".join(map(str, leaf.shape))
     return f"{'weak ' if leaf.weak_type else ''}{leaf.dtype}[{shape}]"
 
 
 def leaves(tree: PyTree, root: str) -> dict[str, Any]:
-    """Leaves by their path, which begins with `root`."""
+    """The leaves of a tree by path, where paths begin with `root`."""
     paths = jax.tree_util.tree_leaves_with_path(tree)
-    # A Python number is a legal leaf.
+    # A Python number is a valid leaf.
     return {root + jax.tree_util.keystr(p): leaf if hasattr(leaf, "dtype") else jnp.asarray(leaf) for p, leaf in paths}
 
 
@@ -103,17 +103,17 @@ def is_float(leaf: Any) -> bool:
 
 
 def check_floats(case: Case, found: dict[str, Any]) -> None:
-    """Floats have the scope's dtype."""
+    """Check that floats have the dtype of the scope."""
     for path, leaf in found.items():
         if is_float(leaf) and leaf.dtype != case.dtype:
             case.fail("precision", f"{path} is {leaf.dtype}; do not fix the dtype, use jaxbandit.numerics.as_float")
 
 
 def check_kept(case: Case, before: dict[str, Any], after: dict[str, Any], first: str, second: str) -> None:
-    """Two states have one tree, shapes and dtypes; `first` and `second` say where they come from."""
+    """Check that two states have the same tree, shapes and dtypes; `first` and `second` name their origins."""
     if before.keys() != after.keys():
         odd = sorted(before.keys() ^ after.keys())[0]
-        case.fail("types", f"{odd} is there only in one of {first} and {second}; return the same tree from both")
+        case.fail("types", f"{odd} exists in only one of {first} and {second}; return the same tree from both")
     for path, leaf in before.items():
         if describe(leaf) != describe(after[path]):
             was, now = describe(leaf), describe(after[path])
@@ -121,7 +121,7 @@ def check_kept(case: Case, before: dict[str, Any], after: dict[str, Any], first:
 
 
 def flag(case: Case, name: str, function: Callable[[PyTree], Array], state: PyTree, remedy: str) -> Array:
-    """What `function` says of a state is bool[]; return it."""
+    """Check that `function` returns bool[] for a state, and return its result."""
     with explained(case, name):
         answer = jnp.asarray(function(state))
     if (answer.shape, answer.dtype) != ((), np.bool_):
@@ -130,11 +130,11 @@ def flag(case: Case, name: str, function: Callable[[PyTree], Array], state: PyTr
 
 
 def settled(algorithm: Algorithm, state: PyTree) -> PyTree:
-    """The state with the new plan that is due, if one is."""
+    """The state after the new plan, if one is due."""
     replan = algorithm.replan
     if replan is None:
         return state
-    # A loop of at most one turn, since a batched cond would replan every run in every round.
+    # A loop with at most one iteration, because a batched cond would replan every run in every round.
     return jax.lax.while_loop(
         lambda turn: turn[0] & replan.due(turn[1]),
         lambda turn: (~turn[0], replan.apply(turn[1])),
@@ -148,7 +148,7 @@ def waits(algorithm: Algorithm, state: PyTree) -> Array:
 
 
 def recommended(algorithm: Algorithm, state: PyTree) -> PyTree:
-    """What it recommends: the arm pulled most where it does not say; None where it cannot be known."""
+    """The recommendation: by default the arm with the most pulls, and None if the pulls are not known either."""
     if algorithm.recommend is not None:
         return algorithm.recommend(state)
     return None if algorithm.pulls is None else argmax(algorithm.pulls(state))

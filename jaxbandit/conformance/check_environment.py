@@ -16,17 +16,17 @@ from jaxbandit.conformance.check_case import CheckFailed, describe, leaves, make
 from jaxbandit.types import Array, PyTree
 
 PROPERTIES = {
-    "traceable": "the functions trace, and trace to the same program again: no chance of Python's or NumPy's",
+    "traceable": "JAX can trace the functions, and tracing again gives the same program: all randomness is JAX's",
     "types": "the state keeps its tree, shapes and dtypes in transition; regret and simple_regret are float[]",
     "precision": "floats are float32, and float64 inside enable_x64",
-    "feedback": "every feedback sampled is finite and within the range that rewards says",
-    "regret": "no gap is below 0, and some arm's is 0 in every context met",
-    "batches of pulls": "sums of a batch agree in mean and variance with pulls one by one, at 5 standard errors",
+    "feedback": "every sampled feedback is finite and within the range that rewards declares",
+    "regret": "no gap is negative, and in every sampled context some arm has gap 0",
+    "batches of pulls": "the sums of a batch agree with single pulls in mean and variance, within 5 standard errors",
 }
-SAMPLES = 2000  # rounds sampled of each arm
+SAMPLES = 2000  # number of rounds sampled for each arm
 PULLS = 8  # of each arm in a batch
-ERRORS = 5.0  # standard errors: a right environment of ten arms is failed less than once in 10^5
-SHARE = 1e-5  # of the largest gap: rounding of a gap that is 0
+ERRORS = 5.0  # standard errors: a correct environment with ten arms fails less than once in 10^5
+SHARE = 1e-5  # rounding error of a gap that is 0, relative to the largest gap
 
 
 class EnvironmentReport(NamedTuple):
@@ -70,7 +70,7 @@ def check_environment(
         )
     checks.integer("check_environment", "rounds", rounds, 1)
     if actions is None and environment.arms is None:
-        raise ValueError("check_environment: the environment does not say its arms: give actions")
+        raise ValueError("check_environment: the environment does not declare its arms; give actions")
     checked = [name for name in PROPERTIES if name != "batches of pulls" or environment.batch is not None]
     if environment.regret is None:
         checked.remove("regret")
@@ -110,7 +110,7 @@ class _Case:
         if function is None:
             return None
         try:
-            # A fresh function each time: JAX would answer from its cache and never call it again.
+            # A new function each time, because JAX would otherwise use its cache and not call it again.
             with warnings.catch_warnings():
                 warnings.filterwarnings("error", "Explicitly requested dtype")  # float64 outside its scope
                 texts = [str(jax.make_jaxpr(functools.partial(function))(*arguments)) for _ in range(2)]
@@ -124,7 +124,7 @@ class _Case:
         if texts[0] != texts[1]:
             self.fail(
                 "traceable",
-                f"{name} traced again is another program: draw chance from the key given to noise, with jax.random",
+                f"{name} traced again is another program; draw all randomness in noise from its key, with jax.random",
             )
         return shape
 
@@ -184,16 +184,24 @@ class _Case:
             x = single[0]
             if (x < low).any() or (x > high).any():
                 worst = x.min() if (x < low).any() else x.max()
-                self.fail("feedback", f"it is {worst} {when}, rewards says [{low}, {high}]; correct one of the two")
+                self.fail(
+                    "feedback", f"it is {worst} {when}, but rewards declares [{low}, {high}]; correct one of the two"
+                )
         if seen.regret is None:
             return
-        gaps = np.where(np.isnan(seen.regret), np.inf, seen.regret)  # an arm that the context lacks
+        gaps = np.where(np.isnan(seen.regret), np.inf, seen.regret)  # an arm that the context does not have
         slack = SHARE * np.abs(gaps[np.isfinite(gaps)]).max(initial=0.0)
         if gaps.min() < -slack:
-            self.fail("regret", f"it is {gaps.min():g} {when}; a gap is at least 0, from the best action's mean")
+            self.fail(
+                "regret",
+                f"it is {gaps.min():g} {when}; a gap is at least 0, measured from the best action",
+            )
         arms = self.environment.arms
         if arms is not None and arms.set_size is None and len(gaps[0]) == arms.num_arms and gaps.min(1).max() > slack:
-            self.fail("regret", f"no arm's is 0 {when}, the least is {gaps.min(1).max():g}; the best arm's gap is 0")
+            self.fail(
+                "regret",
+                f"no arm has gap 0 {when}, the smallest is {gaps.min(1).max():g}; the gap of the best arm must be 0",
+            )
 
     def check_batches(self) -> None:
         """Check the sums of PULLS pulls of every action against the same number of single pulls."""
@@ -211,7 +219,7 @@ class _Case:
             each = jax.vmap(jax.vmap(self._look, (None, 0, None)), (None, None, 0))(world, self.actions, noise)
             return jnp.sum(each.feedback, 0)
 
-        # Keys are split outside: XLA's CPU compiler unrolls a chain of Threefry without end.
+        # Keys are split outside, because XLA's CPU compiler takes very long to unroll a chain of Threefry calls.
         each_pull = jax.random.split(jax.random.fold_in(key, 1), (SAMPLES, PULLS))
         parts = jax.jit(jax.vmap(singly))(each_pull)
         whole, parts = np.asarray(whole, np.float64), np.asarray(parts, np.float64)

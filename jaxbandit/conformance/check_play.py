@@ -1,4 +1,4 @@
-"""The part of check_algorithm that plays: short runs on rewards made to break things, one compilation for all."""
+"""The part of check_algorithm that plays short runs on difficult rewards, with one compilation for all of them."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -21,19 +21,19 @@ LAWS = (
     "all rewards 1",
     "all rewards 1/2",
 )
-LANES = 64  # the least tile of the engine
+LANES = 64  # the smallest tile of the engine
 
 
 class _Play(NamedTuple):
-    """One run: what it did until it stopped, and in how many rounds each thing that must not be was seen."""
+    """One run: its actions until it stopped, and the number of rounds with each kind of contract violation."""
 
     actions: Array  # int32[rounds]
-    outside: Array  # int32[], actions out of range
-    absent: Array  # int32[], actions whose regret is NaN: the context does not offer them
+    outside: Array  # int32[], rounds with an action out of range
+    absent: Array  # int32[], rounds whose action has regret NaN, because the context does not have it
     nan_state: Array  # int32[], rounds with a NaN in the state
     nan_index: Array  # int32[], rounds after the first num_arms with a NaN at an argmax of select
-    miscounted: Array  # int32[], rounds where pulls are not the true ones
-    overdue: Array  # int32[], rounds where a new plan was due after one
+    miscounted: Array  # int32[], rounds in which pulls are not the true ones
+    overdue: Array  # int32[], rounds in which a new plan was still due after one
     stopped_first: Array  # bool[], whether it stopped before any pull
     state: PyTree
     recommendation: PyTree
@@ -50,7 +50,7 @@ def _rewards(case: Case) -> np.ndarray:
 
 
 def _words(case: Case) -> np.ndarray:
-    """Keys as words [laws, 2, 1 + rounds, 4], made ahead: XLA on a CPU recomputes a chain of Threefry at each link."""
+    """Words of keys [laws, 2, 1 + rounds, 4], made in advance: XLA on a CPU recomputes chains of Threefry calls."""
     return np.random.default_rng(1).integers(0, 2**32, (len(LAWS), 2, 1 + case.rounds, 4), dtype=np.uint32)
 
 
@@ -60,7 +60,7 @@ def _has_nan(tree: PyTree) -> Array:
 
 
 def _watched(select: Callable[..., PyTree]) -> Callable[..., tuple[PyTree, Array]]:
-    """`select`, and whether a NaN reached an argmax or argmin in it: the action alone would look like any other."""
+    """`select`, and whether a NaN reached an argmax or argmin in it, which the action alone does not show."""
 
     def run(jaxpr: Any, consts: Sequence[Any], values: Sequence[Any], seen: list[Array]) -> list[Any]:
         env = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*consts, *values], strict=True))
@@ -90,7 +90,7 @@ def _watched(select: Callable[..., PyTree]) -> Callable[..., tuple[PyTree, Array
 
 
 def _play(case: Case, hyper: dict[str, Any], words: Array, rewards: Array) -> _Play:
-    """One run of case.rounds rounds; keys [2, 1 + rounds] of the environment and of the algorithm, init's first."""
+    """Play one run of case.rounds rounds; keys [2, 1 + rounds] of environment and algorithm, the one of init first."""
     keys = jax.random.wrap_key_data(words, impl="threefry4x32")
     algorithm: Algorithm = case.make(case.num_arms, **hyper)
     select = _watched(algorithm.select)
@@ -119,7 +119,7 @@ def _play(case: Case, hyper: dict[str, Any], words: Array, rewards: Array) -> _P
         told = pulled if algorithm.pulls is None else algorithm.pulls(after)
         miscounted = jnp.any(told != pulled.astype(told.dtype))
         seen = [action != safe, absent, _has_nan(after), nan_index & (t >= case.num_arms), miscounted, overdue]
-        # As in the engine: what would come after its stop does not count.
+        # As in the engine, rounds after the stop do not count.
         kept = jax.tree.map(lambda new, old: jnp.where(live, new, old), (after, pulled), (state, pulls))
         return kept, (jnp.where(live, action, -1), jnp.stack(seen) & live, live)
 
@@ -133,17 +133,17 @@ def _play(case: Case, hyper: dict[str, Any], words: Array, rewards: Array) -> _P
 
 
 def check_plays(case: Case, *, alone: bool) -> None:
-    """Play every setting of the hyperparameters on every law; `alone`: also run by run, against the batch."""
+    """Play every value of the hyperparameters on all rewards; with `alone`, also compare single runs with the batch."""
     traces = []
 
     def play(hyper: dict[str, Any], words: Array, rewards: Array) -> _Play:
         traces.append(None)
         return _play(case, hyper, words, rewards)
 
-    # NumPy's arrays: each operation of JAX outside the plays would be a compilation.
+    # NumPy arrays, because each JAX operation outside the plays would be compiled separately.
     laws, words = _rewards(case), _words(case)
     rows = [(as_arrays(case, hyper), words[law], laws[law]) for hyper in case.hyper for law in range(len(LAWS))]
-    # As in the engine, whole vectors of runs: a remainder loop may round otherwise, and an ulp may decide a tie.
+    # As in the engine, whole vectors of runs: a remainder loop may round differently, and one ulp may decide a tie.
     padding = rows * LANES
     batch = jax.tree.map(lambda *leaves: np.stack(leaves), *rows, *padding[: -len(rows) % LANES])
     many = jax.jit(jax.vmap(play))
@@ -161,12 +161,12 @@ def check_plays(case: Case, *, alone: bool) -> None:
     if len(traces) != once:
         case.fail(
             "compiled once",
-            "called again with other numbers it was traced again; keep shapes and types fixed",
+            "a call with other values was traced again; keep shapes and types fixed",
         )
     _check_equal(case, out, jax.tree.map(lambda leaf: leaf[::-1], reverse), "at another place of the batch")
     if alone:
         single = jax.jit(play)
-        # Every setting, on the law without ties: compiled alone, the last bit of an index may differ and decide one.
+        # Only the rewards without ties, because the last bit of an index may differ in a separately compiled program.
         chosen = [row for row in range(len(rows)) if LAWS[row % len(LAWS)] == "uniform rewards"]
         one = [jax.device_get(single(*rows[row])) for row in chosen]
         some = jax.tree.map(lambda leaf: leaf[np.asarray(chosen)], out)
@@ -178,7 +178,9 @@ def _check_run(case: Case, run: _Play, where: str, end: int) -> None:
     if run.outside:
         case.fail("range", f"select leaves [0, {case.num_arms}) in {run.outside} of {n} rounds ({where})")
     if run.absent:
-        case.fail("range", f"select takes an arm that its context lacks in {run.absent} of {n} rounds ({where})")
+        case.fail(
+            "range", f"select returns an arm that its context does not have in {run.absent} of {n} rounds ({where})"
+        )
     if run.nan_state:
         case.fail("finite", f"NaN in the state in {run.nan_state} of {n} rounds ({where}); guard divisions and logs")
     if run.nan_index:
@@ -189,7 +191,10 @@ def _check_run(case: Case, run: _Play, where: str, end: int) -> None:
     if run.miscounted:
         case.fail("pulls", f"pulls are not the true ones in {run.miscounted} of {n} rounds ({where})")
     if run.overdue:
-        case.fail("replan", f"due still after a new plan in {run.overdue} of {n} rounds ({where}); apply must clear it")
+        case.fail(
+            "replan",
+            f"a plan is still due after a new plan in {run.overdue} of {n} rounds ({where}); apply must clear it",
+        )
     if run.stopped_first:
         case.fail("stop", f"stop is True before any pull ({where}); it must be False while initial pulls are missing")
     for leaf in jax.tree.leaves(run.recommendation):
@@ -198,11 +203,11 @@ def _check_run(case: Case, run: _Play, where: str, end: int) -> None:
         if np.issubdtype(leaf.dtype, np.integer) and not np.all((leaf >= 0) & (leaf < end)):
             case.fail("range", f"recommend returns {leaf}, must be in [0, {end}) ({where})")
         if leaf.ndim == 1 and len(set(leaf.tolist())) < len(leaf):
-            case.fail("range", f"recommend returns {leaf}, must name each arm at most once ({where})")
+            case.fail("range", f"recommend returns {leaf}, must contain each arm at most once ({where})")
 
 
 def _check_equal(case: Case, batch: _Play, other: _Play, how: str) -> None:
-    """Integers and booleans bit for bit; floats up to the rounding of another vector width, as solvers amplify it."""
+    """Compare integers and booleans exactly, and floats up to rounding, which depends on the vector width."""
     paths = jax.tree_util.tree_leaves_with_path(batch)
     for (path, a), b in zip(paths, jax.tree.leaves(other), strict=True):
         if jnp.issubdtype(a.dtype, jax.dtypes.prng_key):
@@ -210,4 +215,4 @@ def _check_equal(case: Case, batch: _Play, other: _Play, how: str) -> None:
         tolerance = float(jnp.finfo(a.dtype).eps) ** 0.5 if is_float(a) else 0.0
         if not np.allclose(a, b, rtol=tolerance, atol=tolerance, equal_nan=True):
             name = jax.tree_util.keystr(path).lstrip(".")
-            case.fail("side by side", f"{name} of a run differs {how}; compute from its own state and noise alone")
+            case.fail("side by side", f"{name} of a run differs {how}; compute from its own state and noise only")

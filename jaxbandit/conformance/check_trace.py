@@ -1,4 +1,4 @@
-"""The part of check_algorithm that needs no numbers: types, precision, where chance is drawn, purity."""
+"""The part of check_algorithm that only traces: types, precision, sources of randomness, purity."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ from jaxbandit.types import Array, Key, PyTree
 
 
 class _Round(NamedTuple):
-    """What the functions return in one round; those that an algorithm lacks return None."""
+    """The results of the functions in one round, None for functions that an algorithm does not have."""
 
     state: PyTree
     noise: PyTree
@@ -47,7 +47,7 @@ def _context(case: Case, key: Key) -> PyTree:
 
 
 def _one_round(case: Case, algorithm: Algorithm, key: Key) -> _Round:
-    """The first round: each function under its own name should it fail, each result judged before the next sees it."""
+    """Run the first round; each function fails under its own name, and each result is checked before it is used."""
     with explained(case, "init"):
         state = algorithm.init(key)
     if algorithm.pulls is not None:
@@ -79,18 +79,18 @@ def _one_round(case: Case, algorithm: Algorithm, key: Key) -> _Round:
 
 
 def _optional(case: Case, algorithm: Algorithm, state: PyTree) -> Array | None:
-    """Judge the optional functions on a state; returns the pulls that a batch plans, or None."""
+    """Check the optional functions on a state, and return the pulls that a batch plans, or None."""
     kept = leaves(state, "state")
     if algorithm.phases is not None:
         with explained(case, "phases.counts"):
             counts = jnp.asarray(algorithm.phases.counts(state))
         size = len(algorithm.phases.names)
         if (counts.shape, counts.dtype) != ((size,), np.int32):
-            case.fail("types", f"phases.counts returns {describe(counts)}, must be int32[{size}], one a name")
+            case.fail("types", f"phases.counts returns {describe(counts)}, must be int32[{size}], one per name")
     if algorithm.verify is not None:
-        flag(case, "verify", algorithm.verify, state, "one verdict a run")
+        flag(case, "verify", algorithm.verify, state, "one verdict per run")
     if algorithm.replan is not None:
-        flag(case, "replan.due", algorithm.replan.due, state, "one answer a run")
+        flag(case, "replan.due", algorithm.replan.due, state, "one answer per run")
         with explained(case, "replan.apply"):
             fresh = algorithm.replan.apply(state)
         check_kept(case, kept, leaves(fresh, "state"), "update", "replan.apply")
@@ -108,9 +108,9 @@ def _optional(case: Case, algorithm: Algorithm, state: PyTree) -> Array | None:
 
 
 def check_types(case: Case) -> _Round:
-    """One round traces; what comes out has the right types, the same for numbers as for traced hyperparameters.
+    """Check that one round can be traced, with the right types, for concrete and for traced hyperparameters.
 
-    Returns the shapes and types of that round, which are those of every other.
+    Returns the shapes and types of that round, which are those of every round.
     """
 
     def first(hyper: dict[str, Any]) -> _Round:
@@ -133,7 +133,7 @@ def check_types(case: Case) -> _Round:
 
 
 def _draws(jaxpr: Any) -> bool:
-    """Whether anything is drawn at all."""
+    """Whether the program draws any random numbers."""
     return any(
         e.primitive.name.startswith(("random_", "threefry")) or any(map(_draws, jaxprs.inner_programs(e)))
         for e in jaxpr.eqns
@@ -141,7 +141,7 @@ def _draws(jaxpr: Any) -> bool:
 
 
 def _draws_from_nothing(jaxpr: Any, given: Sequence[bool]) -> bool:
-    """Whether a key is made here, or is the same in every run: made from no input that is `given` (bool an input)."""
+    """Whether a key is made here or is the same in every run, that is, derived from no input that is `given`."""
     derived = {v for v, from_input in zip(jaxpr.invars, given, strict=True) if from_input}
     for equation in jaxpr.eqns:
         flags = [not jaxprs.is_literal(v) and v in derived for v in equation.invars]
@@ -158,7 +158,7 @@ def _draws_from_nothing(jaxpr: Any, given: Sequence[bool]) -> bool:
 
 
 class Programs(NamedTuple):
-    """An algorithm and its functions as traced the first time."""
+    """An algorithm and its functions as they were traced first."""
 
     algorithm: Algorithm
     out: _Round
@@ -171,14 +171,14 @@ def _trace(case: Case, algorithm: Algorithm, out: _Round) -> dict[str, Any]:
     sums = [jax.ShapeDtypeStruct((case.num_arms,), case.dtype)] * (
         1 + bool(algorithm.batch and algorithm.batch.squares)
     )
-    arguments = {  # of the others: the state
+    arguments = {  # all other functions take the state
         "init": (make_key(),),
         "noise": (make_key(),),
         "select": (out.noise, out.state, context),
         "update": (out.state, context, out.selected, reward),
         "batch.absorb": (out.state, out.planned, *sums),
     }
-    # A fresh function each time: JAX would answer from its cache and never call the algorithm's again.
+    # A new function each time, because JAX would otherwise use its cache and not call the algorithm's function again.
     return {
         name: jax.make_jaxpr(lambda *a, f=f: f(*a))(*arguments.get(name, (out.state,)))
         for name, f in _functions(algorithm).items()
@@ -186,7 +186,7 @@ def _trace(case: Case, algorithm: Algorithm, out: _Round) -> dict[str, Any]:
 
 
 def _functions(algorithm: Algorithm) -> dict[str, Callable]:
-    """The functions that it has by name, those of its records as replan.due."""
+    """The functions of an algorithm by name, those of its records as in replan.due."""
     found: dict[str, Callable] = {}
     for name, part in algorithm._asdict().items():
         if callable(part):
@@ -197,29 +197,29 @@ def _functions(algorithm: Algorithm) -> dict[str, Callable]:
 
 
 def _text(case: Case, name: str, program: Any) -> str:
-    """The program and its constants; addresses of Python functions in it are dropped."""
+    """The program and its constants as text, without the addresses of Python functions."""
     if any(isinstance(const, Tracer) for const in program.consts):
-        case.fail("pure", f"{name} uses a traced value kept outside the state; put it in the state")
+        case.fail("pure", f"{name} uses a traced value stored outside the state; put it in the state")
     plain = [c for c in program.consts if not jnp.issubdtype(c.dtype, jax.dtypes.prng_key)]
     return re.sub(r"0x[0-9a-f]+", "", str(program)) + " ".join(np.asarray(c).tobytes().hex() for c in plain)
 
 
 def check_programs(case: Case, out: _Round) -> Programs:
-    """Where chance is drawn; `out` is of check_types. Returns the programs, to be compared after the plays."""
+    """Check where random numbers are drawn; `out` is from check_types. Returns the programs, for check_same."""
     algorithm = case.make(case.num_arms, **case.hyper[0])
     programs = _trace(case, algorithm, out)
     chance = programs["noise"].out_avals
     keys = any(jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) for leaf in chance)
     if chance and not (keys or _draws(programs["noise"].jaxpr)):
-        case.fail("chance", "noise draws nothing from its key; use none()")
+        case.fail("chance", "noise draws no random numbers; use none()")
     for name, program in programs.items():
         if _draws_from_nothing(program.jaxpr, [True] * len(program.jaxpr.invars)):
-            case.fail("chance", f"{name} draws from a key of its own, the same in every run; draw in noise")
+            case.fail("chance", f"{name} draws from a key of its own, which is the same in every run; draw in noise")
     return Programs(algorithm, out, {name: _text(case, name, program) for name, program in programs.items()})
 
 
 def check_same(case: Case, programs: Programs) -> None:
-    """The functions trace to what they traced to before the plays."""
+    """Check that the functions trace to the same programs as before the plays."""
     for name, program in _trace(case, programs.algorithm, programs.out).items():
         if _text(case, name, program) != programs.texts[name]:
             case.fail(

@@ -1,4 +1,4 @@
-"""Optuna: a sampler that repeats the configurations of a fixed list under a rule, and a callback that stops in time."""
+"""Optuna: a sampler that repeats configurations of a fixed list under a rule, and a callback that stops a study."""
 
 import dataclasses
 import json
@@ -26,8 +26,8 @@ with extra("optuna"):
     from optuna.trial import FrozenTrial, TrialState
 
 WHERE = "BanditSampler"
-PULL = "pull"  # user attribute of a trial: {"arm": configuration, "index": which of its repetitions}
-IDENTITY = "jaxbandit"  # user attribute of a study: what its trials are pulls of
+PULL = "pull"  # user attribute of a trial: {"arm": number of the configuration, "index": number of the repetition}
+IDENTITY = "jaxbandit"  # user attribute of a study: identifies the sampler whose pulls its trials are
 TRIES = 3  # failures of one pull before the study ends
 ASSUMPTION = "trials with different indices have independent randomness; trials with the same index may share theirs"
 
@@ -35,32 +35,34 @@ ASSUMPTION = "trials with different indices have independent randomness; trials 
 class BanditSampler(BaseSampler):
     """Sampler that repeats a fixed list of configurations under a rule, until the best one is certified.
 
-    A trial is a pull: one training of one configuration, and its value is the reward; if the study minimizes, minus
-    the value. Which configuration comes next is the rule's decision. The objective finds in
-    `trial.user_attrs["pull"]["index"]` how often its configuration was tried before; seeded with that number, all
-    configurations share their chance (common random numbers), and the paired race needs fewer trials.
+    A trial is a pull, that is, one training of one configuration. Its reward is the value of the trial, or minus the
+    value if the study minimizes. The rule decides which configuration comes next. In
+    `trial.user_attrs["pull"]["index"]` the objective finds how often its configuration was tried before. If it uses
+    this number as its seed, all configurations share their random draws (common random numbers), and the paired race
+    needs fewer trials.
 
-    What has been learned is read off the study's trials whenever a trial begins: a study in a storage goes on with a
-    new sampler of the same arguments, and several processes may work on it. A trial that fails or is pruned brings no
-    reward; its pull is handed out again. Workers beyond the number of pulls that the rule wants now repeat one of
-    these, and the first value of a pull counts. After the rule has stopped, further trials repeat the configuration
-    that it recommends, and do not count. Trials that were enqueued with parameters of their own do not count either.
+    The state of the rule is computed from the study's trials whenever a trial begins. A study in a storage therefore
+    resumes with a new sampler that has the same arguments, and several processes may work on it. A trial that fails or
+    is pruned has no reward, and its pull is assigned again. If there are more workers than pulls that the rule has
+    asked for, the extra workers repeat one of these pulls, and the first value of a pull counts. After the rule has
+    stopped, further trials repeat the recommended configuration and do not count. Trials that were enqueued with their
+    own parameters do not count either.
 
     Args:
-      configs: configurations, two or more: dicts of the parameters that the objective asks for. The objective's
-        ranges must contain their values.
-      rule: an Algorithm whose arms are the configurations and that recommends one. None: the paired race at `delta`
-        and `epsilon`; for more than 5,000 configurations the Student race, which has no epsilon.
-      delta: allowed probability of a wrong choice, in (0, 1), for the default rule; None is 0.05.
-      epsilon: shortfall of the mean value that does not matter, >= 0, in units of the value, for the default rule,
-        which needs it: at 0 two equally good configurations are compared without end.
-      seed: of the rule's own chance, in [0, 2^32).
-      on_failure: value that counts for a trial that fails, is pruned or has an infinite value. None: the pull is tried
-        again, and the study ends when it has failed three times.
+      configs: two or more configurations, which are dicts of the parameters that the objective suggests. The ranges of
+        the objective must contain their values.
+      rule: an Algorithm with one arm per configuration that recommends one arm. None uses `paired_race` with `delta`
+        and `epsilon`, or `student_race`, which has no epsilon, for more than 5,000 configurations.
+      delta: error probability of the default rule, in (0, 1). None means 0.05.
+      epsilon: tolerated simple regret of the mean value for the default rule `paired_race`, >= 0, in units of the
+        value. It is required, because with 0 two equally good configurations are compared without end.
+      seed: seed of the rule's own random draws, in [0, 2^32).
+      on_failure: value of a trial that fails, is pruned or has an infinite value. None means that the pull is tried
+        again, and that the study ends when it has failed three times.
 
     Raises:
-      ValueError: an argument is out of range, the study has several objectives, or its trials are pulls of other
-        configurations.
+      ValueError: an argument is out of range, the study has several objectives, or it was begun with a sampler that
+        has other arguments.
     """
 
     def __init__(
@@ -87,12 +89,12 @@ class BanditSampler(BaseSampler):
         one_of(WHERE, self._start, len(self._configs))
         self._identity = _plain({"configs": self._configs, "rule": rule.name, "promise": rule.promise, "seed": seed})
         self._lock = threading.Lock()
-        self._study: tuple[Any, int] | None = None  # whose trials the session has been told
+        self._study: tuple[Any, int] | None = None  # the study whose trials the session knows
         self._session = self._start
-        self._asked: dict[int, tuple[int, int]] = {}  # what the session waits for: id -> (arm, index)
+        self._asked: dict[int, tuple[int, int]] = {}  # pending pulls of the session: id -> (arm, index)
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
-        """Hand out a pull."""
+        """Assign a pull to the trial."""
         if PULL in trial.user_attrs or "fixed_params" in trial.system_attrs:
             return
         with self._lock:
@@ -103,16 +105,16 @@ class BanditSampler(BaseSampler):
                 raise
             pull = {"arm": arm, "index": index}
             study._storage.set_trial_user_attr(trial._trial_id, PULL, pull)
-            trial.user_attrs[PULL] = pull  # the objective sees this copy
+            trial.user_attrs[PULL] = pull  # the copy that the objective sees
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
-        """Return none: each parameter is looked up by itself."""
+        """Return an empty dict, because each parameter is looked up independently."""
         return {}
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
-        """Return none: each parameter is looked up by itself."""
+        """Return an empty dict, because each parameter is looked up independently."""
         return {}
 
     def sample_independent(
@@ -134,23 +136,25 @@ class BanditSampler(BaseSampler):
         return value
 
     def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None) -> None:
-        """Refuse a trial of other parameters than its configuration's: Optuna asks nobody for a single value."""
+        """Raise an error if a trial differs from its configuration: Optuna samples no parameter with a single value."""
         config = self._config(trial)
         if state == TrialState.COMPLETE and config is not None and not _agrees(trial, config):
-            refuse(WHERE, f": trial {trial.number} was of {trial.params}, but its configuration is {config}")
+            refuse(
+                WHERE, f": trial {trial.number} had the parameters {trial.params}, but its configuration is {config}"
+            )
 
     def session(self, study: Study) -> Session:
-        """Return the session, told all that the study's trials have shown."""
+        """Return the session with the rewards of all trials of the study."""
         with self._lock:
             self._advance(study)
             return self._session
 
     def _config(self, trial: FrozenTrial) -> dict[str, Any] | None:
-        """The configuration of a trial; None where it is no pull."""
+        """The configuration of a trial, or None if the trial is not a pull."""
         return self._configs[trial.user_attrs[PULL]["arm"]] if PULL in trial.user_attrs else None
 
     def _advance(self, study: Study) -> "_Pulls":
-        """Tell the session the values that the study has, and return the study's pulls."""
+        """Tell the session the values of the study's trials, and return the study's pulls."""
         found = (study._storage, study._study_id)
         if found != self._study:
             self._identify(study)
@@ -168,7 +172,7 @@ class BanditSampler(BaseSampler):
             self._asked = {id: (arm, index) for id, arm, index in rows}
 
     def _identify(self, study: Study) -> None:
-        """Refuse a study that is not of this sampler's pulls; mark one that is nobody's."""
+        """Raise an error if the study belongs to another sampler; mark a new study as this sampler's."""
         if len(study.directions) != 1:
             refuse(WHERE, f": the study has {len(study.directions)} objectives, must have one")
         stored = study.user_attrs.get(IDENTITY)
@@ -183,15 +187,17 @@ class BanditSampler(BaseSampler):
         if self._session.stopped:
             arm = chosen(self._session)
             return arm, pulls.tried[arm]
-        pull = min(self._asked.values(), key=lambda pull: pulls.running[pull])  # the first that nobody works on
+        pull = min(
+            self._asked.values(), key=lambda pull: pulls.running[pull]
+        )  # the first pull without a running trial, if there is one
         if pulls.failures[pull] >= TRIES:
             what = f"{self._configs[pull[0]]} has failed {pulls.failures[pull]} times at index {pull[1]}"
-            refuse(WHERE, f": {what}; on_failure = a value makes it count as that")
+            refuse(WHERE, f": {what}; set on_failure to the value that a failed trial should have")
         return pull
 
 
 class _Pulls:
-    """What the trials of a study say of its pulls, (arm, index) each."""
+    """The pulls of a study, as (arm, index), read from its trials."""
 
     def __init__(self, study: Study, configs: list[dict[str, Any]], on_failure: float | None):
         sign = -1.0 if study.direction == StudyDirection.MINIMIZE else 1.0
@@ -214,7 +220,7 @@ class _Pulls:
                 ended.append((trial.datetime_complete, trial.number, pull, on_failure))
             else:
                 self.failures[pull] += 1
-        # Of several values of a pull the first counts.
+        # If a pull has several values, the first one counts.
         self.rewards = {pull: sign * value for _, _, pull, value in sorted(ended, reverse=True)}
 
 
@@ -228,10 +234,10 @@ class StopAtCertificate:
 
 
 def certificate(study: Study) -> Certificate:
-    """Return what a study with a `BanditSampler` has shown so far; means and intervals are of the objective's values.
+    """Return the certificate of a study with a `BanditSampler`, with means and intervals of the objective's values.
 
     Raises:
-      ValueError: the study's sampler is another one.
+      ValueError: the sampler of the study is not a `BanditSampler`.
     """
     found = of_session(_sampler(study).session(study))
     if study.direction == StudyDirection.MINIMIZE:
@@ -252,5 +258,5 @@ def _agrees(trial: FrozenTrial, config: dict[str, Any]) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Return `value` as JSON gives it back."""
+    """Return `value` as it is after a round trip through JSON."""
     return json.loads(json.dumps(value, default=lambda x: x.item() if hasattr(x, "item") else repr(x)))

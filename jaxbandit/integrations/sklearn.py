@@ -1,4 +1,4 @@
-"""scikit-learn: a search over configurations that draws random splits until the best configuration is certified."""
+"""scikit-learn: a search over configurations that are scored on random splits until the best one is certified."""
 
 import copy
 import dataclasses
@@ -26,7 +26,7 @@ with extra("sklearn"):
     from sklearn.utils.multiclass import type_of_target
 
 WHERE = "BanditSearchCV"
-TEST_SIZE = 0.2  # as much as one of five folds
+TEST_SIZE = 0.2  # the share of one of five folds
 ASSUMPTION = (
     "each score comes from one random split of this data set; the means are over all its splits, and nothing is "
     "guaranteed for other data"
@@ -36,44 +36,45 @@ ASSUMPTION = (
 class BanditSearchCV(BaseSearchCV):
     """Search over a grid of configurations, each scored on random splits until the best one is certified.
 
-    It takes the place of `GridSearchCV`. A grid search scores every configuration on the same few folds and returns the
-    one whose mean happens to be the largest. Here a rule decides after every round of splits which configurations are
-    scored on the next, and when the best one is known: with the default rule, the paired race, the configuration
-    returned is within `epsilon` of the best with probability at least 1 - `delta`.
+    It replaces `GridSearchCV`. A grid search scores every configuration on the same few folds and returns the one with
+    the largest mean, which may be so by chance. Here a rule decides after every round of splits which configurations
+    are scored on the next splits, and when the best one is known. With the default rule `paired_race`, the returned
+    configuration is within `epsilon` of the best with probability at least 1 - `delta`, under the assumptions that the
+    certificate lists.
 
-    A pull is one random split: the estimator is fitted on its training part and scored on its test part. Split i of
-    a search is the same for all configurations, drawn with a seed of its own, so that configurations are compared on
-    equal splits. Given the data, the splits are independent. The certificate therefore speaks of the mean score over
-    all random splits of this data set, and not of data that have not been seen; it says so among its assumptions.
+    A pull is one random split: the estimator is fitted on its training part and scored on its test part. Split i has
+    its own seed and is the same for all configurations, so that configurations are compared on equal splits. Given the
+    data, the splits are independent. The certificate is therefore about the mean score over all random splits of this
+    data set, and not about unseen data, as one of its assumptions states.
 
     Args:
       estimator: scikit-learn estimator.
       param_grid: names of parameters -> lists of values, or a list of such dicts, as for `GridSearchCV`; the
         configurations are those of `ParameterGrid`, two or more.
       rule: function of the number of configurations that returns an Algorithm which recommends one arm, for example
-        `functools.partial(jb.kim_nelson, epsilon=0.01)`. None: the paired race at `delta` and `epsilon`; for more than
-        5,000 configurations the Student race, which has no epsilon.
-      delta: allowed probability of a wrong choice, in (0, 1), for the default rule; None is 0.05.
-      epsilon: shortfall of the mean score that does not matter, >= 0, in units of the score, for the default rule,
-        which needs it: at 0 two equally good configurations are compared without end.
-      scoring: one scorer: a name, a callable or None for the estimator's own `score`.
-      splitter: splitter with a `random_state`, whose first split, seeded anew, is a pull. None: `ShuffleSplit` with a
-        test part of 0.2, for classes `StratifiedShuffleSplit`.
-      max_splits: splits, at most, that a configuration is scored on, >= 1. If the rule has not stopped by then, the
-        search ends with a `ConvergenceWarning` and a certificate that says so. Configurations that score the same on
-        every split are never told apart by the default rule.
-      refit: whether the best configuration is fitted on all data in the end.
-      n_jobs: fits at once, by joblib. Configurations of a round are fitted side by side.
+        `functools.partial(jb.kim_nelson, epsilon=0.01)`. None uses `paired_race` with `delta` and `epsilon`, or
+        `student_race`, which has no epsilon, for more than 5,000 configurations.
+      delta: error probability of the default rule, in (0, 1). None means 0.05.
+      epsilon: tolerated simple regret of the mean score for the default rule `paired_race`, >= 0, in units of the
+        score. It is required, because with 0 two equally good configurations are compared without end.
+      scoring: a single scorer, given as a name, a callable, or None for the estimator's own `score`.
+      splitter: splitter with a `random_state`. A pull is its first split, with a new seed for each pull. None uses
+        `ShuffleSplit` with a test part of 0.2, or `StratifiedShuffleSplit` for classes.
+      max_splits: largest number of splits on which a configuration is scored, >= 1. If the rule has not stopped by
+        then, the search ends with a `ConvergenceWarning`, and the certificate states that the rule has not stopped. The
+        default rule never distinguishes configurations that score the same on every split.
+      refit: whether the best configuration is fitted on all data at the end.
+      n_jobs: number of fits that joblib runs in parallel. The configurations of a round are fitted in parallel.
       random_state: seed of the splits, as in scikit-learn.
-      error_score: score of a fit that fails, or "raise". A fit that fails scores this number, which enters its mean.
+      error_score: score of a fit that fails, which enters the mean of its configuration, or "raise".
       verbose: as for `GridSearchCV`.
 
-    After `fit` it has what a fitted `GridSearchCV` has. In `cv_results_` row k is configuration k. Configurations have
-    different numbers of splits, which stand under `n_splits`; `split{i}_test_score` is NaN where a configuration was
-    not scored on split i, and means and deviations are over the splits that it was scored on. `rank_test_score` is 1
-    for the configuration that the rule recommends; of the others those that stayed longer come first, and of these
-    those with the larger mean. `n_splits_` is the largest number of splits of a configuration, and `certificate_` the
-    rule's promise with what it rests on.
+    After `fit` it has the attributes of a fitted `GridSearchCV`. Row k of `cv_results_` is configuration k.
+    Configurations have different numbers of splits, which are in the column `n_splits`. The column
+    `split{i}_test_score` is NaN if a configuration was not scored on split i, and means and standard deviations are
+    over the splits on which it was scored. `rank_test_score` is 1 for the configuration that the rule recommends. The
+    others are ranked by their number of splits, and then by their mean. `n_splits_` is the largest number of splits of
+    a configuration, and `certificate_` states the guarantee of the rule and its assumptions.
 
     Raises:
       ValueError: an argument is out of range, a score is not finite, or the rule does not fit the configurations.
@@ -84,7 +85,7 @@ class BanditSearchCV(BaseSearchCV):
         "scoring": [str, callable, None],
         "refit": ["boolean"],
     }
-    # What BaseSearchCV reads of its own arguments.
+    # Arguments of BaseSearchCV that it reads from the instance.
     pre_dispatch = "2*n_jobs"
     return_train_score = False
 
@@ -121,7 +122,7 @@ class BanditSearchCV(BaseSearchCV):
 
     @property
     def cv(self) -> "_Split":
-        """The splitter as BaseSearchCV wants it, of one split."""
+        """The splitter in the form that BaseSearchCV expects, with one split."""
         return _Split(self.splitter, is_classifier(self.estimator))
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> "BanditSearchCV":
@@ -133,7 +134,7 @@ class BanditSearchCV(BaseSearchCV):
           params: passed to the estimator's fit; `groups` to the splitter.
         """
         super().fit(X, y, **params)
-        self.n_splits_ = int(self.certificate_.pulls.max())  # BaseSearchCV was given one at a time
+        self.n_splits_ = int(self.certificate_.pulls.max())  # BaseSearchCV was given one split at a time
         return self
 
     def _run_search(self, evaluate_candidates: Callable) -> None:  # type: ignore[override]  # without its callbacks
@@ -158,13 +159,13 @@ class BanditSearchCV(BaseSearchCV):
         self._certify(state)
         best = chosen(state)
         table = _table(configs, np.array(arms), np.array(indices), results["evaluations"], best)
-        results.clear()  # BaseSearchCV goes on with this dict
+        results.clear()  # BaseSearchCV continues to use this dict
         results.update(table)
 
     def _format_results(
         self, candidate_params: list, n_splits: int, out: list, more_results: dict | None = None
     ) -> dict[str, Any]:
-        """Return what a round needs: BaseSearchCV would format everything anew after each."""
+        """Return only what a round needs, because BaseSearchCV would format all results again after each round."""
         return {"evaluations": out}
 
     def _configs(self) -> list[dict[str, Any]]:
@@ -176,7 +177,10 @@ class BanditSearchCV(BaseSearchCV):
     def _session(self, num_arms: int, seed: int) -> Session:
         checks.integer(WHERE, "max_splits", self.max_splits, 1)
         if self.error_score != "raise" and not np.isfinite(self.error_score):
-            refuse(WHERE, f': error_score = {self.error_score}, must be finite or "raise": NaN enters no mean')
+            refuse(
+                WHERE,
+                f': error_score = {self.error_score}, must be finite or "raise", because a mean cannot include it',
+            )
         if self.rule is None:
             rule = default_rule(WHERE, num_arms, self.delta, self.epsilon)
         elif callable(self.rule):
@@ -201,7 +205,7 @@ class BanditSearchCV(BaseSearchCV):
 
 
 class _Split:
-    """A cross-validation of one split, that of a pull: the first of the splitter, seeded by the pull's index."""
+    """A cross-validator with one split: the first split of the splitter, seeded by the index of the pull."""
 
     def __init__(self, splitter: Any, classifier: bool, seed: int = 0, index: int = 0):
         self.splitter, self.classifier, self.seed, self.index = splitter, classifier, seed, index
@@ -242,7 +246,7 @@ def _finite(score: Any, config: dict[str, Any], index: int) -> float:
 def _table(
     configs: list[dict[str, Any]], arms: np.ndarray, splits: np.ndarray, evaluations: list[dict], best: int
 ) -> dict[str, Any]:
-    """Return `cv_results_`, a row a configuration, from evaluations of configuration arms[j] on split splits[j]."""
+    """Return `cv_results_`, one row per configuration; evaluation j is of configuration arms[j] on split splits[j]."""
 
     def by_split(name: str) -> np.ma.MaskedArray:
         """Numbers of the evaluations, masked where a configuration was not evaluated: [configuration, split]."""

@@ -98,10 +98,7 @@ def plot_sweep(sweep: Sweep, ax: Any = None) -> Any:
         x = np.array([value for value, _ in points])
         means = [mean_of(r) for _, r in points]
         y = np.array([float(mean.value) for mean in means])
-        mark = {
-            "marker": "o",
-            "markersize": 8 - 4 * (i + 1) / len(sweep.curves),
-        }  # one covered by a later curve is a ring
+        mark = {"marker": "o", "markersize": 8 - 4 * (i + 1) / len(sweep.curves)}  # one under a later mark is a ring
         ax.plot(x, y, color=color, linestyle=style, linewidth=1.6, label=name, **mark)
         ax.vlines(x, [mean.low for mean in means], [mean.high for mean in means], color=color, linewidth=1.4)
         above = np.array([r.censored > 0 for _, r in points])

@@ -1,4 +1,4 @@
-"""Check, before anything is played, that the stored results of all runs fit into the memory of this machine."""
+"""Check, before anything runs, that the results of all runs fit into the memory of this machine."""
 
 import os
 from pathlib import Path
@@ -11,20 +11,20 @@ CONTROL_GROUP = Path("/sys/fs/cgroup/memory.max")  # the memory limit of a conta
 
 
 def check(experiment: Experiment) -> None:
-    """Raise an error if the results of an experiment are larger than the memory."""
+    """Raise BadInput if the results of the experiment need more memory than there is."""
     needed = experiment.runs * sum(bytes_per_run(experiment, cell) for cell in experiment.cells())
     there = available()
     if there is not None and needed > there:
         remedy = "per_run = false keeps only means, or ask" if experiment.kind == "simulate" else "ask"
         refuse(
             f"{experiment.name}: runs",
-            f" = {experiment.runs}: the results of all runs take about {needed / GIB:,.0f} GiB, and this machine has "
+            f" = {experiment.runs}: what is kept of each run takes about {needed / GIB:,.0f} GiB, and this machine has "
             f"{there / GIB:,.0f} GiB; {remedy} for fewer runs or cells",
         )
 
 
 def bytes_per_run(experiment: Experiment, cell: Cell) -> int:
-    """Return approximately how many bytes are stored for one run of a cell."""
+    """Return about how many bytes the results of one run of a cell take."""
     pulls = 4 * cell.instance.known.get("num_arms", 0)
     if experiment.kind == "identify":
         return 16 + pulls
@@ -34,7 +34,7 @@ def bytes_per_run(experiment: Experiment, cell: Cell) -> int:
 
 
 def available() -> int | None:
-    """Return the bytes of memory that this process may use; None if the system does not report it."""
+    """Return the bytes of memory that this process may use, or None if the system does not report them."""
     try:
         there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):

@@ -32,7 +32,7 @@ class SessionDirectory:
     def __init__(self, path: Path, session: Session, log: int, meta: Mapping[str, Any], asked: list[list[Any]]):
         self.path = path
         self.session = session
-        self.asked = asked  # arms of all pulls in the order of their ids, in the parts in which they were first asked
+        self.asked = asked  # arms of all pulls in the order of their ids, grouped by the `ask` that first returned them
         self.meta = dict(meta)
         self._log = log
 
@@ -62,9 +62,9 @@ class SessionDirectory:
         self.session = after
 
     def _write(self, entry: dict[str, Any]) -> None:
-        """Append a line; a line that did not get there whole is taken away.
+        """Append a line to the log; if it cannot be written in full, remove the part that was.
 
-        A tell waits until it is on the disk, with every line before it: an ask alone is asked again.
+        A tell waits until it and all earlier lines are on the disk. An ask does not wait, because it can be repeated.
         """
         data, end = (json.dumps(entry, allow_nan=False) + "\n").encode(), os.fstat(self._log).st_size
         try:
@@ -112,7 +112,7 @@ def session_directory(
             about = read_about(path)
             require_same(path, about["identity"], here)
             if meta is not None and about["meta"] != json.loads(json.dumps(meta)):
-                raise ValueError(f"{path}: of another session: what is said of its arms differs; give another path")
+                raise ValueError(f"{path}: of another session: the description of its arms differs; give another path")
         else:
             about = {"identity": here, "meta": dict(meta or {})}
             storage.write_bytes(path / ABOUT, (json.dumps(about, indent=1, allow_nan=False) + "\n").encode())
@@ -147,12 +147,12 @@ def read_about(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise ValueError(f"{path}: holds no session ({error.strerror})") from None
     except (ValueError, KeyError, TypeError):
-        raise ValueError(f"{path / ABOUT}: not what a session has written") from None
+        raise ValueError(f"{path / ABOUT}: not a file that a session has written") from None
     return about
 
 
 def _lines(path: Path) -> tuple[list[bytes], int]:
-    """Whole lines of the log, and how many bytes they are."""
+    """The complete lines of the log, and their size in bytes."""
     try:
         data = (path / LOG).read_bytes()
     except FileNotFoundError:
@@ -162,7 +162,7 @@ def _lines(path: Path) -> tuple[list[bytes], int]:
 
 
 def _replayed(path: Path, session: Session, lines: list[bytes]) -> tuple[Session, list[list[Any]]]:
-    """The session after these lines, and the arms that it was asked for."""
+    """The session after these lines, and the arms of the pulls that it returned."""
     asked = []
     for number, line in enumerate(lines, 1):
         try:
@@ -171,7 +171,7 @@ def _replayed(path: Path, session: Session, lines: list[bytes]) -> tuple[Session
                 before = session
                 session, pulls = ask(before, limit=entry.get("limit"), context=entry.get("context"))
                 if new_arms(before, pulls) != entry["ask"]:
-                    raise ValueError("the rule asks for other pulls than it did, in another version of it or of JAX")
+                    raise ValueError("the rule asks for other pulls than it did; the rule or JAX has another version")
                 asked += [entry["ask"]] if entry["ask"] else []
             elif "tell" in entry:
                 session = tell(session, entry["tell"], entry["rewards"])
@@ -184,13 +184,13 @@ def _replayed(path: Path, session: Session, lines: list[bytes]) -> tuple[Session
 
 
 def _place(session: Session) -> tuple[int, ...]:
-    """What `ask` may change."""
+    """The part of a session that `ask` may change."""
     opened = session.opened
     return opened.first, opened.size, opened.issued, len(opened.withdrawn)
 
 
 def new_arms(before: Session, pulls: Pulls) -> list[Any]:
-    """Return the arms of the pulls that were not asked for before, as written in the log; for sets, their members."""
+    """Return the arms of the pulls that no earlier `ask` returned, as written in the log; for sets, their members."""
     new = pulls.arm[pulls.id >= before.opened.first + before.opened.issued]
     return [np.flatnonzero(row).tolist() for row in new] if new.dtype == bool else new.tolist()
 

@@ -16,7 +16,7 @@ from jaxbandit.engine.told import longer
 SCHEMA = 1
 NUMBERS = ("first", "size", "issued", "entered")
 ARRAYS = ("base", "later", "values", "withdrawn", "sums", "squares")
-# What another version may change without another rule being meant.
+# Entries that may differ between versions although the rule is the same.
 VERSIONS = ("jax", "jaxlib", "jaxbandit", "platform")
 
 
@@ -43,13 +43,13 @@ def require_same(where: object, stored: dict[str, Any], here: dict[str, Any]) ->
     """Raise a ValueError if the stored data belongs to another session; a different version alone is allowed."""
     left_out = VERSIONS
     if any(stored.get(name) != here.get(name) for name in VERSIONS):
-        left_out = (*VERSIONS, "program")  # it may read the same rule otherwise
+        left_out = (*VERSIONS, "program")  # another version may trace the same rule to another program
     one, other = ({k: v for k, v in x.items() if k not in left_out} for x in (stored, here))
     if found := identity.differences(one | {"program": ""}, other | {"program": ""}) or identity.differences(
         one, other
     ):
         raise ValueError(
-            f"{where}: of another session: {'; '.join(found)}; give another path or the rule it was made of"
+            f"{where}: of another session: {'; '.join(found)}; give another path, or the rule with which it was begun"
         )
 
 

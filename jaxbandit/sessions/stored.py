@@ -1,4 +1,4 @@
-"""The spec of a session that a directory keeps, and names for its arms."""
+"""The spec that is stored in a session directory, and the names of its arms."""
 
 from pathlib import Path
 
@@ -12,8 +12,8 @@ def stored_spec(directory: Path, *, imports: bool = True) -> SessionSpec:
     """Return the spec with which the session of a directory was begun.
 
     Args:
-      directory: of the session.
-      imports: whether a `type` may name a factory outside the package, whose module is then imported and so runs.
+      directory: path of the session directory.
+      imports: whether a `type` may name a factory outside the package. Importing its module runs its code.
 
     Raises:
       ValueError: the directory holds no session, or one that was begun in Python.
@@ -22,12 +22,12 @@ def stored_spec(directory: Path, *, imports: bool = True) -> SessionSpec:
         refuse(str(directory), ": holds no session; begin one with jaxbandit ask DIR SPEC.toml")
     kept = read_about(directory)["meta"].get("spec")
     if not isinstance(kept, dict):
-        refuse(str(directory), ": its session was begun in Python, which alone knows its rule; go on there")
+        refuse(str(directory), ": its session was begun in Python, where its rule is defined; continue it there")
     return session.parse(kept, str(directory / ABOUT), directory, imports=imports)
 
 
 def arm_labels(spec: SessionSpec) -> list[str]:
-    """Return a name for each arm: its own, or its configuration."""
+    """Return the label of each arm: its name, or its number and configuration."""
     if spec.configs is None:
         return list(spec.names)
     return [f"{i}: " + ", ".join(f"{k}={v}" for k, v in config.items()) for i, config in enumerate(spec.configs)]

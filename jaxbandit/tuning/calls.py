@@ -1,4 +1,4 @@
-"""Trainings in plain Python: one at a time, or as calls on an executor."""
+"""Trainings in plain Python, one at a time or on an executor."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
@@ -17,16 +17,16 @@ Train = Callable[[Any, PyTree], Scalar]  # (key, config) -> score
 
 
 class Part(NamedTuple):
-    """Trainings that have ended, of those that were asked for."""
+    """Some of the requested trainings, which have ended."""
 
-    places: np.ndarray  # int[n], which, by their places in what was asked for
+    places: np.ndarray  # int[n], their positions in the request
     scores: np.ndarray  # float64[n]
     reason: str = ""  # why the score is NaN, in words that follow the configuration; "" if train returned it
-    fatal: bool = False  # no score in place of this one will do: train is wrong
+    fatal: bool = False  # whether on_failure cannot replace the score, because train is wrong
 
 
 class Calls:
-    """Trainings as calls of train, with Python numbers in the configuration."""
+    """Trainings as direct calls of train, with Python numbers in the configuration."""
 
     def __init__(self, train: Train, configs: Configs, executor: Executor | None):
         self._train = train
@@ -34,7 +34,7 @@ class Calls:
         self._executor = executor
 
     def __call__(self, words: np.ndarray, arms: np.ndarray) -> Iterator[Part]:
-        """Train configurations `arms` with the keys of these words; yield them as they end."""
+        """Train the configurations `arms` with the keys of these words, and yield the results as they end."""
         each = ((i, self._train, words[i], self._configs.row(int(arm))) for i, arm in enumerate(arms))
         if self._executor is None:
             yield from (_call(*given) for given in each)
@@ -60,6 +60,6 @@ def _call(place: int, train: Train, words: np.ndarray, config: PyTree) -> Part:
 
 
 def said(error: BaseException) -> str:
-    """Return an exception of somebody's code in a line: its type and the first line of what it says."""
+    """Return an exception of user code in one line: its type and the first line of its message."""
     first = next(iter(str(error).strip().splitlines()), "")
     return f"{type(error).__name__}{': ' if first else ''}{first}"

@@ -1,4 +1,4 @@
-"""A search among the configurations of a TOML file, stored in a directory: what `jaxbandit tune` does."""
+"""The command `jaxbandit tune`: a search among the configurations of a TOML file, stored in a directory."""
 
 from pathlib import Path
 from typing import Any
@@ -17,17 +17,18 @@ FIGURE = "tune.png"
 
 
 def search(train: str, spec: SearchSpec, out: Path, executor: Any = None) -> TuneResult:
-    """Search, or go on with the search that the directory holds, and store the result there.
+    """Search, or resume the search that the directory holds, and store the result there.
 
     Args:
-      train: "package.module:function" of the training.
+      train: reference to the training function, "package.module:function".
       spec: the search.
       out: directory of the session and of the result.
-      executor: on whose workers train is called, or None.
+      executor: executor on whose workers train is called, or None.
 
     Raises:
-      ValueError: an argument is wrong, a training fails, or the directory holds another search; in one line.
-      KeyboardInterrupt: what was scored is kept in the directory.
+      ValueError: an argument is wrong, a training fails, or the directory holds another search. The message has one
+        line.
+      KeyboardInterrupt: the search was interrupted. Scores are kept in the directory.
     """
     function = references.resolve("train", train).factory()
     space = _space(spec)
@@ -50,7 +51,7 @@ def search(train: str, spec: SearchSpec, out: Path, executor: Any = None) -> Tun
 
 
 def draw(found: TuneResult, out: Path) -> Path:
-    """Write the figure of a result into a directory; return its path."""
+    """Write the figure of a result to a directory, and return its path."""
     figure = plot_tuning(found, canvas(SIZE))
     path = out / FIGURE
     figure.savefig(path, bbox_inches="tight", pad_inches=0.15)

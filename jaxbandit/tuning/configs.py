@@ -1,7 +1,7 @@
-"""Configurations to choose among: a pytree whose leaves, the columns, have one entry a configuration.
+"""Configurations to choose from: a pytree whose leaves, the columns, have one entry per configuration.
 
-A column of numbers is traced. A column of Python objects, NumPy's dtypes `object` and `str`, is static: configurations
-that agree in all of these are a group and share a compilation.
+A column of numbers is traced. A column of Python objects or strings (NumPy dtypes `object` and `str`) is static.
+Configurations with equal static values form a group and share a compilation.
 """
 
 from collections.abc import Sequence
@@ -16,11 +16,11 @@ from jaxbandit.refusals import BadInput, refuse
 from jaxbandit.types import PyTree
 
 NUMBERS, OBJECTS = "biuf", "OU"  # kinds of dtype of traced columns and of static ones
-SHOWN = 400  # characters of a configuration worth repeating
+SHOWN = 400  # most characters of a configuration in a message
 
 
 class Group(NamedTuple):
-    """Configurations that agree in their static columns."""
+    """Configurations with equal static values."""
 
     rows: np.ndarray  # int[], their numbers, increasing
     static: tuple[Any, ...]  # the value of each static column
@@ -28,7 +28,7 @@ class Group(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Configs:
-    """Configurations, judged: every column has the same number of entries, and no two configurations are equal."""
+    """Checked configurations, whose columns have the same length."""
 
     names: tuple[str, ...]  # of the columns, as paths in the tree
     columns: tuple[np.ndarray, ...]
@@ -41,7 +41,7 @@ class Configs:
 
     @cached_property
     def is_static(self) -> tuple[bool, ...]:
-        """Of each column, whether it is static."""
+        """Whether each column is static."""
         return tuple(column.dtype.kind in OBJECTS for column in self.columns)
 
     def tree(self) -> PyTree:
@@ -49,11 +49,11 @@ class Configs:
         return self.structure.unflatten(self.columns)
 
     def row(self, index: int) -> PyTree:
-        """Return one configuration, of Python numbers and objects, and of arrays where an entry is one."""
+        """Return one configuration, with Python numbers and objects, and with arrays where entries are arrays."""
         return self.structure.unflatten([_entry(column, index) for column in self.columns])
 
     def text(self, index: int) -> str:
-        """Return one configuration in a line, as name = value, cut to a readable length."""
+        """Return one configuration in one line, as name = value, truncated to a readable length."""
         said = ", ".join(
             f"{name} = {_said(_entry(c, index))}" for name, c in zip(self.names, self.columns, strict=True)
         )
@@ -61,7 +61,7 @@ class Configs:
         return said if len(said) <= SHOWN else said[: SHOWN - 3] + "..."
 
     def groups(self) -> list[Group]:
-        """Return the groups in the order of their first configurations; one group where no column is static."""
+        """Return the groups in the order of their first configurations; without static columns there is one group."""
         static = [column for column, fixed in zip(self.columns, self.is_static, strict=True) if fixed]
         found: dict[tuple[Any, ...], list[int]] = {}
         for i in range(self.count):
@@ -79,16 +79,16 @@ class Configs:
 
 
 def read(where: str, configs: PyTree, *, distinct: bool = True) -> Configs:
-    """Return configurations, judged.
+    """Return checked configurations.
 
     Args:
-      where: whose argument they are, in refusals.
-      configs: a pytree whose leaves have one entry a configuration along their first axis.
-      distinct: whether equal configurations are refused.
+      where: name of the caller, for error messages.
+      configs: a pytree whose leaves have one entry per configuration along their first axis.
+      distinct: whether equal configurations are an error.
 
     Raises:
-      BadInput: there is none, the columns differ in length, an entry is neither a number nor hashable, a number is not
-        finite, or two configurations are equal.
+      BadInput: there are no configurations, the columns differ in length, an entry is neither a number nor hashable,
+        a number is not finite, or two configurations are equal.
     """
     flat, structure = jax.tree_util.tree_flatten_with_path(configs, is_leaf=lambda node: isinstance(node, list))
     if not flat:
@@ -98,7 +98,7 @@ def read(where: str, configs: PyTree, *, distinct: bool = True) -> Configs:
     lengths = {name: len(column) for name, column in zip(names, columns, strict=True)}
     if len(set(lengths.values())) > 1:
         said = ", ".join(f"{name} has {length}" for name, length in lengths.items())
-        refuse(where, f": configs have columns of different lengths ({said}), must have one entry a configuration each")
+        refuse(where, f": configs have columns of different lengths ({said}), must have equal lengths")
     found = Configs(names, columns, structure)
     if not found.count:
         refuse(where, ": configs is empty, must have at least one configuration")
@@ -110,11 +110,12 @@ def read(where: str, configs: PyTree, *, distinct: bool = True) -> Configs:
 def _column(where: str, name: str, leaf: Any) -> np.ndarray:
     if isinstance(leaf, list):
         refuse(
-            where, f": configs: {name} is a list, must be an array; jb.grid and jb.random_configs make them of lists"
+            where,
+            f": configs: {name} is a list, must be an array; jb.grid and jb.random_configs make arrays from lists",
         )
     column = np.asarray(leaf)
     if column.ndim == 0:
-        refuse(where, f": configs: {name} = {leaf!r} has no leading axis, must have one entry a configuration")
+        refuse(where, f": configs: {name} = {leaf!r} has no leading axis, must have one entry per configuration")
     if column.dtype.kind not in NUMBERS + OBJECTS:
         refuse(where, f": configs: {name} is of dtype {column.dtype}, must be of numbers, strings or objects")
     if column.dtype.kind in OBJECTS:
@@ -132,14 +133,15 @@ def _column(where: str, name: str, leaf: Any) -> np.ndarray:
 
 
 def _distinct(where: str, configs: Configs) -> None:
-    """Refuse two equal configurations: their trainings are the same, and no rule can tell them apart."""
+    """Raise an error if two configurations are equal, because no rule can distinguish them."""
     seen: dict[Any, int] = {}
     for i in range(configs.count):
         entries = [_entry(column, i) for column in configs.columns]
         key = tuple(e.tobytes() if isinstance(e, np.ndarray) else _typed(e) for e in entries)
         if key in seen:
             refuse(
-                where, f": configs {seen[key]} and {i} are equal ({configs.text(i)}); drop one, no rule can part them"
+                where,
+                f": configs {seen[key]} and {i} are equal ({configs.text(i)}); drop one, no rule can distinguish them",
             )
         seen[key] = i
 
@@ -150,7 +152,7 @@ def _entry(column: np.ndarray, index: int) -> Any:
 
 
 def _typed(value: Any) -> tuple[type, Any]:
-    """What tells entries apart: 1, 1.0 and True are equal in Python, and compile to different programs."""
+    """The value with its type, because 1, 1.0 and True are equal in Python but compile to different programs."""
     return type(value), value
 
 
@@ -159,5 +161,5 @@ def _said(entry: Any) -> str:
 
 
 def failed(where: str, configs: Configs, index: int, what: str) -> BadInput:
-    """Return the refusal of a configuration whose training failed, in one line that prints it."""
+    """Return the error for a configuration whose training failed, with a one-line message that contains it."""
     return BadInput(" ".join(f"{where}: configuration {index} ({configs.text(index)}) {what}".split()))

@@ -142,7 +142,7 @@ class Search:
             alive[ranked] = True
             best += [(float(done.scores[-1, i - bracket.first].mean()), int(i)) for i in ranked[:1]]
         if not best:
-            refuse(self.where, f": {self._lost(history)}; look at init, step and score, or give other configs")
+            refuse(self.where, f": {self._lost(history)}; check init, step and score, or give other configs")
         chosen = min(best, key=lambda found: (-found[0] if self.maximize else found[0], found[1]))[1]
         last = np.zeros(self._configs.count, int)
         np.maximum.at(last, history["config"], history["batch"])
@@ -187,8 +187,8 @@ def _notes(played: Sequence[tuple[Bracket, Progress]], history: dict[str, np.nda
     for bracket, done in played:
         each = np.diff(bracket.steps, prepend=0)
         spent += int((done.trained.sum(axis=1) * each).sum()) * bracket.repeats
-    notes = [f"{spent:,} steps in all; a training counts once for each rung that it was scored at"]
+    notes = [f"{spent:,} steps in all; a training is counted once for each rung at which it was scored"]
     lost = len(np.unique(history["config"][~np.isfinite(history["score"])]))
     if lost:
-        notes.append(f"{lost} of the configurations had a score that is not finite, and did not go on")
+        notes.append(f"{lost} of the configurations had a score that is not finite and did not continue")
     return tuple(notes)

@@ -1,4 +1,4 @@
-"""What a search reports while it goes on, and the bar that shows it."""
+"""The progress that a search reports while it runs, and the progress bar that shows it."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -10,21 +10,22 @@ from jaxbandit.refusals import wrong
 
 
 class Progress(NamedTuple):
-    """How far a search is."""
+    """The progress of a search."""
 
     trainings: int  # scored so far
-    survivors: int  # configurations still in question
-    best: int  # the one of the best mean among them
+    survivors: int  # configurations that have not been dropped
+    best: int  # the survivor with the best mean
     score: float  # its mean; NaN before the first score
 
 
 @contextmanager
 def reporting(progress: bool | Callable[[Progress], None] | None, begun: int) -> Iterator[Callable[[Progress], None]]:
-    """Yield what takes the progress: the caller's function, a bar on stderr, or nothing.
+    """Yield a function that receives the progress: the caller's, one that updates a bar, or one without effect.
 
     Args:
-      progress: a function; True, a bar; None, a bar where stderr is a terminal and tqdm is installed; False, nothing.
-      begun: trainings that were scored before.
+      progress: a function to call, or True for a bar, or False for nothing. None shows a bar if stderr is a terminal
+        and tqdm is installed.
+      begun: number of trainings that were scored before.
     """
     if callable(progress):
         yield progress
@@ -38,7 +39,7 @@ def reporting(progress: bool | Callable[[Progress], None] | None, begun: int) ->
     with tqdm(desc="tune", unit="training", initial=begun, file=sys.stderr, leave=False) as bar:
 
         def show(now: Progress) -> None:
-            best = f"best so far {now.best} ({now.score:.5g})" if now.score == now.score else "none scored"
+            best = f"best so far {now.best} ({now.score:.5g})" if now.score == now.score else "none scored yet"
             bar.set_postfix_str(f"{now.survivors:,} left, {best}", refresh=False)
             bar.update(now.trainings - bar.n)
 

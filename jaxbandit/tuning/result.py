@@ -20,28 +20,29 @@ from jaxbandit.tuning.configs import Configs
 from jaxbandit.types import PyTree
 
 SHOWN = 10  # rows of the table that are printed
-UNPROVED = "without a guarantee: no certificate, and the interval of each configuration is Student's, on its own"
+UNPROVED = "the choice carries no guarantee, and each interval is Student's for one configuration alone"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TuneResult:
-    """What `tune`, `successive_halving` or `hyperband` found.
+    """The result of `tune`, `successive_halving` or `hyperband`.
 
-    Printed, it is the choice and the best rows of the table; its `repr` is one line.
+    `str` returns the choice and the best rows of the table, and `repr` returns one line.
     """
 
     config: PyTree  # the chosen configuration
     index: int  # its number
-    certificate: Any | None  # what is guaranteed of the choice; None: nothing
-    # A row a configuration: index, pulls (its trainings), mean, low, high (NaN where there is no interval), survivor.
+    certificate: Any | None  # the guarantee for the choice; None: there is none
+    # One row per configuration: index, pulls (its number of trainings), mean, low, high (NaN if there is no interval),
+    # survivor.
     table: dict[str, np.ndarray]
-    # A row a training in the order of id: id, config (its number), seed (number of its seed), score, batch (the number
-    # of the decision that it went into); of halving also steps, after which it was scored.
+    # One row per training in the order of id: id, config (index of the configuration), seed (number of the seed),
+    # score, batch (number of the decision that used it); for halving also steps, the step after which it was scored.
     history: dict[str, np.ndarray]
     configs: Configs = field(repr=False)
     maximize: bool
-    notes: tuple[str, ...]  # what is to be known beside the numbers
-    seconds: dict[str, float]  # "total", and "trainings" of it
+    notes: tuple[str, ...]  # remarks that belong to the numbers
+    seconds: dict[str, float]  # "total", and "trainings" as a part of it
     versions: dict[str, str] = field(default_factory=versions)
 
     def columns(self) -> dict[str, np.ndarray]:
@@ -100,7 +101,7 @@ class TuneResult:
     def _repr_html_(self) -> str:
         rows, more = self._rows()
         about = {
-            "score": "the larger the better" if self.maximize else "the smaller the better",
+            "score": "larger is better" if self.maximize else "smaller is better",
             "versions": ", ".join(f"{name} {version}" for name, version in self.versions.items()),
             "seconds": ", ".join(f"{seconds:,.2f} {name}" for name, seconds in self.seconds.items()),
         }
@@ -121,7 +122,7 @@ class TuneResult:
         return f"{len(self.history['id']):,} trainings of {self.configs.count:,} configurations"
 
     def _row(self, index: int) -> dict[str, Any]:
-        """One configuration; what is not known of it is absent."""
+        """One configuration as plain data, without the entries that are unknown."""
         numbers = {name: self.table[name][index].item() for name in ("pulls", "mean", "low", "high", "survivor")}
         known = {name: value for name, value in numbers.items() if np.isfinite(value)}
         return {"index": index, "config": self.configs.row(index), **known}
@@ -155,16 +156,16 @@ def tune_result(
     """Return the result of a search.
 
     Args:
-      configs: what was searched.
-      index: the configuration chosen.
-      history: columns with a row a training, at least id, config, seed, score and batch, as `TuneResult` has them.
+      configs: the configurations that were searched.
+      index: index of the chosen configuration.
+      history: columns with one row per training, at least id, config, seed, score and batch, as in `TuneResult`.
       survivors: bool[configs.count], which configurations had not been dropped at the end.
-      certificate: what is guaranteed of the choice; None: nothing, which a note then says.
-      intervals: low and high of each mean; None: Student's of the scores of each configuration.
-      counted: bool[rows], which rows enter the means, such as those of a configuration's last rung; None: all.
+      certificate: guarantee for the choice. None means that there is none, which a note then states.
+      intervals: low and high of each mean. None uses Student's intervals of the scores of each configuration.
+      counted: bool[rows], which rows enter the means, such as those of a configuration's last rung. None means all.
       maximize: whether large scores are good.
-      notes: what else is to be known.
-      seconds: what it took.
+      notes: further remarks.
+      seconds: elapsed times by name.
     """
     order = np.argsort(np.asarray(history["id"]), kind="stable")
     columns = {name: np.asarray(column)[order] for name, column in history.items()}
@@ -204,7 +205,7 @@ def tune_result(
 
 
 def _stored(column: np.ndarray) -> np.ndarray:
-    """A column as files and frames hold it, without objects."""
+    """A column without Python objects, for files and data frames."""
     if column.dtype != object:
         return column
     values = column.tolist()

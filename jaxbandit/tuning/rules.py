@@ -1,4 +1,4 @@
-"""The rule that chooses among configurations where the caller names none, and what any rule must be."""
+"""The default rule that chooses among configurations, and the checks that any rule must pass."""
 
 import functools
 from typing import Any
@@ -11,11 +11,11 @@ from jaxbandit.specs.registry import ALGORITHMS
 from jaxbandit.types import Scalar
 
 DELTA = 0.05
-PAIRED = 5000  # configurations, beyond which the variances of all pairs take too much memory
+PAIRED = 5000  # most configurations for `paired_race`, which keeps the variances of all pairs in memory
 
 
 def default_rule(where: str, count: int, delta: Scalar | None, epsilon: float | None) -> Algorithm:
-    """Return `paired_race` for so many configurations, for more than 5,000 `student_race`; delta is 0.05 by default.
+    """Return `paired_race`, or `student_race` for more than 5,000 configurations; delta is 0.05 by default.
 
     Raises:
       ValueError: delta or epsilon is out of range, or epsilon is missing, or given to `student_race`, which has none.
@@ -33,7 +33,7 @@ def default_rule(where: str, count: int, delta: Scalar | None, epsilon: float | 
     if epsilon is None:
         refuse(
             where,
-            ": epsilon is missing, must be the shortfall that does not matter, such as 0.005; ties never end at 0",
+            ": epsilon is missing, must be the simple regret that you tolerate, such as 0.005; with 0, ties never end",
         )
     checks.number(where, "epsilon", epsilon, low=0.0)
     return _registered("paired_race", num_arms=count, delta=delta, epsilon=float(epsilon))
@@ -41,23 +41,23 @@ def default_rule(where: str, count: int, delta: Scalar | None, epsilon: float | 
 
 @functools.lru_cache(maxsize=16)
 def _registered(name: str, **arguments: Any) -> Algorithm:
-    """The rule, the same object for the same arguments, whose compiled functions are then kept."""
+    """The rule. The same arguments give the same object, so that its compiled functions are reused."""
     return ALGORITHMS[name].factory()(**arguments)
 
 
 def said_once(where: str, rule: Algorithm, delta: Scalar | None, epsilon: float | None) -> None:
-    """Refuse a delta or an epsilon beside a rule that promises another."""
+    """Raise an error if delta or epsilon is given together with a rule that has another one."""
     for name, told in (("delta", delta), ("epsilon", epsilon)):
         if told is None:
             continue
         own = None if rule.promise is None else float(getattr(rule.promise, name))
         if own != told:
-            says = "promises nothing" if own is None else f"has {name} = {own:g}"
-            refuse(where, f": {name} = {told} beside rule = {rule.name}, which {says}; give it to the rule alone")
+            says = "has no guarantee" if own is None else f"has {name} = {own:g}"
+            refuse(where, f": {name} = {told} is given with rule = {rule.name}, which {says}; give it to the rule only")
 
 
 def one_of(where: str, session: Session, count: int) -> None:
-    """Refuse a rule that does not recommend one of so many configurations."""
+    """Raise an error unless the rule has one arm for each configuration and recommends one of them."""
     if session.num_arms != count:
         refuse(where, f": rule has {session.num_arms} arms, must have one for each of {count} configurations")
     named = 0 if session.recommendation is None else len(session.recommendation)
@@ -66,6 +66,6 @@ def one_of(where: str, session: Session, count: int) -> None:
 
 
 def chosen(session: Session) -> int:
-    """Return the configuration that the rule recommends, which is one."""
+    """Return the index of the configuration that the rule recommends."""
     assert session.recommendation is not None
     return int(session.recommendation[0])

@@ -1,4 +1,4 @@
-"""The sweep itself: trainings that the rule asks for, until it stops; and where its session is kept."""
+"""The main loop of `tune`: run the trainings that the rule asks for until it stops."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -15,29 +15,29 @@ from jaxbandit.tuning.configs import Configs, failed
 from jaxbandit.tuning.progress import Progress
 
 MOST = 2**20  # pulls asked for at once
-CONSTANT = 32  # equal scores in a row that are no coincidence
-SECONDS = 1.0  # between two tells: each waits for the disk
+CONSTANT = 32  # number of equal scores that cannot be a coincidence
+SECONDS = 1.0  # between two tells, because each of them waits for the disk
 
 Evaluate = Callable[[np.ndarray, np.ndarray], Iterator[Part]]  # (words of keys, configurations) -> what has ended
 
 
 class Scores(NamedTuple):
-    """How scores are rewards: as they are, or their mirror image where small ones are good."""
+    """The rewards of scores: the scores themselves, or their mirror images if small scores are good."""
 
     maximize: bool
     mirror: float  # sum of a score and its mirror image
 
     def rewards(self, scores: Any) -> Any:
-        """Rewards of scores, and scores of rewards."""
+        """Convert scores to rewards, or rewards to scores."""
         return scores if self.maximize else self.mirror - scores
 
     def interval(self, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Ends of intervals of scores from those of rewards."""
+        """Convert the endpoints of intervals of rewards to those of scores."""
         return (low, high) if self.maximize else (self.mirror - high, self.mirror - low)
 
 
 class InMemory:
-    """A session as a session directory holds one, but kept in memory alone."""
+    """A session with the interface of a session directory, but in memory only."""
 
     def __init__(self, session: Session):
         self.session = session
@@ -51,23 +51,23 @@ class InMemory:
         return pulls
 
     def tell(self, ids: Any, rewards: Any) -> None:
-        """Take in the rewards of pulls."""
+        """Report the rewards of pulls."""
         self.session = tell(self.session, ids, rewards)
 
 
 def play(store: Any, evaluate: Evaluate, configs: Configs, scores: Scores, report: Callable[[Progress], None]) -> float:
-    """Train what the rule asks for until it stops; return the seconds that went into trainings.
+    """Run the trainings that the rule asks for until it stops, and return the seconds spent in trainings.
 
     Args:
       store: a SessionDirectory, or InMemory.
-      evaluate: trains configurations.
-      configs: what they are.
-      scores: how scores are rewards.
-      report: is given the progress after every tell.
+      evaluate: function that runs trainings.
+      configs: the configurations.
+      scores: conversion between scores and rewards.
+      report: function that receives the progress after every tell.
 
     Raises:
-      BadInput: a training failed, or scores do not vary, so that the rule would not end; what was scored is told.
-      KeyboardInterrupt: likewise.
+      BadInput: a training failed, or scores do not vary, so that the rule would never stop. All scores are told first.
+      KeyboardInterrupt: the search was interrupted. All scores are told first.
     """
     limit = MOST if store.session.decisions.kind == "batch" else None
     waited = 0.0
@@ -88,7 +88,7 @@ def _played(
     scores: Scores,
     report: Callable[[Progress], None],
 ) -> float:
-    """Train and tell these pulls."""
+    """Run the trainings of these pulls and tell their rewards."""
     words = np.asarray(jax.random.key_data(pull_keys(store.session, pulls)))
     ids, rewards = [], []
     waited, before = 0.0, time.perf_counter()
@@ -110,7 +110,10 @@ def _played(
                 ids.append(pulls.id[part.places[good]])
                 rewards.append(scores.rewards(part.scores[good]))
                 place = int(np.argmin(good))
-                reason = part.reason or f"returns {part.scores[place]}; on_failure makes such a training a score"
+                reason = (
+                    part.reason
+                    or f"returns {part.scores[place]}; set on_failure to the score that such a training should have"
+                )
                 raise failed("tune", configs, int(pulls.arm[part.places[place]]), reason)
             ids.append(pulls.id[part.places])
             rewards.append(scores.rewards(part.scores))
@@ -130,7 +133,7 @@ def _played(
 
 
 def _decidable(store: Any, configs: Configs, scores: Scores) -> None:
-    """Refuse to go on where a rule for unknown variances has met none, and so would never end."""
+    """Raise an error if scores do not vary, because a rule for unknown variances would then never stop."""
     name, survivors = store.session.rule.name, store.session.survivors
     if name not in ("paired_race", "student_race"):
         return
@@ -142,20 +145,24 @@ def _decidable(store: Any, configs: Configs, scores: Scores) -> None:
     if name == "student_race":
         steady = left[np.ptp(seen, axis=1) == 0]
         if len(steady):
-            told = f"has the same score at all {seen.shape[1]} seeds, and student_race never decides on it; drop it"
+            told = (
+                f"has the same score at all {seen.shape[1]} seeds, so that student_race never decides about it; drop it"
+            )
             raise failed("tune", configs, int(steady[0]), told)
         return
     leader = int(np.argmax(scores.rewards(seen).mean(axis=1)))
     apart = seen - seen[leader]
     steady = left[(np.ptp(apart, axis=1) <= 1e-12 * np.abs(seen).max()) & (left != left[leader])]
     if len(steady):
-        other = f"differs by one number from configuration {left[leader]} at all {seen.shape[1]} seeds"
+        other = f"differs by a constant from configuration {left[leader]} at all {seen.shape[1]} seeds"
         remedy = "drop one, or score more finely"
-        raise failed("tune", configs, int(steady[0]), f"{other}, and the two are never told apart; {remedy}")
+        raise failed(
+            "tune", configs, int(steady[0]), f"{other}, so that the rule never distinguishes the two; {remedy}"
+        )
 
 
 def _progress(session: Session, scores: Scores) -> Progress:
-    """How far the search is; a rule without survivors has all of them left."""
+    """The progress of the search. With a rule that reports no survivors, all configurations count as survivors."""
     means = session.totals.means
     left = np.ones(len(means), bool) if session.survivors is None else session.survivors
     known = np.where(left & np.isfinite(means), means, -np.inf)
@@ -165,7 +172,7 @@ def _progress(session: Session, scores: Scores) -> Progress:
 
 
 def history(store: Any, scores: Scores) -> dict[str, np.ndarray]:
-    """Return a row a training of a session that has stopped, as TuneResult has them."""
+    """Return one row per training of a session, as in `TuneResult.history`."""
     rewards = np.concatenate([np.zeros(0), *store.session.history])
     arms = np.concatenate([np.zeros(0, np.int64), *store.asked]).astype(np.int64)[: len(rewards)]
     batch = np.repeat(np.arange(len(store.asked)), [len(part) for part in store.asked])[: len(rewards)]

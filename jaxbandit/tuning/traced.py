@@ -68,9 +68,12 @@ def trace(train: Train, configs: Configs) -> Traced:
             refuse("tune", f": train returns {told}, must return one number, the score")
         needed = jaxprs.needed_inputs(closed)
         if not any(needed):
-            raise NotTraceable("its score does not depend on its arguments, as JAX sees them")
+            raise NotTraceable("JAX finds that its score does not depend on its arguments")
         if not needed[0]:
-            refuse("tune", ": train: the score does not depend on key, must draw its chance from it, with jax.random")
+            refuse(
+                "tune",
+                ": train: the score does not depend on key, must draw its random numbers from key, with jax.random",
+            )
         digests.append(identity.of_program([(function, single)]))
     return Traced(train, configs, groups, " ".join(digests))
 

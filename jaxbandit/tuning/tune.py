@@ -27,11 +27,11 @@ from jaxbandit.tuning.rules import chosen, default_rule, one_of, said_once
 from jaxbandit.tuning.sweep import InMemory, Scores, history, play
 from jaxbandit.types import PyTree, Scalar
 
-DIFFERENT = {  # what is stored of a search beside its rule and seed, in words
+DIFFERENT = {  # what a stored search holds besides its rule and seed, for messages
     "configs": "other configurations",
-    "train": "another train, or other data in it",
-    "traced": "trainings that were traced where these are not, or the other way round",
-    "maximize": "another maximize",
+    "train": "another train function, or one with other data",
+    "traced": "traced trainings where these are not traced, or the other way around",
+    "maximize": "another value of maximize",
 }
 
 
@@ -108,7 +108,10 @@ def tune(
     if batch is not None:
         batch = checks.integer("tune", "batch", batch, 1)
     if executor is not None and batch is not None:
-        refuse("tune", ": batch and executor are both given; batch is for a train that JAX traces, give one of them")
+        refuse(
+            "tune",
+            ": batch and executor are both given; batch is for a train that JAX can trace; give only one of them",
+        )
     low, high = map(float, fit.limits(rule.rewards))
     scores = Scores(maximize, low + high if np.isfinite(low) and np.isfinite(high) else 0.0)
     failure = None if on_failure is None else float(scores.rewards(checks.number("tune", "on_failure", on_failure)))
@@ -147,7 +150,7 @@ def tune(
     limits = (
         None if proof is None or proof.low is None or proof.high is None else scores.interval(proof.low, proof.high)
     )
-    notes = (f"trainings ran one at a time, as train cannot be traced: {reason}",) if reason else ()
+    notes = (f"trainings ran one at a time, because train cannot be traced: {reason}",) if reason else ()
     return tune_result(
         space,
         chosen(end),
@@ -162,7 +165,7 @@ def tune(
 
 
 def _rule(rule: Algorithm | None, space: Configs, delta: Scalar | None, epsilon: float | None) -> Algorithm:
-    """The rule to play, judged."""
+    """Return the rule after checking it."""
     if space.count < 2:
         refuse("tune", ": configs holds 1 configuration, must hold 2 or more")
     if rule is None:
@@ -177,7 +180,7 @@ def _rule(rule: Algorithm | None, space: Configs, delta: Scalar | None, epsilon:
 
 
 def _traced(train: Train, space: Configs, batch: int | None) -> tuple[traced.Traced | None, str]:
-    """The train as JAX traces it, or why it does not."""
+    """The traced train function, or the reason why JAX cannot trace it."""
     if not callable(train):
         wrong("tune: train", train, "a function of (key, config)")
     try:
@@ -197,12 +200,12 @@ def _digest(space: Configs) -> str:
 
 
 def _stored(path: Path, identity: dict[str, Any]) -> list[int] | None:
-    """The batch sizes that the directory keeps, None if it holds nothing yet; refused if it is of another search."""
+    """The batch sizes stored in the directory, None if it is new; raise an error if it holds another search."""
     if not (path / ABOUT).exists():
         return None
     meta = read_about(path)["meta"]
     if not isinstance(meta, dict) or meta.get("kind") != "tune":
-        raise BadInput(f"tune: directory = {path} holds a session that tune has not begun; give another")
+        raise BadInput(f"tune: directory = {path} holds a session that was not begun by tune; give another directory")
     for name, words in DIFFERENT.items():
         if meta.get(name) != identity[name]:
             raise BadInput(
