@@ -75,7 +75,7 @@ def split(
         if not reasons:
             kept[name] = figure
         elif name == target:
-            raise BadInput(f"reproduce: figure {name} cannot be run: {reasons[0]}")
+            raise BadInput(f"reproduce: figure {name}: {reasons[0]}")
         elif not target:
             lines.append(f"{figure.title}: not run, {reasons[0]}")
     return kept, lines
