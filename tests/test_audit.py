@@ -234,7 +234,7 @@ def test_a_rule_without_a_promise_is_refused_in_one_line(tmp_path, capsys):
     path.write_text(HARD + SILENT)
     assert cli.main(["audit", str(path), "--out", str(tmp_path / "out")]) == command_line.BAD_INPUT
     said = capsys.readouterr().err
-    assert said.count("\n") == 1 and "silent_lingape, must be one that promises a delta" in said
+    assert said.count("\n") == 1 and "silent_lingape, must be one that guarantees a delta" in said
     assert not (tmp_path / "out").exists()
 
 

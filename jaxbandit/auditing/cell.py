@@ -1,4 +1,4 @@
-"""The delta audit of one cell: runs, batch after batch, until it is known whether the promised error rate is kept.
+"""The delta audit of one cell: batches of runs until it is known whether the guaranteed error rate is kept.
 
 The error rate is the probability that a run stops and recommends something that falls short by more than epsilon. After
 each batch a confidence sequence bounds it, so that the audit may stop as soon as the bounds decide, or when the budget
@@ -17,32 +17,32 @@ VIOLATES = "violates"
 CONSISTENT = "consistent with delta"
 CONSERVATIVE = "conservative by a factor"
 UNDECIDED = "undecided"
-CONSERVATIVE_FACTOR = 2.0  # below it a promise counts as kept, not as conservative
+CONSERVATIVE_FACTOR = 2.0  # with a smaller factor, the guarantee counts as kept and not as conservative
 
 
 class Batch(NamedTuple):
-    """What a batch of runs adds to a cell."""
+    """The counts that a batch of runs adds to a cell."""
 
     errors: int  # runs that stopped and were wrong
-    unjudged: int  # runs that did not stop by their rule: max_rounds, nonfinite, precision
+    unjudged: int  # runs that were not stopped by the rule: max_rounds, nonfinite, precision
     seconds: float
 
 
 class Limits(NamedTuple):
-    """What an audit wants to know, and what it may cost.
+    """The accuracy that an audit must reach, and the work it may spend.
 
     An accusation should not be an accident, and more confidence is cheap: 0.999 in place of 0.95 adds log 50 to a
     logarithm that is about 15 in a table of 20 cells, a quarter more runs.
     """
 
-    confidence: float = 0.999  # of all verdicts and bounds of a table together
+    confidence: float = 0.999  # joint, of all verdicts and bounds of a table
     resolution: float = 2.0  # a factor is known once its bounds are within this ratio
-    factor: float = 20.0  # a factor of at least this need not be known better
-    runs: int = 1_000_000  # most runs a cell
-    seconds: float = math.inf  # most seconds a cell, compilation apart, looked at after each batch
+    factor: float = 20.0  # a factor that is at least this large need not be known better
+    runs: int = 1_000_000  # largest number of runs per cell
+    seconds: float = math.inf  # largest number of seconds per cell without compilation, checked after each batch
 
     def check(self) -> None:
-        """Refuse what is out of range."""
+        """Raise BadInput if a value is out of range."""
         if not 0 < self.confidence < 1:
             wrong("audit: confidence", self.confidence, "in (0, 1)")
         for name in ("resolution", "factor"):
@@ -54,19 +54,19 @@ class Limits(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """What the runs of a cell say so far about its error rate."""
+    """What the runs so far show about the error rate of a cell."""
 
     verdict: str
     low: float  # bounds of the error rate
     high: float
     delta: float
-    confidence: float  # of the table that the cell stands in
+    confidence: float  # joint confidence of the table that contains the cell
     runs: int
-    settled: bool  # more runs are not needed, or would not help
+    settled: bool  # whether more runs are unnecessary or would not help
 
     @property
     def factor(self) -> float | None:
-        """How many times smaller than delta the error rate is at least; None where it may be above delta."""
+        """By which factor the error rate is at least smaller than delta; None if it may be larger than delta."""
         return self.delta / self.high if self.high <= self.delta else None
 
     def summary(self) -> dict[str, Any]:
@@ -84,7 +84,7 @@ class Finding(NamedTuple):
 
 
 def judge(errors: int, unjudged: int, runs: int, delta: float, limits: Limits, cells: int = 1) -> Finding:
-    """Return what is known after `runs` runs.
+    """Return the finding after `runs` runs.
 
     A run that did not stop by its rule may still have been right or wrong: the lower bound takes it for right, the
     upper for wrong. Both bounds increase with the number of errors, so whatever it was, they hold.
@@ -94,7 +94,7 @@ def judge(errors: int, unjudged: int, runs: int, delta: float, limits: Limits, c
       unjudged: runs of which it is not known.
       runs: all of them, >= 1.
       delta: the promised error rate, in (0, 1).
-      limits: the confidence, and when a factor is known well enough.
+      limits: the confidence, and when a factor is known accurately enough.
       cells: cells of the table whose statements shall hold together (Bonferroni).
     """
     level = bonferroni(limits.confidence, cells)
@@ -104,7 +104,7 @@ def judge(errors: int, unjudged: int, runs: int, delta: float, limits: Limits, c
     if low > delta:
         verdict, settled = VIOLATES, True
     elif high > delta:
-        # Taken for right they keep the promise, taken for wrong they break it: more of the same decides nothing.
+        # Counted as right they keep the guarantee, counted as wrong they violate it, so more runs would not decide.
         verdict, settled = UNDECIDED, right.high < delta < false.low
     else:
         verdict = CONSERVATIVE if high * CONSERVATIVE_FACTOR <= delta else CONSISTENT
@@ -113,7 +113,7 @@ def judge(errors: int, unjudged: int, runs: int, delta: float, limits: Limits, c
 
 
 def batch_length(runs: int, first: int, most: int) -> int:
-    """Return how many runs come after `runs`: half as many as there are, so that at most a third is played in vain."""
+    """Return the size of the next batch: half of `runs`, so that at most a third of all runs is unnecessary."""
     return min(max(first, runs // 2), most - runs)
 
 

@@ -1,4 +1,4 @@
-"""The delta audit of an experiment: every cell's runs in batches that are stored, a verdict a cell, one table.
+"""The delta audit of an experiment: the runs of each cell in stored batches, one verdict per cell, and one table.
 
 Batch b of a cell plays the runs that follow batch b - 1's, of the experiment's seed, so that an audit that was
 interrupted, or that is asked for more confidence or given a larger budget, goes on from what is there.
@@ -29,13 +29,13 @@ from jaxbandit.stats.confidence_sequence import confidence_sequence
 from jaxbandit.stats.intervals import CONFIDENCE
 from jaxbandit.text import align
 
-LANES = 128  # on a CPU: small first batches would choose fewer than the next ones, and each width is compiled
-KEPT = ("samples", "outcome", "shortfall")  # of each run in memory; what else a batch holds stays on the disk
+LANES = 128  # on a CPU; otherwise small first batches would use fewer lanes, and each width is compiled anew
+KEPT = ("samples", "outcome", "shortfall")  # the arrays of each run that are kept in memory; the others stay on disk
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class AuditedResult(StoppingResult):
-    """All runs of an audited cell, with what they say of its error rate."""
+    """All runs of an audited cell, with the finding about its error rate."""
 
     finding: Finding
 
@@ -62,7 +62,7 @@ def audit_experiment(
     seconds_per_task: float = division.SECONDS,
     send_back: bool = False,
 ) -> list[AuditedResult]:
-    """Audit, or go on auditing, every cell of a resolved experiment of kind "identify".
+    """Audit, or continue to audit, every cell of a resolved experiment of kind "identify".
 
     Args:
       experiment: what `spec.load` returns; its `runs` are the length of the first batches.
@@ -116,7 +116,7 @@ def document(experiment: Experiment, results: Sequence[AuditedResult]) -> dict[s
 
 
 def table(results: Sequence[AuditedResult]) -> str:
-    """Return the audit as text for people."""
+    """Return the audit as a table."""
     rows = [("instance", "algorithm", "delta", "wrong", "runs", "error rate", "verdict")]
     for name, result in zip(names.algorithms(results), results, strict=True):
         finding, errors = result.finding, result.errors()
@@ -134,14 +134,14 @@ def table(results: Sequence[AuditedResult]) -> str:
             )
         )
     text = align(rows, right=(2, 3, 4), keys=2)
-    text += f"\nAll intervals hold together with confidence {results[0].finding.confidence:g}"
+    text += f"\nAll intervals hold simultaneously with confidence {results[0].finding.confidence:g}"
     if any(result.runs > result.outcomes()["stopped"] for result in results):
         text += "\nRuns that did not stop by their rule count as right in the lower bound, as wrong in the upper"
     return text
 
 
 class _Played:
-    """The batches of one cell, played or read back."""
+    """The batches of one cell, computed or read from disk."""
 
     def __init__(
         self,
@@ -159,7 +159,7 @@ class _Played:
         self.batches: list[StoppingResult] = []
 
     def draw(self, first: int, number: int) -> Batch:
-        """Play the runs first, ..., first + number - 1, unless they are stored."""
+        """Return the runs first, ..., first + number - 1, computed unless they are stored."""
         index = len(self.batches)
         stored = None
         if self.folder is not None:
@@ -167,7 +167,7 @@ class _Played:
                 stored = load_cell(self.folder, index)
             except ValueError as error:
                 raise BadInput(str(error)) from None
-        # The last batch of a smaller budget is shorter than it is in a larger one.
+        # The last batch of a smaller budget may be shorter than with a larger budget.
         batch: Any = stored if stored is not None and stored.runs == number else self._play(index, first, number)
         self.batches.append(dataclasses.replace(batch, arrays={name: batch.arrays[name] for name in KEPT}))
         errors = batch.errors()
@@ -196,7 +196,7 @@ class _Played:
         return batch
 
     def _divided(self, part: Experiment, first: int, how: How, advance: Any) -> Any:
-        """Play a batch on an executor's workers."""
+        """Compute a batch on the workers of an executor."""
         folder = None if self.folder is None else self.folder.with_name(division.FOLDER) / f"{self.cell.index:03d}"
         task = {**tasks.of_experiment(self.experiment), "cell": self.cell.index, "options": {"lanes": _lanes()}}
         what = f"{part.name}: {self.cell.instance.name}/{self.cell.algorithm.name}"
@@ -225,10 +225,10 @@ def _lanes() -> int | None:
 def _check(experiment: Experiment, cells: Sequence[Cell]) -> None:
     where = f"audit of {experiment.name}: "
     if experiment.kind != "identify":
-        refuse(f"{where}kind", f' = "{experiment.kind}", must be "identify": only a stopping rule promises a delta')
+        refuse(f"{where}kind", f' = "{experiment.kind}", must be "identify": only stopping rules guarantee a delta')
     for cell in cells:
         algorithm, instance = cell.algorithm, cell.instance
         if "delta" not in guarantee(cell):
-            refuse(f"{where}algorithm {algorithm.name}", f" = {algorithm.type}, must be one that promises a delta")
+            refuse(f"{where}algorithm {algorithm.name}", f" = {algorithm.type}, must be one that guarantees a delta")
         if instance.build().simple_regret is None:
-            refuse(f"{where}instance {instance.name}", f" = {instance.type}, must be one that judges recommendations")
+            refuse(f"{where}instance {instance.name}", f" = {instance.type}, must be one that checks recommendations")

@@ -25,7 +25,7 @@ def bad_input() -> Iterator[None]:
 
 @contextmanager
 def figures(directory: Path, again: str) -> Iterator[None]:
-    """If the disk fails while figures are written, report that the results are kept; `again` is the command that draws them."""
+    """If the disk fails while figures are written, report that the results are kept. `again` draws them."""
     try:
         yield
     except OSError as error:
