@@ -1,4 +1,4 @@
-"""Values read from TOML turned into arguments of a factory: strict, hashable, refused in one line.
+"""Strict conversion of TOML values to hashable arguments of a factory, with one-line error messages.
 
 Arrays become nested tuples of floats, so that a resolved experiment can be compared, hashed and written back.
 """

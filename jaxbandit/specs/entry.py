@@ -1,4 +1,4 @@
-"""What the registry holds of a factory: where it is imported from, on demand, and its arguments as it declares them."""
+"""Entries of the registry: the module from which a factory is imported on demand, and its declared arguments."""
 
 import functools
 import importlib

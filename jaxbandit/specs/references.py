@@ -1,4 +1,4 @@
-"""Factories outside the package, named "package.module:factory": imported, read and judged as the registered ones are.
+"""Factories outside the package, named "package.module:factory": imported, read and checked like registered ones.
 
 The module is looked for in the working directory, then in the environment. Importing it runs its code.
 """

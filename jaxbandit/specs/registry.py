@@ -1,4 +1,4 @@
-"""What is registered: algorithms and environments by name, and what the one may know of the other."""
+"""The registry of algorithms and environments by name, and what an algorithm may know of an environment."""
 
 from jaxbandit.specs import references
 from jaxbandit.specs.algorithms import ALGORITHMS, super_arms

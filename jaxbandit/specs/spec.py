@@ -1,4 +1,4 @@
-"""An experiment read: TOML to a frozen, resolved `Experiment`, all of it judged before anything runs.
+"""Reading an experiment from TOML into a frozen, resolved `Experiment`, which is checked before anything runs.
 
 Every refusal is a BadInput of one line: file, key, value got, what is allowed. Lists are numbered from 0.
 """

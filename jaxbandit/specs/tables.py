@@ -1,4 +1,4 @@
-"""One [[instance]] or [[algorithm]]: its type found, its arguments read, its factory asked whether they will do."""
+"""Reading one [[instance]] or [[algorithm]]: its type, its arguments, and a check by its factory."""
 
 from collections.abc import Mapping
 from pathlib import Path
