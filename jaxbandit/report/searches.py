@@ -52,8 +52,8 @@ def page_of(directory: Path, summary: Mapping[str, Any]) -> Page:
 
 
 def promise(certificate: Mapping[str, Any]) -> list[Any]:
-    """Return what a certificate, as JSON holds it, guarantees and takes for granted."""
-    told = {"rule": certificate["rule"], "promise": certificate["promise"]}
+    """Return what a certificate, as JSON holds it, guarantees and assumes."""
+    told = {"rule": certificate["rule"], "guarantee": certificate["promise"]}
     told |= {name: certificate.get(name) for name in ("delta", "epsilon", "m")}
     told |= {"stopped": "yes" if certificate["stopped"] else "not yet"}
     taken = certificate.get("assumptions", [])
