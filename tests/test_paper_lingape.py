@@ -241,7 +241,7 @@ def test_bad_claims_are_refused():
         _judge(results, quantity="regret", **BELOW)
     with pytest.raises(ValueError, match=r"pulls of it/a: arm = 2, must be one of its arms, from 0"):
         _judge(results, quantity="pulls", arm=2, **BELOW)
-    with pytest.raises(ValueError, match=r"an error rate is compared with `value`"):
+    with pytest.raises(ValueError, match=r"must compare an error rate with `value`"):
         _judge(results, quantity="error", **BELOW)
 
 

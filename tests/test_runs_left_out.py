@@ -224,7 +224,7 @@ def test_verdicts_are_of_the_pairs_in_which_both_runs_count():
     about = {"paper": {"title": "", "year": 0, "url": "", "confidence": 0.95}, "published": [], "claims": []}
     figure = {"title": "", "instances": ["it"], "algorithms": ["a"], "draw": "each"}
     text = report.report(nothing.summary() | about | {"figures": [figure], "untested": []})
-    assert "it/a: 5 of 5 runs left out: not finite" in text and "no run counts" in text
+    assert "it/a: 5 of 5 runs left out: not finite" in text and "no run is counted" in text
     json.dumps(nothing.summary(), allow_nan=False)
 
 
