@@ -71,6 +71,21 @@ def test_draws_have_the_law_of_beta(draws, i):
         assert stats.binomtest(int((tail < 1e-3).sum()), SAMPLES, 1e-3).pvalue > 1e-6
 
 
+@pytest.mark.quickly_compiled
+@pytest.mark.parametrize("number", [9, 10])
+@pytest.mark.parametrize("implementation", ["threefry4x32", "threefry2x32"])
+def test_pairs_hold_each_word_of_the_blocks_once(implementation, number, monkeypatch):
+    """Drawn one by one and at once; the words by NumPy, from keys that are made by fold_in."""
+    key = jax.random.key(7, impl=implementation)
+    words = np.concatenate([np.asarray(jax.random.key_data(jax.random.fold_in(key, i))) for i in range(number)])
+    for stacked in (solver.STACKED_WORDS, 0):
+        monkeypatch.setattr(solver, "STACKED_WORDS", stacked)
+        pairs = jax.jit(lambda key: solver.draw_pairs(key, number))(key)
+        found = np.asarray(jax.jit(solver.words_of_pairs)(pairs))
+        assert len(found) == 10
+        np.testing.assert_array_equal(found, np.concatenate([words[0:10:2], words[1:10:2]]))
+
+
 @pytest.mark.parametrize(("least", "most"), [(1.0, solver.TOTAL_VARIATION), (0.5, 6e-5)])
 def test_total_variation_over_a_grid(least, most):
     """Total variation of F(x(w)) - Phi(w) as a function of w, by SciPy; the map increases, so that is the law's."""

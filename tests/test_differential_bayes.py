@@ -37,6 +37,12 @@ def ours(factory, rewards, key, **hyper):
     return jax.device_get(run(factory, rewards, jax.random.split(key, ROUNDS + 1), hyper))
 
 
+def words_in(pairs):
+    """The words in complex numbers, by NumPy: the first of all pairs, then the second."""
+    words = np.ascontiguousarray(pairs).view(np.uint32).reshape(*np.shape(pairs), 2)
+    return np.concatenate([words[..., 0], words[..., 1]], axis=-1)
+
+
 def bernoulli_rewards(seed):
     return (np.random.default_rng(seed).random((ROUNDS, NUM_ARMS)) < [0.1, 0.5, 0.6]).astype(float)
 
@@ -62,7 +68,10 @@ def test_thompson_plays_as_its_reference(seed, prior, law):
         key = jax.random.key(seed, impl="threefry4x32")
         actions, noise = ours(thompson, jnp.asarray(rewards), key, **hyper)
     assert np.bincount(actions, minlength=NUM_ARMS).min() >= 1  # the stream says something about every arm
-    np.testing.assert_array_equal(actions, reference_thompson.play(rewards, *noise, ties=actions, **hyper))
+    words = words_in(noise)
+    coins = words[:, NUM_ARMS] >> 8
+    drawn = words[:, :NUM_ARMS], coins / 2**24
+    np.testing.assert_array_equal(actions, reference_thompson.play(rewards, *drawn, ties=actions, **hyper))
 
 
 @pytest.mark.quickly_compiled
@@ -80,16 +89,16 @@ def test_a_fraction_is_a_success_with_that_probability_whatever_the_arms_draw(nu
         noise = algorithm.noise(key)
         selected = algorithm.select(noise, state, None)
         after = algorithm.update(state, None, selected, jnp.float32(reward))
-        return noise[0], action_of(selected), after.successes, after.counts
+        return noise, action_of(selected), after.successes, after.counts
 
-    words, actions, successes, counts = jax.device_get(
+    pairs, actions, successes, counts = jax.device_get(
         jax.jit(jax.vmap(one))(jax.random.split(jax.random.key(1), number))
     )
     np.testing.assert_array_equal(counts, np.eye(num_arms, dtype=np.int32)[actions])
     assert (successes <= counts).all()
     won = successes.sum(axis=1)
     assert abs(won.mean() - reward) < 5 * np.sqrt(reward * (1 - reward) / number)
-    levels = np.ascontiguousarray(words).view(np.int32) / 2.0**31
+    levels = np.ascontiguousarray(words_in(pairs)[:, :num_arms]).view(np.int32) / 2.0**31
     apart = levels - levels.mean(axis=0)
     correlation = (won - won.mean()) @ apart / number / won.std() / levels.std(axis=0)
     assert (abs(correlation) < 5 / np.sqrt(number)).all()

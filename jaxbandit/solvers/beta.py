@@ -157,6 +157,35 @@ def draw_noise(key: Key, num_arms: int) -> Array:
     )
 
 
+def draw_pairs(key: Key, number: int) -> Array:
+    """Return `number` random words or one more, two to a complex number, complex64[ceil(number / 2)].
+
+    A Threefry block has as many words as its key. XLA's CPU compiler computes a block anew for every array into which
+    a part of it is stored, and JAX has no wider type for bits in every scope; with two words stored together, nine
+    draws take a fifth less time (measured). The parts are never calculated with, so that all bit patterns survive.
+    """
+
+    def block(key: Key, i: Scalar) -> list[Array]:
+        words = jax.random.key_data(jax.random.fold_in(key, i))
+        parts = [lax.bitcast_convert_type(words[j], jnp.float32) for j in range(size)]
+        return [lax.complex(*parts[j : j + 2]) for j in range(0, size, 2)]
+
+    def one_by_one(key: Key) -> Array:
+        return jnp.stack([pair for i in range(blocks) for pair in block(key, i)][:pairs])
+
+    def at_once(key: Key) -> Array:
+        return jnp.stack(jax.vmap(block, (None, 0))(key, jnp.arange(blocks, dtype=jnp.int32)), 1).ravel()[:pairs]
+
+    size = jax.random.key_data(key).shape[-1]
+    pairs, blocks = -(-number // 2), -(-number // size)
+    return lax.platform_dependent(key, cpu=at_once if number > STACKED_WORDS else one_by_one, default=at_once)
+
+
+def words_of_pairs(pairs: Array) -> Array:
+    """Return the words that draw_pairs stored, uint32[2 * pairs]: the first of each pair, then the second."""
+    return lax.bitcast_convert_type(jnp.concatenate([lax.real(pairs), lax.imag(pairs)]), jnp.uint32)
+
+
 def draw_logits(words: Array, shapes: BetaShape) -> Array:
     """The logit of one draw from each arm's Beta distribution, float[num_arms], which is monotone in the draw."""
     return logit_at(normal_of_words(words), shapes)

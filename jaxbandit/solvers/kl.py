@@ -47,18 +47,18 @@ def kl_root(p: Array, delta: Array) -> Root:
 
     def halley(w: Array) -> tuple[Array, Array, Array, Array]:
         """Return, at w and up to rounding, q - p, 1 - q, the step to the root, and w after it."""
-        shrink = jnp.clip(jnp.exp(-w), 1e-28, 1 - unit / 2)  # (1-q)/(1-p)
-        log_shrink = jnp.log(shrink)
-        u = rest * (1 - shrink)  # as accurate as a product, since 1 - shrink is exact
+        w = jnp.clip(w, unit / 2, 64.0)  # so that products with exp(-w) remain normal numbers of float32
+        shrink = jnp.exp(-w)  # (1-q)/(1-p)
+        u = rest * _one_minus_exp(w, shrink)
         q = low + u
         tail = rest * shrink
         # log(q/p) corrected for the rounding of q/p; log1p costs three times as much, and XLA folds (1 + x) - 1.
         ratio = q * inverse_low
         log_ratio = jnp.log(ratio) + (u * inverse_low - (ratio - 1)) / ratio
-        missing = delta + (low * log_ratio + rest * log_shrink)
+        missing = delta + (low * log_ratio - rest * w)
         # Halley in w: F' = u/q, F'' = p (1-q)/q^2
         step = 2 * u * q * missing / (2 * u * u + missing * low * tail)
-        return u, tail, step, step - log_shrink
+        return u, tail, step, w + step
 
     u, tail, step, w = halley(_start(low, inverse_low, delta * inverse_rest))
     if unit < 1e-10:
@@ -66,6 +66,14 @@ def kl_root(p: Array, delta: Array) -> Root:
     # 1 - exp(-step) to third order: the step is small wherever (1-q) is not
     change = tail * (step * (1 - step * (0.5 - step / 6)))
     return Root(low, u + change, tail - change)
+
+
+def _one_minus_exp(w: Array, shrink: Array) -> Array:
+    """Return 1 - exp(-w) for w > 0 and shrink = exp(-w), to a few rounding errors: below 1/4 by its Taylor series."""
+    near, series = jnp.minimum(w, 0.25), jnp.ones_like(w)
+    for k in range(14 if w.dtype == jnp.float64 else 6, 1, -1):
+        series = 1 - near * series * (1 / k)
+    return jnp.where(w < 0.25, near * series, 1 - shrink)
 
 
 def _start(p: Array, inverse_p: Array, d: Array) -> Array:

@@ -6,14 +6,13 @@ a prior parameter below 1), and they are compared on the logit scale.
 
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 from jax import lax
 
 from jaxbandit import checks
 from jaxbandit.base import Algorithm, Arms, Choice, Rewards
-from jaxbandit.numerics import argmax, as_float, get_at, numbered_key, set_at
-from jaxbandit.solvers.beta import BetaShape, beta_shape, draw_logits, draw_noise, with_arm
+from jaxbandit.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.solvers.beta import BetaShape, beta_shape, draw_logits, draw_pairs, with_arm, words_of_pairs
 from jaxbandit.types import Array, Key, Scalar
 
 
@@ -63,17 +62,15 @@ def thompson(num_arms: int, *, prior_alpha: Scalar = 1.0, prior_beta: Scalar = 1
         zeros = jnp.zeros(num_arms, jnp.int32)
         return ThompsonState(zeros, zeros, posterior(zeros, zeros))
 
-    def noise(key: Key) -> tuple[Array, Array]:
-        """Random words for the arms, uint32[num_arms], and a uniform number in [0, 1) for the Bernoulli draw.
+    def noise(key: Key) -> Array:
+        """Random words for the arms and one more for the Bernoulli draw, two to a complex number."""
+        return draw_pairs(key, num_arms + 1)
 
-        The uniform number is always below 1 and never below 0, so that rewards 1 and 0 are used as they are.
-        """
-        coin = jax.random.uniform(numbered_key(key, num_arms + 1), dtype=jnp.float32)  # the arms use the numbers below
-        return draw_noise(key, num_arms), as_float(coin)
-
-    def select(noise: tuple[Array, Array], state: ThompsonState, context: None) -> Choice:
-        words, coin = noise
-        return Choice(argmax(draw_logits(words, state.shapes)), coin)
+    def select(noise: Array, state: ThompsonState, context: None) -> Choice:
+        words = words_of_pairs(noise)
+        # In [0, 1), so that rewards 1 and 0 are used as they are.
+        coin = lax.shift_right_logical(words[num_arms], jnp.uint32(8)).astype(jnp.float32) * 2.0**-24
+        return Choice(argmax(draw_logits(words[:num_arms], state.shapes)), as_float(coin))
 
     def update(state: ThompsonState, context: None, choice: Choice, reward: Array) -> ThompsonState:
         action, coin = choice
