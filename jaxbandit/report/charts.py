@@ -1,6 +1,6 @@
 """Curves as plain data that report.js draws, reduced to few enough points that a page stays small."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +10,7 @@ from jaxbandit.plotting.style import COLORS, DASHES, LOG_FROM
 from jaxbandit.stats import intervals
 
 DIGITS = 5  # significant digits of a number that is drawn
+COLUMNS = ("x", "y", "low", "high")  # of a curve
 BOUND = "bound"  # in place of a color: that of text
 
 
@@ -41,6 +42,25 @@ class Chart(NamedTuple):
         about = {name: getattr(self, name) for name in ("title", "x", "y", "shape")}
         axes = {"logX": self.log_x, "logY": self.log_y, "names": list(self.names)}
         return {**about, **axes, "curves": [_curve(curve) for curve in self.curves if len(curve.x)]}
+
+
+def shared(charts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the contents of charts with each list of numbers stored once, because many curves share a column.
+
+    Args:
+      charts: what `Chart.content` returns, for each chart.
+
+    Returns:
+      `lists`, the distinct lists of numbers, and `charts`, whose curves name their columns by position in `lists`.
+    """
+    places: dict[tuple[Any, ...], int] = {}
+
+    def stored(curve: Mapping[str, Any]) -> dict[str, Any]:
+        given = {name: tuple(curve[name]) for name in COLUMNS if name in curve}
+        return {**curve, **{name: places.setdefault(column, len(places)) for name, column in given.items()}}
+
+    found = [{**chart, "curves": [stored(curve) for curve in chart["curves"]]} for chart in charts]
+    return {"lists": [list(column) for column in places], "charts": found}
 
 
 def _curve(curve: Curve) -> dict[str, Any]:

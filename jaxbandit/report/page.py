@@ -8,7 +8,7 @@ from typing import Any
 
 from jaxbandit.markup import Html, join, tag
 from jaxbandit.report import parts
-from jaxbandit.report.charts import Chart
+from jaxbandit.report.charts import Chart, shared
 from jaxbandit.report.vectors import figure_title, inline_svg
 
 MARK = "<!doctype html>\n<!-- jaxbandit report -->\n"  # what every report begins with
@@ -78,7 +78,7 @@ class Page:
         header = tag("header", tag("h1", self.title), *(tag("p", line) for line in self._about))
         body = [header, navigation, tag("main", *sections)]
         if scripts:
-            body.append(parts.embedded_json("charts", self._charts))
+            body.append(parts.embedded_json("charts", shared(self._charts)))
             body.append(Html(licence))
             body += [Html(f"<script>{one}</script>") for one in scripts]
         document = tag("html", tag("head", *head), tag("body", *body), lang="en")

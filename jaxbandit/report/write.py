@@ -69,6 +69,12 @@ def _page(directory: Path, imports: bool) -> Page:
         return reproductions.page_of(directory, summary)
     if summary or any(directory.glob("cell-*.json")):
         return _experiment(directory)
+    if (directory / "audit.json").exists():
+        from jaxbandit.report import audits
+
+        return audits.page_of(directory)
+    if (directory / "audit").is_dir():
+        refuse(str(directory), ": its audit has not finished; run jaxbandit audit again to go on")
     if (directory / "session.json").exists():
         return _session(directory, imports)
     return refuse(
