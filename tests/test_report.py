@@ -343,9 +343,13 @@ def test_a_session_begun_in_python_shows_its_certificate_while_it_is_current(tmp
     assert [row[1] for row in page.table("Log")[1:]] == ["ask", "tell"] * 12
     text = (place / "report.html").read_text(encoding="utf-8")
     assert found.promise in text and all(html.escape(line, quote=False) in text for line in found.assumptions)
+    with session_directory(place, rule) as directory:
+        directory.tell(directory.ask().id, PYTHON_SESSION[0])
+        page = read(write_report(place))  # the certificate is that of a shorter log
+        assert page.table("Arms")[0] == ["arm", "pulls", "mean reward"] and page.table("Arms")[1][1] == "13"
     with (place / "log.jsonl").open("a") as log:
         log.write('{"sell": [1]}\n')
-    with pytest.raises(BadInput, match=r"log.jsonl: line 25: not a line that a session has written"):
+    with pytest.raises(BadInput, match=r"log.jsonl: line 27: not a line that a session has written"):
         write_report(place)
 
 

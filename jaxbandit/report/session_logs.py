@@ -100,7 +100,9 @@ def _stored(directory: Path, about: Mapping[str, Any], entries: Sequence[Mapping
         flat = [arm for arms in pulled for arm in (arms if isinstance(arms, list) else [arms])]
         pulls = np.bincount(np.array(flat, int), minlength=count)
         means = np.array([np.mean([x for _, x in rewards[a]]) if a in rewards else np.nan for a in range(count)])
-        bare = dict.fromkeys(("delta", "epsilon", "m", "recommendation", "low", "high", "coverage", "survivors"))
+        bare: dict[str, Any] = dict.fromkeys(
+            ("delta", "epsilon", "m", "recommendation", "low", "high", "coverage", "survivors")
+        )
         rule = about["identity"]["rule"] or "an algorithm"
         bare |= {"rule": rule, "proved": False, "stopped": False, "assumptions": (), "pulls": pulls}
         return _Known(name, labels, Certificate(**bare, means=means if known else None), len(told), None)
@@ -114,14 +116,18 @@ def _rebuilt(kept: Mapping[str, Any]) -> Certificate:
     column = {name: np.array([arm.get(name, unknown) for arm in arms], np.float64) for name, unknown in UNKNOWN.items()}
     recommendation = kept.get("recommendation")
     return Certificate(
-        **{name: kept.get(name) for name in ("delta", "epsilon", "m", "coverage")},
-        **{name: values if single else None for name, values in column.items() if name != "mean"},
         rule=kept["rule"],
+        delta=kept.get("delta"),
+        epsilon=kept.get("epsilon"),
+        m=kept.get("m"),
         proved=kept.get("proved", False),
         stopped=kept["stopped"],
         recommendation=None if recommendation is None else np.array(recommendation, np.int32),
         pulls=np.array([arm["pulls"] for arm in arms], np.int64),
         means=column["mean"] if single else None,
+        low=column["low"] if single else None,
+        high=column["high"] if single else None,
+        coverage=kept.get("coverage"),
         survivors=np.array([arm["survives"] for arm in arms]) if "survives" in arms[0] else None,
         assumptions=tuple(kept["assumptions"]),
     )
@@ -136,7 +142,7 @@ def _arms(page: Page, found: Certificate, labels: list[str]) -> list[Any]:
     arms = np.arange(len(labels))
     if len(arms) > SHOWN_ARMS:
         arms = np.sort(np.argsort(-found.pulls, kind="stable")[:SHOWN_ARMS])
-        page.notes.append(f"Of {len(labels):,} arms the {SHOWN_ARMS} that were pulled most are shown.")
+        page.notes.append(f"Out of {len(labels):,} arms, the {SHOWN_ARMS} that were pulled most are shown.")
     means, low, high = found.means, found.low, found.high
     rows = []
     for arm in arms.tolist():
@@ -148,7 +154,8 @@ def _arms(page: Page, found: Certificate, labels: list[str]) -> list[Any]:
     head = ["arm", "pulls", *(["mean reward"] if means is not None else [])]
     head += [] if found.coverage is None else [f"{found.coverage:.0%} interval"]
     head += [] if found.survivors is None else ["survives"]
-    note = "The intervals hold for all arms and at all times together, so they may be read while the session goes on."
+    note = "The intervals hold simultaneously for all arms and at all times, so they may be read while the session is "
+    note += "running."
     told = parts.table("Arms", head, rows, numbers=[1, 2], foot=note if found.coverage is not None else None)
     if means is None:
         return [told]
@@ -156,7 +163,7 @@ def _arms(page: Page, found: Certificate, labels: list[str]) -> list[Any]:
     ends = () if low is None or high is None else ([_drawn(v[arm], means[arm]) for arm in known] for v in (low, high))
     curve = Curve("mean reward", 0, [arms.tolist().index(arm) for arm in known], [means[arm] for arm in known], *ends)
     named = [labels[arm] for arm in arms.tolist()]
-    title = "Mean reward of each arm with its interval, where it is finite"
+    title = "Mean reward of each arm with its interval, if it is finite"
     chart = Chart(title, "arm", "mean reward", [curve], shape="marks", log_x=None, log_y=None, names=named)
     return [page.chart(chart), told]
 
@@ -190,7 +197,7 @@ def _entries(directory: Path) -> list[dict[str, Any]]:
 
 
 def _asked(entries: Sequence[Mapping[str, Any]]) -> list[Any]:
-    """The arm, or the arms, of each id."""
+    """Return the arm, or the set of arms, of each pull in the order of ids."""
     return [arm for entry in entries for arm in entry.get("ask", [])]
 
 
@@ -211,7 +218,9 @@ def _running(page: Page, entries: Sequence[Mapping[str, Any]], labels: list[str]
     rewards = _rewards(entries)
     most = sorted(sorted(rewards, key=lambda arm: -len(rewards[arm]))[:DRAWN_ARMS])
     if len(rewards) > DRAWN_ARMS:
-        page.notes.append(f"Running means are drawn of the {DRAWN_ARMS} arms with most rewards, of {len(rewards):,}.")
+        page.notes.append(
+            f"Running means are drawn for the {DRAWN_ARMS} arms with most rewards out of {len(rewards):,}."
+        )
     curves = []
     for order, arm in enumerate(most):
         x, values = np.array(rewards[arm], np.float64).T
@@ -219,8 +228,8 @@ def _running(page: Page, entries: Sequence[Mapping[str, Any]], labels: list[str]
         mean = np.cumsum(values) / np.arange(1, len(values) + 1)
         curves.append(Curve(labels[arm], order, x[keep].astype(int), mean[keep]))
     if any(len(of) > POINTS for of in rewards.values()):
-        page.notes.append(f"Of each arm's running means at most {POINTS} are drawn, evenly apart in number.")
-    title = "Mean of the rewards of each arm so far"
+        page.notes.append(f"At most {POINTS} evenly spaced running means of each arm are drawn.")
+    title = "Running mean of the rewards of each arm"
     return [page.chart(Chart(title, "rewards told", "mean reward", curves, shape="step", log_y=None))]
 
 
@@ -242,8 +251,8 @@ def _log(page: Page, entries: Sequence[Mapping[str, Any]], labels: list[str]) ->
             named = [_named(arms[id_], labels) for id_ in ids]
             rows.append((f"{number:,}", "withdraw", _few(map(str, ids)), _few(named), ""))
     if len(rows) > SHOWN_ENTRIES:
-        page.notes.append(f"Of {len(rows):,} lines of the log the last {SHOWN_ENTRIES} are shown.")
-    head = ("line", "what", "pulls", "arms", "rewards")
+        page.notes.append(f"Out of {len(rows):,} lines of the log, the last {SHOWN_ENTRIES} are shown.")
+    head = ("line", "call", "ids of pulls", "arms", "rewards")
     return [parts.table("Log", head, rows[-SHOWN_ENTRIES:], numbers=[0])] if rows else []
 
 

@@ -1,4 +1,4 @@
-"""Matplotlib figures as SVG that stands inside an HTML page: small, and without a name that another figure has."""
+"""Matplotlib figures as small SVG elements inside an HTML page, with ids and classes that differ between figures."""
 
 import io
 import re
@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 from jaxbandit.extras import lab
 from jaxbandit.markup import UNPRINTABLE, Html
 
-PLACES = 1  # decimals of a coordinate, in points of 1/72 inch
-MANY = 20  # equal dots, from which on they are one path
+PLACES = 1  # decimals of a coordinate, whose unit is 1/72 inch
+MANY = 20  # from this number on, equal dots are drawn as one path
 COORDINATES = ("x", "y", "width", "height", "transform", "points")
 DROPPED = ("metadata", "style", "title")  # the rules of matplotlib's `style` would apply to the whole page
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
@@ -22,8 +22,8 @@ def inline_svg(figure: Any, description: str, order: int) -> Html:
 
     Args:
       figure: a matplotlib figure.
-      description: what it shows, for readers who do not see it.
-      order: number of the figure in its page, which its ids begin with.
+      description: alternative text.
+      order: number of the figure on the page, with which its ids and classes begin.
     """
     with lab():
         import matplotlib
@@ -44,7 +44,7 @@ def inline_svg(figure: Any, description: str, order: int) -> Html:
 
 
 def figure_title(figure: Any) -> str:
-    """Return the titles of a figure's axes in one line."""
+    """Return the titles of a figure's axes on one line."""
     return "; ".join(filter(None, (ax.get_title(loc="left") for ax in figure.axes)))
 
 
@@ -77,7 +77,7 @@ def _tidy(node: ElementTree.Element) -> None:
 
 
 def _merge_dots(root: ElementTree.Element) -> None:
-    """Draw many equal round markers as one path, whose pieces of length 0 have round ends."""
+    """Replace many equal round markers by one path whose segments have length 0 and round ends."""
     markers = {f"#{path.get('id')}": path.get("d", "") for path in root.iter("path") if path.get("id")}
     for group in root.iter("g"):
         dots = group.findall("use")
