@@ -104,7 +104,7 @@ def test_quick_leaves_out_what_it_has_no_settings_for():
     assert len(kept) + len(lines) == len(figures)
     sizes, lines = computed.wanted(PAPER, "", quick=True, runs=None)
     assert sizes == {"table5": 0}
-    assert lines == [f"{PAPER['complexity']['table4']['title']}: not run, not with --quick"]
+    assert lines == [f"{PAPER['complexity']['table4']['title']}: not run, available only without --quick"]
 
 
 def test_sizes_of_tables():

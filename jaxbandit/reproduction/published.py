@@ -35,10 +35,15 @@ SHOWN = ("quantity", "arm", "round", "horizon", "value", "sd", "runs", "margin",
 def numbers(entries: Sequence[Mapping[str, Any]], results: ResultSet) -> list[dict[str, Any]]:
     """Return the published numbers of the cells that `results` holds, one table each.
 
-    An entry names `instance`, `algorithm`, `source` and `runs`, and gives a `value` of the `quantity` ("samples",
-    default, or "error"; of a fixed `horizon`, and only beside runs of that one, "regret" or "hindsight" at its end, or
-    "kind", the share of the rounds of the kind `round`), with the standard deviation `sd` of a run where it is printed;
-    or `pulls`, the pulls of all arms, whose sum is the number of samples.
+    An entry names `instance`, `algorithm`, `source` and `runs`. It gives the `value` of a `quantity`, with the standard
+    deviation `sd` of a run if it is printed, or instead of it the `pulls` of all arms, whose sum is the number of
+    samples. The quantity is "samples" (default) or "error". For a fixed `horizon`, it is "regret" or "hindsight" at the
+    end of the horizon, or "kind", the fraction of the rounds of the kind `round`; such a number is compared only with
+    runs of the same horizon.
+
+    Args:
+      entries: the published numbers of the paper.
+      results: our results.
     """
     cells = {(r.instance, r.algorithm): r for r in results}
     found = []
