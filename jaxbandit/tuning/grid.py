@@ -154,7 +154,7 @@ def choice(values: Any) -> Distribution:
 
 
 def _unit(key: Key, n: int) -> np.ndarray:
-    """Uniform numbers in [0, 1), float64 whatever the scope."""
+    """Uniform numbers in [0, 1) in float64, whether or not JAX's 64-bit mode is enabled."""
     with jax.enable_x64(True):
         return np.asarray(jax.random.uniform(key, (n,), np.float64))
 
@@ -164,7 +164,8 @@ def _values(where: str, name: str, given: Any) -> np.ndarray:
         refuse(where, f": {name} = {given!r}, must be a list of values")
     if isinstance(given, Sequence) and {isinstance(value, str) for value in given} == {True, False}:
         refuse(
-            where, f": {name} = {list(given)!r} mixes strings with others; give jb.static([...]), or values of one type"
+            where,
+            f": {name} = {list(given)!r} mixes strings with others, must be of one type, or jb.static([...])",
         )
     try:
         column = np.asarray(given)
@@ -173,5 +174,5 @@ def _values(where: str, name: str, given: Any) -> np.ndarray:
     if not len(column):
         refuse(where, f": {name} has no values, must have at least one")
     if column.dtype.kind == "O" and not isinstance(given, np.ndarray):
-        refuse(where, f": {name} = {given!r} holds objects, must be numbers or strings; objects are given by jb.static")
+        refuse(where, f": {name} = {given!r} holds objects, must be numbers or strings; pass objects with jb.static")
     return column

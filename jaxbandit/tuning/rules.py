@@ -33,7 +33,7 @@ def default_rule(where: str, count: int, delta: Scalar | None, epsilon: float | 
     if epsilon is None:
         refuse(
             where,
-            ": epsilon is missing, must be the simple regret that you tolerate, such as 0.005; with 0, ties never end",
+            ": epsilon is missing, must be the tolerated simple regret, such as 0.005; with 0, ties are never decided",
         )
     checks.number(where, "epsilon", epsilon, low=0.0)
     return _registered("paired_race", num_arms=count, delta=delta, epsilon=float(epsilon))
