@@ -9,12 +9,8 @@ from jaxbandit.results.base import left_out
 from jaxbandit.results.report import kinds_table
 from jaxbandit.text import align, number, wrapped
 
-BESIDE: tuple[str, str, str] = (
-    "published",
-    "prediction interval",
-    "",
-)  # columns of a published number; the interval, widened by the margin, decides the verdict
-
+# Columns of a published number. The interval, widened by the margin, decides the verdict.
+BESIDE: tuple[str, str, str] = ("published", "prediction interval", "")
 
 REGRETS = {"regret": "regret", "hindsight": "regret against the best fixed arm in hindsight"}
 
@@ -37,7 +33,7 @@ def report(content: Mapping[str, Any]) -> str:
 
 
 def _figure_table(content: Mapping[str, Any], figure: Mapping[str, Any]) -> str:
-    """Return a figure of a summary as text."""
+    """Return the table of a figure as text."""
     rows = [c for c in content["cells"] if c["instance"] in figure["instances"]]
     rows = [c for c in rows if c["algorithm"] in figure["algorithms"]]
     if content["kind"] == "simulate":
@@ -172,7 +168,7 @@ def cost(content: Mapping[str, Any], longer: Mapping[int, int]) -> list[str]:
         hours = seconds / played * other * runs * len(content["cells"]) / 3600
         what = f"{hours:.1f} hours" if hours >= 1 else f"{60 * hours:.0f} minutes"
         lines.append(
-            f"with --horizon {other} these cells play {runs:,} runs each: at most about {what} here, resumable"
+            f"with --horizon {other} these cells play {runs:,} runs each: at most about {what}, and can be resumed"
         )
     return lines
 
