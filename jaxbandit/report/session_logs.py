@@ -81,12 +81,11 @@ class _Known(NamedTuple):
 
 
 def _stored(directory: Path, about: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) -> _Known:
-    """What is known of a session that was begun in Python."""
+    """Return what the directory of a session begun in Python holds about it."""
     try:
         count, name = int(about["identity"]["num_arms"]), directory.resolve().name
         given = next((about["meta"][key] for key in ("names", "arms") if key in about["meta"]), None)
-        named = isinstance(given, list) and len(given) == count
-        labels = list(map(str, given)) if named else list(map(str, range(count)))
+        labels = [str(name) for name in (given if isinstance(given, list) and len(given) == count else range(count))]
         rewards = _rewards(entries)
         kept = read_certificate(directory)
         if kept is not None and kept.get("log_bytes") == sum(len(line) for line in _complete(directory)):
