@@ -80,7 +80,14 @@ class TuneResult:
         )
 
     def save(self, directory: str | Path) -> None:
-        """Write summary.json, table.npz and history.npz to a directory, each of them atomically."""
+        """Write summary.json, table.npz and history.npz to a directory, each of them atomically.
+
+        Args:
+          directory: the directory, which is created if it does not exist.
+
+        Raises:
+          ValueError: a file cannot be written.
+        """
         directory = Path(directory)
         try:
             storage.write_arrays(directory / "table.npz", self.columns())
