@@ -167,7 +167,7 @@ def test_numbers_beside_censored_runs_are_undecided():
     judged = [published.judge(n, results[0], 0.95) for n in published.numbers([NUMBER], results)]
     (found,) = published.judge_together([{"id": "n", "published": "them"}], [NUMBER], judged)
     assert found["verdict"] == "undecided"
-    assert found["checks"][0]["statement"].endswith("without a prediction interval of ours")
+    assert found["checks"][0]["statement"].endswith("but our runs give no prediction interval")
 
 
 def test_independent_features_have_nine_eighths():

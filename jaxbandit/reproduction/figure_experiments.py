@@ -60,7 +60,9 @@ def figures_of(paper: Mapping[str, Any]) -> dict[str, Figure]:
     for figure in figures.values():
         for cell in itertools.product(figure.instances, figure.algorithms):
             if not figure.within and owners.setdefault(cell, figure.name) != figure.name:
-                raise BadInput(f"figures.{figure.name}: {'/'.join(cell)} is one of figures.{owners[cell]}; use within")
+                raise BadInput(
+                    f"figures.{figure.name}: {'/'.join(cell)} is already run by figures.{owners[cell]}; use within"
+                )
     return figures
 
 

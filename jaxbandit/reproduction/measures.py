@@ -10,15 +10,8 @@ from jaxbandit.results.budget import BudgetResult
 from jaxbandit.results.stopping import StoppingResult
 from jaxbandit.stats import intervals
 
-MEANS = (
-    "regret",
-    "hindsight",
-    "samples",
-    "pulls",
-    "share",
-    "kind",
-    "simple_regret",
-)  # quantities that are means over runs
+# Quantities that are means over runs.
+MEANS = ("regret", "hindsight", "samples", "pulls", "share", "kind", "simple_regret")
 
 
 class Quantity(NamedTuple):

@@ -105,7 +105,7 @@ def reproduce(
             refusals.integer(f"reproduce: {name}", value, 1, 2**31 - 1)
     target = figure or ""
     if data["kind"] == "identify" and horizon is not None:
-        raise BadInput(f"reproduce: horizon = {horizon}: only for a fixed horizon; leave it out")
+        raise BadInput(f"reproduce: horizon = {horizon}, only papers with a fixed horizon take one; leave it out")
     if horizon is not None:
         data["horizon"] = horizon
         runs = about.get("runs_at", {}).get(str(horizon)) if runs is None and not quick else runs

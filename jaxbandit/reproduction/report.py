@@ -9,12 +9,8 @@ from jaxbandit.results.base import left_out
 from jaxbandit.results.report import kinds_table
 from jaxbandit.text import align, number, wrapped
 
-BESIDE: tuple[str, str, str] = (
-    "published",
-    "prediction interval",
-    "",
-)  # columns of a published number; the interval, widened by the margin, decides the verdict
-
+# Columns of a published number. The interval, widened by the margin, decides the verdict.
+BESIDE: tuple[str, str, str] = ("published", "prediction interval", "")
 
 REGRETS = {"regret": "regret", "hindsight": "regret against the best fixed arm in hindsight"}
 

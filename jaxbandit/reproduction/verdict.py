@@ -32,7 +32,7 @@ WITH_INTERVAL = (*measures.MEANS, "error")
 
 @dataclass(frozen=True)
 class Check:
-    """The statement that `left` is less than (sign -1) or greater than (sign +1) `factor` times `right`."""
+    """The statement that `left` is less than (sign = -1) or greater than (sign = +1) `factor` times `right`."""
 
     left: Quantity
     sign: int
@@ -189,9 +189,8 @@ def side(low: float, high: float, sign: int) -> str:
 
 def _judge(check: Check, claim: Mapping[str, Any], results: ResultSet, level: float) -> dict[str, Any]:
     quantity, left, right = claim["quantity"], check.left, check.right
-    paired = results[0].kind == "budget" and isinstance(
-        right, Quantity
-    )  # with a fixed budget every run recommends something
+    # With a fixed budget every run recommends an arm, so that errors can be compared run by run.
+    paired = results[0].kind == "budget" and isinstance(right, Quantity)
     if quantity in measures.MEANS or (quantity == "error" and paired):
         ours = measures.sample(quantity, left, results)
         other = measures.sample(quantity, right, results) if isinstance(right, Quantity) else right

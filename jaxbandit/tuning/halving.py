@@ -187,7 +187,9 @@ def _notes(played: Sequence[tuple[Bracket, Progress]], history: dict[str, np.nda
     for bracket, done in played:
         each = np.diff(bracket.steps, prepend=0)
         spent += int((done.trained.sum(axis=1) * each).sum()) * bracket.repeats
-    notes = [f"{spent:,} steps in all; a training is counted once for each rung at which it was scored"]
+    notes = [
+        f"{spent:,} steps in total; the number of trainings counts a training once for each rung at which it was scored"
+    ]
     lost = len(np.unique(history["config"][~np.isfinite(history["score"])]))
     if lost:
         notes.append(f"{lost} of the configurations had a score that is not finite and did not continue")

@@ -37,7 +37,7 @@ class Scores(NamedTuple):
 
 
 class InMemory:
-    """A session with the interface of a session directory, but in memory only."""
+    """A session with the interface of a session directory that is kept in memory only."""
 
     def __init__(self, session: Session):
         self.session = session
@@ -145,9 +145,7 @@ def _decidable(store: Any, configs: Configs, scores: Scores) -> None:
     if name == "student_race":
         steady = left[np.ptp(seen, axis=1) == 0]
         if len(steady):
-            told = (
-                f"has the same score at all {seen.shape[1]} seeds, so that student_race never decides about it; drop it"
-            )
+            told = f"has the same score at all {seen.shape[1]} seeds, so that student_race never stops; drop it"
             raise failed("tune", configs, int(steady[0]), told)
         return
     leader = int(np.argmax(scores.rewards(seen).mean(axis=1)))
