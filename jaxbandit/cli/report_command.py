@@ -16,7 +16,7 @@ class Report:
     """Write a self-contained HTML report on a directory, with curves, tables, figures for print and provenance."""
 
     directory: Annotated[Positional[Path], arg(metavar="DIR")]
-    """Directory that `run`, `reproduce` or `tune` wrote, or directory of a session."""
+    """Directory that `run`, `reproduce`, `audit` or `tune` wrote, or directory of a session."""
     out: Annotated[Path | None, arg(metavar="FILE", aliases=("-o",))] = None
     """File to write; default: report.html in DIR. An existing report is replaced; any other existing file is kept, with
     an error."""

@@ -2,7 +2,9 @@
 "use strict";
 
 (() => {
-  const charts = JSON.parse(document.getElementById("charts").textContent);
+  const { lists, charts } = JSON.parse(document.getElementById("charts").textContent);
+  for (const curve of charts.flatMap((chart) => chart.curves))
+    for (const name of ["x", "y", "low", "high"]) if (name in curve) curve[name] = lists[curve[name]];
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const HEIGHT = 340, ALPHA = 0.2;
 
@@ -27,7 +29,7 @@
 
   // One table for uPlot: x, then of each curve its values and, if it has them, the ends of its intervals.
   function columns(chart, logY) {
-    const positive = chart.curves.flatMap((c) => c.y.filter((y) => y > 0));
+    const positive = chart.curves.flatMap((c) => [...c.y, ...(c.high ?? [])].filter((y) => y > 0));
     const floor = positive.length ? Math.min(...positive) / 2 : 1;
     const fit = (values, end) =>
       logY ? values.map((v) => (v == null ? null : v > 0 ? v : end ? floor : null)) : values;
@@ -62,6 +64,7 @@
       ctx.save();
       ctx.strokeStyle = color(curve);
       ctx.lineWidth = 1.6 * ratio;
+      ctx.setLineDash([]);
       ctx.beginPath();
       curve.x.forEach((x, k) => {
         if (curve.low[k] == null || curve.high[k] == null) return;
@@ -167,11 +170,11 @@
         const shape = {
           spanGaps: true, show: !state.off.has(i),
           ...(step ? { paths: uPlot.paths.stepped({ align: 1 }) } : {}),
-          ...(marks && chart.names.length ? { paths: () => null } : {}),
+          ...(marks && chart.names.length && curve.color !== "bound" ? { paths: () => null } : {}),
         };
         series.push({
           ...shape, label: curve.label, stroke: () => color(curve), width: 2, dash: curve.dash,
-          points: { show: marks, size: 7, fill: () => color(curve) },
+          points: { show: marks && curve.color !== "bound", size: 7, fill: () => color(curve) },
         });
         if (!curve.low) return;
         const end = { ...shape, stroke: "transparent", width: 0, points: { show: false } };
