@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from results_by_hand import noisy, result, stopping
 
-from jaxbandit import cli, session_directory, student_race
+from jaxbandit import ask, cli, save_session, session, session_directory, student_race, tell
 from jaxbandit.auditing.cell import Limits, judge
 from jaxbandit.auditing.experiment import AuditedResult, document
 from jaxbandit.base import Outcome
@@ -351,6 +351,24 @@ def test_a_session_begun_in_python_shows_its_certificate_while_it_is_current(tmp
         log.write('{"sell": [1]}\n')
     with pytest.raises(BadInput, match=r"log.jsonl: line 27: not a line that a session has written"):
         write_report(place)
+
+
+def test_a_session_saved_in_a_file_shows_its_certificate(tmp_path):
+    opened, path = session(student_race(3, delta=0.1)), tmp_path / "race.npz"
+    for rewards in PYTHON_SESSION:
+        opened, pulls = ask(opened)
+        opened = tell(opened, pulls.id, rewards)
+    save_session(path, opened)
+    assert write_report(path) == tmp_path / "race.html"
+    _head, *rows = read(tmp_path / "race.html").table("Arms")
+    found = certificate(opened)
+    assert found.means is not None and found.low is not None and found.high is not None
+    for row, *told in zip(rows, found.means, found.low, found.high, strict=True):
+        assert [float(row[2]), *numbers(row[3])] == pytest.approx(told, rel=1e-5)
+    assert found.promise in (tmp_path / "race.html").read_text(encoding="utf-8")
+    np.savez(path, about="{}")
+    with pytest.raises(BadInput, match=r"race.npz: not a session with its certificate"):
+        write_report(path)
 
 
 def audited(place, max_rounds_reached=3):

@@ -1,4 +1,4 @@
-"""The page of a session directory, which shows the certificate, the means of the arms, and the log."""
+"""The page of a session in a directory or a file, which shows the certificate, the means of the arms, and the log."""
 
 import json
 import math
@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxbandit.engine import storage
 from jaxbandit.markup import tag
 from jaxbandit.refusals import BadInput
 from jaxbandit.report import charts, parts, provenance, searches
@@ -47,13 +48,42 @@ def page_of(directory: Path, *, imports: bool = True) -> Page:
     else:
         session = read_session(directory, spec.build())
         found = _Known(spec.name, arm_labels(spec), certificate(session), session.num_told, len(session.pending))
+    rule = found.certificate.rule if spec is None else spec.algorithm.type
+    begun = about["meta"] if spec is None else spec.to_dict()
+    return _page(found, rule, entries, about["identity"], begun)
+
+
+def page_of_file(path: Path) -> Page:
+    """Return the page of a session that `save_session` wrote, whose file holds no log.
+
+    Raises:
+      ValueError: the file holds something else, or was written by a version that did not store the certificate.
+    """
+    arrays = storage.read_arrays(path)
+    try:
+        about = json.loads(str(arrays["about"]))
+        labels = [str(arm) for arm in range(int(about["identity"]["num_arms"]))]
+        known = _rebuilt(about["certificate"])
+        found = _Known(path.stem, labels, known, int(about["told"]), int(about["pending"]))
+        return _page(found, known.rule, [], about["identity"], {})
+    except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
+        raise BadInput(f"{path}: not a session with its certificate ({type(error).__name__}: {error})") from None
+
+
+def _page(
+    found: "_Known",
+    rule: str,
+    entries: Sequence[Mapping[str, Any]],
+    identity: Mapping[str, Any],
+    begun: Mapping[str, Any],
+) -> Page:
+    """Return the page of what is known of a session and of the lines of its log."""
     known, labels = found.certificate, found.labels
-    rule = known.rule if spec is None else spec.algorithm.type
     counts = f"{found.told:,} pulls told" + ("." if found.pending is None else f", {found.pending:,} pending.")
     state = "" if found.pending is None else " It has stopped." if known.stopped else " It has not stopped."
     page = Page(found.name, [f"Session of {rule} over {len(labels):,} arms.{state}", counts])
     if found.pending is None:
-        page.add("Certificate", tag("p", NOT_CURRENT), provenance.definitions(_guaranteed(about["identity"])))
+        page.add("Certificate", tag("p", NOT_CURRENT), provenance.definitions(_guaranteed(identity)))
     elif known.recommendation is not None:
         named = ", ".join(labels[int(arm)] for arm in known.recommendation)
         page.add("Recommendation", tag("p", tag("strong", named)), *searches.promise(known.to_json()))
@@ -62,11 +92,10 @@ def page_of(directory: Path, *, imports: bool = True) -> Page:
     page.add("Arms", *_arms(page, known, labels))
     page.add("Running means", *_running(page, entries, labels))
     page.add("Log", *_log(page, entries, labels))
-    identity = {name: about["identity"].get(name) for name in ("seed", "run", "paired", "jaxbandit", "jax", "platform")}
-    begun = about["meta"] if spec is None else spec.to_dict()
+    shown = {name: identity.get(name) for name in ("seed", "run", "paired", "jaxbandit", "jax", "platform")}
     given = tag("pre", json.dumps(begun, indent=1, ensure_ascii=False)) if begun else None
     told = parts.details("Description with which the session was begun", given) if given else None
-    page.add("Provenance", provenance.definitions(identity), told)
+    page.add("Provenance", provenance.definitions(shown), told)
     return page
 
 

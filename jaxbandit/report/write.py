@@ -22,8 +22,10 @@ def write_report(directory: str | Path, out: str | Path | None = None, *, import
     """Write an HTML file about the results in a directory. The file refers to nothing outside itself.
 
     Args:
-      directory: path of a directory that `jaxbandit run`, `reproduce`, `audit` or `tune` wrote, or of a session.
-      out: path of the file. Default: report.html in the directory. An existing report is replaced.
+      directory: path of a directory that `jaxbandit run`, `reproduce`, `audit` or `tune` wrote, or of a session, or of
+        a file that `save_session` wrote.
+      out: path of the file. Default: report.html in the directory, or the name of the session's file with the suffix
+        .html. An existing report is replaced.
       imports: whether the `type` of a session's rule may name a factory outside the package, whose module is then
         imported.
 
@@ -35,11 +37,15 @@ def write_report(directory: str | Path, out: str | Path | None = None, *, import
         report. The message has one line.
     """
     directory = Path(directory)
-    path = directory / NAME if out is None else Path(out)
-    if not directory.is_dir():
-        refuse(str(directory), ": is not a directory; give one that jaxbandit run, reproduce, audit, tune or ask wrote")
+    saved = directory.is_file()
+    default = directory.with_suffix(".html") if saved else directory / NAME
+    path = default if out is None else Path(out)
+    if not saved and not directory.is_dir():
+        refuse(
+            str(directory), ": does not exist; give a directory that jaxbandit run, reproduce, audit, tune or ask wrote"
+        )
     _replaceable(path)
-    page = _page(directory, imports)
+    page = _saved(directory) if saved else _page(directory, imports)
     page.add("What is shown in part", parts.bullets(dict.fromkeys(page.notes)))
     try:
         storage.write_bytes(path, page.render())
@@ -116,6 +122,12 @@ def _session(directory: Path, imports: bool) -> Page:
     if isinstance(meta, dict) and meta.get("kind") == "tune":
         refuse(str(directory), ": its search has not finished; run jaxbandit tune again to resume it")
     return session_logs.page_of(directory, imports=imports)
+
+
+def _saved(path: Path) -> Page:
+    from jaxbandit.report import session_logs
+
+    return session_logs.page_of_file(path)
 
 
 def _count(number: int, what: str) -> str:

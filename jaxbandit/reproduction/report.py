@@ -21,12 +21,13 @@ def report(content: Mapping[str, Any]) -> str:
     head = f"{paper['title']} ({paper['year']})\n{paper['url']}"
     tables = [_figure_table(content, figure) for figure in content["figures"]]
     tables += [computed.text(table) for table in content.get("complexity", [])]
-    notes = [f"({name}) {text}" for name, text in paper.get("notes", {}).items()]
+    notes = [wrapped(f"({name})", text) for name, text in paper.get("notes", {}).items()]
     if content["published"]:
-        notes.append(
-            "prediction interval: the range in which a published number agrees with ours; it accounts for the noise of "
+        meaning = (
+            "the range in which a published number agrees with ours; it accounts for the noise of "
             f"both, holds jointly with {100 * paper['confidence']:g} % confidence, and includes the margin, if any"
         )
+        notes.append(wrapped("prediction interval:", meaning))
     apart = ["\n".join(lines) for lines in (notes, content.get("skipped", []), content.get("longer", [])) if lines]
     readings = [open_readings.text(content["readings"])] if "readings" in content else []
     return "\n\n".join([head, *tables, *apart, _claims_table(content), *readings])
@@ -184,7 +185,9 @@ def _claims_table(content: Mapping[str, Any]) -> str:
     counts = ", ".join(f"{sum(c['verdict'] == word for c in content['claims'])} {word}" for word in words)
     confidence = f"all intervals hold jointly with {100 * content['paper']['confidence']:g} % confidence"
     confidence += ", and those of the last tables among themselves" if content.get("complexity") else ""
-    left = [f"not tested: {item['text']} ({item['source']}): {item['reason']}" for item in content["untested"]]
+    left = [
+        wrapped("not tested:", f"{item['text']} ({item['source']}): {item['reason']}") for item in content["untested"]
+    ]
     return "\n".join([f"claims: {counts} ({confidence})", *lines, *left])
 
 

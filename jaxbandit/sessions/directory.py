@@ -22,8 +22,7 @@ import numpy as np
 from jaxbandit.base import Algorithm
 from jaxbandit.engine import storage
 from jaxbandit.engine.session import Pulls, Session, ask, session, tell, withdraw
-from jaxbandit.sessions.certificate import certificate
-from jaxbandit.sessions.saving import identity_of, require_same
+from jaxbandit.sessions.saving import certified, identity_of, require_same
 from jaxbandit.types import PyTree
 
 ABOUT = "session.json"
@@ -165,8 +164,7 @@ def _keep_certificate(opened: SessionDirectory) -> None:
     size = (opened.path / LOG).stat().st_size
     with contextlib.suppress(OSError):  # the log is complete, and the next close writes the certificate
         if (read_certificate(opened.path) or {}).get("log_bytes") != size:
-            about = {"log_bytes": size, "told": session.num_told, "pending": len(session.pending)}
-            content = about | {"certificate": certificate(session).to_json()}
+            content = {"log_bytes": size, **certified(session)}
             storage.write_bytes(path, (json.dumps(content, indent=1, allow_nan=False) + "\n").encode())
 
 
