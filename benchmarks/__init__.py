@@ -1,4 +1,4 @@
-"""How fast the library is, beside C, NumPy and other solvers in the same process, and beside another of its revisions.
+"""Measures the library against C, NumPy and other solvers in the same process, and against another of its revisions.
 
-`python -m benchmarks` from the repository; no part of the installed package.
+Run `python -m benchmarks` from the repository. The installed package does not contain it.
 """

@@ -1,7 +1,7 @@
-"""`python -m benchmarks all`: every benchmark, each table written into RESULTS.md; or those named, printed or written.
+"""`python -m benchmarks all` runs every benchmark and writes each table into RESULTS.md; parts can be named.
 
 `revisions REV_A REV_B` measures two revisions of the library in alternation, as `jaxbandit bench` does.
-`ahead_of_time --target h100` compiles every algorithm for an accelerator that is not there; `devices` measures the
+`ahead_of_time --target h100` compiles every algorithm for an accelerator without one; `devices` measures the
 memory of four devices at an accelerator's sizes.
 """
 
@@ -25,7 +25,7 @@ def main(argv: Sequence[str]) -> int:
         if argv[:1] == [other.__name__.split(".")[-1]]:
             return other.main(argv[1:])
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("part", nargs="*", help=f"{', '.join(PARTS)}; all: every one, written; or: revisions A B")
+    parser.add_argument("part", nargs="*", help=f"{', '.join(PARTS)}; all: run and write every one; or: revisions A B")
     parser.add_argument("--quick", action="store_true", help="fewer sizes")
     parser.add_argument("--write", action="store_true", help="write the tables and figures into benchmarks/")
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of the tables")
@@ -45,7 +45,7 @@ def main(argv: Sequence[str]) -> int:
         part = importlib.import_module(f"benchmarks.{name}")
         result[name] = part.measure(asked.quick)
         texts.append(part.table(result[name]))
-        if writes:  # at once: what comes later may fail
+        if writes:  # at once, because a later part may fail
             results_file.write(name, texts[0], texts[-1])
             for path in part.figures(result[name]) if hasattr(part, "figures") else ():
                 print(path, file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Programs compiled for an accelerator that is not there, and what is read off them."""
+"""Compile programs for an accelerator without one, and read kernels, bytes and operations from them."""
 
 import hashlib
 import os
@@ -28,11 +28,11 @@ TAKEN_APART = re.compile(r"stablehlo\.bitcast_convert .*f64>\) -> ")
 
 
 class Target(NamedTuple):
-    """A device to compile for, and what the estimates assume of it."""
+    """A device to compile for, and what the estimates assume about it."""
 
     platform: str  # as JAX names it
     memory: int  # bytes
-    bandwidth: float  # bytes a second
+    bandwidth: float  # bytes per second
     launch: float  # seconds a kernel takes to start
     compiler: tuple[str, ...]  # packages whose versions decide what is compiled
 
@@ -44,7 +44,7 @@ TARGETS = {
 
 
 def _device(target: str) -> Any:
-    """A device that is known to the compiler alone."""
+    """Return a device that only the compiler knows."""
     from jax.experimental import topologies
 
     if target == "v5e":
@@ -53,7 +53,7 @@ def _device(target: str) -> Any:
 
 
 def _pair(name: str) -> tuple[Any, Any]:
-    """The algorithm on the tests' small instance of it; plain arms are nine, on Bernoulli rewards."""
+    """Return the algorithm and its small instance in the tests, or nine Bernoulli arms for algorithms of plain arms."""
     from jaxbandit.environments.bernoulli import bernoulli
     from jaxbandit.specs.registry import ALGORITHMS
 
@@ -149,18 +149,18 @@ def compiled_row(target_name: str, name: str, precision: str | None, known: str)
 
 
 def _fingerprint(target: str, texts: Sequence[str]) -> str:
-    """A digest of the programs as the compiler is given them, and of the compiler's version."""
+    """Return a digest of the compiler's input and of its version."""
     about = [target, *(f"{package} {metadata.version(package)}" for package in TARGETS[target].compiler)]
     return hashlib.sha256("\n".join([*about, *texts]).encode()).hexdigest()[:16]
 
 
 def _timed(lowered: Any) -> tuple[Any, float]:
-    """A program compiled, and the seconds."""
+    """Return a compiled program and the seconds that this took."""
     begun = time.perf_counter()
     return lowered.compile(), time.perf_counter() - begun
 
 
 def _cpu_seconds() -> float:
-    """Of this process and of the assemblers that it has started."""
+    """Return the processor time of this process and of the assemblers that it has started."""
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system

@@ -1,4 +1,4 @@
-"""Adversarial algorithms: Newton's steps, regrets beside those of an independent program, and 10^7 rounds."""
+"""The benchmark of adversarial algorithms: Newton's steps, regret against an independent program, and 10^7 rounds."""
 
 import math
 import time
@@ -58,7 +58,7 @@ LONG = {
 
 
 def measure(quick: bool) -> dict[str, Any]:
-    """Return the three tables; `quick`: a tenth of the runs, and a hundredth of the long rounds."""
+    """Return the three tables; `quick` takes a tenth of the runs and a hundredth of the rounds of the long plays."""
     return {"newton": newton(), "regret": regrets(10 if quick else 1), "long": long(100_000 if quick else 10_000_000)}
 
 
@@ -82,7 +82,7 @@ def newton() -> dict[str, list[float]]:
 
 
 def regrets(share: int) -> list[dict[str, Any]]:
-    """Return each world's regret in hindsight beside the independent program's and the bound."""
+    """Return the regret in hindsight in each environment, that of the independent program, and the bound."""
     rows = []
     for name, make in WORLDS.items():
         (rule, world, horizon, runs), (theirs, error), bound = make()
@@ -114,9 +114,9 @@ def regrets(share: int) -> list[dict[str, Any]]:
 
 
 def long(horizon: int) -> list[dict[str, Any]]:
-    """Return seconds of 100 runs of so many rounds on the constrained adversary of 8 arms.
+    """Return the seconds that 100 runs of `horizon` rounds take on the constrained adversary of 8 arms.
 
-    `first` are CPU seconds of the call before, which compiles and plays 1,000 rounds.
+    `first` is the CPU time in seconds of the preceding call, which compiles and plays 1,000 rounds.
     """
     rows = []
     for name, make in LONG.items():
@@ -145,19 +145,19 @@ def long(horizon: int) -> list[dict[str, Any]]:
 
 
 def table(found: dict[str, Any]) -> str:
-    """The measurements as text."""
-    lines = ["largest |sum p - 1| of Tsallis-INF after so many steps of Newton's method from u = 1"]
+    """Return the measurements as text."""
+    lines = ["largest |sum p - 1| of Tsallis-INF after 1, 2, ... steps of Newton's method from u = 1"]
     lines += [f"{'arms':>6}" + "".join(f"{n:>9}" for n in range(1, STEPS + 1))]
     lines += [f"{arms:>6}" + "".join(f"{x:9.0e}" for x in row) for arms, row in found["newton"].items()]
-    lines += ["", f"{'regret in hindsight':<38}{'rounds':>9}{'runs':>6}{'ours':>12}{'se':>8}{'theirs':>12}{'se':>8}"]
-    lines[-1] += f"{'errors apart':>14}{'bound':>9}"
+    lines += ["", f"{'regret in hindsight':<38}{'rounds':>9}{'runs':>6}{'jaxbandit':>12}{'se':>8}"]
+    lines[-1] += f"{'reference':>12}{'se':>8}{'diff. / se':>14}{'bound':>9}"
     for row in found["regret"]:
         bound = "" if row["bound"] is None else f"{row['bound']:9.0f}"
         lines.append(
             f"{row['name']:<38}{row['rounds']:>9}{row['runs']:>6}{row['mean']:12.1f}{row['se']:8.2f}"
             f"{row['theirs']:12.1f}{row['their_se']:8.2f}{row['errors']:14.2f}{bound}"
         )
-    lines += ["", f"{'100 runs, 8 arms':<38}{'rounds':>9}{'seconds':>9}{'CPU':>8}{'first':>8}{'CPU ns a round':>16}"]
+    lines += ["", f"{'100 runs, 8 arms':<38}{'rounds':>9}{'seconds':>9}{'CPU':>8}{'first':>8}{'CPU ns/round':>16}"]
     for row in found["long"]:
         lines.append(
             f"{row['name']:<38}{row['rounds']:>9}{row['seconds']:9.1f}{row['cpu']:8.1f}{row['first']:8.1f}{row['ns']:16.1f}"

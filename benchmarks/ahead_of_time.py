@@ -1,8 +1,8 @@
-"""`python -m benchmarks ahead_of_time --target h100`: every algorithm compiled for an accelerator that is not there.
+"""`python -m benchmarks ahead_of_time --target h100` compiles every algorithm for an accelerator without one.
 
-Needs the compiler and no device: `jax[cuda12]` for an H100, `libtpu` for a v5e. Each algorithm is compiled in a process
-of its own, within a limit of time and memory. The time of a round is estimated as the larger of two: that of starting
-its kernels, and that of moving its bytes at the memory's bandwidth. Nobody has timed any of it.
+This needs the compiler (`jax[cuda12]` for an H100, `libtpu` for a v5e) and no device. Each algorithm is compiled in a
+process of its own, within a limit of time and memory. The time of a round is estimated as the larger of the time to
+start its kernels and the time to move its bytes at the bandwidth of the memory. Nobody has timed any of it.
 """
 
 import argparse
@@ -28,13 +28,13 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--target", choices=TARGETS, required=True)
     parser.add_argument("--algorithms", nargs="+", metavar="NAME", help="default: all that are registered")
     parser.add_argument("--precision", choices=("float32", "float64"), help="default: the one it is played in")
-    parser.add_argument("--rows", type=Path, help="file of JSON lines: rows of unchanged programs are kept")
+    parser.add_argument("--rows", type=Path, help="file of JSON lines; the rows of unchanged programs are kept")
     parser.add_argument("--limit", type=float, default=240, help="seconds that an algorithm may take, default 240")
     parser.add_argument("--memory", type=float, default=16, help="GiB that a process may take, default 16")
     parser.add_argument("--write", action="store_true", help="write the table into benchmarks/RESULTS.md")
     parser.add_argument("--known", metavar="PROGRAMS", help="compile one algorithm here, unless it has these programs")
     asked = parser.parse_args(argv)
-    # Before JAX is imported: no device is looked for, and a TPU's compiler does not ask the cloud what it runs on.
+    # Set before JAX is imported: it looks for no device, and a TPU's compiler does not ask the cloud where it runs.
     os.environ |= {"JAX_PLATFORMS": "cpu", "TPU_SKIP_MDS_QUERY": "1"}
     from jaxbandit.specs.registry import ALGORITHMS
 
@@ -68,7 +68,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _in_a_process(asked: argparse.Namespace, name: str, known: str) -> dict[str, Any]:
-    """The row of one algorithm, empty if its programs are the known ones; what goes wrong is a row too."""
+    """Return the row of one algorithm, empty if its programs are the known ones; a failure is a row too."""
     command = [sys.executable, "-m", "benchmarks", "ahead_of_time", "--target", asked.target, "--algorithms", name]
     command += ["--precision", asked.precision] if asked.precision else []
     command += ["--memory", str(asked.memory)]
@@ -91,15 +91,15 @@ def _in_a_process(asked: argparse.Namespace, name: str, known: str) -> dict[str,
 
 
 def _row(target: str, name: str, precision: str | None, known: str) -> dict[str, Any]:
-    """What compiling an algorithm gives; empty if its programs are the known ones."""
+    """Compile an algorithm and return its row, empty if its programs are the known ones."""
     try:
         return compiled_row(target, name, precision, known)
-    except Exception as error:  # whatever the compiler says is what is asked here
+    except Exception as error:  # whatever the compiler reports is the result
         return {"error": f"{type(error).__name__}: {error}".splitlines()[0][:200]}
 
 
 def _stored(path: Path | None, target: str, precision: str | None) -> dict[str, dict[str, Any]]:
-    """The rows of earlier calls that compiled, by algorithm: the last of each."""
+    """Return the last row of each algorithm that compiled in an earlier call."""
     if path is None or not path.exists():
         return {}
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
@@ -108,14 +108,14 @@ def _stored(path: Path | None, target: str, precision: str | None) -> dict[str, 
 
 
 def table(target: str, rows: Sequence[dict[str, Any]]) -> str:
-    """The rows as a table in columns, with what it assumes."""
+    """Return the rows as a table in columns, with the assumptions of the estimates."""
     about = TARGETS[target]
     lines = [
-        f"Estimates that nobody has timed. Assumed: a kernel starts in {about.launch * 1e6:g} us, and the memory",
-        f"moves {about.bandwidth / 1e12:g} TB/s. compile: all programs; CPU: processor time of the largest. kernels,",
-        "bytes and FLOP: of one round (+: a loop in it turns an unknown number of times and is counted as one",
-        "turn). GiB: memory of the compiled program; predicted: by engine/sizes.py. even: the number of runs at which",
-        "starting the kernels takes as long as moving the bytes. Times of a round are at the runs of the column.",
+        f"Estimates that nobody has timed. They assume that a kernel starts in {about.launch * 1e6:g} us and that the",
+        f"memory moves {about.bandwidth / 1e12:g} TB/s. compile: all programs; CPU: processor time of the largest one.",
+        "kernels, bytes and FLOP: of one round (+: a loop inside it has an unknown number of iterations and counts as",
+        "one iteration). GiB: memory of the compiled program; predicted: by engine/sizes.py. even: the number of runs",
+        "at which starting the kernels takes as long as moving the bytes. us and ns: for the runs in the column.",
         "",
     ]
     head = "algorithm precision compile CPU kernels runs bytes FLOP GiB predicted even us ns".split()
@@ -130,7 +130,7 @@ def table(target: str, rows: Sequence[dict[str, Any]]) -> str:
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
-    """One row's columns; name and reason where it did not compile."""
+    """Return the columns of one row, or name and reason if it did not compile."""
     if "error" in row:
         return [row["algorithm"], f"not compiled: {row['error']}"]
     runs, known = row["runs"], row["bytes"] is not None

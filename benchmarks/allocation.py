@@ -1,7 +1,7 @@
-"""The benchmark of the allocation problem: microseconds a problem, beside cvxpy with clarabel.
+"""The benchmark of the allocation problem: microseconds per problem, compared with cvxpy and Clarabel.
 
-Batches of 1, 100 and 10,000 random problems in one call, compiled as the engine compiles; the time beside is that of
-cvxpy with clarabel, one problem after the other, in the same process, where cvxpy is installed.
+Batches of 1, 100 and 10,000 random problems are solved in one call, compiled as the engine compiles. If cvxpy is
+installed, it solves the same problems one after the other with Clarabel in the same process.
 """
 
 import statistics
@@ -32,7 +32,7 @@ def problems(num_arms: int, dim: int, count: int) -> tuple[np.ndarray, np.ndarra
 
 
 def measure(quick: bool) -> list[dict[str, Any]]:
-    """Return a row a size of problem and batch; progress goes to stderr."""
+    """Return a row for each size of problem and batch; progress goes to stderr."""
     rows = []
     for num_arms, dim in ((3, 2), (5, 3)) if quick else ((3, 2), (3, 3), (5, 3), (20, 5)):
         for count in (100,) if quick else (1, 100, 10_000):
@@ -45,7 +45,7 @@ def measure(quick: bool) -> list[dict[str, Any]]:
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    """The rows as text."""
+    """Return the rows as text."""
     lines = [
         f"{'allocation':18s}{'batch':>8s}{'us each':>12s}{'gap':>10s}{'compile s':>11s}{'cvxpy us':>10s}{'faster':>9s}"
     ]
@@ -88,7 +88,7 @@ def measure_batch(num_arms: int, dim: int, count: int) -> dict[str, Any]:
 
 
 def _clarabel(features: np.ndarray, gaps: np.ndarray, cost: np.ndarray) -> float:
-    """Median seconds a problem of cvxpy with clarabel, in units of cost; its answer is ours to 1e-4."""
+    """Return the median seconds per problem of cvxpy with Clarabel, whose cost must agree with ours to 1e-4."""
     import cvxpy  # type: ignore
 
     seconds = []
@@ -103,5 +103,5 @@ def _clarabel(features: np.ndarray, gaps: np.ndarray, cost: np.ndarray) -> float
         problem = cvxpy.Problem(cvxpy.Minimize(cvxpy.sum(costs)), limits)
         problem.solve(solver=cvxpy.CLARABEL)
         seconds.append(time.perf_counter() - begun)
-        assert problem.status != "optimal" or abs(problem.value / ours - 1) < 1e-4, "the solver beside must agree"
+        assert problem.status != "optimal" or abs(problem.value / ours - 1) < 1e-4, "cvxpy must agree"
     return statistics.median(seconds)

@@ -1,6 +1,6 @@
-"""The benchmark of best-arm identification on plain arms: nanoseconds a step beside LUCB, and a fixed budget's seconds.
+"""The benchmark of best-arm identification on plain arms: nanoseconds per step, and seconds of a fixed budget.
 
-Steps are those of runs that are far from stopping, so that every rule plays the same number of them.
+The runs are far from stopping, so that every rule plays the same number of steps.
 """
 
 import statistics
@@ -20,7 +20,7 @@ AIM_LEAN, AIM_PLANNED, AIM_BUDGET = 1.5, 3.0, 5.0  # times LUCB, times LUCB, sec
 
 
 def rules() -> dict[str, tuple[Callable[[], Algorithm], float]]:
-    """What plays, and the largest ratio to LUCB that is aimed at."""
+    """Return the rules, and the goal for the ratio of each to LUCB."""
     gaussian: dict[str, Any] = {"family": "gaussian", "threshold": "gauss", "delta": 0.01}
     return {
         "lucb": (lambda: jb.lucb(ARMS, delta=0.01), 1.0),
@@ -30,7 +30,7 @@ def rules() -> dict[str, tuple[Callable[[], Algorithm], float]]:
 
 
 def budgets() -> dict[str, Callable[[], Algorithm]]:
-    """Rules of a fixed budget, on the first instance of Audibert, Bubeck and Munos (2010)."""
+    """Return the rules with a fixed budget, on the first instance of Audibert, Bubeck and Munos (2010)."""
     return {
         "sequential_halving": lambda: jb.sequential_halving(20, budget=2000),
         "successive_rejects": lambda: jb.successive_rejects(20, budget=2000),
@@ -44,7 +44,7 @@ def measure(quick: bool) -> dict[str, list[dict[str, Any]]]:
 
 
 def steps(runs: int, rounds: int) -> list[dict[str, Any]]:
-    """A row a rule, measured in turns; every ratio is that of one turn."""
+    """Return a row for each rule, measured in alternation; both sides of a ratio are from one turn."""
     world = jb.gaussian(np.linspace(0.0, 0.01, ARMS))
     made: dict[str, Callable[[Any], Any]] = {}
     compiled, times = {}, {name: [] for name in rules()}
@@ -65,7 +65,7 @@ def steps(runs: int, rounds: int) -> list[dict[str, Any]]:
 
 
 def fixed_budgets(runs: int) -> list[dict[str, Any]]:
-    """A row a rule: seconds of so many runs, compilation apart, and the error rate that they found."""
+    """Return a row for each rule: seconds of all runs without compilation, and their error rate."""
     world = jb.bernoulli([0.5] + [0.4] * 19)
     rows = []
     for name, rule in budgets().items():
@@ -90,10 +90,10 @@ def fixed_budgets(runs: int) -> list[dict[str, Any]]:
 
 
 def table(found: dict[str, list[dict[str, Any]]]) -> str:
-    """Both tables as text."""
-    lines = [f"{f'best arm of {ARMS}, Gaussian':30s}{'ns/step':>9s}{'of lucb':>9s}{'aim':>6s}"]
+    """Return both tables as text."""
+    lines = [f"{f'best arm of {ARMS}, Gaussian':30s}{'ns/step':>9s}{'/ lucb':>9s}{'goal':>6s}"]
     lines += [f"{r['rule']:30s}{r['ns']:9.1f}{r['ratio']:9.2f}{r['aim']:6.1f}" for r in found["steps"]]
-    lines += ["", f"{'fixed budget 2000, 20 arms':30s}{'runs':>10s}{'seconds':>9s}{'aim':>6s}{'error':>8s}"]
+    lines += ["", f"{'fixed budget 2000, 20 arms':30s}{'runs':>10s}{'seconds':>9s}{'goal':>6s}{'error':>8s}"]
     for row in found["budgets"]:
         aim = AIM_BUDGET * row["runs"] / 1_000_000
         lines.append(f"{row['rule']:30s}{row['runs']:10d}{row['seconds']:9.2f}{aim:6.1f}{row['error']:8.3f}")

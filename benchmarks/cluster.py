@@ -1,7 +1,7 @@
-"""The benchmark of divided work: what handing out tasks costs, and what is lost where workers and clients are killed.
+"""The benchmark of distributed execution: the overhead of tasks, and what is lost if workers or clients are killed.
 
-The overhead is the share of the workers' time that is not spent in tasks of about 50 ms, a thousand of them. Killed
-are, by SIGKILL at random instants, one worker of two, or the client, which is then started again.
+The overhead is the share of the workers' time that is not spent in the thousand tasks of about 50 ms each. SIGKILL ends
+one of the two workers, or the client, at random times; the client is then started again.
 """
 
 import json
@@ -26,7 +26,7 @@ TASKS, SECONDS = 1000, 0.05
 WORKERS = 2
 ENGINES = ("processes:2", "dask")
 KILLED = {"a worker": 20, "the client": 10}
-OWN = ("seconds", "run_steps", "devices", "lane_utilisation", "json_sha256")  # of a life, not of the runs
+OWN = ("seconds", "run_steps", "devices", "lane_utilisation", "json_sha256")  # differ between executions
 EXPERIMENT = """
     name = "cluster"
     kind = "simulate"
@@ -56,7 +56,7 @@ CLIENT = """
 
 
 def measure(quick: bool) -> dict[str, Any]:
-    """Return the overhead for each engine, and what was killed."""
+    """Return the overhead of each engine, and the outcome of the kills."""
     overheads = [overhead(engine, TASKS // 10 if quick else TASKS) for engine in ENGINES]
     with tempfile.TemporaryDirectory() as folder:
         killed = {what: kills(Path(folder), what, 2 if quick else count) for what, count in KILLED.items()}
@@ -65,13 +65,13 @@ def measure(quick: bool) -> dict[str, Any]:
 
 def table(result: dict[str, Any]) -> str:
     """Return the result as text."""
-    lines = ["engine        tasks  seconds each  busy share  ms of the client a task"]
+    lines = ["engine        tasks  seconds/task  busy share  client ms per task      "]
     for row in result["overhead"]:
         shown = f"{row['engine']:12} {row['tasks']:6} {row['each']:13.3f} {row['share']:11.2f}"
         lines.append(f"{shown} {1000 * row['client']:24.2f}")
     for what, row in result["killed"].items():
         lines.append(
-            f"{row['kills']} times {what} killed: the same bytes, {row['again']} runs played again that were whole"
+            f"{row['kills']} times {what} was killed: the same bytes, {row['again']} finished runs were played again"
         )
     return "\n".join(lines)
 
@@ -81,7 +81,7 @@ def overhead(engine: str, tasks: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder, opened(engine) as executor:
         first = Path(folder) / "first"
         run_experiment(_experiment(Path(folder), 64 * WORKERS, False), first, executor=executor, runs_per_task=64)
-        # Long enough for a rate, and every worker has compiled both widths before the clock starts.
+        # Long enough to measure a rate; every worker has compiled both widths before the clock starts.
         size = 1024
         for number in range(2):
             asked = _experiment(Path(folder), 8 * size * WORKERS, False)
@@ -97,7 +97,7 @@ def overhead(engine: str, tasks: int) -> dict[str, Any]:
 
 
 def kills(folder: Path, what: str, count: int, seed: int = 0) -> dict[str, int]:
-    """Kill `count` times, in runs of one experiment each; require the bytes of one left alone.
+    """Kill `count` times, each in one execution of the experiment; require the bytes of an undisturbed execution.
 
     Every run is told once: in the last life of a directory, those that no whole part had when it began.
     """
@@ -125,7 +125,7 @@ def kills(folder: Path, what: str, count: int, seed: int = 0) -> dict[str, int]:
             if status == 0:
                 break
             assert status == -signal.SIGKILL and victim == client.pid, (status, victim)
-            while any(_alive(child) for child in children):  # they end with their client
+            while any(_alive(child) for child in children):  # workers end with their client
                 time.sleep(0.01)
         steps = sum(int(line) for line in told.read_text().split()) if told.exists() else 0
         report["again"] += steps // HORIZON - (asked.runs - sum(b - a for a, b in whole))
@@ -134,7 +134,7 @@ def kills(folder: Path, what: str, count: int, seed: int = 0) -> dict[str, int]:
 
 
 def content(directory: Path) -> dict[str, Any]:
-    """Return what a directory of results holds, without what each life has for itself."""
+    """Return the contents of a directory of results, without what differs between executions."""
     found: dict[str, Any] = {path.name: path.read_bytes() for path in directory.iterdir() if path.is_file()}
     return {name: _without(json.loads(x)) if name.endswith(".json") else x for name, x in found.items()}
 

@@ -1,4 +1,4 @@
-"""What a compiled program does in a round, read off XLA's text of it: kernels, bytes moved, operations."""
+"""Read kernels, bytes moved and operations of a round from XLA's text of a compiled program."""
 
 import re
 from collections import Counter
@@ -22,17 +22,17 @@ TRIPS = re.compile(r'"known_trip_count":\{"n":"(\d+)"\}')
 
 
 class Round(NamedTuple):
-    """The innermost loop that every round is a turn of."""
+    """The innermost loop of which every round is one iteration."""
 
     kernels: int
-    open_loops: int  # loops inside a round whose turns nobody knows before: counted as one turn each
+    open_loops: int  # loops inside a round with an unknown number of iterations, each counted as one iteration
     flops: float | None
     bytes: float | None
     by_kind: dict[str, int]
 
 
 def read(text: str) -> Round:
-    """The loop of the rounds in a program's text; ValueError where none is found."""
+    """Return the loop of the rounds in a program's text; ValueError if there is none."""
     parts = _computations(text)
     body = _body(parts)
     kernels, kinds, unknown = _kernels(parts, body)
@@ -41,7 +41,7 @@ def read(text: str) -> Round:
 
 
 def _computations(text: str) -> dict[str, list[str]]:
-    """The lines of each computation, by name."""
+    """Return the lines of each computation, by name."""
     found: dict[str, list[str]] = {}
     name = None
     for line in text.splitlines():
@@ -55,7 +55,7 @@ def _computations(text: str) -> dict[str, list[str]]:
 
 
 def _body(parts: dict[str, list[str]]) -> str:
-    """The body of the loop whose own operations are those of a round."""
+    """Return the body of the loop whose own operations are those of a round."""
     bodies = [m[1] for lines in parts.values() for line in lines if (m := re.search(r"body=%?([\w.\-]+)", line))]
     inside = re.compile(rf'op_name="((?:(?!/{ROUND}/)[^"])*)/{ROUND}/(?!.*?while/body)')
 
@@ -69,7 +69,7 @@ def _body(parts: dict[str, list[str]]) -> str:
 
 
 def _kernels(parts: dict[str, list[str]], name: str) -> tuple[int, Counter[str], int]:
-    """Kernels of one turn, by kind, those of inner loops as often as they turn; and loops of unknown turns."""
+    """Return the kernels of one iteration by kind, those of inner loops repeated, and the loops of unknown length."""
     kinds: Counter[str] = Counter()
     unknown = 0
     for line in parts[name]:
@@ -96,7 +96,7 @@ def _kernels(parts: dict[str, list[str]], name: str) -> tuple[int, Counter[str],
 
 
 def _cost(text: str, parts: dict[str, list[str]], body: str) -> dict[str, float]:
-    """XLA's cost analysis of the loop's body alone; empty where this JAX does not let one ask for it."""
+    """Return XLA's cost analysis of the loop's body alone; empty if this version of JAX does not offer it."""
     try:
         import jax
         from jaxlib import _hlo, _jax  # type: ignore[reportAttributeAccessIssue]
@@ -114,7 +114,7 @@ def _cost(text: str, parts: dict[str, list[str]], body: str) -> dict[str, float]
 
 
 def _reached(parts: dict[str, list[str]], name: str) -> Iterator[str]:
-    """The computation and what it calls, callers first, each once."""
+    """Return the computation and those that it calls, callers first, each once."""
     order: list[str] = []
 
     def visit(name: str) -> None:

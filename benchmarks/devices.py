@@ -1,6 +1,6 @@
-"""`python -m benchmarks devices`: four devices at the sizes that a GPU would take, their memory beside the predicted.
+"""`python -m benchmarks devices`: memory of four devices at the sizes of a GPU, measured and predicted.
 
-The devices are a CPU's, made four by a flag of XLA in a process of its own; their memory is that of the host.
+The devices are one CPU, which a flag of XLA splits into four in a separate process; their memory is that of the host.
 """
 
 import argparse
@@ -17,19 +17,19 @@ NUM_ARMS = 9
 DEVICES = 4
 RUNS = 1 << 17
 MARKS = 20  # rounds recorded
-ROUNDS = 1000  # so many that the devices play at the same time
-PLAYS = 3  # the most memory of so many
+ROUNDS = 1000  # enough for the devices to play at the same time
+PLAYS = 3  # the largest memory of these is reported
 MIB = 2**20
 
 
 def main(argv: Sequence[str]) -> int:
-    """Play both engines and print a row each as JSON, in a process with four devices; return the exit status."""
+    """Play both engines in a process with four devices, print a row for each as JSON and return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks devices", description=__doc__)
     parser.add_argument("--runs", type=int, default=RUNS, help=f"default {RUNS}")
     asked = parser.parse_args(argv)
     if os.environ.get("JAX_NUM_CPU_DEVICES") != str(DEVICES):
         environment = os.environ | {"JAX_NUM_CPU_DEVICES": str(DEVICES), "JAX_PLATFORMS": "cpu"}
-        environment["NPROC"] = str(DEVICES)  # threads of XLA: with fewer, some devices wait for others
+        environment["NPROC"] = str(DEVICES)  # threads of XLA; with fewer, some devices wait for others
         command = [sys.executable, "-m", "benchmarks.devices", "--runs", str(asked.runs)]
         return subprocess.run(command, env=environment, check=False).returncode
     for row in (_simulate(asked.runs), _identify(asked.runs)):
@@ -60,8 +60,9 @@ def _simulate(runs: int) -> dict[str, Any]:
     program = Program(SingleRun(make, np.asarray(means, np.float32), "threefry4x32"), MARKS, 0, "cpu")
     lanes = sizes.tile("cpu", sizes.UNKNOWN, program.run_bytes, runs, 1, DEVICES)
     kept = runs * (1 + 4 * MARKS + 4 * NUM_ARMS)  # as running/memory.py counts it
-    # What is on its way to the host is there when the noise of the last block is gone.
-    return _row("simulate", lanes, lanes * program.run_bytes + kept, lambda: play(MARKS), lambda: play(ROUNDS))
+    # The rows of a tile are copied to the host and from there into the results. The noise of the last block is freed by
+    # then, but the allocator of a CPU keeps its pages: measured step by step, the process does not become smaller.
+    return _row("simulate", lanes, lanes * program.run_bytes + 2 * kept, lambda: play(MARKS), lambda: play(ROUNDS))
 
 
 def _identify(runs: int) -> dict[str, Any]:
@@ -94,7 +95,7 @@ def _identify(runs: int) -> dict[str, Any]:
 
 
 def _row(name: str, lanes: int, predicted: int, first: Any, play: Any) -> dict[str, Any]:
-    """Play once, so that all is compiled, and then again for the most memory it takes."""
+    """Play once to compile, then again to measure the largest memory."""
     import jax
 
     first()
@@ -102,7 +103,7 @@ def _row(name: str, lanes: int, predicted: int, first: Any, play: Any) -> dict[s
     for _ in range(PLAYS):
         before = _settled()
         with open("/proc/self/clear_refs", "w", encoding="ascii") as file:
-            file.write("5")  # the peak counts from here
+            file.write("5")  # reset the peak
         play()
         measured = max(measured, _status("VmHWM") - before)
     return {
@@ -115,7 +116,7 @@ def _row(name: str, lanes: int, predicted: int, first: Any, play: Any) -> dict[s
 
 
 def _settled() -> int:
-    """Bytes of this process once what is free has gone back to the system."""
+    """Return the bytes of this process after freed memory has been returned to the system."""
     gc.collect()
     ctypes.CDLL("libc.so.6").malloc_trim(0)
     return _status("VmRSS")

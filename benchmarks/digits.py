@@ -1,4 +1,4 @@
-"""The training that benchmarks of tuning use: a network of 64-32-10 on scikit-learn's digits, 200 steps of SGD."""
+"""The training in the benchmarks of tuning: a 64-32-10 network on the digits of scikit-learn, 200 steps of SGD."""
 
 import functools
 from typing import Any
@@ -16,7 +16,7 @@ STEPS, BATCH, HIDDEN = 200, 64, 32
 
 @functools.cache
 def data() -> tuple[np.ndarray, ...]:
-    """Images and labels to train on, then those to score by."""
+    """Return images and labels for training, then those for the score."""
     from sklearn.datasets import load_digits
 
     images, labels = map(np.asarray, load_digits(return_X_y=True))
@@ -30,7 +30,7 @@ def logits(weights: Any, x: Array) -> Array:
 
 
 def train(key: Key, config: Any) -> Array:
-    """Accuracy on the images that were held out; seeds decide on the initial weights and on the batches."""
+    """Return the accuracy on held-out images; the seed determines the initial weights and the batches."""
     images, labels, others, theirs = map(jnp.asarray, data())
     first, second, third = jax.random.split(key, 3)
     weights = {
@@ -56,7 +56,7 @@ def train(key: Key, config: Any) -> Array:
 
 
 def space(count: int) -> dict[str, np.ndarray]:
-    """Configurations drawn at random."""
+    """Return configurations drawn at random."""
     laws = {
         "lr": jb.loguniform(1e-3, 1.0),
         "momentum": jb.uniform_float(0.0, 0.99),

@@ -1,7 +1,7 @@
-"""README's first command as a new user meets it: a process of its own, its programs compiled, then kept by the first.
+"""README's first command for a new user: whole processes with an empty compilation cache, then with a filled one.
 
-Seconds by the clock and of processor time of the whole process, imports and figure included; and, of each cell, those
-of compilation and of play, by the clock. To be measured on an idle machine.
+Wall and processor time are those of the whole process, imports and figure included. Compilation and play of each cell
+are wall time. It has to be measured on an idle machine.
 """
 
 import json
@@ -16,15 +16,15 @@ from pathlib import Path
 from typing import Any
 
 REPEATS = 3
-AIM, AIM_COLD, AIM_KEPT = 12.0, 1.5, 1.0  # seconds of the whole command, and to compile a cell in the median
+AIM, AIM_COLD, AIM_KEPT = 12.0, 1.5, 1.0  # seconds of the whole command, and the median to compile a cell
 REPOSITORY = Path(__file__).parents[1]
 Found = list[dict[str, Any]]
 
 
 def measure(quick: bool) -> Found:
-    """Return a row a way to start: nothing kept, and all kept by the start before."""
+    """Return a row for an empty compilation cache and one for a cache that the first process filled."""
     repeats, more = (1, ["--runs", "20", "--horizon", "100"]) if quick else (REPEATS, [])
-    plays: dict[str, Found] = {"cold": [], "programs kept": []}
+    plays: dict[str, Found] = {"cold": [], "cached": []}
     for _ in range(repeats):
         with tempfile.TemporaryDirectory() as place:
             for way, found in plays.items():
@@ -34,8 +34,8 @@ def measure(quick: bool) -> Found:
 
 
 def table(rows: Found) -> str:
-    """The rows as text, then the cells of each."""
-    head = f"{'jaxbandit run':20s}{'seconds':>10s}{'CPU s':>8s}{'aim':>6s}{'compile a cell':>16s}{'aim':>6s}"
+    """Return the rows as text, then the cells of each."""
+    head = f"{'jaxbandit run':20s}{'seconds':>10s}{'CPU s':>8s}{'goal':>6s}{'compile/cell':>16s}{'goal':>6s}"
     lines = [head]
     for row in rows:
         aims = f"{AIM:6.0f}" if row["way"] == "cold" else f"{'':6s}"

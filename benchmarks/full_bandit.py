@@ -1,10 +1,12 @@
-"""The benchmark of full-bandit top-k: seconds of Table 2, microseconds a check.
+"""The benchmark of full-bandit top-k: seconds of Table 2, and microseconds per check.
 
-A check is peeling and the certified bound. Table 2 of Kuroki et al. (2019) is its six crowd sets with three rules, 100
-runs each, as `reproduce fullbandit` plays them, compilation apart; beside it, looks of SAQM in NumPy, one run alone.
-Batches of 1, 100 and 1,000 inverse design matrices of random supports, compiled as the engine compiles, a thread a
-core. Beside it, in the same process, peeling in NumPy, one matrix after the other: as Algorithm 1 is written ("loop"),
-and with the edge weights never stored, as ours does it ("lean").
+Table 2 of Kuroki et al. (2019) has six crowd sets and three rules with 100 runs each, played as by `reproduce
+fullbandit`, without compilation. For comparison, NumPy evaluates the stopping rule of SAQM for one run.
+
+A check is peeling and the certified bound. It is measured on batches of 1, 100 and 1,000 inverse design matrices of
+random supports, compiled as the engine compiles, with one thread per core. For comparison, NumPy peels one matrix after
+the other in the same process: as Algorithm 1 is written ("loop"), and without storing the edge weights, as the library
+does it ("lean").
 """
 
 import statistics
@@ -57,7 +59,7 @@ def matrices(size: int, k: int, count: int) -> np.ndarray:
 
 
 def measure(quick: bool) -> list[dict[str, Any]]:
-    """Return a row a size and batch; progress goes to stderr."""
+    """Return a row for each size and batch; progress goes to stderr."""
     rows = _played(quick)
     for size, k in ((111, 10),) if quick else ((24, 12), (111, 10), (1000, 50)):
         for runs in (100,) if quick else (1, 100, 1000):
@@ -67,7 +69,7 @@ def measure(quick: bool) -> list[dict[str, Any]]:
             row = measure_checks(size, k, runs)
             rows.append(row)
             print(
-                f"n = {size}, k = {k}, {runs} runs: {row['us_per_check']:.1f} us a check, peeling alone "
+                f"n = {size}, k = {k}, {runs} runs: {row['us_per_check']:.1f} us per check, peeling alone "
                 f"{row['us_per_peeling']:.1f}, {row['times_faster']:.1f} times faster than NumPy",
                 file=sys.stderr,
             )
@@ -75,17 +77,17 @@ def measure(quick: bool) -> list[dict[str, Any]]:
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    """The rows as text."""
+    """Return the rows as text."""
     played = [row for row in rows if "rule" in row]
     lines = [
-        f"{'full-bandit top-k':20s}{'runs':>6s}{'seconds':>11s}{'us/look':>10s}{'compile s':>11s}{'NumPy look':>12s}"
+        f"{'full-bandit top-k':20s}{'runs':>6s}{'seconds':>11s}{'us/eval':>10s}{'compile s':>11s}{'NumPy us':>12s}"
     ]
     lines += [
         f"{row['dataset'] + ', ' + row['rule']:20s}{row['runs']:6d}{row['seconds']:11.2f}{row['us_per_look']:10.1f}"
         f"{row['compile_seconds']:11.2f}{row['numpy_us']:12.0f}"
         for row in played
     ]
-    lines += [f"{'together':26s}{sum(row['seconds'] for row in played):11.2f}", ""]
+    lines += [f"{'total':26s}{sum(row['seconds'] for row in played):11.2f}", ""]
     lines += [
         f"{'full-bandit check':20s}{'runs':>6s}{'us/check':>11s}{'peeling':>10s}{'compile s':>11s}"
         f"{'NumPy loop':>12s}{'faster':>8s}{'NumPy lean':>12s}{'faster':>8s}"
@@ -101,7 +103,7 @@ def table(rows: list[dict[str, Any]]) -> str:
 
 
 def _played(quick: bool) -> list[dict[str, Any]]:
-    """One run of SAQM on IT, and Table 2."""
+    """Return the rows of one run of SAQM on IT, and of Table 2."""
     cells = [("it", "saqm", 1), *((name, rule, 100) for name in (("it",) if quick else CROWDS) for rule in RULES)]
     return [measure_cell(*cell) for cell in cells]
 
@@ -125,7 +127,7 @@ def measure_cell(name: str, rule: str, runs: int, epsilon: float = 0.5) -> dict[
 
 
 def _numpy_look(num_arms: int, num_sets: int) -> float:
-    """Microseconds of a look of SAQM in NumPy, the sums of its block of pulls included."""
+    """Return the microseconds of one evaluation of SAQM's stopping rule in NumPy, the sums of its pulls included."""
     rng = np.random.default_rng(0)
     sets = (np.argsort(rng.random((num_sets, num_arms)), axis=1) < K).astype(float)
     inverse, response = np.linalg.pinv(sets.T @ sets), np.zeros(num_arms)
@@ -186,12 +188,12 @@ def measure_checks(size: int, k: int, runs: int) -> dict[str, Any]:
 
 
 def _numpy_seconds(peel: Callable, weights: np.ndarray, k: int, members: np.ndarray) -> float:
-    """Seconds a matrix, over the first few; the sets must be ours."""
+    """Return seconds per matrix over the first few; the sets must agree with ours."""
     count = max(1, min(len(members), BESIDE * 111 // weights.shape[1]))
     begun = time.perf_counter()
     found = [peel(matrix, k) for matrix in weights[:count]]
     taken = (time.perf_counter() - begun) / count
-    assert np.array_equal(found, members[:count]), "the loop beside must agree"
+    assert np.array_equal(found, members[:count]), "the NumPy loop must agree"
     return taken
 
 

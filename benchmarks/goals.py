@@ -1,8 +1,8 @@
-"""The goals for one core, each measured in this process in turns with what it is a multiple of: medians of seven turns.
+"""The goals for one core, each measured in alternation with its reference in one process: medians of seven turns.
 
-Processor time of one worker, compilation apart, so that a machine with other work gives nearly the same. A policy's
-time is over that of the C loop of UCB1 or of `ucb1`; LinGapE's is of a useful step, and where its state is large
-beside the bytes that a core copies within as much memory.
+The figures are processor time of one worker without compilation, so that a machine with other work gives nearly the
+same. The time of a policy is divided by that of the C loop of UCB1 or of `ucb1`. That of LinGapE is for a useful step,
+with the rate at which its state is read and written next to the rate at which a core copies as much memory.
 """
 
 import statistics
@@ -51,7 +51,7 @@ class Row(NamedTuple):
 
 
 def measure(quick: bool) -> list[dict[str, Any]]:
-    """Return a row a goal; progress goes to stderr."""
+    """Return a row for each goal; progress goes to stderr."""
     turns = 2 if quick else TURNS
     rows = [row for num_arms in SIZES if not quick or num_arms < 1_000 for row in policies(num_arms, turns, quick)]
     limits = {"K = 6,": 10**7, "K = 36,": 2_000, "K = 100,": 500}
@@ -66,7 +66,7 @@ def measure(quick: bool) -> list[dict[str, Any]]:
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    """The rows in Markdown."""
+    """Return the rows in Markdown."""
     lines = ["| what | goal | measured | |", "|---|---|---|---|"]
     for row in (Row(**row) for row in rows):
         verdict = "" if row.met is None else "met" if row.met else "missed"
@@ -76,7 +76,7 @@ def table(rows: list[dict[str, Any]]) -> str:
 
 
 def policies(num_arms: int, turns: int, quick: bool) -> list[Row]:
-    """UCB1 over the C loop; at nine arms other policies over UCB1."""
+    """Return the rows of UCB1 over the C loop and, at nine arms, of other policies over UCB1."""
     runs, rounds, goal = SIZES[num_arms]
     runs, rounds = (runs // 4, rounds // 4) if quick else (runs, rounds)
     loop = Yardstick(num_arms, threads=1)
@@ -104,7 +104,7 @@ def policies(num_arms: int, turns: int, quick: bool) -> list[Row]:
 
 
 def lingape(case: stopping.Case, turns: int) -> Row:
-    """LinGapE's useful step, and the share of a core's bandwidth that it has."""
+    """Return the rows of a useful step of LinGapE, with the bandwidth that it reaches."""
     steps = 0
 
     def play() -> float:
@@ -126,14 +126,14 @@ def lingape(case: stopping.Case, turns: int) -> Row:
 
 
 def _seconds(function: Callable[[], Any]) -> float:
-    """Processor time of this process; what is called waits until it is done."""
+    """Return the processor time of a call that waits until its work is done."""
     begun = time.process_time()
     function()
     return time.process_time() - begun
 
 
 def _turns(players: tuple[Callable[[], float], ...], turns: int) -> list[list[float]]:
-    """What each gives, played in turns; a first turn compiles and is thrown away."""
+    """Return the results of each, played in alternation; the first turn compiles and is discarded."""
     played = [[player() for player in players] for _ in range(turns + 1)][1:]
     return [list(column) for column in zip(*played, strict=True)]
 

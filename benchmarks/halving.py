@@ -1,8 +1,8 @@
-"""The benchmark of halving: what equal numbers of steps buy on digits, beside Optuna's Hyperband and random search.
+"""The benchmark of halving: accuracy on digits at equal numbers of steps, against Optuna's Hyperband and random search.
 
-A network of 64-32-10 and its learning rate, momentum, weight decay and scale of its first weights. Every search may
-spend the steps of one Hyperband of 81 steps and eta 3; what it chooses is then trained anew, and judged on images that
-no search has seen.
+A search tunes the learning rate, momentum, weight decay and scale of the initial weights of a 64-32-10 network. Every
+search may spend the steps of one Hyperband with 81 steps and eta 3. Its choice is then trained again, and evaluated on
+images that no search has seen.
 """
 
 import functools
@@ -30,12 +30,12 @@ SPACE = {
     "decay": jb.loguniform(1e-6, 1e-1),
     "scale": jb.loguniform(1e-2, 10.0),
 }
-ANEW = 1000  # seeds of the fresh trainings begin here
+ANEW = 1000  # the seeds of the new trainings begin here
 
 
 @functools.cache
 def digits() -> dict[str, tuple[jax.Array, jax.Array]]:
-    """Images and labels, parted once for all: 1,000 to train, 397 to choose by, 400 to judge the choice."""
+    """Return images and labels in a fixed split: 1,000 to train, 397 to choose by, 400 to evaluate the choice."""
     from sklearn.datasets import load_digits
 
     x, y = load_digits(return_X_y=True)
@@ -55,7 +55,7 @@ def logits(weights: Any, x: jax.Array) -> jax.Array:
 
 @functools.cache
 def trainee(part: str = "validation") -> jb.Trainee:
-    """SGD with momentum; the score is the accuracy on a part of the images."""
+    """Train by SGD with momentum; the score is the accuracy on a part of the images."""
     images, labels = digits()["train"]
 
     def loss(weights: Any, at: jax.Array) -> jax.Array:
@@ -98,7 +98,7 @@ def sample(key: Any, n: int) -> Any:
 
 
 def steps_of(result: Any) -> int:
-    """Steps that a search has spent: each training to the last rung that it was scored at."""
+    """Return the steps that a search has spent, each training up to the last rung at which it was scored."""
     last: dict[tuple[int, int], int] = {}
     for config, seed, steps in zip(
         *(result.history[name].tolist() for name in ("config", "seed", "steps")), strict=True
@@ -116,7 +116,7 @@ def hyperband(seed: int, budget: int) -> tuple[Any, int]:
 
 
 def halving(seed: int, budget: int) -> tuple[Any, int]:
-    """As many configurations as the budget begins with one step each."""
+    """Search by halving, with as many configurations as the budget allows if each begins with one step."""
 
     def cost(n: int) -> int:
         return sum(max(n // ETA**i, 1) * (b - a) for i, (a, b) in enumerate(zip([0, *RUNGS], RUNGS, strict=False)))
@@ -128,14 +128,14 @@ def halving(seed: int, budget: int) -> tuple[Any, int]:
 
 
 def random_search(seed: int, budget: int) -> tuple[Any, int]:
-    """As many trainings to the end as the budget has; the best on the images to choose by."""
+    """Search by as many complete trainings as the budget allows; the best on the images to choose by."""
     configs = sample(jax.random.key(seed), budget // MOST)
     found = jb.successive_halving(trainee(), configs, min_steps=MOST, max_steps=MOST, seed=seed)
     return found.config, steps_of(found)
 
 
 def optuna_search(seed: int, budget: int, sampler: str = "random") -> tuple[Any, int]:
-    """Optuna's Hyperband pruner; a trial that would spend more than is left is pruned at its last rung before."""
+    """Search by Optuna's Hyperband pruner; a trial that would exceed the budget is pruned at its last rung before."""
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -184,7 +184,7 @@ SEARCHES: dict[str, Search] = {
 
 
 def judged(config: dict[str, float], seed: int, times: int) -> float:
-    """Mean accuracy on unseen images of so many fresh trainings to the end."""
+    """Return the mean accuracy of new complete trainings on unseen images."""
     columns = {name: np.array([config[name]]) for name in SPACE}
     found = jb.successive_halving(
         trainee("test"), columns, min_steps=MOST, max_steps=MOST, repeats=times, seed=ANEW + seed
@@ -193,7 +193,7 @@ def judged(config: dict[str, float], seed: int, times: int) -> float:
 
 
 def measure(quick: bool) -> list[dict[str, Any]]:
-    """A row a search: accuracy of its choices over repetitions, the steps and the processor seconds that it took."""
+    """Return a row for each search: accuracy of its choices over repetitions, steps and processor time in seconds."""
     times, anew = (2, 2) if quick else (20, 10)
     budget = hyperband(0, 0)[1]
     found: dict[str, list[tuple[float, int, float]]] = {name: [] for name in SEARCHES}
@@ -224,10 +224,10 @@ def measure(quick: bool) -> list[dict[str, Any]]:
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    """The rows as text."""
+    """Return the rows as text."""
     title = f"digits, {rows[0]['repetitions']} repetitions"
     head = f"{title:28s}{'accuracy':>10s}{'95 % interval':>20s}"
-    lines = [f"{head}{'worst':>8s}{'less hyperband':>16s}{'95 % interval':>20s}{'steps':>14s}{'CPU s':>8s}"]
+    lines = [f"{head}{'worst':>8s}{'minus hyperband':>16s}{'95 % interval':>20s}{'steps':>14s}{'CPU s':>8s}"]
     for row in rows:
         (value, low, high), (other, down, up) = row["accuracy"], row["beside"]
         spent = f"{row['steps'][0]}-{row['steps'][1]}"

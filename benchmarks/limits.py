@@ -1,4 +1,4 @@
-"""What one core can do at most: bytes a second from cache and memory, operations a second of its vector units."""
+"""The limits of one core: bytes per second from cache and memory, operations per second of its vector units."""
 
 import ctypes
 import statistics
@@ -17,14 +17,14 @@ CHAINS, WIDTH, TURNS = 12, 16, 10_000_000  # the first two as in the source
 
 
 def bandwidth(size: int) -> float:
-    """Bytes a second that NumPy's copies within so many bytes move, read and written ones counted."""
+    """Return the bytes per second that NumPy's copies within an array of this size read and write."""
     source, target = np.ones(size // 8, np.float32), np.zeros(size // 8, np.float32)
     times = max(1, BEYOND // size)
     return size * times / _seconds(lambda: [np.copyto(target, source) for _ in range(times)])
 
 
 def operations() -> float:
-    """Sums and products a second in float32, by a C loop that does nothing else; nan without a C compiler."""
+    """Return sums and products per second in float32 of a C loop that does nothing else; nan without a C compiler."""
     library = compiled(SOURCE)
     if library is None:
         return float("nan")
@@ -34,7 +34,7 @@ def operations() -> float:
 
 
 def _seconds(work: Callable[[], object]) -> float:
-    """Median seconds of processor time."""
+    """Return the median processor time in seconds."""
     work()
     found = []
     for _ in range(REPEATS):

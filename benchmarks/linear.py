@@ -1,7 +1,7 @@
-"""The benchmark of linear contextual bandits: LinUCB and OAM against d, K and M, one beside the other.
+"""The benchmark of linear contextual bandits: LinUCB and OAM against d, K and M.
 
-Each size is changed alone about K = 20 arms, d = 3 dimensions and M = 2 contexts; features are random on the sphere.
-Repeats of OAM stand between repeats of LinUCB on the same problem: their ratio holds when the machine drifts.
+Each size is varied alone around K = 20 arms, d = 3 dimensions and M = 2 contexts; features are random on the sphere.
+LinUCB and OAM are repeated in alternation on the same problem, so that their ratio holds if the machine drifts.
 """
 
 import statistics
@@ -23,14 +23,14 @@ Problem = tuple[np.ndarray, np.ndarray, np.ndarray]  # action sets, probabilitie
 
 
 def sphere(num_arms: int, dim: int, num_contexts: int) -> Problem:
-    """Random action sets, contexts equally likely, and theta, all of norm 1."""
+    """Return random action sets, equally likely contexts, and theta, all of norm 1."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(num_contexts, num_arms, dim))
     return x / np.linalg.norm(x, axis=2, keepdims=True), np.full(num_contexts, 1 / num_contexts), np.eye(dim)[0]
 
 
 def cases(quick: bool) -> list[tuple[str, Problem, int, int]]:
-    """Name, problem, runs and rounds of each row; those named "target" have the size of a stated aim."""
+    """Return name, problem, runs and rounds of each row; those named "target" have the size of a stated goal."""
     plane = np.array([PLANE]), np.ones(1), np.array([1.0, 0.0])
     space = np.array(SPACE), np.array([0.3, 0.7]), np.array([1.0, 0.0, 1.0])
     runs = 500 if quick else 10_000
@@ -45,7 +45,7 @@ def cases(quick: bool) -> list[tuple[str, Problem, int, int]]:
 
 
 def measure(quick: bool) -> list[dict[str, Any]]:
-    """Return a row a case; progress goes to stderr."""
+    """Return a row for each case; progress goes to stderr."""
     return [measure_case(*case) for case in cases(quick)]
 
 
@@ -60,12 +60,12 @@ def measure_case(name: str, problem: Problem, runs: int, rounds: int) -> dict[st
         row[f"{kind}_seconds"] = statistics.median(s[kind] for s in seconds)
         row[f"{kind}_ns"] = row[f"{kind}_seconds"] / (runs * rounds) * 1e9
     row["times_lin_ucb"] = statistics.median(s["oam"] / s["lin_ucb"] for s in seconds)
-    print(f"{name}: lin_ucb {row['lin_ucb_ns']:.1f}, oam {row['oam_ns']:.1f} ns a run-step", file=sys.stderr)
+    print(f"{name}: lin_ucb {row['lin_ucb_ns']:.1f}, oam {row['oam_ns']:.1f} ns per run-step", file=sys.stderr)
     return row
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    """The rows as text."""
+    """Return the rows as text."""
     head = f"{'linear contextual':38s}{'runs':>8s}{'rounds':>8s}{'lin_ucb s':>11s}{'ns':>8s}{'oam s':>9s}{'ns':>9s}"
     lines = [f"{head}{'ratio':>8s}{'compile s':>13s}"]
     for row in rows:
@@ -78,7 +78,7 @@ def table(rows: list[dict[str, Any]]) -> str:
 
 
 def _player(kind: str, problem: Problem, runs: int, rounds: int) -> Callable[[], tuple[float, float]]:
-    """A function that plays one cell and returns its run and compile seconds."""
+    """Return a function that plays one cell and returns its run and compile seconds."""
     algorithm, environment = ALGORITHMS[kind].factory(), ENVIRONMENTS["linear_contextual"].factory()
 
     def make(problem: Problem) -> Any:

@@ -1,4 +1,4 @@
-"""Where, and with what, a figure was measured."""
+"""The machine and the versions with which a figure was measured."""
 
 import os
 import platform

@@ -1,7 +1,7 @@
-"""Policies for means that change: regrets beside those of another program, and what GLR-klUCB costs beside kl-UCB.
+"""Policies for changing means: regret against a reference implementation, and the cost of GLR-klUCB against kl-UCB.
 
-The other program's figures are of independent NumPy simulations. A figure agrees if it differs by at most 4 standard
-errors of the difference. Costs are processor time in one process, in alternation.
+The reference figures are from independent NumPy simulations. A figure agrees if it differs by at most 4 standard errors
+of the difference. Costs are processor time in one process, in alternation.
 """
 
 import math
@@ -17,8 +17,8 @@ from jaxbandit.engine.horizon import simulate_cell
 
 REPEATS = 7
 STANDARD_ERRORS = 4
-COST_AIM = 10.0  # GLR-klUCB's round, times that of kl-UCB
-RUNS = 4_000  # so that our own standard error is half of the other program's
+COST_AIM = 10.0  # a round of GLR-klUCB over one of kl-UCB
+RUNS = 4_000  # so that our standard error is half that of the reference
 HORIZON = 5_000
 STARTS = (0, 1_000, 2_000, 3_000, 4_000)
 MEANS = [[0.3, 0.5, 0.9], [0.3, 0.2, 0.9], [0.3, 0.2, 0.1], [0.7, 0.2, 0.1], [0.7, 0.5, 0.1]]
@@ -26,17 +26,17 @@ TOLD: dict[str, Any] = {"horizon": HORIZON, "num_changes": 4}
 
 
 def problem_1() -> Environment:
-    """The first problem of SMPyBandits: 5,000 rounds, four changes, three Bernoulli arms."""
+    """Return the first problem of SMPyBandits: 5,000 rounds, four changes, three Bernoulli arms."""
     return jb.piecewise_bernoulli(MEANS, STARTS)
 
 
 def garivier_moulines() -> Environment:
-    """10,000 rounds, two changes, three Bernoulli arms."""
+    """Return their problem: 10,000 rounds, two changes, three Bernoulli arms."""
     return jb.piecewise_bernoulli([[0.5, 0.3, 0.4], [0.5, 0.3, 0.9], [0.5, 0.3, 0.4]], (0, 3_000, 5_000))
 
 
 Case = tuple[Callable[[], Algorithm], Callable[[], Environment], int, float, float]
-# Algorithm, environment, horizon; the other program's mean of dynamic regret and its standard error.
+# Algorithm, environment, horizon; mean dynamic regret of the reference and its standard error.
 CASES: dict[str, Case] = {
     "kl_ucb": (lambda: jb.kl_ucb(3), problem_1, HORIZON, 271.0, 2.23),
     "oracle_restart": (lambda: jb.oracle_restart(3, starts=STARTS), problem_1, HORIZON, 57.3, 0.35),
@@ -52,7 +52,7 @@ CASES: dict[str, Case] = {
 
 
 def measure(quick: bool) -> dict[str, Any]:
-    """Return a row a policy, and the costs; progress goes to stderr."""
+    """Return a row for each policy, and the costs; progress goes to stderr."""
     return {
         "regret": [compared(name, 200 if quick else RUNS) for name in CASES],
         "cost": costs(128 if quick else 2_048),
@@ -60,18 +60,18 @@ def measure(quick: bool) -> dict[str, Any]:
 
 
 def compared(name: str, runs: int) -> dict[str, Any]:
-    """A policy's regret beside the other program's."""
+    """Return a policy's regret and that of the reference implementation."""
     rule, world, horizon, theirs, their_error = CASES[name]
     record = simulate_cell(lambda _: (rule(), world()), {}, horizon=horizon, num_runs=runs, checkpoints=[horizon])
     mean, error = float(record.mean[-1]), math.sqrt(float(record.variance[-1]) / runs)
     off = (mean - theirs) / math.hypot(error, their_error)
     kinds = {} if record.kinds_mean is None else dict(zip(record.phases, record.kinds_mean.tolist(), strict=True))
-    print(f"{name}: {mean:.1f}, the other program {theirs}, {off:+.1f} standard errors", file=sys.stderr)
+    print(f"{name}: {mean:.1f}, reference {theirs}, {off:+.1f} standard errors", file=sys.stderr)
     return {"policy": name, "runs": runs, "mean": mean, "error": error, "theirs": theirs, "off": off, "kinds": kinds}
 
 
 def costs(runs: int) -> dict[str, Any]:
-    """Processor nanoseconds of a round of kl-UCB and of GLR-klUCB, and their ratio: medians over turns."""
+    """Return processor nanoseconds per round of kl-UCB and of GLR-klUCB, and their ratio: medians over turns."""
     makers = {name: (lambda _, case=CASES[name]: (case[0](), case[1]())) for name in ("kl_ucb", "glr_klucb")}
 
     def once(name: str) -> float:
@@ -79,7 +79,7 @@ def costs(runs: int) -> dict[str, Any]:
         simulate_cell(makers[name], {}, horizon=HORIZON, num_runs=runs, checkpoints=[HORIZON], workers=1)
         return (time.process_time() - begun) / runs / HORIZON * 1e9
 
-    for name in makers:  # it compiles
+    for name in makers:  # compiles
         once(name)
     turns = [{name: once(name) for name in makers} for _ in range(REPEATS)]
     found = {name: statistics.median(turn[name] for turn in turns) for name in makers}
@@ -87,9 +87,9 @@ def costs(runs: int) -> dict[str, Any]:
 
 
 def table(found: dict[str, Any]) -> str:
-    """The rows as text."""
+    """Return the rows as text."""
     lines = [
-        "| policy | runs | regret | the other program | standard errors apart | alarms a run |",
+        "| policy | runs | regret | reference implementation | difference in standard errors | alarms per run |",
         "|---|---|---|---|---|---|",
     ]
     for row in found["regret"]:
@@ -100,7 +100,7 @@ def table(found: dict[str, Any]) -> str:
     cost = found["cost"]
     lines.append("")
     lines.append(
-        f"processor nanoseconds a round: kl_ucb {cost['kl_ucb']:.1f}, glr_klucb {cost['glr_klucb']:.1f}, "
-        f"ratio {cost['ratio']:.1f} (aim: at most {cost['aim']:.0f})"
+        f"processor nanoseconds per round: kl_ucb {cost['kl_ucb']:.1f}, glr_klucb {cost['glr_klucb']:.1f}, "
+        f"ratio {cost['ratio']:.1f} (goal: at most {cost['aim']:.0f})"
     )
     return "\n".join(lines)

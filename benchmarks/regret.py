@@ -1,7 +1,7 @@
-"""The benchmark of plain arms: nanoseconds per run-step and per arm-round of every algorithm, beside C and NumPy.
+"""The benchmark of plain arms: nanoseconds per run-step and per arm-round of every algorithm, against C and NumPy.
 
-Compile time stands apart; a figure is the median of several repeats, and a ratio is taken between neighbours in time,
-so that it holds when the machine's speed drifts.
+Compile time is reported separately. A figure is the median of several repeats, and the two sides of a ratio are
+measured one right after the other, so that it holds if the speed of the machine drifts.
 """
 
 import statistics
@@ -22,11 +22,11 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "ucb(lb)": ("ucb", {"distance": "lb"}),
     "ucb(t)": ("ucb", {"distance": "t"}),
 }
-SKIPPED = {"ucb"}  # by its variants
+SKIPPED = {"ucb"}  # played by its variants
 
 
 def measure(quick: bool) -> list[dict[str, Any]]:
-    """Return a row an algorithm, number of arms and of runs; progress goes to stderr."""
+    """Return a row for each algorithm, number of arms and number of runs; progress goes to stderr."""
     rows = []
     for num_arms in (9,) if quick else (9, 100, 1000):
         for runs in (10_000,) if quick else (1, 100, 10_000):
@@ -35,7 +35,7 @@ def measure(quick: bool) -> list[dict[str, Any]]:
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    """The rows as text."""
+    """Return the rows as text."""
     lines, size = [], None
     for row in rows:
         if size != (row["arms"], row["runs"]):
@@ -46,7 +46,7 @@ def table(rows: list[dict[str, Any]]) -> str:
                 beside.append(f"C loop {row['c_loop_ns']:.2f} ns (ucb1 takes {row['times_c_loop']:.2f} times that)")
             if "numpy_ns" in row:
                 beside.append(f"NumPy loop {row['numpy_ns']:.1f} ns")
-            lines.append("ucb1 beside, per run-step: " + "; ".join(beside))
+            lines.append("references for ucb1, per run-step: " + "; ".join(beside))
             lines.append(f"{'algorithm':18s}{'ns/run-step':>12s}{'ns/arm-round':>14s}{'x ucb1':>8s}{'compile s':>11s}")
         lines.append(
             f"{row['algorithm']:18s}{row['ns_per_run_step']:12.2f}{row['ns_per_arm_round']:14.3f}"
@@ -62,20 +62,20 @@ def _algorithms(only: str) -> dict[str, tuple[str, dict[str, Any]]]:
 
 
 def _is_plain(name: str) -> bool:
-    """Whether an algorithm needs the number of arms alone; those for changing means are in `non_stationary`."""
+    """Return whether an algorithm needs only the number of arms; those for changing means are in `non_stationary`."""
     entry = ALGORITHMS[name]
     required = {p.name for p in entry.parameters().values() if p.required}
     return entry.kind == "simulate" and required == {"num_arms"} and "num_changes" not in entry.arguments
 
 
 def block(num_arms: int, runs: int, seconds: float, only: str = "") -> list[dict[str, Any]]:
-    """Return a row an algorithm at one size, each repeat beside a repeat of ucb1 and of the C loop.
+    """Return a row for each algorithm at one size, with a repeat of ucb1 and of the C loop next to each repeat.
 
     Args:
       num_arms: Bernoulli arms.
       runs: runs side by side.
-      seconds: about how long an algorithm's repeats take together.
-      only: ucb1, and the algorithms whose name contains this.
+      seconds: approximate time of all repeats of an algorithm.
+      only: measure ucb1 and the algorithms whose name contains this.
     """
     yardstick = Yardstick(num_arms, cores())
     means = yardstick.means.astype(np.float64)
@@ -91,7 +91,7 @@ def block(num_arms: int, runs: int, seconds: float, only: str = "") -> list[dict
 
     rows: list[dict[str, Any]] = []
     for name in makers:
-        # Rounds for about `seconds` over all repeats, from a first look at the cost.
+        # Rounds for about `seconds` over all repeats, from a first measurement of the cost.
         horizon = max(8, min(500, int(2e7 / (runs * num_arms))))
         _, compiled, _ = play(name, horizon)
         cost, _, _ = play(name, horizon)

@@ -1,4 +1,4 @@
-"""Tables of RESULTS.md are written by the command that measures them, between two marks; prose around them stays."""
+"""Write a table of RESULTS.md between its two marks, and leave the prose around it unchanged."""
 
 import datetime
 import os
@@ -9,26 +9,26 @@ RESULTS = Path(__file__).with_name("RESULTS.md")
 
 
 class NoPlace(Exception):
-    """One line: RESULTS.md has no marks for a part."""
+    """RESULTS.md has no marks for a part; the message is one line."""
 
 
 def begin(part: str) -> str:
-    """The mark before a part's table."""
+    """Return the mark before a part's table."""
     return f"<!-- {part}: written by `python -m benchmarks {part} --write` -->"
 
 
 def end(part: str) -> str:
-    """The mark behind it."""
+    """Return the mark after a part's table."""
     return f"<!-- end of {part} -->"
 
 
 def parts(path: Path | None = None) -> list[str]:
-    """The parts that have a place in the file, in its order."""
+    """Return the parts that have marks in the file, in its order."""
     return re.findall(r"^<!-- (\w+): written by ", (path or RESULTS).read_text(encoding="utf-8"), re.MULTILINE)
 
 
 def write(part: str, about: str, text: str, path: Path | None = None) -> None:
-    """Replace what stands between a part's marks by this table and where it was measured."""
+    """Replace the text between a part's marks by this table and a line with the machine, the date and the load."""
     path = path or RESULTS
     old = path.read_text(encoding="utf-8")
     before, first, rest = old.partition(begin(part))

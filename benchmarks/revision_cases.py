@@ -1,9 +1,9 @@
-"""What `jaxbandit bench` plays: one process of one revision, told on stdin what to time.
+"""The process of one revision in `jaxbandit bench`, which reads from stdin what to time.
 
-The same lines run on every revision; a case whose names one does not have yet is answered with `missing`. A line on
-stdin is the name of a case, the answering line on stdout is JSON: the seconds of a whole call, the steps played and a
-number from the result, which tells whether two revisions did the same work. A case's first call compiles; it is not
-timed with the others.
+The same code runs on every revision. If a revision does not have a name that a case needs, the answer is `missing`. A
+line on stdin is the name of a case. The answer is a line of JSON on stdout: the seconds of a whole call, the steps
+played and a number from the result, which shows whether two revisions did the same work. The first call of a case
+compiles, and is not timed with the others.
 """
 
 import json
@@ -16,7 +16,7 @@ import numpy as np
 
 import jaxbandit as jb
 
-Play = Callable[[], tuple[int, float]]  # steps played, number that tells the work done
+Play = Callable[[], tuple[int, float]]  # steps played, and a number that identifies the work
 IT_ARMS, IT_SETS, TEAM = 36, 81, 10  # the crowd set IT of Table 2 of Kuroki et al. (2019)
 
 
@@ -77,7 +77,7 @@ def _identify(algorithm: Any, environment: Any, runs: int, **more: Any) -> Play:
 
 
 def cases(quick: bool) -> dict[str, Callable[[], Play]]:
-    """Return what makes each case, by name; `quick` plays so little that it measures nothing."""
+    """Return a function that makes each case, by name; `quick` plays too little for a measurement."""
     few = 100 if quick else 1
     gaussian: dict[str, Any] = {"family": "gaussian", "threshold": "gauss"}
     return {
@@ -105,7 +105,7 @@ def answer(known: Mapping[str, Callable[[], Play]]) -> None:
         if name not in made:
             try:
                 made[name] = known[name]()
-            except (AttributeError, TypeError) as error:  # a name, or an argument, of a later revision
+            except (AttributeError, TypeError) as error:  # a name or an argument that only a later revision has
                 print(json.dumps({"missing": " ".join(str(error).split())}), flush=True)
                 continue
         begun = time.perf_counter()

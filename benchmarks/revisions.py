@@ -1,18 +1,19 @@
-"""`jaxbandit bench [REV_A] [REV_B]`: two revisions of the library, measured in alternation.
+"""`jaxbandit bench [REV_A] [REV_B]` measures two revisions of the library in alternation.
 
-By default the last commit and the work in progress. Each revision is played by a process of its own, whose import path
-begins with that revision's tree; both run in the environment of the parent, and so with the same JAX. Rounds go A B,
-B A, A B, ...: the machine's drift meets both, and a ratio is taken within a round. There are several pairs of
-processes, since two processes of one program differ too. Seconds are those of a whole warm call, compilation left out.
-The cases are those of `revision_cases.cases`; one that a revision cannot play yet is left out and named.
+By default these are the last commit and the working tree. Each revision runs in a process of its own, whose import path
+begins with the tree of that revision; both use the environment of the parent, and thus the same JAX. The order of
+rounds is A B, B A, A B, ..., so that drift of the machine affects both, and a ratio is taken within a round. There are
+several pairs of processes, since two processes of one program differ too. Seconds are those of a whole warm call
+without compilation. The cases are those of `revision_cases.cases`; one that a revision cannot play is left out and
+named.
 
-A verdict is that of an interval: from the lowest to the highest of the medians of the pairs of processes and of the
-order statistics that hold the median of all ratios with 95 %. "slower": all of it is above the limit; "faster": below
-its inverse; "same": between the two; otherwise "undecided", and more rounds or processes may decide. "other numbers":
-rounding, or chance, is another, and the times may be compared all the same. "other work": the numbers are more than 2 %
-apart, or the steps, so that the times say nothing.
+A verdict is based on an interval. It spans the medians of the pairs of processes and the order statistics that contain
+the median of all ratios with 95 % confidence. "slower" means that the whole interval is above the limit, "faster" that
+it is below the inverse, and "same" that it is between the two. Otherwise the verdict is "undecided", and more rounds or
+processes may decide. "other numbers" means that rounding or random draws differ, and the times can still be compared.
+"other work" means that the numbers or the steps differ by more than 2 %, so that the times cannot be compared.
 
-Exit status: 0 no case is slower; 4 one is slower, or did other work; 2 bad input; 1 a revision could not be played.
+Exit status: 0 no case is slower; 4 one is slower or did other work; 2 bad input; 1 a revision failed to run.
 """
 
 import argparse
@@ -41,7 +42,7 @@ CLOSE = 0.02  # relative difference of results up to which two revisions did the
 
 
 class Failed(Exception):
-    """One line that says why two revisions could not be measured."""
+    """Two revisions could not be measured; the message is one line with the reason."""
 
 
 class Unknown(Failed):
@@ -96,7 +97,7 @@ class Process:
 def tree_of(revision: str, repository: Path = REPOSITORY) -> Iterator[tuple[Path, str]]:
     """Yield the directory that holds the package as it was at a git revision, and the commit's hash.
 
-    A directory stands for what it holds: `.` is the work in progress.
+    A directory stands for its contents: `.` is the working tree.
     """
     if Path(revision).is_dir():
         yield Path(revision).resolve(), "a directory"
@@ -139,7 +140,7 @@ def measure(
       processes: pairs of processes, >= 1.
       rounds: timed calls of each case in each process, >= 1.
       limit: ratio beyond which a case is slower, > 1.
-      quick: play so little that nothing is measured, only tried.
+      quick: only check that the cases run; too little is played for a measurement.
     """
     samples: dict[str, list[list[list[dict[str, Any]]]]] = {name: [] for name in names}
     left_out: dict[str, str] = {}
@@ -180,7 +181,7 @@ def _round(players: Sequence[Process], name: str, swap: bool) -> list[dict[str, 
 
 
 def row(name: str, pairs: Sequence[Sequence[Sequence[dict[str, Any]]]], limit: float = LIMIT) -> dict[str, Any]:
-    """Return what the calls of one case say: `pairs[process][round][revision]`, of which round 0 compiled."""
+    """Return the row of one case from its calls: `pairs[process][round][revision]`, of which round 0 compiled."""
     timed = [played for pair in pairs for played in pair[1:]]
     ratios = [b["seconds"] / a["seconds"] for a, b in timed]
     processes = [statistics.median(b["seconds"] / a["seconds"] for a, b in pair[1:]) for pair in pairs]
@@ -211,7 +212,7 @@ def _close(found: Sequence[Sequence[float]]) -> bool:
 
 
 def of_median(values: Sequence[float]) -> tuple[float, float]:
-    """The order statistics that hold the median with CONFIDENCE whatever the law; of few values the extremes."""
+    """Return the order statistics that contain the median with CONFIDENCE for any law; of few values the extremes."""
     number, below, chance = len(values), 0, 0.0
     while below < number // 2:
         chance += math.comb(number, below) / 2**number
@@ -224,7 +225,7 @@ def of_median(values: Sequence[float]) -> tuple[float, float]:
 
 
 def verdict(interval: Sequence[float], limit: float) -> str:
-    """What an interval of the ratio B / A says."""
+    """Return the verdict of an interval of the ratio B / A."""
     low, high = interval
     if low > limit:
         return SLOWER
@@ -234,7 +235,7 @@ def verdict(interval: Sequence[float], limit: float) -> str:
 
 
 def table(result: dict[str, Any]) -> str:
-    """The result as text."""
+    """Return the result as text."""
     lines = [
         f"{letter}: {about['revision']} ({about['commit']}), version {about['version']}"
         for letter, about in zip("AB", result["revisions"], strict=True)
@@ -266,7 +267,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--rounds", type=int, default=5, help="timed calls in each process (default: 5)")
     parser.add_argument("--limit", type=float, default=LIMIT, help=f"ratio that is slower (default: {LIMIT})")
     parser.add_argument("--only", default="", metavar="TEXT", help="only cases whose name contains this")
-    parser.add_argument("--quick", action="store_true", help="try it, with so little work that nothing is measured")
+    parser.add_argument("--quick", action="store_true", help="only check that the cases run; nothing is measured")
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of the table")
     asked = parser.parse_args(argv)
     names = [name for name in cases(asked.quick) if asked.only in name]

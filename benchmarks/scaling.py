@@ -1,10 +1,10 @@
-"""How the time of a run-step grows: against runs, arms, dimension and cores, each beside limits of the machine.
+"""How the time of a run-step grows with runs, arms, dimension and cores, compared with the limits of the machine.
 
-Runs and arms: UCB1 on Bernoulli arms, beside the project's C loop at the same size and the time in which the 8 bytes
-of each arm that a round must read, its mean and its width, come from the second-level cache or from the memory.
-Dimension: LinUCB with 20 arms or more, beside the time in which the matrix that a step reads and writes moves, and that
-in which the vector units do its arithmetic. These are processor time of one worker, which other work on the machine
-hardly changes. Cores: one worker beside all, by the clock: to be measured on an idle machine. Compilation is left out;
+Runs and arms: UCB1 on Bernoulli arms is compared with the project's C loop at the same size, and with the time to read
+8 bytes per arm (its mean and its width) from the second-level cache or from memory. Dimension: LinUCB with 20 arms or
+more is compared with the time to move the matrix that a step reads and writes, and with the time of the vector units
+for its arithmetic. These are processor time of one worker, which other work on the machine hardly changes. Cores: one
+worker is compared with all in wall time, which has to be measured on an idle machine. Compilation is not included, and
 a figure is the median of several plays.
 """
 
@@ -28,8 +28,8 @@ RUNS = (1, 4, 16, 64, 256, 1_024, 4_096, 16_384, 65_536, 262_144, 1_000_000)
 ARMS = (2, 4, 9, 16, 32, 64, 100, 180, 320, 560, 1_000, 1_800, 3_200, 5_600, 10_000)
 DIMENSIONS = (2, 3, 5, 8, 13, 20, 36, 60, 100)
 LINEAR_ARMS, LINEAR_RUNS = 20, 256
-LOOP_RUNS = 64  # of the C loop where arms are many: it plays so many side by side
-SECONDS = 0.4  # of a play, about
+LOOP_RUNS = 64  # of the C loop for many arms, which plays this many side by side
+SECONDS = 0.4  # approximate length of a play
 LEAST_ROUNDS = 1_000  # of nine arms: a run's beginning and end cost some hundred rounds
 FIGURE = Path(__file__).with_name("figures") / "scaling.png"
 
@@ -56,7 +56,7 @@ def measure(quick: bool) -> dict[str, Any]:
 
 
 def plain(num_arms: int, runs: int, seconds: float, workers: int | None = None) -> dict[str, Any]:
-    """UCB1 on Bernoulli arms and the C loop: processor time of a core, or by the clock on so many workers."""
+    """Measure UCB1 on Bernoulli arms and the C loop: processor time of a core, or wall time on several workers."""
     beside = Yardstick(num_arms, workers or 1)
     means = beside.means.astype(float)
     rule, world = ALGORITHMS["ucb1"].factory(), ENVIRONMENTS["bernoulli"].factory()
@@ -64,7 +64,7 @@ def plain(num_arms: int, runs: int, seconds: float, workers: int | None = None) 
     found = _timed(play, means, runs, seconds, num_arms, LEAST_ROUNDS if num_arms <= 9 and seconds == SECONDS else 16)
     row = {"case": "ucb1", "arms": num_arms, "dim": 1, "runs": runs, **found}
     if beside.available:
-        # Longer than the first pulls, whose search a compiler may leave out.
+        # More rounds than the first pulls, whose search a compiler may omit.
         rounds = max(found["rounds"], 4 * num_arms)
         number = runs if num_arms <= 9 else LOOP_RUNS * (workers or 1)
         times = [_loop_seconds(beside, number, rounds, by_clock=bool(workers)) for _ in range(REPEATS)]
@@ -73,7 +73,7 @@ def plain(num_arms: int, runs: int, seconds: float, workers: int | None = None) 
 
 
 def linear(dim: int, seconds: float, workers: int | None = None) -> dict[str, Any]:
-    """LinUCB on random arms of the sphere, 20 or enough to span; likewise."""
+    """Measure LinUCB on random arms of the sphere, 20 or enough to span the space, in the same way."""
     rng = np.random.default_rng(0)
     features = rng.normal(size=(max(LINEAR_ARMS, dim + 1), dim))
     features /= np.linalg.norm(features, axis=1, keepdims=True)
@@ -84,15 +84,15 @@ def linear(dim: int, seconds: float, workers: int | None = None) -> dict[str, An
 
 
 def on_cores(workers: int, seconds: float) -> list[dict[str, Any]]:
-    """Three kinds of a round on so many workers: bound by its fixed cost, by passes over arms, by products."""
+    """Measure three kinds of round on several workers: bound by fixed cost, by passes over arms, and by products."""
     rows = [plain(9, 4_096, seconds, workers), plain(1_000, 512, seconds, workers), linear(36, seconds, workers)]
     return [row | {"cores": workers} for row in rows]
 
 
 def least(row: dict[str, Any], limit: dict[str, float]) -> dict[str, float]:
-    """Nanoseconds of a step if a core's cache, its memory or its vector units were all that bound it.
+    """Return the nanoseconds of a step if only the cache, the memory or the vector units of a core limited it.
 
-    UCB1 must read an arm's mean and width; its index and search are four operations an arm. LinUCB must read and write
+    UCB1 must read an arm's mean and width; its index and search are four operations per arm. LinUCB must read and write
     the root of the inverse; the variances of all arms take arms * dim^2 products and sums, its update three of dim^2.
     """
     arms, dim = row["arms"], row["dim"]
@@ -102,7 +102,7 @@ def least(row: dict[str, Any], limit: dict[str, float]) -> dict[str, float]:
 
 
 def table(found: dict[str, Any]) -> str:
-    """The rows as text, each beside its limits."""
+    """Return the rows as text, each with its limits."""
     cache, memory, operations = (found["limits"][name] / 1e9 for name in ("cache", "memory", "operations"))
     lines = [f"one core: cache {cache:.1f} GB/s, memory {memory:.1f} GB/s, vector units {operations:.0f} Gflop/s"]
     titles = {
@@ -118,7 +118,7 @@ def table(found: dict[str, Any]) -> str:
             loop = f"{row['c_loop_ns']:10.2f}{row['ns'] / row['c_loop_ns']:7.2f}" if "c_loop_ns" in row else " " * 17
             ours = f"{name:38s}{row['runs']:9d}{row['ns']:13.2f}{loop}"
             lines.append(ours + "".join(f"{bound:10.3f}" for bound in least(row, found["limits"]).values()))
-    lines += ["", f"{'against cores, by the clock':38s}{'runs':>9s}{'ns/step':>13s}{'C loop':>10s}"]
+    lines += ["", f"{'against cores, wall time':38s}{'runs':>9s}{'ns/step':>13s}{'C loop':>10s}"]
     for row in found["cores"]:
         name = f"{row['case']}, K = {row['arms']}, d = {row['dim']}, {row['cores']} cores"
         loop = f"{row['c_loop_ns']:10.2f}" if "c_loop_ns" in row else ""
@@ -134,7 +134,7 @@ def figures(found: dict[str, Any]) -> list[Path]:
 
 
 def _player(make: Callable[[Any], Any], workers: int | None) -> Play:
-    """Seconds by the clock on so many workers, or of processor time on one."""
+    """Return a function that measures wall time on several workers, or processor time on one."""
 
     def play(arguments: Any, runs: int, rounds: int) -> float:
         options: dict[str, Any] = {"horizon": rounds, "num_runs": runs, "workers": workers or 1, "per_run": False}
@@ -152,7 +152,7 @@ def _loop_seconds(loop: Yardstick, runs: int, rounds: int, by_clock: bool) -> fl
 
 
 def _timed(play: Play, arguments: Any, runs: int, seconds: float, size: int, least_rounds: int = 16) -> dict[str, Any]:
-    """Median nanoseconds a step of plays of about so many seconds; `size` guesses how long a first look may be."""
+    """Return the median nanoseconds per step of plays of about `seconds`; `size` sets the length of a first trial."""
     rounds = max(16, min(2_000, int(2e7 / (runs * size))))
     play(arguments, runs, rounds)  # compiles
     cost = play(arguments, runs, rounds) / rounds

@@ -1,4 +1,4 @@
-"""The figure of `python -m benchmarks scaling`: four panels, measured curves and the machine's limits."""
+"""The figure of `python -m benchmarks scaling`: four panels with the measured curves and the limits of the machine."""
 
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ def draw(found: dict[str, Any], path: Path) -> Path:
         bounds = [least(row, found["limits"]) for row in rows]
         for i, (kind, label_of) in enumerate(NAMES.items()):
             panel.plot(x, [bound[kind] for bound in bounds], color=f"C{2 + i}", label=label_of, **LIMIT)
-        panel.set(xscale="log", yscale="log", xlabel=label, ylabel="ns of one core a run-step")
+        panel.set(xscale="log", yscale="log", xlabel=label, ylabel="ns of one core per run-step")
         panel.grid(alpha=0.3)
         panel.legend(fontsize=8)
     _bars(panels[3], found["cores"])
@@ -41,7 +41,7 @@ def draw(found: dict[str, Any], path: Path) -> Path:
 
 
 def _bars(panel: Any, rows: list[dict[str, Any]]) -> None:
-    """How many times faster each case is on all cores than on one."""
+    """Draw how many times faster each case is on all cores than on one."""
     alone = {(row["case"], row["arms"]): row for row in rows if row["cores"] == 1}
     most = max(row["cores"] for row in rows)
     together = [row for row in rows if row["cores"] == most]
@@ -52,5 +52,5 @@ def _bars(panel: Any, rows: list[dict[str, Any]]) -> None:
         panel.bar_label(bars, labels=[f"{height:.2f}" if height else "" for height in heights], fontsize=8)
     panel.axhline(most, color="black", label="limit", **LIMIT)
     panel.set_xticks([x + 0.2 for x in range(len(names))], names, fontsize=8)
-    panel.set(ylabel=f"times one core, on {most}", ylim=(0, 1.35 * most))
+    panel.set(ylabel=f"speedup over one core, on {most}", ylim=(0, 1.35 * most))
     panel.legend(fontsize=8, loc="upper right")

@@ -1,7 +1,7 @@
 """The benchmark of runs that stop: nanoseconds per useful run-step, and how busy the lanes are.
 
-Beside each figure, from the same process: a vmapped `while_loop` of the same step, which is what lanes replace, and a
-NumPy loop of LinGapE, one run after the other.
+Each figure is compared in the same process with a vmapped `while_loop` of the same step, which the lanes replace, and
+with a NumPy loop of LinGapE that plays one run after the other.
 """
 
 import statistics
@@ -35,7 +35,7 @@ class Case(NamedTuple):
 
 
 def cases(quick: bool) -> list[Case]:
-    """LinGapE at several sizes, LUCB, and a batch of which one run in a hundred never stops."""
+    """Return LinGapE at several sizes, LUCB, and a batch in which one run in a hundred never stops."""
     lingape = ALGORITHMS["lingape"].factory()
     linear = ENVIRONMENTS["linear"].factory()
     rng = np.random.default_rng(0)
@@ -71,7 +71,7 @@ def cases(quick: bool) -> list[Case]:
         return lucb(3, sigma=0.5, rule="both", threshold="heuristic"), classic(3, 1, 0.1)
 
     def make_tail(arguments: PyTree) -> Any:
-        """One run in a hundred is told to go on for ever."""
+        """Return LUCB in which one run in a hundred never stops."""
         algorithm = lucb(3)
         plain = gaussian(np.array([1.5, 0.5, 0.0]))
 
@@ -102,7 +102,7 @@ def cases(quick: bool) -> list[Case]:
 
 
 def measure(quick: bool) -> list[dict[str, Any]]:
-    """Return a row a case; progress goes to stderr."""
+    """Return a row for each case; progress goes to stderr."""
     return [measure_case(case) for case in cases(quick)]
 
 
@@ -119,8 +119,8 @@ def measure_case(case: Case) -> dict[str, Any]:
             begun = time.perf_counter()
             samples = np.asarray(loop())
             beside.append((time.perf_counter() - begun) / steps * 1e9)
-            # The other layout rounds otherwise, and arms that tie by symmetry part at the last bit.
-            assert abs(samples.mean() / found.samples.mean() - 1) < 0.05, "the loop beside must do the same work"
+            # The other layout rounds differently, and arms tied by symmetry then differ in the last bit.
+            assert abs(samples.mean() / found.samples.mean() - 1) < 0.05, "the while_loop must do the same work"
     row: dict[str, Any] = {
         "case": case.name,
         "runs": case.runs,
@@ -140,7 +140,7 @@ def measure_case(case: Case) -> dict[str, Any]:
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    """The rows as text."""
+    """Return the rows as text."""
     lines = [f"{'runs that stop':38s}{'ns/step':>9s}{'lanes busy':>12s}{'while_loop':>12s}{'faster':>8s}{'NumPy':>10s}"]
     for row in rows:
         loop, times, numpy = (row.get(k) for k in ("while_loop_ns", "times_faster", "numpy_ns"))
@@ -153,7 +153,7 @@ def table(rows: list[dict[str, Any]]) -> str:
 
 
 def vmapped_loop(case: Case) -> Callable[[], Array]:
-    """What one writes without lanes: each run a `while_loop`, vmapped; compiled here."""
+    """Return the compiled program that one would write without lanes: a vmapped `while_loop` of each run."""
     with jax.enable_x64(True):
 
         def play(run: Array) -> Array:
@@ -166,7 +166,7 @@ def vmapped_loop(case: Case) -> Callable[[], Array]:
 
 
 def numpy_lingape(features: np.ndarray, means: np.ndarray, rounds: int) -> float:
-    """Seconds a round of LinGapE (greedy, det) as a plain NumPy loop over one run."""
+    """Return the seconds per round of LinGapE (greedy, det) as a plain NumPy loop over one run."""
     rng = np.random.default_rng(0)
     gram, estimate, logdet = features @ features.T, np.zeros(len(means)), 0.0
     noise = rng.normal(size=rounds)

@@ -1,8 +1,9 @@
-"""What seeing each worker's answer buys over seeing the team's score: teams asked until the ten best are known.
+"""The value of observing each worker's answer instead of the team's score: teams queried until the ten best are known.
 
-Both kinds of rule ask teams of ten crowd workers until, with probability .95, the ten that they name have a sum of
-means at most .5 below the largest. `clucb` sees who was right; `saqm`, `icb` and `adaptive_full_bandit` how many were.
-Their sigma bounds the noise of a score: 10 as the paper has it, or sqrt(10) / 2, tight for ten independent answers.
+Both kinds of rule query teams of ten crowd workers until, with probability 0.95, the ten that they recommend have a sum
+of means at most 0.5 below the largest. `clucb` observes which workers were right; `saqm`, `icb` and
+`adaptive_full_bandit` observe how many were. Their sigma bounds the noise of a score: 10 as in the paper, or sqrt(10) /
+2, which is tight for ten independent answers.
 """
 
 import math
@@ -20,7 +21,7 @@ SETS = ("it", "pokemon")
 
 
 def rules(num_arms: int) -> dict[str, tuple[bool, Callable[[], Any]]]:
-    """Rules by name: whether it is told each answer, and what makes it."""
+    """Return rules by name: whether the rule observes each answer, and what makes it."""
     found: dict[str, tuple[bool, Callable[[], Any]]] = {
         "clucb": (True, lambda: jb.clucb(num_arms, k=K, epsilon=EPSILON))
     }
@@ -35,7 +36,7 @@ def rules(num_arms: int) -> dict[str, tuple[bool, Callable[[], Any]]]:
 
 
 def results_of(dataset: str, runs: int) -> list[Any]:
-    """One result a rule."""
+    """Return one result for each rule."""
     full = jb.crowd(dataset, feedback="full", blocks="normal")
     semi = jb.crowd(dataset, feedback="semi")
     assert full.arms is not None
@@ -48,7 +49,7 @@ def results_of(dataset: str, runs: int) -> list[Any]:
 
 
 def measure(quick: bool) -> list[dict[str, Any]]:
-    """Return a row a data set and rule; the figure of each set goes to out/teams-SET.png."""
+    """Return a row for each data set and rule; the figure of each set goes to out/teams-SET.png."""
     rows = []
     for dataset in SETS[:1] if quick else SETS:
         results = results_of(dataset, 10 if quick else 40)
@@ -73,7 +74,7 @@ def measure(quick: bool) -> list[dict[str, Any]]:
 
 
 def draw(results: list[Any], path: Path) -> None:
-    """Write the box plots of one set, all rules beside one another."""
+    """Write the box plots of one set, with all rules side by side."""
     axes = jb.plot(results, what="samples")
     path.parent.mkdir(exist_ok=True)
     axes.figure.savefig(path, bbox_inches="tight")
@@ -81,7 +82,7 @@ def draw(results: list[Any], path: Path) -> None:
 
 def table(rows: list[dict[str, Any]]) -> str:
     """Return the rows as text."""
-    lines = [f"{'set':<10}{'rule':<24}{'teams asked':>14}{'95 % interval':>30}{'of clucb':>12}{'wrong':>8}"]
+    lines = [f"{'set':<10}{'rule':<24}{'teams queried':>14}{'95 % interval':>30}{'/ clucb':>12}{'wrong':>8}"]
     for row in rows:
         interval = f"[{row['low']:,.0f}, {row['high']:,.0f}]"
         head = f"{row['set']:<10}{row['rule']:<24}{row['samples']:>14,.0f}"

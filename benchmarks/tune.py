@@ -1,4 +1,4 @@
-"""The benchmark of tuning: trainings side by side beside the same ones one by one, and what the engine takes itself."""
+"""The benchmark of tuning: trainings side by side against the same trainings one by one, and the engine's own share."""
 
 import sys
 import time
@@ -16,7 +16,7 @@ SIZES = 1, 4, 16, 64
 
 
 def measure(quick: bool) -> dict[str, Any]:
-    """Return seconds of one seed of each configuration, three ways; progress goes to stderr."""
+    """Return the seconds for one seed of each configuration, played three ways; progress goes to stderr."""
     count = 64 if quick else 2048
     space = digits.space(count)
     rule = jb.uniform_allocation(count, budget=count)
@@ -40,7 +40,7 @@ def _tuned(space: dict[str, np.ndarray], rule: Any, size: int | None) -> dict[st
 
 
 def _one_by_one(space: dict[str, np.ndarray], count: int) -> dict[str, Any]:
-    """Each training a call of one compiled program, waited for."""
+    """Train one by one: each training is a call of one compiled program that is waited for."""
     train = jax.jit(digits.train)
     root = jax.random.key(0, impl="threefry2x32")
     key = jax.random.fold_in(root, 0)
@@ -53,15 +53,15 @@ def _one_by_one(space: dict[str, np.ndarray], count: int) -> dict[str, Any]:
 
 
 def _flops(space: dict[str, np.ndarray]) -> float:
-    """Products and sums of one training's matrix products: forward, and twice that backward."""
+    """Return the floating-point operations of one training's matrix products: forward, and twice as many backward."""
     return 3 * 2 * digits.STEPS * digits.BATCH * digits.HIDDEN * (64 + 10) + 2 * 500 * digits.HIDDEN * (64 + 10)
 
 
 def table(found: dict[str, Any]) -> str:
-    """The comparison as text."""
+    """Return the comparison as text."""
     alone, count = found["one_by_one"], found["count"]
     title = f"{count} trainings, digits 64-32-10"
-    lines = [f"{title:34s}{'seconds':>9s}{'CPU s':>9s}{'times':>7s}{'aim':>6s}{'own share':>11s}{'aim':>7s}"]
+    lines = [f"{title:34s}{'seconds':>9s}{'CPU s':>9s}{'times':>7s}{'goal':>6s}{'own share':>11s}{'goal':>7s}"]
     for row in found["tune"]:
         name = f"tune, batch {row['batch']}"
         ratio = alone["seconds"] / row["seconds"]

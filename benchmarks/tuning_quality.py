@@ -1,7 +1,7 @@
 """`python -m benchmarks.tuning_quality fiesta|digits`: whether tuned choices keep their guarantee, and what they cost.
 
-fiesta: sweeps of `tune` with recorded F1 scores as a black box, beside the rule simulated on the same table.
-digits: one certified choice among networks, judged by fresh seeds; the same guarantee by uniform allocation.
+fiesta: sweeps of `tune` with recorded F1 scores as a black box, compared with the rule simulated on the same table.
+digits: one certified choice among networks, evaluated with new seeds, and the same guarantee by uniform allocation.
 """
 
 import argparse
@@ -21,13 +21,13 @@ from jaxbandit.solvers import student
 from jaxbandit.stats.intervals import clopper_pearson, student_of
 
 DELTA = 0.05
-SIMULATED = 100  # sweeps on the scores of fresh seeds
+SIMULATED = 100  # sweeps on the scores of new seeds
 MOST_ROUNDS = 600
-FRESH = 1_000_003  # seed of the trainings that judge a choice
+FRESH = 1_000_003  # seed of the trainings that evaluate a choice
 
 
 def fiesta(sweeps: int) -> dict[str, Any]:
-    """Errors and trainings of sweeps, whose scores the search sees one by one."""
+    """Return the errors and trainings of sweeps, in which the search sees the scores one by one."""
     names = list(RECORDED)
     recorded = np.stack([scores(name) for name in names], axis=1)
     means = recorded.mean(axis=0)
@@ -60,7 +60,7 @@ def fiesta(sweeps: int) -> dict[str, Any]:
 
 
 def digits_choice(count: int, epsilon: float, fresh: int) -> dict[str, Any]:
-    """A certified choice, all configurations measured by fresh seeds, and what uniform allocation would have taken."""
+    """Return a certified choice, all configurations evaluated with new seeds, and the cost of uniform allocation."""
     space = digits.space(count)
     start, cpu = time.perf_counter(), time.process_time()
     found = jb.tune(digits.train, space, delta=DELTA, epsilon=epsilon, progress=True)
@@ -94,7 +94,7 @@ def digits_choice(count: int, epsilon: float, fresh: int) -> dict[str, Any]:
 
 
 def simulated(matrix: np.ndarray, epsilon: float) -> tuple[np.ndarray, np.ndarray]:
-    """Trainings of the race, and of uniform allocation with the same bounds, on rows drawn with replacement."""
+    """Return the trainings of the race and of uniform allocation with its bounds, on rows drawn with replacement."""
     rule = jb.paired_race(matrix.shape[1], delta=DELTA, epsilon=epsilon)
     race = jb.identify(rule, jb.table(matrix, rows="common"), num_runs=SIMULATED, seed=2, progress=False).samples()
     chance, rounds = np.random.default_rng(2), []
@@ -105,11 +105,11 @@ def simulated(matrix: np.ndarray, epsilon: float) -> tuple[np.ndarray, np.ndarra
 
 
 def uniform_rounds(scores_: np.ndarray, epsilon: float) -> int | None:
-    """After how many rounds of all configurations the bounds of `paired_race` say that the best mean is within epsilon.
+    """Return the rounds after which the bounds of `paired_race` certify a simple regret of at most epsilon.
 
     Args:
-      scores_: float[rounds, configurations], those of a round of one seed.
-      epsilon: the shortfall allowed.
+      scores_: float[rounds, configurations], those of a round share a seed.
+      epsilon: the simple regret allowed.
     """
     rounds, count = scores_.shape
     with jax.enable_x64(True):
@@ -130,13 +130,13 @@ def uniform_rounds(scores_: np.ndarray, epsilon: float) -> int | None:
 
 
 def main() -> int:
-    """Run what is asked for and print it."""
+    """Run the named part and print its result."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.tuning_quality", description=__doc__)
     parser.add_argument("part", choices=("fiesta", "digits"))
     parser.add_argument("--sweeps", type=int, default=1000, help="of fiesta")
     parser.add_argument("--configs", type=int, default=256, help="of digits")
     parser.add_argument("--epsilon", type=float, default=0.005, help="of digits")
-    parser.add_argument("--fresh", type=int, default=200, help="seeds that judge, of digits")
+    parser.add_argument("--fresh", type=int, default=200, help="number of new seeds that evaluate the choice (digits)")
     asked = parser.parse_args()
     found = fiesta(asked.sweeps) if asked.part == "fiesta" else digits_choice(asked.configs, asked.epsilon, asked.fresh)
     for name, value in found.items():

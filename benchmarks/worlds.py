@@ -1,7 +1,7 @@
-"""What a world that changes costs: processor time of a run-step where means stand still, jump and wander.
+"""The cost of a changing environment: processor time of a run-step where means are constant, jump and wander.
 
-Regret is read off the pulls where means stand still, and summed round by round where they change; in hindsight K sums
-more. Each figure is the least of a few repeats of processor time, so that other work on the machine counts little.
+Regret is computed from the pulls if means are constant, and summed round by round if they change; regret in hindsight
+needs K more sums. Each figure is the least processor time of a few repeats, so that other work has little effect.
 """
 
 import time
@@ -16,7 +16,7 @@ RULES = {"ucb1": jb.ucb1, "kl_ucb": jb.kl_ucb}
 
 
 def measure(quick: bool) -> list[dict[str, Any]]:
-    """Return a row a rule and number of arms: nanoseconds of a run-step in each world."""
+    """Return a row for each rule and number of arms: nanoseconds per run-step in each environment."""
     rows = []
     for name in ["ucb1"] if quick else RULES:
         for copies in (1,) if quick else (1, 3):
@@ -32,9 +32,9 @@ def measure(quick: bool) -> list[dict[str, Any]]:
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    """The rows as text."""
+    """Return the rows as text."""
     names = [name for name in rows[0] if name not in ("rule", "arms")]
-    lines = ["processor nanoseconds of a run-step", f"{'rule':10s}{'arms':>6s}" + "".join(f"{n:>18s}" for n in names)]
+    lines = ["processor nanoseconds per run-step", f"{'rule':10s}{'arms':>6s}" + "".join(f"{n:>18s}" for n in names)]
     lines += [f"{row['rule']:10s}{row['arms']:6d}" + "".join(f"{row[n]:18.1f}" for n in names) for row in rows]
     return "\n".join(lines)
 
@@ -45,5 +45,5 @@ def _nanoseconds(rule: jb.Algorithm, world: jb.Environment, **more: Any) -> floa
         jb.simulate(rule, world, horizon=HORIZON, num_runs=RUNS, workers=1, progress=False, per_run=False, **more)
         return time.process_time() - begun
 
-    once()  # it compiles
+    once()  # compiles
     return 1e9 * min(once() for _ in range(REPEATS)) / (HORIZON * RUNS)

@@ -1,4 +1,4 @@
-"""What a benchmark is measured against, in the same process: UCB1 as a compiled C loop and as a NumPy loop."""
+"""The references of the benchmarks, run in the same process: UCB1 as a compiled C loop and as a NumPy loop."""
 
 import ctypes
 import shutil
@@ -14,7 +14,7 @@ SOURCE = Path(__file__).with_name("ucb1_loop.c")
 
 
 def compiled(source: Path, *flags: str) -> ctypes.CDLL | None:
-    """The library of a C file for this processor; None without a C compiler."""
+    """Return the compiled library of a C file for this processor; None without a C compiler."""
     compiler = shutil.which("gcc") or shutil.which("cc")
     if compiler is None:
         return None
@@ -38,7 +38,7 @@ class Yardstick:
             self._play.restype = ctypes.c_double
 
     def seconds(self, runs: int, horizon: int) -> tuple[float, float]:
-        """Wall seconds of all runs on all threads, and the mean regret (a check that the loop does the work)."""
+        """Return wall seconds of all runs on all threads, and the mean regret, which shows that the loop works."""
         level = np.zeros(horizon + 1, np.float32)
         level[1:] = np.sqrt(np.log(np.arange(1, horizon + 1)) / 2)
         pointer = ctypes.POINTER(ctypes.c_float)
@@ -56,7 +56,7 @@ class Yardstick:
 
 
 def numpy_seconds(means: np.ndarray, runs: int, horizon: int) -> tuple[float, float]:
-    """Wall seconds and mean regret of UCB1 as a plain NumPy loop over rounds, vectorised over runs."""
+    """Return wall seconds and mean regret of UCB1 as a plain NumPy loop over rounds, vectorized over runs."""
     rng, lanes = np.random.default_rng(0), np.arange(runs)
     counts, mean = np.zeros((len(means), runs)), np.zeros((len(means), runs))
     begun = time.perf_counter()

@@ -25,6 +25,8 @@ from xla_options import QUICKLY, flags, of_every_program  # noqa: E402
 from jaxbandit.engine import compiled, whole_loops  # noqa: E402
 
 FLAGS = os.environ.get("XLA_FLAGS", "")
+# Files that take a minute or more.
+LONGEST = ("conformance", "notebooks", "cluster_workers", "docs", "engine", "faults", "kills", "full_bandit", "site")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 gc.freeze()
@@ -45,10 +47,15 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(items):
-    """In each file what is compiled quickly comes last: it may use what JAX has kept of the others, not they its."""
+    """The longest files come first, so that neither worker ends long after the other.
+
+    In each file what is compiled quickly comes last: it may use what JAX has kept of the others, not they its.
+    """
     places = {}
     for item in items:
-        places.setdefault(item.path, len(places))
+        name = item.path.stem.removeprefix("test_")
+        first = LONGEST.index(name) if name in LONGEST else len(LONGEST)
+        places.setdefault(item.path, (first, len(places)))
     items.sort(key=lambda item: (places[item.path], _quickly(item)))
 
 

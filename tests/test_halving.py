@@ -56,7 +56,7 @@ def test_the_survivors_are_those_of_a_table(eta, least, batch):
     assert found.table["mean"].tolist() == [TABLE[c][last[c]] for c in range(20)]
     assert np.flatnonzero(found.table["survivor"]).tolist() == alive[-1]
     spent = sum(len(c) * (b - a) for c, a, b in zip(alive, [0, *steps], steps, strict=False))
-    assert any(note.startswith(f"{spent:,} steps in all") for note in found.notes)
+    assert any(note.startswith(f"{spent:,} steps in total") for note in found.notes)
 
 
 @quickly

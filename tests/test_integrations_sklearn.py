@@ -195,8 +195,8 @@ BAD = {
     "epsilon": ({"rule": None, "epsilon": -1}, "BanditSearchCV: epsilon = -1, must be a number in [0, inf)"),
     "no epsilon": (
         {"rule": None},
-        "BanditSearchCV: epsilon is missing, must be the simple regret that you tolerate, such as "
-        "0.005; with 0, ties never end",
+        "BanditSearchCV: epsilon is missing, must be the tolerated simple regret, such as "
+        "0.005; with 0, ties are never decided",
     ),
     "two deltas": (
         {"delta": 0.01},

@@ -33,7 +33,7 @@ ARROWS = {
     "reproduction": ("running",),
     "tuning": ("sessions", "distribution"),
     "integrations": ("tuning",),
-    "report": ("tuning",),
+    "report": ("tuning", "auditing"),
     "cli": ("auditing", "reproduction", "report"),
     "__main__": ("cli",),
 }

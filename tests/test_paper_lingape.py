@@ -278,12 +278,12 @@ def test_figures_are_experiments():
 def test_a_cell_belongs_to_one_figure():
     about = _figures()
     about["figures"]["2"]["instances"] = ["k", "i"]
-    with pytest.raises(ValueError, match=r"figures.2: i/a is one of figures.1; use within"):
+    with pytest.raises(ValueError, match=r"figures.2: i/a is already run by figures.1; use within"):
         figure_experiments.figures_of(about)
 
 
 def test_a_horizon_is_refused():
-    with pytest.raises(ValueError, match=r"horizon = 100: only for a fixed horizon"):
+    with pytest.raises(ValueError, match=r"horizon = 100, only papers with a fixed horizon take one"):
         paper.reproduce("lingape", horizon=100)
 
 

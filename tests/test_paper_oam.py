@@ -249,7 +249,7 @@ def test_bad_targets():
         paper.reproduce("oan")
     with pytest.raises(ValueError, match=r"figure = '3', must be one of 1, 2, 3-left, 3-right, 4-left, 4-right"):
         paper.reproduce("oam", "3")
-    with pytest.raises(ValueError, match=r"figure 4-left: not with --quick"):
+    with pytest.raises(ValueError, match=r"figure 4-left: available only without --quick"):
         paper.reproduce("oam", "4-left", quick=True)
 
 

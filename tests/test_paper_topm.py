@@ -104,7 +104,7 @@ def test_quick_leaves_out_what_it_has_no_settings_for():
     assert len(kept) + len(lines) == len(figures)
     sizes, lines = computed.wanted(PAPER, "", quick=True, runs=None)
     assert sizes == {"table5": 0}
-    assert lines == [f"{PAPER['complexity']['table4']['title']}: not run, not with --quick"]
+    assert lines == [f"{PAPER['complexity']['table4']['title']}: not run, available only without --quick"]
 
 
 def test_sizes_of_tables():
@@ -167,7 +167,7 @@ def test_numbers_beside_censored_runs_are_undecided():
     judged = [published.judge(n, results[0], 0.95) for n in published.numbers([NUMBER], results)]
     (found,) = published.judge_together([{"id": "n", "published": "them"}], [NUMBER], judged)
     assert found["verdict"] == "undecided"
-    assert found["checks"][0]["statement"].endswith("without a prediction interval of ours")
+    assert found["checks"][0]["statement"].endswith("but our runs give no prediction interval")
 
 
 def test_independent_features_have_nine_eighths():

@@ -1,23 +1,30 @@
 """`jaxbandit report`: numbers of the page, hostile names as text, what is refused, and the page in a browser."""
 
+import dataclasses
 import html
 import json
 import re
 import shutil
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from results_by_hand import noisy, result, stopping
 
-from jaxbandit import cli
+from jaxbandit import ask, cli, save_session, session, session_directory, student_race, tell
+from jaxbandit.auditing.cell import Limits, judge
+from jaxbandit.auditing.experiment import AuditedResult, document
 from jaxbandit.base import Outcome
 from jaxbandit.refusals import BadInput
 from jaxbandit.results.base import ResultSet
 from jaxbandit.results.compare import compare
 from jaxbandit.results.json_files import write_json
+from jaxbandit.sessions.certificate import certificate
+from jaxbandit.stats.confidence_sequence import confidence_sequence
 
 pytest.importorskip("matplotlib")
+from jaxbandit.report import vectors
 from jaxbandit.report.write import write_report
 
 pytestmark = pytest.mark.quickly_compiled
@@ -54,7 +61,7 @@ class Reader(HTMLParser):
     def handle_endtag(self, tag):
         if tag == "script":
             if self._script in INERT:
-                self.data = json.loads(self.scripts.pop())
+                self.data = charts(json.loads(self.scripts.pop()))
             self._script = None
         if tag == "caption":
             self._caption, self._cell = self._cell, None
@@ -83,6 +90,13 @@ def read(path):
     assert all(reference.startswith("#") for reference in page.references), page.references
     assert "@import" not in text and "url(http" not in text
     return page
+
+
+def charts(stored):
+    """The charts of a data block, whose curves name columns that they share with others."""
+    for curve in [curve for chart in stored["charts"] for curve in chart["curves"]]:
+        curve |= {name: stored["lists"][curve[name]] for name in ("x", "y", "low", "high") if name in curve}
+    return stored["charts"]
 
 
 def numbers(cell):
@@ -302,6 +316,156 @@ def test_a_session_shows_its_log_its_means_and_its_certificate(tmp_path, capsys)
     log = page.table("Log")[1:]
     assert [row[1] for row in log] == ["ask", "tell"] * 2 and log[1][4] == "0.5, 0.75, 0.25"
     assert "once the rule stops" in path.read_text(encoding="utf-8")
+
+
+PYTHON_SESSION = np.random.default_rng(0).integers(0, 8, (12, 3)) / 8
+
+
+def test_a_session_begun_in_python_shows_its_certificate_while_it_is_current(tmp_path):
+    rule, place = student_race(3, delta=0.1), tmp_path / "race"
+    with session_directory(place, rule, meta={"names": ["first", HOSTILE, "third"]}) as directory:
+        for rewards in PYTHON_SESSION:
+            directory.tell(directory.ask().id, rewards)
+        found = certificate(directory.session)
+        page = read(write_report(place))  # not closed yet: what the log alone tells
+    assert np.isfinite(found.low).all()
+    head, *rows = page.table("Arms")
+    assert head == ["arm", "pulls", "mean reward"]
+    assert [row[:2] for row in rows] == [["first", "12"], [HOSTILE, "12"], ["third", "12"]]
+    assert [float(row[2]) for row in rows] == pytest.approx(PYTHON_SESSION.mean(axis=0), rel=1e-5)
+    text = (place / "report.html").read_text(encoding="utf-8")
+    assert "was not closed after its last change" in text and "0.1" in text
+    page = read(write_report(place))
+    head, *rows = page.table("Arms")
+    assert head[3:] == ["90% interval", "survives"]
+    for row, low, high, alive in zip(rows, found.low, found.high, found.survivors, strict=True):
+        assert numbers(row[3]) == pytest.approx([low, high], rel=1e-5) and row[4] == ("yes" if alive else "no")
+    assert [row[1] for row in page.table("Log")[1:]] == ["ask", "tell"] * 12
+    text = (place / "report.html").read_text(encoding="utf-8")
+    assert found.promise in text and all(html.escape(line, quote=False) in text for line in found.assumptions)
+    with session_directory(place, rule) as directory:
+        directory.tell(directory.ask().id, PYTHON_SESSION[0])
+        page = read(write_report(place))  # the certificate is that of a shorter log
+        assert page.table("Arms")[0] == ["arm", "pulls", "mean reward"] and page.table("Arms")[1][1] == "13"
+    with (place / "log.jsonl").open("a") as log:
+        log.write('{"sell": [1]}\n')
+    with pytest.raises(BadInput, match=r"log.jsonl: line 27: not a line that a session has written"):
+        write_report(place)
+
+
+def test_a_session_saved_in_a_file_shows_its_certificate(tmp_path):
+    opened, path = session(student_race(3, delta=0.1)), tmp_path / "race.npz"
+    for rewards in PYTHON_SESSION:
+        opened, pulls = ask(opened)
+        opened = tell(opened, pulls.id, rewards)
+    save_session(path, opened)
+    assert write_report(path) == tmp_path / "race.html"
+    _head, *rows = read(tmp_path / "race.html").table("Arms")
+    found = certificate(opened)
+    assert found.means is not None and found.low is not None and found.high is not None
+    for row, *told in zip(rows, found.means, found.low, found.high, strict=True):
+        assert [float(row[2]), *numbers(row[3])] == pytest.approx(told, rel=1e-5)
+    assert found.promise in (tmp_path / "race.html").read_text(encoding="utf-8")
+    np.savez(path, about="{}")
+    with pytest.raises(BadInput, match=r"race.npz: not a session with its certificate"):
+        write_report(path)
+
+
+def audited(place, max_rounds_reached=3):
+    """The directory of an audit of three cells: one violates, one is conservative, of one some runs are censored."""
+    some, limits = [], Limits()
+    cases = [(HOSTILE, 150, 0, True), ("sound", 0, 0, True), ("slow", 4, max_rounds_reached, False)]
+    for name, errors, censored, proved in cases:
+        ended = [Outcome.STOPPED] * (1000 - censored) + [Outcome.MAX_ROUNDS] * censored
+        cell = stopping(
+            np.arange(1, 1001), outcome=ended, algorithm=name, shortfall=[0.5] * errors + [0.0] * (1000 - errors)
+        )
+        fields = {field.name: getattr(cell, field.name) for field in dataclasses.fields(cell)}
+        fields["guarantee"] = {**fields["guarantee"], "proved": proved}
+        finding = judge(errors, censored, 1000, fields["guarantee"]["delta"], limits, len(cases))
+        some.append(AuditedResult(**fields, finding=finding))
+    about = SimpleNamespace(name=HOSTILE, kind="identify", seed=3, precision="float64")
+    write_json(place / "audit.json", document(about, some))
+    (place / "spec.toml").write_text('kind = "identify"\n')
+    return some
+
+
+def test_an_audit_shows_verdicts_error_rates_and_what_was_censored(tmp_path):
+    some = audited(tmp_path)
+    page = read(write_report(tmp_path))
+    assert (tmp_path / "report.html").stat().st_size < 150_000 and not any("alert(" in s for s in page.scripts)
+    head, *rows = page.table("Verdict for each cell")
+    assert [row[2] for row in rows] == [HOSTILE, "sound", "slow"]
+    for row, cell in zip(rows, some, strict=True):
+        assert row[head.index("verdict")] == str(cell.finding) and row[head.index("runs")] == "1,000"
+        assert numbers(row[6]) == pytest.approx([cell.finding.low, cell.finding.high], rel=6e-3)
+        assert row[3] == cell.promised
+    assert [row[4] for row in rows] == ["150", "0", "4 to 7"]
+    assert rows[0][-1].startswith("violates") and rows[2][3].endswith("(heuristic)")
+    head, *rows = page.table("Error rate of each cell")
+    assert [row[2] for row in rows] == ["150 of 1,000", "0 of 1,000", "4 of 997"]
+    interval = confidence_sequence(4, 997, 0.95)
+    assert numbers(rows[2][4]) == pytest.approx([interval.low, interval.high], rel=6e-3)
+    assert [row[-1] for row in page.table("Samples")[1:]] == ["0 of 1,000", "0 of 1,000", "3 of 1,000"]
+    head, *rows = page.table("Runs by outcome")
+    assert [row[head.index("censored at max_rounds")] for row in rows] == ["0", "0", "3"]
+    violating = next(curve for curve in page.data[0]["curves"] if curve["label"] == "violates")
+    delta = some[0].finding.delta
+    assert violating["x"] == [0] and violating["y"] == pytest.approx([0.15 / delta], rel=1e-4)
+    assert violating["low"][0] == pytest.approx(some[0].finding.low / delta, rel=1e-4)
+
+
+@pytest.mark.parametrize("case", ["damaged", "unfinished"])
+def test_an_audit_that_cannot_be_reported_is_refused_in_one_line(case, tmp_path):
+    audited(tmp_path)
+    if case == "damaged":
+        content = json.loads((tmp_path / "audit.json").read_text())
+        del content["cells"][1]["outcomes"]
+        write_json(tmp_path / "audit.json", content)
+    else:
+        (tmp_path / "audit.json").unlink()
+        (tmp_path / "audit").mkdir()
+    with pytest.raises(BadInput, match="outcomes" if case == "damaged" else "its audit has not finished"):
+        write_report(tmp_path)
+
+
+def points(path):
+    """The points of an SVG path of lines, of any of its commands."""
+    found, here = [], np.zeros(2)
+    for name, rest in re.findall(r"([MLHVlhv])([^A-Za-z]*)", path):
+        given = [float(n) for n in re.findall(r"-?(?:\d+\.?\d*|\.\d+)", rest)]
+        step = 1 if name in "HVhv" else 2
+        for k in range(0, len(given), step):
+            axis = {"H": [0], "h": [0], "V": [1], "v": [1]}.get(name, [0, 1])
+            here = here.copy()
+            here[axis] = np.array(given[k : k + step]) + (here[axis] if name.islower() else 0)
+            found.append(here)
+    return np.array(found)
+
+
+def test_a_shortened_path_stays_at_its_points():
+    x = np.cumsum(np.random.default_rng(0).random((4000, 2)) * [0.3, 0.13], axis=0) - 40
+    exact = "M " + " L ".join(f"{a:.6f} {b:.6f}" for a, b in x)
+    short = vectors._path(exact)
+    found = points(short)
+    assert len(short) < 0.45 * len(exact)
+    assert np.abs(found[0] - x[0]).max() <= 0.05 + 1e-9 and np.abs(found[-1] - x[-1]).max() <= 0.05 + 1e-6
+    assert np.abs(found[:, None] - x[None, ::40]).max(axis=2).min(axis=0).max() <= 0.05 + 1e-6
+
+
+def test_names_inside_the_figures_are_unique_and_known(regret, stops):
+    for path, _ in (regret, stops):
+        svg = "".join(re.findall(r"<svg.*?</svg>", path.read_text(encoding="utf-8"), re.DOTALL))
+        ids, classes = re.findall(r' id="([^"]*)"', svg), re.findall(r"\.([\w-]+)\{", svg)
+        assert ids and len(set(ids)) == len(ids) and len(set(classes)) == len(classes)
+        assert set(re.findall(r'href="#([^"]*)"', svg) + re.findall(r"url\(#([^)]*)\)", svg)) <= set(ids)
+        assert set(re.findall(r' class="([^"]*)"', svg)) == set(classes) and ' style="' not in svg
+
+
+def test_columns_that_curves_share_are_stored_once(stops):
+    text = stops[0].read_text(encoding="utf-8")
+    stored = json.loads(re.search(r'id="charts">(.*?)</script>', text)[1])["lists"]
+    assert len(set(map(tuple, stored))) == len(stored) > 4
 
 
 def luminance(color):

@@ -16,10 +16,10 @@ class Report:
     """Write a self-contained HTML report on a directory, with curves, tables, figures for print and provenance."""
 
     directory: Annotated[Positional[Path], arg(metavar="DIR")]
-    """Directory that `run`, `reproduce` or `tune` wrote, or directory of a session."""
+    """Directory that `run`, `reproduce`, `audit` or `tune` wrote, or directory or file of a session."""
     out: Annotated[Path | None, arg(metavar="FILE", aliases=("-o",))] = None
-    """File to write; default: report.html in DIR. An existing report is replaced; any other existing file is kept, with
-    an error."""
+    """File to write; default: report.html in DIR, or a file beside that of a session. An existing report is replaced;
+    any other existing file is kept, with an error."""
     no_import: bool = False
     """For a session, raise an error for type = "package.module:factory", because importing the module would execute
     its code."""

@@ -1,6 +1,6 @@
-"""Curves as plain data that report.js draws, reduced to few enough points that a page stays small."""
+"""Curves as plain data that report.js draws, with few enough points that the page stays small."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,15 +9,18 @@ from jaxbandit.base import Outcome
 from jaxbandit.plotting.style import COLORS, DASHES, LOG_FROM
 from jaxbandit.stats import intervals
 
-DIGITS = 5  # significant digits of a number that is drawn
-BOUND = "bound"  # in place of a color: that of text
+DIGITS = 5  # significant digits of the coordinates of a curve
+COLUMNS = ("x", "y", "low", "high")  # of a curve
+BOUND = "bound"  # in place of a color; it is drawn in the color of the text
 
 
 class Curve(NamedTuple):
-    """One curve with its band."""
+    """A curve, with a confidence band if `low` and `high` are given."""
 
     label: str
-    order: int | None  # among the algorithms of an instance, which gives its color; None: what theory says
+    order: (
+        int | None
+    )  # position among the algorithms of an instance, which determines the color; None: a reference line
     x: Any
     y: Any
     low: Any = None
@@ -25,22 +28,41 @@ class Curve(NamedTuple):
 
 
 class Chart(NamedTuple):
-    """Curves over one axis, of which a page holds a table too."""
+    """Curves over a shared axis. The page also has a table of their values."""
 
     title: str
     x: str
     y: str
     curves: Sequence[Curve]
     shape: str = "line"  # "line", "step" (constant after each point) or "marks" (points with intervals)
-    log_x: bool | None = False  # at first; None: the axis is never logarithmic
+    log_x: bool | None = False  # initial state; None: the axis cannot be made logarithmic
     log_y: bool | None = False
-    names: Sequence[str] = ()  # of the places 0, 1, 2, ... along x
+    names: Sequence[str] = ()  # labels of the positions 0, 1, 2, ... along x
 
     def content(self) -> dict[str, Any]:
-        """Return the chart as JSON can hold it."""
+        """Return the chart as plain data for JSON."""
         about = {name: getattr(self, name) for name in ("title", "x", "y", "shape")}
         axes = {"logX": self.log_x, "logY": self.log_y, "names": list(self.names)}
         return {**about, **axes, "curves": [_curve(curve) for curve in self.curves if len(curve.x)]}
+
+
+def shared(charts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the contents of charts with each list of numbers stored once, because many curves share a column.
+
+    Args:
+      charts: what `Chart.content` returns, for each chart.
+
+    Returns:
+      `lists`, the distinct lists of numbers, and `charts`, whose curves name their columns by position in `lists`.
+    """
+    places: dict[tuple[Any, ...], int] = {}
+
+    def stored(curve: Mapping[str, Any]) -> dict[str, Any]:
+        given = {name: tuple(curve[name]) for name in COLUMNS if name in curve}
+        return {**curve, **{name: places.setdefault(column, len(places)) for name, column in given.items()}}
+
+    found = [{**chart, "curves": [stored(curve) for curve in chart["curves"]]} for chart in charts]
+    return {"lists": [list(column) for column in places], "charts": found}
 
 
 def _curve(curve: Curve) -> dict[str, Any]:
@@ -58,7 +80,7 @@ def _curve(curve: Curve) -> dict[str, Any]:
 
 
 def _numbers(values: Any) -> list[float | int | None]:
-    """Numbers in a few digits; None for what is not finite, which JSON does not hold."""
+    """Return numbers with `DIGITS` significant digits, and None for those that are not finite, which JSON excludes."""
     found = []
     for value in np.asarray(values).tolist():
         short = float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
@@ -68,12 +90,12 @@ def _numbers(values: Any) -> list[float | int | None]:
 
 
 def thinned(length: int, points: int) -> np.ndarray:
-    """Return at most `points` positions below `length`, evenly apart, the first and the last among them."""
+    """Return at most `points` evenly spaced positions below `length`, including the first and the last."""
     return np.unique(np.linspace(0, length - 1, min(points, length)).round().astype(int))
 
 
 def is_wide(values: Any) -> bool:
-    """Whether values are positive and so far apart that a logarithmic axis shows them better."""
+    """Return whether values are positive and span so large a range that a logarithmic axis shows them better."""
     values = np.asarray(values, np.float64)
     return bool(len(values) and values.min() > 0 and values.max() >= LOG_FROM * values.min())
 
@@ -90,15 +112,15 @@ def mean_curve(label: str, order: int, result: Any, what: str, points: int) -> C
 
 
 def ecdf(label: str, order: int, values: np.ndarray, among: int, points: int, end: float | None = None) -> Curve:
-    """Return the empirical distribution function of `values`, at most `points` of its steps, with 95 % intervals.
+    """Return the empirical distribution function of `values` with 95 % intervals, at most `points` of its steps.
 
     Args:
-      label: of the curve.
-      order: of its color.
+      label: label of the curve.
+      order: position that determines its color.
       values: float64[n], finite.
-      among: how many runs there are, those included whose value is only known to be larger.
-      points: most steps.
-      end: up to where the function is known; default: the largest value.
+      among: number of runs, including censored ones, whose value is only known to be larger.
+      points: largest number of steps.
+      end: the value up to which the function is known. Default: the largest of `values`.
     """
     values = np.sort(values)
     ranks = thinned(len(values), points) + 1 if len(values) else np.zeros(0, int)
@@ -119,9 +141,9 @@ def stopping_curve(label: str, order: int, result: Any, points: int) -> Curve:
 
 
 def mean_pulls(result: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """Return the mean pulls of each arm with the ends of its 95 % interval; None where they are unknown.
+    """Return the mean pulls of each arm with the ends of its 95 % interval, or None if they are unknown.
 
-    The ends are NaN where one mean over runs was kept, or one run counts.
+    The ends are NaN if only the mean over runs was stored, or if only one run counts.
     """
     counts = result.counts()
     if "pulls" in result.arrays and counts.any():

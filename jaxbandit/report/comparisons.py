@@ -1,4 +1,4 @@
-"""Pairs of algorithms compared run by run, and how runs ended: tables that hold all instances of an experiment."""
+"""Tables of an experiment's instances together: paired differences between algorithms, and how the runs ended."""
 
 from collections.abc import Sequence
 from itertools import combinations
@@ -13,11 +13,13 @@ from jaxbandit.results import names
 from jaxbandit.results.compare import Comparison, compare
 from jaxbandit.stats import intervals
 
-ALL_PAIRS = 6  # algorithms on one instance that are compared pair by pair; of more, each with the first
+ALL_PAIRS = (
+    6  # largest number of algorithms on one instance that are all compared; more are each compared with the first
+)
 
 
 def differences(results: Sequence[Any]) -> list[Html | None]:
-    """Pairs of algorithms on one instance, and at one budget."""
+    """Return a table of the differences between pairs of algorithms on the same instance and with the same budget."""
     groups: dict[tuple[Any, ...], list[Any]] = {}
     for result in results:
         groups.setdefault((result.instance, getattr(result, "budget", None)), []).append(result)
@@ -40,12 +42,14 @@ def differences(results: Sequence[Any]) -> list[Html | None]:
     head = ("instance", "a", "b", "quantity", "mean of a", "mean of b", "a - b [95 %]", "a is")
     head = (*head, f"all {len(pairs):,} together", "pairs of runs")
     few = any(len(some) > ALL_PAIRS for some in groups.values())
-    note = "Run r of both algorithms shares its random draws, so that the difference is taken run by run. "
-    note += (
-        "The column “a is” follows from the 95 % interval of that row alone, and the next column from intervals that "
+    note = (
+        "Run r of both algorithms shares its random draws (common random numbers), so the difference is taken run by "
     )
-    note += "hold for all rows together with 95 % confidence (Bonferroni)."
-    note += f" Of more than {ALL_PAIRS} algorithms on an instance, each is compared with the first." if few else ""
+    note += (
+        "run. The column “a is” follows from the 95 % interval of that row alone, and the next column from intervals "
+    )
+    note += "that hold for all rows together with 95 % confidence (Bonferroni)."
+    note += f" If an instance has more than {ALL_PAIRS} algorithms, each is compared with the first." if few else ""
     title = "Differences between algorithms on the same instance"
     told = parts.table(title, head, rows, labels=3, numbers=[4, 5, 6], foot=note)
     return [told, parts.bullets(dict.fromkeys(refused))]
@@ -67,7 +71,7 @@ def _difference(single: Comparison, together: Comparison) -> tuple[str, ...]:
 
 
 def outcomes(results: Sequence[Any]) -> Html:
-    """How many runs of each cell ended in which way."""
+    """Return a table of the number of runs of each cell by their outcome."""
     first = "completed" if results[0].kind == "simulate" else "stopped"
     wanted = {
         Outcome.STOPPED: first,
@@ -84,6 +88,8 @@ def outcomes(results: Sequence[Any]) -> Html:
         told = [f"{counts[outcome.name.lower()]:,}" for outcome in wanted]
         rows.append((result.instance, name, f"{result.runs:,}", *told, f"{result.counted:,}"))
     head = ("instance", "algorithm", "runs", *wanted.values(), "in the means")
-    note = "NONFINITE: a number that is not finite; PRECISION: a float32 run that failed its float64 check; "
-    note += "OUT_OF_RANGE: a reward outside the range that the environment declares. All means exclude these runs."
+    note = (
+        "NONFINITE: a number was not finite. PRECISION: a float32 run failed its float64 check. OUT_OF_RANGE: a reward "
+    )
+    note += "was outside the range that the environment declares. All means exclude these runs."
     return parts.table("Runs by outcome", head, rows, labels=2, numbers=range(2, len(head)), foot=note)

@@ -1,4 +1,4 @@
-"""The sections of a page that show the results of one experiment."""
+"""The sections of a page about the results of an experiment."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -16,7 +16,11 @@ from jaxbandit.report.page import Page
 from jaxbandit.results import names, report
 from jaxbandit.results.stopping import QUANTILES
 
-POINTS, FEWEST, ALL_POINTS = 200, 40, 3200  # of a curve: at most, at least, and of all curves of a kind together
+POINTS, FEWEST, ALL_POINTS = (
+    200,
+    40,
+    3200,
+)  # points of a curve, at most and at least, and of all curves of one kind together
 SHOWN_ARMS = 60
 WORDS = {"regret": "Regret", "feedback": "Mean feedback per round", "hindsight": "Regret in hindsight"}
 
@@ -25,10 +29,10 @@ def add(page: Page, results: Sequence[Any], prefix: str = "", share: int = 1) ->
     """Add the sections of an experiment's results to a page.
 
     Args:
-      page: where to.
-      results: of one experiment.
-      prefix: what begins the headings.
-      share: how many experiments the page holds, which share the number of points that are drawn.
+      page: the page.
+      results: the results of one experiment.
+      prefix: text with which the headings begin.
+      share: number of experiments on the page, among which the number of drawn points is divided.
     """
     points = int(np.clip(ALL_POINTS // len(results) // share, FEWEST, POINTS))
     found = report.rows(results)
@@ -66,7 +70,7 @@ def _sweeps(results: Sequence[Any]) -> list[sweeps.Sweep]:
 
 
 def _swept(page: Page, found: Sequence[sweeps.Sweep]) -> Iterator[Html | None]:
-    """Mean samples against a parameter."""
+    """Yield a chart and a table of the mean samples against each swept parameter."""
     for sweep in found:
         curves = []
         for order, (label, points) in enumerate(sweep.curves.items()):
@@ -75,7 +79,11 @@ def _swept(page: Page, found: Sequence[sweeps.Sweep]) -> Iterator[Html | None]:
             curves.append(Curve(label, order, [value for value, _ in points], *ends))
         title = f"Mean samples against {sweep.parameter}, with 95 % intervals"
         some = [result for points in sweep.curves.values() for _, result in points]
-        note = "Where runs are censored, the mean of min(samples, max_rounds)." if any(r.censored for r in some) else ""
+        note = (
+            "If runs are censored, the mean is that of min(samples, max_rounds)."
+            if any(r.censored for r in some)
+            else ""
+        )
         wide_x = charts.is_wide([v for curve in curves for v in curve.x])
         wide_y = charts.is_wide([v for curve in curves for v in curve.y])
         chart = Chart(title, sweep.parameter, "mean samples", curves, "marks", wide_x, wide_y)
@@ -83,7 +91,7 @@ def _swept(page: Page, found: Sequence[sweeps.Sweep]) -> Iterator[Html | None]:
 
 
 def _kinds(results: Sequence[Any]) -> Html | None:
-    """Rounds by kind, for algorithms that have kinds."""
+    """Return a table of the rounds by kind for the algorithms that have kinds, or None."""
     given = [r for r in results if "rounds_by_kind" in r.content()] if results[0].kind == "simulate" else []
     rows = [
         (r.instance, name, kind, f"{share:.4f}")
@@ -97,7 +105,7 @@ def _kinds(results: Sequence[Any]) -> Html | None:
 
 
 def _regret(page: Page, results: Sequence[Any], points: int) -> Iterator[Html | None]:
-    """Curves of the measure, and of regret in hindsight, and the distribution of the last value over runs."""
+    """Yield the curves of regret or feedback and of regret in hindsight, and the distribution of the final value."""
     named = labels(results)
     measures: list[str] = list(
         dict.fromkeys([results[0].measure, *(["hindsight"] if "hindsight_mean" in results[0].arrays else [])])
@@ -120,7 +128,7 @@ def _regret(page: Page, results: Sequence[Any], points: int) -> Iterator[Html | 
 
 
 def _curves_table(title: str, x: str, curves: Sequence[Curve], note: str = "") -> Html:
-    """All points of curves over a shared axis."""
+    """Return a table of all points of curves over a shared axis."""
     places = sorted({value for curve in curves for value in np.asarray(curve.x).tolist()})
     columns = [_by_place(curve) for curve in curves]
     rows = [(_place(place), *(column.get(place, "") for column in columns)) for place in places]
@@ -141,7 +149,7 @@ def _by_place(curve: Curve) -> dict[float, str]:
 def _final(
     page: Page, named: Sequence[str], given: Sequence[tuple[int, Any]], words: str, points: int
 ) -> Iterator[Html | None]:
-    """The distribution of the last regret over runs."""
+    """Yield the distribution over runs of the final regret or feedback."""
     last = {i: r.per_run()[r.counts(), -1].astype(np.float64) for i, r in given}
     curves = [charts.ecdf(named[i], i, values, len(values), points) for i, values in last.items()]
     horizon = int(given[0][1].arrays["checkpoints"][-1])
@@ -157,7 +165,7 @@ def _final(
 
 
 def _stopping(page: Page, results: Sequence[Any], points: int) -> Iterator[Html | None]:
-    """Stopping times, and error rates beside delta."""
+    """Yield the distribution of the stopping times, and the error rates beside delta."""
     named = labels(results)
     given = [(i, r) for i, r in enumerate(results) if len(r.samples())]
     curves = [charts.stopping_curve(named[i], i, r, points) for i, r in given]
@@ -203,7 +211,7 @@ def _errors(named: Sequence[str], results: Sequence[Any]) -> Html | None:
 
 
 def _budget(page: Page, results: Sequence[Any], points: int) -> Iterator[Html | None]:
-    """Error rate and simple regret against the budget."""
+    """Yield the error rate and the simple regret against the budget."""
     named = names.algorithms(results, but="budget")
     order = {name: i for i, name in enumerate(dict.fromkeys(named))}
     for what, words in (("error", "error rate"), ("simple_regret", "simple regret")):
@@ -222,7 +230,7 @@ def _budget(page: Page, results: Sequence[Any], points: int) -> Iterator[Html | 
 
 
 def _pulls(page: Page, results: Sequence[Any]) -> Iterator[Html | None]:
-    """Mean pulls by arm; of many arms those that are pulled most."""
+    """Yield the mean pulls by arm; of many arms, only those that were pulled most."""
     found = [charts.mean_pulls(result) for result in results]
     known = [(i, name, pulls) for i, (name, pulls) in enumerate(zip(labels(results), found, strict=True)) if pulls]
     sizes = {len(pulls[0]) for _, _, pulls in known}

@@ -1,4 +1,4 @@
-"""A page put together: sections with charts, figures and tables in one HTML file that refers to nothing outside it."""
+"""The page of a report: sections of charts, figures and tables in one HTML file that refers to nothing outside it."""
 
 import base64
 import hashlib
@@ -8,15 +8,15 @@ from typing import Any
 
 from jaxbandit.markup import Html, join, tag
 from jaxbandit.report import parts
-from jaxbandit.report.charts import Chart
+from jaxbandit.report.charts import Chart, shared
 from jaxbandit.report.vectors import figure_title, inline_svg
 
-MARK = "<!doctype html>\n<!-- jaxbandit report -->\n"  # what every report begins with
+MARK = "<!doctype html>\n<!-- jaxbandit report -->\n"  # the first lines of every report
 UPLOT = "uplot-1.6.32.html"
 
 
 class Page:
-    """A page under way; its charts and figures are numbered as they come."""
+    """A page to which sections are added. Its charts and figures are numbered in the order in which they are made."""
 
     def __init__(self, title: str, about: Iterable[Any]):
         self.title = title
@@ -24,16 +24,19 @@ class Page:
         self._sections: list[tuple[str, Html]] = []
         self._charts: list[dict[str, Any]] = []
         self._figures = 0
-        self.notes: list[str] = []  # what was reduced
+        self.notes: list[str] = []  # what is drawn or tabulated in part only
 
     def add(self, heading: str, *content: Any) -> None:
-        """Add a section, unless it is empty."""
+        """Add a section, unless it has no content."""
         inner = join(content)
         if inner:
             self._sections.append((heading, inner))
 
     def chart(self, chart: Chart, *below: Any) -> Html | None:
-        """Return a chart, drawn where JavaScript runs, with what stands below it; None where no curve has a point."""
+        """Return a chart followed by `below`, or `below` alone if no curve has a point; None if both are empty.
+
+        The chart is drawn by JavaScript, and is hidden if JavaScript does not run.
+        """
         content = chart.content()
         if not content["curves"]:
             return join(below) or None
@@ -43,15 +46,15 @@ class Page:
         return join([tag("figure", tag("figcaption", chart.title), plot, class_="chart"), *below])
 
     def figure(self, figure: Any) -> Html:
-        """Return a matplotlib figure as SVG; with JavaScript it is folded, and unfolded for print."""
+        """Return a matplotlib figure as SVG. JavaScript folds it on the screen and unfolds it for printing."""
         title = figure_title(figure)
         svg = inline_svg(figure, title, self._figures)
         self._figures += 1
         inner = tag("figure", svg, tag("figcaption", title))
-        return parts.details("Figure for print", inner, opened=True, class_="print")
+        return parts.details("Figure for printing", inner, opened=True, class_="print")
 
     def render(self) -> bytes:
-        """Return the file."""
+        """Return the bytes of the HTML file."""
         style, script = _asset("report.css"), _asset("report.js")
         vendored = _asset(UPLOT)
         licence, _, rest = vendored.partition("<style>")
@@ -78,7 +81,7 @@ class Page:
         header = tag("header", tag("h1", self.title), *(tag("p", line) for line in self._about))
         body = [header, navigation, tag("main", *sections)]
         if scripts:
-            body.append(parts.embedded_json("charts", self._charts))
+            body.append(parts.embedded_json("charts", shared(self._charts)))
             body.append(Html(licence))
             body += [Html(f"<script>{one}</script>") for one in scripts]
         document = tag("html", tag("head", *head), tag("body", *body), lang="en")
@@ -90,5 +93,5 @@ def _asset(name: str) -> str:
 
 
 def _digest(script: str) -> str:
-    """Name a script in the page's policy, by which no other script runs."""
+    """Return the digest of a script for the page's security policy, so that no other script runs."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"

@@ -1,4 +1,4 @@
-"""What numbers were made from: experiment, seed, versions, device, seconds."""
+"""The provenance of results: experiment, seed, versions, devices and seconds."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ from jaxbandit.results.saving import PROVENANCE
 
 
 def of_results(results: Any, directory: Path) -> list[Html | None]:
-    """Return the provenance of the results that a directory holds, a ResultSet."""
+    """Return the provenance of a ResultSet, with what the provenance file of its directory adds."""
     about = read_json(directory / PROVENANCE) if (directory / PROVENANCE).exists() else {}
     spent = {name: sum(result.seconds.get(name, 0.0) for result in results) for name in ("compile", "run")}
     told = {
@@ -32,7 +32,7 @@ def of_results(results: Any, directory: Path) -> list[Html | None]:
 
 
 def definitions(told: Mapping[str, Any]) -> Html:
-    """Return what is known as a list of definitions."""
+    """Return the entries that have a value as a list of definitions."""
     return parts.definitions({name: value for name, value in told.items() if value not in (None, "")})
 
 
@@ -55,11 +55,11 @@ def _cells(results: Sequence[Any]) -> Html:
     head = ("instance", "algorithm", "parameters", "runs", "seconds of compilation", "seconds of runs", "run-steps")
     rows = rows if any(row[-1] for row in rows) else [row[:-1] for row in rows]
     head = (*head, "lane utilization")[: len(rows[0])]
-    return parts.table("Cells: one algorithm on one instance each", head, rows, labels=2, numbers=range(3, len(head)))
+    return parts.table("Cells, each one algorithm on one instance", head, rows, labels=2, numbers=range(3, len(head)))
 
 
 def warnings_of(page: Page, results: Sequence[Any]) -> None:
-    """Add a section of what the results warn of, if anything."""
+    """Add a section with the warnings of the results, if there are any."""
     told = [f"{result.instance}, {result.algorithm}: {line}" for result in results
             for line in getattr(result, "warnings", ())]  # fmt: skip
     page.add("Warnings", parts.bullets(dict.fromkeys(told)))

@@ -1,4 +1,4 @@
-"""The page of a directory that `jaxbandit reproduce` wrote: published numbers and claims beside ours."""
+"""The page of a directory that `jaxbandit reproduce` wrote, with published numbers and claims beside ours."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -30,7 +30,7 @@ def page_of(directory: Path, summary: Mapping[str, Any]) -> Page:
 def _claims(claims: Sequence[Mapping[str, Any]]) -> Any:
     rows = [(str(c.get("id", "")), c.get("text", ""), c.get("verdict", ""), c.get("source", "")) for c in claims]
     head = ("claim", "what the paper states", "verdict", "where")
-    return parts.table("Claims of the paper, decided by our confidence intervals", head, rows) if rows else None
+    return parts.table("Claims of the paper, with verdicts from our confidence intervals", head, rows) if rows else None
 
 
 def _published(summary: Mapping[str, Any]) -> Any:
@@ -48,12 +48,14 @@ def _published(summary: Mapping[str, Any]) -> Any:
     if not rows:
         return None
     head = ("instance", "algorithm", "quantity", "published", "prediction interval", "ours", "verdict", "source")
-    note = "A published number agrees if it lies in the prediction interval, which accounts for its noise and for ours."
+    note = (
+        "A published number agrees if it lies in the prediction interval, which accounts for the noise of both numbers."
+    )
     return parts.table("Published numbers compared with ours", head, rows, labels=2, numbers=[3, 4, 5], foot=note)
 
 
 def _ours(cell: Mapping[str, Any], entry: Mapping[str, Any]) -> float | None:
-    """Our value of what was published: the last of a curve; None where it is of a part of the cell."""
+    """Return our value of a published quantity, the last one of a curve; None if it refers to a part of the cell."""
     told = cell.get(entry["quantity"], {})
     if any(name in entry for name in ("arm", "round", "at")):
         return None

@@ -1,4 +1,4 @@
-"""Matplotlib figures as SVG that stands inside an HTML page: small, and without a name that another figure has."""
+"""Matplotlib figures as small SVG elements inside an HTML page, with ids and classes that differ between figures."""
 
 import io
 import re
@@ -8,11 +8,12 @@ from xml.etree import ElementTree
 from jaxbandit.extras import lab
 from jaxbandit.markup import UNPRINTABLE, Html
 
-PLACES = 1  # decimals of a coordinate, in points of 1/72 inch
-MANY = 20  # equal dots, from which on they are one path
+PLACES = 1  # decimals of a coordinate, whose unit is 1/72 inch
+MANY = 20  # from this number on, equal dots are drawn as one path
 COORDINATES = ("x", "y", "width", "height", "transform", "points")
-DROPPED = ("metadata", "style", "title")  # `style` would hold for the whole page; report.css has its rules
+DROPPED = ("metadata", "style", "title")  # the rules of matplotlib's `style` would apply to the whole page
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
+REFERENCE = re.compile(r"url\(#([^)]*)\)")
 COMMAND = re.compile(r"([A-Za-z])([^A-Za-z]*)")
 
 
@@ -21,8 +22,8 @@ def inline_svg(figure: Any, description: str, order: int) -> Html:
 
     Args:
       figure: a matplotlib figure.
-      description: what it shows, for readers who do not see it.
-      order: number of the figure in its page, which its ids begin with.
+      description: alternative text.
+      order: number of the figure on the page, with which its ids and classes begin.
     """
     with lab():
         import matplotlib
@@ -34,39 +35,37 @@ def inline_svg(figure: Any, description: str, order: int) -> Html:
     root = ElementTree.fromstring(UNPRINTABLE.sub("\ufffd", file.getvalue().decode()))
     view = root.get("viewBox", "")
     root.attrib.clear()
-    _tidy(root, f"figure{order}-")
+    _tidy(root)
     _merge_dots(root)
+    _rename(root, f"f{order}-")
+    _share_styles(root, f"f{order}-")
     root.attrib.update({"viewBox": view, "role": "img", "aria-label": UNPRINTABLE.sub("\ufffd", description)})
     return Html(ElementTree.tostring(root, encoding="unicode", short_empty_elements=False))
 
 
 def figure_title(figure: Any) -> str:
-    """Return the titles of a figure's axes in one line."""
+    """Return the titles of a figure's axes on one line."""
     return "; ".join(filter(None, (ax.get_title(loc="left") for ax in figure.axes)))
 
 
-def _tidy(node: ElementTree.Element, prefix: str) -> None:
-    """Shorten a tree in place: bare tags, rounded coordinates, ids that are referred to alone, dots as one path."""
+def _tidy(node: ElementTree.Element) -> None:
+    """Shorten a tree in place: tags without namespaces, rounded coordinates, no ids of groups, no empty groups."""
     node.tag = _bare(node.tag)
     for key in list(node.attrib):
         value, name = node.attrib.pop(key), _bare(key)
-        if name == "id":
-            value = prefix + value
-        elif name == "href":
-            value = f"#{prefix}{value[1:]}"
-        elif name == "d":
+        if name == "d":
             value = _path(value)
         elif name == "style":
             value = "; ".join(part for part in value.split("; ") if not part.startswith("font-family"))
         elif name in COORDINATES:
             value = "" if value.startswith("rotate(-0 ") else NUMBER.sub(lambda found: _short(float(found[0])), value)
         if value and not (name == "id" and node.tag == "g"):
-            node.set(name, value.replace("url(#", f"url(#{prefix}"))
+            node.set(name, value)
     for child in list(node):
         if not isinstance(child.tag, str) or _bare(child.tag) in DROPPED:
             node.remove(child)
             continue
-        _tidy(child, prefix)
+        _tidy(child)
     children: list[ElementTree.Element] = []
     for child in node:
         bare = child.tag == "g" and not child.attrib
@@ -78,7 +77,7 @@ def _tidy(node: ElementTree.Element, prefix: str) -> None:
 
 
 def _merge_dots(root: ElementTree.Element) -> None:
-    """Draw many equal round markers as one path, whose pieces of length 0 have round ends."""
+    """Replace many equal round markers by one path whose segments have length 0 and round ends."""
     markers = {f"#{path.get('id')}": path.get("d", "") for path in root.iter("path") if path.get("id")}
     for group in root.iter("g"):
         dots = group.findall("use")
@@ -96,6 +95,38 @@ def _merge_dots(root: ElementTree.Element) -> None:
         group[:] = [ElementTree.Element("path", {"d": d, "style": ink})]
 
 
+def _rename(root: ElementTree.Element, prefix: str) -> None:
+    """Number the ids of a figure, with a prefix that no other figure of the page has, and the references to them."""
+    found = {
+        node.get("id", ""): f"{prefix}{i}" for i, node in enumerate(node for node in root.iter() if node.get("id"))
+    }
+    for node in root.iter():
+        for key, value in node.attrib.items():
+            if key == "id":
+                node.set(key, found[value])
+            elif key == "href":
+                node.set(key, f"#{found[value[1:]]}")
+            elif "url(#" in value:
+                node.set(key, REFERENCE.sub(lambda match: f"url(#{found[match[1]]})", value))
+
+
+def _share_styles(root: ElementTree.Element, prefix: str) -> None:
+    """Replace styles by classes of one style sheet inside the figure; a marker's own style needs no repetition."""
+    own = {f"#{node.get('id')}": node.get("style", "") for node in root.iter("path") if node.get("id")}
+    for use in root.iter("use"):
+        repeated = own.get(use.get("href", ""), "").split("; ")
+        left = "; ".join(part for part in use.attrib.pop("style", "").split("; ") if part not in repeated)
+        if left:
+            use.set("style", left)
+    names: dict[str, str] = {}
+    for node in root.iter():
+        if style := node.attrib.pop("style", ""):
+            node.set("class", names.setdefault(style, f"{prefix}{chr(97 + len(names) % 26)}{len(names) // 26 or ''}"))
+    sheet = ElementTree.Element("style")
+    sheet.text = "".join(f".{name}{{{style.replace(': ', ':').replace('; ', ';')}}}" for style, name in names.items())
+    root.insert(0, sheet)
+
+
 def _bare(name: str) -> str:
     return name.rpartition("}")[2]
 
@@ -106,18 +137,28 @@ def _short(value: float) -> str:
 
 
 def _path(text: str) -> str:
-    """Return a path with rounded coordinates, none repeated: lines along an axis name the other coordinate alone."""
+    """Return a path with rounded coordinates. Lines are relative to the rounded point before, so that no error adds up.
+
+    A line that is parallel to an axis names one coordinate, and one that rounds to nothing is left out.
+    """
     found: list[str] = []
-    before: list[str] = []
     command = ""
+    x = y = 0  # the point before, in units of the last decimal
+    start = 0, 0
     for name, numbers in COMMAND.findall(text):
-        point = [_short(float(number)) for number in numbers.split()]
-        new = name
+        point = [round(float(number) * 10**PLACES) for number in numbers.split()]
         if name == "L":
-            if point == before:
+            dx, dy = point[0] - x, point[1] - y
+            if not dx and not dy:
                 continue
-            new = "V" if point[0] == before[0] else "H" if point[1] == before[1] else "L"
-        shown = " ".join({"V": point[1:], "H": point[:1]}.get(new, point))
-        found.append(f" {shown}" if new == command or (new == "L" and command == "M") else f"{new}{shown}")
-        before, command = point[-2:] or before, new
+            new, values = ("v", [dy]) if not dx else ("h", [dx]) if not dy else ("l", [dx, dy])
+        else:
+            new, values = name, point
+        shown = " ".join(_short(value / 10**PLACES) for value in values)
+        if new == "l":
+            shown = re.sub(r"(?<!\d)0\.", ".", shown).replace(" -", "-")
+        found.append(shown if new == command and shown[0] == "-" else f" {shown}" if new == command else new + shown)
+        x, y = point[-2:] if point else start
+        start = (x, y) if name == "M" else start
+        command = new
     return "".join(found)

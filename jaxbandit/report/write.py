@@ -1,4 +1,4 @@
-"""One HTML file about what a directory holds: results of an experiment or a paper, a search, or a session."""
+"""One HTML file about what a directory holds: results of an experiment or a paper, an audit, a search, or a session."""
 
 from pathlib import Path
 
@@ -11,30 +11,42 @@ from jaxbandit.results.loading import load
 from jaxbandit.results.saving import PROVENANCE
 
 NAME = "report.html"
-KINDS = {"simulate": "regret of a fixed horizon", "identify": "stopping rules", "budget": "rules with a budget"}
+KINDS = {
+    "simulate": "Regret over a fixed horizon",
+    "identify": "Identification with a stopping rule",
+    "budget": "Identification with a fixed budget",
+}
 
 
 def write_report(directory: str | Path, out: str | Path | None = None, *, imports: bool = True) -> Path:
-    """Write one HTML file about a directory; it refers to nothing outside itself.
+    """Write an HTML file about the results in a directory. The file refers to nothing outside itself.
 
     Args:
-      directory: what `jaxbandit run`, `reproduce` or `tune` wrote, or that of a session.
-      out: the file; default: report.html in the directory. A report that is there is replaced.
-      imports: whether a session's `type` may name a factory outside the package, whose module is then imported.
+      directory: path of a directory that `jaxbandit run`, `reproduce`, `audit` or `tune` wrote, or of a session, or of
+        a file that `save_session` wrote.
+      out: path of the file. Default: report.html in the directory, or the name of the session's file with the suffix
+        .html. An existing report is replaced.
+      imports: whether the `type` of a session's rule may name a factory outside the package, whose module is then
+        imported.
 
     Returns:
-      The path of the file, which is written whole or not at all.
+      The path of the file, which is written atomically.
 
     Raises:
-      ValueError: the directory holds no results, a file in it is damaged, or `out` is a file that is no report.
+      ValueError: the directory holds no results, a file in it is damaged, or `out` is an existing file that is not a
+        report. The message has one line.
     """
     directory = Path(directory)
-    path = directory / NAME if out is None else Path(out)
-    if not directory.is_dir():
-        refuse(str(directory), ": no directory; give one that jaxbandit run, reproduce, tune or ask wrote")
+    saved = directory.is_file()
+    default = directory.with_suffix(".html") if saved else directory / NAME
+    path = default if out is None else Path(out)
+    if not saved and not directory.is_dir():
+        refuse(
+            str(directory), ": does not exist; give a directory that jaxbandit run, reproduce, audit, tune or ask wrote"
+        )
     _replaceable(path)
-    page = _page(directory, imports)
-    page.add("What was reduced", parts.bullets(dict.fromkeys(page.notes)))
+    page = _saved(directory) if saved else _page(directory, imports)
+    page.add("What is shown in part", parts.bullets(dict.fromkeys(page.notes)))
     try:
         storage.write_bytes(path, page.render())
     except OSError as error:
@@ -43,9 +55,9 @@ def write_report(directory: str | Path, out: str | Path | None = None, *, import
 
 
 def _replaceable(path: Path) -> None:
-    """Refuse a place that holds something else than a report."""
+    """Raise BadInput if the path exists and is not a report."""
     if path.is_dir():
-        refuse(str(path), ": a directory, must be a file; give another -o")
+        refuse(str(path), ": is a directory, must be a file; give another -o")
     try:
         with path.open("rb") as file:
             there = file.read(len(MARK))
@@ -54,7 +66,7 @@ def _replaceable(path: Path) -> None:
     except OSError as error:
         refuse(str(path), f": cannot be read ({reason(error)}); give another -o")
     if there != MARK.encode():
-        refuse(str(path), ": holds something else than a report; give another -o, or delete it")
+        refuse(str(path), ": is not a report, so it is not replaced; give another -o or delete it")
 
 
 def _page(directory: Path, imports: bool) -> Page:
@@ -69,10 +81,16 @@ def _page(directory: Path, imports: bool) -> Page:
         return reproductions.page_of(directory, summary)
     if summary or any(directory.glob("cell-*.json")):
         return _experiment(directory)
+    if (directory / "audit.json").exists():
+        from jaxbandit.report import audits
+
+        return audits.page_of(directory)
+    if (directory / "audit").is_dir():
+        refuse(str(directory), ": its audit has not finished; run jaxbandit audit again to resume it")
     if (directory / "session.json").exists():
         return _session(directory, imports)
     return refuse(
-        str(directory), ": no results here; give a directory that jaxbandit run, reproduce, tune or ask wrote"
+        str(directory), ": holds no results; give a directory that jaxbandit run, reproduce, audit, tune or ask wrote"
     )
 
 
@@ -81,13 +99,14 @@ def _experiment(directory: Path) -> Page:
     algorithms = len({(r.algorithm, str(r.params)) for r in results})
     instances = len({r.instance for r in results})
     runs = " or ".join(f"{n:,}" for n in sorted({r.runs for r in results}))
-    told = (
-        f"{KINDS[results[0].kind].capitalize()}: {_count(algorithms, 'algorithm')} on {_count(instances, 'instance')}"
-    )
-    about = [f"{told}, {runs} runs each, seed {results[0].seed}."]
+    kind = KINDS[results[0].kind]
+    told = f"{kind}: {_count(algorithms, 'algorithm')} on {_count(instances, 'instance')}"
+    about = [f"{told}, {runs} runs of each, seed {results[0].seed}."]
     order = read_json(directory / PROVENANCE).get("order", []) if (directory / PROVENANCE).exists() else []
     if len(order) > len(results):
-        about.append(f"Not finished: {len(results):,} of {len(order):,} cells are there; run again to go on.")
+        about.append(
+            f"Not finished: {len(results):,} of {len(order):,} cells are available; run the command again to resume."
+        )
     page = Page(results.name, about)
     experiments.add(page, results)
     provenance.warnings_of(page, results)
@@ -101,8 +120,14 @@ def _session(directory: Path, imports: bool) -> Page:
 
     meta = read_about(directory)["meta"]
     if isinstance(meta, dict) and meta.get("kind") == "tune":
-        refuse(str(directory), ": its search has not finished; run jaxbandit tune again to go on")
+        refuse(str(directory), ": its search has not finished; run jaxbandit tune again to resume it")
     return session_logs.page_of(directory, imports=imports)
+
+
+def _saved(path: Path) -> Page:
+    from jaxbandit.report import session_logs
+
+    return session_logs.page_of_file(path)
 
 
 def _count(number: int, what: str) -> str:

@@ -1,8 +1,9 @@
 """FIESTA's rule for a fixed confidence (Moss, Moore, Leslie, Rayson, ACL 2019), for its reproduction and for audits.
 
-Each arm's mean has a Student posterior. The run stops once one arm is the best with posterior probability 1 - delta.
-That is no bound on the error: the posterior is looked at after every pull, and scores are not Gaussian. So the promise
-is not proved, and belongs here and not among the algorithms. In TOML: "jaxbandit.reproduction.bayes_stop:bayes_stop".
+The mean of each arm has a Student posterior, and the run stops when one arm is the best with posterior probability at
+least 1 - delta. This does not bound the error probability, because the stopping rule is evaluated after every pull and
+because scores are not Gaussian. The guarantee is therefore not proved, and the rule is not among the algorithms of the
+library. A TOML file refers to it as "jaxbandit.reproduction.bayes_stop:bayes_stop".
 """
 
 import math
@@ -19,14 +20,14 @@ from jaxbandit.numerics import argmax, as_float, get_at, set_at
 from jaxbandit.types import Array, Key, Scalar
 
 FIRST = 3  # initial pulls of each arm
-DRAWS = 128  # from the posterior for a challenger, until one's best arm is not the leader
-_NODES = np.arange(-40, 41) / 4  # of the trapezoidal rule, in s where t = sinh(s)
+DRAWS = 128  # largest number of draws from the posterior that are searched for a challenger of the leader
+_NODES = np.arange(-40, 41) / 4  # nodes of the trapezoidal rule in s, where t = sinh(s)
 
 
 class BayesStopState(NamedTuple):
     """Statistics of the rewards of each arm."""
 
-    pulls: Array  # int32[], of all arms together
+    pulls: Array  # int32[], total number of pulls
     counts: Array  # int32[num_arms]
     means: Array  # float[num_arms]
     squares: Array  # float[num_arms], sums of squared deviations from the mean
@@ -42,18 +43,20 @@ class Noise(NamedTuple):
 def bayes_stop(
     num_arms: int, *, sampling: Literal["top_two", "uniform"] = "top_two", delta: Scalar = 0.05
 ) -> Algorithm:
-    """Return FIESTA's rule: stop when an arm is the best with posterior probability 1 - delta.
+    """Return FIESTA's rule, which stops when an arm is the best with posterior probability at least 1 - delta.
 
-    After n pulls of mean m and variance v, with divisor n, an arm's mean has the posterior m + sqrt(v / (n - 2)) t, t
-    of Student's law with n - 2 degrees of freedom. The probability is computed, by quadrature. The authors' code
-    estimates it from 100,000 draws for each arm; fewer would stop earlier, since the largest of noisy probabilities is
-    too large.
+    After n pulls with empirical mean m and variance v (with divisor n), the posterior of an arm's mean is that of
+    m + sqrt(v / (n - 2)) t, where t has Student's distribution with n - 2 degrees of freedom. The probability that an
+    arm is the best is computed by quadrature, whereas the authors' code estimates it from 100,000 draws for each arm.
+    With fewer draws it would stop earlier, because the largest of several noisy estimates is biased upward.
+
+    The guarantee of an error probability of at most delta is not proved.
 
     Args:
       num_arms: number of arms, >= 2, static.
-      sampling: "top_two": the best arm of a draw from the posterior or, with probability 1/2, that of a further draw
-        whose best arm is another; "uniform": rounds of one pull of each, as in the paper, asked about after each
-        round. Static.
+      sampling: "top_two" pulls the best arm of a draw from the posterior or, with probability 1/2, the best arm of
+        the first further draw in which another arm is the best. "uniform" pulls every arm once per round, as in the
+        paper, and evaluates the stopping rule after each round. Static.
       delta: 1 minus the posterior probability, in (0, 1/2), traced.
 
     Returns:
@@ -61,6 +64,9 @@ def bayes_stop(
 
     Raises:
       ValueError: an argument is out of range.
+
+    Source: Moss, Moore, Leslie, Rayson (2019), FIESTA: fast identification of state-of-the-art models using adaptive
+    bandit algorithms, ACL.
     """
     where = "bayes_stop"
     num_arms = checks.integer(where, "num_arms", num_arms, 2)
@@ -72,7 +78,7 @@ def bayes_stop(
         return BayesStopState(jnp.zeros((), jnp.int32), jnp.zeros(num_arms, jnp.int32), zeros, zeros)
 
     def noise(key: Key) -> Noise:
-        # Half an odd multiple of 2^-24: never 0.
+        # The uniforms are odd multiples of 2^-24, hence never 0.
         words = jax.random.bits(key, (2 * (DRAWS + 1) * num_arms + 1,), jnp.uint32) >> 9
         uniforms = (as_float(words.astype(jnp.int32)) + 0.5) * 2.0**-23
         return Noise(uniforms[0], uniforms[1:].reshape(2, DRAWS + 1, num_arms))
@@ -83,7 +89,7 @@ def bayes_stop(
             return turn
         freedom, scale = _posterior(state)
         u, v = noise.uniforms
-        # Student's law by Bailey's polar method (1994), exact for any degrees of freedom.
+        # Student's distribution is drawn by Bailey's polar method (1994), which is exact for any degrees of freedom.
         radius = jnp.sqrt(freedom[None] * jnp.expm1(-2 * jnp.log(u) / freedom[None]))
         drawn = state.means[None] + scale[None] * radius * jnp.cos(2 * math.pi * v)
         best = jnp.argmax(drawn, axis=1).astype(jnp.int32)
@@ -125,10 +131,14 @@ def bayes_stop(
 
 
 def probability_best(state: BayesStopState) -> Array:
-    """Return the posterior probability that the arm of the largest empirical mean is the best, float[].
+    """Return the posterior probability that the arm with the largest empirical mean is the best, float[].
 
-    No other arm's can exceed 1/2: the posterior of a difference of means is symmetric about that of the empirical ones.
-    It is the integral of this arm's density times the distribution functions of all others, by the trapezoidal rule.
+    The probability of any other arm is at most 1/2, because the posterior of a difference of means is symmetric about
+    the difference of the empirical means. The probability is the integral of the density of this arm times the
+    distribution functions of all other arms, computed with the trapezoidal rule.
+
+    Args:
+      state: state of the rule, with at least 3 pulls of each arm.
     """
     freedom, scale = _posterior(state)
     best = argmax(state.means)
@@ -145,9 +155,10 @@ def probability_best(state: BayesStopState) -> Array:
 
 
 def _tail(t: Array, freedom: Array) -> Array:
-    """P(T > t >= 0) of Student's law, to 2e-5: Hill's normal approximation (1970) from 3 degrees of freedom on.
+    """P(T > t) of Student's distribution for t >= 0, with an error of at most 2e-5.
 
-    It is exact for one and for two. The incomplete beta function would take a hundred times as long.
+    It is exact for 1 and 2 degrees of freedom and Hill's normal approximation (1970) from 3 on. The incomplete beta
+    function would take a hundred times as long.
     """
     t = jnp.minimum(t, 1e10)
     a = freedom - 0.5
@@ -159,6 +170,6 @@ def _tail(t: Array, freedom: Array) -> Array:
 
 
 def _posterior(state: BayesStopState) -> tuple[Array, Array]:
-    """Degrees of freedom and scale of each arm's posterior."""
+    """The degrees of freedom and the scale of the posterior of each arm."""
     n = as_float(jnp.maximum(state.counts, FIRST))
     return n - 2, jnp.sqrt(state.squares / n / (n - 2))

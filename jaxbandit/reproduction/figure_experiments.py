@@ -1,7 +1,8 @@
 """The figures of a paper as experiments, and which of them are run and shown.
 
-[paper.figures.NAME] is a table (see Figure): its instances, algorithms and runs are an experiment of their own, in the
-directory of its name. A figure or table `within` another shows some of that one's cells.
+Each table [paper.figures.NAME] specifies a figure (see Figure). Its instances, algorithms and runs form an experiment
+of their own, which is stored in the directory NAME. A figure or table that is `within` another one shows some of the
+cells of that one. A cell is one algorithm on one instance.
 """
 
 import dataclasses
@@ -26,21 +27,24 @@ class Figure:
     title: str
     instances: Sequence[str]
     algorithms: Sequence[str]
-    runs: int = 0  # each; 0: those of the figure that it is within, or the paper's
-    quick: int | Mapping[str, Any] = 0  # in a hurry: runs; or a table of runs, instances and algorithms
+    runs: int = 0  # runs of each cell; 0: as for the figure that it is within, or the paper's
+    quick: int | Mapping[str, Any] = 0  # settings of --quick: runs, or a table of runs, instances and algorithms
     max_rounds: int = 0  # of a run; 0: the paper's
     horizon: int = 0  # of a run; 0: the paper's
-    every: int = 0  # rounds between checkpoints, for regret that is no straight line in log t; 0: the paper's
-    budget: Sequence[int] = ()  # pulls that runs are given, a cell each; empty: the paper's
+    every: int = 0  # rounds between checkpoints, for regret that is not linear in log t; 0: the paper's
+    budget: Sequence[int] = ()  # budgets of the runs in pulls, one cell for each; empty: the paper's
     within: str = ""
-    # Samples along the instances; pulls; box plots; what `run` draws; a figure that only runs the cells of others.
+    # How it is drawn: samples along the instances; pulls; box plots; as `run` draws it; not at all, because it only
+    # runs the cells of other figures.
     draw: Literal["sweep", "pulls", "boxes", "each", "none"] = "each"
-    axis: str = ""  # of a sweep: its label, and the instances' places on it
+    axis: str = ""  # label of the axis of a sweep; `at` has the positions of the instances on it
     at: Sequence[float] = ()
-    bands: Bands = "95 %"  # of regret, as are the next two: see plot.plot
+    bands: Bands = "95 %"  # of figures of regret, as `minimax` and `log`; see plotting/figures.py
     minimax: bool = False
     log: bool = False
-    span: bool = False  # features are written in an orthonormal basis of their span, as least squares needs them
+    span: bool = (
+        False  # whether features are transformed to an orthonormal basis of their span, as least squares requires
+    )
 
     def hurried(self) -> "Figure":
         """Return the figure with its quick settings."""
@@ -56,22 +60,28 @@ def figures_of(paper: Mapping[str, Any]) -> dict[str, Figure]:
     for figure in figures.values():
         for cell in itertools.product(figure.instances, figure.algorithms):
             if not figure.within and owners.setdefault(cell, figure.name) != figure.name:
-                raise BadInput(f"figures.{figure.name}: {'/'.join(cell)} is one of figures.{owners[cell]}; use within")
+                raise BadInput(
+                    f"figures.{figure.name}: {'/'.join(cell)} is already run by figures.{owners[cell]}; use within"
+                )
     return figures
 
 
 def experiments(
     figures: Mapping[str, Figure], target: str = "", *, quick: bool = False, runs: int | None = None
 ) -> tuple[list[Figure], list[Figure]]:
-    """Return the figures to run, with their `runs` settled, and those to show.
+    """Return the figures to run, with their final numbers of runs, and the figures to show.
 
-    Of a figure within another only the algorithms are run that this one lacks.
+    For a figure that is within another one, only the algorithms that the other one lacks are run.
 
     Args:
-      figures: of the paper.
-      target: one of them alone; default: all. One that is within another is then run whole.
-      quick: with their quick settings.
-      runs: instead of theirs.
+      figures: the figures of the paper.
+      target: name of the only figure to run, all cells of which are then run even if it is within another one. ""
+        runs all figures.
+      quick: whether to use their quick settings.
+      runs: number of runs to use instead of theirs, or None.
+
+    Raises:
+      BadInput: there is no figure `target`.
     """
     if target and target not in figures:
         raise BadInput(f"reproduce: figure = {target!r}, must be one of {', '.join(figures)}")
@@ -88,7 +98,7 @@ def experiments(
 
 
 def experiment(data: Mapping[str, Any], figure: Figure) -> dict[str, Any]:
-    """Return the experiment of a figure: its cells of the paper's experiment, with its number of runs."""
+    """Return the experiment of a figure: the figure's cells of the paper's experiment, with its number of runs."""
     name = f"{data['name']}-{figure.name}"
     part = dict(data) | {"name": name, "runs": figure.runs or data["runs"]}
     for key, wanted in (("instance", figure.instances), ("algorithm", figure.algorithms)):
@@ -105,7 +115,7 @@ def experiment(data: Mapping[str, Any], figure: Figure) -> dict[str, Any]:
 
 
 def _in_span(instance: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the linear instance in another basis, in which all inner products are the same."""
+    """Return the linear instance in an orthonormal basis of the span of its features, with the same inner products."""
     entry = ENVIRONMENTS[instance["type"]]
     description = entry.description()
     if description is None:
@@ -124,6 +134,6 @@ def _in_span(instance: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def cells(figure: Figure, results: ResultSet) -> list[Any]:
-    """Return the results that a figure shows, in its order, at all budgets."""
+    """Return the results that a figure shows in the order of the figure, at all budgets."""
     wanted = list(itertools.product(figure.instances, figure.algorithms))
     return [result for cell in wanted for result in results if (result.instance, result.algorithm) == cell]

@@ -10,15 +10,8 @@ from jaxbandit.results.budget import BudgetResult
 from jaxbandit.results.stopping import StoppingResult
 from jaxbandit.stats import intervals
 
-MEANS = (
-    "regret",
-    "hindsight",
-    "samples",
-    "pulls",
-    "share",
-    "kind",
-    "simple_regret",
-)  # quantities that are means over runs
+# Quantities that are means over runs.
+MEANS = ("regret", "hindsight", "samples", "pulls", "share", "kind", "simple_regret")
 
 
 class Quantity(NamedTuple):
@@ -28,8 +21,9 @@ class Quantity(NamedTuple):
     algorithm: str
     minus: str = ""  # the algorithm that is subtracted
     over: str = ""  # the algorithm in the denominator
-    arm: int | None = None  # of pulls and shares, from 0
-    # Of regret: a checkpoint, or a fraction of the horizon; of a budget: which one; default: the last, or the largest.
+    arm: int | None = None  # the arm whose pulls or fraction of pulls is meant, from 0
+    # For regret, a checkpoint or a fraction of the horizon (None: the last checkpoint); for a fixed budget, the budget
+    # (None: the largest).
     at: int | float | None = None
 
     def __str__(self) -> str:
@@ -50,12 +44,16 @@ class Sample(NamedTuple):
 
 
 def sample(what: str, quantity: Quantity, results: Any) -> Sample:
-    """Return what a cell, a gap or a ratio measures in each run.
+    """Return the value of a quantity of a cell in each run, or of the difference or ratio of two cells.
+
+    A cell is one algorithm on one instance.
 
     Args:
-      what: one of MEANS: regret, or that in hindsight, samples, pulls of an arm, or its share of the run's samples.
-      quantity: the cell or the two cells. A ratio is of two means, so that its values are the ratio and each run's
-        part in its error (the delta method): their mean is the ratio, and their spread gives its standard error.
+      what: one of MEANS, such as "regret", "hindsight" (regret in hindsight), "samples", "pulls" of an arm, or "share"
+        (the fraction of the run's samples that are pulls of the arm).
+      quantity: the cell or the two cells. For a ratio of two means, the values are the ratio plus the linearized
+        contribution of each run (delta method), so that their mean is the ratio and their spread gives its standard
+        error.
       results: a ResultSet.
     """
     first = of(what, cell(results, quantity), quantity.arm, quantity.at)
@@ -77,7 +75,11 @@ def sample(what: str, quantity: Quantity, results: Any) -> Sample:
 
 
 def cell(results: Any, quantity: Quantity) -> Any:
-    """Return the result of an algorithm on an instance, at the specified one of several budgets."""
+    """Return the result of an algorithm on an instance, at the specified one of several budgets.
+
+    Raises:
+      BadInput: no result, or more than one, matches.
+    """
     found = [r for r in results if (r.instance, r.algorithm) == (quantity.instance, quantity.algorithm)]
     if found and found[0].kind == "budget":
         most = max(r.budget for r in found) if quantity.at is None else quantity.at
@@ -89,9 +91,15 @@ def cell(results: Any, quantity: Quantity) -> Any:
 
 
 def difference(left: Sample, factor: float, right: Sample | float, confidence: float) -> intervals.Interval | None:
-    """Return the interval of mean(left) - factor mean(right), factor > 0; None with fewer than two pairs of runs.
+    """Return the interval of mean(left) - factor mean(right), or None if there are fewer than two pairs of runs.
 
-    Run r of every cell has the chance of (seed, r), so that these differences are independent over r.
+    Run r of every cell uses the random draws of (seed, r), so that the differences are independent over r.
+
+    Args:
+      left: values of the first quantity.
+      factor: factor of the second quantity, > 0.
+      right: values of the second quantity, or a constant.
+      confidence: confidence of the interval.
     """
     if not isinstance(right, Sample):
         right = Sample(np.full(len(left.values), float(right)))
@@ -111,7 +119,15 @@ def difference(left: Sample, factor: float, right: Sample | float, confidence: f
 def of(
     what: str, result: Any, arm: int | None = None, at: int | float | None = None, round_kind: str | None = None
 ) -> Sample:
-    """Return what one cell measures in each run; `round_kind` says of which rounds "kind" is the share."""
+    """Return the value of a quantity of one cell in each run.
+
+    Args:
+      what: the quantity, one of MEANS or "error".
+      result: the result of the cell.
+      arm: the arm of "pulls" and "share", from 0.
+      at: checkpoint or fraction of the horizon, as in `Quantity`.
+      round_kind: the kind of rounds whose fraction "kind" is.
+    """
     if isinstance(result, StoppingResult):
         return stopping(what, result, arm)
     if what == "pulls":
@@ -125,9 +141,9 @@ def of(
 
 
 def stopping(what: str, result: StoppingResult, arm: int | None = None) -> Sample:
-    """Return samples, pulls or share of an arm, errors or simple regret, of a cell whose runs stop.
+    """Return the value of a quantity in each run of a cell whose runs stop; the arguments are those of `of`.
 
-    Runs without a stopping time spoil it.
+    If some runs have no stopping time, no values are returned, because a mean over the others would be biased.
     """
     samples = result.samples()
     if len(samples) < result.runs:

@@ -1,9 +1,9 @@
 """Instances that only the figures of a paper use: recorded data from a directory that the user names, or given m.
 
-[[paper.instance]] is an [[instance]] with further keys: `files` maps an argument to a CSV file in that directory,
-`without` lists columns that are left out, and `source` states where the data come from. `m` is passed to the algorithms
-of its figures if the environment itself does not know it, and `tell` holds other arguments of these algorithms. Without
-the directory, the figures of recorded data are left out.
+Each table [[paper.instance]] is an [[instance]] with further keys: `files` maps an argument to a CSV file in that
+directory, `without` lists columns that are left out, and `source` states where the data come from. `m` is passed to the
+algorithms of its figures if the environment itself does not specify it, and `tell` holds other arguments of these
+algorithms. Without the directory, the figures of recorded data are left out.
 """
 
 import csv
@@ -71,7 +71,7 @@ def split(
         source = figures[figure.within] if figure.within else figure
         reasons = [missing[instance] for instance in figure.instances if instance in missing]
         lacking = figure.within and not figure.quick and set(figure.algorithms) - set(source.hurried().algorithms)
-        reasons += ["not with --quick"] if quick and (not source.quick or lacking) else []
+        reasons += ["available only without --quick"] if quick and (not source.quick or lacking) else []
         if not reasons:
             kept[name] = figure
         elif name == target:

@@ -79,8 +79,8 @@ def reproduce(
         for it may be given in [paper.runs_at].
       out: directory of the results, created if it does not exist. Default: a directory in the current one, named after
         the paper and the figure.
-      data_directory: directory of the recorded data that a figure needs. Without it, the figure is left out, and the
-        report says so.
+      data_directory: directory of the recorded data that a figure needs. Without it, the figure is left out, which
+        the report states.
       progress: whether to show a progress bar on stderr, if it is a terminal.
       workers: number of threads. Default: the number of cores. It does not affect the results.
       tile: number of runs played side by side, for a fixed horizon. It does not affect the results.
@@ -100,12 +100,12 @@ def reproduce(
     Source: the TOML file reproduction/papers/NAME.toml states where the paper gives each number and claim.
     """
     data, about, source = _read(paper)
-    for name, value in (("runs", runs), ("horizon", horizon)):  # before tables that take their time
+    for name, value in (("runs", runs), ("horizon", horizon)):  # checked before tables are computed, which takes time
         if value is not None:
             refusals.integer(f"reproduce: {name}", value, 1, 2**31 - 1)
     target = figure or ""
     if data["kind"] == "identify" and horizon is not None:
-        raise BadInput(f"reproduce: horizon = {horizon}: only for a fixed horizon; leave it out")
+        raise BadInput(f"reproduce: horizon = {horizon}, only papers with a fixed horizon take one; leave it out")
     if horizon is not None:
         data["horizon"] = horizon
         runs = about.get("runs_at", {}).get(str(horizon)) if runs is None and not quick else runs

@@ -35,10 +35,15 @@ SHOWN = ("quantity", "arm", "round", "horizon", "value", "sd", "runs", "margin",
 def numbers(entries: Sequence[Mapping[str, Any]], results: ResultSet) -> list[dict[str, Any]]:
     """Return the published numbers of the cells that `results` holds, one table each.
 
-    An entry names `instance`, `algorithm`, `source` and `runs`, and gives a `value` of the `quantity` ("samples",
-    default, or "error"; of a fixed `horizon`, and only beside runs of that one, "regret" or "hindsight" at its end, or
-    "kind", the share of the rounds of the kind `round`), with the standard deviation `sd` of a run where it is printed;
-    or `pulls`, the pulls of all arms, whose sum is the number of samples.
+    An entry names `instance`, `algorithm`, `source` and `runs`. It gives the `value` of a `quantity`, with the standard
+    deviation `sd` of a run if it is printed, or instead of it the `pulls` of all arms, whose sum is the number of
+    samples. The quantity is "samples" (default) or "error". For a fixed `horizon`, it is "regret" or "hindsight" at the
+    end of the horizon, or "kind", the fraction of the rounds of the kind `round`; such a number is compared only with
+    runs of the same horizon.
+
+    Args:
+      entries: the published numbers of the paper.
+      results: our results.
     """
     cells = {(r.instance, r.algorithm): r for r in results}
     found = []
@@ -86,14 +91,29 @@ def judge(number: Mapping[str, Any], result: Any, confidence: float) -> dict[str
 
 
 def decide(value: float, low: float, high: float, *, slack: float = 0.0, wide: float = WIDE) -> str:
-    """Return the verdict on a published value, given its prediction interval."""
+    """Return the verdict on a published value, "agrees", "disagrees" or "undecided".
+
+    Args:
+      value: the published value.
+      low: lower end of the prediction interval.
+      high: upper end of the prediction interval.
+      slack: distance from the interval that is tolerated.
+      wide: largest half width of the interval with which a value can agree.
+    """
     if value < low - slack or value > high + slack:
         return "disagrees"
     return "agrees" if (high - low) / 2 <= wide else "undecided"
 
 
 def predicted_rate(hits: int, runs: int, more: int, confidence: float) -> tuple[float, float]:
-    """Return the smallest and largest rates predicted for `more` runs after `hits` of `runs` (Thatcher 1964)."""
+    """Return the prediction interval for the rate of an event in further runs (Thatcher 1964).
+
+    Args:
+      hits: number of our runs with the event.
+      runs: number of our runs.
+      more: number of further runs.
+      confidence: confidence of the interval.
+    """
     further = np.arange(more + 1)
     law = stats.hypergeom(runs + more, hits + further, more)  # the distribution of their hits, given the total of both
     tails = np.minimum(law.cdf(further), law.sf(further - 1))
@@ -125,7 +145,7 @@ def judge_together(
 def _statement(number: Mapping[str, Any]) -> str:
     where = f"{number['algorithm']} in {number['instance']}: published {words(number['value'])}"
     if "allowed" not in number:
-        return f"{where}, without a prediction interval of ours"
+        return f"{where}, but our runs give no prediction interval"
     low, high = map(words, number["allowed"])
     return f"{where}, prediction interval [{low}, {high}]"
 

@@ -9,12 +9,8 @@ from jaxbandit.results.base import left_out
 from jaxbandit.results.report import kinds_table
 from jaxbandit.text import align, number, wrapped
 
-BESIDE: tuple[str, str, str] = (
-    "published",
-    "prediction interval",
-    "",
-)  # columns of a published number; the interval, widened by the margin, decides the verdict
-
+# Columns of a published number. The interval, widened by the margin, decides the verdict.
+BESIDE: tuple[str, str, str] = ("published", "prediction interval", "")
 
 REGRETS = {"regret": "regret", "hindsight": "regret against the best fixed arm in hindsight"}
 
@@ -25,19 +21,20 @@ def report(content: Mapping[str, Any]) -> str:
     head = f"{paper['title']} ({paper['year']})\n{paper['url']}"
     tables = [_figure_table(content, figure) for figure in content["figures"]]
     tables += [computed.text(table) for table in content.get("complexity", [])]
-    notes = [f"({name}) {text}" for name, text in paper.get("notes", {}).items()]
+    notes = [wrapped(f"({name})", text) for name, text in paper.get("notes", {}).items()]
     if content["published"]:
-        notes.append(
-            "prediction interval: the range in which a published number agrees with ours; it accounts for the noise of "
+        meaning = (
+            "the range in which a published number agrees with ours; it accounts for the noise of "
             f"both, holds jointly with {100 * paper['confidence']:g} % confidence, and includes the margin, if any"
         )
+        notes.append(wrapped("prediction interval:", meaning))
     apart = ["\n".join(lines) for lines in (notes, content.get("skipped", []), content.get("longer", [])) if lines]
     readings = [open_readings.text(content["readings"])] if "readings" in content else []
     return "\n\n".join([head, *tables, *apart, _claims_table(content), *readings])
 
 
 def _figure_table(content: Mapping[str, Any], figure: Mapping[str, Any]) -> str:
-    """Return a figure of a summary as text."""
+    """Return the table of a figure as text."""
     rows = [c for c in content["cells"] if c["instance"] in figure["instances"]]
     rows = [c for c in rows if c["algorithm"] in figure["algorithms"]]
     if content["kind"] == "simulate":
@@ -172,7 +169,7 @@ def cost(content: Mapping[str, Any], longer: Mapping[int, int]) -> list[str]:
         hours = seconds / played * other * runs * len(content["cells"]) / 3600
         what = f"{hours:.1f} hours" if hours >= 1 else f"{60 * hours:.0f} minutes"
         lines.append(
-            f"with --horizon {other} these cells play {runs:,} runs each: at most about {what} here, resumable"
+            f"with --horizon {other} these cells play {runs:,} runs each: at most about {what}, and can be resumed"
         )
     return lines
 
@@ -188,7 +185,9 @@ def _claims_table(content: Mapping[str, Any]) -> str:
     counts = ", ".join(f"{sum(c['verdict'] == word for c in content['claims'])} {word}" for word in words)
     confidence = f"all intervals hold jointly with {100 * content['paper']['confidence']:g} % confidence"
     confidence += ", and those of the last tables among themselves" if content.get("complexity") else ""
-    left = [f"not tested: {item['text']} ({item['source']}): {item['reason']}" for item in content["untested"]]
+    left = [
+        wrapped("not tested:", f"{item['text']} ({item['source']}): {item['reason']}") for item in content["untested"]
+    ]
     return "\n".join([f"claims: {counts} ({confidence})", *lines, *left])
 
 

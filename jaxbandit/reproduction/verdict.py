@@ -32,7 +32,7 @@ WITH_INTERVAL = (*measures.MEANS, "error")
 
 @dataclass(frozen=True)
 class Check:
-    """The statement that `left` is less than (sign -1) or greater than (sign +1) `factor` times `right`."""
+    """The statement that `left` is less than (sign = -1) or greater than (sign = +1) `factor` times `right`."""
 
     left: Quantity
     sign: int
@@ -52,13 +52,22 @@ class Check:
 def checks_of(claim: Mapping[str, Any]) -> list[Check]:
     """Return the checks that the table of a claim specifies.
 
-    Keys: `instance`, one or several; `algorithm`, one or several, each of which must satisfy it, or `gap` or
-    `ratio`, two whose difference or ratio is meant; `relation`; `against`, one or several (all of them; for
-    "between" the lower and the upper), or `value`, a number, or `against_instance`, the same quantity elsewhere, or
-    `against_at`, the same at another round; `at`, a round, or a fraction of the horizon, default: its end; `factor`
-    (below or above factor times it, default 1); `within` (below or above, but by less than this fraction); `margin`
-    ("equal": the fraction that passes for none). "decreasing" and "increasing" go along the instances if there are
-    several and one algorithm, gap or ratio, else along the algorithms.
+    The keys of a claim are:
+
+    - `instance`: one or several instances.
+    - `algorithm`: one or several algorithms, all of which must satisfy the claim. Instead of it, `gap` or `ratio` names
+      two algorithms whose difference or ratio is compared.
+    - `relation`: one of RELATIONS. "decreasing" and "increasing" refer to the order of the instances if there are
+      several of them and one algorithm, gap or ratio, and otherwise to the order of the algorithms.
+    - `against`: one or several algorithms to compare with, for "between" the lower and the upper one. Instead of it,
+      `value` is a number, `against_instance` is another instance, or `against_at` is another round.
+    - `at`: a round or a fraction of the horizon. The default is its end.
+    - `factor`: the left side is below or above this multiple of the right side; default 1.
+    - `within`: the left side is below or above the right side by less than this fraction.
+    - `margin`: the largest relative difference that counts as "equal".
+
+    Raises:
+      BadInput: `relation` is unknown, or `margin` is missing or out of range.
     """
     relation, where = claim["relation"], claim["id"]
     if relation not in RELATIONS:
@@ -122,13 +131,14 @@ def judge(
     """Return the claims with their checks and verdicts.
 
     Args:
-      claims: tables as `checks_of` reads them, with `id`, `text` and `source`. `quantity` is "regret" (default
-        of a fixed horizon), "hindsight" (regret against the best fixed arm), "pulls" of `arm`, or "guarantee" (the
-        constant of log t in the regret bound of the distance that `algorithm` then names: a number without noise, so
-        without an interval); or, of runs that stop, "samples" (default), "pulls" or "share" of `arm`, one or several,
-        or "error", the rate, against a `value` (Clopper and Pearson's interval). Of a budget "error" is the default,
-        against a value or another's (Student's, of run-by-run differences), "simple_regret" another, `at` the budget.
-        A claim on cells that `results` lacks, or that compares nothing, is left out.
+      claims: tables as `checks_of` reads them, with `id`, `text` and `source`. For a fixed horizon, `quantity` is
+        "regret" (default), "hindsight" (regret against the best fixed arm), "pulls" of `arm`, or "guarantee": the
+        constant of log t in the regret bound of the distance that `algorithm` then names, which has no noise and hence
+        no interval. For runs that stop, it is "samples" (default), "pulls" or "share" of one or several arms `arm`, or
+        "error", the error rate, which is compared with a `value` (Clopper-Pearson interval). For a fixed budget, which
+        `at` specifies, it is also "simple_regret"; there the default is "error", which is compared with a value or with
+        another algorithm (Student interval of run-by-run differences). A claim about cells that `results` lacks, or
+        one that compares nothing, is left out.
       results: our results.
       confidence: the joint confidence of all intervals.
       others: number of further intervals that hold jointly with these.
@@ -179,9 +189,8 @@ def side(low: float, high: float, sign: int) -> str:
 
 def _judge(check: Check, claim: Mapping[str, Any], results: ResultSet, level: float) -> dict[str, Any]:
     quantity, left, right = claim["quantity"], check.left, check.right
-    paired = results[0].kind == "budget" and isinstance(
-        right, Quantity
-    )  # with a fixed budget every run recommends something
+    # With a fixed budget every run recommends an arm, so that errors can be compared run by run.
+    paired = results[0].kind == "budget" and isinstance(right, Quantity)
     if quantity in measures.MEANS or (quantity == "error" and paired):
         ours = measures.sample(quantity, left, results)
         other = measures.sample(quantity, right, results) if isinstance(right, Quantity) else right

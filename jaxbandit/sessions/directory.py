@@ -1,7 +1,10 @@
 """A session in a directory: a log on the disk, written before each change takes effect, from which it is rebuilt.
 
-    session.json   the rule, its options, versions, and the caller's description of the arms
-    log.jsonl      a line for each ask that returned new pulls, each tell and each withdraw, in their order
+    session.json      the rule, its options, versions, and the caller's description of the arms
+    log.jsonl         a line for each ask that returned new pulls, each tell and each withdraw, in their order
+
+    certificate.json  the certificate when the session was last closed, for reports on a session begun in Python, whose
+                      rule is not stored
 
 If a process is killed, the last line of its log may be incomplete. That line never took effect, and is dropped.
 """
@@ -19,11 +22,12 @@ import numpy as np
 from jaxbandit.base import Algorithm
 from jaxbandit.engine import storage
 from jaxbandit.engine.session import Pulls, Session, ask, session, tell, withdraw
-from jaxbandit.sessions.saving import identity_of, require_same
+from jaxbandit.sessions.saving import certified, identity_of, require_same
 from jaxbandit.types import PyTree
 
 ABOUT = "session.json"
 LOG = "log.jsonl"
+CERTIFICATE = "certificate.json"
 
 
 class SessionDirectory:
@@ -121,7 +125,10 @@ def session_directory(
             lines, whole = _lines(path)
             os.ftruncate(log, whole)
             here, asked = _replayed(path, fresh, lines)
-            yield SessionDirectory(path, here, log, about["meta"], asked)
+            opened = SessionDirectory(path, here, log, about["meta"], asked)
+            yield opened
+            if "spec" not in about["meta"] and about["meta"].get("kind") != "tune":
+                _keep_certificate(opened)
         finally:
             os.close(log)
 
@@ -149,6 +156,28 @@ def read_about(path: Path) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError):
         raise ValueError(f"{path / ABOUT}: not a file that a session has written") from None
     return about
+
+
+def _keep_certificate(opened: SessionDirectory) -> None:
+    """Write certificate.json, unless it is that of the same log."""
+    session, path = opened.session, opened.path / CERTIFICATE
+    size = (opened.path / LOG).stat().st_size
+    with contextlib.suppress(OSError):  # the log is complete, and the next close writes the certificate
+        if (read_certificate(opened.path) or {}).get("log_bytes") != size:
+            content = {"log_bytes": size, **certified(session)}
+            storage.write_bytes(path, (json.dumps(content, indent=1, allow_nan=False) + "\n").encode())
+
+
+def read_certificate(path: Path) -> dict[str, Any] | None:
+    """Return the content of certificate.json, or None if there is none or it cannot be read.
+
+    It is of use only if `log_bytes` is the size of the complete lines of the log: `told`, `pending`, `certificate`.
+    """
+    try:
+        found = json.loads((path / CERTIFICATE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) and "certificate" in found else None
 
 
 def _lines(path: Path) -> tuple[list[bytes], int]:

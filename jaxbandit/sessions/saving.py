@@ -12,6 +12,7 @@ from jaxbandit.base import Algorithm
 from jaxbandit.engine import identity, storage
 from jaxbandit.engine.session import Session, chosen_again, session
 from jaxbandit.engine.told import longer
+from jaxbandit.sessions.certificate import certificate
 
 SCHEMA = 1
 NUMBERS = ("first", "size", "issued", "entered")
@@ -53,6 +54,12 @@ def require_same(where: object, stored: dict[str, Any], here: dict[str, Any]) ->
         )
 
 
+def certified(session: Session) -> dict[str, Any]:
+    """Return the certificate and the number of pulls as plain data for reports, which do not know the rule."""
+    counts = {"told": session.num_told, "pending": len(session.pending)}
+    return {**counts, "certificate": certificate(session).to_json()}
+
+
 def save_session(path: str | Path, session: Session) -> None:
     """Write a session to a file atomically. NumPy alone can read the file.
 
@@ -74,6 +81,7 @@ def save_session(path: str | Path, session: Session) -> None:
     arrays |= {"context": np.asarray(context[0])} if context else {}
     numbers = {name: getattr(opened, name) for name in NUMBERS}
     about = {"identity": identity_of(session), "round": session.round, "stopped": session.stopped, **numbers}
+    about |= certified(session)
     history = np.concatenate([np.zeros(0), *session.history])
     storage.write_arrays(Path(path), {"about": np.asarray(json.dumps(about)), "history": history, **arrays})
 

@@ -100,6 +100,12 @@ def loguniform(low: float, high: float) -> Distribution:
     Args:
       low: smallest value, > 0.
       high: largest value, > low.
+
+    Returns:
+      A Distribution for `random_configs`.
+
+    Raises:
+      ValueError: low or high is out of range.
     """
     checks.number("loguniform", "low", low, low=0.0, open_low=True)
     checks.number("loguniform", "high", high, low=low, open_low=True)
@@ -117,6 +123,12 @@ def uniform_float(low: float, high: float) -> Distribution:
     Args:
       low: smallest value.
       high: upper bound, > low, exclusive.
+
+    Returns:
+      A Distribution for `random_configs`.
+
+    Raises:
+      ValueError: low or high is out of range.
     """
     checks.number("uniform_float", "low", low)
     checks.number("uniform_float", "high", high, low=low, open_low=True)
@@ -126,11 +138,17 @@ def uniform_float(low: float, high: float) -> Distribution:
 def uniform_int(low: int, high: int) -> Distribution:
     """Return the uniform distribution on the integers low, ..., high, both included, for `random_configs`.
 
-    The values are traced.
+    The values are traced, as other numbers are.
 
     Args:
       low: smallest value.
       high: largest value, >= low, < 2^31.
+
+    Returns:
+      A Distribution for `random_configs`.
+
+    Raises:
+      ValueError: low or high is not an integer, or is out of range.
     """
     low = checks.integer("uniform_int", "low", low, -(2**31))
     high = checks.integer("uniform_int", "high", high, low, 2**31 - 1)
@@ -146,6 +164,12 @@ def choice(values: Any) -> Distribution:
 
     Args:
       values: a list or array. Numbers are traced; strings and the values of `static` are static.
+
+    Returns:
+      A Distribution for `random_configs`.
+
+    Raises:
+      ValueError: there are no values, or they are neither numbers nor strings.
     """
     column = _values("choice", "values", values)
     return Distribution(
@@ -154,7 +178,7 @@ def choice(values: Any) -> Distribution:
 
 
 def _unit(key: Key, n: int) -> np.ndarray:
-    """Uniform numbers in [0, 1), float64 whatever the scope."""
+    """Uniform numbers in [0, 1) in float64, whether or not JAX's 64-bit mode is enabled."""
     with jax.enable_x64(True):
         return np.asarray(jax.random.uniform(key, (n,), np.float64))
 
@@ -164,7 +188,8 @@ def _values(where: str, name: str, given: Any) -> np.ndarray:
         refuse(where, f": {name} = {given!r}, must be a list of values")
     if isinstance(given, Sequence) and {isinstance(value, str) for value in given} == {True, False}:
         refuse(
-            where, f": {name} = {list(given)!r} mixes strings with others; give jb.static([...]), or values of one type"
+            where,
+            f": {name} = {list(given)!r} mixes strings with others, must be of one type, or jb.static([...])",
         )
     try:
         column = np.asarray(given)
@@ -173,5 +198,5 @@ def _values(where: str, name: str, given: Any) -> np.ndarray:
     if not len(column):
         refuse(where, f": {name} has no values, must have at least one")
     if column.dtype.kind == "O" and not isinstance(given, np.ndarray):
-        refuse(where, f": {name} = {given!r} holds objects, must be numbers or strings; objects are given by jb.static")
+        refuse(where, f": {name} = {given!r} holds objects, must be numbers or strings; pass objects with jb.static")
     return column

@@ -105,7 +105,7 @@ def numbers(where: str, configs: PyTree) -> Configs:
     known = configurations.read(where, configs, distinct=False)
     for name, static in zip(known.names, known.is_static, strict=True):
         if static:
-            refuse(where, f": configs: {name} is static, must be numbers; call once for each of its values")
+            refuse(where, f": configs: {name} is static, must be numbers; run one search for each of its values")
     return known
 
 
@@ -158,7 +158,7 @@ class Search:
         )
 
     def _lost(self, history: dict[str, np.ndarray]) -> str:
-        """The configurations of the last rung, all lost, by the first of them."""
+        """The message if no score of the last rung is finite, with the first of its configurations as an example."""
         steps = int(history["steps"].max())
         rows = np.unique(history["config"][history["steps"] == steps])
         first = f"configuration {rows[0]}: {self._configs.text(int(rows[0]))}"
@@ -166,7 +166,7 @@ class Search:
 
 
 def _history(played: Sequence[tuple[Bracket, Progress]]) -> dict[str, np.ndarray]:
-    """A row for each time that a training was scored, in the order of rungs, bracket after bracket."""
+    """One row for each score of a training, in the order of the rungs, bracket by bracket."""
     rows: dict[str, list[Any]] = {name: [] for name in ("config", "seed", "score", "batch", "steps")}
     rungs = 0
     for bracket, done in played:
@@ -187,7 +187,9 @@ def _notes(played: Sequence[tuple[Bracket, Progress]], history: dict[str, np.nda
     for bracket, done in played:
         each = np.diff(bracket.steps, prepend=0)
         spent += int((done.trained.sum(axis=1) * each).sum()) * bracket.repeats
-    notes = [f"{spent:,} steps in all; a training is counted once for each rung at which it was scored"]
+    notes = [
+        f"{spent:,} steps in total; the number of trainings counts a training once for each rung at which it was scored"
+    ]
     lost = len(np.unique(history["config"][~np.isfinite(history["score"])]))
     if lost:
         notes.append(f"{lost} of the configurations had a score that is not finite and did not continue")

@@ -98,9 +98,15 @@ def hyperband(
 
 
 def brackets(max_steps: int, eta: int, rungs: Rungs) -> list[Sizes]:
-    """Return the brackets in the order in which they are played."""
+    """Return the brackets in the order in which they are played.
+
+    Args:
+      max_steps: largest number of steps of a training, >= 1.
+      eta: one of eta configurations is kept at each rung, >= 2.
+      rungs: how the numbers of configurations are rounded, "formula" or "floor".
+    """
     most = 0
-    while eta ** (most + 1) <= max_steps:  # whole numbers: a logarithm of 243 to the base 3 is below 5
+    while eta ** (most + 1) <= max_steps:  # integer arithmetic, because math.log(243, 3) is below 5
         most += 1
     found = []
     for s in range(most, -1, -1):
@@ -114,6 +120,6 @@ def _drawn(where: str, sample: Callable[[Key, int], PyTree], seed: int, draw: in
     known = numbers(where, configs)
     if known.count != count:
         raise ValueError(
-            f"{where}: sample returns {known.count} configurations, must be the {count} that it is asked for"
+            f"{where}: sample returns {known.count} configurations, must be the {count} that were requested"
         )
     return known

@@ -40,7 +40,7 @@ def reporting(progress: bool | Callable[[Progress], None] | None, begun: int) ->
 
         def show(now: Progress) -> None:
             best = f"best so far {now.best} ({now.score:.5g})" if now.score == now.score else "none scored yet"
-            bar.set_postfix_str(f"{now.survivors:,} left, {best}", refresh=False)
+            bar.set_postfix_str(f"{now.survivors:,} survivors, {best}", refresh=False)
             bar.update(now.trainings - bar.n)
 
         yield show

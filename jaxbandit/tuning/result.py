@@ -20,7 +20,7 @@ from jaxbandit.tuning.configs import Configs
 from jaxbandit.types import PyTree
 
 SHOWN = 10  # rows of the table that are printed
-UNPROVED = "the choice carries no guarantee, and each interval is Student's for one configuration alone"
+UNPROVED = "the choice carries no guarantee, and each interval is a Student interval for a single configuration"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,7 +32,7 @@ class TuneResult:
 
     config: PyTree  # the chosen configuration
     index: int  # its number
-    certificate: Any | None  # the guarantee for the choice; None: there is none
+    certificate: Any | None  # the guarantee for the choice, or None if there is none
     # One row per configuration: index, pulls (its number of trainings), mean, low, high (NaN if there is no interval),
     # survivor.
     table: dict[str, np.ndarray]
@@ -80,7 +80,14 @@ class TuneResult:
         )
 
     def save(self, directory: str | Path) -> None:
-        """Write summary.json, table.npz and history.npz to a directory, each of them atomically."""
+        """Write summary.json, table.npz and history.npz to a directory, each of them atomically.
+
+        Args:
+          directory: the directory, which is created if it does not exist.
+
+        Raises:
+          ValueError: a file cannot be written.
+        """
         directory = Path(directory)
         try:
             storage.write_arrays(directory / "table.npz", self.columns())
@@ -128,9 +135,9 @@ class TuneResult:
         return {"index": index, "config": self.configs.row(index), **known}
 
     def _rows(self) -> tuple[list[tuple[str, ...]], str]:
-        """The headings and the best rows of the table, and how many more there are."""
+        """The headings and the best rows of the table, and a line with the number of rows that are not shown."""
         order = ranked(self.table, self.maximize)[:SHOWN]
-        rows: list[tuple[str, ...]] = [("", "trainings", "mean", "low", "high", "left", "configuration")]
+        rows: list[tuple[str, ...]] = [("", "trainings", "mean", "low", "high", "survivor", "configuration")]
         for i in map(int, order):
             numbers = [self.table[name][i] for name in ("mean", "low", "high")]
             said = ["" if np.isnan(number) else f"{number:.5g}" for number in numbers]

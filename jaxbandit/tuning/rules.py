@@ -15,7 +15,13 @@ PAIRED = 5000  # most configurations for `paired_race`, which keeps the variance
 
 
 def default_rule(where: str, count: int, delta: Scalar | None, epsilon: float | None) -> Algorithm:
-    """Return `paired_race`, or `student_race` for more than 5,000 configurations; delta is 0.05 by default.
+    """Return the default rule, which is `paired_race`, or `student_race` for more than 5,000 configurations.
+
+    Args:
+      where: name of the caller, for error messages.
+      count: number of configurations, >= 2.
+      delta: error probability, in (0, 1). None means 0.05.
+      epsilon: tolerated simple regret of `paired_race`, >= 0. `student_race` takes none.
 
     Raises:
       ValueError: delta or epsilon is out of range, or epsilon is missing, or given to `student_race`, which has none.
@@ -33,7 +39,7 @@ def default_rule(where: str, count: int, delta: Scalar | None, epsilon: float | 
     if epsilon is None:
         refuse(
             where,
-            ": epsilon is missing, must be the simple regret that you tolerate, such as 0.005; with 0, ties never end",
+            ": epsilon is missing, must be the tolerated simple regret, such as 0.005; with 0, ties are never decided",
         )
     checks.number(where, "epsilon", epsilon, low=0.0)
     return _registered("paired_race", num_arms=count, delta=delta, epsilon=float(epsilon))
@@ -46,7 +52,11 @@ def _registered(name: str, **arguments: Any) -> Algorithm:
 
 
 def said_once(where: str, rule: Algorithm, delta: Scalar | None, epsilon: float | None) -> None:
-    """Raise an error if delta or epsilon is given together with a rule that has another one."""
+    """Check that a delta or an epsilon given next to a rule equals the rule's own.
+
+    Raises:
+      BadInput: it differs, or the rule has no guarantee.
+    """
     for name, told in (("delta", delta), ("epsilon", epsilon)):
         if told is None:
             continue
@@ -57,7 +67,11 @@ def said_once(where: str, rule: Algorithm, delta: Scalar | None, epsilon: float 
 
 
 def one_of(where: str, session: Session, count: int) -> None:
-    """Raise an error unless the rule has one arm for each configuration and recommends one of them."""
+    """Check that the rule of a session has one arm for each configuration and recommends one of them.
+
+    Raises:
+      BadInput: it has another number of arms, or recommends several.
+    """
     if session.num_arms != count:
         refuse(where, f": rule has {session.num_arms} arms, must have one for each of {count} configurations")
     named = 0 if session.recommendation is None else len(session.recommendation)

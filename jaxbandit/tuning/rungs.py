@@ -1,4 +1,4 @@
-"""Successive halving as a loop: train the survivors to the next rung, keep the best of them; stored at every rung."""
+"""The loop of successive halving: train the survivors to the next rung, keep the best of them, and store the state."""
 
 import json
 from pathlib import Path
@@ -18,35 +18,39 @@ FILE, IDENTITY = "rungs.npz", "identity.json"
 
 
 class Bracket(NamedTuple):
-    """What one run of successive halving is of; everything that its numbers depend on besides the programs."""
+    """The specification of one run of successive halving: all that its results depend on except the programs."""
 
     configs: Configs
-    first: int  # number of the first configuration, by which keys are told apart: brackets share none
-    steps: tuple[int, ...]  # after which the survivors of each rung are compared, increasing
-    eta: int  # of n configurations n // eta go on
-    repeats: int  # trainings of a configuration, whose scores are averaged
+    first: int  # number of the first configuration; brackets use disjoint ranges of numbers, so that they share no keys
+    steps: tuple[int, ...]  # numbers of steps after which survivors are compared, increasing
+    eta: int  # n // eta of n configurations continue
+    repeats: int  # number of trainings of a configuration, whose scores are averaged
     seed: int
     maximize: bool
 
 
 class Progress(NamedTuple):
-    """How far a bracket is."""
+    """The state of a bracket after a rung."""
 
-    scores: np.ndarray  # float64[rungs so far, configurations, repeats]; NaN where there is none
-    trained: np.ndarray  # bool[rungs so far, configurations], which were trained to the rung
-    alive: np.ndarray  # int64[survivors], those of the last of these rungs, or all before the first
-    states: PyTree  # of the survivors, leading axis survivors * repeats
+    scores: np.ndarray  # float64[rungs so far, configurations, repeats]; NaN if there is no score
+    trained: np.ndarray  # bool[rungs so far, configurations], whether each was trained to the rung
+    alive: np.ndarray  # int64[survivors], those trained to the last of these rungs; all before the first
+    states: PyTree  # states of the survivors, with leading axis survivors * repeats
 
 
 def halve(where: str, bracket: Bracket, programs: Programs, store: Path | None, said: Any) -> Progress:
-    """Play a bracket and return the trainings of its last rung; it ends before where no score of a rung is finite.
+    """Play a bracket and return its state after the last rung. It ends earlier if no score of a rung is finite.
 
     Args:
-      where: who refuses.
-      bracket: what to play.
-      programs: of the trainee.
-      store: a directory, in which a bracket that was interrupted is found again and goes on; None: nowhere.
-      said: what a stored bracket must have in common with this one beside its own fields.
+      where: name of the caller, for error messages.
+      bracket: the bracket to play.
+      programs: the compiled programs of the trainee.
+      store: directory in which the state is stored at every rung; an interrupted bracket resumes from it. None stores
+        nothing.
+      said: further values, besides the bracket's fields, that must be equal for a stored bracket to be resumed.
+
+    Returns:
+      The Progress after the last rung that was played.
 
     Raises:
       ValueError: `store` holds another bracket.
@@ -83,17 +87,17 @@ def halve(where: str, bracket: Bracket, programs: Programs, store: Path | None, 
 
 
 def promoted(bracket: Bracket, done: Progress) -> Progress:
-    """Return the configurations that go on from the last rung, with their trainings as they stand."""
+    """Return the state with only the configurations that continue from the last rung."""
     places = ranking(bracket, done)[: max(len(done.alive) // bracket.eta, 1)]
-    places = np.sort(places)  # as they stood: the order among survivors decides nothing
+    places = np.sort(places)  # the original order, because the order of the survivors has no effect
     rows = (places[:, None] * bracket.repeats + np.arange(bracket.repeats)).ravel()
     return done._replace(alive=done.alive[places], states=trainings.take(done.states, rows))
 
 
 def ranking(bracket: Bracket, done: Progress) -> np.ndarray:
-    """Return the places of the survivors from the best mean score down, without those whose score is not finite.
+    """Return the positions of the survivors in descending order of quality, without those whose score is not finite.
 
-    Of equal means the lowest configuration is first.
+    Among equal means, the configuration with the lowest index is first.
     """
     means = done.scores[-1, done.alive].mean(axis=1)
     finite = np.flatnonzero(np.isfinite(means))
@@ -101,7 +105,7 @@ def ranking(bracket: Bracket, done: Progress) -> np.ndarray:
 
 
 def _given(bracket: Bracket, alive: np.ndarray) -> tuple[tuple[np.ndarray, np.ndarray], PyTree]:
-    """Who the trainings of the survivors are, as programs take it, and their configurations."""
+    """The identities of the survivors' trainings, as `Programs` expects them, and their configurations."""
     rows, repeats = np.repeat(alive, bracket.repeats), np.tile(np.arange(bracket.repeats), len(alive))
     who = (bracket.first + rows).astype(np.uint32), repeats.astype(np.uint32)
     return who, trainings.take(bracket.configs.tree(), rows)
@@ -114,7 +118,7 @@ def _identity(bracket: Bracket, said: Any) -> dict[str, Any]:
 
 
 def _read(where: str, store: Path, bracket: Bracket, programs: Programs, said: Any) -> Progress | None:
-    """Return what is stored of a bracket, None if nothing is; refuse what is stored of another one."""
+    """Return the stored state of a bracket, or None if there is none; raise an error if it is of another bracket."""
     here, path = _identity(bracket, said), store / IDENTITY
     if not path.exists():
         storage.write_bytes(path, json.dumps(here, indent=1).encode())
@@ -138,7 +142,7 @@ def _read(where: str, store: Path, bracket: Bracket, programs: Programs, said: A
 
 
 def _packed(done: Progress) -> dict[str, np.ndarray]:
-    """Arrays of plain dtypes: of the states their bytes, since NumPy's files do not know bfloat16."""
+    """The state as arrays of plain dtypes, of trainings as bytes, because NumPy's files do not support bfloat16."""
     leaves = [np.frombuffer(leaf.tobytes(), np.uint8) for leaf in jax.tree.leaves(done.states)]
     states = {f"state{i}": leaf for i, leaf in enumerate(leaves)}
     return {"scores": done.scores, "trained": done.trained, "alive": done.alive, **states}

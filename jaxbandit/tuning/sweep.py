@@ -14,9 +14,9 @@ from jaxbandit.tuning.calls import Part
 from jaxbandit.tuning.configs import Configs, failed
 from jaxbandit.tuning.progress import Progress
 
-MOST = 2**20  # pulls asked for at once
+MOST = 2**20  # most pulls that are requested at once
 CONSTANT = 32  # number of equal scores that cannot be a coincidence
-SECONDS = 1.0  # between two tells, because each of them waits for the disk
+SECONDS = 1.0  # between two reports of rewards, because each of them waits for the disk
 
 Evaluate = Callable[[np.ndarray, np.ndarray], Iterator[Part]]  # (words of keys, configurations) -> what has ended
 
@@ -37,7 +37,7 @@ class Scores(NamedTuple):
 
 
 class InMemory:
-    """A session with the interface of a session directory, but in memory only."""
+    """A session with the interface of a session directory that is kept in memory only."""
 
     def __init__(self, session: Session):
         self.session = session
@@ -63,11 +63,11 @@ def play(store: Any, evaluate: Evaluate, configs: Configs, scores: Scores, repor
       evaluate: function that runs trainings.
       configs: the configurations.
       scores: conversion between scores and rewards.
-      report: function that receives the progress after every tell.
+      report: function that receives the progress after every report of rewards.
 
     Raises:
-      BadInput: a training failed, or scores do not vary, so that the rule would never stop. All scores are told first.
-      KeyboardInterrupt: the search was interrupted. All scores are told first.
+      BadInput: a training failed, or the rule would never stop because scores do not vary. All scores are stored first.
+      KeyboardInterrupt: the search was interrupted. All scores are stored first.
     """
     limit = MOST if store.session.decisions.kind == "batch" else None
     waited = 0.0
@@ -88,7 +88,7 @@ def _played(
     scores: Scores,
     report: Callable[[Progress], None],
 ) -> float:
-    """Run the trainings of these pulls and tell their rewards."""
+    """Run the trainings of these pulls and report their rewards to the session."""
     words = np.asarray(jax.random.key_data(pull_keys(store.session, pulls)))
     ids, rewards = [], []
     waited, before = 0.0, time.perf_counter()
@@ -145,9 +145,7 @@ def _decidable(store: Any, configs: Configs, scores: Scores) -> None:
     if name == "student_race":
         steady = left[np.ptp(seen, axis=1) == 0]
         if len(steady):
-            told = (
-                f"has the same score at all {seen.shape[1]} seeds, so that student_race never decides about it; drop it"
-            )
+            told = f"has the same score at all {seen.shape[1]} seeds, so that student_race never stops; drop it"
             raise failed("tune", configs, int(steady[0]), told)
         return
     leader = int(np.argmax(scores.rewards(seen).mean(axis=1)))

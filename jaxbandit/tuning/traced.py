@@ -1,9 +1,10 @@
-"""Trainings that JAX can trace: many at once in one compiled program for each group of configurations.
+"""Trainings that JAX can trace, many of which run at once in one compiled program for each group of configurations.
 
-A program trains `batch` configurations side by side on each device, whatever their number: what is missing is filled up
-with copies, which are dropped. XLA may round otherwise in a program of another width: with its default options on a
-CPU, the score of one network in 64 differed between widths of 1, 2 and 8. If the width followed the number of
-survivors, a score would depend on who else is left; with one width it depends on the seed and the configuration alone.
+A program always trains `batch` configurations side by side on each device, and an incomplete batch is padded with
+copies, whose results are dropped. The reason is that XLA may round differently in programs of different batch sizes:
+with its default options on a CPU, the score of one network in 64 differed between batches of 1, 2 and 8. If the batch
+size followed the number of survivors, a score would depend on which other configurations are left. With a fixed batch
+size, it depends on the seed and the configuration alone.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -23,35 +24,43 @@ from jaxbandit.tuning.calls import Part, Train, said
 from jaxbandit.tuning.configs import Configs, Group
 from jaxbandit.types import Array, Device
 
-PROBED = 2, 8  # sizes of a batch whose memory tells that of one training
-# Bytes of a batch on a CPU: a core's part of its caches. Larger batches gain a twentieth at most, and when few
-# configurations survive, the copies that fill a batch cost their full time.
+PROBED = 2, 8  # batch sizes from whose memory that of one training is estimated
+# Bytes of a batch on a CPU, about one core's share of its caches. Larger batches save at most a twentieth of the time,
+# and when few configurations survive, the copies that pad a batch cost their full time.
 CACHE = 2**22
-MOST = {"cpu": 64}  # trainings of a batch
+MOST = {"cpu": 64}  # largest number of trainings in a batch
 MOST_ELSEWHERE = 4096
-SHARE = 0.6  # of an accelerator's memory
+SHARE = 0.6  # largest fraction of an accelerator's memory that a batch may use
 AXIS = "trainings"
 
 
 class Traced(NamedTuple):
-    """A train that JAX can trace, judged on every group."""
+    """A training function that JAX can trace for every group of configurations."""
 
     train: Train
     configs: Configs
     groups: list[Group]
-    digest: str  # of the programs, with the data that they close over
+    digest: str  # digest of the programs, including the data that they close over
 
 
 class NotTraceable(Exception):
-    """Why train cannot be traced, in a line."""
+    """Raised if train cannot be traced; the message is the reason in one line."""
 
 
 def trace(train: Train, configs: Configs) -> Traced:
-    """Return a train as JAX traces it.
+    """Trace a training function for every group of configurations.
+
+    Args:
+      train: function (key, config) -> score.
+      configs: the configurations.
+
+    Returns:
+      The training function with its groups and the digest of its programs.
 
     Raises:
-      NotTraceable: it raises when it is given traced numbers, or its score is one that Python has computed.
-      BadInput: it returns something other than one number, or a score that does not depend on its key.
+      NotTraceable: train raises an exception when it is given traced numbers, or its score does not depend on its
+        arguments, because Python has computed it.
+      BadInput: train returns something other than one number, or a score that does not depend on its key.
     """
     groups, digests = configs.groups(), []
     for group in groups:
@@ -79,7 +88,7 @@ def trace(train: Train, configs: Configs) -> Traced:
 
 
 def devices() -> list[Device]:
-    """The devices that trainings are split over: JAX's default one if it was set, else all of this process."""
+    """Return the devices that share the trainings: JAX's default device if it was set, else all of this process."""
     default = jax.config.jax_default_device  # pyright: ignore[reportAttributeAccessIssue]
     return (
         jax.local_devices() if default is None else [default] if not isinstance(default, str) else jax.devices(default)
@@ -87,10 +96,10 @@ def devices() -> list[Device]:
 
 
 def batches(traced: Traced) -> list[int]:
-    """Return for each group how many trainings a device has at once, a power of two.
+    """Return the batch size per device for each group, a power of two.
 
-    The compiled program's own memory at two sizes tells that of one training. On a CPU a batch is to fit a part of the
-    cache, elsewhere the device's memory.
+    The memory of one training is estimated from that of the compiled program at two batch sizes. On a CPU, a batch
+    must fit into a part of the cache; elsewhere, into a part of the device's memory.
     """
     found = []
     for group in traced.groups:
@@ -124,7 +133,7 @@ def _power_of_two(number: int, *, up: bool = False) -> int:
 
 
 class Trainings:
-    """Compiled programs of all groups, which train what they are asked for; scores come as batches end."""
+    """The compiled programs of all groups, which run requested trainings and yield scores as batches end."""
 
     def __init__(self, traced: Traced, sizes: Sequence[int]):
         self._devices = devices()
@@ -150,9 +159,9 @@ class Trainings:
         return program, columns, wide
 
     def __call__(self, words: np.ndarray, arms: np.ndarray) -> Iterator[Part]:
-        """Train configurations `arms` with the keys of these words; yield them as batches of them end.
+        """Train the configurations `arms` with the keys of these words, and yield the results of each batch as it ends.
 
-        On a CPU of one device every core trains a batch.
+        If JAX has a single CPU device, every core trains a batch of its own.
         """
         parts = []
         for number, (_, _, wide) in enumerate(self._programs):
@@ -178,7 +187,7 @@ class Trainings:
 
 
 def _representable(configs: Configs, group: Group) -> None:
-    """Refuse integers that JAX would cut."""
+    """Raise an error if a column holds integers that do not fit into JAX's integer type."""
     names = [name for name, fixed in zip(configs.names, configs.is_static, strict=True) if not fixed]
     for name, column in zip(names, configs.traced(group.rows), strict=True):
         most = np.iinfo(jnp.asarray(column[:1]).dtype).max if column.dtype.kind in "iu" else np.inf
@@ -187,13 +196,13 @@ def _representable(configs: Configs, group: Group) -> None:
 
 
 def _key(traced: Traced, group: Group) -> tuple[Any, ...]:
-    """What programs of a group have in common."""
+    """The part of the cache key that all programs of a group share."""
     shapes = tuple((c.shape, str(c.dtype)) for c in traced.configs.traced(group.rows))
     return traced.train, traced.configs.structure, traced.configs.is_static, group.static, shapes
 
 
 def _one(train: Train, configs: Configs, group: Group) -> Callable[..., Any]:
-    """One training, from its key's words and the traced numbers of its configuration."""
+    """The function that runs one training, given the words of its key and the traced numbers of its configuration."""
 
     def function(words: Array, *numbers: Array) -> Any:
         key = jax.random.wrap_key_data(words, impl=keys.OF_PULLS)

@@ -1,10 +1,10 @@
-"""Trainings as pytrees: many of them advanced side by side, and stopped and continued without a bit of difference.
+"""Trainings as pytrees, many of which are advanced side by side and can be stopped and resumed bitwise identically.
 
-A program trains `batch` trainings at once, whatever their number: the last of the batches is filled up with copies,
-which are dropped. XLA rounds otherwise in a program of another width (on a CPU the weights of a small network differ in
-the last digit between 1, 2 and 8 at once), so that a width that followed the number of survivors would tie a training's
-bits to those beside it. The first and the last step are arguments of the program, hence the same one serves every rung.
-States wait on the host.
+A program always advances `batch` trainings at once, and the last batch is padded with copies, whose results are
+dropped. The reason is that XLA rounds differently in programs of different batch sizes: on a CPU, the weights of a
+small network differ in the last digit between batches of 1, 2 and 8. If the batch size followed the number of
+survivors, the bits of a training would depend on the other trainings. The first and the last step are arguments of the
+program, so that one program serves all rungs. Between rungs, states are kept in the memory of the host.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,10 +17,10 @@ import numpy as np
 from jaxbandit.engine import compiled, identity, keys
 from jaxbandit.types import Array, Key, PyTree, Scalar
 
-BATCH = {"cpu": 1}  # a core gains little by several networks at once, and copies cost their full time
+BATCH = {"cpu": 1}  # a core gains little from several networks at once, and padding costs its full time
 BATCH_ELSEWHERE = 64
 MOST_REPEATS = 2**31 - 1
-DRAWS = 2**32 - 1  # in place of a repeat: the keys with which configurations are drawn
+DRAWS = 2**32 - 1  # takes the place of the repeat in keys with which configurations are drawn
 
 
 class Trainee(NamedTuple):
@@ -41,23 +41,30 @@ class Trainee(NamedTuple):
 
 
 class Programs(NamedTuple):
-    """The compiled functions of a Trainee, each of `batch` trainings at once; states come and go as plain arrays.
+    """The compiled functions of a Trainee, each for `batch` trainings at once, with states as plain arrays.
 
-    `who` are the trainings: uint32[batch] numbers of configurations, and of repeats.
+    `who` identifies the trainings by the numbers of their configurations and of their repeats, each uint32[batch].
     """
 
     init: Callable[..., PyTree]  # (who, configs, root) -> states
     advance: Callable[..., PyTree]  # (states, who, configs, root, begin, end) -> states, steps begin + 1 to end
     score: Callable[..., Array]  # (states, configs) -> float[batch]
     batch: int
-    digest: str  # of the trainee's functions
+    digest: str  # digest of the trainee's functions
 
 
 def programs(where: str, trainee: Trainee, configs: PyTree, batch: int | None) -> Programs:
-    """Return the programs of a trainee, those of earlier calls where they are kept; `batch` None: by the platform.
+    """Return the programs of a trainee; programs of earlier calls are reused while they are cached.
+
+    Args:
+      where: name of the caller, for error messages.
+      trainee: the training.
+      configs: the configurations, of which the first one is used to trace the functions.
+      batch: number of trainings side by side. None means 1 on a CPU and 64 elsewhere.
 
     Raises:
-      ValueError: a function of the trainee fails, a step changes the form of the state, or a score is no real number.
+      ValueError: a function of the trainee fails, `step` changes the structure, shapes or dtypes of the state, or
+        `score` does not return one real number.
     """
     width = BATCH.get(jax.default_backend(), BATCH_ELSEWHERE) if batch is None else batch
     generators, digest = _judged(where, trainee, jax.tree.map(lambda column: jnp.asarray(column[0]), configs))
@@ -65,7 +72,7 @@ def programs(where: str, trainee: Trainee, configs: PyTree, batch: int | None) -
 
 
 def root(seed: int) -> np.ndarray:
-    """Return the words of the key from which all others come."""
+    """Return the words of the root key, from which all keys of the trainings are derived."""
     return np.asarray(jax.random.key_data(jax.random.key(seed, impl=keys.OF_PULLS)))
 
 
@@ -103,18 +110,18 @@ def _programs(trainee: Trainee, batch: int, generators: Sequence[str | None], di
 
 
 def _own_key(root: Array, who: tuple[Array, Array]) -> Key:
-    """fold_in(fold_in(root, repeat), configuration)."""
+    """The key of a training, fold_in(fold_in(root, repeat), configuration)."""
     config, repeat = who
     return jax.random.fold_in(jax.random.fold_in(jax.random.wrap_key_data(root, impl=keys.OF_PULLS), repeat), config)
 
 
 def draw_key(seed: int, draw: int) -> Key:
-    """Return the key with which a set of configurations is drawn, apart from those of all trainings."""
+    """Return the key with which a set of configurations is drawn; it differs from the keys of all trainings."""
     return jax.random.fold_in(jax.random.fold_in(jax.random.key(seed, impl=keys.OF_PULLS), DRAWS), draw)
 
 
 def _judged(where: str, trainee: Trainee, config: PyTree) -> tuple[Sequence[str | None], str]:
-    """Return the generator of each leaf of a state that holds keys, None of the others; and the functions' digest."""
+    """Return the generator of each leaf of the state that holds keys (None for other leaves), and the digest."""
     key, generators = jax.random.key(0, impl=keys.OF_PULLS), []
 
     def begin() -> PyTree:
@@ -127,7 +134,7 @@ def _judged(where: str, trainee: Trainee, config: PyTree) -> tuple[Sequence[str 
     score = called(f"{where}: score", jax.eval_shape, lambda s: trainee.score(s, config), state)
     if (before := _form(state)) != (now := _form(after)):
         changed = next((f"{a} to {b}" for a, b in zip(before, now, strict=False) if a != b), "in structure")
-        raise ValueError(f"{where}: step changes the state ({changed}), must return it in the form that init gives")
+        raise ValueError(f"{where}: step changes the state ({changed}), must keep its structure, shapes and dtypes")
     leaves = jax.tree.leaves(score)
     if len(leaves) != 1 or leaves[0].shape or not jnp.issubdtype(leaves[0].dtype, jnp.floating):
         told = ", ".join(f"{leaf.dtype}{list(leaf.shape)}" for leaf in leaves) or "nothing"
@@ -137,7 +144,7 @@ def _judged(where: str, trainee: Trainee, config: PyTree) -> tuple[Sequence[str 
 
 
 def called(what: str, function: Callable, *arguments: Any) -> Any:
-    """Return function(*arguments); whatever error a function of the user's raises becomes one line that names it."""
+    """Return function(*arguments). Any exception of a user's function becomes a ValueError with a one-line message."""
     try:
         return function(*arguments)
     except Exception as error:
@@ -146,7 +153,7 @@ def called(what: str, function: Callable, *arguments: Any) -> Any:
 
 
 def in_batches(function: Callable, batch: int, *trees: PyTree) -> PyTree:
-    """Return function(*trees) as NumPy arrays, for trees of any leading axis, `batch` rows at a time."""
+    """Return function(*trees) as NumPy arrays, computed `batch` rows of the leading axis at a time."""
     count = len(jax.tree.leaves(trees)[0])
     parts = []
     for begin in range(0, count, batch):
@@ -157,12 +164,12 @@ def in_batches(function: Callable, batch: int, *trees: PyTree) -> PyTree:
 
 
 def take(tree: PyTree, rows: np.ndarray) -> PyTree:
-    """Return the rows of every leaf."""
+    """Return these rows of every leaf."""
     return jax.tree.map(lambda leaf: leaf[rows], tree)
 
 
 def _strong(tree: PyTree) -> PyTree:
-    """The same numbers as arrays of a dtype of their own: a Python number would change it from step to step."""
+    """The same numbers without weak types, because the weak type of a Python number could change from step to step."""
 
     def own(x: Any) -> Any:
         return x if _is_key(x) else jax.lax.convert_element_type(x, jnp.result_type(x))
@@ -175,6 +182,6 @@ def _is_key(x: Any) -> bool:
 
 
 def _form(tree: PyTree) -> list[str]:
-    """Every leaf of a state as a short word: where it stands, its dtype and shape."""
+    """A short description of every leaf of a state: its path, dtype and shape."""
     flat = jax.tree_util.tree_flatten_with_path(tree)[0]
     return [f"{jax.tree_util.keystr(path) or 'state'} {leaf.dtype}{list(leaf.shape)}" for path, leaf in flat]

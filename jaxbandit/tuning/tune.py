@@ -27,7 +27,7 @@ from jaxbandit.tuning.rules import chosen, default_rule, one_of, said_once
 from jaxbandit.tuning.sweep import InMemory, Scores, history, play
 from jaxbandit.types import PyTree, Scalar
 
-DIFFERENT = {  # what a stored search holds besides its rule and seed, for messages
+DIFFERENT = {  # how a stored search may differ besides its rule and seed, for messages
     "configs": "other configurations",
     "train": "another train function, or one with other data",
     "traced": "traced trainings where these are not traced, or the other way around",
@@ -110,7 +110,7 @@ def tune(
     if executor is not None and batch is not None:
         refuse(
             "tune",
-            ": batch and executor are both given; batch is for a train that JAX can trace; give only one of them",
+            ": batch and executor are both given; batch requires a train that JAX can trace; give only one of them",
         )
     low, high = map(float, fit.limits(rule.rewards))
     scores = Scores(maximize, low + high if np.isfinite(low) and np.isfinite(high) else 0.0)
@@ -173,7 +173,7 @@ def _rule(rule: Algorithm | None, space: Configs, delta: Scalar | None, epsilon:
     fit.check_kind("tune: rule", rule, Algorithm)
     said_once("tune", rule, delta, epsilon)
     if rule.stop is Algorithm._field_defaults["stop"]:
-        refuse("tune", f": rule = {rule.name} never stops by itself, must be one that does, such as paired_race")
+        refuse("tune", f": rule = {rule.name} never stops by itself, must have a stopping rule, such as paired_race")
     if rule.arms is not None and (rule.arms.set_size is not None or rule.arms.num_contexts is not None):
         refuse("tune", f": rule = {rule.name} pulls sets of arms or is given contexts, must pull single arms")
     return rule
@@ -205,11 +205,11 @@ def _stored(path: Path, identity: dict[str, Any]) -> list[int] | None:
         return None
     meta = read_about(path)["meta"]
     if not isinstance(meta, dict) or meta.get("kind") != "tune":
-        raise BadInput(f"tune: directory = {path} holds a session that was not begun by tune; give another directory")
+        raise BadInput(f"tune: directory = {path} holds a session that tune has not started; give another directory")
     for name, words in DIFFERENT.items():
         if meta.get(name) != identity[name]:
             raise BadInput(
-                f"tune: directory = {path} holds a search of {words}; give another, or the call that began it"
+                f"tune: directory = {path} holds a search of {words}; give another directory, or repeat the first call"
             )
     sizes = meta.get("batch")
     return None if sizes is None else [int(size) for size in sizes]

@@ -53,8 +53,9 @@ def cusum_ucb(
     index mean_a + sqrt(xi log n / N_a), where n is the sum of the current counts N_a; the kl index is the largest q
     with kl(mean_a, q) <= log n / N_a.
 
-    Guarantee: for piecewise-stationary Bernoulli rewards with detectable changes and known T and Y, the paper bounds
-    the regret by O(sqrt(T Y log(T / Y))) for the UCB index with suitable hyperparameters.
+    Guarantee: for piecewise-stationary Bernoulli rewards with known T and Y and changes of at least 3 epsilon that are
+    far enough apart, the paper bounds the regret by O(sqrt(T Y log(T / Y))) for the UCB index, if alpha and threshold
+    have the constants of the paper, which depend on epsilon and are 1 in the defaults.
 
     Args:
       num_arms: number of arms, an integer >= 1; static.

@@ -43,7 +43,7 @@ def d_ucb(
     N_a). The kl index is the largest q with kl(S_a / N_a, q) <= log n / N_a.
 
     Guarantee: for rewards in [0, B] with Y changes of the means within T rounds, the UCB index, xi > 1/2 and the
-    default discount, the paper bounds the regret by O(sqrt(T Y) log T).
+    default discount, the paper bounds the regret by O(sqrt(T Y) log T), with a constant that grows as gaps shrink.
 
     Args:
       num_arms: number of arms, an integer >= 1; static.

@@ -70,7 +70,9 @@ def glr_klucb(
     the rounds pulls each arm in turn.
 
     Guarantee: for piecewise-stationary rewards in [0, 1] with detectable changes, the paper bounds the regret by
-    O(sqrt(K Y T log T)) for K arms and Y changes within T rounds, with alpha and delta tuned for T and Y.
+    O(sqrt(K Y T log T)) for K arms and Y changes within T rounds, with alpha and delta tuned for T and Y. The proof is
+    for a larger threshold of the test, all splits tested, and an index with c = 3 as in `kl_ucb`. The test and the
+    defaults used here are those of the paper's experiments, which it does not cover.
 
     Args:
       num_arms: number of arms, an integer >= 1; static.

@@ -43,7 +43,7 @@ def sw_ucb(
     min(t, window) / N_a). The kl index is the largest q with kl(mean_a, q) <= log min(t, window) / N_a.
 
     Guarantee: for rewards in [0, B] with Y changes of the means within T rounds, the UCB index, xi > 1/2 and the
-    default window, the paper bounds the regret by O(sqrt(T Y log T)).
+    default window, the paper bounds the regret by O(sqrt(T Y log T)), with a constant that grows as gaps shrink.
 
     Sums over the window are updated by subtracting what leaves and adding what enters. So that rounding errors do not
     accumulate, they are replaced at the end of every `window` rounds by fresh sums over exactly these rounds.

@@ -31,13 +31,14 @@ def kl_ucb_empirical(num_arms: int, *, num_atoms: int = 2, c: Scalar = 0.0) -> A
     distribution is at most (log t + c log log t) / N_a. With two atoms this is kl-UCB. Each arm is pulled once first,
     and ties go to the lowest-numbered arm.
 
-    Guarantee: for rewards of finite support, Cappe et al. prove that the regret is asymptotically optimal with c = 1.
-    The default is c = 0.
+    Guarantee: for rewards of finite support in [0, 1] with means above 0 and a best mean below 1, Cappe et al. prove
+    that the regret is asymptotically optimal with c = 1. This holds here for rewards on the grid. Neither other rewards
+    nor the default c = 0 are covered.
 
     Args:
       num_arms: number of arms, an integer >= 1; static.
       num_atoms: number of atoms, an integer >= 2; the first atom is 0 and the last is 1; static.
-      c: weight of log log t, >= 0 (the theorems use 3, the experiments of Liu et al. 0); traced.
+      c: weight of log log t, >= 0 (the theorem uses 1, the experiments of Liu et al. 0); traced.
 
     Returns:
       An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1].

@@ -1,7 +1,8 @@
-"""Tables in which nothing is pulled, of complexity constants: Reda, Kaufmann, Delahaye-Duriez (2021), Tables 4 and 5.
+"""Tables of complexity constants, which need no pulls: Reda, Kaufmann, Delahaye-Duriez (2021), Tables 4 and 5.
 
-Table 4 counts the random instances on which m-LinGapE with the optimized rule has the smaller constant in its bound
-than UGapE, Table 5 gives both on one instance. Differs: the instances are not drawn for each variance, which cancels.
+Table 4 counts the random instances on which the constant in the bound of m-LinGapE with the optimized rule is smaller
+than that of UGapE. Table 5 gives both constants on one instance. Difference from the paper: the features of a column
+are not drawn with the variance of that column, because the variance cancels.
 """
 
 import functools
@@ -15,17 +16,28 @@ from jaxbandit.specs.registry import ENVIRONMENTS
 from jaxbandit.stats import intervals
 from jaxbandit.text import align
 
-GAP = 1e-6  # relative duality gap of w*, above which HiGHS solves the instance again
-CHUNK = 1_000_000  # pairs of arms times dim^3 solved at once: at twice as much the solver waits for ever (see ratios)
+GAP = 1e-6  # relative duality gap of w* above which HiGHS solves the instance again
+CHUNK = 1_000_000  # pairs of arms times dim^3 solved at once; with twice as many, the solver deadlocks (see ratios)
 
 
 def ratios(num_arms: int, dim: int, m: int, *, normalization: str, first: int, count: int) -> np.ndarray:
-    """Return H(m-LinGapE, optimized) / H(UGapE) for sigma = 1, float64[count], of `linear_random` from number `first`.
+    """Return the ratios of complexity constants, H(m-LinGapE, optimized) / H(UGapE), on random instances.
 
-    The ratio for another sigma is sigma^2 times it.
+    The ratio is that for sigma = 1. For another sigma, it is sigma^2 times as large.
+
+    Args:
+      num_arms: number of arms.
+      dim: dimension of the features.
+      m: number of best arms to identify.
+      normalization: normalization of the features, as for `linear_random`.
+      first: instance seed of the first instance of `linear_random`; the others follow it.
+      count: number of instances.
+
+    Returns:
+      float64[count], one ratio for each instance.
     """
-    # Small chunks, one after the other: XLA splits large batches of linear algebra over its threads, which then wait
-    # for each other for ever (jax 0.10, two cores), even where it is told to use none.
+    # The instances are solved in small chunks, one after the other, because XLA splits large batches of linear algebra
+    # over its threads, which then deadlock (jax 0.10, two cores), even if XLA is configured to use no threads.
     size = max(1, min(count, CHUNK // (num_arms * (num_arms - 1) // 2 * dim**3)))
     chunks = [
         _ratios(_features(num_arms, dim, normalization, start, size), m) for start in range(first, first + count, size)
@@ -54,7 +66,7 @@ def _ratios(features: np.ndarray, m: int) -> np.ndarray:
 
 
 def _independent(shape: tuple[int, ...]) -> bool:
-    """Whether Gaussian features of this shape are independent, so that x_i - x_j has one representation."""
+    """Whether Gaussian features of this shape are independent, so that x_i - x_j has a unique representation."""
     return shape[-2] <= shape[-1]
 
 
@@ -87,14 +99,14 @@ def _ratio(features: Any, m: int, table: Any) -> Any:
 
 
 def shares(table: Mapping[str, Any], *, instances: int, confidence: float) -> list[dict[str, Any]]:
-    """Return a row for each column of Table 4 and each variant: ours, the published share, the verdict.
+    """Return one row for each column of Table 4 and each variant, with our fraction, the published one and the verdict.
 
     Args:
-      table: `columns` with num_arms, dim, m, variance and `hits`, the published number of `trials` instances;
-        `variants` with name, normalization, sigma and, where it is not all of them, `columns`, from 0; `wide`, as for
-        any published number.
-      instances: number of random instances a column.
-      confidence: with which all intervals hold together.
+      table: the table of the TOML file. `columns` have num_arms, dim, m, variance and `hits`, which is the published
+        count among `trials` instances. `variants` have name, normalization, sigma and, unless all columns are meant,
+        `columns`, counted from 0. `wide` is as for any published number.
+      instances: number of random instances per column.
+      confidence: joint confidence of all intervals.
     """
     wanted = [(v, i) for v in table["variants"] for i in v.get("columns", range(len(table["columns"])))]
     level = intervals.bonferroni(confidence, 2 * len(wanted))
@@ -113,18 +125,21 @@ def shares(table: Mapping[str, Any], *, instances: int, confidence: float) -> li
         row = {key: value for key, value in column.items() if key != "hits"} | {"variant": variant["name"]}
         row |= {"instances": instances, "hits": hits, "rate": ours.value, "low": ours.low, "high": ours.high}
         row["published"] = {"value": value, "low": low, "high": high}
-        row["what"] = f"K = {row['num_arms']}, N = {row['dim']}, D = {row['variance']:g}: share"
+        row["what"] = f"K = {row['num_arms']}, N = {row['dim']}, D = {row['variance']:g}: fraction"
         verdict = published.decide(value, low, high, wide=table["wide"])
         rows.append(row | {"confidence": level, "verdict": verdict})
     return rows
 
 
 def values(table: Mapping[str, Any], instances: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return a row for each printed number of Table 5: ours agrees if it is the same to the digits printed, cut or not.
+    """Return one row for each printed number of Table 5, with our value and the verdict.
+
+    Our value agrees if it equals the printed digits after either rounding or truncation.
 
     Args:
-      table: `sigma`, and `numbers` with instance, quantity ("m_lingape_2", "ugape" or "gap"), value and digits.
-      instances: by name, with features, m, and theta = e_1.
+      table: the table of the TOML file, with `sigma` and `numbers`, each of which has instance, quantity
+        ("m_lingape_2", "ugape" or "gap"), value and digits.
+      instances: the instances by name, with features and m. The parameter theta is e_1.
     """
     import jax
     import jax.numpy as jnp
@@ -150,7 +165,7 @@ def values(table: Mapping[str, Any], instances: Mapping[str, Mapping[str, Any]])
 
 def shares_text(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return the rows of Table 4 as text."""
-    head = ("variant", "K", "N", "m", "D", "instances", "share", "interval", "published", "prediction interval", "")
+    head = ("variant", "K", "N", "m", "D", "instances", "fraction", "interval", "published", "prediction interval", "")
     lines = [
         (
             row["variant"],

@@ -1,6 +1,7 @@
-"""Tables of a paper beside its figures, of constants, costs and times: which are wanted, their rows, claims, as text.
+"""Computed tables of a paper (constants, costs and times): which ones to compute, their rows, claims and text.
 
-[paper.complexity.NAME] is one, of a kind that only one paper has: complexity.py, full_bandit.py and times.py.
+Each table [paper.complexity.NAME] of a paper's TOML file specifies one. Its `kind` belongs to a single paper and is
+implemented in complexity.py, full_bandit.py or times.py.
 """
 
 import time
@@ -14,14 +15,16 @@ from jaxbandit.results import json_files
 
 
 def wanted(paper: Mapping[str, Any], target: str, *, quick: bool, runs: int | None) -> tuple[dict[str, int], list[str]]:
-    """Return the tables to compute, each with its size, and a line for each left out.
+    """Return the tables to compute, each with its size, and a line for each table that is left out.
 
     Args:
-      paper: the table [paper]; [paper.complexity.NAME] is such a table, with a `size` where it has one: a number of
-        instances, or whatever else its kind counts.
-      target: name of a table, which then is of the size `alone`; or of a figure, then no table is wanted; default: all.
-      quick: of the size `quick`, absent being none; of the target `size`.
-      runs: the size instead.
+      paper: the table [paper]. Each of its tables [paper.complexity.NAME] may have a `size`, which is the number of
+        instances or whatever else its kind counts.
+      target: name of a table, which alone is computed, with the size `alone`; or name of a figure, for which no table
+        is computed. "" computes all tables.
+      quick: whether to use the size `quick`, without which a table is left out; the target is then computed with
+        `size`.
+      runs: the size to use instead, or None.
     """
     sizes, lines = {}, []
     for name, table in paper.get("complexity", {}).items():
@@ -34,16 +37,21 @@ def wanted(paper: Mapping[str, Any], target: str, *, quick: bool, runs: int | No
         if number := runs or table.get(size[quick, target], 0):
             sizes[name] = number
         else:
-            lines.append(f"{table['title']}: not run, not with --quick")
+            lines.append(f"{table['title']}: not run, available only without --quick")
     return sizes, lines
 
 
 def evaluate(
     data: Mapping[str, Any], paper: Mapping[str, Any], directory: Path, sizes: Mapping[str, int]
 ) -> list[dict[str, Any]]:
-    """Return the tables named in `sizes`, as JSON holds them; `data` is the paper's experiment.
+    """Return the tables named in `sizes` as plain data.
 
-    Each is kept in `directory`; one that is found there with the same request is not computed again.
+    Args:
+      data: the paper's experiment.
+      paper: the table [paper].
+      directory: directory in which each table is stored. A table that is stored there with the same request is not
+        computed again.
+      sizes: the names of the tables to compute, with their sizes.
     """
     found = []
     for name, size in sizes.items():
@@ -64,10 +72,15 @@ def evaluate(
 
 
 def judge(claims: Sequence[Mapping[str, Any]], tables: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the claims on rows with their verdicts: each of the rows of `variant` is below, or above, `value`.
+    """Return the claims about rows of tables, with their verdicts.
 
-    A claim may name the `instance` of its rows, one or several. The interval of a row is the one in its table. A claim
-    on a table that is not there is left out.
+    A claim states that all rows of `variant` are below, or above, `value`. It may restrict the rows to one or several
+    instances with `instance`. The interval of a row is the one in its table. A claim about a table that was not
+    computed is left out.
+
+    Args:
+      claims: the tables [[paper.share]] of the TOML file.
+      tables: the computed tables.
     """
     judged = []
     for claim in claims:
@@ -89,7 +102,7 @@ def judge(claims: Sequence[Mapping[str, Any]], tables: Sequence[Mapping[str, Any
 
 
 def text(table: Mapping[str, Any]) -> str:
-    """Return a table as text for people."""
+    """Return a table as plain text."""
     return f"{table['title']}\n{_TEXT[table['kind']](table['rows'])}"
 
 

@@ -1,6 +1,6 @@
-"""The tables of full-bandit top-k in which nothing is pulled, by kind: their rows and their text.
+"""The computed tables of full-bandit top-k, which need no pulls: the functions for their rows and text, by kind.
 
-Kuroki, Xu, Miyauchi, Honda, Sugiyama (2019), Section 5.
+Source: Kuroki, Xu, Miyauchi, Honda, Sugiyama (2019), Section 5.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -34,7 +34,7 @@ def _sets_text(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _ratios_text(rows: Sequence[Mapping[str, Any]]) -> str:
-    lines = [("rule", "gap", "t", "supports", "mean ratio", "least", f"above {ABOVE}", "interval")]
+    lines = [("rule", "gap", "t", "supports", "mean ratio", "smallest", f"above {ABOVE}", "interval")]
     for row in rows:
         numbers = f"{row['mean']:.3f}", f"{row['least']:.3f}", f"{row['rate']:.2f}"
         place = row["variant"], str(row["gap"]), str(row["rounds"]), str(row["supports"])

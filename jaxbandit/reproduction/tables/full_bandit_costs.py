@@ -1,6 +1,7 @@
-"""What full-bandit rules cost if the estimate is the truth: Kuroki, Xu, Miyauchi, Honda, Sugiyama (2019), Table 2.
+"""Samples of full-bandit rules if the estimate equals the true means: Kuroki, Xu, Miyauchi, Honda, Sugiyama (2019).
 
-Beside it the bounds of Theorem 3 and Lemma 3, the rule of SAQM as it is printed, C_t twice, and Table 1.
+These numbers correspond to Table 2 of the paper. Next to them are the bounds of Theorem 3 and Lemma 3, the rule of SAQM
+as it is printed, in which C_t occurs twice, and the data sets of Table 1.
 """
 
 import functools
@@ -12,17 +13,25 @@ import numpy as np
 
 from jaxbandit.specs.registry import ENVIRONMENTS, super_arms
 
-MOST_ROUNDS = 1e30  # where the search for a stopping time ends
+MOST_ROUNDS = 1e30  # largest stopping time that is searched for
 
 
 def radius(rounds: float, num_arms: int, k: int, *, delta: float = 0.05, sigma: float) -> float:
-    """C_t of Proposition 1."""
+    """Return C_t of Proposition 1, the radius of the confidence ellipsoid after `rounds` pulls."""
     log_size = math.lgamma(num_arms + 1) - math.lgamma(k + 1) - math.lgamma(num_arms - k + 1)
     return sigma * math.sqrt(8 * (math.log(6 / (math.pi**2 * delta)) + 2 * math.log(rounds) + log_size))
 
 
 def first_stop(excess: Callable[[float], float], least: float) -> float:
-    """Return the t from which on excess(t) <= 0, to 1e-6 of it, by bisection of log t; inf beyond 1e30."""
+    """Return the first t with excess(t) <= 0, to a relative accuracy of 1e-6, by bisection of log t.
+
+    Args:
+      excess: a function of t that, beyond `least`, changes sign at most once, from positive to negative.
+      least: smallest t to consider.
+
+    Returns:
+      t, or inf if it exceeds 1e30.
+    """
     low, high = math.log(least), math.log(MOST_ROUNDS)
     if excess(MOST_ROUNDS) > 0:
         return math.inf
@@ -33,15 +42,18 @@ def first_stop(excess: Callable[[float], float], least: float) -> float:
 
 
 def noiseless(means: Any, inverse: Any, k: int, *, epsilon: float, sigma: float, alphas: Mapping[str, float]) -> dict:
-    """Return after how many samples each rule stops if the estimate is the truth: SAQM for each alpha, ICB, printed.
+    """Return the number of samples after which each rule stops if the estimate equals the true means.
 
     Args:
-      means: float[n], of the single arms.
+      means: float[n], the mean rewards of the single arms.
       inverse: float[n, n], Lambda^-1 of the allocation.
-      k: arms in a super-arm.
-      epsilon: allowed shortfall.
-      sigma: the paper's k R.
-      alphas: name -> alpha of SAQM; the first is that of the printed rule, which has C_t twice.
+      k: number of arms in a super-arm.
+      epsilon: tolerated simple regret.
+      sigma: scale of the noise of a super-arm, k R in the paper.
+      alphas: name -> alpha of SAQM. The first one is also used for the printed rule, in which C_t occurs twice.
+
+    Returns:
+      The number of samples of SAQM by the name of its alpha, of the "printed" rule, of "ICB", and of "ICB, lemma 1".
     """
     means, inverse, n = np.asarray(means), np.asarray(inverse), len(means)
     order = np.argsort(-means, kind="stable")
@@ -73,7 +85,7 @@ def noiseless(means: Any, inverse: Any, k: int, *, epsilon: float, sigma: float,
 
 
 def peeled(weights: Any, k: int) -> np.ndarray:
-    """Return what peeling leaves, bool[n]."""
+    """Return the set of k arms that remains after greedy peeling of the matrix, bool[n]."""
     import jax
 
     with jax.enable_x64(True):
@@ -90,7 +102,7 @@ def _peeling(k: int) -> Any:
 
 
 def costs(table: Mapping[str, Any], instances: Mapping[str, Mapping[str, Any]], size: int) -> list[dict[str, Any]]:
-    """Return a row each of the first `size` instances: support, three alpha, noiseless samples, theorems' bounds."""
+    """Return one row for each of the first `size` instances: support, alphas, noiseless samples and bounds."""
     import jax
 
     from jaxbandit.bounds import full_bandit as bounds
@@ -126,7 +138,10 @@ def _means(dataset: str) -> np.ndarray:
 
 
 def crowd_sets(table: Mapping[str, Any], instances: Mapping[str, Mapping[str, Any]], size: int) -> list[dict[str, Any]]:
-    """Return Table 1: workers, average and best accuracy, which agree if they round to what is printed."""
+    """Return the rows of Table 1: number of workers, and their average and best accuracy.
+
+    A row agrees if the number of workers is equal and both accuracies differ from the printed ones by less than 0.01.
+    """
     rows = []
     for name, workers, average, best in table["numbers"]:
         means = _means(instances[name]["dataset"])

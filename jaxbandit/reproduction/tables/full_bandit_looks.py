@@ -1,6 +1,8 @@
-"""Figures 1 and 2 of Kuroki, Xu, Miyauchi, Honda, Sugiyama (2019) as tables: how good and how fast a look at a rule is.
+"""Figures 1 and 2 of Kuroki, Xu, Miyauchi, Honda, Sugiyama (2019) as tables.
 
-Differs: Figure 1 is over random supports, since on all sets of k every set has the same norm and the ratio is 1.
+Figure 1 shows how accurately, and Figure 2 how fast, the stopping rules are evaluated. Difference from the paper:
+Figure 1 is computed for random supports, because on the support of all sets of k arms every set has the same norm, so
+that the ratio is 1.
 """
 
 import functools
@@ -16,11 +18,11 @@ from jaxbandit.reproduction.tables.full_bandit_costs import peeled, radius
 from jaxbandit.specs.registry import ENVIRONMENTS, super_arms
 from jaxbandit.stats import intervals
 
-ABOVE = 0.9  # of the approximation ratios that the paper sees
+ABOVE = 0.9  # the paper observes approximation ratios above this value
 
 
 def all_sets(num_arms: int, k: int) -> np.ndarray:
-    """Return every set of k as a row of 0 and 1, bool[K, n]."""
+    """Return all sets of k arms as indicator rows, bool[K, n]."""
     members = np.array(list(itertools.combinations(range(num_arms), k)))
     sets = np.zeros((len(members), num_arms), bool)
     np.put_along_axis(sets, members, True, 1)
@@ -28,7 +30,15 @@ def all_sets(num_arms: int, k: int) -> np.ndarray:
 
 
 def first_order(matrix: Any, estimate: Any, width: Any, anchors: Any, k: int) -> Any:
-    """Return Z' of SA-FOA's Algorithm 3, float[], the best of the sets that peeling finds at the anchors bool[l, n]."""
+    """Return Z' of SA-FOA's Algorithm 3, float[], the largest value among the sets that peeling finds at the anchors.
+
+    Args:
+      matrix: float[n, n], the inverse of the design matrix.
+      estimate: float[n], the estimated means of the single arms.
+      width: float[], the factor of the confidence width.
+      anchors: bool[l, n], the sets from which the search starts.
+      k: number of arms in a super-arm.
+    """
     import jax
     import jax.numpy as jnp
 
@@ -57,7 +67,10 @@ def first_order(matrix: Any, estimate: Any, width: Any, anchors: Any, k: int) ->
 
 
 def approximation(table: Mapping[str, Any], instances: Mapping[str, Any], size: int) -> list[dict[str, Any]]:
-    """Return Figure 1: ratios to the exact optimum over `size` supports of 2 n random sets, a row a rule, gap and t."""
+    """Return the rows of Figure 1, one for each rule, gap and t: ratios of the approximation to the exact optimum.
+
+    The ratios are computed for `size` random supports of 2 n sets each.
+    """
     import jax
     import jax.numpy as jnp
 
@@ -69,7 +82,7 @@ def approximation(table: Mapping[str, Any], instances: Mapping[str, Any], size: 
     inverses = np.array([arms.inverse for arms in supports])
     exact = np.sqrt(np.einsum("mi,rij,mj->rm", sets, inverses, sets).max(1))
     widest = [math.sqrt(w[np.ix_(s, s)].sum()) for w in inverses for s in [peeled(w, k)]]
-    found = {("SAQM", "", ""): np.array(widest) / exact}  # of the matrix alone: neither gap nor t matter
+    found = {("SAQM", "", ""): np.array(widest) / exact}  # depends on the matrix alone, not on gap or t
     with jax.enable_x64(True):
         program = jax.jit(jax.vmap(functools.partial(first_order, k=k), in_axes=(0, 0, None, 0)))
         for gap in table["gaps"]:
@@ -94,15 +107,16 @@ def approximation(table: Mapping[str, Any], instances: Mapping[str, Any], size: 
         share = intervals.clopper_pearson(int((ratios > ABOVE).sum()), size, level)
         row = {"variant": rule, "gap": gap, "rounds": rounds, "supports": size, "mean": ratios.mean()}
         row |= {"least": ratios.min(), "rate": share.value, "low": share.low, "high": share.high, "confidence": level}
-        what = f"{rule}{f', gap {gap}, t = {rounds:,}' if rounds else ''}: share of ratios above {ABOVE}"
+        what = f"{rule}{f', gap {gap}, t = {rounds:,}' if rounds else ''}: fraction of ratios above {ABOVE}"
         rows.append(row | {"what": what})
     return rows
 
 
 def run_time(table: Mapping[str, Any], instances: Mapping[str, Any], size: int) -> list[dict[str, Any]]:
-    """Return Figure 2: milliseconds of a look at each rule by n, k = n / 2, the inverse of A_t included.
+    """Return the rows of Figure 2: the milliseconds of one evaluation of each stopping rule, for k = n / 2.
 
-    SA-FOA tries all its n anchors. `size` is the largest n; beyond `exhaustive` arms that one is left out.
+    The time includes the inversion of A_t, and SA-FOA tries all of its n anchors. `size` is the largest n. The
+    exhaustive rule is left out if n exceeds `exhaustive` of the table.
     """
     import jax
     import jax.numpy as jnp

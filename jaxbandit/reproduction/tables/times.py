@@ -1,6 +1,6 @@
-"""Times of an arm and a round beside a paper's: cells played again and again, in turn, so that a ratio has an interval.
+"""Running times per arm and round, next to those of a paper, and intervals of their ratios from repetitions.
 
-Liu, Wang, Buccapatnam, Shroff (2018), Table 2.
+Source: Liu, Wang, Buccapatnam, Shroff (2018), Table 2.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,16 +13,17 @@ from jaxbandit.text import align
 
 
 def times(table: Mapping[str, Any], data: Mapping[str, Any], runs: int) -> list[dict[str, Any]]:
-    """Return a row for each published time: ours, its ratio to the reference's, and the published ones.
+    """Return one row for each published time, with our time, the ratio to the reference, and the published ones.
 
-    In each repetition every cell is played once, so that what else the machine does falls on all of them. The interval
-    of a ratio is Student's, of the logarithm, over the repetitions; all hold together with the table's `confidence`.
+    In each repetition every cell (one algorithm on one instance) is played once, so that other load on the machine
+    affects all cells alike. The interval of a ratio is Student's interval for its logarithm over the repetitions. All
+    intervals hold jointly with the `confidence` of the table.
 
     Args:
-      table: `rows` with instance and `microseconds`, algorithm -> published; `reference`, an algorithm; `horizon` and
-        `repetitions` >= 2 of a measurement; `confidence`.
+      table: the table of the TOML file: `rows` with instance and `microseconds` (algorithm -> published time),
+        `reference` (an algorithm), `horizon` and `repetitions` (>= 2) of the measurement, and `confidence`.
       data: the paper's experiment.
-      runs: of a cell in a repetition.
+      runs: number of runs of a cell in each repetition.
     """
     from jaxbandit.running.experiment import run_experiment
     from jaxbandit.specs.spec import parse
@@ -30,7 +31,7 @@ def times(table: Mapping[str, Any], data: Mapping[str, Any], runs: int) -> list[
     reference, rows = table["reference"], []
     level = intervals.bonferroni(table["confidence"], sum(len(row["microseconds"]) - 1 for row in table["rows"]))
     experiments = [parse(_part(table, data, row, runs), data["name"]) for row in table["rows"]]
-    taken: list[list[list[float]]] = [[] for _ in experiments]  # of each experiment, repetition and cell
+    taken: list[list[list[float]]] = [[] for _ in experiments]  # by experiment, repetition and cell
     for _ in range(table["repetitions"]):
         for measured, experiment in zip(taken, experiments, strict=True):
             measured.append([nanoseconds(result) for result in run_experiment(experiment, None, progress=False)])
@@ -63,7 +64,7 @@ def _part(table: Mapping[str, Any], data: Mapping[str, Any], row: Mapping[str, A
 
 
 def nanoseconds(result: Any) -> float:
-    """Return the time of one arm in one round of one run, over all cores together, without compilation."""
+    """Return the nanoseconds per arm, round and run, summed over all cores and without compilation."""
     return 1e9 * result.seconds["run"] / (result.run_steps * len(result.truth["means"]))
 
 
