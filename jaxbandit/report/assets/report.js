@@ -1,4 +1,4 @@
-// Draws the charts of a report from the data block "charts" with uPlot. The tables and figures do without it.
+// Draws the charts of a report with uPlot from the data block "charts". Tables and figures do not depend on this script.
 "use strict";
 
 (() => {
@@ -27,7 +27,7 @@
     return `rgba(${code >> 16}, ${(code >> 8) & 255}, ${code & 255}, ${ALPHA})`;
   };
 
-  // One table for uPlot: x, then of each curve its values and, if it has them, the ends of its intervals.
+  // Returns the table that uPlot draws: x, then for each curve its values and, if there are any, the ends of its intervals.
   function columns(chart, logY) {
     const positive = chart.curves.flatMap((c) => [...c.y, ...(c.high ?? [])].filter((y) => y > 0));
     const floor = positive.length ? Math.min(...positive) / 2 : 1;
@@ -38,14 +38,14 @@
     return tables.length > 1 ? uPlot.join(tables.map(distinct)) : distinct(tables[0]);
   }
 
-  // uPlot wants every x once: of a step upwards the upper end is kept, and a first point below it moves a little left.
+  // uPlot needs increasing x, so the lower point of a vertical step is moved a little to the left.
   function distinct(table) {
     const x = table[0].slice();
     for (let i = x.length - 2; i >= 0; i--) if (x[i] >= x[i + 1]) x[i] = x[i + 1] - Math.abs(x[i + 1]) * 1e-9 - 1e-12;
     return [x, ...table.slice(1)];
   }
 
-  // The index at which a curve has a value for the cursor: of a step the last one before it, otherwise the nearest.
+  // Returns the index of the value that a curve has at the cursor: for steps the last one before it, otherwise the nearest.
   function nearest(chart, data, seriesIdx, hovered, x) {
     const values = data[seriesIdx], xs = data[0];
     if (chart.shape !== "step" && values[hovered] != null) return hovered;
@@ -150,7 +150,7 @@
       };
     }
     const ticks = (v) => (Math.abs(v) >= 1e6 ? v.toExponential(0).replace("e+", "e") : v.toLocaleString("en", { maximumSignificantDigits: 6 }));
-    // Ticks of a logarithmic axis: powers of ten, over less than two decades also twice and five times them.
+    // Ticks of a logarithmic axis: powers of ten and, over less than two decades, their multiples by 2 and 5.
     const decades = (u, axisIdx, min, max) => {
       const steps = max / min > 100 ? [1] : [1, 2, 5], found = [];
       const every = Math.max(1, Math.ceil(Math.log10(max / min) / 8));
@@ -191,7 +191,7 @@
       };
       const xs = data[0], last = chart.names.length - 0.5;
       const shownX = state.logX && chart.shape === "line" && xs[xs.length - 1] >= 100 * xs[0]
-        ? [xs.find((x) => x >= 10) ?? xs[0], xs[xs.length - 1]] : null; // the first rounds are noise
+        ? [xs.find((x) => x >= 10) ?? xs[0], xs[xs.length - 1]] : null; // the first rounds are mostly noise
       plot = new uPlot({
         width: canvas.clientWidth, height: HEIGHT, legend: { show: false },
         scales: {
@@ -218,7 +218,7 @@
     dark.addEventListener("change", draw);
   }
 
-  // What stands for the figures on paper is folded away on the screen, and unfolded for print with the tables.
+  // Figures for printing are folded on the screen and unfolded before printing.
   const folded = () => document.querySelectorAll("details");
   document.querySelectorAll("details.print").forEach((each) => { each.open = false; });
   let before = [];
