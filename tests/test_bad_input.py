@@ -183,7 +183,7 @@ BAD_STOPPING = {
         "m = 2",
         "features = [[1], [2]]",
         "features has 2 rows",
-        "one an arm of instance l",
+        "one per arm of instance l",
     ),
     "no features": (
         'type = "linear"\nfeatures = [[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]\ntheta = [0.5, 1.0]',
@@ -239,13 +239,13 @@ BAD_CONTEXTUAL = {
         'type = "oam"',
         'type = "oam"\nfeatures = [[1.0, 0.0], [0.0, 1.0]]',
         "algorithm[0].features has 2 rows, must have 2 x 2",
-        "one a context and an arm",
+        "one per context and arm",
     ),
     "features given for other contexts": (
         'type = "oam"',
         'type = "oam"\nfeatures = [[[1.0, 0.0], [0.0, 1.0]]]',
         "algorithm[0].features has 1 x 2 rows, must have 2 x 2",
-        "one a context and an arm",
+        "one per context and arm",
     ),
 }
 
@@ -333,10 +333,10 @@ def test_the_good_file_is_good(good, tmp_path):
     "text, place, remedy",
     [
         ("a,b\n1,2\n3\n", "row 3 has 1 numbers", "must have 2"),
-        ("a,b\n1,2\n3,x\n", 'row 3, column 2 holds "x"', "must be a finite number"),
+        ("a,b\n1,2\n3,x\n", 'row 3, column 2 is "x"', "must be a finite number"),
         ("a,b\n1,2\n3,nan\n", "row 3, column 2", "must be a finite number"),
-        ("a,b\n", "holds no numbers", "give a CSV file of numbers"),
-        ("", "holds no numbers", "give a CSV file of numbers"),
+        ("a,b\n", "contains no numbers", "give a CSV file of numbers"),
+        ("", "contains no numbers", "give a CSV file of numbers"),
     ],
 )
 def test_bad_csv(text, place, remedy, tmp_path, capsys):

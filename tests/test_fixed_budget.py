@@ -272,8 +272,16 @@ BAD_TOML = {
     "half": ("[6, 12]", "6.5", "budget = 6.5, must be an integer in [1, "),
     "NaN": ("[6, 12]", "[nan]", "budget[0] = nan, must be an integer in [1, "),
     "empty": ("[6, 12]", "[]", "budget = [], must be a number of pulls, or a list of them"),
-    "beside max_rounds": ("runs = 40", "runs = 40\nmax_rounds = 9", "max_rounds = 9, and budget ends every run; leave"),
-    "under algorithm": ("a = {", "budget = 9\na = {", "algorithm[0].budget = 9, cannot be set: it is the experiment's"),
+    "beside max_rounds": (
+        "runs = 40",
+        "runs = 40\nmax_rounds = 9",
+        "max_rounds = 9, not allowed with budget, which ends all runs; leave",
+    ),
+    "under algorithm": (
+        "a = {",
+        "budget = 9\na = {",
+        "algorithm[0].budget = 9, cannot be set here: the experiment gives the budget",
+    ),
     "for another": (
         '"ucb_e"\na = {sweep = [1.0, 4.0]}',
         '"lucb"',

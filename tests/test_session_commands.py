@@ -110,7 +110,7 @@ SPECS = {
     "kind": ('kind = "session"', 'kind = "identify"', 'kind = "identify", must be one of session'),
     "unknown key": ("seed = 7", "sead = 7", r"sead: unknown key.*did you mean 'seed'"),
     "no arms": ('configs = "configs.csv"', "", "arms: missing"),
-    "both": ("seed = 7", "arms = 3", "arms: given beside configs"),
+    "both": ("seed = 7", "arms = 3", "arms: given together with configs"),
     "no arm": ('configs = "configs.csv"', "arms = []", r"arms = \[\], must be a number or a list"),
     "same names": ('configs = "configs.csv"', 'arms = ["a", "b", "a"]', r'arms\[2\] = "a", must differ from arms\[0\]'),
     "no file": ("configs.csv", "absent.csv", "cannot be read"),
@@ -141,7 +141,7 @@ def test_a_spec_is_judged_before_anything_is_written(shell, name):
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("lr,lr\n1,2\n", "must be names that differ"), ("lr\n", "no configuration"), ("a,b\n1\n", "row 2")],
+    [("lr,lr\n1,2\n", "must be names that are all different"), ("lr\n", "no configuration"), ("a,b\n1\n", "row 2")],
 )
 def test_a_bad_table_of_configurations_is_refused(shell, text, message):
     Path("configs.csv").write_text(text)
@@ -157,7 +157,7 @@ def test_a_rule_of_ones_own_and_one_that_decides_pull_by_pull(shell):
     assert err == "jaxbandit: my_rule:mine decides on one pull at a time, so --n has no effect\n"
     for command in ("ask own", "tell own 0=1", "status own"):
         status, _, err = shell(f"{command} --no-import")
-        assert status == 2 and "which --no-import refuses" in err
+        assert status == 2 and "which --no-import does not allow" in err
     assert shell("tell own 0=1")[0] == 0 and "a" in shell("status own")[1]
 
 

@@ -68,7 +68,11 @@ REFUSED = {
     "static": ('["width"]', '["depth"]', 'static[0] = "depth", must be one of x, act, width'),
     "no configs": ("[configs]\n", "[other]\n", "other: unknown key"),
     "no values": ("[0.1, 0.9]", "[]", "configs.x = [], must be a list of values"),
-    "two rules": ("[configs]", '[[algorithm]]\ntype = "student_race"\n[configs]', "epsilon = 0.2 beside [[algorithm]]"),
+    "two rules": (
+        "[configs]",
+        '[[algorithm]]\ntype = "student_race"\n[configs]',
+        "epsilon = 0.2 cannot be given together with [[algorithm]]",
+    ),
 }
 
 

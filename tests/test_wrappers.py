@@ -55,9 +55,9 @@ def test_a_factory_of_the_user_may_be_wrapped(tmp_path, monkeypatch):
     experiment = resolved({"type": "delayed(late_own:own)", "delay": 2, "c": {"sweep": [0.0, 1.0]}})
     assert [cell.params["c"] for cell in experiment.cells()] == [0.0, 1.0]
     assert experiment.algorithms[0].name == "delayed(late_own:own)"
-    with pytest.raises(BadInput, match="has two arguments named cap; rename that of the inner"):
+    with pytest.raises(BadInput, match="has two arguments named cap; rename that of the algorithm"):
         resolved({"type": "delayed(late_own:clash)", "delay": 2})
-    with pytest.raises(BadInput, match="names code outside the package, which --no-import refuses"):
+    with pytest.raises(BadInput, match="names code outside the package, which --no-import does not allow"):
         data = {"kind": "simulate", "runs": 4, "horizon": 60, "instance": [WORLD]}
         spec.parse(data | {"algorithm": [{"type": "delayed(late_own:own)"}]}, "x.toml", imports=False)
 
@@ -70,7 +70,10 @@ def test_a_factory_of_the_user_may_be_wrapped(tmp_path, monkeypatch):
             r"algorithm\[0\]: delay = None, mean = None, exactly one of the two must be given",
         ),
         ({"type": "delayed(kl_ucb)", "delay": 1.5}, r"algorithm\[0\].delay = 1.5, must be an integer"),
-        ({"type": "delayed(kl_ucb)", "delay": {"sweep": [1, 2]}}, "cannot be swept: each value is compiled by itself"),
+        (
+            {"type": "delayed(kl_ucb)", "delay": {"sweep": [1, 2]}},
+            "cannot be swept, because every value is compiled separately",
+        ),
         ({"type": "delayed(kl_ucb)", "dely": 1}, "dely: unknown key, must be one of .*did you mean 'delay'"),
         (
             {"type": "delayd(kl_ucb)"},
@@ -91,7 +94,7 @@ def test_bad_input_is_refused_in_one_line(table, message):
 
 def test_rules_that_stop_are_not_wrapped():
     data = {"kind": "identify", "runs": 4, "instance": [WORLD], "algorithm": [{"type": "delayed(lucb)", "delay": 1}]}
-    with pytest.raises(BadInput, match='is for kind = "simulate": it wraps algorithms that play to a horizon'):
+    with pytest.raises(BadInput, match='is for kind = "simulate", because it wraps algorithms that play to a horizon'):
         spec.parse(data, "x.toml")
 
 

@@ -1,4 +1,4 @@
-"""Entries of the registry: the module from which a factory is imported on demand, and its declared arguments."""
+"""Entries of the registry: the module from which a factory is imported on demand, and the arguments it declares."""
 
 import functools
 import importlib
@@ -15,10 +15,10 @@ Kind = Literal["array", "scalar", "number", "integer", "boolean", "choice", "cho
 
 @dataclass(frozen=True)
 class Parameter:
-    """One argument of a factory, as its signature shows it."""
+    """One argument of a factory, as declared by its signature."""
 
     name: str
-    kind: Kind  # "array", "scalar" and "number", which is either of the two, are traced, the others static
+    kind: Kind  # "array", "scalar" and "number" (either of the two) are traced, all others are static
     required: bool
     default: Any = None
     choices: tuple[str, ...] = ()
@@ -26,34 +26,38 @@ class Parameter:
 
     @property
     def traced(self) -> bool:
-        """Whether a value can change without a new compilation."""
+        """Whether the value can change without recompilation."""
         return self.kind in ("array", "scalar", "number")
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A factory: what a listing shows, and where to import it from."""
+    """A factory: what `jaxbandit list` shows of it, and where it is imported from."""
 
-    name: str  # the `type` that names it; of a factory outside the package its reference, "package.module:factory"
+    name: str  # its `type` in TOML; for a factory outside the package "package.module:factory"
     module: str
     summary: str
     arguments: tuple[str, ...] = ()
-    attribute: str = ""  # default: the name
-    kind: str = "simulate"  # algorithms: the kind of experiment that they are for; "" for either
-    truth: tuple[str, ...] = ()  # algorithms: the truth that a declared oracle is given
+    attribute: str = ""  # name of the factory in the module; "" means `name`
+    kind: str = "simulate"  # algorithms: the kind of experiment they are for; "" means both
+    truth: tuple[str, ...] = ()  # algorithms: the true parameters that a declared oracle is given
     public: tuple[str, ...] = ()  # environments: arguments that an algorithm may know
-    described: bool = False  # environments: `describe_NAME` beside the factory says what is known of an instance
+    described: bool = (
+        False  # environments: the module has `describe_NAME`, which returns what is known about an instance
+    )
     gaussian: bool = False  # environments: Gaussian noise of one sigma, unless `noise` says otherwise
-    concrete: tuple[str, ...] = ()  # what the factory computes with in Python or NumPy: one compilation a value
-    concrete_rule: str = ""  # algorithms: only with this `rule`
-    regret_constant: str | None = None  # environments: function of jaxbandit.bounds.regret, fed by name
+    concrete: tuple[str, ...] = ()  # arguments used in Python or NumPy, so that every value is compiled separately
+    concrete_rule: str = ""  # algorithms: `concrete` applies with this `rule` only; "" means always
+    regret_constant: str | None = (
+        None  # environments: a function of jaxbandit.bounds.regret; its arguments are matched by name
+    )
 
     def factory(self) -> Callable[..., Any]:
         """Import and return the factory."""
         return getattr(importlib.import_module(self.module), self.attribute or self.name)
 
     def build(self, given: Mapping[str, Any]) -> Any:
-        """Call the factory with concrete arguments, lists of numbers as float64 NumPy arrays."""
+        """Call the factory with concrete arguments; nested tuples of numbers become float64 NumPy arrays."""
         import numpy as np
 
         parameters = self.parameters()
@@ -61,16 +65,19 @@ class Entry:
         return self.factory()(**{**given, **lists})
 
     def parameters(self) -> dict[str, Parameter]:
-        """Return the factory's arguments by name, in order; imports it."""
+        """Return the factory's arguments by name, in order. This imports its module."""
         return parameters_of(self.factory())
 
     def description(self) -> Callable[..., dict[str, Any]] | None:
-        """Import and return what tells of an instance from the factory's arguments; None where nothing does."""
+        """Import and return the function `describe_NAME` of an environment, or None if it has none.
+
+        The function takes the arguments of the factory and returns what is known about the instance, by name.
+        """
         about = f"describe_{self.attribute or self.name}"
         return getattr(importlib.import_module(self.module), about) if self.described else None
 
     def traced(self, given: Mapping[str, Any]) -> set[str]:
-        """Return which of the arguments given can change without a new compilation."""
+        """Return the names of those of the given arguments that can change without recompilation."""
         still = self.concrete if not self.concrete_rule or given.get("rule") == self.concrete_rule else ()
         parameters = self.parameters()
         return {k for k, v in given.items() if parameters[k].traced and v is not None and k not in still}
@@ -81,7 +88,7 @@ def parameters_of(factory: Callable[..., Any]) -> dict[str, Parameter]:
     """Return a factory's arguments by name, in order."""
     try:
         hints = typing.get_type_hints(factory.func if isinstance(factory, functools.partial) else factory)
-    except (NameError, TypeError):  # of a factory outside the package: names known to its type checker alone
+    except (NameError, TypeError):  # a factory outside the package may use names that only its type checker knows
         hints = {}
     return {
         name: _parameter(name, hints.get(name, Any), p.default)
@@ -126,5 +133,5 @@ def _kind(members: set[Any]) -> tuple[Kind, tuple[str, ...]]:
 
 
 def named(*entries: Entry) -> Mapping[str, Entry]:
-    """Return entries by name, read-only."""
+    """Return a read-only mapping of the entries by name."""
     return types.MappingProxyType({entry.name: entry for entry in entries})

@@ -1,4 +1,4 @@
-"""An experiment as frozen data: every default is written out, so that equal experiments are equal."""
+"""An experiment as frozen data, with every default written out, so that equal experiments compare as equal."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -9,26 +9,26 @@ from jaxbandit.specs import arguments, registry
 from jaxbandit.specs.entry import Entry
 from jaxbandit.specs.registry import FILLED, KNOWABLE
 
-# kind -> its own keys
+# For each kind, the keys that only this kind has.
 OWN = {
     "simulate": ("horizon", "checkpoints", "per_run", "hindsight", "replan_late"),
     "identify": ("max_rounds", "budget"),
 }
-EITHER = OWN["identify"]  # of which an experiment has one
+EITHER = OWN["identify"]  # an experiment has one of these
 KINDS = tuple(OWN)
 LABELS = ("name", "kind", "runs", "seed")
 COMMON = ("precision", "any_rewards", "max_failed")
-MOST_ROUNDS = 2**31 - 129  # int32 counts, and a block of rounds to spare
+MOST_ROUNDS = 2**31 - 129  # counts are int32, and a block of rounds must fit on top
 
 
 @dataclass(frozen=True)
 class InstanceSpec:
-    """One [[instance]], its arguments complete."""
+    """One [[instance]] with all its arguments."""
 
     name: str
     type: str
     arguments: Mapping[str, Any]
-    known: Mapping[str, Any] = field(compare=False)  # what follows from the arguments, truth included
+    known: Mapping[str, Any] = field(compare=False)  # what follows from the arguments, true parameters included
 
     @property
     def entry(self) -> Entry:
@@ -40,13 +40,13 @@ class InstanceSpec:
         return self.entry.build(self.arguments)
 
     def public(self) -> dict[str, Any]:
-        """Return what an algorithm may know of this instance."""
+        """Return what an algorithm may know about this instance."""
         return {k: v for k, v in self.known.items() if k in KNOWABLE}
 
 
 @dataclass(frozen=True)
 class AlgorithmSpec:
-    """One [[algorithm]], its arguments complete but for those that the instance and the horizon fill."""
+    """One [[algorithm]] with all its arguments except those that are filled from the instance and the horizon."""
 
     name: str
     type: str
@@ -60,13 +60,13 @@ class AlgorithmSpec:
 
 @dataclass(frozen=True)
 class Cell:
-    """One instance under one algorithm, sweeps resolved."""
+    """One algorithm on one instance, with one value of every hyperparameter that is swept."""
 
     index: int
     instance: InstanceSpec
     algorithm: AlgorithmSpec
     params: dict[str, Any]  # the algorithm's own hyperparameters
-    arguments: dict[str, Any]  # these and what is filled: all that the factory is called with
+    arguments: dict[str, Any]  # all arguments of the factory: params and what is filled in
 
     def build(self) -> Any:
         """Return the Algorithm."""
@@ -75,7 +75,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A resolved experiment: every default is written out, so that equal experiments are equal."""
+    """A resolved experiment, with every default written out, so that equal experiments compare as equal."""
 
     name: str
     kind: str
@@ -84,18 +84,20 @@ class Experiment:
     precision: str
     instances: tuple[InstanceSpec, ...]
     algorithms: tuple[AlgorithmSpec, ...]
-    horizon: int = 0  # simulate
+    horizon: int = 0  # kind "simulate", with the four fields below
     checkpoints: tuple[int, ...] = ()
     per_run: bool = True
     hindsight: bool = False
     replan_late: int = 0
-    max_rounds: int = 0  # identify
-    budget: tuple[int, ...] = ()  # in its place, of rules that are given one: a cell each
+    max_rounds: int = 0  # kind "identify"
+    budget: tuple[
+        int, ...
+    ] = ()  # in place of max_rounds, for algorithms that take a budget; each value makes its own cells
     any_rewards: bool = False
     max_failed: float = 1.0
 
     def cells(self) -> Iterator[Cell]:
-        """Yield the cells, instance by instance, an algorithm's sweep in its order."""
+        """Yield the cells: instances are the outermost loop, then algorithms, then swept values, then budgets."""
         index = 0
         for instance in self.instances:
             for algorithm in self.algorithms:
@@ -105,7 +107,7 @@ class Experiment:
                         index += 1
 
     def most_rounds(self, cell: Cell) -> int:
-        """Return the pulls after which a run of a cell ends whatever its rule says."""
+        """Return the number of pulls after which a run of this cell ends even if its rule has not stopped it."""
         return cell.params["budget"] if self.budget else self.max_rounds
 
     def _filled(self, instance: InstanceSpec, algorithm: AlgorithmSpec) -> dict[str, Any]:
@@ -116,7 +118,7 @@ class Experiment:
         return default | {k: v for k, v in known.items() if k in wanted}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the experiment as plain data, in the order of its TOML."""
+        """Return the experiment as plain data, with the keys in the order of the TOML, which `parse` can read."""
 
         def table(item: InstanceSpec | AlgorithmSpec) -> dict[str, Any]:
             return {"name": item.name, "type": item.type} | {k: arguments.plain(v) for k, v in item.arguments.items()}
@@ -131,7 +133,7 @@ class Experiment:
         return tuple(key for key in OWN[self.kind] if key not in EITHER or getattr(self, key))
 
     def to_toml(self) -> str:
-        """Return the experiment as TOML, readable by `load`."""
+        """Return the experiment as TOML, which `load` can read."""
         with extras.lab():
             import tomli_w
 

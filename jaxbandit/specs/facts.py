@@ -1,4 +1,4 @@
-"""What is known of each registered algorithm beside its signature, from facts.toml: plain data, without JAX."""
+"""What is known about each registered algorithm apart from its signature, read from facts.toml without JAX."""
 
 import functools
 import tomllib
@@ -23,33 +23,33 @@ SETTINGS: Mapping[Setting, str] = types.MappingProxyType(
         "arms": "arms without features",
         "changing": "arms whose means change",
         "adversarial": "losses that an adversary chooses",
-        "batches": "rewards that are only seen at the ends of batches",
+        "batches": "rewards that are observed only at the ends of batches",
         "features": "arms with features and linear means",
-        "semi-bandit": "teams of k arms, each member's reward seen",
-        "full-bandit": "teams of k arms, only the sum of their rewards seen",
+        "semi-bandit": "teams of k arms, each member's reward is observed",
+        "full-bandit": "teams of k arms, only the sum of their rewards is observed",
     }
 )
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What a reader compares algorithms by; K arms, d dimensions, T rounds, Y changes of the means, teams of k."""
+    """Properties to compare algorithms by, for K arms, d dimensions, T rounds, Y changes of the means, teams of k."""
 
     question: Question  # what it optimizes
     setting: Setting  # what it plays on
-    rewards: str  # what it assumes of the rewards and their noise
-    guarantee: str  # what is proved, with the default arguments unless it says otherwise
-    cost: str  # elementary operations a round
-    memory: str  # numbers kept from round to round, of a run
-    finds: Literal["", "1", "m", "k"] = ""  # how many arms it names; "" if it is for regret
+    rewards: str  # what it assumes about the rewards and their noise
+    guarantee: str  # what is proved, for the default arguments unless it specifies others
+    cost: str  # elementary operations per round
+    memory: str  # numbers that a run keeps from round to round
+    finds: Literal["", "1", "m", "k"] = ""  # how many arms it recommends; "" if it is for regret
 
 
 @functools.cache
 def facts() -> Mapping[str, Facts]:
-    """Return the facts by registered name.
+    """Return the facts about every registered algorithm by its name.
 
     Raises:
-      ValueError: the file has a question, a setting or a number of arms that is not one of those above.
+      ValueError: the file has an unknown question, setting or number of arms.
     """
     tables = tomllib.loads(Path(__file__).with_name("facts.toml").read_text(encoding="utf-8"))
     found = {name: Facts(**table) for name, table in tables.items()}

@@ -1,6 +1,6 @@
-"""Factories outside the package, named "package.module:factory": imported, read and checked like registered ones.
+"""Factories outside the package, given as "package.module:factory", which are used and checked like registered ones.
 
-The module is looked for in the working directory, then in the environment. Importing it runs its code.
+The module is searched for in the working directory and then in the environment. Importing it runs its code.
 """
 
 import functools
@@ -23,7 +23,7 @@ def is_reference(type_: Any) -> bool:
 
 
 def resolve(where: str, reference: str) -> Entry:
-    """Return what `reference` names, or refuse it at `where`."""
+    """Return the entry of the factory that `reference` names; raise BadInput with the location `where` if it cannot."""
     try:
         return entry(reference)
     except BadInput as error:
@@ -32,7 +32,12 @@ def resolve(where: str, reference: str) -> Entry:
 
 @functools.cache
 def entry(reference: str) -> Entry:
-    """Import what `reference` names and return its entry; BadInput says what is wrong with it."""
+    """Import the factory that `reference` names and return its entry.
+
+    Raises:
+      BadInput: it is not of the form "package.module:factory", cannot be imported, or is not a function with a
+        signature.
+    """
     name, _, attribute = reference.partition(":")
     if not all(map(str.isidentifier, [*name.split("."), attribute])):
         raise BadInput('must be "package.module:factory", the name of a function in a module that can be imported')
@@ -55,13 +60,13 @@ def entry(reference: str) -> Entry:
         arguments = tuple(found.parameters())
     except ValueError as error:
         raise BadInput(f"has no signature to read arguments from ({error})") from None
-    sources(found)  # of the source as it is now, not as somebody may leave it while this process runs
+    sources(found)  # digest the source that was imported, which may be edited while this process runs
     return Entry(**{**vars(found), "arguments": arguments})
 
 
 @functools.cache
 def sources(found: Entry) -> dict[str, str]:
-    """Return the digest of the source of each module that a factory outside the package comes from, by module."""
+    """Return the SHA-256 digest of the source of each module that an outside factory comes from, by module name."""
     names = dict.fromkeys((found.module, getattr(found.factory(), "__module__", None)))
     files = {name: getattr(sys.modules.get(name), "__file__", None) for name in names if name}
     return {name: hashlib.sha256(Path(file).read_bytes()).hexdigest() for name, file in files.items() if file}
@@ -70,7 +75,7 @@ def sources(found: Entry) -> dict[str, str]:
 def _import(name: str) -> ModuleType:
     here = os.getcwd()
     if here not in sys.path:
-        sys.path.insert(0, here)  # and left there: a module may import its neighbours when it is called
+        sys.path.insert(0, here)  # it stays there, because a module may import its neighbors when it is called
     importlib.invalidate_caches()
     try:
         return importlib.import_module(name)
@@ -83,12 +88,12 @@ def _import(name: str) -> ModuleType:
 
 
 def build(where: str, found: Entry, given: Mapping[str, Any]) -> Any:
-    """Call a factory outside the package with concrete arguments; refuse what it raises."""
+    """Call a factory outside the package with concrete arguments; raise its errors as BadInput."""
     return call(where, found.name, lambda: found.build(given))
 
 
 def trace(where: str, found: Entry, given: Mapping[str, Any]) -> None:
-    """Call it as the engine will, with traced arguments where it takes them; refuse what it raises."""
+    """Call a factory as the engine does, with traced arguments if possible; raise its errors as BadInput."""
     import jax
     import numpy as np
 
@@ -104,19 +109,19 @@ def trace(where: str, found: Entry, given: Mapping[str, Any]) -> None:
 
 
 def call(where: str, name: str, function: Callable[[], Any], when: str = "") -> Any:
-    """Call somebody's code, of this name in refusals; refuse what it raises."""
+    """Call a function from outside the package and raise its errors as BadInput; messages use its `name`."""
     from jax.errors import JAXTypeError
 
     try:
         return function()
     except JAXTypeError as error:
-        remedy = "write it with jax.numpy, or annotate what Python must know as int, bool or Literal"
+        remedy = "write it with jax.numpy, or annotate arguments that must be concrete as int, bool or Literal"
         refuse(where, f": {name} raises {type(error).__name__}{when}; {remedy}")
     except Exception as error:
         refuse(where, f": {name} raises {said(error)}{when}")
 
 
 def said(error: BaseException) -> str:
-    """Return an exception of somebody's code in a line: its type and the first line of what it says."""
+    """Return an exception in one line, as its type and the first line of its message."""
     first = next(iter(str(error).strip().splitlines()), "")
     return f"{type(error).__name__}{': ' if first else ''}{first}"

@@ -1,4 +1,4 @@
-"""The registry of algorithms and environments by name, and what an algorithm may know of an environment."""
+"""The registry of algorithms and environments by name, and what an algorithm may know about an environment."""
 
 from jaxbandit.specs import references
 from jaxbandit.specs.algorithms import ALGORITHMS, super_arms
@@ -20,7 +20,10 @@ __all__ = [
     "super_arms",
 ]
 
-PROBLEM_DATA = ("num_arms", "theta")  # what only the instance can fill: never written under [[algorithm]]
+PROBLEM_DATA = (
+    "num_arms",
+    "theta",
+)  # arguments that only the instance determines; they cannot be given under [[algorithm]]
 KNOWABLE = (
     "num_arms",
     "features",
@@ -29,17 +32,17 @@ KNOWABLE = (
     "theta_norm",
     "m",
     "k",
-)  # what an algorithm may know of an instance
+)  # what an algorithm may know about an instance
 FILLED = (*KNOWABLE, "horizon")  # arguments of an algorithm that are filled unless they are given
 
 
 def algorithm(type_: str) -> Entry:
-    """Return the entry of an algorithm, registered or of a module outside the package, or of a wrapper around one."""
+    """Return the entry of an algorithm that is registered or outside the package, or of a wrapper around one."""
     if around := parts(type_):
         return wrapped(type_, around[0], algorithm(around[1]))
     return references.entry(type_) if references.is_reference(type_) else ALGORITHMS[type_]
 
 
 def environment(type_: str) -> Entry:
-    """Return the entry of an environment, registered or of a module outside the package."""
+    """Return the entry of an environment that is registered or outside the package."""
     return references.entry(type_) if references.is_reference(type_) else ENVIRONMENTS[type_]

@@ -1,6 +1,6 @@
-"""A search's TOML: configurations as a grid or a table, and how they are compared.
+"""The TOML of a search: configurations as a grid or a table, and how they are compared.
 
-Every refusal is a BadInput of one line: file, key, value got, what is allowed.
+Every error is a BadInput with a message of one line: file, key, value, what is allowed.
 """
 
 from collections.abc import Mapping
@@ -30,11 +30,11 @@ class SearchSpec:
     on_failure: float | None
     maximize: bool
     configs: dict[str, list[Any]] | tuple[dict[str, Any], ...]  # values to combine, or configurations
-    static: tuple[str, ...]  # hyperparameters that train is to get as Python values
+    static: tuple[str, ...]  # hyperparameters that `train` receives as Python values
     algorithm: AlgorithmSpec | None
 
     def build(self, num_arms: int) -> Any:
-        """Return the Algorithm for so many configurations, None for the default one."""
+        """Return the Algorithm for num_arms configurations, or None for the default one."""
         if self.algorithm is None:
             return None
         return tables.build_alone(f"{self.name}: algorithm[0]", self.algorithm, num_arms)
@@ -44,11 +44,11 @@ def load(path: Path, *, imports: bool = True) -> SearchSpec:
     """Return the search of a TOML file.
 
     Args:
-      path: of the file.
-      imports: whether a `type` may name a factory outside the package, whose module is then imported and so runs.
+      path: path of the file.
+      imports: whether a `type` may name a factory outside the package; importing its module runs its code.
 
     Raises:
-      BadInput: what is wrong, in one line.
+      BadInput: the file cannot be read or something in it is wrong; the message is one line.
     """
     data, at = source.read(path), f"{path}: "
     refusals.known(at, data, KEYS)
@@ -58,7 +58,9 @@ def load(path: Path, *, imports: bool = True) -> SearchSpec:
         name: None if data.get(name) is None else refusals.number(f"{at}{name}", data[name]) for name in _NUMBERS
     }
     if given is not None and (taken := [name for name in ("delta", "epsilon") if name in data]):
-        refuse(f"{at}{taken[0]}", f" = {data[taken[0]]} beside [[algorithm]]; give it there alone")
+        refuse(
+            f"{at}{taken[0]}", f" = {data[taken[0]]} cannot be given together with [[algorithm]]; give it only there"
+        )
     configs = _configs(f"{at}configs", data.get("configs"), path.parent)
     names = configs if isinstance(configs, dict) else configs[0]
     static = data.get("static", [])
@@ -86,7 +88,7 @@ _NUMBERS = ("delta", "epsilon", "on_failure")
 
 
 def _configs(where: str, value: Any, base: Path) -> dict[str, list[Any]] | tuple[dict[str, Any], ...]:
-    """Values of hyperparameters by name, or configurations of a CSV file or a list of tables."""
+    """Return values of hyperparameters by name, or configurations from a CSV file or a list of tables."""
     if not isinstance(value, Mapping):
         if value is None:
             refuse(where, ': missing, must be a table of lists, [configs] with lr = [0.1, 0.01], or "configs.csv"')

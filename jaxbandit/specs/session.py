@@ -1,6 +1,6 @@
-"""A session's TOML: one rule, and the arms that it decides about, as names or as configurations.
+"""The TOML of a session: one algorithm, and the arms that it decides about, as names or as configurations.
 
-Every refusal is a BadInput of one line: file, key, value got, what is allowed. Lists are numbered from 0.
+Every error is a BadInput with a message of one line: file, key, value, what is allowed. Lists are numbered from 0.
 """
 
 from collections.abc import Mapping
@@ -27,17 +27,17 @@ class SessionSpec:
     seed: int
     paired: bool
     on_failure: float | None
-    names: tuple[str, ...]  # of the arms
-    configs: tuple[dict[str, Any], ...] | None  # one an arm, None where arms have names alone
+    names: tuple[str, ...]  # names of the arms
+    configs: tuple[dict[str, Any], ...] | None  # one per arm, or None if arms have only names
     algorithm: AlgorithmSpec
 
     def build(self) -> Any:
-        """Return the Algorithm."""
+        """Return the Algorithm for the arms of the session."""
         where = f"{self.name}: algorithm[0]"
         return tables.build_alone(where, self.algorithm, len(self.names))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the session as plain data, which `parse` reads."""
+        """Return the session as plain data, which `parse` can read."""
         own = {"name": self.algorithm.name, "type": self.algorithm.type}
         own |= {name: plain(value) for name, value in self.algorithm.arguments.items()}
         arms = {"arms": list(self.names)} if self.configs is None else {"configs": list(self.configs)}
@@ -50,17 +50,27 @@ def load(path: Path, *, imports: bool = True) -> SessionSpec:
     """Return the session of a TOML file.
 
     Args:
-      path: of the file.
-      imports: whether a `type` may name a factory outside the package, whose module is then imported and so runs.
+      path: path of the file.
+      imports: whether a `type` may name a factory outside the package; importing its module runs its code.
 
     Raises:
-      BadInput: what is wrong, in one line.
+      BadInput: the file cannot be read or something in it is wrong; the message is one line.
     """
     return parse(source.read(path), str(path), path.parent, imports=imports)
 
 
 def parse(data: Mapping[str, Any], origin: str, base: Path = Path(), *, imports: bool = True) -> SessionSpec:
-    """Return the session of plain data; `origin` names it in refusals, `base` starts relative paths."""
+    """Return the session described by plain data.
+
+    Args:
+      data: the content of a TOML file.
+      origin: name of the file, for error messages; its stem is the default name of the session.
+      base: directory that relative paths start from.
+      imports: whether a `type` may name a factory outside the package; importing its module runs its code.
+
+    Raises:
+      BadInput: something in the data is wrong; the message is one line.
+    """
     at = f"{origin}: "
     refusals.known(at, data, KEYS)
     refusals.choice(f"{at}kind", data.get("kind", "missing"), (KIND,))
@@ -80,10 +90,10 @@ def parse(data: Mapping[str, Any], origin: str, base: Path = Path(), *, imports:
 
 
 def _arms(at: str, data: Mapping[str, Any], base: Path) -> tuple[tuple[str, ...], tuple[dict[str, Any], ...] | None]:
-    """Names of the arms, and their configurations if they have any."""
+    """Return the names of the arms, and their configurations if they have any."""
     if ("arms" in data) == ("configs" in data):
-        got = "given beside configs; leave one out" if "arms" in data else "missing"
-        refuse(f"{at}arms", f': {got}: a number, a list of names, or configs = "configs.csv"')
+        got = "given together with configs" if "arms" in data else "missing"
+        refuse(f"{at}arms", f': {got}, give either arms = 3 or a list of names, or configs = "configs.csv"')
     if "configs" in data:
         configs = configurations(f"{at}configs", data["configs"], base)
         return tuple(map(str, range(len(configs)))), configs
@@ -102,13 +112,23 @@ def _arms(at: str, data: Mapping[str, Any], base: Path) -> tuple[tuple[str, ...]
 
 
 def configurations(where: str, value: Any, base: Path) -> tuple[dict[str, Any], ...]:
-    """Return configurations, of a CSV file with a header or a list of tables; `where` names them in refusals."""
+    """Return configurations, given as a CSV file with a header or as a list of tables.
+
+    Args:
+      where: location of the value, for error messages.
+      value: the name of the file, or the list.
+      base: directory that a relative path starts from.
+
+    Raises:
+      BadInput: the file cannot be read, there is no configuration, keys differ, or a value is not a number, string or
+        boolean.
+    """
     rows = _rows(where, base / value) if isinstance(value, str) else value
     if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) and row for row in rows):
         wrong(where, value, "the name of a CSV file with a header, or a list of tables")
     for i, row in enumerate(rows):
         if row.keys() != rows[0].keys():
-            wrong(f"{where}[{i}]", list(row), f"of the keys {', '.join(rows[0])} as {where.rpartition(' ')[2]}[0]")
+            wrong(f"{where}[{i}]", list(row), f"the keys {', '.join(rows[0])} like {where.rpartition(' ')[2]}[0]")
         for name, cell in row.items():
             if type(cell) not in (bool, int, float, str):
                 wrong(f"{where}[{i}].{name}", cell, "a number, a string, true or false")
@@ -119,20 +139,22 @@ def configurations(where: str, value: Any, base: Path) -> tuple[dict[str, Any], 
 
 def _rows(where: str, path: Path) -> list[dict[str, Any]]:
     at = f'{where} = "{path}"'
-    rows = csv_rows(at, path, "a CSV file with a header, a configuration a row")
+    rows = csv_rows(at, path, "a CSV file with a header and one configuration per row")
     if len(rows) < 2:
-        refuse(at, ": holds no configuration; the first row is the header, each further one a configuration")
+        refuse(
+            at, ": contains no configuration; the first row must be the header, and each further row a configuration"
+        )
     header = rows[0]
     if not all(header) or len(set(header)) < len(header):
-        refuse(at, f": its header is {', '.join(header)}, must be names that differ")
+        refuse(at, f": its header is {', '.join(header)}, must be names that are all different")
     for number, row in enumerate(rows[1:], 2):
         if len(row) != len(header):
-            refuse(at, f": row {number} has {len(row)} cells, must have {len(header)} as the header")
+            refuse(at, f": row {number} has {len(row)} cells, must have {len(header)} like the header")
     return [dict(zip(header, map(_cell, row), strict=True)) for row in rows[1:]]
 
 
 def _cell(cell: str) -> Any:
-    """A cell as a number where it is one."""
+    """Return a cell as an integer or a float if it is one, and otherwise as text."""
     for kind in (int, float):
         try:
             return kind(cell)

@@ -1,4 +1,4 @@
-"""Where an experiment's TOML comes from: a file, one embedded in the package, and `--set` on top of it."""
+"""Reading the TOML of an experiment from a file or from the package, and changing it with `--set`."""
 
 import tomllib
 from collections.abc import Mapping
@@ -23,7 +23,11 @@ def about(path: Path) -> str:
 
 
 def locate(spec: str | Path) -> Path:
-    """Return the path of a TOML file, or of the embedded one of that name."""
+    """Return the path of a TOML file, or of the one of that name that comes with the package.
+
+    Raises:
+      BadInput: the name is neither that of a file nor of an experiment that comes with the package.
+    """
     path = Path(spec)
     if path.suffix == ".toml" or path.exists() or len(path.parts) != 1:
         return path
@@ -35,7 +39,11 @@ def locate(spec: str | Path) -> Path:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Return what a TOML file holds."""
+    """Return the content of a TOML file.
+
+    Raises:
+      BadInput: the file cannot be read or is not valid TOML.
+    """
     try:
         with path.open("rb") as file:
             return tomllib.load(file)
@@ -46,9 +54,15 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def override(data: dict[str, Any], text: str) -> None:
-    """Apply `key=value` or `algorithm.NAME.key=value` (or instance; NAME may be its number, from 0) in place.
+    """Change the content of a TOML file in place, as `--set` does.
 
-    The text is TOML, so a name with a dot in it is quoted; a bare word is taken as a string.
+    Args:
+      data: the content.
+      text: `key=value`, `algorithm.NAME.key=value` or `instance.NAME.key=value`, where NAME may also be the number of
+        the table, from 0. It is TOML, so a name that contains a dot must be quoted; a bare word is read as a string.
+
+    Raises:
+      BadInput: the text is not of this form, or there is no table of that name.
     """
     where = f"--set {text if len(text) <= SHOWN else text[:SHOWN] + '...'}"
     key, equals, value = text.partition("=")
@@ -82,7 +96,7 @@ def override(data: dict[str, Any], text: str) -> None:
 
 
 def default_name(table: Mapping[str, Any]) -> str:
-    """Return the name of an [[instance]] or [[algorithm]]: its type, or the factory's of one outside the package."""
+    """Return the name of an [[instance]] or [[algorithm]]; without one, its type or the name of its outside factory."""
     type_ = str(table.get("type", ""))
     return str(table.get("name", type_ if type_.endswith(")") else type_.rpartition(":")[2]))
 
@@ -96,7 +110,7 @@ def _is_toml(text: str) -> bool:
 
 
 def _fault(error: Exception) -> str:
-    """Return what is wrong with a TOML text, where the parser's own words are of Python."""
+    """Return what is wrong with a TOML text; messages of the parser that are about Python are replaced."""
     if isinstance(error, RecursionError):
         return "tables or lists are nested too deep"
     known = isinstance(error, tomllib.TOMLDecodeError | UnicodeDecodeError)

@@ -1,6 +1,6 @@
 """Reading an experiment from TOML into a frozen, resolved `Experiment`, which is checked before anything runs.
 
-Every refusal is a BadInput of one line: file, key, value got, what is allowed. Lists are numbered from 0.
+Every error is a BadInput with a message of one line: file, key, value, what is allowed. Lists are numbered from 0.
 """
 
 import itertools
@@ -26,9 +26,9 @@ from jaxbandit.specs.experiment import (
 __all__ = ["AlgorithmSpec", "Cell", "Experiment", "InstanceSpec", "embedded", "load", "parse", "read"]
 
 KEYS = (*LABELS, *OWN["simulate"], *OWN["identify"], *COMMON, "instance", "algorithm")
-PUBLISHED = "paper"  # a table that says what a paper found: not part of the experiment
+PUBLISHED = "paper"  # a table with the published numbers of a paper, which is not part of the experiment
 PRECISIONS = ("float32", "float64")
-MOST_PULLS = 10**15  # in batches, counted in 64 bits
+MOST_PULLS = 10**15  # for algorithms that pull in batches, which are counted in 64 bits
 MAX_ROUNDS = 10_000_000
 QUICK_RUNS = 20
 
@@ -38,17 +38,21 @@ embedded, read = source.embedded, source.read
 def load(
     spec: str | Path, overrides: Sequence[str] = (), *, imports: bool = True, quick: bool = False, **given: int | None
 ) -> Experiment:
-    """Return the experiment of a TOML file, or of an embedded one by name.
+    """Return the experiment of a TOML file, or of one that comes with the package.
 
     Args:
-      spec: path of a TOML file, or name of an embedded one.
-      overrides: texts as for `--set`, applied in their order.
-      imports: whether a `type` may name a factory outside the package, whose module is then imported and so runs.
-      quick: at most QUICK_RUNS runs.
-      **given: runs, horizon, seed in place of the file's, where not None. A shorter horizon drops checkpoints after it.
+      spec: path of a TOML file, or the name of one that comes with the package.
+      overrides: texts as for `--set`, applied in this order.
+      imports: whether a `type` may name a factory outside the package; importing its module runs its code.
+      quick: whether to limit the experiment to QUICK_RUNS runs.
+      **given: runs, horizon and seed, which replace those of the file unless they are None. Checkpoints after a shorter
+        horizon are dropped.
+
+    Returns:
+      The experiment, which has been checked: every cell can be built and its algorithm fits its instance.
 
     Raises:
-      BadInput: what is wrong, in one line.
+      BadInput: the file cannot be read or something in it is wrong; the message is one line.
     """
     path = source.locate(spec)
     data = source.read(path)
@@ -64,7 +68,17 @@ def load(
 
 
 def parse(data: Mapping[str, Any], origin: str, base: Path = Path(), *, imports: bool = True) -> Experiment:
-    """Return the experiment of plain data; `origin` names it in refusals, `base` starts relative paths."""
+    """Return the experiment described by plain data.
+
+    Args:
+      data: the content of a TOML file.
+      origin: name of the file, for error messages; its stem is the default name of the experiment.
+      base: directory that relative paths start from.
+      imports: whether a `type` may name a factory outside the package; importing its module runs its code.
+
+    Raises:
+      BadInput: something in the data is wrong; the message is one line.
+    """
     at = f"{origin}: "
     refusals.known(at, {key: None for key in data if key != PUBLISHED}, KEYS)
     kind = refusals.choice(f"{at}kind", _required(at, data, "kind", KINDS), KINDS)
@@ -86,7 +100,8 @@ def parse(data: Mapping[str, Any], origin: str, base: Path = Path(), *, imports:
     elif "budget" in data:
         if "max_rounds" in data:
             refuse(
-                f"{at}max_rounds", f" = {refusals.show(data['max_rounds'])}, and budget ends every run; leave it out"
+                f"{at}max_rounds",
+                f" = {refusals.show(data['max_rounds'])}, not allowed with budget, which ends all runs; leave it out",
             )
         own = {"budget": _budget(f"{at}budget", data["budget"])}
     else:
@@ -116,7 +131,7 @@ def parse(data: Mapping[str, Any], origin: str, base: Path = Path(), *, imports:
         algorithms=algorithms,
         **own,
     )
-    for cell in experiment.cells():  # the factories judge the rest: ranges, and what depends on the instance
+    for cell in experiment.cells():  # the factories check ranges and what depends on the instance
         tables.judge(f"{at}algorithm[{algorithms.index(cell.algorithm)}]", cell, experiment)
     return experiment
 
@@ -147,7 +162,7 @@ def _tables(at: str, data: Mapping[str, Any], key: str) -> list[tuple[str, dict[
 
 
 def _budget(where: str, value: Any) -> tuple[int, ...]:
-    """Return one budget, or several: each makes cells of its own."""
+    """Return the budgets, of which each makes its own cells."""
     if not isinstance(value, list):
         return (refusals.integer(where, value, 1, MOST_PULLS),)
     if not value:
@@ -169,5 +184,5 @@ def _checkpoints(where: str, value: Any, horizon: int) -> tuple[int, ...]:
     marks = [refusals.integer(f"{where}[{i}]", v, 1, horizon) for i, v in enumerate(value)]
     for i, (before, after) in enumerate(itertools.pairwise(marks)):
         if after <= before:
-            wrong(f"{where}[{i + 1}]", after, f"greater than {before}, the one before")
+            wrong(f"{where}[{i + 1}]", after, f"greater than {before}, the previous one")
     return tuple(marks) if marks[-1] == horizon else (*marks, horizon)  # as the engine does

@@ -1,4 +1,4 @@
-"""Reading one [[instance]] or [[algorithm]]: its type, its arguments, and a check by its factory."""
+"""Reading one [[instance]] or [[algorithm]]: its type and its arguments, which are checked by calling the factory."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +13,17 @@ from jaxbandit.specs.registry import ALGORITHMS, ENVIRONMENTS, FILLED, KNOWABLE,
 
 
 def instance(where: str, table: Mapping[str, Any], base: Path, imports: bool) -> InstanceSpec:
-    """Return one [[instance]]; `base` starts relative paths, `imports` allows factories outside the package."""
+    """Return one [[instance]].
+
+    Args:
+      where: location of the table, for error messages.
+      table: the table as read from TOML.
+      base: directory that relative paths start from.
+      imports: whether `type` may name a factory outside the package; importing its module runs its code.
+
+    Raises:
+      BadInput: the type is unknown, an argument is missing or wrong, or the factory raises an error.
+    """
     import jax
 
     from jaxbandit.base import Environment
@@ -35,16 +45,29 @@ def instance(where: str, table: Mapping[str, Any], base: Path, imports: bool) ->
 def algorithm(
     where: str, table: Mapping[str, Any], base: Path, kind: str, imports: bool, budgeted: bool = False
 ) -> AlgorithmSpec:
-    """Return one [[algorithm]] of an experiment of that kind; `budgeted`: which gives its algorithms a budget."""
+    """Return one [[algorithm]] of an experiment.
+
+    Args:
+      where: location of the table, for error messages.
+      table: the table as read from TOML.
+      base: directory that relative paths start from.
+      kind: kind of the experiment, "simulate" or "identify".
+      imports: whether `type` may name a factory outside the package; importing its module runs its code.
+      budgeted: whether the experiment gives its algorithms a budget.
+
+    Raises:
+      BadInput: the type is unknown or not for this experiment, or an argument is unknown or wrong.
+    """
     name, entry = _typed(where, table, {k: v for k, v in ALGORITHMS.items() if v.kind == kind}, imports, kind)
     own = entry.arguments
     takes = "budget" in entry.parameters()
     if budgeted and not takes:
-        refuse(f"{where}.type", f" = {show(entry.name)}, takes no budget; leave the experiment's budget out")
+        refuse(f"{where}.type", f" = {show(entry.name)}, takes no budget; leave out the experiment's budget")
     if takes and (budgeted or (kind == "identify" and not references.is_reference(entry.name))):
         if "budget" in table:
             refuse(
-                f"{where}.budget", f" = {show(table['budget'])}, cannot be set: it is the experiment's; leave it out"
+                f"{where}.budget",
+                f" = {show(table['budget'])}, cannot be set here: the experiment gives the budget; leave it out",
             )
         if not budgeted:
             refuse(
@@ -53,14 +76,22 @@ def algorithm(
     if not references.is_reference(entry.name):
         for key in PROBLEM_DATA:
             if key in table:
-                refuse(f"{where}.{key}", f" = {show(table[key])}, cannot be set: the instance gives it; leave it out")
+                refuse(
+                    f"{where}.{key}",
+                    f" = {show(table[key])}, cannot be set, because the instance determines it; leave it out",
+                )
         own = tuple(a for a in own if a not in PROBLEM_DATA)
     refusals.known(f"{where}.", table, ("name", "type", *own))
     return AlgorithmSpec(name, entry.name, _arguments(where, table, entry, base, filled=FILLED))
 
 
 def judge(where: str, cell: Cell, experiment: Experiment) -> None:
-    """Refuse an algorithm that lacks an argument on this instance, whose factory refuses one, or that does not fit."""
+    """Check that the algorithm of a cell can be built and fits its instance and the experiment.
+
+    Raises:
+      BadInput: an argument is missing, the factory raises an error, or the algorithm does not fit the instance, the
+        kind, the precision, the budget or the number of rounds.
+    """
     from jaxbandit.base import Algorithm
     from jaxbandit.engine import fit
     from jaxbandit.engine.rounds import plays_batches
@@ -87,7 +118,11 @@ def judge(where: str, cell: Cell, experiment: Experiment) -> None:
     if experiment.precision == "float32" and algorithm.verify is None:
         refuse(where, f': {entry.name} cannot verify runs of precision = "float32", must be "float64"')
     if algorithm.budget is None if experiment.budget else algorithm.budget is not None:
-        told = "says none (Algorithm.budget)" if experiment.budget else "has one of its own; give the experiment's"
+        told = (
+            "declares none (Algorithm.budget)"
+            if experiment.budget
+            else "has its own; give the experiment a budget as well"
+        )
         refuse(f"{where}: budget", f": {entry.name} {told}")
     limit, most = "budget" if experiment.budget else "max_rounds", experiment.most_rounds(cell)
     if most > MOST_ROUNDS and not plays_batches(algorithm, environment):
@@ -95,7 +130,11 @@ def judge(where: str, cell: Cell, experiment: Experiment) -> None:
 
 
 def alone(at: str, given: Any, base: Path, imports: bool) -> AlgorithmSpec:
-    """Return the one [[algorithm]] of a file without instances to fill its arguments: it gives all but num_arms."""
+    """Return the one [[algorithm]] of a session or search, whose file gives all its arguments except num_arms.
+
+    Raises:
+      BadInput: there is not exactly one [[algorithm]], its type is unknown, or an argument is unknown, wrong or swept.
+    """
     if not isinstance(given, list) or len(given) != 1 or not isinstance(given[0], dict):
         wrong(f"{at}algorithm", given, "one [[algorithm]] table")
     where, table = f"{at}algorithm[0]", given[0]
@@ -104,12 +143,19 @@ def alone(at: str, given: Any, base: Path, imports: bool) -> AlgorithmSpec:
     refusals.known(f"{where}.", table, ("name", "type", *own))
     for key in own:
         if isinstance(table.get(key), dict) and "sweep" in table[key]:
-            refuse(f"{where}.{key}", f" = {show(table[key])}, cannot be swept: a session has one rule")
+            refuse(
+                f"{where}.{key}",
+                f" = {show(table[key])}, cannot be swept, because only one algorithm is used; give one value",
+            )
     return AlgorithmSpec(name, entry.name, _arguments(where, table, entry, base))
 
 
 def build_alone(where: str, algorithm: AlgorithmSpec, num_arms: int) -> Any:
-    """Return the Algorithm of a session of so many arms."""
+    """Return the Algorithm of a session or search with num_arms arms.
+
+    Raises:
+      BadInput: an argument is missing, the factory raises an error, or it is made for another number of arms.
+    """
     from jaxbandit.base import Algorithm
 
     entry = algorithm.entry
@@ -123,7 +169,7 @@ def build_alone(where: str, algorithm: AlgorithmSpec, num_arms: int) -> Any:
 
 
 def build(where: str, entry: Entry, given: Mapping[str, Any]) -> Any:
-    """Call a factory with concrete arguments; its refusal is told with the key's full place."""
+    """Call a factory with concrete arguments; an error about one of them is raised as BadInput with its location."""
     if references.is_reference(entry.name):
         return references.build(where, entry, given)
     return arguments.call(where, given, lambda: entry.build(given))
@@ -145,7 +191,9 @@ def _description(where: str, entry: Entry, given: Mapping[str, Any]) -> dict[str
     told = references.call(where, describe.__name__, lambda: describe(**given))
     if not isinstance(told, dict):
         wrong(
-            f"{where}: {describe.__name__}", told, "a dict of what an algorithm may know, by the name of its argument"
+            f"{where}: {describe.__name__}",
+            told,
+            "a dict of what an algorithm may know, with names of arguments as keys",
         )
     return {k: arguments.constant(v) for k, v in told.items()}
 
@@ -160,7 +208,9 @@ def _typed(
         return refusals.text(f"{where}.name", table.get("name", type_)), _wrapped(where, type_, *around, imports, kind)
     if references.is_reference(type_):
         if not imports:
-            refuse(f"{where}.type", f" = {show(type_)}, names code outside the package, which --no-import refuses")
+            refuse(
+                f"{where}.type", f" = {show(type_)}, names code outside the package, which --no-import does not allow"
+            )
         entry = references.resolve(f"{where}.type", type_)
         return refusals.text(f"{where}.name", table.get("name", source.default_name(table))), entry
     if not isinstance(type_, str) or type_ not in entries:
@@ -176,9 +226,9 @@ def _wrapped(where: str, type_: str, name: str, inside: str, imports: bool, kind
     at = f"{where}.type"
     if name not in wrappers.WRAPPERS:
         near = nearest(name, wrappers.WRAPPERS)
-        wrong(at, type_, f"one of {', '.join(f'{w}(ALGORITHM)' for w in wrappers.WRAPPERS)} where it wraps{near}")
+        wrong(at, type_, f"one of {', '.join(f'{w}(ALGORITHM)' for w in wrappers.WRAPPERS)} to wrap an algorithm{near}")
     if kind != "simulate":
-        refuse(at, f' = {show(type_)}, is for kind = "simulate": it wraps algorithms that play to a horizon')
+        refuse(at, f' = {show(type_)}, is for kind = "simulate", because it wraps algorithms that play to a horizon')
     found = {k: v for k, v in ALGORITHMS.items() if v.kind == kind}
     return wrappers.wrapped(at, name, _typed(where, {"type": inside}, found, imports, kind)[1])
 
@@ -191,7 +241,7 @@ def _arguments(
         at = f"{where}.{name}"
         value = table.get(name, parameter.default)
         if name not in table:
-            if filled and name in filled:  # the instance may know it
+            if filled and name in filled:  # the instance may give it
                 continue
             if parameter.required or value is None or not isinstance(value, bool | int | float | str | tuple):
                 continue
@@ -210,7 +260,7 @@ def _complete(where: str, entry: Entry, given: Mapping[str, Any], instance: Inst
             if instance and name in (*KNOWABLE, *entry.truth):
                 reason = f", and instance {instance.name} ({instance.type}) does not give it"
                 if name == "num_arms":
-                    reason += "; its Environment says it by arms = Arms(num_arms)"
+                    reason += "; its Environment declares it by arms = Arms(num_arms)"
             refuse(f"{where}.{name}", f": missing, {entry.name} needs it{reason}")
 
 
@@ -222,7 +272,7 @@ def _one_row_an_arm(where: str, cell: Cell) -> None:
         return
     rows, own = np.shape(features)[:-1], np.shape(known.get("features", ()))[:-1]
     wanted = own or (known["num_arms"],)
-    if rows != wanted and (1, *rows) != wanted:  # the one set of an instance may stand without its axis
-        each = "one a context and an arm" if len(wanted) > 1 else "one an arm"
+    if rows != wanted and (1, *rows) != wanted:  # a single action set may be given without its axis
+        each = "one per context and arm" if len(wanted) > 1 else "one per arm"
         got, must = (" x ".join(map(str, shape)) or "0" for shape in (rows, wanted))
         refuse(f"{where}.features", f" has {got} rows, must have {must}, {each} of instance {cell.instance.name}")

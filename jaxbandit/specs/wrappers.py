@@ -45,7 +45,8 @@ def wrapped(where: str, name: str, inner: Entry) -> "Wrapped":
     both = [a for a in own if a in inner.parameters() and a not in SHARED]
     if both:
         refuse(
-            where, f" = {show(f'{name}({inner.name})')}, has two arguments named {both[0]}; rename that of the inner"
+            where,
+            f" = {show(f'{name}({inner.name})')}, has two arguments named {both[0]}; rename that of the algorithm",
         )
     return Wrapped(
         f"{name}({inner.name})",
