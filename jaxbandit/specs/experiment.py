@@ -90,9 +90,7 @@ class Experiment:
     hindsight: bool = False
     replan_late: int = 0
     max_rounds: int = 0  # kind "identify"
-    budget: tuple[
-        int, ...
-    ] = ()  # in place of max_rounds, for algorithms that take a budget; each value makes its own cells
+    budget: tuple[int, ...] = ()  # in place of max_rounds, for algorithms that take a budget; one cell per value
     any_rewards: bool = False
     max_failed: float = 1.0
 
