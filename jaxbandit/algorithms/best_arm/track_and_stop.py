@@ -47,8 +47,9 @@ def track_and_stop(
     other arms j.
 
     Guarantee: with a proved threshold, P(the answer is wrong) <= delta, whatever the pulls. As delta tends to 0, the
-    paper proves that the expected number of pulls is to first order the characteristic time (see `optimal_weights`)
-    times log(1/delta), which is the least of any rule with error probability at most delta.
+    paper proves for one-parameter families and growth = 1 that the expected number of pulls is to first order the
+    characteristic time (see `optimal_weights`) times log(1/delta), which is the least of any rule with error
+    probability at most delta.
 
     Args:
       num_arms: number of arms K, an integer >= 2; static.
