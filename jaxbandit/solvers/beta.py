@@ -162,8 +162,8 @@ def draw_pairs(key: Key, number: int) -> Array:
 
     A Threefry block has as many words as its key. XLA's CPU compiler computes a block anew for every array into which
     a part of it is stored, and JAX has no wider type for bits in every scope; with two words stored together, a
-    round of nine arms takes a sixth less time (measured). The parts are never calculated with, so that all bit
-    patterns survive.
+    round of nine arms takes a sixth less time (measured). The parts are only stored and loaded, never calculated
+    with, so that all bit patterns survive (tested on CPUs; no accelerator has been tried).
     """
 
     def block(key: Key, i: Scalar) -> list[Array]:
