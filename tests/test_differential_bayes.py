@@ -37,12 +37,6 @@ def ours(factory, rewards, key, **hyper):
     return jax.device_get(run(factory, rewards, jax.random.split(key, ROUNDS + 1), hyper))
 
 
-def words_in(pairs):
-    """The words in complex numbers, by NumPy: the first of all pairs, then the second."""
-    words = np.ascontiguousarray(pairs).view(np.uint32).reshape(*np.shape(pairs), 2)
-    return np.concatenate([words[..., 0], words[..., 1]], axis=-1)
-
-
 def bernoulli_rewards(seed):
     return (np.random.default_rng(seed).random((ROUNDS, NUM_ARMS)) < [0.1, 0.5, 0.6]).astype(float)
 
@@ -68,7 +62,7 @@ def test_thompson_plays_as_its_reference(seed, prior, law):
         key = jax.random.key(seed, impl="threefry4x32")
         actions, noise = ours(thompson, jnp.asarray(rewards), key, **hyper)
     assert np.bincount(actions, minlength=NUM_ARMS).min() >= 1  # the stream says something about every arm
-    words = words_in(noise)
+    words = reference_thompson.words_in(noise)
     coins = words[:, NUM_ARMS] >> 8
     drawn = words[:, :NUM_ARMS], coins / 2**24
     np.testing.assert_array_equal(actions, reference_thompson.play(rewards, *drawn, ties=actions, **hyper))
@@ -98,7 +92,7 @@ def test_a_fraction_is_a_success_with_that_probability_whatever_the_arms_draw(nu
     assert (successes <= counts).all()
     won = successes.sum(axis=1)
     assert abs(won.mean() - reward) < 5 * np.sqrt(reward * (1 - reward) / number)
-    levels = np.ascontiguousarray(words_in(pairs)[:, :num_arms]).view(np.int32) / 2.0**31
+    levels = np.ascontiguousarray(reference_thompson.words_in(pairs)[:, :num_arms]).view(np.int32) / 2.0**31
     apart = levels - levels.mean(axis=0)
     correlation = (won - won.mean()) @ apart / number / won.std() / levels.std(axis=0)
     assert (abs(correlation) < 5 / np.sqrt(number)).all()

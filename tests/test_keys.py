@@ -52,7 +52,7 @@ def test_no_algorithm_consumes_a_key_twice(name):
 @pytest.mark.parametrize(
     ("name", "more"),
     [
-        ("discounted_thompson", {"num_arms": 80, "discount": 0.9}),  # above 64 arms their words are drawn at once
+        ("top_two", {"num_arms": 80, "leader": "ts"}),  # above 64 arms their words are drawn at once
         ("lucb", {"ties": "random"}),
         ("sa_foa", {"support": "random"}),
         ("oam", {"exploit_if": "any", "spanner": True}),

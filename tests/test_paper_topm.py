@@ -330,7 +330,7 @@ def test_small_reproduction(tmp_path):
     # Both means inside intervals that hold together with 95 %, of an independent code's (100 runs each).
     assert all(check["verdict"] != "disagrees" for check in near["checks"])
     assert (tmp_path / "heuristic-hard.png").exists()
-    assert "0.1 with the threshold heuristic" in found.table()
+    assert "0.1, threshold 'heuristic'" in found.table()
     assert all(entry["verdict"] != "disagrees" for entry in summary["published"])
 
 

@@ -7,6 +7,12 @@ from scipy.stats import beta
 CLOSE = 1e-4  # draws this close on the logit scale are tied, because the library's are not exactly SciPy's
 
 
+def words_in(pairs):
+    """The words in complex numbers, by NumPy: the first of all pairs, then the second."""
+    words = np.ascontiguousarray(pairs).view(np.uint32).reshape(*np.shape(pairs), 2)
+    return np.concatenate([words[..., 0], words[..., 1]], axis=-1)
+
+
 def draw(word, a, b):
     """The logit of a draw by inversion, at a level of 31 bits; the sign of the word gives the side of 1/2."""
     centred = int(np.uint32(word).astype(np.int32)) + 0.5

@@ -13,7 +13,7 @@ from jaxbandit import checks
 from jaxbandit.algorithms.non_stationary import tuned
 from jaxbandit.base import Algorithm, Arms, Rewards
 from jaxbandit.numerics import argmax, as_float, get_at, set_at
-from jaxbandit.solvers.beta import beta_shape, draw_logits, draw_noise
+from jaxbandit.solvers.beta import beta_shape, draw_logits, draw_pairs, words_of_pairs
 from jaxbandit.types import Array, Key, Scalar
 
 
@@ -65,8 +65,9 @@ def discounted_thompson(
     def init(key: Key) -> DiscountedThompsonState:
         return DiscountedThompsonState(jnp.zeros(num_arms), jnp.zeros(num_arms), jnp.zeros(num_arms, jnp.int32))
 
-    def select(words: Array, state: DiscountedThompsonState, context: None) -> Array:
+    def select(noise: Array, state: DiscountedThompsonState, context: None) -> Array:
         factor = as_float(discount)
+        words = words_of_pairs(noise)[:num_arms]
         return argmax(draw_logits(words, beta_shape(1 + state.successes / factor, 1 + state.failures / factor)))
 
     def update(state: DiscountedThompsonState, context: None, action: Array, reward: Array) -> DiscountedThompsonState:
@@ -83,7 +84,7 @@ def discounted_thompson(
         update=update,
         pulls=lambda state: state.pulls,
         recommend=lambda state: argmax(state.successes + state.failures),
-        noise=lambda key: draw_noise(key, num_arms),
+        noise=lambda key: draw_pairs(key, num_arms + 1),  # the words of `thompson`, whose last is not used here
         arms=Arms(num_arms),
         rewards=Rewards(0.0, 1.0),
         name=where,
