@@ -1,9 +1,11 @@
 """What is built from the tree: a wheel with the package alone, and an sdist that passes its own tests."""
 
 import os
+import re
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from email.parser import Parser
 from pathlib import Path
@@ -70,6 +72,15 @@ def test_the_sdist_holds_every_file_that_is_kept(unpacked):
 
 def test_the_sdist_makes_the_same_wheel(wheel, unpacked, tmp_path):
     assert contents(build(unpacked, "wheel", tmp_path)) == contents(wheel)
+
+
+def test_the_extra_docs_has_what_documented_modules_import():
+    """The reference imports every module, and an environment for development has all extras."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    (own,) = (re.fullmatch(r"jaxbandit\[(.+)\]", name) for name in extras["docs"] if name.startswith("jaxbandit["))
+    sources = (path.read_text(encoding="utf-8") for path in (ROOT / "jaxbandit").rglob("*.py"))
+    needed = {name for source in sources for name in re.findall(r'^with extra\("(\w+)"\)', source, re.MULTILINE)}
+    assert {"sklearn", "optuna"} <= needed <= set(own[1].split(","))
 
 
 def test_the_sdist_passes_its_own_tests(unpacked):
