@@ -80,6 +80,7 @@ def compiled_row(target_name: str, name: str, precision: str | None, known: str)
 
     from benchmarks import compiled_loops
     from jaxbandit.engine import keys, sizes
+    from jaxbandit.engine.compiled import held
     from jaxbandit.engine.lanes import LanesProgram
     from jaxbandit.engine.program import Program
     from jaxbandit.engine.single import SingleRun
@@ -126,8 +127,6 @@ def compiled_row(target_name: str, name: str, precision: str | None, known: str)
         spent = _cpu_seconds() - before
         more = [_timed(program)[1] for program in lowered[1:]]
     round = compiled_loops.read(compiled.as_text())
-    needs = compiled.memory_analysis()
-    held = needs.argument_size_in_bytes + needs.output_size_in_bytes + needs.temp_size_in_bytes
     starts = round.kernels * target.launch
     moved = None if round.bytes is None else round.bytes / target.bandwidth
     return {
@@ -141,7 +140,7 @@ def compiled_row(target_name: str, name: str, precision: str | None, known: str)
         "open_loops": round.open_loops,
         "bytes": round.bytes,
         "flops": round.flops,
-        "memory": held - needs.alias_size_in_bytes,
+        "memory": held(compiled),
         "predicted_memory": runs * program.run_bytes,
         "seconds_a_round": max(starts, moved or 0.0),
         "even_runs": None if not moved else int(runs * starts / moved),

@@ -22,6 +22,7 @@ from benchmarks import (  # noqa: E402
     ahead_of_time,
     allocation,
     best_arm,
+    compiled_loops,
     first_command,
     full_bandit,
     goals,
@@ -387,6 +388,30 @@ def test_ahead_of_time_a_limit_is_a_row_and_rows_are_kept(tmp_path, capsys):
             file.write(json.dumps({"target": "h100", "algorithm": "ucb1", "asked": None, "runs": number}) + "\n")
     assert ahead_of_time._stored(rows, "h100", None)["ucb1"]["runs"] == 2
     assert ahead_of_time._stored(rows, "v5e", None) == ahead_of_time._stored(rows, "h100", "float32") == {}
+
+
+def test_the_loop_of_the_rounds_is_found_beside_that_of_a_factorization():
+    """A TPU's compiler writes a loop for a factorization, whose many operations all bear the factorization's name."""
+
+    def computation(head, names, *more):
+        name = 'metadata={op_name="jit(advance)/while/body/round/'
+        own = [f'  %n{i} = f32[8]{{0}} negate(%x), {name}{op}"}}' for i, op in enumerate(names)]
+        return "\n".join([f"{head} (x: f32[8]) -> f32[8] {{", "  %x = f32[8]{0} parameter(0)", *own, *more, "}", ""])
+
+    def loop(body, more=""):
+        return f"  ROOT %loop = f32[8]{{0}} while(%x), condition=%until, body=%{body}{more}"
+
+    inner = [f"while/body/{i}" for i in range(9)]
+    last = "  ROOT %last = f32[8]{0} negate(%x)"
+    text = "HloModule advance\n\n%until (y: f32[8]) -> pred[] {\n  %y = f32[8]{0} parameter(0)\n"
+    text += "  ROOT %p = pred[] constant(true)\n}\n\n"
+    text += computation("%factors", ["householder_product"] * 50 + inner, last)
+    trips = ', backend_config={"known_trip_count":{"n":"5"}}'
+    text += computation("%rounds", ["add", "mul", "cond/branch_1_fun/sub"], loop("factors", trips))
+    text += computation("ENTRY %main", [], loop("rounds"))
+    found = compiled_loops.read(text)
+    assert (found.kernels, found.open_loops) == (3 + 5 * 60, 0)
+    assert found.bytes == 63 * 64 and found.flops == 63 * 8  # XLA counts a loop as one iteration
 
 
 def test_ahead_of_time_finds_a_float64_that_is_taken_apart():
