@@ -1,5 +1,6 @@
 """Sessions: what they ask for, what they take, what they refuse, and that the order of telling is without effect."""
 
+import dataclasses
 import json
 import os
 import signal
@@ -358,6 +359,18 @@ def test_certificate_of_a_rule_without_a_promise():
     assert not any("normal" in line for line in c.assumptions)  # the rewards are bounded
     fresh = jb.certificate(jb.session(RULES["single"]))
     assert fresh.low.tolist() == [0.0] * 3 and np.isnan(fresh.means).all() and "mean" not in fresh.to_json()["arms"][0]
+
+
+@pytest.mark.parametrize("kind", RULES)
+@pytest.mark.parametrize("pulled", [False, True])
+def test_a_certificate_is_rebuilt_from_its_json(kind, pulled):
+    told = jb.certificate(in_order(RULES[kind]) if pulled else jb.session(RULES[kind]))
+    for c in (told, dataclasses.replace(told, means=None, low=None, high=None, coverage=None, recommendation=None)):
+        again = jb.Certificate.from_json(json.loads(json.dumps(c.to_json())))
+        for field in dataclasses.fields(c):
+            expected, found = getattr(c, field.name), getattr(again, field.name)
+            np.testing.assert_array_equal(found, expected, err_msg=field.name)
+            assert getattr(found, "dtype", type(found)) == getattr(expected, "dtype", type(expected)), field.name
 
 
 def test_what_a_proof_takes_is_named():

@@ -23,7 +23,6 @@ NOT_CURRENT = (
     "in Python, and the session was not closed after its last change. Open the directory again with session_directory "
     "and the rule, leave the with block, and write the report again."
 )
-UNKNOWN = {"mean": math.nan, "low": -math.inf, "high": math.inf}  # what a missing entry of a certificate means
 SHOWN_ENTRIES, SHOWN_ARMS, DRAWN_ARMS, POINTS = 200, 200, 12, 200
 
 
@@ -63,7 +62,7 @@ def page_of_file(path: Path) -> Page:
     try:
         about = json.loads(str(arrays["about"]))
         labels = [str(arm) for arm in range(int(about["identity"]["num_arms"]))]
-        known = _rebuilt(about["certificate"])
+        known = Certificate.from_json(about["certificate"])
         found = _Known(path.stem, labels, known, int(about["told"]), int(about["pending"]))
         return _page(found, known.rule, [], about["identity"], {})
     except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
@@ -118,7 +117,9 @@ def _stored(directory: Path, about: Mapping[str, Any], entries: Sequence[Mapping
         rewards = _rewards(entries)
         kept = read_certificate(directory)
         if kept is not None and kept.get("log_bytes") == sum(len(line) for line in _complete(directory)):
-            return _Known(name, labels, _rebuilt(kept["certificate"]), int(kept["told"]), int(kept["pending"]))
+            return _Known(
+                name, labels, Certificate.from_json(kept["certificate"]), int(kept["told"]), int(kept["pending"])
+            )
         known = not any(
             "context" in entry or any(isinstance(a, list) for a in entry.get("ask", [])) for entry in entries
         )
@@ -136,29 +137,6 @@ def _stored(directory: Path, about: Mapping[str, Any], entries: Sequence[Mapping
         return _Known(name, labels, Certificate(**bare, means=means if known else None), len(told), None)
     except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
         raise BadInput(f"{directory}: its session cannot be read ({type(error).__name__}: {error})") from None
-
-
-def _rebuilt(kept: Mapping[str, Any]) -> Certificate:
-    """Return the certificate that certificate.json holds."""
-    arms, single = kept["arms"], "coverage" in kept
-    column = {name: np.array([arm.get(name, unknown) for arm in arms], np.float64) for name, unknown in UNKNOWN.items()}
-    recommendation = kept.get("recommendation")
-    return Certificate(
-        rule=kept["rule"],
-        delta=kept.get("delta"),
-        epsilon=kept.get("epsilon"),
-        m=kept.get("m"),
-        proved=kept.get("proved", False),
-        stopped=kept["stopped"],
-        recommendation=None if recommendation is None else np.array(recommendation, np.int32),
-        pulls=np.array([arm["pulls"] for arm in arms], np.int64),
-        means=column["mean"] if single else None,
-        low=column["low"] if single else None,
-        high=column["high"] if single else None,
-        coverage=kept.get("coverage"),
-        survivors=np.array([arm["survives"] for arm in arms]) if "survives" in arms[0] else None,
-        assumptions=tuple(kept["assumptions"]),
-    )
 
 
 def _guaranteed(identity: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The certificate of a session: its recommendation, the guarantee, confidence intervals and unchecked assumptions."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from jaxbandit.types import Array
 
 NO_LIMITS = (-math.inf, math.inf)
 COVERAGE = 0.95  # of the intervals of a rule without a guarantee
+_UNKNOWN = {"mean": math.nan, "low": -math.inf, "high": math.inf}  # of an arm, where its JSON has no such key
 _TYPICAL = 20  # pulls at which an interval is as narrow as it can be
 _NORMAL = "the rewards of each arm are normal"
 _LINEAR = "the means are linear in the features"
@@ -99,6 +100,33 @@ class Certificate:
             alive = {} if self.survivors is None else {"survives": bool(self.survivors[arm])}
             arms.append({"arm": arm, "pulls": pulls, **known, **alive})
         return found | {"arms": arms, "assumptions": list(self.assumptions)}
+
+    @classmethod
+    def from_json(cls, kept: Mapping[str, Any]) -> "Certificate":
+        """Return the certificate of which `to_json` returned `kept`.
+
+        Raises:
+          KeyError, IndexError, TypeError, ValueError: `kept` is no certificate.
+        """
+        arms, single = kept["arms"], "coverage" in kept
+        column = {k: np.array([arm.get(k, unknown) for arm in arms], np.float64) for k, unknown in _UNKNOWN.items()}
+        recommendation = kept.get("recommendation")
+        return cls(
+            rule=kept["rule"],
+            delta=kept.get("delta"),
+            epsilon=kept.get("epsilon"),
+            m=kept.get("m"),
+            proved=kept.get("proved", False),
+            stopped=kept["stopped"],
+            recommendation=None if recommendation is None else np.array(recommendation, np.int32),
+            pulls=np.array([arm["pulls"] for arm in arms], np.int64),
+            means=column["mean"] if single else None,
+            low=column["low"] if single else None,
+            high=column["high"] if single else None,
+            coverage=kept.get("coverage"),
+            survivors=np.array([arm["survives"] for arm in arms]) if "survives" in arms[0] else None,
+            assumptions=tuple(kept["assumptions"]),
+        )
 
     def _rows(self, names: Sequence[str] | None = None) -> list[list[str]]:
         """The headings, followed by one row per arm."""
