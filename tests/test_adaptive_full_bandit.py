@@ -72,7 +72,7 @@ def test_the_same_looks_pulls_and_stop(bound):
     rng = np.random.default_rng(1)
     with jax.enable_x64(True):
         algorithm = jb.adaptive_full_bandit(6, k=3, num_sets=9, bound=bound, **told)
-        plan, absorb = (jax.jit(part) for part in algorithm.batch[:2])
+        plan, absorb, look = map(jax.jit, (*algorithm.batch[:2], algorithm.replan.apply))
         state = algorithm.init(jax.random.key(0))
         rows = np.asarray(plan(state).sets).astype(float)
         counts = np.repeat([1, 0], [9, 5])
@@ -81,6 +81,9 @@ def test_the_same_looks_pulls_and_stop(bound):
         while not done:
             sums = counts * (rows @ means) + 0.3 * np.sqrt(counts) * rng.normal(size=len(rows))
             state = absorb(state, plan(state), jnp.asarray(sums))
+            assert algorithm.replan.due(state)  # every batch ends with an evaluation of the rule
+            state = look(state)
+            assert not algorithm.replan.due(state)
             design, response, t = design + (rows.T * counts) @ rows, response + sums @ rows, t + counts.sum()
             known = told | {"certified": bound == "certified"}
             done, best, chosen, counts = reference.look(t, design, response, 3, 9, **known)
