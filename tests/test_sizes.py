@@ -68,6 +68,31 @@ def test_lanes_and_blocks():
     assert sizes.block_steps("gpu", 4, batches=True) == 2
 
 
+def test_a_program_that_does_not_fit_is_compiled_for_fewer_runs(monkeypatch):
+    def fitting(runs, devices=1, refused=False, **known):
+        """The number of runs that fits, and those that were compiled, if a run needs 1 kB."""
+        tried = []
+
+        def compiled(runs):
+            tried.append(runs)
+            if refused and runs > 1000:
+                raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm.")
+            return runs
+
+        monkeypatch.setattr(sizes, "held", lambda runs: known.get("held", 1000 * runs))
+        return sizes.fitting(compiled, runs, 10**6, devices), tried
+
+    assert fitting(512) == (512, [512])
+    assert fitting(896) == (896, [896]) and fitting(912) == (448, [912, 448])  # nine tenths of the memory
+    assert fitting(2**17) == (512, [2**17, 512])  # at once by as much as is missing
+    assert fitting(5008) == (624, [5008, 624])  # whole vectors
+    assert fitting(5008, refused=True) == (304, [5008, 1248, 304])  # without a figure a quarter is tried
+    assert fitting(2**17, held=None) == (2**17, [2**17])  # the compiler does not tell
+    assert fitting(2**17, held=10**12)[0] == sizes.LANES_LEAST and fitting(2**17, 4, held=10**12)[0] == 256
+    with pytest.raises(jax.errors.JaxRuntimeError, match="INTERNAL"):
+        sizes.fitting(lambda runs: (_ for _ in ()).throw(jax.errors.JaxRuntimeError("INTERNAL")), 512, 10**6)
+
+
 @pytest.mark.quickly_compiled
 def test_no_number_depends_on_the_sizes(monkeypatch):
     def played():
@@ -77,11 +102,16 @@ def test_no_number_depends_on_the_sizes(monkeypatch):
         identified = identify_cell(lambda means: (lucb(3), bernoulli(means)), MEANS, num_runs=300, max_rounds=200)
         return simulated.regret, simulated.pulls, identified.samples, identified.recommendation, identified.pulls
 
-    ours = played()
+    ours, fitting = played(), sizes.fitting
     few = sizes.ACCELERATOR._replace(noise=64, slots=2, tile_most=128, lanes_most=128)
     monkeypatch.setattr(sizes, "PLATFORMS", {"cpu": few})
-    for x, y in zip(ours, played(), strict=True):
-        assert jnp.array_equal(x, y) and x.dtype == y.dtype
+    for needs, expected in ((0, [80, 128]), (2**40, [64, 64])):
+        found = []
+        monkeypatch.setattr(sizes, "held", lambda program, needs=needs: needs)
+        monkeypatch.setattr(sizes, "fitting", lambda *given, found=found: found.append(fitting(*given)) or found[-1])
+        for x, y in zip(ours, played(), strict=True):
+            assert jnp.array_equal(x, y) and x.dtype == y.dtype
+        assert found == expected  # the runs of a tile, and the lanes
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ Memory is proportional to runs times checkpoints, not to the horizon. The number
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -163,10 +164,11 @@ def simulate_cell(
                 job.take_over(finished.rows(about, _names(program, arguments, root), first_run, num_runs))
             for rows in checkpoint.ended():
                 job.take_over(rows)
-            lanes = _lanes(program, job.left(), tile, workers, devices)
-            found, widths = job.tiles(lanes, sizes.LANES_LEAST * len(devices))
             begun = time.perf_counter()
-            codes = {width: _code(key, program, arguments, root, len(marks), width, devices) for width in widths}
+            code = partial(_code, key, program, arguments, root, len(marks), devices)
+            lanes = _lanes(program, job.left(), tile, workers, devices, code)
+            found, widths = job.tiles(lanes, sizes.LANES_LEAST * len(devices))
+            codes = {width: code(width) for width in widths}
             compile_seconds += time.perf_counter() - begun
             begun = time.perf_counter()
             job.play(found, codes, workers)
@@ -209,12 +211,23 @@ def _checkpoints(checkpoints: Sequence[int] | None, horizon: int) -> np.ndarray:
     return np.array(marks, np.int64)
 
 
-def _lanes(program: Program, num_runs: int, tile: int | None, workers: int, devices: Sequence[Device]) -> int:
+def _lanes(
+    program: Program,
+    num_runs: int,
+    tile: int | None,
+    workers: int,
+    devices: Sequence[Device],
+    code: Callable[[int], Code],
+) -> int:
     """Number of runs per tile."""
-    platform = devices[0].platform
-    if sizes.of(platform).cache is None:
-        return sizes.tile(platform, sizes.memory(devices[0]), program.run_bytes, num_runs, workers, len(devices), tile)
-    return sizes.tile(platform, 0, program.lane_bytes, num_runs, workers, len(devices), tile)
+    platform, number = devices[0].platform, len(devices)
+    if sizes.of(platform).cache is not None:
+        return sizes.tile(platform, 0, program.lane_bytes, num_runs, workers, number, tile)
+    memory = sizes.memory(devices[0]) // workers
+    lanes = sizes.tile(platform, memory, program.run_bytes, num_runs, workers, number, tile)
+    if tile is not None or num_runs == 0:
+        return lanes
+    return sizes.fitting(lambda lanes: code(lanes).advance, lanes, memory, number)
 
 
 def _traced(
@@ -253,8 +266,8 @@ def _code(
     arguments: PyTree,
     root: Key,
     num_checkpoints: int,
-    lanes: int,
     devices: Sequence[Device],
+    lanes: int,
 ) -> Code:
     def construct() -> Code:
         chosen: Any = program

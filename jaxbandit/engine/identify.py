@@ -146,8 +146,8 @@ def identify_cell(
                 job.take_over(finished.rows(about, _names(program), first_run, num_runs))
             for rows in checkpoint.ended():
                 job.take_over(rows)
-            width = _width(program, job.left(), lanes, queues)
             begun = time.perf_counter()
+            width = _width(program, job.left(), lanes, queues, code)
             for device in dict.fromkeys(queues) if job.left() else ():
                 code.advance(width, device)
             compile_seconds += time.perf_counter() - begun
@@ -192,12 +192,16 @@ def _shapes(arguments: PyTree) -> Any:
     return structure, tuple((leaf.shape, leaf.dtype) for leaf in leaves)
 
 
-def _width(program: LanesProgram, num_runs: int, lanes: int | None, queues: Sequence[Device]) -> int:
+def _width(program: LanesProgram, num_runs: int, lanes: int | None, queues: Sequence[Device], code: Code) -> int:
     """Number of lanes of a queue."""
-    platform = queues[0].platform
-    if sizes.of(platform).cache is None:
-        return sizes.lanes(platform, sizes.memory(queues[0]), program.run_bytes, num_runs, len(queues), lanes)
-    return sizes.lanes(platform, 0, program.lane_bytes, num_runs, len(queues), lanes)
+    device = queues[0]
+    if sizes.of(device.platform).cache is not None:
+        return sizes.lanes(device.platform, 0, program.lane_bytes, num_runs, len(queues), lanes)
+    memory = sizes.memory(device) // queues.count(device)
+    width = sizes.lanes(device.platform, memory, program.run_bytes, num_runs, len(queues), lanes)
+    if lanes is not None or num_runs == 0:
+        return width
+    return sizes.fitting(lambda width: code.advance(width, device), width, memory)
 
 
 def _code(program: LanesProgram, key: Any, arguments: PyTree, root: Any, given: PyTree) -> Code:

@@ -10,9 +10,13 @@ A TPU has no float64 units, so XLA emulates them: a step of `lucb` then takes tw
 times as many kernels.
 """
 
-from collections.abc import Mapping
-from typing import NamedTuple
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
+import jax
+
+from jaxbandit.engine.compiled import held
 from jaxbandit.types import Device
 
 LANE_MULTIPLE = 16  # one 512-bit vector of float32, which avoids a scalar remainder loop with different rounding
@@ -54,6 +58,7 @@ ACCELERATOR = Sizes(
 )
 PLATFORMS: Mapping[str, Sizes] = {"cpu": CPU}  # all other platforms are accelerators
 SHARE = 0.25  # share of an accelerator's memory for the carry, which a loop may hold twice besides temporary buffers
+FITS = 0.9  # share of an accelerator's memory that a program may need; the rest is for results and copies
 UNKNOWN = 2**33  # assumed bytes of an accelerator that does not report its memory
 
 
@@ -107,6 +112,33 @@ def lanes(platform: str, memory: int, run_bytes: int, num_runs: int, queues: int
         wanted = min(fitting, num_runs // queues // sizes.refills)
         given = 1 << max(wanted, 1).bit_length() - 1
     return max(-(-given // LANE_MULTIPLE) * LANE_MULTIPLE, LANES_LEAST)
+
+
+def fitting(compiled: Callable[[int], Any], runs: int, memory: int, devices: int = 1) -> int:
+    """Return `runs`, divided by a power of two if necessary, so that the program fits into an accelerator's memory.
+
+    The bytes of a run do not include temporary buffers, which only the compiler knows. A TPU, for example, pads small
+    matrices to tiles of 8 x 128 numbers.
+
+    Args:
+      compiled: returns the compiled program for a number of runs; XLA may refuse to compile one that does not fit.
+      runs: the largest number of runs to consider.
+      memory: bytes of a device's memory.
+      devices: number of devices among which the runs are divided.
+    """
+    unit, least = LANE_MULTIPLE * devices, LANES_LEAST * devices
+    while runs > least:
+        try:
+            needs = held(compiled(runs)) or 0
+        except jax.errors.JaxRuntimeError as error:
+            if "RESOURCE_EXHAUSTED" not in str(error):
+                raise
+            needs = 2 * memory  # at least; the message's figure is not for programs
+        excess = needs / (FITS * memory)
+        if excess <= 1:
+            break
+        runs = max((runs >> math.ceil(math.log2(excess))) // unit * unit, least)
+    return runs
 
 
 def _room(sizes: Sizes, memory: int) -> int:
