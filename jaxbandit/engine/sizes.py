@@ -117,8 +117,8 @@ def lanes(platform: str, memory: int, run_bytes: int, num_runs: int, queues: int
 def fitting(compiled: Callable[[int], Any], runs: int, memory: int, devices: int = 1) -> int:
     """Return `runs`, divided by a power of two if necessary, so that the program fits into an accelerator's memory.
 
-    The bytes of a run do not include temporary buffers, which only the compiler knows. A TPU, for example, pads small
-    matrices to tiles of 8 x 128 numbers.
+    The bytes of a run do not include temporary buffers, which only the compiler knows. A TPU, for example, pads the
+    rows of small matrices to 128 numbers.
 
     Args:
       compiled: returns the compiled program for a number of runs; XLA may refuse to compile one that does not fit.
