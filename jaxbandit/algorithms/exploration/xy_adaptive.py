@@ -49,7 +49,11 @@ def xy_adaptive(
       was not designed for it. It can then happen that no phase considers all arms and the run never ends, as on
       soare(5, 0.5).
 
-    Guarantee: within each phase the confidence intervals hold with probability at least 1 - delta, as for `xy_static`.
+    Guarantee: P(the answer is wrong) <= delta for alpha <= 0.8, for noise that is sigma-sub-Gaussian. The pulls of a
+    phase are fixed before its rewards, so after a phase of n pulls the probability that one of the K - 1 other arms
+    beats the best one is less than K (pi^2 delta / (6 n^2 K^2))^4, which is less than delta / 4000 because n >= K >= 2.
+    There are fewer than 4000 phases, because the largest variance falls by the factor alpha in each, and float64 has no
+    positive number below 2^-1074 > 0.8^4000.
 
     Args:
       features: float[num_arms, dim] with num_arms >= 2, finite, spanning R^dim; traced.
