@@ -30,7 +30,8 @@ from jaxbandit.auditing.cell import (
     judge,
 )
 from jaxbandit.base import Algorithm, Outcome, Promise
-from jaxbandit.cli import command_line, commands
+from jaxbandit.cli import commands
+from jaxbandit.cli.statuses import BAD_INPUT
 from jaxbandit.estimators import least_squares
 from jaxbandit.numerics import as_float
 from jaxbandit.refusals import BadInput, RunsLeftOut
@@ -232,7 +233,7 @@ def silent_lingape(features: Array, *, delta: Scalar = 0.05) -> Algorithm:
 def test_a_rule_without_a_promise_is_refused_in_one_line(tmp_path, capsys):
     path = tmp_path / "hard.toml"
     path.write_text(HARD + SILENT)
-    assert cli.main(["audit", str(path), "--out", str(tmp_path / "out")]) == command_line.BAD_INPUT
+    assert cli.main(["audit", str(path), "--out", str(tmp_path / "out")]) == BAD_INPUT
     said = capsys.readouterr().err
     assert said.count("\n") == 1 and "silent_lingape, must be one that guarantees a delta" in said
     assert not (tmp_path / "out").exists()
@@ -375,7 +376,7 @@ def test_a_larger_budget_goes_on_from_the_smaller(tmp_path, made_up):
 )
 def test_bad_input_is_refused_in_one_line(argv, said, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert cli.main(["audit", *argv]) == command_line.BAD_INPUT
+    assert cli.main(["audit", *argv]) == BAD_INPUT
     captured = capsys.readouterr()
     assert captured.out == "" and captured.err.count("\n") == 1 and said in captured.err
     assert not list(tmp_path.iterdir())

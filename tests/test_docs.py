@@ -12,7 +12,7 @@ import pytest
 
 import jaxbandit
 from jaxbandit import cli
-from jaxbandit.cli import command_line
+from jaxbandit.cli import statuses
 from jaxbandit.cli.commands import COMMANDS
 from jaxbandit.specs.registry import ALGORITHMS, ENVIRONMENTS, PROBLEM_DATA
 from jaxbandit.specs.spec import KEYS
@@ -181,7 +181,7 @@ def test_every_command_and_key_is_documented(tmp_path, monkeypatch, capsys):
     text = text_of("docs/cli.md")
     for name in COMMANDS:
         assert f"jaxbandit {name}" in text, name
-    for status in (command_line.DONE, command_line.BUG, command_line.BAD_INPUT, command_line.INTERRUPTED):
+    for status in (statuses.DONE, statuses.BUG, statuses.BAD_INPUT, statuses.INTERRUPTED):
         assert f"| {status} |" in text, status
     monkeypatch.chdir(tmp_path)
     Path("tiny.toml").write_text(TINY, encoding="utf-8")

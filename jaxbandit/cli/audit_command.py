@@ -10,9 +10,8 @@ from tyro.conf import Positional, UseAppendAction, arg
 
 from jaxbandit import extras
 from jaxbandit.cli.distribution_options import Divided
+from jaxbandit.cli.statuses import DONE
 from jaxbandit.specs import source
-
-DONE = 0
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from jaxbandit.cli import cache, signals
-from jaxbandit.cli.signals import INTERRUPTED
+from jaxbandit.cli.statuses import BAD_INPUT, DONE, INTERRUPTED
 
-DONE, BUG, BAD_INPUT = 0, 1, 2
 UNREADABLE = re.compile(r"Error parsing (\S+): no type matching (?:\{None\}\|)?(\S+) could be .* from \['(.*)'\]")
 
 

@@ -24,11 +24,11 @@ from jaxbandit.cli.guards import bad_input, figures
 from jaxbandit.cli.guides import List, New, Show
 from jaxbandit.cli.report_command import Report
 from jaxbandit.cli.session_commands import Ask, Status, Tell
+from jaxbandit.cli.statuses import DONE
 from jaxbandit.cli.tune_command import Tune
 from jaxbandit.results.report import table
 from jaxbandit.specs import source
 
-DONE = 0
 DEFAULT_SPEC = "five_arms"
 
 

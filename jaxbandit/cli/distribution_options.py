@@ -9,9 +9,8 @@ from typing import Annotated, Any
 
 from tyro.conf import Positional, arg
 
+from jaxbandit.cli.statuses import DONE
 from jaxbandit.refusals import wrong
-
-DONE = 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,9 +8,8 @@ from typing import Annotated, Literal
 from tyro.conf import Positional, arg
 
 from jaxbandit.cli import listing, showing
+from jaxbandit.cli.statuses import DONE
 from jaxbandit.refusals import BadInput, reason
-
-DONE = 0
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,7 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from jaxbandit.cli.guards import bad_input
-
-DONE = 0
+from jaxbandit.cli.statuses import DONE
 
 
 @dataclass(frozen=True)

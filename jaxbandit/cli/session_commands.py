@@ -11,6 +11,7 @@ from tyro.conf import Positional, arg
 
 from jaxbandit import text
 from jaxbandit.cli.guards import bad_input
+from jaxbandit.cli.statuses import DONE
 from jaxbandit.refusals import BadInput, reason, refuse, show
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from jaxbandit.engine.session import Session
     from jaxbandit.specs.session import SessionSpec
 
-DONE = 0
 DIRECTORY = arg(metavar="DIR")
 
 

@@ -16,9 +16,9 @@ import time
 from collections.abc import Callable
 from typing import NoReturn
 
+from jaxbandit.cli.statuses import INTERRUPTED
 from jaxbandit.engine import interrupts
 
-INTERRUPTED = 3
 LINE = "interrupted; run the same command to resume"
 TWICE = "interrupted twice, so not saved again; run the same command to resume from the last save"
 GRACE = 5.0  # seconds to finish the current chunk; container managers usually kill ten seconds after SIGTERM

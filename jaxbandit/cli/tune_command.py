@@ -10,8 +10,7 @@ from tyro.conf import Positional, arg
 
 from jaxbandit import extras
 from jaxbandit.cli.guards import bad_input, figures
-
-DONE = 0
+from jaxbandit.cli.statuses import DONE
 
 
 @dataclass(frozen=True)
