@@ -152,7 +152,7 @@ def adaptive_full_bandit(
     def absorb(state: AdaptiveState, pulls: SetPulls, sums: Array) -> AdaptiveState:
         assert pulls.sets is not None
         gained = matrix_vector(as_float(pulls.sets).T, sums)
-        return moved(state, pulls.sets, pulls.counts, gained)._replace(left=state.left - pulls.counts)
+        return moved(state, pulls.sets, pulls.counts, gained)._replace(left=jnp.zeros_like(state.left))
 
     def due(state: AdaptiveState) -> Array:
         return ~state.done & (jnp.sum(state.left, dtype=int) == 0)
