@@ -133,7 +133,7 @@ def fitting(compiled: Callable[[int], Any], runs: int, memory: int, devices: int
         except jax.errors.JaxRuntimeError as error:
             if "RESOURCE_EXHAUSTED" not in str(error):
                 raise
-            needs = 2 * memory  # at least; the message's figure is not for programs
+            needs = 2 * memory  # a guess, because the message has no figure in a fixed form
         excess = needs / (FITS * memory)
         if excess <= 1:
             break
