@@ -54,8 +54,8 @@ def _device(target: str) -> Any:
 
 def _pair(name: str) -> tuple[Any, Any]:
     """Return the algorithm and its small instance in the tests, or nine Bernoulli arms for algorithms of plain arms."""
-    from jaxbandit.environments.bernoulli import bernoulli
-    from jaxbandit.specs.registry import ALGORITHMS
+    from jaxbandit.environments.stationary.bernoulli import bernoulli
+    from jaxbandit.lab.specs.registry import ALGORITHMS
 
     found: Any = util.spec_from_file_location("parts", ROOT / "tests" / "parts.py")
     parts = util.module_from_spec(found)
@@ -79,13 +79,14 @@ def compiled_row(target_name: str, name: str, precision: str | None, known: str)
     from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
     from benchmarks import compiled_loops
-    from jaxbandit.engine import keys, sizes
-    from jaxbandit.engine.compiled import held
-    from jaxbandit.engine.lanes import LanesProgram
-    from jaxbandit.engine.program import Program
-    from jaxbandit.engine.single import SingleRun
-    from jaxbandit.engine.stopping import StoppingRun
-    from jaxbandit.specs.registry import ALGORITHMS
+    from jaxbandit.engine.driver.lanes import LanesProgram
+    from jaxbandit.engine.driver.program import Program
+    from jaxbandit.engine.layout import sizes
+    from jaxbandit.engine.layout.compiled import held
+    from jaxbandit.engine.rounds import keys
+    from jaxbandit.engine.rounds.single import SingleRun
+    from jaxbandit.engine.rounds.stopping import StoppingRun
+    from jaxbandit.lab.specs.registry import ALGORITHMS
 
     device = _device(target_name)
     target, stops = TARGETS[target_name], ALGORITHMS[name].kind == "identify"

@@ -10,8 +10,8 @@ import numpy as np
 
 import jaxbandit as jb
 from jaxbandit import bounds
-from jaxbandit.engine.horizon import simulate_cell
-from jaxbandit.solvers.tsallis import newton_root
+from jaxbandit.engine.driver.horizon import simulate_cell
+from jaxbandit.theory.solvers.tsallis import newton_root
 
 ARMS, STEPS, DRAWS = (2, 8, 100, 1000), 7, 4000
 HALVES = np.arange(10_000)[:, None] < 5_000

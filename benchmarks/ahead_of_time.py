@@ -36,7 +36,7 @@ def main(argv: Sequence[str]) -> int:
     asked = parser.parse_args(argv)
     # Set before JAX is imported: it looks for no device, and a TPU's compiler does not ask the cloud where it runs.
     os.environ |= {"JAX_PLATFORMS": "cpu", "TPU_SKIP_MDS_QUERY": "1"}
-    from jaxbandit.specs.registry import ALGORITHMS
+    from jaxbandit.lab.specs.registry import ALGORITHMS
 
     names = asked.algorithms or list(ALGORITHMS)
     if unknown := [name for name in names if name not in ALGORITHMS]:

@@ -13,8 +13,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxbandit.engine.compiled import compile
-from jaxbandit.solvers.allocation import allocation
+from jaxbandit.engine.layout.compiled import compile
+from jaxbandit.theory.solvers.allocation import allocation
 
 REPEATS = 3
 LEVEL = 30.0

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 import jaxbandit as jb
-from jaxbandit.base import Algorithm
-from jaxbandit.engine.identify import identify_cell
+from jaxbandit.base.contract import Algorithm
+from jaxbandit.engine.driver.identify import identify_cell
 
 REPEATS = 5
 ARMS = 10

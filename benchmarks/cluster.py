@@ -16,10 +16,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from jaxbandit.distribution.executors import opened
-from jaxbandit.engine import parts
-from jaxbandit.running.experiment import run_experiment
-from jaxbandit.specs import spec
+from jaxbandit.engine.storage import parts
+from jaxbandit.lab.experiments.experiment import run_experiment
+from jaxbandit.lab.specs import spec
+from jaxbandit.running.distribution.executors import opened
 
 HORIZON = 10_000
 TASKS, SECONDS = 1000, 0.05

@@ -42,10 +42,10 @@ def _simulate(runs: int) -> dict[str, Any]:
     import numpy as np
 
     from jaxbandit import bernoulli, ucb1
-    from jaxbandit.engine import sizes
-    from jaxbandit.engine.horizon import simulate_cell
-    from jaxbandit.engine.program import Program
-    from jaxbandit.engine.single import SingleRun
+    from jaxbandit.engine.driver.horizon import simulate_cell
+    from jaxbandit.engine.driver.program import Program
+    from jaxbandit.engine.layout import sizes
+    from jaxbandit.engine.rounds.single import SingleRun
 
     sizes.PLATFORMS = {"cpu": sizes.ACCELERATOR}
     means = np.linspace(0.1, 0.9, NUM_ARMS)
@@ -71,10 +71,10 @@ def _identify(runs: int) -> dict[str, Any]:
     import numpy as np
 
     from jaxbandit import bernoulli, lucb
-    from jaxbandit.engine import sizes
-    from jaxbandit.engine.identify import identify_cell
-    from jaxbandit.engine.lanes import LanesProgram
-    from jaxbandit.engine.stopping import StoppingRun
+    from jaxbandit.engine.driver.identify import identify_cell
+    from jaxbandit.engine.driver.lanes import LanesProgram
+    from jaxbandit.engine.layout import sizes
+    from jaxbandit.engine.rounds.stopping import StoppingRun
 
     sizes.PLATFORMS = {"cpu": sizes.ACCELERATOR}
     means = np.linspace(0.1, 0.9, NUM_ARMS)

@@ -9,7 +9,7 @@ import numpy as np
 import optax
 
 import jaxbandit as jb
-from jaxbandit.types import Array, Key
+from jaxbandit.base.types import Array, Key
 
 STEPS, BATCH, HIDDEN = 200, 64, 32
 

@@ -1,8 +1,8 @@
-"""Fit the coefficients in jaxbandit/solvers/beta_table.py: 3 seconds on one core, 260 MB.
+"""Fit the coefficients in jaxbandit/theory/solvers/beta_table.py: 3 seconds on one core, 260 MB.
 
 `python benchmarks/fit_beta_table.py` prints TABLE as it stands there; with --check it compares with the shipped one.
-For 135 pairs a <= b, SciPy's quantiles give the signed root r(w) that jaxbandit/solvers/beta.py defines. The polynomial
-is fitted to r - w by least squares in the error of the distribution function, whose total variation is that of a draw.
+For 135 pairs a <= b, SciPy's quantiles give the signed root r(w) that jaxbandit/theory/solvers/beta.py defines. The
+polynomial is fitted to r - w by least squares in the error of the distribution function, whose total variation is that of a draw.
 A total variation adds absolute values and the largest one counts, so the fit is repeated 30 times with new weights:
 of levels, so that squares act as absolute values, and of pairs, more where the error is large. The best is kept.
 

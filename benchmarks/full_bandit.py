@@ -19,12 +19,12 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxbandit.engine.compiled import compile, cores
-from jaxbandit.engine.identify import identify_cell
-from jaxbandit.solvers.densest import peeling
-from jaxbandit.solvers.quadratic_bound import upper_bound
-from jaxbandit.specs.registry import ALGORITHMS, ENVIRONMENTS
-from jaxbandit.types import Array
+from jaxbandit.base.types import Array
+from jaxbandit.engine.driver.identify import identify_cell
+from jaxbandit.engine.layout.compiled import compile, cores
+from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS
+from jaxbandit.theory.solvers.densest import peeling
+from jaxbandit.theory.solvers.quadratic_bound import upper_bound
 
 REPEATS = 5
 BESIDE = 20  # matrices that NumPy peels, in each repeat

@@ -16,12 +16,12 @@ import numpy as np
 
 from benchmarks import full_bandit, limits, stopping
 from benchmarks.yardstick import Yardstick
-from jaxbandit.engine.compiled import cores
-from jaxbandit.engine.horizon import simulate_cell
-from jaxbandit.engine.identify import identify_cell
-from jaxbandit.engine.lanes import LanesProgram
-from jaxbandit.engine.stopping import StoppingRun
-from jaxbandit.specs.registry import ALGORITHMS, ENVIRONMENTS
+from jaxbandit.engine.driver.horizon import simulate_cell
+from jaxbandit.engine.driver.identify import identify_cell
+from jaxbandit.engine.driver.lanes import LanesProgram
+from jaxbandit.engine.layout.compiled import cores
+from jaxbandit.engine.rounds.stopping import StoppingRun
+from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS
 
 TURNS = 7
 SIZES = {9: (4_096, 2_000, 1.2), 100: (1_024, 1_500, 3.0), 1_000: (128, 5_000, 3.0)}  # runs, rounds, goal over C

@@ -17,8 +17,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxbandit as jb
-from jaxbandit.stats import intervals
-from jaxbandit.tuning import trainings
+from jaxbandit.decide.tuning import trainings
+from jaxbandit.theory import intervals
 
 MOST, ETA = 81, 3
 RUNGS = (1, 3, 9, 27, 81)

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.engine.horizon import simulate_cell
-from jaxbandit.specs.registry import ALGORITHMS, ENVIRONMENTS
+from jaxbandit.engine.driver.horizon import simulate_cell
+from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS
 
 REPEATS = 3
 PLANE = [[1, 0], [0, 1], [0.9, 0.5]]  # Section 5.1 of OAM's paper, u = 0.1, and scenario one of 5.2

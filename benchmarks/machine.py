@@ -10,7 +10,7 @@ def machine() -> dict[str, Any]:
     """Return the processor, its cores, JAX's devices and the versions."""
     import jax
 
-    from jaxbandit.engine.compiled import cores
+    from jaxbandit.engine.layout.compiled import cores
 
     model = platform.processor() or platform.machine()
     if os.path.exists("/proc/cpuinfo"):

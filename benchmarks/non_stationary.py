@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 import jaxbandit as jb
-from jaxbandit.base import Algorithm, Environment
-from jaxbandit.engine.horizon import simulate_cell
+from jaxbandit.base.contract import Algorithm, Environment
+from jaxbandit.engine.driver.horizon import simulate_cell
 
 REPEATS = 7
 STANDARD_ERRORS = 4

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.yardstick import Yardstick, numpy_seconds
-from jaxbandit.engine.compiled import cores
-from jaxbandit.engine.horizon import simulate_cell
-from jaxbandit.specs.registry import ALGORITHMS, ENVIRONMENTS
+from jaxbandit.engine.driver.horizon import simulate_cell
+from jaxbandit.engine.layout.compiled import cores
+from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS
 
 REPEATS = 5
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {

@@ -19,9 +19,9 @@ import numpy as np
 
 from benchmarks import limits
 from benchmarks.yardstick import Yardstick
-from jaxbandit.engine.compiled import cores
-from jaxbandit.engine.horizon import simulate_cell
-from jaxbandit.specs.registry import ALGORITHMS, ENVIRONMENTS
+from jaxbandit.engine.driver.horizon import simulate_cell
+from jaxbandit.engine.layout.compiled import cores
+from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS
 
 REPEATS = 3
 RUNS = (1, 4, 16, 64, 256, 1_024, 4_096, 16_384, 65_536, 262_144, 1_000_000)

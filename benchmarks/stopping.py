@@ -14,10 +14,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.engine.identify import identify_cell
-from jaxbandit.engine.rollout import run_key, run_until_stop
-from jaxbandit.specs.registry import ALGORITHMS, ENVIRONMENTS
-from jaxbandit.types import Array, PyTree
+from jaxbandit.base.types import Array, PyTree
+from jaxbandit.engine.driver.identify import identify_cell
+from jaxbandit.engine.rounds.rollout import run_key, run_until_stop
+from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS
 
 REPEATS = 3
 

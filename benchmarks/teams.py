@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import jaxbandit as jb
-from jaxbandit.stats.intervals import student_of
+from jaxbandit.theory.intervals import student_of
 
 K, EPSILON = 10, 0.5
 SIGMAS = {"sigma 10": float(K), "sigma 1.58": math.sqrt(K) / 2}

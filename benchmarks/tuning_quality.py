@@ -16,9 +16,9 @@ from jax import lax
 
 import jaxbandit as jb
 from benchmarks import digits
-from jaxbandit.environments.fiesta_scores import RECORDED, scores
-from jaxbandit.solvers import student
-from jaxbandit.stats.intervals import clopper_pearson, student_of
+from jaxbandit.environments.recorded.fiesta_scores import RECORDED, scores
+from jaxbandit.theory.intervals import clopper_pearson, student_of
+from jaxbandit.theory.solvers import student
 
 DELTA = 0.05
 SIMULATED = 100  # sweeps on the scores of new seeds

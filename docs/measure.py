@@ -19,8 +19,8 @@ sys.path.insert(0, str(ROOT))
 import numpy as np  # noqa: E402
 
 import jaxbandit as jb  # noqa: E402
-from jaxbandit.specs.facts import facts  # noqa: E402
-from jaxbandit.specs.registry import ALGORITHMS  # noqa: E402
+from jaxbandit.lab.specs.facts import facts  # noqa: E402
+from jaxbandit.lab.specs.registry import ALGORITHMS  # noqa: E402
 
 FILE = Path(__file__).with_name("measured.toml")
 RUNS, SEED = 400, 0

@@ -2,7 +2,7 @@
 
 import sys
 
-from jaxbandit.cli import process
+from jaxbandit.lab.cli import process
 
 if __name__ == "__main__":
     sys.exit(process())

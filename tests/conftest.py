@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxbandit.cli import cache
+from jaxbandit.lab.cli import cache
 
 # What commands keep for the next one, they keep here; what Matplotlib knows of fonts stays where it is.
 CACHES = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
@@ -22,7 +22,7 @@ cache.use()  # before JAX is imported
 import jax  # noqa: E402
 from xla_options import QUICKLY, flags, of_every_program  # noqa: E402
 
-from jaxbandit.engine import compiled, whole_loops  # noqa: E402
+from jaxbandit.engine.layout import compiled, whole_loops  # noqa: E402
 
 FLAGS = os.environ.get("XLA_FLAGS", "")
 # Files that take a minute or more.

@@ -17,9 +17,10 @@ import numpy as np
 from parts import ALGORITHMS, SETS, SHARES, THETA, pair
 
 import jaxbandit as jb
-from jaxbandit.engine import rounds, whole_loops
-from jaxbandit.engine.horizon import simulate_cell
-from jaxbandit.engine.identify import identify_cell
+from jaxbandit.engine.driver.horizon import simulate_cell
+from jaxbandit.engine.driver.identify import identify_cell
+from jaxbandit.engine.layout import whole_loops
+from jaxbandit.engine.rounds import step as rounds
 
 RUNS, HORIZON, MOST = 70, 200, 2_000  # more runs than the lanes of one vector; a stopping rule is cut off at MOST
 CONTEXTS = "lin_ucb with contexts"

@@ -16,7 +16,7 @@ from typing import Any
 
 from lives import Lives
 
-from jaxbandit.engine import storage
+from jaxbandit.engine.storage import files as storage
 
 EXPERIMENTS = {
     "regret": """

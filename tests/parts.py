@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from jaxbandit.environments.bernoulli import bernoulli
-from jaxbandit.environments.beta import beta
-from jaxbandit.environments.full_bandit import full_bandit
-from jaxbandit.environments.linear import linear
-from jaxbandit.environments.semi_bandit import semi_bandit
-from jaxbandit.specs.registry import ALGORITHMS, ENVIRONMENTS
+from jaxbandit.environments.combinatorial.full_bandit import full_bandit
+from jaxbandit.environments.combinatorial.semi_bandit import semi_bandit
+from jaxbandit.environments.linear_arms.linear import linear
+from jaxbandit.environments.stationary.bernoulli import bernoulli
+from jaxbandit.environments.stationary.beta import beta
+from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS
 
 FEATURES = np.array([[1.0, 0.1], [-0.5, 0.9], [0.7, 0.5]])
 THETA = np.array([1.0, 0.2])

@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.engine.horizon import Record
-from jaxbandit.engine.identify import Identified
-from jaxbandit.results.regret import RegretResult
-from jaxbandit.results.stopping import StoppingResult
+from jaxbandit.engine.driver.horizon import Record
+from jaxbandit.engine.driver.identify import Identified
 from jaxbandit.running.cell import stopping_result
+from jaxbandit.running.results.regret import RegretResult
+from jaxbandit.running.results.stopping import StoppingResult
 
 MEANS = [0.1, 0.5, 0.9]
 

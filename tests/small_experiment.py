@@ -2,7 +2,7 @@
 
 import tomllib
 
-from jaxbandit.specs import spec
+from jaxbandit.lab.specs import spec
 
 TEXT = """
 name = "resume"

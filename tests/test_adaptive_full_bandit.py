@@ -9,8 +9,8 @@ import pytest
 from reference import adaptive_full_bandit as reference
 
 import jaxbandit as jb
-from jaxbandit.solvers import lead
-from jaxbandit.solvers.decision_classes import top_k
+from jaxbandit.theory.solvers import lead
+from jaxbandit.theory.solvers.decision_classes import top_k
 
 pytestmark = pytest.mark.quickly_compiled
 

@@ -9,10 +9,10 @@ from reference import adversarial as reference
 import jaxbandit as jb
 from jaxbandit import bounds
 from jaxbandit.algorithms.adversarial.drawing import draw, draw_noise
-from jaxbandit.engine.horizon import simulate_cell
-from jaxbandit.environments.constrained_adversary import phase_starts
-from jaxbandit.estimators import loss_sums
-from jaxbandit.solvers.tsallis import tsallis_probabilities
+from jaxbandit.engine.driver.horizon import simulate_cell
+from jaxbandit.environments.non_stationary.constrained_adversary import phase_starts
+from jaxbandit.theory.estimators import loss_sums
+from jaxbandit.theory.solvers.tsallis import tsallis_probabilities
 
 
 def play(rule, world, **options):
@@ -265,7 +265,7 @@ type = "exp3"
 
 
 def test_a_file_with_a_table_that_is_too_short_is_refused_before_anything_runs(tmp_path, capsys):
-    from jaxbandit import cli
+    from jaxbandit.lab import cli
 
     (tmp_path / "short.toml").write_text(SHORT)
     assert cli.main(["run", str(tmp_path / "short.toml"), "--out", str(tmp_path / "out")]) == 2

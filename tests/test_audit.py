@@ -14,11 +14,15 @@ import pytest
 import tomli_w
 from scipy import stats
 
-from jaxbandit import cli
 from jaxbandit.algorithms.exploration.presets import lingape
 from jaxbandit.algorithms.exploration.thresholds import det_threshold
-from jaxbandit.auditing import experiment as auditing
-from jaxbandit.auditing.cell import (
+from jaxbandit.base.contract import Algorithm, Outcome, Promise
+from jaxbandit.base.numerics import as_float
+from jaxbandit.base.refusals import BadInput, RunsLeftOut
+from jaxbandit.base.types import Array, Scalar
+from jaxbandit.lab import cli
+from jaxbandit.lab.auditing import experiment as auditing
+from jaxbandit.lab.auditing.cell import (
     CONSERVATIVE,
     CONSISTENT,
     UNDECIDED,
@@ -29,18 +33,14 @@ from jaxbandit.auditing.cell import (
     batch_length,
     judge,
 )
-from jaxbandit.base import Algorithm, Outcome, Promise
-from jaxbandit.cli import commands
-from jaxbandit.cli.statuses import BAD_INPUT
-from jaxbandit.estimators import least_squares
-from jaxbandit.numerics import as_float
-from jaxbandit.refusals import BadInput, RunsLeftOut
-from jaxbandit.results.loading import load_cell
-from jaxbandit.running import experiment as running
+from jaxbandit.lab.cli import commands
+from jaxbandit.lab.cli.statuses import BAD_INPUT
+from jaxbandit.lab.experiments import experiment as running
+from jaxbandit.lab.specs import source, spec
 from jaxbandit.running.cell import stopping_result
-from jaxbandit.specs import source, spec
-from jaxbandit.stats.confidence_sequence import confidence_sequence
-from jaxbandit.types import Array, Scalar
+from jaxbandit.running.results.loading import load_cell
+from jaxbandit.theory.confidence_sequence import confidence_sequence
+from jaxbandit.theory.estimators import least_squares
 
 
 def coin(seed, rate, unjudged=0.0):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxbandit import cli
+from jaxbandit.lab import cli
 
 pytestmark = pytest.mark.quickly_compiled
 
@@ -286,7 +286,7 @@ def refused(capsys, argv, *words):
 
 @pytest.fixture(autouse=True)
 def _no_compute(monkeypatch):
-    from jaxbandit.running import playing as running
+    from jaxbandit.lab.experiments import playing as running
 
     def never(*args, **kwargs):
         raise AssertionError("a simulation began")

@@ -13,12 +13,11 @@ from jax.extend import core
 from jax.interpreters import batching as interpreters
 from jax.interpreters import mlir
 
-from jaxbandit.algorithms.exploration import lucb
-from jaxbandit.algorithms.regret import kl_ucb, ucb1
-from jaxbandit.engine import batching, compiled, whole_loops
-from jaxbandit.engine.horizon import simulate_cell
-from jaxbandit.engine.identify import identify_cell
-from jaxbandit.environments.bernoulli import bernoulli
+from jaxbandit.algorithms import kl_ucb, lucb, ucb1
+from jaxbandit.engine.driver.horizon import simulate_cell
+from jaxbandit.engine.driver.identify import identify_cell
+from jaxbandit.engine.layout import batching, compiled, whole_loops
+from jaxbandit.environments.stationary.bernoulli import bernoulli
 
 pytestmark = pytest.mark.quickly_compiled
 

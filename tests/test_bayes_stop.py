@@ -7,7 +7,7 @@ import pytest
 from scipy import integrate, stats
 
 import jaxbandit as jb
-from jaxbandit.reproduction.bayes_stop import BayesStopState, bayes_stop, probability_best
+from jaxbandit.lab.papers.bayes_stop import BayesStopState, bayes_stop, probability_best
 
 pytestmark = pytest.mark.quickly_compiled
 

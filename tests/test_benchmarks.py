@@ -37,8 +37,8 @@ from benchmarks import (  # noqa: E402
     stopping,
     yardstick,
 )
-from jaxbandit import cli  # noqa: E402
-from jaxbandit.cli import bench_command  # noqa: E402
+from jaxbandit.lab import cli  # noqa: E402
+from jaxbandit.lab.cli import bench_command  # noqa: E402
 
 pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from jaxbandit.solvers import beta as solver
-from jaxbandit.solvers.beta_quantile import beta_upper_quantile
+from jaxbandit.theory.solvers import beta as solver
+from jaxbandit.theory.solvers.beta_quantile import beta_upper_quantile
 
 LAWS = [
     (1, 1),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import integrate, optimize, special, stats
 
-from jaxbandit.bounds.regret import (
+from jaxbandit.theory.bounds.regret import (
     bernoulli_kl,
     bernoulli_regret_constant,
     beta_regret_constant,

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from jaxbandit.bounds import best_arm_lower_bound, characteristic_time
+from jaxbandit.lab.specs import spec
 from jaxbandit.running.truth import truth_of
-from jaxbandit.specs import spec
+from jaxbandit.theory.bounds import best_arm_lower_bound, characteristic_time
 
 DIVERGENCE = {
     "bernoulli": lambda x, y: x * np.log(x / y) + (1 - x) * np.log((1 - x) / (1 - y)),

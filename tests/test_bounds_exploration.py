@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbandit.bounds.exploration import (
+from jaxbandit.theory.bounds.exploration import (
     complexity_constants,
     linear_complexity,
     lingape_sample_bound,
@@ -13,7 +13,7 @@ from jaxbandit.bounds.exploration import (
     sample_lower_bound,
     top_m_gaps,
 )
-from jaxbandit.solvers.l1 import l1_table
+from jaxbandit.theory.solvers.l1 import l1_table
 
 # Six arms and six axes everywhere, some of them zero: one program for each function.
 CANONICAL = np.eye(6)

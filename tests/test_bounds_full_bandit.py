@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from jaxbandit.bounds.full_bandit import (
+from jaxbandit.theory.bounds.full_bandit import (
     full_bandit_complexity,
     icb_sample_bound,
     rho,

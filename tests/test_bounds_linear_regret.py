@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from jaxbandit.bounds.linear_regret import linear_regret_constant, minimax_linear_regret
+from jaxbandit.theory.bounds.linear_regret import linear_regret_constant, minimax_linear_regret
 
 EXACT = 1e-6  # the gap that the solver promises is 1e-7
 

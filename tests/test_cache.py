@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from jaxbandit.cli import cache, command_line, signals
+from jaxbandit.lab.cli import cache, command_line, signals
 
 OURS = ("JAX_COMPILATION_CACHE_DIR", "JAX_ENABLE_COMPILATION_CACHE", "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS")
 EXPERIMENT = """

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from jaxbandit.algorithms.regret.greedy import greedy
-from jaxbandit.base import Algorithm, Batch, Environment, Phases, Replan
-from jaxbandit.conformance.check_algorithm import PROPERTIES, CheckFailed, check_algorithm
-from jaxbandit.environments.linear_contextual import linear_contextual
-from jaxbandit.numerics import as_float
+from jaxbandit.base.contract import Algorithm, Batch, Environment, Phases, Replan
+from jaxbandit.base.numerics import as_float
+from jaxbandit.environments.linear_arms.linear_contextual import linear_contextual
+from jaxbandit.lab.conformance.check_algorithm import PROPERTIES, CheckFailed, check_algorithm
 
 pytestmark = pytest.mark.quickly_compiled
 

@@ -12,9 +12,9 @@ import parts
 import pytest
 
 import jaxbandit as jb
-from jaxbandit.conformance.check_case import CheckFailed
-from jaxbandit.conformance.check_environment import PROPERTIES
-from jaxbandit.numerics import as_float
+from jaxbandit.base.numerics import as_float
+from jaxbandit.lab.conformance.check_case import CheckFailed
+from jaxbandit.lab.conformance.check_environment import PROPERTIES
 
 pytestmark = pytest.mark.quickly_compiled
 

@@ -9,11 +9,12 @@ import tomllib
 import pytest
 
 import jaxbandit
-from jaxbandit import __version__, cli
-from jaxbandit.results.loading import load
-from jaxbandit.running import playing as running
+from jaxbandit import __version__
+from jaxbandit.lab import cli
+from jaxbandit.lab.experiments import playing as running
+from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS
 from jaxbandit.running import progress
-from jaxbandit.specs.registry import ALGORITHMS, ENVIRONMENTS
+from jaxbandit.running.results.loading import load
 
 pytestmark = pytest.mark.quickly_compiled
 
@@ -57,7 +58,7 @@ def fresh(code: str, *argv: str) -> subprocess.CompletedProcess:
 @pytest.mark.parametrize("argv", [["list"], ["list", "--json"], ["--help"], ["run", "--help"], ["--version"]])
 def test_help_and_listing_import_no_jax(argv):
     code = (
-        "import sys; from jaxbandit.cli import main; status = main(sys.argv[1:]); "
+        "import sys; from jaxbandit.lab.cli import main; status = main(sys.argv[1:]); "
         "print({'jax', 'numpy', 'matplotlib'} & set(sys.modules), file=sys.stderr); sys.exit(status)"
     )
     done = fresh(code, *argv)
@@ -149,7 +150,7 @@ def test_disk_full_is_status_3(tiny, capsys, monkeypatch):
 
 @pytest.mark.parametrize("command", [["run", "tiny.toml", "--out", "there"], ["plot", "there"]])
 def test_a_disk_that_is_full_when_figures_are_written_keeps_the_results(command, tiny, capsys, monkeypatch):
-    from jaxbandit.plotting import figures
+    from jaxbandit.running.plotting import figures
 
     def full(*args, **kwargs):
         raise OSError(28, "No space left on device")
@@ -196,7 +197,7 @@ def test_a_bug_keeps_its_traceback(tiny, monkeypatch):
 @pytest.mark.parametrize("module", ["tyro", "tomli_w"])
 def test_a_missing_extra_is_named(module, tiny, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, module, None)
-    for name in [name for name in sys.modules if name == "jaxbandit.cli.commands"]:
+    for name in [name for name in sys.modules if name == "jaxbandit.lab.cli.commands"]:
         monkeypatch.delitem(sys.modules, name)
     assert cli.main(["run", "tiny.toml"]) == 2
     err = capsys.readouterr().err

@@ -12,15 +12,16 @@ import pytest
 from small_experiment import TEXT, experiment
 
 import jaxbandit as jb
-from jaxbandit import cli
-from jaxbandit.distribution.driving import Lost
-from jaxbandit.distribution.executors import opened
-from jaxbandit.distribution.processes import Processes
-from jaxbandit.engine import parts, storage
-from jaxbandit.refusals import BadInput, Unfinished
-from jaxbandit.running import division, tasks
-from jaxbandit.running.experiment import run_experiment
-from jaxbandit.specs import spec
+from jaxbandit.base.refusals import BadInput, Unfinished
+from jaxbandit.engine.storage import files as storage
+from jaxbandit.engine.storage import parts
+from jaxbandit.lab import cli
+from jaxbandit.lab.experiments import division, tasks
+from jaxbandit.lab.experiments.experiment import run_experiment
+from jaxbandit.lab.specs import spec
+from jaxbandit.running.distribution.driving import Lost
+from jaxbandit.running.distribution.executors import opened
+from jaxbandit.running.distribution.processes import Processes
 
 pytestmark = pytest.mark.quickly_compiled
 OWN = ("seconds", "run_steps", "devices", "lane_utilisation", "json_sha256")  # of a life, not of the runs

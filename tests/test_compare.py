@@ -7,10 +7,10 @@ import pytest
 from results_by_hand import noisy, result
 from scipy import stats
 
-from jaxbandit.base import Outcome
-from jaxbandit.results.compare import compare
-from jaxbandit.results.places import compare_places
-from jaxbandit.results.saving import save, save_cell
+from jaxbandit.base.contract import Outcome
+from jaxbandit.running.results.compare import compare
+from jaxbandit.running.results.places import compare_places
+from jaxbandit.running.results.saving import save, save_cell
 
 pytestmark = pytest.mark.quickly_compiled
 

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from jax import lax
 
-from jaxbandit.algorithms.regret import ucb1
-from jaxbandit.engine import compiled
-from jaxbandit.engine.horizon import simulate_cell
-from jaxbandit.engine.identify import identify_cell
-from jaxbandit.environments.bernoulli import bernoulli
-from jaxbandit.numerics import alone
+from jaxbandit.algorithms import ucb1
+from jaxbandit.base.numerics import alone
+from jaxbandit.engine.driver.horizon import simulate_cell
+from jaxbandit.engine.driver.identify import identify_cell
+from jaxbandit.engine.layout import compiled
+from jaxbandit.environments.stationary.bernoulli import bernoulli
+from jaxbandit.lab.specs.spec import InstanceSpec
 from jaxbandit.running import truth
-from jaxbandit.specs.spec import InstanceSpec
 
 pytestmark = pytest.mark.quickly_compiled
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from jaxbandit.algorithms.exploration.super_arms import super_arms
-from jaxbandit.base import Arms, Batch, Choice, SetPulls, action_of
-from jaxbandit.conformance.check_algorithm import check_algorithm
-from jaxbandit.environments.linear_contextual import linear_contextual
-from jaxbandit.specs.registry import ALGORITHMS
+from jaxbandit.base.contract import Arms, Batch, Choice, SetPulls, action_of
+from jaxbandit.environments.linear_arms.linear_contextual import linear_contextual
+from jaxbandit.lab.conformance.check_algorithm import check_algorithm
+from jaxbandit.lab.specs.registry import ALGORITHMS
 
 # A row a traced hyperparameter: values to try, the first as the base. A new name without a row fails its algorithm.
 # Of different lengths, and with different weights in designs: where arms tie, the last bit may decide, which

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jaxbandit as jb
-from jaxbandit.numerics import as_float
+from jaxbandit.base.numerics import as_float
 
 HORIZON = 40
 

@@ -7,8 +7,8 @@ import jax
 import numpy as np
 import pytest
 
-from jaxbandit.solvers.decision_classes import challenger, partition_matroid, spanning_trees, top_k
-from jaxbandit.solvers.decision_paths import assignment, dag_paths
+from jaxbandit.theory.solvers.decision_classes import challenger, partition_matroid, spanning_trees, top_k
+from jaxbandit.theory.solvers.decision_paths import assignment, dag_paths
 
 pytestmark = pytest.mark.quickly_compiled
 

@@ -9,17 +9,9 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from jaxbandit.algorithms.exploration import (
-    g_static,
-    lazy_track_and_stop,
-    lin_game,
-    rage,
-    tracking,
-    xy_adaptive,
-    xy_oracle,
-    xy_static,
-)
-from jaxbandit.solvers.rounding import round_design
+from jaxbandit.algorithms import g_static, lazy_track_and_stop, lin_game, rage, xy_adaptive, xy_oracle, xy_static
+from jaxbandit.algorithms.exploration import tracking
+from jaxbandit.theory.solvers.rounding import round_design
 
 pytestmark = pytest.mark.quickly_compiled
 

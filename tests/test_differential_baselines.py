@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbandit.algorithms.regret import epsilon_greedy
+from jaxbandit.algorithms import epsilon_greedy
 
 pytestmark = pytest.mark.quickly_compiled
 

@@ -11,9 +11,9 @@ from reference import thompson as reference_thompson
 
 from jaxbandit.algorithms.regret.bayes_ucb import bayes_ucb
 from jaxbandit.algorithms.regret.thompson import thompson
-from jaxbandit.base import action_of
-from jaxbandit.engine.horizon import simulate_cell
-from jaxbandit.environments.bernoulli import bernoulli
+from jaxbandit.base.contract import action_of
+from jaxbandit.engine.driver.horizon import simulate_cell
+from jaxbandit.environments.stationary.bernoulli import bernoulli
 
 NUM_ARMS, ROUNDS = 3, 300
 

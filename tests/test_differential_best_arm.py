@@ -11,10 +11,10 @@ import jaxbandit as jb
 from jaxbandit.algorithms import top_two, track_and_stop
 from jaxbandit.algorithms.best_arm import comparison
 from jaxbandit.algorithms.best_arm.thresholds import pair_threshold
-from jaxbandit.base import Outcome
-from jaxbandit.numerics import normal_of_words
-from jaxbandit.solvers.beta import draw_noise
-from jaxbandit.solvers.families import family
+from jaxbandit.base.contract import Outcome
+from jaxbandit.base.numerics import normal_of_words
+from jaxbandit.theory.solvers.beta import draw_noise
+from jaxbandit.theory.solvers.families import family
 
 pytestmark = pytest.mark.quickly_compiled
 

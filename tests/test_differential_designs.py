@@ -23,9 +23,9 @@ from jaxbandit.algorithms.exploration.rage import rage
 from jaxbandit.algorithms.exploration.static_designs import xy_static
 from jaxbandit.algorithms.exploration.xy_adaptive import xy_adaptive
 from jaxbandit.algorithms.exploration.xy_oracle import xy_oracle
-from jaxbandit.base import action_of
-from jaxbandit.solvers.best_arm import BestArmDesign
-from jaxbandit.solvers.design import Design
+from jaxbandit.base.contract import action_of
+from jaxbandit.theory.solvers.best_arm import BestArmDesign
+from jaxbandit.theory.solvers.design import Design
 
 pytestmark = pytest.mark.quickly_compiled
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from reference import gifa as reference
 
-from jaxbandit.algorithms.exploration import gifa, lingape, lingifa, lucb, m_lingape, ugape
-from jaxbandit.solvers.l1 import l1_table
+from jaxbandit.algorithms import gifa, lingape, lingifa, lucb, m_lingape, ugape
+from jaxbandit.theory.solvers.l1 import l1_table
 
 pytestmark = pytest.mark.quickly_compiled
 

@@ -14,7 +14,7 @@ from reference import lin_ucb as reference_lin_ucb
 from jaxbandit.algorithms.regret.greedy import greedy
 from jaxbandit.algorithms.regret.lin_ts import lin_ts
 from jaxbandit.algorithms.regret.lin_ucb import lin_ucb
-from jaxbandit.environments.linear_contextual import linear_contextual
+from jaxbandit.environments.linear_arms.linear_contextual import linear_contextual
 
 pytestmark = pytest.mark.quickly_compiled
 

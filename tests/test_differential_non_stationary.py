@@ -14,18 +14,20 @@ from reference import non_stationary as reference
 from reference import thompson as reference_thompson
 from reference import ucb as reference_ucb
 
-from jaxbandit.algorithms.non_stationary import (
+from jaxbandit.algorithms import (
     cusum_ucb,
     d_ucb,
     discounted_thompson,
     glr_klucb,
+    kl_ucb,
     m_ucb,
     oracle_restart,
     sw_ucb,
+    thompson,
+    ucb1_auer,
 )
 from jaxbandit.algorithms.non_stationary.likelihood_ratio import split_ratio
-from jaxbandit.algorithms.regret import kl_ucb, thompson, ucb1_auer
-from jaxbandit.base import action_of
+from jaxbandit.base.contract import action_of
 
 pytestmark = pytest.mark.quickly_compiled
 

@@ -16,8 +16,8 @@ from reference import ossb as reference_ossb
 from jaxbandit.algorithms.regret.oam import KINDS, WASTED, oam
 from jaxbandit.algorithms.regret.oam_practical import oam_practical
 from jaxbandit.algorithms.regret.ossb import ossb
-from jaxbandit.base import action_of
-from jaxbandit.solvers.allocation import allocation
+from jaxbandit.base.contract import action_of
+from jaxbandit.theory.solvers.allocation import allocation
 
 pytestmark = pytest.mark.quickly_compiled
 

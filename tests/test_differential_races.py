@@ -15,7 +15,7 @@ from reference import lil_ucb as lil_reference
 from reference import racing as reference
 
 import jaxbandit as jb
-from jaxbandit.base import action_of
+from jaxbandit.base.contract import action_of
 
 pytestmark = pytest.mark.quickly_compiled
 PULLS = 1500  # at most, of one arm

@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 from small_experiment import Stop, content, experiment, stop_after
 
-from jaxbandit.engine import storage
-from jaxbandit.refusals import BadInput
-from jaxbandit.results.loading import load
-from jaxbandit.running import experiment as running
-from jaxbandit.specs import spec
+from jaxbandit.base.refusals import BadInput
+from jaxbandit.engine.storage import files as storage
+from jaxbandit.lab.experiments import experiment as running
+from jaxbandit.lab.specs import spec
+from jaxbandit.running.results.loading import load
 
 pytestmark = pytest.mark.quickly_compiled
 
 
 @pytest.fixture(autouse=True)
 def _small_chunks(monkeypatch):
-    monkeypatch.setattr("jaxbandit.engine.tiles.FIRST_CHUNK", 64)
+    monkeypatch.setattr("jaxbandit.engine.driver.tiles.FIRST_CHUNK", 64)
 
 
 @pytest.fixture(scope="module")

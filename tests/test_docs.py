@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 import jaxbandit
-from jaxbandit import cli
-from jaxbandit.cli import statuses
-from jaxbandit.cli.commands import COMMANDS
-from jaxbandit.specs.registry import ALGORITHMS, ENVIRONMENTS, PROBLEM_DATA
-from jaxbandit.specs.spec import KEYS
+from jaxbandit.lab import cli
+from jaxbandit.lab.cli import statuses
+from jaxbandit.lab.cli.commands import COMMANDS
+from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS, PROBLEM_DATA
+from jaxbandit.lab.specs.spec import KEYS
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "benchmarks/RESULTS.md"]

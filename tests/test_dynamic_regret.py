@@ -7,11 +7,12 @@ import pytest
 from results_by_hand import noisy, result
 
 import jaxbandit as jb
-from jaxbandit import bounds, cli
-from jaxbandit.plotting import regret_curves, theory
-from jaxbandit.results.report import table
+from jaxbandit import bounds
+from jaxbandit.lab import cli
+from jaxbandit.lab.specs import spec
+from jaxbandit.running.plotting import regret_curves, theory
+from jaxbandit.running.results.report import table
 from jaxbandit.running.truth import clock_of, warnings_of
-from jaxbandit.specs import spec
 
 pytestmark = pytest.mark.quickly_compiled
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import jaxbandit as jb
-from jaxbandit.base import Outcome
+from jaxbandit.base.contract import Outcome
 
 pytestmark = pytest.mark.quickly_compiled
 

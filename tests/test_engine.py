@@ -15,15 +15,17 @@ import numpy as np
 import pytest
 from parts import pair
 
-from jaxbandit import checks
-from jaxbandit.algorithms.regret import epsilon_greedy, kl_ucb, ucb1, ucboost, uniform
-from jaxbandit.base import Algorithm, Environment, Outcome, never, none
-from jaxbandit.engine import compiled, storage, tiles
-from jaxbandit.engine import horizon as horizon_engine
-from jaxbandit.engine.horizon import default_checkpoints, simulate_cell
-from jaxbandit.environments.bernoulli import bernoulli
-from jaxbandit.environments.gaussian import gaussian
-from jaxbandit.specs.registry import ALGORITHMS
+from jaxbandit.algorithms import epsilon_greedy, kl_ucb, ucb1, ucboost, uniform
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Environment, Outcome, never, none
+from jaxbandit.engine.driver import horizon as horizon_engine
+from jaxbandit.engine.driver import tiles
+from jaxbandit.engine.driver.horizon import default_checkpoints, simulate_cell
+from jaxbandit.engine.layout import compiled
+from jaxbandit.engine.storage import files as storage
+from jaxbandit.environments.stationary.bernoulli import bernoulli
+from jaxbandit.environments.stationary.gaussian import gaussian
+from jaxbandit.lab.specs.registry import ALGORITHMS
 
 MEANS = np.array([0.4, 0.5, 0.6])
 
@@ -93,7 +95,7 @@ def test_another_seed_gives_other_numbers():
 def test_numbers_do_not_depend_on_the_noise_block_or_the_chunk(monkeypatch):
     one = simulate_cell(make_random, MEANS, horizon=300, num_runs=20)
     for block, chunk in ((64, 64), (1, 64), (16, 192)):
-        monkeypatch.setattr("jaxbandit.engine.sizes.NOISE_STEPS", block)
+        monkeypatch.setattr("jaxbandit.engine.layout.sizes.NOISE_STEPS", block)
         monkeypatch.setattr(tiles, "FIRST_CHUNK", chunk)
         if block < 64:  # the chunk is the host's business alone
             compiled.forget()

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from jaxbandit.environments.bernoulli import bernoulli
-from jaxbandit.environments.beta import beta
-from jaxbandit.environments.crowd import crowd
-from jaxbandit.environments.exponential import exponential
-from jaxbandit.environments.fiesta import fiesta
-from jaxbandit.environments.gaussian import gaussian
-from jaxbandit.environments.poisson import poisson
-from jaxbandit.environments.table import table
+from jaxbandit.environments.recorded.crowd import crowd
+from jaxbandit.environments.recorded.fiesta import fiesta
+from jaxbandit.environments.recorded.table import table
+from jaxbandit.environments.stationary.bernoulli import bernoulli
+from jaxbandit.environments.stationary.beta import beta
+from jaxbandit.environments.stationary.exponential import exponential
+from jaxbandit.environments.stationary.gaussian import gaussian
+from jaxbandit.environments.stationary.poisson import poisson
 
 pytestmark = pytest.mark.quickly_compiled
 

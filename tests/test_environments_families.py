@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jaxbandit.environments.bernoulli import bernoulli
-from jaxbandit.environments.exponential import exponential
-from jaxbandit.environments.fiesta import describe_fiesta, fiesta
-from jaxbandit.environments.gaussian import describe_gaussian, gaussian
-from jaxbandit.environments.poisson import poisson
-from jaxbandit.environments.table import table
-from jaxbandit.specs import spec
+from jaxbandit.environments.recorded.fiesta import describe_fiesta, fiesta
+from jaxbandit.environments.recorded.table import table
+from jaxbandit.environments.stationary.bernoulli import bernoulli
+from jaxbandit.environments.stationary.exponential import exponential
+from jaxbandit.environments.stationary.gaussian import describe_gaussian, gaussian
+from jaxbandit.environments.stationary.poisson import poisson
+from jaxbandit.lab.specs import spec
 
 pytestmark = pytest.mark.quickly_compiled
 
@@ -182,7 +182,7 @@ def test_fiesta_has_the_recorded_scores():
 
 @pytest.mark.skipif(not SCORES.exists(), reason="the shared data folder is not beside the repository")
 def test_fiesta_table_is_the_recorded_one():
-    from jaxbandit.environments.fiesta_scores import RECORDED, scores
+    from jaxbandit.environments.recorded.fiesta_scores import RECORDED, scores
 
     recorded = json.loads(SCORES.read_text())
     assert list(RECORDED) == list(recorded)

@@ -9,20 +9,20 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jaxbandit.base import Arms
-from jaxbandit.environments.bernoulli import bernoulli
-from jaxbandit.environments.beta import beta
-from jaxbandit.environments.binomial import binomial
-from jaxbandit.environments.crowd import crowd
-from jaxbandit.environments.gaussian import GaussianState, gaussian
-from jaxbandit.environments.linear import describe_linear, linear
-from jaxbandit.environments.linear_random import describe_linear_random, linear_random
-from jaxbandit.environments.r6a_like import describe_r6a_like, r6a_like
-from jaxbandit.environments.simple_regret import simple_regret
-from jaxbandit.environments.soare import describe_soare, soare
-from jaxbandit.environments.table import describe_table, table
-from jaxbandit.environments.top_m_classic import describe_top_m_classic, top_m_classic
-from jaxbandit.specs.arguments import read_csv
+from jaxbandit.base.contract import Arms
+from jaxbandit.environments.linear_arms.linear import describe_linear, linear
+from jaxbandit.environments.linear_arms.linear_random import describe_linear_random, linear_random
+from jaxbandit.environments.linear_arms.soare import describe_soare, soare
+from jaxbandit.environments.linear_arms.top_m_classic import describe_top_m_classic, top_m_classic
+from jaxbandit.environments.recorded.crowd import crowd
+from jaxbandit.environments.recorded.r6a_like import describe_r6a_like, r6a_like
+from jaxbandit.environments.recorded.table import describe_table, table
+from jaxbandit.environments.stationary.bernoulli import bernoulli
+from jaxbandit.environments.stationary.beta import beta
+from jaxbandit.environments.stationary.binomial import binomial
+from jaxbandit.environments.stationary.gaussian import GaussianState, gaussian
+from jaxbandit.environments.stationary.simple_regret import simple_regret
+from jaxbandit.lab.specs.arguments import read_csv
 
 pytestmark = pytest.mark.quickly_compiled
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from jaxbandit.specs.facts import QUESTIONS, SETTINGS, facts
-from jaxbandit.specs.registry import ALGORITHMS
+from jaxbandit.lab.specs.facts import QUESTIONS, SETTINGS, facts
+from jaxbandit.lab.specs.registry import ALGORITHMS
 
 GIVEN = {"num_arms": 4, "features": np.eye(4), "theta": np.arange(4.0), "k": 2, "epsilon": 0.1, "budget": 100, "a": 1.0}
 PARTIAL = "The error rate is at most delta where"  # for some instances only: its promise is not marked as proved

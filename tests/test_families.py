@@ -7,9 +7,9 @@ import pytest
 from scipy import special, stats
 
 from jaxbandit.algorithms.best_arm.thresholds import pair_threshold
-from jaxbandit.numerics import normal_of_words
-from jaxbandit.solvers import deviations
-from jaxbandit.solvers.families import FAMILIES, family, transport
+from jaxbandit.base.numerics import normal_of_words
+from jaxbandit.theory.solvers import deviations
+from jaxbandit.theory.solvers.families import FAMILIES, family, transport
 
 pytestmark = pytest.mark.quickly_compiled
 

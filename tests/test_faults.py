@@ -9,11 +9,11 @@ import parts
 import pytest
 
 import jaxbandit as jb
-from jaxbandit.base import Outcome
-from jaxbandit.engine import keys
-from jaxbandit.engine.horizon import simulate_cell
-from jaxbandit.engine.identify import identify_cell
-from jaxbandit.specs.registry import ALGORITHMS
+from jaxbandit.base.contract import Outcome
+from jaxbandit.engine.driver.horizon import simulate_cell
+from jaxbandit.engine.driver.identify import identify_cell
+from jaxbandit.engine.rounds import keys
+from jaxbandit.lab.specs.registry import ALGORITHMS
 
 RUNS, HORIZON = 80, 60
 FAULTS = jnp.array([jnp.nan, jnp.inf, -jnp.inf])

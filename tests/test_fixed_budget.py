@@ -12,12 +12,12 @@ import pytest
 from scipy import stats
 
 import jaxbandit as jb
-from jaxbandit.base import Outcome
-from jaxbandit.cli.command_line import main
-from jaxbandit.engine import identify as engine
-from jaxbandit.refusals import RunsLeftOut
-from jaxbandit.results.budget import BudgetResult
-from jaxbandit.results.report import table
+from jaxbandit.base.contract import Outcome
+from jaxbandit.base.refusals import RunsLeftOut
+from jaxbandit.engine.driver import identify as engine
+from jaxbandit.lab.cli.command_line import main
+from jaxbandit.running.results.budget import BudgetResult
+from jaxbandit.running.results.report import table
 
 pytestmark = pytest.mark.quickly_compiled
 

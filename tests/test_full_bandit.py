@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 import jaxbandit as jb
-from jaxbandit.algorithms.exploration import super_arms as support
-from jaxbandit.base import SetPulls
-from jaxbandit.engine.identify import identify_cell
-from jaxbandit.environments.full_bandit import _pairs
-from jaxbandit.solvers.decision_classes import partition_matroid, spanning_trees
-from jaxbandit.solvers.decision_paths import dag_paths
+from jaxbandit.algorithms import super_arms as support
+from jaxbandit.base.contract import SetPulls
+from jaxbandit.engine.driver.identify import identify_cell
+from jaxbandit.environments.combinatorial.full_bandit import _pairs
+from jaxbandit.theory.solvers.decision_classes import partition_matroid, spanning_trees
+from jaxbandit.theory.solvers.decision_paths import dag_paths
 
 CROWD = Path(__file__).parent.parent.parent / "shared" / "data" / "crowd"
 MEANS = np.array([0.9, 0.2, 0.7, 0.4, 0.5])

@@ -8,12 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbandit.algorithms.exploration import gifa, lingape, lingifa, lucb, m_lingape, ugape
+from jaxbandit.algorithms import gifa, lingape, lingifa, lucb, m_lingape, ugape
 from jaxbandit.algorithms.exploration.gap_indices import decide, largest_others
-from jaxbandit.engine.identify import identify_cell
-from jaxbandit.environments.soare import soare
-from jaxbandit.environments.top_m_classic import describe_top_m_classic, top_m_classic
-from jaxbandit.estimators import least_squares, square_root_least_squares
+from jaxbandit.engine.driver.identify import identify_cell
+from jaxbandit.environments.linear_arms.soare import soare
+from jaxbandit.environments.linear_arms.top_m_classic import describe_top_m_classic, top_m_classic
+from jaxbandit.theory.estimators import least_squares, square_root_least_squares
 
 pytestmark = pytest.mark.quickly_compiled
 

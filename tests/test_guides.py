@@ -9,10 +9,11 @@ import tomllib
 import pytest
 
 import jaxbandit
-from jaxbandit import cli, text
-from jaxbandit.running import forecast
-from jaxbandit.specs import search, session, source, spec
-from jaxbandit.specs.registry import ALGORITHMS, ENVIRONMENTS, WRAPPERS
+from jaxbandit.base import text
+from jaxbandit.lab import cli
+from jaxbandit.lab.experiments import forecast
+from jaxbandit.lab.specs import search, session, source, spec
+from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS, WRAPPERS
 
 pytestmark = pytest.mark.quickly_compiled
 
@@ -99,7 +100,7 @@ def test_completion_knows_the_commands(shell, capsys):
 def test_help_at_a_terminal_has_no_color_where_none_is_wanted(no_color):
     pty = pytest.importorskip("pty")
     ours, theirs = pty.openpty()
-    code = "import sys; from jaxbandit.cli import main; sys.exit(main(['list', '--help']))"
+    code = "import sys; from jaxbandit.lab.cli import main; sys.exit(main(['list', '--help']))"
     environment = {**os.environ, "TERM": "xterm", "NO_COLOR": no_color}
     process = subprocess.Popen([sys.executable, "-c", code], stdout=theirs, stderr=theirs, env=environment)
     os.close(theirs)

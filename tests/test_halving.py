@@ -9,10 +9,10 @@ import pytest
 from reference.successive_halving import successive_halving as by_hand
 
 import jaxbandit as jb
-from jaxbandit.engine import storage
-from jaxbandit.tuning import configs as configurations
-from jaxbandit.tuning import rungs, trainings
-from jaxbandit.tuning.hyperband import brackets
+from jaxbandit.decide.tuning import configs as configurations
+from jaxbandit.decide.tuning import rungs, trainings
+from jaxbandit.decide.tuning.hyperband import brackets
+from jaxbandit.engine.storage import files as storage
 
 quickly = pytest.mark.quickly_compiled  # but where bits are compared: they are those of the code that users run
 

@@ -10,15 +10,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbandit.base import Algorithm, Outcome, Phases, Replan
-from jaxbandit.engine import compiled, keys, tiles
-from jaxbandit.engine.horizon import simulate_cell
-from jaxbandit.engine.single import SingleRun
-from jaxbandit.environments.gaussian import gaussian
-from jaxbandit.numerics import argmax, as_float, get_at, set_at
-from jaxbandit.results.loading import load
+from jaxbandit.base.contract import Algorithm, Outcome, Phases, Replan
+from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.base.types import Array
+from jaxbandit.engine.driver import tiles
+from jaxbandit.engine.driver.horizon import simulate_cell
+from jaxbandit.engine.layout import compiled
+from jaxbandit.engine.rounds import keys
+from jaxbandit.engine.rounds.single import SingleRun
+from jaxbandit.environments.stationary.gaussian import gaussian
+from jaxbandit.running.results.loading import load
 from jaxbandit.running.simulate import simulate
-from jaxbandit.types import Array
 
 MEANS = np.array([0.9, 0.3, 0.0])
 
@@ -138,7 +140,7 @@ def test_numbers_do_not_depend_on_the_chunk(whole, monkeypatch):
 
 @pytest.mark.slow
 def test_numbers_do_not_depend_on_the_noise_block(whole, monkeypatch):
-    monkeypatch.setattr("jaxbandit.engine.sizes.NOISE_STEPS", 1)
+    monkeypatch.setattr("jaxbandit.engine.layout.sizes.NOISE_STEPS", 1)
     compiled.forget()
     same(whole, simulate_cell(make, MEANS, **OPTIONS))
     compiled.forget()

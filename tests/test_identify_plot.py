@@ -5,9 +5,9 @@ import pytest
 from results_by_hand import stopping
 from scipy import stats
 
-from jaxbandit.base import Outcome
-from jaxbandit.plotting import figures, stopping_times, sweeps
-from jaxbandit.results.base import ResultSet
+from jaxbandit.base.contract import Outcome
+from jaxbandit.running.plotting import figures, stopping_times, sweeps
+from jaxbandit.running.results.base import ResultSet
 
 pytestmark = pytest.mark.quickly_compiled
 

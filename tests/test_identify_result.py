@@ -8,11 +8,11 @@ import pytest
 from results_by_hand import noisy, stopping
 from scipy import stats
 
-from jaxbandit.base import Outcome
-from jaxbandit.results.compare import compare
-from jaxbandit.results.loading import load, load_cell
-from jaxbandit.results.places import compare_places
-from jaxbandit.results.saving import save_cell
+from jaxbandit.base.contract import Outcome
+from jaxbandit.running.results.compare import compare
+from jaxbandit.running.results.loading import load, load_cell
+from jaxbandit.running.results.places import compare_places
+from jaxbandit.running.results.saving import save_cell
 
 pytestmark = pytest.mark.quickly_compiled
 

@@ -12,20 +12,20 @@ import numpy as np
 import pytest
 from results_by_hand import stopping
 
-from jaxbandit import cli
 from jaxbandit.algorithms.exploration.presets import lingape, lucb
-from jaxbandit.engine.identify import Identified
-from jaxbandit.environments.gaussian import gaussian
-from jaxbandit.environments.soare import describe_soare, soare
-from jaxbandit.refusals import BadInput
-from jaxbandit.results.loading import load
-from jaxbandit.running import experiment as running
+from jaxbandit.base.refusals import BadInput
+from jaxbandit.engine.driver.identify import Identified
+from jaxbandit.environments.linear_arms.soare import describe_soare, soare
+from jaxbandit.environments.stationary.gaussian import gaussian
+from jaxbandit.lab import cli
+from jaxbandit.lab.experiments import experiment as running
+from jaxbandit.lab.specs import spec
 from jaxbandit.running import progress
 from jaxbandit.running.identify import identify
 from jaxbandit.running.progress import runs_bar
+from jaxbandit.running.results.loading import load
 from jaxbandit.running.sweep import sweep
 from jaxbandit.running.truth import truth_of, warnings_of
-from jaxbandit.specs import spec
 
 TEXT = """
 name = "stop"
@@ -75,7 +75,7 @@ def calls(monkeypatch):
         made.append(SimpleNamespace(make=make, arguments=arguments, options=options))
         return found()
 
-    monkeypatch.setattr("jaxbandit.running.playing.identify_cell", identify_cell)
+    monkeypatch.setattr("jaxbandit.lab.experiments.playing.identify_cell", identify_cell)
     monkeypatch.setattr("jaxbandit.running.truth.characteristic_time", lambda *_: 1.0)  # a compilation a shape
     return made
 
@@ -136,7 +136,7 @@ def test_results_are_stored_and_found_again(tmp_path, whole, monkeypatch):
     # Two Gaussian arms: T* is 8 sigma^2 / gap^2, reached by equal pulls.
     assert first[0].truth["characteristic_time"] == pytest.approx(2.0, rel=1e-6)
     assert spec.load(tmp_path / "out" / "spec.toml") == experiment()
-    monkeypatch.setattr("jaxbandit.running.playing.identify_cell", None)  # nothing is left to play
+    monkeypatch.setattr("jaxbandit.lab.experiments.playing.identify_cell", None)  # nothing is left to play
     assert content(running.run_experiment(experiment(), tmp_path / "out", progress=False)) == content(whole)
     assert content(load(tmp_path / "out")) == content(whole)
 
@@ -182,7 +182,7 @@ def test_identify_and_sweep_equal_the_experiment(whole):
 
 
 def test_an_instance_can_be_swept(monkeypatch):
-    from jaxbandit.engine import identify as engine
+    from jaxbandit.engine.driver import identify as engine
 
     makes = []
 

@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 from jax.extend.core import Jaxpr
 
-from jaxbandit.algorithms.regret import ucb1
-from jaxbandit.engine import checkpoint, identity, storage
-from jaxbandit.engine.horizon import simulate_cell
-from jaxbandit.environments.bernoulli import bernoulli
+from jaxbandit.algorithms import ucb1
+from jaxbandit.engine.driver.horizon import simulate_cell
+from jaxbandit.engine.storage import checkpoint, identity
+from jaxbandit.engine.storage import files as storage
+from jaxbandit.environments.stationary.bernoulli import bernoulli
 
 MEANS = np.array([0.9, 0.3, 0.0])
 

@@ -10,7 +10,7 @@ import optuna
 import pytest
 
 import jaxbandit as jb
-from jaxbandit.integrations.optuna import BanditSampler, StopAtCertificate, certificate
+from jaxbandit.decide.integrations.optuna import BanditSampler, StopAtCertificate, certificate
 
 pytestmark = pytest.mark.quickly_compiled
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import jaxbandit as jb
-from jaxbandit import numerics
-from jaxbandit.engine import batching
-from jaxbandit.engine.stopping import StoppingRun
+from jaxbandit.base import numerics
+from jaxbandit.engine.layout import batching
+from jaxbandit.engine.rounds.stopping import StoppingRun
 
 STATE, FEEDBACK = np.array([1.0, 2.0], np.float32), np.array([3.0, 4.0, 5.0], np.float32)
 MATRIX = np.array([[1.0, 0.0, 2.0], [0.0, 0.0, 1.0]], np.float32)

@@ -7,9 +7,10 @@ import parts
 import pytest
 from consumed import Generator
 
-from jaxbandit.base import Algorithm, Batch, SetPulls
-from jaxbandit.engine import keys, rounds
-from jaxbandit.specs.registry import ALGORITHMS
+from jaxbandit.base.contract import Algorithm, Batch, SetPulls
+from jaxbandit.engine.rounds import keys
+from jaxbandit.engine.rounds import step as rounds
+from jaxbandit.lab.specs.registry import ALGORITHMS
 
 pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 

@@ -14,15 +14,15 @@ from lives import Lives
 
 from jaxbandit.algorithms.exploration.icb import icb
 from jaxbandit.algorithms.exploration.presets import lingape, lucb
-from jaxbandit.base import Algorithm, Batch, Outcome, Replan
-from jaxbandit.engine import queues
-from jaxbandit.engine.identify import identify_cell
-from jaxbandit.engine.stopping import StoppingRun
-from jaxbandit.environments.full_bandit import full_bandit
-from jaxbandit.environments.gaussian import gaussian
-from jaxbandit.environments.soare import soare
-from jaxbandit.numerics import as_float, get_at, set_at
-from jaxbandit.types import Array
+from jaxbandit.base.contract import Algorithm, Batch, Outcome, Replan
+from jaxbandit.base.numerics import as_float, get_at, set_at
+from jaxbandit.base.types import Array
+from jaxbandit.engine.driver import queues
+from jaxbandit.engine.driver.identify import identify_cell
+from jaxbandit.engine.rounds.stopping import StoppingRun
+from jaxbandit.environments.combinatorial.full_bandit import full_bandit
+from jaxbandit.environments.linear_arms.soare import soare
+from jaxbandit.environments.stationary.gaussian import gaussian
 
 MEANS = np.array([0.9, 0.3, 0.0])
 FEATURES = np.vstack([np.eye(3), [[np.cos(0.5), np.sin(0.5), 0.0]]])
@@ -163,7 +163,8 @@ def test_equals_one_run_after_the_other(make, arguments):
         stop, replan = jax.jit(algorithm.stop), algorithm.replan
         judge = jax.jit(lambda world, arms: environment.simple_regret(world, arms))
         recommend = jax.jit(algorithm.recommend)
-        from jaxbandit.engine import keys, rounds
+        from jaxbandit.engine.rounds import keys
+        from jaxbandit.engine.rounds import step as rounds
 
         words = jax.device_get(keys.run_keys(keys.root_key(0), jnp.arange(number, dtype=jnp.int32)))
         for r in range(number):

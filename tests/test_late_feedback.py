@@ -10,13 +10,13 @@ import parts
 import pytest
 from reference import late_feedback as reference
 
+from jaxbandit.algorithms import kl_ucb
 from jaxbandit.algorithms.feedback.batched import batched
 from jaxbandit.algorithms.feedback.batched_elimination import batched_elimination
 from jaxbandit.algorithms.feedback.delayed import delayed
 from jaxbandit.algorithms.feedback.grids import minimax_grid
-from jaxbandit.algorithms.regret import kl_ucb
-from jaxbandit.base import Algorithm, Arms, Choice, Replan, action_of
-from jaxbandit.specs.registry import ALGORITHMS
+from jaxbandit.base.contract import Algorithm, Arms, Choice, Replan, action_of
+from jaxbandit.lab.specs.registry import ALGORITHMS
 
 quickly = pytest.mark.quickly_compiled
 KIND = "threefry4x32"

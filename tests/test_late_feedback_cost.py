@@ -4,18 +4,18 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxbandit.algorithms import epsilon_greedy, kl_ucb
 from jaxbandit.algorithms.feedback.batched import batched
 from jaxbandit.algorithms.feedback.batched_elimination import batched_elimination
 from jaxbandit.algorithms.feedback.delayed import delayed
 from jaxbandit.algorithms.feedback.grids import geometric_grid, minimax_grid
 from jaxbandit.algorithms.fixed_budget.sequential_halving import sequential_halving
-from jaxbandit.algorithms.regret import epsilon_greedy, kl_ucb
 from jaxbandit.algorithms.regret.index_policy import index_policy
-from jaxbandit.bounds import delay_regret_bound
-from jaxbandit.engine.horizon import simulate_cell
-from jaxbandit.environments.bernoulli import bernoulli
-from jaxbandit.environments.gaussian import gaussian
-from jaxbandit.numerics import as_float
+from jaxbandit.base.numerics import as_float
+from jaxbandit.engine.driver.horizon import simulate_cell
+from jaxbandit.environments.stationary.bernoulli import bernoulli
+from jaxbandit.environments.stationary.gaussian import gaussian
+from jaxbandit.theory.bounds import delay_regret_bound
 
 quickly = pytest.mark.quickly_compiled
 

@@ -40,7 +40,7 @@ ARROWS = {
 # Open to every room above types. They close no circle, since of the package they may import these alone.
 SHARED = {"checks": ("types",), "refusals": ("checks",), "extras": (), "lazy": (), "markup": (), "describing": ()}
 CONCRETE = ("algorithms", "environments")
-REGISTRY = ("jaxbandit.specs.algorithms", "jaxbandit.specs.environments")
+REGISTRY = ("jaxbandit.lab.specs.algorithms", "jaxbandit.lab.specs.environments")
 ROOT_NAMES = {"__version__"}  # all that the package's inside may take from its public face
 
 
@@ -141,75 +141,86 @@ def package_sources() -> dict[str, str]:
 
 def test_the_package_keeps_its_doors():
     sources = package_sources()
-    assert "jaxbandit.environments.bernoulli" in sources and "jaxbandit.engine" in sources
+    assert "jaxbandit.environments.stationary.bernoulli" in sources and "jaxbandit.engine" in sources
     assert violations(sources) == []
-    sources["jaxbandit.engine.keys"] += "\nfrom jaxbandit.environments.bernoulli import bernoulli\n"
+    sources["jaxbandit.engine.rounds.keys"] += "\nfrom jaxbandit.environments.stationary.bernoulli import bernoulli\n"
     assert len(violations(sources)) == 1
 
 
 def test_files_close_no_circle():
     sources = package_sources()
     assert circle(sources) == []
-    lazy = "\n\ndef f():\n    from jaxbandit.results.loading import load\n"
-    assert circle(sources | {"jaxbandit.results.json_files": sources["jaxbandit.results.json_files"] + lazy})
+    lazy = "\n\ndef f():\n    from jaxbandit.running.results.loading import load\n"
+    assert circle(
+        sources | {"jaxbandit.running.results.json_files": sources["jaxbandit.running.results.json_files"] + lazy}
+    )
 
 
 CIRCLES = {
-    "plain": ("import jaxbandit.stats.b", "from jaxbandit.stats import a"),
-    "a name of the module": ("from jaxbandit.stats.b import x", "from jaxbandit.stats.a import y"),
-    "inside a function": ("from jaxbandit.stats import b", "def f():\n    from jaxbandit.stats import a"),
-    "for types only": ("from jaxbandit.stats import b", "if TYPE_CHECKING:\n    from jaxbandit.stats.a import A"),
+    "plain": ("import jaxbandit.theory.b", "from jaxbandit.theory import a"),
+    "a name of the module": ("from jaxbandit.theory.b import x", "from jaxbandit.theory.a import y"),
+    "inside a function": ("from jaxbandit.theory import b", "def f():\n    from jaxbandit.theory import a"),
+    "for types only": ("from jaxbandit.theory import b", "if TYPE_CHECKING:\n    from jaxbandit.theory.a import A"),
     "relative": ("from . import b", "from .a import A"),
-    "by string": ("from . import b", "importlib.import_module('jaxbandit.stats.a')"),
+    "by string": ("from . import b", "importlib.import_module('jaxbandit.theory.a')"),
 }
 
 
 @pytest.mark.parametrize("case", CIRCLES)
 def test_a_circle_of_files_is_found(case):
     a, b = CIRCLES[case]
-    sources = {"jaxbandit.stats": "", "jaxbandit.stats.a": a, "jaxbandit.stats.b": b}
-    assert circle(sources) == ["jaxbandit.stats.a", "jaxbandit.stats.b"]
-    assert circle(sources | {"jaxbandit.stats.b": ""}) == []
+    sources = {"jaxbandit.theory": "", "jaxbandit.theory.a": a, "jaxbandit.theory.b": b}
+    assert circle(sources) == ["jaxbandit.theory.a", "jaxbandit.theory.b"]
+    assert circle(sources | {"jaxbandit.theory.b": ""}) == []
 
 
 FORBIDDEN = {
-    "types -> base": ("jaxbandit.types", "from jaxbandit.base import Algorithm"),
+    "types -> base": ("jaxbandit.types", "from jaxbandit.base.contract import Algorithm"),
     "types -> checks": ("jaxbandit.types", "from jaxbandit import checks"),
-    "checks -> numerics": ("jaxbandit.checks", "from jaxbandit.numerics import as_float"),
-    "base -> numerics": ("jaxbandit.base", "from jaxbandit.numerics import as_float"),
-    "numerics -> solvers": ("jaxbandit.numerics", "import jaxbandit.solvers.kl"),
-    "solvers -> estimators": ("jaxbandit.solvers.kl", "from jaxbandit.estimators import counts"),
-    "estimators -> algorithms": ("jaxbandit.estimators.counts", "from jaxbandit import algorithms"),
+    "checks -> numerics": ("jaxbandit.base.checks", "from jaxbandit.base.numerics import as_float"),
+    "base -> numerics": ("jaxbandit.base.contract", "from jaxbandit.base.numerics import as_float"),
+    "numerics -> solvers": ("jaxbandit.base.numerics", "import jaxbandit.theory.solvers.kl"),
+    "solvers -> estimators": ("jaxbandit.theory.solvers.kl", "from jaxbandit.theory.estimators import counts"),
+    "estimators -> algorithms": ("jaxbandit.theory.estimators.counts", "from jaxbandit import algorithms"),
     "algorithm -> environment": ("jaxbandit.algorithms.regret.x", "from jaxbandit.environments import table"),
-    "algorithm -> engine": ("jaxbandit.algorithms.regret.x", "import jaxbandit.engine.horizon as h"),
+    "algorithm -> engine": ("jaxbandit.algorithms.regret.x", "import jaxbandit.engine.driver.horizon as h"),
     "algorithm -> bounds": ("jaxbandit.algorithms.regret.x", "from jaxbandit.bounds import regret"),
     "environment -> algorithm": ("jaxbandit.environments.x", "from jaxbandit.algorithms.regret import ucb"),
-    "environment -> solvers": ("jaxbandit.environments.x", "from jaxbandit.solvers import kl"),
-    "environment -> bounds": ("jaxbandit.environments.x", "from jaxbandit.bounds.regret import k_inf"),
-    "bounds -> environments": ("jaxbandit.bounds.regret", "from jaxbandit.environments.beta import beta"),
+    "environment -> solvers": ("jaxbandit.environments.x", "from jaxbandit.theory.solvers import kl"),
+    "environment -> bounds": ("jaxbandit.environments.x", "from jaxbandit.theory.bounds.regret import k_inf"),
+    "bounds -> environments": (
+        "jaxbandit.theory.bounds.regret",
+        "from jaxbandit.environments.stationary.beta import beta",
+    ),
     "engine -> algorithm": ("jaxbandit.engine.x", "from jaxbandit.algorithms.regret.ucb import ucb"),
-    "engine -> environment": ("jaxbandit.engine.x", "from jaxbandit.environments.bernoulli import bernoulli"),
-    "engine -> results": ("jaxbandit.engine.x", "from jaxbandit.results import base"),
-    "engine -> solvers": ("jaxbandit.engine.x", "from jaxbandit.solvers import kl"),
-    "stats -> results": ("jaxbandit.stats.x", "from jaxbandit.results import report"),
-    "plotting -> results": ("jaxbandit.plotting.x", "from jaxbandit.results.regret import RegretResult"),
-    "results -> running": ("jaxbandit.results.x", "from jaxbandit.running.truth import means_of"),
-    "results -> specs": ("jaxbandit.results.x", "from jaxbandit.specs import spec"),
-    "specs -> results": ("jaxbandit.specs.x", "from jaxbandit.results.loading import load"),
-    "running -> reproduction": ("jaxbandit.running.x", "from jaxbandit.reproduction import paper"),
-    "auditing -> reproduction": ("jaxbandit.auditing.x", "from jaxbandit.reproduction import paper"),
-    "conformance -> engine": ("jaxbandit.conformance.x", "from jaxbandit.engine import single"),
+    "engine -> environment": (
+        "jaxbandit.engine.x",
+        "from jaxbandit.environments.stationary.bernoulli import bernoulli",
+    ),
+    "engine -> results": ("jaxbandit.engine.x", "from jaxbandit.running.results import base"),
+    "engine -> solvers": ("jaxbandit.engine.x", "from jaxbandit.theory.solvers import kl"),
+    "stats -> results": ("jaxbandit.theory.x", "from jaxbandit.running.results import report"),
+    "plotting -> results": (
+        "jaxbandit.running.plotting.x",
+        "from jaxbandit.running.results.regret import RegretResult",
+    ),
+    "results -> running": ("jaxbandit.running.results.x", "from jaxbandit.running.truth import means_of"),
+    "results -> specs": ("jaxbandit.running.results.x", "from jaxbandit.lab.specs import spec"),
+    "specs -> results": ("jaxbandit.lab.specs.x", "from jaxbandit.running.results.loading import load"),
+    "running -> reproduction": ("jaxbandit.running.x", "from jaxbandit.lab.papers import paper"),
+    "auditing -> reproduction": ("jaxbandit.lab.auditing.x", "from jaxbandit.lab.papers import paper"),
+    "conformance -> engine": ("jaxbandit.lab.conformance.x", "from jaxbandit.engine import single"),
     "running -> cli": ("jaxbandit.running.x", "from jaxbandit import cli"),
-    "results -> report": ("jaxbandit.results.x", "from jaxbandit.report import write"),
-    "refusals -> base": ("jaxbandit.refusals", "from jaxbandit.base import Algorithm"),
+    "results -> report": ("jaxbandit.running.results.x", "from jaxbandit.lab.report import write"),
+    "refusals -> base": ("jaxbandit.base.refusals", "from jaxbandit.base.contract import Algorithm"),
     "running lists an algorithm": ("jaxbandit.running.x", "from jaxbandit.algorithms.regret import ucb"),
-    "the registry's neighbour": ("jaxbandit.specs.spec", "import jaxbandit.environments.bernoulli"),
-    "cli lists an algorithm": ("jaxbandit.cli", "from jaxbandit.algorithms.regret.ucb import ucb"),
+    "the registry's neighbour": ("jaxbandit.lab.specs.spec", "import jaxbandit.environments.stationary.bernoulli"),
+    "cli lists an algorithm": ("jaxbandit.lab.cli", "from jaxbandit.algorithms.regret.ucb import ucb"),
     "inside a function": ("jaxbandit.engine.x", "def f():\n    from jaxbandit.environments import beta"),
-    "for types only": ("jaxbandit.engine.x", "if TYPE_CHECKING:\n    from jaxbandit.specs import spec"),
+    "for types only": ("jaxbandit.engine.x", "if TYPE_CHECKING:\n    from jaxbandit.lab.specs import spec"),
     "relative": ("jaxbandit.engine.x", "from ..environments import beta"),
     "relative, from a package": ("jaxbandit.engine", "from ..environments import beta"),
-    "by string": ("jaxbandit.engine.x", "importlib.import_module('jaxbandit.environments.beta')"),
+    "by string": ("jaxbandit.engine.x", "importlib.import_module('jaxbandit.environments.stationary.beta')"),
     "public face": ("jaxbandit.engine.x", "from jaxbandit import simulate"),
     "public face, bare": ("jaxbandit.engine.x", "import jaxbandit"),
     "unknown room": ("jaxbandit.utilities", "import math"),
@@ -220,26 +231,26 @@ FORBIDDEN = {
 def test_a_forbidden_import_is_caught(case):
     module, line = FORBIDDEN[case]
     sources = {
-        "jaxbandit.engine.keys": "",
+        "jaxbandit.engine.rounds.keys": "",
         module: line,
     }  # the first shows that jaxbandit.engine is a package
     assert [v.partition(" ")[0].rstrip(":") for v in violations(sources)] == [module]
 
 
 ALLOWED = {
-    "registry lists parts": ("jaxbandit.specs.algorithms", "from jaxbandit.algorithms.regret import ucb"),
-    "specs -> registry": ("jaxbandit.specs.x", "from .registry import ALGORITHMS"),
+    "registry lists parts": ("jaxbandit.lab.specs.algorithms", "from jaxbandit.algorithms.regret import ucb"),
+    "specs -> registry": ("jaxbandit.lab.specs.x", "from .registry import ALGORITHMS"),
     "running -> bounds": ("jaxbandit.running.x", "from jaxbandit.bounds import regret"),
-    "what the engine reaches": ("jaxbandit.running.x", "from jaxbandit.base import Outcome"),
+    "what the engine reaches": ("jaxbandit.running.x", "from jaxbandit.base.contract import Outcome"),
     "algorithm -> algorithm": ("jaxbandit.algorithms.regret.x", "from . import index_policy"),
     "environment -> environment": (
         "jaxbandit.environments.x",
         "from jaxbandit.environments import bernoulli",
     ),
     "checks": ("jaxbandit.engine.x", "from jaxbandit import checks"),
-    "refusals": ("jaxbandit.stats.x", "from jaxbandit.refusals import BadInput"),
-    "version": ("jaxbandit.results.x", "from jaxbandit import __version__"),
-    "cli -> specs": ("jaxbandit.cli.x", "from jaxbandit.specs import spec"),
+    "refusals": ("jaxbandit.theory.x", "from jaxbandit.base.refusals import BadInput"),
+    "version": ("jaxbandit.running.results.x", "from jaxbandit import __version__"),
+    "cli -> specs": ("jaxbandit.lab.cli.x", "from jaxbandit.lab.specs import spec"),
     "others' packages": ("jaxbandit.types", "import jax.numpy as jnp"),
     "public face shows all": ("jaxbandit", "from jaxbandit.algorithms.regret.ucb import ucb"),
 }

@@ -9,14 +9,14 @@ from jaxbandit.algorithms.regret.greedy import greedy
 from jaxbandit.algorithms.regret.lin_ts import lin_ts
 from jaxbandit.algorithms.regret.lin_ucb import lin_ucb
 from jaxbandit.algorithms.regret.linear_level import linear_level
-from jaxbandit.engine.horizon import simulate_cell
-from jaxbandit.environments.linear import linear
-from jaxbandit.environments.linear_contextual import describe_linear_contextual, linear_contextual
-from jaxbandit.environments.linear_contextual_classes import describe_linear_contextual_classes
-from jaxbandit.environments.linear_contextual_random import linear_contextual_random
-from jaxbandit.estimators import recursive_least_squares as estimator
-from jaxbandit.running.experiment import run_experiment
-from jaxbandit.specs import spec
+from jaxbandit.engine.driver.horizon import simulate_cell
+from jaxbandit.environments.linear_arms.linear import linear
+from jaxbandit.environments.linear_arms.linear_contextual import describe_linear_contextual, linear_contextual
+from jaxbandit.environments.linear_arms.linear_contextual_classes import describe_linear_contextual_classes
+from jaxbandit.environments.linear_arms.linear_contextual_random import linear_contextual_random
+from jaxbandit.lab.experiments.experiment import run_experiment
+from jaxbandit.lab.specs import spec
+from jaxbandit.theory.estimators import recursive_least_squares as estimator
 
 # Hao, Lattimore and Szepesvari (2020), Sections 5.1 with u = 0.1, 5.2 scenario one, and 5.3.
 FIXED = np.array([[[1, 0], [0, 1], [0.9, 0.5]]])

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from jaxbandit.engine.moments import BLOCK, Moments
+from jaxbandit.engine.rounds.moments import BLOCK, Moments
 
 
 def moments_of(values, keep=None, sizes=(10**9,)):

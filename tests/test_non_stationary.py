@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import jaxbandit as jb
-from jaxbandit.engine.horizon import simulate_cell
-from jaxbandit.specs import spec as specs
+from jaxbandit.engine.driver.horizon import simulate_cell
+from jaxbandit.lab.specs import spec as specs
 
 sys.path.append(str(Path(__file__).parents[1]))  # last: an installed package stays the one under test
 

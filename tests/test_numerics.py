@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jaxbandit.engine.compiled import compile
-from jaxbandit.numerics import log, matrix_vector, normal_of_words, normal_quantile, one_by_one, standard_normal
+from jaxbandit.base.numerics import log, matrix_vector, normal_of_words, normal_quantile, one_by_one, standard_normal
+from jaxbandit.engine.layout.compiled import compile
 
 
 def test_log_is_right_to_one_unit_of_rounding():

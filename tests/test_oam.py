@@ -9,12 +9,12 @@ import pytest
 
 from jaxbandit.algorithms.regret.oam import KINDS, oam
 from jaxbandit.algorithms.regret.ossb import ossb
-from jaxbandit.engine import horizon as horizon_engine
-from jaxbandit.engine.horizon import simulate_cell
-from jaxbandit.environments.linear import linear
-from jaxbandit.environments.linear_contextual import linear_contextual
+from jaxbandit.engine.driver import horizon as horizon_engine
+from jaxbandit.engine.driver.horizon import simulate_cell
+from jaxbandit.environments.linear_arms.linear import linear
+from jaxbandit.environments.linear_arms.linear_contextual import linear_contextual
 from jaxbandit.running.sweep import sweep
-from jaxbandit.solvers.spanner import barycentric_spanner
+from jaxbandit.theory.solvers.spanner import barycentric_spanner
 
 HORIZON = 10_000
 PLANE = np.array([[1, 0], [0, 1], [0.9, 0.5]])
@@ -86,7 +86,7 @@ def test_a_sweep_is_one_compilation(contextual, monkeypatch):
 @pytest.mark.slow
 def test_an_interrupted_run_ends_with_the_same_bytes(contextual, tmp_path, monkeypatch):
     """Stopped after its first chunk, allocations and all; the second call takes them from the checkpoint."""
-    monkeypatch.setattr("jaxbandit.engine.tiles.FIRST_CHUNK", 64)
+    monkeypatch.setattr("jaxbandit.engine.driver.tiles.FIRST_CHUNK", 64)
     options = {"horizon": 300, "num_runs": 200, "tile": 64, "workers": 1, "checkpoint_dir": tmp_path}  # compiled above
 
     def interrupt(steps):

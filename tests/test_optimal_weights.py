@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from reference import optimal_weights as reference
 
-from jaxbandit.solvers.families import FAMILIES, family
-from jaxbandit.solvers.optimal_weights import gaussian_weights, optimal_weights
+from jaxbandit.theory.solvers.families import FAMILIES, family
+from jaxbandit.theory.solvers.optimal_weights import gaussian_weights, optimal_weights
 
 pytestmark = pytest.mark.quickly_compiled
 

@@ -4,8 +4,8 @@ import jax
 import numpy as np
 import pytest
 
-from jaxbandit import numerics
-from jaxbandit.estimators import ordinary_least_squares as least_squares
+from jaxbandit.base import numerics
+from jaxbandit.theory.estimators import ordinary_least_squares as least_squares
 
 pytestmark = pytest.mark.quickly_compiled
 

@@ -4,9 +4,9 @@ import itertools
 
 import pytest
 
-from jaxbandit.reproduction import figure_experiments, paper, verdict
-from jaxbandit.reproduction.measures import Quantity
-from jaxbandit.specs.spec import parse
+from jaxbandit.lab.papers import figure_experiments, paper, verdict
+from jaxbandit.lab.papers.measures import Quantity
+from jaxbandit.lab.specs.spec import parse
 
 DATA, ABOUT, SOURCE = paper._read("adversarial")
 FIGURES = figure_experiments.figures_of(ABOUT)

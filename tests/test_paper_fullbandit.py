@@ -11,10 +11,10 @@ import pytest
 from results_by_hand import stopping
 
 from jaxbandit.algorithms.exploration.super_arms import uniform_inverse
-from jaxbandit.reproduction import figure_experiments, own_instances, paper, verdict
-from jaxbandit.reproduction.tables import computed, full_bandit_costs, full_bandit_looks
-from jaxbandit.results.base import ResultSet
-from jaxbandit.specs import source, spec
+from jaxbandit.lab.papers import figure_experiments, own_instances, paper, verdict
+from jaxbandit.lab.papers.tables import computed, full_bandit_costs, full_bandit_looks
+from jaxbandit.lab.specs import source, spec
+from jaxbandit.running.results.base import ResultSet
 
 pytestmark = pytest.mark.quickly_compiled
 

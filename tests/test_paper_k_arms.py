@@ -7,14 +7,14 @@ import pytest
 from results_by_hand import stopping
 from scipy import stats
 
-from jaxbandit.bounds import h1
-from jaxbandit.refusals import BadInput
-from jaxbandit.reproduction import figure_experiments, own_instances, verdict
-from jaxbandit.results.base import ResultSet
-from jaxbandit.results.budget import BudgetResult
+from jaxbandit.base.refusals import BadInput
+from jaxbandit.lab.papers import figure_experiments, own_instances, verdict
+from jaxbandit.lab.specs import source, spec
+from jaxbandit.running.results.base import ResultSet
+from jaxbandit.running.results.budget import BudgetResult
 from jaxbandit.running.truth import truth_of
-from jaxbandit.specs import source, spec
-from jaxbandit.stats import intervals
+from jaxbandit.theory import intervals
+from jaxbandit.theory.bounds import h1
 
 PAPERS = ("track_and_stop", "fixed_budget", "fiesta", "fiesta_table2")
 # Audibert, Bubeck and Munos 2010, Section 6: means, and the budget.

@@ -8,12 +8,12 @@ import pytest
 from results_by_hand import stopping
 from scipy import stats
 
-from jaxbandit.reproduction import assessment, figure_experiments, measures, paper, published, report, verdict
-from jaxbandit.reproduction.measures import Quantity
-from jaxbandit.results.base import ResultSet
-from jaxbandit.running.experiment import run_experiment
-from jaxbandit.specs import source, spec
-from jaxbandit.text import number as words
+from jaxbandit.base.text import number as words
+from jaxbandit.lab.experiments.experiment import run_experiment
+from jaxbandit.lab.papers import assessment, figure_experiments, measures, paper, published, report, verdict
+from jaxbandit.lab.papers.measures import Quantity
+from jaxbandit.lab.specs import source, spec
+from jaxbandit.running.results.base import ResultSet
 
 pytestmark = pytest.mark.quickly_compiled
 
@@ -340,7 +340,7 @@ def test_the_papers_parameters(lingape):
 
 
 def test_clicks_in_the_span_of_their_features_are_the_same_instance(lingape):
-    from jaxbandit.environments.r6a_like import describe_r6a_like
+    from jaxbandit.environments.recorded.r6a_like import describe_r6a_like
 
     data, about = lingape
     figure = figure_experiments.figures_of(about)["figure3"]

@@ -5,10 +5,10 @@ import pytest
 from results_by_hand import result
 
 import jaxbandit as jb
-from jaxbandit.reproduction import assessment, figure_experiments, own_instances
-from jaxbandit.reproduction.report import report
-from jaxbandit.results.base import ResultSet
-from jaxbandit.specs import source
+from jaxbandit.lab.papers import assessment, figure_experiments, own_instances
+from jaxbandit.lab.papers.report import report
+from jaxbandit.lab.specs import source
+from jaxbandit.running.results.base import ResultSet
 
 pytestmark = pytest.mark.quickly_compiled
 

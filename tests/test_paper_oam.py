@@ -8,13 +8,13 @@ import pytest
 from results_by_hand import result
 
 from jaxbandit.algorithms.regret.oam import KINDS
-from jaxbandit.environments.linear_random import describe_linear_random
-from jaxbandit.reproduction import assessment, figure_experiments, open_readings, paper, published, report, verdict
-from jaxbandit.reproduction.measures import Quantity
-from jaxbandit.results.base import ResultSet
-from jaxbandit.results.report import kinds_table, table
-from jaxbandit.specs import source
-from jaxbandit.specs.spec import parse
+from jaxbandit.environments.linear_arms.linear_random import describe_linear_random
+from jaxbandit.lab.papers import assessment, figure_experiments, open_readings, paper, published, report, verdict
+from jaxbandit.lab.papers.measures import Quantity
+from jaxbandit.lab.specs import source
+from jaxbandit.lab.specs.spec import parse
+from jaxbandit.running.results.base import ResultSet
+from jaxbandit.running.results.report import kinds_table, table
 
 pytestmark = pytest.mark.quickly_compiled
 
@@ -228,8 +228,8 @@ def test_what_is_run(monkeypatch, tmp_path, figure, options, names, runs, horizo
     def run_experiments(experiments, **more):
         raise _Stop(experiments)
 
-    monkeypatch.setattr("jaxbandit.specs.spec.parse", lambda data, origin: data)  # 60 factories are for others
-    monkeypatch.setattr("jaxbandit.running.side_by_side.run_experiments", run_experiments)
+    monkeypatch.setattr("jaxbandit.lab.specs.spec.parse", lambda data, origin: data)  # 60 factories are for others
+    monkeypatch.setattr("jaxbandit.lab.experiments.side_by_side.run_experiments", run_experiments)
     with pytest.raises(_Stop) as stop:
         paper.reproduce("oam", figure, out=tmp_path, **options)
     (experiments,) = stop.value.args

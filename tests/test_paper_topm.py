@@ -8,12 +8,12 @@ import pytest
 from results_by_hand import stopping
 from scipy import stats
 
-from jaxbandit.refusals import BadInput
-from jaxbandit.reproduction import box_plots, figure_experiments, own_instances, paper, published
-from jaxbandit.reproduction.tables import complexity, computed
-from jaxbandit.results.base import ResultSet
-from jaxbandit.running import side_by_side
-from jaxbandit.specs import source, spec
+from jaxbandit.base.refusals import BadInput
+from jaxbandit.lab.experiments import side_by_side
+from jaxbandit.lab.papers import box_plots, figure_experiments, own_instances, paper, published
+from jaxbandit.lab.papers.tables import complexity, computed
+from jaxbandit.lab.specs import source, spec
+from jaxbandit.running.results.base import ResultSet
 
 pytestmark = pytest.mark.quickly_compiled
 
@@ -178,7 +178,7 @@ def test_independent_features_have_nine_eighths():
 
 @pytest.mark.slow
 def test_ratios_are_those_of_highs_and_of_the_instance_number():
-    from jaxbandit.solvers.l1 import l1_table
+    from jaxbandit.theory.solvers.l1 import l1_table
 
     ratios = complexity.ratios(6, 3, 2, normalization="spectral", first=10, count=5)
     features = complexity._features(6, 3, "spectral", 12, 1)[0]

@@ -10,12 +10,12 @@ import pytest
 from results_by_hand import noisy, result
 from scipy import stats
 
-from jaxbandit.environments.beta import beta
-from jaxbandit.refusals import BadInput
-from jaxbandit.reproduction import figure_experiments, own_instances, paper, published, verdict
-from jaxbandit.reproduction.tables import computed, times
-from jaxbandit.results.base import ResultSet
-from jaxbandit.specs import source
+from jaxbandit.base.refusals import BadInput
+from jaxbandit.environments.stationary.beta import beta
+from jaxbandit.lab.papers import figure_experiments, own_instances, paper, published, verdict
+from jaxbandit.lab.papers.tables import computed, times
+from jaxbandit.lab.specs import source
+from jaxbandit.running.results.base import ResultSet
 
 pytestmark = pytest.mark.quickly_compiled
 
@@ -280,7 +280,7 @@ def test_failed_runs_are_an_error_of_one_line(tmp_path, monkeypatch):
         world = beta(**arguments)
         return world._replace(reward=lambda *given: world.reward(*given) + jnp.nan)
 
-    monkeypatch.setattr(sys.modules["jaxbandit.environments.beta"], "beta", broken)
+    monkeypatch.setattr(sys.modules["jaxbandit.environments.stationary.beta"], "beta", broken)
     with pytest.raises(BadInput) as error:
         paper.reproduce("ucboost", "c", out=tmp_path, runs=40, horizon=60, progress=False)
     assert str(error.value) == "beta/ucb1: 40 of 40 runs left out: not finite; max_failed = 0 allows none"

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import jaxbandit as jb
-from jaxbandit.engine import parts
-from jaxbandit.engine.horizon import simulate_cell
-from jaxbandit.engine.identify import identify_cell
+from jaxbandit.engine.driver.horizon import simulate_cell
+from jaxbandit.engine.driver.identify import identify_cell
+from jaxbandit.engine.storage import parts
 from jaxbandit.running.cell import fixed
 
 pytestmark = pytest.mark.quickly_compiled

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from results_by_hand import noisy, result, stopping
 
-from jaxbandit.plotting import regret_curves, theory
-from jaxbandit.plotting.figures import plot
-from jaxbandit.results.base import ResultSet
+from jaxbandit.running.plotting import regret_curves, theory
+from jaxbandit.running.plotting.figures import plot
+from jaxbandit.running.results.base import ResultSet
 
 pytestmark = pytest.mark.quickly_compiled
 
@@ -172,7 +172,7 @@ def test_spread_moves_nothing_that_has_room():
 
 
 def test_matplotlib_is_imported_only_when_drawing():
-    imports = "import sys, jaxbandit.plotting.regret_curves, jaxbandit.reproduction.paper"
+    imports = "import sys, jaxbandit.running.plotting.regret_curves, jaxbandit.lab.papers.paper"
     code = f"{imports}; assert 'matplotlib' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 

@@ -11,8 +11,8 @@ import pytest
 from consumed import inner
 
 import jaxbandit
-from jaxbandit.numerics import dot
-from jaxbandit.specs.registry import ALGORITHMS
+from jaxbandit.base.numerics import dot
+from jaxbandit.lab.specs.registry import ALGORITHMS
 
 ROOT = Path(jaxbandit.__file__).parent
 PRODUCTS = {"dot", "matmul", "einsum", "vdot", "tensordot", "inner", "vecdot", "matvec", "vecmat", "multi_dot"}

@@ -11,8 +11,8 @@ from results_by_hand import stopping
 
 import jaxbandit as jb
 from jaxbandit.algorithms.best_arm.racing import race
-from jaxbandit.engine.identify import identify_cell
-from jaxbandit.results.report import table
+from jaxbandit.engine.driver.identify import identify_cell
+from jaxbandit.running.results.report import table
 
 pytestmark = pytest.mark.quickly_compiled
 RULES = {

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import jaxbandit
-from jaxbandit.specs.registry import ALGORITHMS, ENVIRONMENTS
+from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS
 
 ENTRIES = [*ALGORITHMS.values(), *ENVIRONMENTS.values()]
 
@@ -79,7 +79,7 @@ def test_public_names_are_one_list(package):
 
 def test_a_name_is_what_its_module_holds_whatever_is_imported_first():
     code = (
-        "import jaxbandit.environments.bernoulli, jaxbandit as jb; "
+        "import jaxbandit.environments.stationary.bernoulli, jaxbandit as jb; "
         "print(jb.environments.bernoulli is jb.bernoulli, callable(jb.bernoulli))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -88,7 +88,7 @@ def test_a_name_is_what_its_module_holds_whatever_is_imported_first():
 
 def test_importing_the_package_and_its_registry_imports_no_jax():
     code = (
-        "import sys, jaxbandit, jaxbandit.specs.registry, jaxbandit.specs.spec; "
+        "import sys, jaxbandit, jaxbandit.lab.specs.registry, jaxbandit.lab.specs.spec; "
         "print({'jax', 'numpy', 'matplotlib'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

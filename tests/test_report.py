@@ -12,20 +12,21 @@ import numpy as np
 import pytest
 from results_by_hand import noisy, result, stopping
 
-from jaxbandit import ask, cli, save_session, session, session_directory, student_race, tell
-from jaxbandit.auditing.cell import Limits, judge
-from jaxbandit.auditing.experiment import AuditedResult, document
-from jaxbandit.base import Outcome
-from jaxbandit.refusals import BadInput
-from jaxbandit.results.base import ResultSet
-from jaxbandit.results.compare import compare
-from jaxbandit.results.json_files import write_json
-from jaxbandit.sessions.certificate import certificate
-from jaxbandit.stats.confidence_sequence import confidence_sequence
+from jaxbandit import ask, save_session, session, session_directory, student_race, tell
+from jaxbandit.base.contract import Outcome
+from jaxbandit.base.refusals import BadInput
+from jaxbandit.decide.sessions.certificate import certificate
+from jaxbandit.lab import cli
+from jaxbandit.lab.auditing.cell import Limits, judge
+from jaxbandit.lab.auditing.experiment import AuditedResult, document
+from jaxbandit.running.results.base import ResultSet
+from jaxbandit.running.results.compare import compare
+from jaxbandit.running.results.json_files import write_json
+from jaxbandit.theory.confidence_sequence import confidence_sequence
 
 pytest.importorskip("matplotlib")
-from jaxbandit.report import vectors
-from jaxbandit.report.write import write_report
+from jaxbandit.lab.report import vectors
+from jaxbandit.lab.report.write import write_report
 
 pytestmark = pytest.mark.quickly_compiled
 

@@ -7,12 +7,12 @@ import pytest
 from results_by_hand import record, result, stopping
 from scipy import stats
 
-from jaxbandit.base import Outcome
-from jaxbandit.results.base import ResultSet
-from jaxbandit.results.loading import load, load_cell
-from jaxbandit.results.regret import RegretResult
-from jaxbandit.results.report import table
-from jaxbandit.results.saving import save, save_cell, write_summary
+from jaxbandit.base.contract import Outcome
+from jaxbandit.running.results.base import ResultSet
+from jaxbandit.running.results.loading import load, load_cell
+from jaxbandit.running.results.regret import RegretResult
+from jaxbandit.running.results.report import table
+from jaxbandit.running.results.saving import save, save_cell, write_summary
 
 pytestmark = pytest.mark.quickly_compiled
 

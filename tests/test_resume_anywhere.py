@@ -13,19 +13,20 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxbandit.algorithms import ucb1
 from jaxbandit.algorithms.exploration.icb import icb
 from jaxbandit.algorithms.exploration.presets import lucb
-from jaxbandit.algorithms.regret import ucb1
-from jaxbandit.base import Algorithm, Environment, Replan
-from jaxbandit.engine import queues, storage, tiles
-from jaxbandit.engine.checkpoint import Finished
-from jaxbandit.engine.horizon import simulate_cell
-from jaxbandit.engine.identify import identify_cell
-from jaxbandit.environments.bernoulli import bernoulli
-from jaxbandit.environments.full_bandit import full_bandit
-from jaxbandit.environments.gaussian import gaussian
-from jaxbandit.numerics import argmax, get_at, set_at
-from jaxbandit.types import Array
+from jaxbandit.base.contract import Algorithm, Environment, Replan
+from jaxbandit.base.numerics import argmax, get_at, set_at
+from jaxbandit.base.types import Array
+from jaxbandit.engine.driver import queues, tiles
+from jaxbandit.engine.driver.horizon import simulate_cell
+from jaxbandit.engine.driver.identify import identify_cell
+from jaxbandit.engine.storage import files as storage
+from jaxbandit.engine.storage.checkpoint import Finished
+from jaxbandit.environments.combinatorial.full_bandit import full_bandit
+from jaxbandit.environments.stationary.bernoulli import bernoulli
+from jaxbandit.environments.stationary.gaussian import gaussian
 
 pytestmark = pytest.mark.slow
 

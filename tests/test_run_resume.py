@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 from small_experiment import Stop, content, experiment, stop_after
 
-from jaxbandit.engine import horizon as engine
-from jaxbandit.refusals import BadInput, Unfinished
-from jaxbandit.results.loading import load
-from jaxbandit.running import experiment as running
-from jaxbandit.running import playing
-from jaxbandit.specs import spec
+from jaxbandit.base.refusals import BadInput, Unfinished
+from jaxbandit.engine.driver import horizon as engine
+from jaxbandit.lab.experiments import experiment as running
+from jaxbandit.lab.experiments import playing
+from jaxbandit.lab.specs import spec
+from jaxbandit.running.results.loading import load
 
 
 @pytest.fixture(autouse=True)
 def _small_chunks(monkeypatch):
-    monkeypatch.setattr("jaxbandit.engine.tiles.FIRST_CHUNK", 64)
+    monkeypatch.setattr("jaxbandit.engine.driver.tiles.FIRST_CHUNK", 64)
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def test_results_are_stored_and_found_again(tmp_path, whole, monkeypatch):
     names = sorted(os.listdir(tmp_path / "out"))
     assert names[-2:] == ["spec.toml", "summary.json"] and "checkpoint" not in names
     assert spec.load(tmp_path / "out" / "spec.toml") == experiment()
-    monkeypatch.setattr("jaxbandit.running.playing.simulate_cell", None)  # nothing is left to simulate
+    monkeypatch.setattr("jaxbandit.lab.experiments.playing.simulate_cell", None)  # nothing is left to simulate
     assert content(running.run_experiment(experiment(), tmp_path / "out", progress=False)) == whole
     assert content(load(tmp_path / "out")) == whole
 

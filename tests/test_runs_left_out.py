@@ -10,24 +10,24 @@ import numpy as np
 import pytest
 from results_by_hand import result
 
-from jaxbandit import cli
 from jaxbandit.algorithms.exploration.presets import lucb
 from jaxbandit.algorithms.regret.kl_ucb import kl_ucb
 from jaxbandit.algorithms.regret.ucb import ucb1
-from jaxbandit.base import Environment, Outcome, Promise
-from jaxbandit.bounds.regret import bernoulli_regret_constant
-from jaxbandit.environments.bernoulli import bernoulli
-from jaxbandit.environments.gaussian import gaussian
-from jaxbandit.plotting.figures import plot
-from jaxbandit.refusals import RunsLeftOut
-from jaxbandit.reproduction import measures, report, verdict
-from jaxbandit.results.base import ResultSet
-from jaxbandit.results.report import table
+from jaxbandit.base.contract import Environment, Outcome, Promise
+from jaxbandit.base.refusals import RunsLeftOut
+from jaxbandit.base.types import Array
+from jaxbandit.environments.stationary.bernoulli import bernoulli
+from jaxbandit.environments.stationary.gaussian import gaussian
+from jaxbandit.lab import cli
+from jaxbandit.lab.papers import measures, report, verdict
 from jaxbandit.running.identify import identify
+from jaxbandit.running.plotting.figures import plot
+from jaxbandit.running.results.base import ResultSet
+from jaxbandit.running.results.report import table
 from jaxbandit.running.simulate import simulate
 from jaxbandit.running.sweep import sweep
-from jaxbandit.stats import intervals
-from jaxbandit.types import Array
+from jaxbandit.theory import intervals
+from jaxbandit.theory.bounds.regret import bernoulli_regret_constant
 
 pytestmark = pytest.mark.quickly_compiled
 matplotlib = pytest.importorskip("matplotlib")

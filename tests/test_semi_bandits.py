@@ -9,15 +9,14 @@ import pytest
 from reference import semi_bandit as reference
 
 import jaxbandit as jb
-from jaxbandit.algorithms.combinatorial import clucb, combinatorial_thompson, cucb, escb
+from jaxbandit.algorithms import clucb, combinatorial_thompson, cucb, escb, saqm
 from jaxbandit.algorithms.combinatorial import teams as helpers
-from jaxbandit.algorithms.exploration import saqm
-from jaxbandit.base import action_of
-from jaxbandit.engine.horizon import simulate_cell
-from jaxbandit.engine.identify import identify_cell
-from jaxbandit.environments.crowd import crowd
-from jaxbandit.environments.full_bandit import full_bandit
-from jaxbandit.environments.semi_bandit import semi_bandit
+from jaxbandit.base.contract import action_of
+from jaxbandit.engine.driver.horizon import simulate_cell
+from jaxbandit.engine.driver.identify import identify_cell
+from jaxbandit.environments.combinatorial.full_bandit import full_bandit
+from jaxbandit.environments.combinatorial.semi_bandit import semi_bandit
+from jaxbandit.environments.recorded.crowd import crowd
 
 quickly = pytest.mark.quickly_compiled
 NUM_ARMS, K, ROUNDS = 6, 2, 250

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy import special
 
-from jaxbandit.stats import intervals
-from jaxbandit.stats.confidence_sequence import confidence_sequence
+from jaxbandit.theory import intervals
+from jaxbandit.theory.confidence_sequence import confidence_sequence
 
 TRIALS = 120
 

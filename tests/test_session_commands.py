@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import jaxbandit as jb
-from jaxbandit import cli
-from jaxbandit.specs.session import SessionSpec
+from jaxbandit.lab import cli
+from jaxbandit.lab.specs.session import SessionSpec
 
 pytestmark = pytest.mark.quickly_compiled
 SPEC = """

@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 
 import jaxbandit as jb
-from jaxbandit.base import action_of
-from jaxbandit.engine import keys, told
-from jaxbandit.sessions import directory
-from jaxbandit.sessions.certificate import mixture_radius
-from jaxbandit.solvers import student
+from jaxbandit.base.contract import action_of
+from jaxbandit.decide.sessions import directory, told
+from jaxbandit.decide.sessions.certificate import mixture_radius
+from jaxbandit.engine.rounds import keys
+from jaxbandit.theory.solvers import student
 
 pytestmark = pytest.mark.quickly_compiled
 MEANS = np.array([0.2, 0.5, 0.6])

@@ -8,8 +8,10 @@ from parts import ALGORITHMS, SETS, SHARES, THETA, pair
 from xla_options import QUICKLY, of_every_program
 
 import jaxbandit as jb
-from jaxbandit.base import SetPulls
-from jaxbandit.engine import compiled, keys, rounds
+from jaxbandit.base.contract import SetPulls
+from jaxbandit.engine.layout import compiled
+from jaxbandit.engine.rounds import keys
+from jaxbandit.engine.rounds import step as rounds
 
 pytestmark = pytest.mark.quickly_compiled
 SEED, RUN = 3, 5

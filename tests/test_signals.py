@@ -123,7 +123,7 @@ def test_a_signal_that_was_ignored_stays_ignored(stays):
 
 def test_in_python_the_signals_are_the_users_own():
     before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
-    from jaxbandit import cli
+    from jaxbandit.lab import cli
 
     assert cli.main(["list"]) == 0
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before

@@ -9,11 +9,11 @@ import pytest
 
 import jaxbandit
 from jaxbandit.algorithms.regret.ucb import ucb1
-from jaxbandit.environments.bernoulli import bernoulli
-from jaxbandit.results.compare import compare
+from jaxbandit.environments.stationary.bernoulli import bernoulli
 from jaxbandit.running import progress
 from jaxbandit.running.identify import identify
 from jaxbandit.running.progress import progress_bar
+from jaxbandit.running.results.compare import compare
 from jaxbandit.running.simulate import simulate
 from jaxbandit.running.sweep import sweep
 

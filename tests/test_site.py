@@ -11,7 +11,7 @@ from urllib.parse import unquote
 import pytest
 
 import jaxbandit
-from jaxbandit.specs.registry import ALGORITHMS
+from jaxbandit.lab.specs.registry import ALGORITHMS
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -91,12 +91,12 @@ Source: Auer (2002),
         ("[a](cli.md#b)", "docs", "", "[a](cli.md#b)"),
         ("[a](docs/cli.md)", "", "", "[a](cli.md)"),
         ("[a](../CHANGELOG.md)", "docs", "", "[a](changelog.md)"),
-        ("[a](../jaxbandit/base.py)", "docs", "", "[a](../jaxbandit/base.py)"),
+        ("[a](../jaxbandit/base/contract.py)", "docs", "", "[a](../jaxbandit/base/contract.py)"),
         (
-            "[a](../jaxbandit/base.py#L3)",
+            "[a](../jaxbandit/base/contract.py#L3)",
             "docs",
             "https://x.org/j",
-            "[a](https://x.org/j/blob/main/jaxbandit/base.py#L3)",
+            "[a](https://x.org/j/blob/main/jaxbandit/base/contract.py#L3)",
         ),
         ("[a](../jaxbandit)", "docs", "https://x.org/j", "[a](https://x.org/j/tree/main/jaxbandit)"),
         ("[a](../jaxbandit)", "docs", "", "a"),

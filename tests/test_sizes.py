@@ -12,14 +12,15 @@ import numpy as np
 import pytest
 
 from jaxbandit import bernoulli, epsilon_greedy, lucb, ucb1
-from jaxbandit.engine import keys, sizes
-from jaxbandit.engine.compiled import held
-from jaxbandit.engine.horizon import simulate_cell
-from jaxbandit.engine.identify import identify_cell
-from jaxbandit.engine.lanes import LanesProgram
-from jaxbandit.engine.program import Program
-from jaxbandit.engine.single import SingleRun
-from jaxbandit.engine.stopping import StoppingRun
+from jaxbandit.engine.driver.horizon import simulate_cell
+from jaxbandit.engine.driver.identify import identify_cell
+from jaxbandit.engine.driver.lanes import LanesProgram
+from jaxbandit.engine.driver.program import Program
+from jaxbandit.engine.layout import sizes
+from jaxbandit.engine.layout.compiled import held
+from jaxbandit.engine.rounds import keys
+from jaxbandit.engine.rounds.single import SingleRun
+from jaxbandit.engine.rounds.stopping import StoppingRun
 
 ROOT = Path(__file__).parents[1]
 GIB = 2**30

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from jaxbandit.solvers.allocation import allocation
+from jaxbandit.theory.solvers.allocation import allocation
 
 pytestmark = pytest.mark.slow  # long to compile
 

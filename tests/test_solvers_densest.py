@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from reference.peeling import peel
 
-from jaxbandit.solvers import densest
-from jaxbandit.solvers.densest import peeling, quadratic
-from jaxbandit.solvers.design import g_design
-from jaxbandit.solvers.quadratic_bound import alpha, peeling_ratio, theorem_ratio, upper_bound
-from jaxbandit.solvers.rounding import round_design
+from jaxbandit.theory.solvers import densest
+from jaxbandit.theory.solvers.densest import peeling, quadratic
+from jaxbandit.theory.solvers.design import g_design
+from jaxbandit.theory.solvers.quadratic_bound import alpha, peeling_ratio, theorem_ratio, upper_bound
+from jaxbandit.theory.solvers.rounding import round_design
 
 SIZES = [(8, 3), (10, 5), (12, 4)]
 BATCH = 60

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from jaxbandit.solvers.best_arm import best_arm_design
-from jaxbandit.solvers.design import d_design, g_design, pair_differences, transductive_design
-from jaxbandit.solvers.rounding import round_design
+from jaxbandit.theory.solvers.best_arm import best_arm_design
+from jaxbandit.theory.solvers.design import d_design, g_design, pair_differences, transductive_design
+from jaxbandit.theory.solvers.rounding import round_design
 
 GAP = 1e-7  # what the docstring promises, relative
 ARMS, DIM, DIRECTIONS = 6, 5, 15  # one compiled program for most tests: zero arms, axes and directions change nothing

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import reference.ucboost
 
-from jaxbandit import numerics
-from jaxbandit.solvers import semidistance
-from jaxbandit.solvers.empirical_kl import empirical_upper
-from jaxbandit.solvers.kl import kl_upper
+from jaxbandit.base import numerics
+from jaxbandit.theory.solvers import semidistance
+from jaxbandit.theory.solvers.empirical_kl import empirical_upper
+from jaxbandit.theory.solvers.kl import kl_upper
 
 NAMES = sorted(semidistance.UPPER)
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from jaxbandit.solvers.design import pair_differences
-from jaxbandit.solvers.l1 import l1_representation, l1_table
+from jaxbandit.theory.solvers.design import pair_differences
+from jaxbandit.theory.solvers.l1 import l1_representation, l1_table
 
 GAP = 1e-9  # relative, in float64
 ARMS, DIM, TARGETS = 12, 5, 66  # one compiled program for most tests: zero arms, axes and targets change nothing

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jaxbandit.stats import intervals
+from jaxbandit.theory import intervals
 
 
 def test_student_textbook():

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 import jaxbandit as jb
-from jaxbandit.refusals import BadInput
-from jaxbandit.tuning import configs as search_space
-from jaxbandit.tuning import sweep, traced
+from jaxbandit.base.refusals import BadInput
+from jaxbandit.decide.tuning import configs as search_space
+from jaxbandit.decide.tuning import sweep, traced
 
 pytestmark = pytest.mark.quickly_compiled
 

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from jaxbandit import cli
+from jaxbandit.lab import cli
 
 pytestmark = pytest.mark.quickly_compiled
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import jaxbandit as jb
-from jaxbandit.refusals import BadInput
+from jaxbandit.base.refusals import BadInput
 
 pytestmark = pytest.mark.quickly_compiled
 

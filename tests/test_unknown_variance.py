@@ -15,9 +15,9 @@ from jaxbandit.algorithms.best_arm.betting_race import betting_race
 from jaxbandit.algorithms.best_arm.kim_nelson import kim_nelson
 from jaxbandit.algorithms.best_arm.paired_race import paired_race
 from jaxbandit.algorithms.best_arm.student_race import student_race
-from jaxbandit.environments.fiesta import fiesta
+from jaxbandit.environments.recorded.fiesta import fiesta
 from jaxbandit.running.identify import identify
-from jaxbandit.solvers import student
+from jaxbandit.theory.solvers import student
 
 pytestmark = pytest.mark.quickly_compiled
 

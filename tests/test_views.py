@@ -8,11 +8,11 @@ import pytest
 from results_by_hand import result, stopping
 
 import jaxbandit as jb
-from jaxbandit.base import Outcome
-from jaxbandit.markup import html_table, view
-from jaxbandit.results.base import ResultSet
-from jaxbandit.tuning.configs import read
-from jaxbandit.tuning.result import tune_result
+from jaxbandit.base.contract import Outcome
+from jaxbandit.base.markup import html_table, view
+from jaxbandit.decide.tuning.configs import read
+from jaxbandit.decide.tuning.result import tune_result
+from jaxbandit.running.results.base import ResultSet
 
 HOSTILE = "<script>alert('&')</script>"
 

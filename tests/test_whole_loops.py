@@ -12,8 +12,8 @@ from jax._src import compiler
 from jax.experimental.compilation_cache import compilation_cache
 
 from jaxbandit import bernoulli, kl_ucb
-from jaxbandit.engine import compiled, whole_loops
-from jaxbandit.engine.horizon import simulate_cell
+from jaxbandit.engine.driver.horizon import simulate_cell
+from jaxbandit.engine.layout import compiled, whole_loops
 
 CPU = jax.devices("cpu")[0]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxbandit.extras import EXTRAS, LAB
+from jaxbandit.base.extras import EXTRAS, LAB
 
 ROOT = Path(__file__).parents[1]
 REMEDY = "the extra lab needs it: pip install xarray h5netcdf pandas matplotlib tqdm tyro tomli-w"
@@ -117,14 +117,14 @@ def test_an_extra_is_what_the_project_declares(extra):
 def test_an_adapter_without_its_library(extra, package, monkeypatch):
     for name in [extra, *(name for name in sys.modules if name.startswith(f"{extra}."))]:
         monkeypatch.setitem(sys.modules, name, None)
-    monkeypatch.delitem(sys.modules, f"jaxbandit.integrations.{extra}", raising=False)
+    monkeypatch.delitem(sys.modules, f"jaxbandit.decide.integrations.{extra}", raising=False)
     with pytest.raises(ModuleNotFoundError) as refusal:
-        importlib.import_module(f"jaxbandit.integrations.{extra}")
+        importlib.import_module(f"jaxbandit.decide.integrations.{extra}")
     assert str(refusal.value) == f"{extra} is not installed; the extra {extra} needs it: pip install {package}"
 
 
 def test_another_missing_module_is_not_blamed_on_the_extra():
-    from jaxbandit.extras import lab
+    from jaxbandit.base.extras import lab
 
     with pytest.raises(ModuleNotFoundError, match="No module named 'no_such'"), lab():
         import no_such  # noqa: F401  # type: ignore

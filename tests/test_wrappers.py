@@ -2,14 +2,14 @@
 
 import pytest
 
+from jaxbandit.algorithms import epsilon_greedy, uniform
 from jaxbandit.algorithms.feedback.batched import batched
 from jaxbandit.algorithms.feedback.delayed import delayed
-from jaxbandit.algorithms.regret import epsilon_greedy, uniform
-from jaxbandit.base import Algorithm
-from jaxbandit.conformance.check_algorithm import check_algorithm
-from jaxbandit.refusals import BadInput
-from jaxbandit.running.playing import program
-from jaxbandit.specs import registry, spec
+from jaxbandit.base.contract import Algorithm
+from jaxbandit.base.refusals import BadInput
+from jaxbandit.lab.conformance.check_algorithm import check_algorithm
+from jaxbandit.lab.experiments.playing import program
+from jaxbandit.lab.specs import registry, spec
 
 pytestmark = pytest.mark.quickly_compiled
 WORLD = {"type": "bernoulli", "means": [0.2, 0.5, 0.8]}

@@ -3,7 +3,7 @@
 import jax
 from jax._src import compiler  # nothing public sets a compiler's options for what is compiled by jax.jit
 
-from jaxbandit.engine.compiled import known_options
+from jaxbandit.engine.layout.compiled import known_options
 
 QUICKLY = known_options(
     {

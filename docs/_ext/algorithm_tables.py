@@ -6,8 +6,8 @@ from pathlib import Path
 from measure import INSTANCES
 from sphinx.application import Sphinx
 
-from jaxbandit.specs.facts import QUESTIONS, SETTINGS, facts
-from jaxbandit.specs.registry import ALGORITHMS
+from jaxbandit.lab.specs.facts import QUESTIONS, SETTINGS, facts
+from jaxbandit.lab.specs.registry import ALGORITHMS
 
 DOCS = Path(__file__).resolve().parents[1]
 MARK = "```{algorithm-tables}\n```\n"

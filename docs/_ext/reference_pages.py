@@ -18,7 +18,7 @@ from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
 import jaxbandit
-from jaxbandit.specs.facts import SETTINGS, facts
+from jaxbandit.lab.specs.facts import SETTINGS, facts
 
 HERE = Path(__file__).resolve().parents[1] / "reference"
 MODULES = ("algorithms", "bounds", "environments", "numerics")  # public names that are modules
@@ -102,11 +102,11 @@ def _pages() -> Iterator[tuple[str, str]]:
     about = "What theory says about an instance: lower bounds, complexities, divergences."
     listing = _listing(jaxbandit.bounds.__all__, "jaxbandit.bounds")
     yield "bounds", f"# Bounds\n\n{about}\n\n{listing}{_module('bounds')}"
-    members = ".. automodule:: jaxbandit.numerics\n   :members:\n   :member-order: bysource\n"
+    members = ".. automodule:: jaxbandit.base.numerics\n   :members:\n   :member-order: bysource\n"
     yield "numerics", f"# Numerics\n\n```{{eval-rst}}\n{members}```\n"
     names = ("sklearn.BanditSearchCV", "optuna.BanditSampler", "optuna.StopAtCertificate")
-    lines = [f".. autoclass:: jaxbandit.integrations.{name}" for name in names]
-    lines.append(".. autofunction:: jaxbandit.integrations.optuna.certificate")
+    lines = [f".. autoclass:: jaxbandit.decide.integrations.{name}" for name in names]
+    lines.append(".. autofunction:: jaxbandit.decide.integrations.optuna.certificate")
     about = "[The page on integrations](../integrations.md) shows their use."
     yield "integrations", f"# Integrations\n\n{about}\n\n```{{eval-rst}}\n" + "\n".join(lines) + "\n```\n"
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.refusals import BadInput, refuse
+from jaxbandit.base.refusals import BadInput, refuse
 from jaxbandit.running.cell import Make, fixed, swept
 
 
@@ -39,10 +39,10 @@ def player(call: Mapping[str, Any]) -> Callable[..., Any]:
     make = _make(json.dumps([call["algorithm"], call["environment"]]), bool(call["arguments"]))
     arguments = {name: np.float64(value) for name, value in call["arguments"].items()}
     if call["kind"] == "simulate":
-        from jaxbandit.engine.horizon import simulate_cell
+        from jaxbandit.engine.driver.horizon import simulate_cell
 
         return functools.partial(simulate_cell, make, arguments, **call["options"])
-    from jaxbandit.engine.identify import identify_cell
+    from jaxbandit.engine.driver.identify import identify_cell
 
     return functools.partial(identify_cell, make, arguments, **call["options"])
 

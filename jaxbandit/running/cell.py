@@ -10,18 +10,18 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from jaxbandit import checks
-from jaxbandit.base import Algorithm, Environment
-from jaxbandit.engine.compiled import Same
-from jaxbandit.refusals import refuse
-from jaxbandit.results.budget import BudgetResult
-from jaxbandit.results.regret import RegretResult
-from jaxbandit.results.stopping import StoppingResult
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Environment
+from jaxbandit.base.refusals import refuse
+from jaxbandit.base.types import PyTree
+from jaxbandit.engine.layout.compiled import Same
 from jaxbandit.running import failures
 from jaxbandit.running.progress import progress_bar, runs_bar
 from jaxbandit.running.promises import guarantee_of
+from jaxbandit.running.results.budget import BudgetResult
+from jaxbandit.running.results.regret import RegretResult
+from jaxbandit.running.results.stopping import StoppingResult
 from jaxbandit.running.truth import clock_of, means_of, regret_constant_of, sorted_means_of
-from jaxbandit.types import PyTree
 
 Precision = Literal["float32", "float64"]
 Make = Callable[[PyTree], tuple[Algorithm, Environment]]
@@ -73,7 +73,7 @@ def run_simulate(
     **options: Any,
 ) -> RegretResult:
     """Run one cell for a fixed horizon; `pair` is the concrete value of `make(arguments)`."""
-    from jaxbandit.engine.horizon import simulate_cell
+    from jaxbandit.engine.driver.horizon import simulate_cell
 
     checks.untraced("simulate", "rollout")
     failures.check_share("simulate", max_failed)
@@ -123,7 +123,7 @@ def run_identify(
     **options: Any,
 ) -> StoppingResult:
     """Run one cell until each run stops or has spent its budget; `pair` is the concrete value of `make(arguments)`."""
-    from jaxbandit.engine.identify import identify_cell
+    from jaxbandit.engine.driver.identify import identify_cell
 
     checks.untraced("identify", "run_until_stop")
     failures.check_share("identify", max_failed)
@@ -161,7 +161,7 @@ def _labels(
     pair: tuple[Algorithm, Environment], name: str | None, instance: str | None, any_rewards: bool
 ) -> dict[str, Any]:
     """Return the labels of a result, and whether the rewards differ from those that the algorithm is designed for."""
-    from jaxbandit.engine import fit
+    from jaxbandit.engine.rounds import fit
 
     fit.check_pair(*pair, any_rewards)
     algorithm, environment = pair

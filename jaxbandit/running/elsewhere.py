@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from jaxbandit.distribution import hosts
-from jaxbandit.engine import parts, storage
-from jaxbandit.refusals import refuse
-from jaxbandit.running import division
+from jaxbandit.base.refusals import refuse
+from jaxbandit.engine.storage import files as storage
+from jaxbandit.engine.storage import parts
+from jaxbandit.lab.experiments import division
+from jaxbandit.lab.experiments.division import How, Share
 from jaxbandit.running.carried import of_pair
 from jaxbandit.running.cell import Across, Make
-from jaxbandit.running.division import How, Share
+from jaxbandit.running.distribution import hosts
 
 HERE = ("checkpoint_dir", "progress", "num_runs", "devices", "workers")  # options that are not sent with a task
 
@@ -93,8 +94,8 @@ def _on_hosts(where: str, name: str, make: Make, arguments: dict[str, Any], **gi
     first, end = hosts.share(0, given["num_runs"], hosts.index(), hosts.count())
     mine = []
     if first < end:
-        from jaxbandit.engine.horizon import simulate_cell
-        from jaxbandit.engine.identify import identify_cell
+        from jaxbandit.engine.driver.horizon import simulate_cell
+        from jaxbandit.engine.driver.identify import identify_cell
 
         play: Any = simulate_cell if where == "simulate" else identify_cell
         options = {**given, "devices": own, "first_run": first, "num_runs": end - first}

@@ -3,9 +3,9 @@
 import warnings
 from collections.abc import Sequence
 
-from jaxbandit.base import Outcome
-from jaxbandit.refusals import BadInput, RunsLeftOut
-from jaxbandit.results.base import Result
+from jaxbandit.base.contract import Outcome
+from jaxbandit.base.refusals import BadInput, RunsLeftOut
+from jaxbandit.running.results.base import Result
 
 FAILED = (Outcome.NONFINITE, Outcome.OUT_OF_RANGE)  # a run with outcome PRECISION has not failed; float64 solves it
 

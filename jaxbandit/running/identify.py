@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.base import Algorithm, Environment
-from jaxbandit.refusals import refuse
-from jaxbandit.results.base import ResultSet
+from jaxbandit.base.contract import Algorithm, Environment
+from jaxbandit.base.refusals import refuse
+from jaxbandit.lab.specs.entry import parameters_of
 from jaxbandit.running.carried import made
 from jaxbandit.running.cell import Precision, fixed, run_identify, swept
 from jaxbandit.running.elsewhere import across_of
-from jaxbandit.specs.entry import parameters_of
+from jaxbandit.running.results.base import ResultSet
 
 
 def identify(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from jaxbandit import extras
+from jaxbandit.base import extras
 
 LINE_SECONDS = 10.0
 

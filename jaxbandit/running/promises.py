@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.base import Algorithm
-from jaxbandit.refusals import refuse
+from jaxbandit.base.contract import Algorithm
+from jaxbandit.base.refusals import refuse
 
 SAME = 1e-6  # relative tolerance for a number that has been rounded to float32
 

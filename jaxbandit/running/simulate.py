@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from jaxbandit.base import Algorithm, Environment
-from jaxbandit.results.regret import RegretResult
+from jaxbandit.base.contract import Algorithm, Environment
 from jaxbandit.running.carried import made
 from jaxbandit.running.cell import Precision, fixed, run_simulate
 from jaxbandit.running.elsewhere import across_of
+from jaxbandit.running.results.regret import RegretResult
 
 
 def simulate(

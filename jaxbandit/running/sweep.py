@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit import checks
-from jaxbandit.base import Environment
-from jaxbandit.refusals import BadInput
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Environment
+from jaxbandit.base.refusals import BadInput
 from jaxbandit.running.cell import run_identify, run_simulate, swept
 
 

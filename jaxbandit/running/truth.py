@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit import checks
-from jaxbandit.base import Environment
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Environment
+from jaxbandit.lab.specs.registry import ENVIRONMENTS, Entry
+from jaxbandit.lab.specs.spec import Cell, Experiment, InstanceSpec
 from jaxbandit.running.promises import guarantee_of
-from jaxbandit.specs.registry import ENVIRONMENTS, Entry
-from jaxbandit.specs.spec import Cell, Experiment, InstanceSpec
 
 MOST_NUMBERS = 1000  # largest number of feature entries for which the regret constant is computed within seconds
 TIE = 1e-12  # means that differ by less, relative to the largest mean, are tied, as in the environments
@@ -23,8 +23,8 @@ def means_of(environment: Environment) -> list[float] | None:
     """
     import jax
 
-    from jaxbandit.engine.batching import varying_outputs
-    from jaxbandit.numerics import alone
+    from jaxbandit.base.numerics import alone
+    from jaxbandit.engine.layout.batching import varying_outputs
 
     with alone(), jax.enable_x64(True):  # so that 0.1 is stored as 0.1
         key = jax.random.key(0)
@@ -45,7 +45,7 @@ def sorted_means_of(environment: Environment) -> list[float] | None:
     """Return the means in decreasing order if runs differ only in the order of the arms, judged by three keys."""
     import jax
 
-    from jaxbandit.numerics import alone
+    from jaxbandit.base.numerics import alone
 
     if environment.transition is not None:
         return None
@@ -63,7 +63,7 @@ def regret_constant_of(environment: Environment, means: Sequence[float] | None) 
         return None
     if rewards.family is None or not entry.regret_constant.startswith(rewards.family):
         return None
-    from jaxbandit.bounds import regret
+    from jaxbandit.theory.bounds import regret
 
     sigma = {} if rewards.family != "gaussian" else {"sigma": np.asarray(rewards.sigma, np.float64)}
     return float(getattr(regret, entry.regret_constant)(np.asarray(means), **sigma))
@@ -79,7 +79,7 @@ def clock_of(environment: Environment) -> dict[str, Any]:
     means = np.asarray(schedule.means, np.float64)
     told: dict[str, Any] = {"starts": list(schedule.starts), "means": means.tolist()}
     if rewards is not None and rewards.family in ("bernoulli", "gaussian") and means.shape[1] > 1:
-        from jaxbandit.bounds import regret
+        from jaxbandit.theory.bounds import regret
 
         sigma = {} if rewards.family == "bernoulli" else {"sigma": np.asarray(rewards.sigma, np.float64)}
         constant = getattr(regret, f"{rewards.family}_regret_constant")
@@ -121,8 +121,8 @@ def _of_features(instance: InstanceSpec) -> dict[str, Any]:
     gaussian = instance.entry.gaussian and instance.arguments.get("noise", "gaussian") == "gaussian"
     if "theta" not in known or not gaussian or np.size(known["features"]) > MOST_NUMBERS:
         return dim
-    from jaxbandit.bounds.linear_regret import linear_regret_constant
-    from jaxbandit.numerics import alone
+    from jaxbandit.base.numerics import alone
+    from jaxbandit.theory.bounds.linear_regret import linear_regret_constant
 
     with alone():
         found = float(linear_regret_constant(known["features"], known["theta"], mask=known.get("mask")).bound)
@@ -136,7 +136,7 @@ def guarantee(cell: Cell) -> dict[str, Any]:
 
 @functools.lru_cache(maxsize=256)  # calling a factory may be expensive
 def _guarantee(entry: Entry, given: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
-    from jaxbandit.numerics import alone
+    from jaxbandit.base.numerics import alone
 
     with alone():
         return guarantee_of(entry.build(dict(given)))
@@ -153,7 +153,7 @@ def characteristic_time(instance: InstanceSpec, means: Any) -> float | None:
 
     T* is available for arms with features and Gaussian noise, and for unrelated arms of a one-parameter family.
     """
-    from jaxbandit.numerics import alone
+    from jaxbandit.base.numerics import alone
 
     if means is None or len(means) < 2:
         return None
@@ -165,7 +165,7 @@ def characteristic_time(instance: InstanceSpec, means: Any) -> float | None:
 def _of_linear_arms(instance: InstanceSpec, means: Any) -> float:
     import jax
 
-    from jaxbandit.solvers.best_arm import best_arm_design
+    from jaxbandit.theory.solvers.best_arm import best_arm_design
 
     known = instance.known
     if not instance.entry.gaussian or instance.arguments.get("noise", "gaussian") != "gaussian":
@@ -176,8 +176,8 @@ def _of_linear_arms(instance: InstanceSpec, means: Any) -> float:
 
 
 def _of_arms(instance: InstanceSpec, means: Any) -> float:
-    from jaxbandit.bounds import best_arm
-    from jaxbandit.solvers.families import FAMILIES
+    from jaxbandit.theory.bounds import best_arm
+    from jaxbandit.theory.solvers.families import FAMILIES
 
     environment = instance.build()
     arms, rewards = environment.arms, environment.rewards

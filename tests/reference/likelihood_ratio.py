@@ -5,7 +5,7 @@ import math
 import numpy as np
 from scipy import special
 
-from jaxbandit.solvers import deviations  # tested against SciPy and published values of its own
+from jaxbandit.theory.solvers import deviations  # tested against SciPy and published values of its own
 
 
 def divergence(name, x, y):

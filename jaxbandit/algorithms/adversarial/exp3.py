@@ -3,11 +3,11 @@
 Differences from Auer et al.: losses in place of rewards, and no uniform exploration, which the bound does not need.
 """
 
-from jaxbandit import checks
 from jaxbandit.algorithms.adversarial.exponential_weights import Rate, exponential_weights, learning_rate
 from jaxbandit.algorithms.adversarial.regularized_leader import regularized_leader
-from jaxbandit.base import Algorithm
-from jaxbandit.types import Array, Scalar
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm
+from jaxbandit.base.types import Array, Scalar
 
 
 def exp3(num_arms: int, *, rate: Rate = "anytime", horizon: int | None = None, eta: Scalar | None = None) -> Algorithm:

@@ -4,11 +4,11 @@ A loss is divided by the probability of its arm plus gamma_t = eta_t / 2. The es
 have bounded variance, so the regret is bounded with high probability and not only in expectation.
 """
 
-from jaxbandit import checks
 from jaxbandit.algorithms.adversarial.exponential_weights import Rate, exponential_weights, learning_rate
 from jaxbandit.algorithms.adversarial.regularized_leader import regularized_leader
-from jaxbandit.base import Algorithm
-from jaxbandit.types import Array, Scalar
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm
+from jaxbandit.base.types import Array, Scalar
 
 
 def exp3_ix(

@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit import checks
 from jaxbandit.algorithms.adversarial.drawing import draw, draw_noise
-from jaxbandit.base import Algorithm, Arms, Choice, Rewards
-from jaxbandit.numerics import argmax, as_float, get_at, set_at
-from jaxbandit.types import Array, Key, Scalar
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Arms, Choice, Rewards
+from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.base.types import Array, Key, Scalar
 
 
 class Exp3SState(NamedTuple):

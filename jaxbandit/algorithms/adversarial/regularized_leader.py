@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 
 from jaxbandit.algorithms.adversarial.drawing import draw, draw_noise
-from jaxbandit.base import Algorithm, Arms, Choice, Rewards
-from jaxbandit.estimators import loss_sums
-from jaxbandit.estimators.loss_sums import LossSums, above_least
-from jaxbandit.numerics import argmax, as_float, get_at, set_at
-from jaxbandit.types import Array, Key
+from jaxbandit.base.contract import Algorithm, Arms, Choice, Rewards
+from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.base.types import Array, Key
+from jaxbandit.theory.estimators import loss_sums
+from jaxbandit.theory.estimators.loss_sums import LossSums, above_least
 
 LEAST = 1e-30  # smallest divisor of a loss; an arm with a smaller probability is never drawn
 

@@ -11,12 +11,12 @@ from typing import Any, Literal, NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit import checks
 from jaxbandit.algorithms.best_arm.intervals import Interval, check_range, narrowed, unbounded, undominated
 from jaxbandit.algorithms.best_arm.racing import Look, race
-from jaxbandit.base import Algorithm, Promise, Rewards
-from jaxbandit.numerics import as_float
-from jaxbandit.types import Array, Scalar
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Promise, Rewards
+from jaxbandit.base.numerics import as_float
+from jaxbandit.base.types import Array, Scalar
 
 EXPONENT = 1.1  # p in the union bound over rounds, delta (p - 1) / (p n^p), with the value of Mnih et al.
 

@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit import checks
 from jaxbandit.algorithms.best_arm.intervals import check_range
 from jaxbandit.algorithms.best_arm.pairs import few_arms
 from jaxbandit.algorithms.best_arm.racing import Look, race
-from jaxbandit.base import Algorithm, Promise, Rewards
-from jaxbandit.numerics import as_float, log
-from jaxbandit.types import Array, Scalar
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Promise, Rewards
+from jaxbandit.base.numerics import as_float, log
+from jaxbandit.base.types import Array, Scalar
 
 
 class BettingStatistic(NamedTuple):

@@ -5,13 +5,13 @@ pulls each. Difference from the paper: `drop = "all"` eliminates every survivor 
 worst.
 """
 
-from jaxbandit import checks
 from jaxbandit.algorithms.best_arm.racing import Drop, Look, kept, race
 from jaxbandit.algorithms.best_arm.thresholds import ThresholdName, pair_threshold, rewards_of
-from jaxbandit.base import Algorithm, Promise
-from jaxbandit.solvers.families import FamilyName, transport
-from jaxbandit.solvers.families import family as family_of
-from jaxbandit.types import Array, Scalar
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Promise
+from jaxbandit.base.types import Array, Scalar
+from jaxbandit.theory.solvers.families import FamilyName, transport
+from jaxbandit.theory.solvers.families import family as family_of
 
 
 def chernoff_racing(

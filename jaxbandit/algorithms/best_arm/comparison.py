@@ -12,12 +12,12 @@ from typing import NamedTuple
 import jax.numpy as jnp
 
 from jaxbandit.algorithms.best_arm.thresholds import ThresholdName, pair_threshold, rewards_of
-from jaxbandit.base import Rewards
-from jaxbandit.numerics import argmax, as_float, get_at, set_at, xlogx
-from jaxbandit.solvers.families import Family, FamilyName, transport
-from jaxbandit.solvers.families import family as family_of
-from jaxbandit.solvers.optimal_weights import optimal_weights
-from jaxbandit.types import Array, Scalar
+from jaxbandit.base.contract import Rewards
+from jaxbandit.base.numerics import argmax, as_float, get_at, set_at, xlogx
+from jaxbandit.base.types import Array, Scalar
+from jaxbandit.theory.solvers.families import Family, FamilyName, transport
+from jaxbandit.theory.solvers.families import family as family_of
+from jaxbandit.theory.solvers.optimal_weights import optimal_weights
 
 # A run in float32 stops by the same rule with rounding errors. Evaluated in float64, its evidence may fall short of the
 # threshold by at most this much.

@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit import checks
 from jaxbandit.algorithms.best_arm.racing import Look
-from jaxbandit.numerics import as_float
-from jaxbandit.types import Array, Scalar
+from jaxbandit.base import checks
+from jaxbandit.base.numerics import as_float
+from jaxbandit.base.types import Array, Scalar
 
 
 class Interval(NamedTuple):

@@ -10,12 +10,12 @@ from typing import Literal
 
 import jax.numpy as jnp
 
-from jaxbandit import checks
 from jaxbandit.algorithms.best_arm.pairs import few_arms, more_squares
 from jaxbandit.algorithms.best_arm.racing import Look, race
-from jaxbandit.base import Algorithm, Promise, Rewards
-from jaxbandit.numerics import as_float
-from jaxbandit.types import Array, Scalar
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Promise, Rewards
+from jaxbandit.base.numerics import as_float
+from jaxbandit.base.types import Array, Scalar
 
 
 def kim_nelson(

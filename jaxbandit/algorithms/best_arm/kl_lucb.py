@@ -11,16 +11,16 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit import checks
 from jaxbandit.algorithms.best_arm.levels import LevelName, arm_level
 from jaxbandit.algorithms.best_arm.thresholds import rewards_of
 from jaxbandit.algorithms.exploration import gap_indices
-from jaxbandit.base import Algorithm, Arms, Choice, Promise
-from jaxbandit.estimators import counts as statistics
-from jaxbandit.numerics import argmax, as_float, get_at, log
-from jaxbandit.solvers.families import FamilyName
-from jaxbandit.solvers.families import family as family_of
-from jaxbandit.types import Array, Key, Scalar
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Arms, Choice, Promise
+from jaxbandit.base.numerics import argmax, as_float, get_at, log
+from jaxbandit.base.types import Array, Key, Scalar
+from jaxbandit.theory.estimators import counts as statistics
+from jaxbandit.theory.solvers.families import FamilyName
+from jaxbandit.theory.solvers.families import family as family_of
 
 EXPONENT = 1.1  # alpha of the paper's level, as in its experiments
 FACTOR = 405.5  # k_1 of the paper's level, above 2 e + 1 + e / (alpha - 1) + (e + 1) / (alpha - 1)^2

@@ -10,15 +10,15 @@ import math
 
 import jax.numpy as jnp
 
-from jaxbandit import checks
 from jaxbandit.algorithms.best_arm.levels import LevelName, arm_level
 from jaxbandit.algorithms.best_arm.racing import Drop, Look, kept, race
 from jaxbandit.algorithms.best_arm.thresholds import rewards_of
-from jaxbandit.base import Algorithm, Promise, Rewards
-from jaxbandit.numerics import as_float, log
-from jaxbandit.solvers.families import FamilyName
-from jaxbandit.solvers.families import family as family_of
-from jaxbandit.types import Array, Scalar
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Promise, Rewards
+from jaxbandit.base.numerics import as_float, log
+from jaxbandit.base.types import Array, Scalar
+from jaxbandit.theory.solvers.families import FamilyName
+from jaxbandit.theory.solvers.families import family as family_of
 
 EXPONENT = 1.1  # alpha of the paper's level, as in its experiments
 FACTOR = 11.1  # k_1 of the paper's level, above 1 + 1 / (alpha - 1)

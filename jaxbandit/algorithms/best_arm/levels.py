@@ -12,11 +12,11 @@ from typing import Any, Literal, NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit import checks, numerics
-from jaxbandit.numerics import as_float
-from jaxbandit.solvers import deviations
-from jaxbandit.solvers.families import Family
-from jaxbandit.types import Array, Scalar
+from jaxbandit.base import checks, numerics
+from jaxbandit.base.numerics import as_float
+from jaxbandit.base.types import Array, Scalar
+from jaxbandit.theory.solvers import deviations
+from jaxbandit.theory.solvers.families import Family
 
 LevelName = Literal["heuristic", "theory", "kk", "gauss", "kt"]
 _NAMES = ("heuristic", "theory", "kk", "gauss", "kt")

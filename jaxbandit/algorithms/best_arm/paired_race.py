@@ -10,13 +10,13 @@ import math
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandit import checks
 from jaxbandit.algorithms.best_arm.pairs import few_arms, more_squares
 from jaxbandit.algorithms.best_arm.racing import Look, best, race
-from jaxbandit.base import Algorithm, Promise, Rewards
-from jaxbandit.numerics import as_float, get_at
-from jaxbandit.solvers import student
-from jaxbandit.types import Array, Scalar
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Promise, Rewards
+from jaxbandit.base.numerics import as_float, get_at
+from jaxbandit.base.types import Array, Scalar
+from jaxbandit.theory.solvers import student
 
 
 def paired_race(num_arms: int, *, delta: Scalar = 0.05, epsilon: Scalar = 0.0) -> Algorithm:
@@ -72,7 +72,7 @@ def paired_race(num_arms: int, *, delta: Scalar = 0.05, epsilon: Scalar = 0.0) -
 
     Source:
       For the martingale, Wang and Ramdas (2023), Anytime-valid t-tests and confidence sequences for Gaussian means with
-      unknown variance. Its one-sided form (`jaxbandit.solvers.student`) and the race are original to this library.
+      unknown variance. Its one-sided form (`theory.solvers.student`) and the race are original to this library.
     """
     where = "paired_race"
     num_arms = few_arms(where, num_arms, "student_race")

@@ -2,9 +2,9 @@
 
 import jax.numpy as jnp
 
-from jaxbandit import checks
 from jaxbandit.algorithms.best_arm.racing import Look
-from jaxbandit.types import Array
+from jaxbandit.base import checks
+from jaxbandit.base.types import Array
 
 MOST_ARMS = 5000  # num_arms^2 numbers per run, which are 200 MB in float64
 

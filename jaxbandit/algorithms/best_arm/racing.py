@@ -17,11 +17,11 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandit import checks
 from jaxbandit.algorithms.exploration import tracking
-from jaxbandit.base import Algorithm, Arms, Batch, Promise, Rewards
-from jaxbandit.numerics import argmax, as_float, get_at, set_at
-from jaxbandit.types import Array, Key, PyTree, Scalar
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Arms, Batch, Promise, Rewards
+from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.base.types import Array, Key, PyTree, Scalar
 
 Drop = Literal["worst", "all"]
 # With more arms than this, a run played alone skips the comparison, which may be of all pairs, in rounds where it is

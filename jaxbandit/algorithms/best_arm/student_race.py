@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit import checks
 from jaxbandit.algorithms.best_arm.intervals import Interval, narrowed, unbounded, undominated
 from jaxbandit.algorithms.best_arm.racing import Look, race
-from jaxbandit.base import Algorithm, Promise, Rewards
-from jaxbandit.numerics import as_float
-from jaxbandit.solvers import student
-from jaxbandit.types import Array, Scalar
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Promise, Rewards
+from jaxbandit.base.numerics import as_float
+from jaxbandit.base.types import Array, Scalar
+from jaxbandit.theory.solvers import student
 
 
 class StudentStatistic(NamedTuple):

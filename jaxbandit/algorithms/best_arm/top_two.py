@@ -10,14 +10,14 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandit import checks
 from jaxbandit.algorithms.best_arm import comparison as compare
 from jaxbandit.algorithms.best_arm.comparison import ArmStatistics
 from jaxbandit.algorithms.best_arm.unknown_variance import LawName, LawThreshold, comparison
-from jaxbandit.base import Algorithm, Arms, Promise
-from jaxbandit.numerics import argmax, as_float, get_at, set_at
-from jaxbandit.solvers.beta import draw_noise
-from jaxbandit.types import Array, Key, Scalar
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Arms, Promise
+from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.base.types import Array, Key, Scalar
+from jaxbandit.theory.solvers.beta import draw_noise
 
 REDRAWS = 64  # posterior draws in search of an arm other than the leader, before the transport cost decides
 OPTIMISM = 1.2 * 2.2  # factor of log t in the bonus of the leader "ucb", as in the experiments of its paper

@@ -9,13 +9,13 @@ from typing import Literal, NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit import checks
 from jaxbandit.algorithms.best_arm import comparison as compare
 from jaxbandit.algorithms.best_arm.comparison import ArmStatistics
 from jaxbandit.algorithms.best_arm.unknown_variance import LawName, LawThreshold, comparison
-from jaxbandit.base import Algorithm, Arms, Promise, Replan
-from jaxbandit.numerics import argmax, as_float
-from jaxbandit.types import Array, Key, Scalar
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Arms, Promise, Replan
+from jaxbandit.base.numerics import argmax, as_float
+from jaxbandit.base.types import Array, Key, Scalar
 
 
 class TrackAndStopState(NamedTuple):

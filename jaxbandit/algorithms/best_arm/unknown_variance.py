@@ -9,15 +9,15 @@ from typing import Literal
 
 import jax.numpy as jnp
 
-from jaxbandit import checks
 from jaxbandit.algorithms.best_arm.comparison import ArmStatistics, Comparison, known_family
 from jaxbandit.algorithms.best_arm.thresholds import ThresholdName
-from jaxbandit.base import Rewards
-from jaxbandit.numerics import as_float, get_at, log
-from jaxbandit.solvers import student
-from jaxbandit.solvers.families import FAMILIES, FamilyName
-from jaxbandit.solvers.optimal_weights import gaussian_weights
-from jaxbandit.types import Array, Scalar
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Rewards
+from jaxbandit.base.numerics import as_float, get_at, log
+from jaxbandit.base.types import Array, Scalar
+from jaxbandit.theory.solvers import student
+from jaxbandit.theory.solvers.families import FAMILIES, FamilyName
+from jaxbandit.theory.solvers.optimal_weights import gaussian_weights
 
 LawName = Literal[FamilyName, "student"]
 LawThreshold = Literal[ThresholdName, "interval", "tbox", "evbox"]

@@ -8,14 +8,14 @@ from typing import Literal, NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit import checks
 from jaxbandit.algorithms.best_arm.levels import arm_level
 from jaxbandit.algorithms.combinatorial import teams
 from jaxbandit.algorithms.combinatorial.teams import TeamState
-from jaxbandit.base import Algorithm, Arms, Promise, Rewards
-from jaxbandit.numerics import as_float
-from jaxbandit.solvers.families import family
-from jaxbandit.types import Array, Scalar
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Arms, Promise, Rewards
+from jaxbandit.base.numerics import as_float
+from jaxbandit.base.types import Array, Scalar
+from jaxbandit.theory.solvers.families import family
 
 
 class Doubt(NamedTuple):

@@ -6,12 +6,12 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandit import checks
 from jaxbandit.algorithms.combinatorial import teams
-from jaxbandit.base import Algorithm, Arms, Choice, Rewards
-from jaxbandit.numerics import as_float
-from jaxbandit.solvers.beta import beta_shape, draw_logits, draw_noise
-from jaxbandit.types import Array, Key, Scalar
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Arms, Choice, Rewards
+from jaxbandit.base.numerics import as_float
+from jaxbandit.base.types import Array, Key, Scalar
+from jaxbandit.theory.solvers.beta import beta_shape, draw_logits, draw_noise
 
 
 class CombinatorialThompsonState(NamedTuple):

@@ -8,13 +8,13 @@ from typing import Literal
 
 import jax.numpy as jnp
 
-from jaxbandit import checks
 from jaxbandit.algorithms.combinatorial import teams
 from jaxbandit.algorithms.combinatorial.teams import TeamState
-from jaxbandit.base import Algorithm
-from jaxbandit.numerics import as_float
-from jaxbandit.solvers.kl import kl_upper
-from jaxbandit.types import Array, Scalar
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm
+from jaxbandit.base.numerics import as_float
+from jaxbandit.base.types import Array, Scalar
+from jaxbandit.theory.solvers.kl import kl_upper
 
 
 def cucb(num_arms: int, *, k: int, index: Literal["ucb", "kl"] = "ucb", c: Scalar = 1.5) -> Algorithm:

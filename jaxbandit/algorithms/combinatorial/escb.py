@@ -11,12 +11,12 @@ import math
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit import checks
 from jaxbandit.algorithms.combinatorial import teams
 from jaxbandit.algorithms.combinatorial.teams import TeamState
-from jaxbandit.base import Algorithm
-from jaxbandit.numerics import argmax, as_float, exploration_level, matrix_vector
-from jaxbandit.types import Array, Scalar
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm
+from jaxbandit.base.numerics import argmax, as_float, exploration_level, matrix_vector
+from jaxbandit.base.types import Array, Scalar
 
 LISTED = 5000  # teams
 

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit.base import Algorithm, Arms, Rewards
-from jaxbandit.numerics import argmax, as_float, set_at, short_loop
-from jaxbandit.types import Array
+from jaxbandit.base.contract import Algorithm, Arms, Rewards
+from jaxbandit.base.numerics import argmax, as_float, set_at, short_loop
+from jaxbandit.base.types import Array
 
 
 class TeamState(NamedTuple):

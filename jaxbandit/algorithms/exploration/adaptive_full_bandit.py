@@ -23,15 +23,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit import checks
 from jaxbandit.algorithms.exploration.static_super_arms import in_order, promise
 from jaxbandit.algorithms.exploration.super_arms import super_arms, uniform_inverse
-from jaxbandit.base import Algorithm, Arms, Batch, Choice, Replan, Rewards, SetPulls
-from jaxbandit.estimators import ordinary_least_squares as least_squares
-from jaxbandit.numerics import argmax, as_float, get_at, matrix_vector, product, set_at
-from jaxbandit.solvers.decision_classes import top_k
-from jaxbandit.solvers.lead import climb, coarse, lead_bound, starts
-from jaxbandit.types import Array, Key, Scalar
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Arms, Batch, Choice, Replan, Rewards, SetPulls
+from jaxbandit.base.numerics import argmax, as_float, get_at, matrix_vector, product, set_at
+from jaxbandit.base.types import Array, Key, Scalar
+from jaxbandit.theory.estimators import ordinary_least_squares as least_squares
+from jaxbandit.theory.solvers.decision_classes import top_k
+from jaxbandit.theory.solvers.lead import climb, coarse, lead_bound, starts
 
 LOOK = {"starts": 16, "steps": 8}  # of the search for the rival at an evaluation of the stopping rule
 CHOICE = {"starts": 4, "steps": 3}  # of the search for each further super-arm, which also starts from the last rival

@@ -20,10 +20,10 @@ from jaxbandit.algorithms.exploration.static_super_arms import (
 )
 from jaxbandit.algorithms.exploration.super_arms import AllocationKind, SupportKind, super_arms
 from jaxbandit.algorithms.exploration.thresholds import independent_threshold
-from jaxbandit.base import Algorithm
-from jaxbandit.numerics import as_float, matrix_vector
-from jaxbandit.solvers.decision_classes import top_k
-from jaxbandit.types import Array, ArrayLike, Scalar
+from jaxbandit.base.contract import Algorithm
+from jaxbandit.base.numerics import as_float, matrix_vector
+from jaxbandit.base.types import Array, ArrayLike, Scalar
+from jaxbandit.theory.solvers.decision_classes import top_k
 
 MOST_SETS = 200_000  # an evaluation scores all sets, of many runs at once: 100 MB of scores for 64 runs
 

@@ -14,17 +14,17 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxbandit import checks
 from jaxbandit.algorithms.exploration import gap_indices, thresholds
 from jaxbandit.algorithms.exploration.gap_indices import Candidates, Decision, Leader, Stop
 from jaxbandit.algorithms.exploration.representations import pair_weights
-from jaxbandit.base import Algorithm, Arms, Choice, Promise, Rewards
-from jaxbandit.estimators import arm_means, least_squares, square_root_least_squares
-from jaxbandit.estimators.arm_means import ArmMeans
-from jaxbandit.estimators.least_squares import LeastSquares
-from jaxbandit.estimators.square_root_least_squares import SquareRootLeastSquares
-from jaxbandit.numerics import as_float, get_at, set_at
-from jaxbandit.types import Array, Key, Scalar
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Arms, Choice, Promise, Rewards
+from jaxbandit.base.numerics import as_float, get_at, set_at
+from jaxbandit.base.types import Array, Key, Scalar
+from jaxbandit.theory.estimators import arm_means, least_squares, square_root_least_squares
+from jaxbandit.theory.estimators.arm_means import ArmMeans
+from jaxbandit.theory.estimators.least_squares import LeastSquares
+from jaxbandit.theory.estimators.square_root_least_squares import SquareRootLeastSquares
 
 Index = Literal["paired", "individual", "classical"]
 Rule = Literal["greedy", "optimized", "largest_variance", "both"]

@@ -6,8 +6,8 @@ combinations.
 
 from jaxbandit.algorithms.exploration.gap_index_policy import Index, Rule, Threshold, Ties, gap_index_policy
 from jaxbandit.algorithms.exploration.gap_indices import Candidates, Leader, Stop
-from jaxbandit.base import Algorithm
-from jaxbandit.types import ArrayLike, Scalar
+from jaxbandit.base.contract import Algorithm
+from jaxbandit.base.types import ArrayLike, Scalar
 
 
 def gifa(

@@ -10,14 +10,14 @@ from typing import Literal
 
 import jax.numpy as jnp
 
-from jaxbandit import checks
 from jaxbandit.algorithms.exploration.static_super_arms import Look, Rule, Schedule, promise, static_super_arms
 from jaxbandit.algorithms.exploration.super_arms import AllocationKind, SupportKind, super_arms
 from jaxbandit.algorithms.exploration.thresholds import independent_threshold
-from jaxbandit.base import Algorithm
-from jaxbandit.numerics import as_float
-from jaxbandit.solvers.decision_classes import DecisionClass, challenger, top_k
-from jaxbandit.types import Array, ArrayLike, Scalar
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm
+from jaxbandit.base.numerics import as_float
+from jaxbandit.base.types import Array, ArrayLike, Scalar
+from jaxbandit.theory.solvers.decision_classes import DecisionClass, challenger, top_k
 
 
 def icb(
@@ -58,7 +58,7 @@ def icb(
       weights: the given allocation, float[m] >= 0, as for `saqm`; concrete.
       radius: "lemma1" is a union bound over the n intervals of every round, sigma sqrt(2 log(6 t^2 n / (pi^2 delta))).
         "prop1" is a union bound over the K super-arms, and twice as wide in addition. Static.
-      decision_class: the sets of k arms that may be recommended, from jaxbandit.solvers, or None for all sets of k;
+      decision_class: the sets of k arms that may be recommended, from `theory.solvers`, or None for all sets of k;
         static. The sets that are pulled need not belong to it. The environment must be given the same class, or it
         evaluates the recommendation against all sets of k.
       delta: allowed error probability, in (0, 1); traced.

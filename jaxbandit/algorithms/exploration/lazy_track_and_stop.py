@@ -8,15 +8,15 @@ from typing import Literal, NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit import checks
 from jaxbandit.algorithms.exploration import thresholds
 from jaxbandit.algorithms.exploration.static_designs import spanning_features
-from jaxbandit.base import Algorithm, Arms, Choice, Promise, Replan, Rewards
-from jaxbandit.estimators import counts as one_pull
-from jaxbandit.estimators import ordinary_least_squares as least_squares
-from jaxbandit.numerics import argmax, as_float, get_at
-from jaxbandit.solvers.best_arm import best_arm_design
-from jaxbandit.types import Array, ArrayLike, Key, Scalar
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Arms, Choice, Promise, Replan, Rewards
+from jaxbandit.base.numerics import argmax, as_float, get_at
+from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
+from jaxbandit.theory.estimators import counts as one_pull
+from jaxbandit.theory.estimators import ordinary_least_squares as least_squares
+from jaxbandit.theory.solvers.best_arm import best_arm_design
 
 
 class LazyTrackAndStopState(NamedTuple):

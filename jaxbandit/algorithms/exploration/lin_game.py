@@ -10,14 +10,14 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandit import checks
 from jaxbandit.algorithms.exploration import thresholds
-from jaxbandit.base import Algorithm, Arms, Choice, Promise, Rewards
-from jaxbandit.estimators import least_squares
-from jaxbandit.estimators import ordinary_least_squares as designs
-from jaxbandit.estimators.least_squares import LeastSquares
-from jaxbandit.numerics import argmax, as_float, get_at, product, set_at
-from jaxbandit.types import Array, ArrayLike, Key, Scalar
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Arms, Choice, Promise, Rewards
+from jaxbandit.base.numerics import argmax, as_float, get_at, product, set_at
+from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
+from jaxbandit.theory.estimators import least_squares
+from jaxbandit.theory.estimators import ordinary_least_squares as designs
+from jaxbandit.theory.estimators.least_squares import LeastSquares
 
 # Initial cumulative mixability gap of AdaHedge, as in the authors' code, so that the first learning rate is finite.
 FIRST_GAP = 0.01

@@ -5,11 +5,11 @@ Reda, Kaufmann and Delahaye-Duriez (2021), Table 1. Differences from the paper a
 
 from typing import Literal
 
-from jaxbandit import checks
 from jaxbandit.algorithms.exploration.gap_index_policy import Threshold, Ties, gap_index_policy
 from jaxbandit.algorithms.exploration.gap_indices import Stop
-from jaxbandit.base import Algorithm
-from jaxbandit.types import ArrayLike, Scalar
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm
+from jaxbandit.base.types import ArrayLike, Scalar
 
 
 def m_lingape(

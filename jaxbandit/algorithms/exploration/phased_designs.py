@@ -11,11 +11,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.algorithms.exploration import tracking
-from jaxbandit.base import Algorithm, Arms, Batch, Promise, Replan, Rewards
-from jaxbandit.estimators import counts as one_pull
-from jaxbandit.estimators import ordinary_least_squares as least_squares
-from jaxbandit.numerics import as_float
-from jaxbandit.types import Array, Key, Scalar
+from jaxbandit.base.contract import Algorithm, Arms, Batch, Promise, Replan, Rewards
+from jaxbandit.base.numerics import as_float
+from jaxbandit.base.types import Array, Key, Scalar
+from jaxbandit.theory.estimators import counts as one_pull
+from jaxbandit.theory.estimators import ordinary_least_squares as least_squares
 
 
 class PhasedState(NamedTuple):

@@ -9,10 +9,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from jaxbandit import checks
 from jaxbandit.algorithms.exploration.gap_index_policy import Threshold, Ties, gap_index_policy
-from jaxbandit.base import Algorithm
-from jaxbandit.types import ArrayLike, Scalar
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm
+from jaxbandit.base.types import ArrayLike, Scalar
 
 ClassicalThreshold = Literal["lucb1", "heuristic"]
 

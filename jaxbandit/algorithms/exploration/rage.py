@@ -6,14 +6,14 @@ what tracking needs to achieve it.
 
 import jax.numpy as jnp
 
-from jaxbandit import checks
 from jaxbandit.algorithms.exploration.phased_designs import PhasedState, active_pairs, phased_design, whole
 from jaxbandit.algorithms.exploration.static_designs import spanning_features
-from jaxbandit.base import Algorithm
-from jaxbandit.estimators import ordinary_least_squares as least_squares
-from jaxbandit.numerics import argmax, as_float
-from jaxbandit.solvers.design import pair_differences, transductive_design
-from jaxbandit.types import Array, ArrayLike, Scalar
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm
+from jaxbandit.base.numerics import argmax, as_float
+from jaxbandit.base.types import Array, ArrayLike, Scalar
+from jaxbandit.theory.estimators import ordinary_least_squares as least_squares
+from jaxbandit.theory.solvers.design import pair_differences, transductive_design
 
 
 def rage(features: ArrayLike, *, delta: Scalar = 0.05, sigma: Scalar = 1.0, rounding: Scalar = 0.1) -> Algorithm:

@@ -6,9 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.numerics import as_float
-from jaxbandit.solvers.l1 import l1_representation, l1_table
-from jaxbandit.types import Array
+from jaxbandit.base.numerics import as_float
+from jaxbandit.base.types import Array
+from jaxbandit.theory.solvers.l1 import l1_representation, l1_table
 
 
 def pair_weights(features: Array) -> Array:

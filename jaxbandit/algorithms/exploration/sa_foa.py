@@ -11,7 +11,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from jaxbandit import checks
 from jaxbandit.algorithms.exploration.static_super_arms import (
     Look,
     Rule,
@@ -22,11 +21,12 @@ from jaxbandit.algorithms.exploration.static_super_arms import (
 )
 from jaxbandit.algorithms.exploration.super_arms import AllocationKind, SupportKind, super_arms
 from jaxbandit.algorithms.exploration.thresholds import independent_threshold
-from jaxbandit.base import Algorithm
-from jaxbandit.numerics import as_float, matrix_vector, one_by_one
-from jaxbandit.solvers.decision_classes import top_k
-from jaxbandit.solvers.densest import peeling
-from jaxbandit.types import Array, ArrayLike, Key, Scalar
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm
+from jaxbandit.base.numerics import as_float, matrix_vector, one_by_one
+from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
+from jaxbandit.theory.solvers.decision_classes import top_k
+from jaxbandit.theory.solvers.densest import peeling
 
 _BESIDE = 4  # number of anchors of one run that are evaluated together
 

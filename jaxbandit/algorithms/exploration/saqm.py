@@ -7,7 +7,6 @@ and the 0.9 of the paper's experiments are options.
 
 import jax.numpy as jnp
 
-from jaxbandit import checks
 from jaxbandit.algorithms.exploration.static_super_arms import (
     Look,
     Rule,
@@ -18,13 +17,14 @@ from jaxbandit.algorithms.exploration.static_super_arms import (
 )
 from jaxbandit.algorithms.exploration.super_arms import AllocationKind, SupportKind, super_arms
 from jaxbandit.algorithms.exploration.thresholds import independent_threshold
-from jaxbandit.base import Algorithm
-from jaxbandit.numerics import as_float
-from jaxbandit.solvers.decision_classes import top_k
-from jaxbandit.solvers.densest import peeling, quadratic
-from jaxbandit.solvers.quadratic_bound import AlphaMode
-from jaxbandit.solvers.quadratic_bound import alpha as ratio_of
-from jaxbandit.types import Array, ArrayLike, Scalar
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm
+from jaxbandit.base.numerics import as_float
+from jaxbandit.base.types import Array, ArrayLike, Scalar
+from jaxbandit.theory.solvers.decision_classes import top_k
+from jaxbandit.theory.solvers.densest import peeling, quadratic
+from jaxbandit.theory.solvers.quadratic_bound import AlphaMode
+from jaxbandit.theory.solvers.quadratic_bound import alpha as ratio_of
 
 
 def saqm(

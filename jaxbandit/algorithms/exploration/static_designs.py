@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit import checks
 from jaxbandit.algorithms.exploration import thresholds, tracking
-from jaxbandit.base import Algorithm, Arms, Batch, Promise, Rewards
-from jaxbandit.estimators import counts as one_pull
-from jaxbandit.estimators import ordinary_least_squares as least_squares
-from jaxbandit.numerics import argmax, as_float
-from jaxbandit.solvers.design import g_design, pair_differences, transductive_design
-from jaxbandit.types import Array, ArrayLike, Key, Scalar
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Arms, Batch, Promise, Rewards
+from jaxbandit.base.numerics import argmax, as_float
+from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
+from jaxbandit.theory.estimators import counts as one_pull
+from jaxbandit.theory.estimators import ordinary_least_squares as least_squares
+from jaxbandit.theory.solvers.design import g_design, pair_differences, transductive_design
 
 
 class StaticDesignState(NamedTuple):

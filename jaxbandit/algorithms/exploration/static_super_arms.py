@@ -13,12 +13,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit import checks
 from jaxbandit.algorithms.exploration import tracking
 from jaxbandit.algorithms.exploration.super_arms import SuperArms
-from jaxbandit.base import Algorithm, Arms, Batch, Promise, Rewards, SetPulls, none
-from jaxbandit.numerics import as_float, matrix_vector
-from jaxbandit.types import Array, Key, PyTree, Scalar
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Arms, Batch, Promise, Rewards, SetPulls, none
+from jaxbandit.base.numerics import as_float, matrix_vector
+from jaxbandit.base.types import Array, Key, PyTree, Scalar
 
 Schedule = Literal["geometric", "every"]
 MOST_EVERY = 24  # up to this many arms the rule may be evaluated in every round, which inverts a matrix each time

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from jaxbandit import checks
+from jaxbandit.base import checks
 
 LISTED = 5000  # up to this number of super-arms, "all" lists the sets; beyond, the closed form of Lambda is used
 FINENESS = 20  # average number of pulls per super-arm in a period, for designs that must be rounded to whole pulls
@@ -209,8 +209,8 @@ def _counts(where: str, sets: np.ndarray, allocation: AllocationKind, weights: A
 def _g_design(sets: bytes, shape: tuple[int, ...]) -> np.ndarray:
     import jax
 
-    from jaxbandit.numerics import alone
-    from jaxbandit.solvers.design import g_design
+    from jaxbandit.base.numerics import alone
+    from jaxbandit.theory.solvers.design import g_design
 
     x = np.frombuffer(sets, bool).reshape(shape).astype(np.float64)
     with alone(), jax.ensure_compile_time_eval(), jax.enable_x64(True):
@@ -222,7 +222,7 @@ def _g_design(sets: bytes, shape: tuple[int, ...]) -> np.ndarray:
 def _rounded(weights: np.ndarray) -> np.ndarray:
     import jax
 
-    from jaxbandit.solvers.rounding import round_design
+    from jaxbandit.theory.solvers.rounding import round_design
 
     with jax.ensure_compile_time_eval(), jax.enable_x64(True):
         total = jax.numpy.asarray(FINENESS * np.count_nonzero(weights), np.int32)

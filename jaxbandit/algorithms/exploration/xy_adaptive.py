@@ -7,7 +7,6 @@ is tracked, instead of greedy pulls.
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandit import checks
 from jaxbandit.algorithms.exploration import thresholds, tracking
 from jaxbandit.algorithms.exploration.phased_designs import (
     PhasedState,
@@ -17,11 +16,12 @@ from jaxbandit.algorithms.exploration.phased_designs import (
     same_features,
 )
 from jaxbandit.algorithms.exploration.static_designs import spanning_features
-from jaxbandit.base import Algorithm
-from jaxbandit.estimators import ordinary_least_squares as least_squares
-from jaxbandit.numerics import argmax, as_float
-from jaxbandit.solvers.design import pair_differences, transductive_design
-from jaxbandit.types import Array, ArrayLike, Scalar
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm
+from jaxbandit.base.numerics import argmax, as_float
+from jaxbandit.base.types import Array, ArrayLike, Scalar
+from jaxbandit.theory.estimators import ordinary_least_squares as least_squares
+from jaxbandit.theory.solvers.design import pair_differences, transductive_design
 
 SMALLEST = 1e-30  # a weight so small that it leads to one pull and no second
 

@@ -14,9 +14,9 @@ import numpy as np
 
 from jaxbandit.algorithms.feedback.grids import checked_grid
 from jaxbandit.algorithms.feedback.wrapped import check_wrapped, no_pulls, with_pull
-from jaxbandit.base import Algorithm, Phases, Replan
-from jaxbandit.numerics import get_at
-from jaxbandit.types import Array, Key, PyTree
+from jaxbandit.base.contract import Algorithm, Phases, Replan
+from jaxbandit.base.numerics import get_at
+from jaxbandit.base.types import Array, Key, PyTree
 
 
 class BatchedState(NamedTuple):

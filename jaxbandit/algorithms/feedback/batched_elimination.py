@@ -12,12 +12,12 @@ from typing import Literal, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit import checks
 from jaxbandit.algorithms.feedback.grids import checked_grid
-from jaxbandit.base import Algorithm, Arms, Rewards
-from jaxbandit.estimators import counts as estimator
-from jaxbandit.numerics import argmax, as_float, get_at
-from jaxbandit.types import Array, Key, Scalar
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Arms, Rewards
+from jaxbandit.base.numerics import argmax, as_float, get_at
+from jaxbandit.base.types import Array, Key, Scalar
+from jaxbandit.theory.estimators import counts as estimator
 
 
 class BatchedEliminationState(NamedTuple):

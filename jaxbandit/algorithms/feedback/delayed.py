@@ -12,11 +12,11 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandit import checks
 from jaxbandit.algorithms.feedback.wrapped import check_wrapped, no_pulls, with_pull
-from jaxbandit.base import Algorithm, Choice, Phases, Replan, action_of
-from jaxbandit.numerics import as_float, get_at, set_at
-from jaxbandit.types import Array, Key, PyTree, Scalar
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Choice, Phases, Replan, action_of
+from jaxbandit.base.numerics import as_float, get_at, set_at
+from jaxbandit.base.types import Array, Key, PyTree, Scalar
 
 _OWN = 0x64656C61  # combined with the first word of a round's key to get another key; rounds differ in the last word
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Literal
 
-from jaxbandit import checks
+from jaxbandit.base import checks
 
 GridKind = Literal["minimax", "geometric"]
 _SLACK = 1e-12  # relative tolerance, so that the cube root of 10^6 is 100 and not 99

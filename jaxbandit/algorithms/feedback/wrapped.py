@@ -4,9 +4,9 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from jaxbandit.base import Algorithm, action_of
-from jaxbandit.numerics import get_at, set_at
-from jaxbandit.types import Array
+from jaxbandit.base.contract import Algorithm, action_of
+from jaxbandit.base.numerics import get_at, set_at
+from jaxbandit.base.types import Array
 
 
 def check_wrapped(where: str, algorithm: Any) -> Algorithm:

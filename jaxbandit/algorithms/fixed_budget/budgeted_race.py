@@ -4,12 +4,12 @@ from typing import Literal
 
 import jax.numpy as jnp
 
-from jaxbandit import checks
 from jaxbandit.algorithms.best_arm.kim_nelson import kim_nelson
 from jaxbandit.algorithms.best_arm.paired_race import paired_race
 from jaxbandit.algorithms.fixed_budget import budgets
-from jaxbandit.base import Algorithm
-from jaxbandit.types import Array, PyTree, Scalar
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm
+from jaxbandit.base.types import Array, PyTree, Scalar
 
 
 def budgeted_race(

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from jaxbandit import checks
-from jaxbandit.numerics import as_float
-from jaxbandit.types import Array, Scalar
+from jaxbandit.base import checks
+from jaxbandit.base.numerics import as_float
+from jaxbandit.base.types import Array, Scalar
 
 MOST = 10**15  # float64 and 64-bit counts hold it exactly
 

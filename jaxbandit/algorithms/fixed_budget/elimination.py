@@ -10,9 +10,9 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandit.algorithms.best_arm.racing import best, worst
-from jaxbandit.base import Algorithm, Arms, Batch
-from jaxbandit.numerics import argmax, as_float, get_at, set_at
-from jaxbandit.types import Array, Key, Scalar
+from jaxbandit.base.contract import Algorithm, Arms, Batch
+from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.base.types import Array, Key, Scalar
 
 SORTED = 1000  # with more arms a sort is cheaper than n passes over them; for 100 arms it took eight times as long
 

@@ -10,11 +10,11 @@ from typing import Literal
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit import checks
 from jaxbandit.algorithms.fixed_budget import budgets
 from jaxbandit.algorithms.fixed_budget.elimination import elimination
-from jaxbandit.base import Algorithm
-from jaxbandit.types import Array, Scalar
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm
+from jaxbandit.base.types import Array, Scalar
 
 
 def sequential_halving(

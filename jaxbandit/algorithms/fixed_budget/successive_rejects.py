@@ -7,12 +7,12 @@ the budget.
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit import checks
 from jaxbandit.algorithms.fixed_budget import budgets
 from jaxbandit.algorithms.fixed_budget.elimination import elimination
-from jaxbandit.base import Algorithm
-from jaxbandit.numerics import as_float
-from jaxbandit.types import Array, Scalar
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm
+from jaxbandit.base.numerics import as_float
+from jaxbandit.base.types import Array, Scalar
 
 ROUNDING = 8  # units in the last place by which a quotient that is mathematically an integer may come out too large
 

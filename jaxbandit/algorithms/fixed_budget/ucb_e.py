@@ -2,12 +2,12 @@
 
 import jax.numpy as jnp
 
-from jaxbandit import checks
 from jaxbandit.algorithms.fixed_budget import budgets
 from jaxbandit.algorithms.regret.index_policy import IndexState, index_policy
-from jaxbandit.base import Algorithm
-from jaxbandit.numerics import argmax, as_float
-from jaxbandit.types import Array, Scalar
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm
+from jaxbandit.base.numerics import argmax, as_float
+from jaxbandit.base.types import Array, Scalar
 
 
 def ucb_e(

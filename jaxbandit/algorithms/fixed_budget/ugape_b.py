@@ -8,12 +8,12 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxbandit import checks
 from jaxbandit.algorithms.fixed_budget import budgets
-from jaxbandit.base import Algorithm, Arms
-from jaxbandit.estimators import counts as estimator
-from jaxbandit.numerics import argmax, as_float, get_at
-from jaxbandit.types import Array, Key, Scalar
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Arms
+from jaxbandit.base.numerics import argmax, as_float, get_at
+from jaxbandit.base.types import Array, Key, Scalar
+from jaxbandit.theory.estimators import counts as estimator
 
 
 class UGapEbState(NamedTuple):

@@ -3,11 +3,11 @@
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit import checks
 from jaxbandit.algorithms.fixed_budget import budgets
 from jaxbandit.algorithms.fixed_budget.elimination import elimination
-from jaxbandit.base import Algorithm
-from jaxbandit.types import Array, Scalar
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm
+from jaxbandit.base.types import Array, Scalar
 
 
 def uniform_allocation(num_arms: int, *, m: int = 1, budget: Scalar) -> Algorithm:

@@ -9,15 +9,15 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxbandit import checks
 from jaxbandit.algorithms.non_stationary import tuned
 from jaxbandit.algorithms.non_stationary.upper_index import INDICES, Index, upper_index
 from jaxbandit.algorithms.regret.uniform import arm_of
-from jaxbandit.base import Algorithm, Arms, Choice, Phases, Rewards
-from jaxbandit.estimators import recent_means as estimator
-from jaxbandit.estimators.recent_means import RecentMeans
-from jaxbandit.numerics import argmax, as_float, get_at, set_at
-from jaxbandit.types import Array, Key, Scalar
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Arms, Choice, Phases, Rewards
+from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.base.types import Array, Key, Scalar
+from jaxbandit.theory.estimators import recent_means as estimator
+from jaxbandit.theory.estimators.recent_means import RecentMeans
 
 KINDS = ("forced", "alarm")
 

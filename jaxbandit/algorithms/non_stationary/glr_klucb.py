@@ -13,15 +13,15 @@ from typing import Literal, NamedTuple
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandit import checks
 from jaxbandit.algorithms.non_stationary import tuned
 from jaxbandit.algorithms.non_stationary.likelihood_ratio import split_ratio
 from jaxbandit.algorithms.non_stationary.upper_index import forced_arm, upper_index
-from jaxbandit.base import Algorithm, Arms, Phases, Replan, Rewards
-from jaxbandit.estimators import recent_means as estimator
-from jaxbandit.estimators.recent_means import RecentMeans
-from jaxbandit.numerics import argmax, as_float, exploration_level, get_at, set_at
-from jaxbandit.types import Array, Key, Scalar
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Arms, Phases, Replan, Rewards
+from jaxbandit.base.numerics import argmax, as_float, exploration_level, get_at, set_at
+from jaxbandit.base.types import Array, Key, Scalar
+from jaxbandit.theory.estimators import recent_means as estimator
+from jaxbandit.theory.estimators.recent_means import RecentMeans
 
 KINDS = ("forced", "alarm")
 MARKS = 512  # prefix sums per arm if there is no horizon that determines their number

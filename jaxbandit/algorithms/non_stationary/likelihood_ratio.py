@@ -2,8 +2,8 @@
 
 import jax.numpy as jnp
 
-from jaxbandit.numerics import as_float
-from jaxbandit.types import Array
+from jaxbandit.base.numerics import as_float
+from jaxbandit.base.types import Array
 
 NEAR = 0.1  # below this, (1 + y) log(1 + y) - y loses digits, and its series is used
 

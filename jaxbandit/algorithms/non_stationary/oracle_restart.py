@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit import checks
 from jaxbandit.algorithms.non_stationary.upper_index import upper_index
-from jaxbandit.base import Algorithm, Arms, Rewards
-from jaxbandit.estimators import recent_means as estimator
-from jaxbandit.estimators.recent_means import RecentMeans
-from jaxbandit.numerics import argmax, exploration_level, get_at, set_at
-from jaxbandit.types import Array, Key
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Arms, Rewards
+from jaxbandit.base.numerics import argmax, exploration_level, get_at, set_at
+from jaxbandit.base.types import Array, Key
+from jaxbandit.theory.estimators import recent_means as estimator
+from jaxbandit.theory.estimators.recent_means import RecentMeans
 
 
 class OracleRestartState(NamedTuple):

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit import checks
 from jaxbandit.algorithms.non_stationary import tuned
 from jaxbandit.algorithms.non_stationary.upper_index import INDICES, Index, upper_index
-from jaxbandit.base import Algorithm, Arms, Rewards
-from jaxbandit.numerics import argmax, as_float, get_at, set_at
-from jaxbandit.types import Array, Key, Scalar
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Arms, Rewards
+from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.base.types import Array, Key, Scalar
 
 
 class SwUcbState(NamedTuple):

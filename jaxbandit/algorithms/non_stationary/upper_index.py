@@ -4,9 +4,9 @@ from typing import Literal
 
 import jax.numpy as jnp
 
-from jaxbandit.numerics import as_float
-from jaxbandit.solvers.kl import kl_upper
-from jaxbandit.types import Array, Scalar
+from jaxbandit.base.numerics import as_float
+from jaxbandit.base.types import Array, Scalar
+from jaxbandit.theory.solvers.kl import kl_upper
 
 Index = Literal["ucb", "kl"]
 INDICES = ("ucb", "kl")

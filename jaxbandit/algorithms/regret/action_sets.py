@@ -13,12 +13,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxbandit import checks
-from jaxbandit.base import Arms
-from jaxbandit.estimators import recursive_least_squares
-from jaxbandit.estimators.recursive_least_squares import RecursiveLeastSquares
-from jaxbandit.numerics import as_float, get_at
-from jaxbandit.types import Array
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Arms
+from jaxbandit.base.numerics import as_float, get_at
+from jaxbandit.base.types import Array
+from jaxbandit.theory.estimators import recursive_least_squares
+from jaxbandit.theory.estimators.recursive_least_squares import RecursiveLeastSquares
 
 TIE = 1e-9  # scores within this relative distance of the largest are tied, and the lowest-numbered arm wins
 

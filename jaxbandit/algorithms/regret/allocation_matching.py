@@ -9,11 +9,11 @@ import jax.numpy as jnp
 
 from jaxbandit.algorithms.regret import action_sets
 from jaxbandit.algorithms.regret.action_sets import TIE, ActionSets, Start
-from jaxbandit.base import Choice
-from jaxbandit.estimators import recursive_least_squares as estimator
-from jaxbandit.numerics import as_float, get_at, set_at
-from jaxbandit.solvers.allocation import BEST, allocation
-from jaxbandit.types import Array, Scalar
+from jaxbandit.base.contract import Choice
+from jaxbandit.base.numerics import as_float, get_at, set_at
+from jaxbandit.base.types import Array, Scalar
+from jaxbandit.theory.estimators import recursive_least_squares as estimator
+from jaxbandit.theory.solvers.allocation import BEST, allocation
 
 SHARE_LEAST = 1e-8  # an arm that accounts for less than this share of the cost is left out of the allocation
 

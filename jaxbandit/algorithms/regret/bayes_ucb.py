@@ -10,12 +10,12 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandit import checks
-from jaxbandit.base import Algorithm, Arms, Rewards
-from jaxbandit.numerics import argmax, as_float, get_at, set_at
-from jaxbandit.solvers.beta import with_arm
-from jaxbandit.solvers.beta_quantile import QuantileShape, logit_quantile, quantile_shape
-from jaxbandit.types import Array, Key, Scalar
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Arms, Rewards
+from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.base.types import Array, Key, Scalar
+from jaxbandit.theory.solvers.beta import with_arm
+from jaxbandit.theory.solvers.beta_quantile import QuantileShape, logit_quantile, quantile_shape
 
 
 class BayesUcbState(NamedTuple):

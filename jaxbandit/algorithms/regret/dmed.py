@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit import checks
-from jaxbandit.base import Algorithm, Arms, Rewards
-from jaxbandit.estimators import counts as estimator
-from jaxbandit.numerics import argmax, as_float, bernoulli_kl, set_at
-from jaxbandit.types import Array, Key
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Arms, Rewards
+from jaxbandit.base.numerics import argmax, as_float, bernoulli_kl, set_at
+from jaxbandit.base.types import Array, Key
+from jaxbandit.theory.estimators import counts as estimator
 
 
 class DmedState(NamedTuple):

@@ -9,9 +9,9 @@ import numpy as np
 
 from jaxbandit.algorithms.regret.action_sets import action_sets
 from jaxbandit.algorithms.regret.linear_policy import LinearState, linear_policy
-from jaxbandit.base import Algorithm
-from jaxbandit.estimators import recursive_least_squares as estimator
-from jaxbandit.types import Array, ArrayLike
+from jaxbandit.base.contract import Algorithm
+from jaxbandit.base.types import Array, ArrayLike
+from jaxbandit.theory.estimators import recursive_least_squares as estimator
 
 
 def greedy(features: ArrayLike, *, mask: np.ndarray | None = None) -> Algorithm:

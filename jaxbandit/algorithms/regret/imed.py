@@ -7,9 +7,9 @@ The divergence is the Bernoulli kl, to which the paper's D_min reduces for rewar
 import jax.numpy as jnp
 
 from jaxbandit.algorithms.regret.index_policy import IndexState, index_policy
-from jaxbandit.base import Algorithm, Rewards
-from jaxbandit.numerics import as_float, bernoulli_kl
-from jaxbandit.types import Array
+from jaxbandit.base.contract import Algorithm, Rewards
+from jaxbandit.base.numerics import as_float, bernoulli_kl
+from jaxbandit.base.types import Array
 
 
 def imed(num_arms: int) -> Algorithm:

@@ -4,11 +4,11 @@ The inversion takes a fixed number of steps (solvers/kl.py). The index is within
 below it by more than 1e-7.
 """
 
-from jaxbandit import checks
 from jaxbandit.algorithms.regret.index_policy import IndexState, divergence_budget, index_policy
-from jaxbandit.base import Algorithm, Rewards
-from jaxbandit.solvers.kl import kl_upper
-from jaxbandit.types import Array, Scalar
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Rewards
+from jaxbandit.base.types import Array, Scalar
+from jaxbandit.theory.solvers.kl import kl_upper
 
 
 def kl_ucb(num_arms: int, *, c: Scalar = 0.0) -> Algorithm:

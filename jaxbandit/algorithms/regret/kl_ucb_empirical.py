@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit import checks
-from jaxbandit.base import Algorithm, Arms, Rewards
-from jaxbandit.numerics import argmax, as_float, exploration_level
-from jaxbandit.solvers.empirical_kl import empirical_upper
-from jaxbandit.solvers.kl import kl_upper
-from jaxbandit.types import Array, Key, Scalar
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Arms, Rewards
+from jaxbandit.base.numerics import argmax, as_float, exploration_level
+from jaxbandit.base.types import Array, Key, Scalar
+from jaxbandit.theory.solvers.empirical_kl import empirical_upper
+from jaxbandit.theory.solvers.kl import kl_upper
 
 
 class EmpiricalState(NamedTuple):

@@ -13,14 +13,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit import checks
 from jaxbandit.algorithms.regret.action_sets import action_sets
 from jaxbandit.algorithms.regret.linear_level import checked_horizon
 from jaxbandit.algorithms.regret.linear_policy import LinearState, linear_policy
-from jaxbandit.base import Algorithm, Rewards
-from jaxbandit.estimators import recursive_least_squares as estimator
-from jaxbandit.numerics import as_float, product, standard_normal
-from jaxbandit.types import Array, ArrayLike, Key, Scalar
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Rewards
+from jaxbandit.base.numerics import as_float, product, standard_normal
+from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
+from jaxbandit.theory.estimators import recursive_least_squares as estimator
 
 
 def lin_ts(

@@ -11,14 +11,14 @@ from typing import Any, Literal
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit import checks
 from jaxbandit.algorithms.regret.action_sets import action_sets
 from jaxbandit.algorithms.regret.linear_level import checked_horizon, linear_level
 from jaxbandit.algorithms.regret.linear_policy import LinearState, linear_policy
-from jaxbandit.base import Algorithm, Rewards
-from jaxbandit.estimators import recursive_least_squares as estimator
-from jaxbandit.numerics import as_float
-from jaxbandit.types import Array, ArrayLike, Scalar
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Rewards
+from jaxbandit.base.numerics import as_float
+from jaxbandit.base.types import Array, ArrayLike, Scalar
+from jaxbandit.theory.estimators import recursive_least_squares as estimator
 
 
 def lin_ucb(

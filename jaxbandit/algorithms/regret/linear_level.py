@@ -2,9 +2,9 @@
 
 import math
 
-from jaxbandit import checks
-from jaxbandit.numerics import as_float
-from jaxbandit.types import Array, Scalar
+from jaxbandit.base import checks
+from jaxbandit.base.numerics import as_float
+from jaxbandit.base.types import Array, Scalar
 
 
 def checked_horizon(where: str, horizon: int, dim: int) -> int:

@@ -7,11 +7,11 @@ import jax.numpy as jnp
 
 from jaxbandit.algorithms.regret import action_sets
 from jaxbandit.algorithms.regret.action_sets import ActionSets, Start
-from jaxbandit.base import Algorithm, Rewards, none
-from jaxbandit.estimators import recursive_least_squares as estimator
-from jaxbandit.estimators.recursive_least_squares import RecursiveLeastSquares
-from jaxbandit.numerics import as_float, get_at, set_at
-from jaxbandit.types import Array, Key, Scalar
+from jaxbandit.base.contract import Algorithm, Rewards, none
+from jaxbandit.base.numerics import as_float, get_at, set_at
+from jaxbandit.base.types import Array, Key, Scalar
+from jaxbandit.theory.estimators import recursive_least_squares as estimator
+from jaxbandit.theory.estimators.recursive_least_squares import RecursiveLeastSquares
 
 
 class LinearState(NamedTuple):

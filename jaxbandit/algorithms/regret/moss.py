@@ -4,11 +4,11 @@ import math
 
 import jax.numpy as jnp
 
-from jaxbandit import checks
 from jaxbandit.algorithms.regret.index_policy import IndexState, index_policy
-from jaxbandit.base import Algorithm, Rewards
-from jaxbandit.numerics import as_float
-from jaxbandit.types import Array
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Rewards
+from jaxbandit.base.numerics import as_float
+from jaxbandit.base.types import Array
 
 ANYTIME_ALPHA = 1.35
 

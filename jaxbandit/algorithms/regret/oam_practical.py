@@ -8,8 +8,8 @@ over the paper's instances (benchmarks/RESULTS.md). It is not in the paper. The 
 import numpy as np
 
 from jaxbandit.algorithms.regret.oam import oam
-from jaxbandit.base import Algorithm
-from jaxbandit.types import ArrayLike, Scalar
+from jaxbandit.base.contract import Algorithm
+from jaxbandit.base.types import ArrayLike, Scalar
 
 
 def oam_practical(

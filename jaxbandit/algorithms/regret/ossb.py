@@ -11,15 +11,15 @@ from typing import Literal, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit import checks
 from jaxbandit.algorithms.regret import action_sets
 from jaxbandit.algorithms.regret import allocation_matching as matching
 from jaxbandit.algorithms.regret.action_sets import Start
-from jaxbandit.base import Algorithm, Choice, Phases, Replan, Rewards
-from jaxbandit.estimators import recursive_least_squares as least_squares
-from jaxbandit.estimators.recursive_least_squares import RecursiveLeastSquares
-from jaxbandit.numerics import as_float, get_at
-from jaxbandit.types import Array, ArrayLike, Key, Scalar
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Choice, Phases, Replan, Rewards
+from jaxbandit.base.numerics import as_float, get_at
+from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
+from jaxbandit.theory.estimators import recursive_least_squares as least_squares
+from jaxbandit.theory.estimators.recursive_least_squares import RecursiveLeastSquares
 
 KINDS = ("start", "exploit", "estimate", "explore")
 START, EXPLOIT, ESTIMATE, EXPLORE = range(len(KINDS))

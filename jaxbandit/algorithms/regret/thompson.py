@@ -9,11 +9,11 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandit import checks
-from jaxbandit.base import Algorithm, Arms, Choice, Rewards
-from jaxbandit.numerics import argmax, as_float, get_at, set_at
-from jaxbandit.solvers.beta import BetaShape, beta_shape, draw_logits, draw_pairs, with_arm, words_of_pairs
-from jaxbandit.types import Array, Key, Scalar
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Arms, Choice, Rewards
+from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.base.types import Array, Key, Scalar
+from jaxbandit.theory.solvers.beta import BetaShape, beta_shape, draw_logits, draw_pairs, with_arm, words_of_pairs
 
 
 class ThompsonState(NamedTuple):

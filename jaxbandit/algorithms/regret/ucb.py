@@ -6,12 +6,12 @@ log t. `ucb1_auer` is UCB1 as Auer et al. printed it.
 
 import jax.numpy as jnp
 
-from jaxbandit import checks
 from jaxbandit.algorithms.regret.index_policy import IndexState, divergence_budget, index_policy
-from jaxbandit.base import Algorithm, Rewards
-from jaxbandit.numerics import exploration_level
-from jaxbandit.solvers.semidistance import UPPER
-from jaxbandit.types import Array, Distance, Scalar
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Rewards
+from jaxbandit.base.numerics import exploration_level
+from jaxbandit.base.types import Array, Distance, Scalar
+from jaxbandit.theory.solvers.semidistance import UPPER
 
 
 def ucb(num_arms: int, *, distance: Distance = "kl", c: Scalar = 0.0) -> Algorithm:

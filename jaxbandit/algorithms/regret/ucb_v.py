@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit import checks
-from jaxbandit.base import Algorithm, Arms, Rewards
-from jaxbandit.estimators import counts as estimator
-from jaxbandit.numerics import argmax, as_float, get_at, set_at
-from jaxbandit.types import Array, Key, Scalar
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Arms, Rewards
+from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.base.types import Array, Key, Scalar
+from jaxbandit.theory.estimators import counts as estimator
 
 
 class UcbVState(NamedTuple):

@@ -5,12 +5,12 @@ the binding member of the family is found by rounding the kl solution to the mem
 bisections: Algorithm 3 as printed updates k but not its bracket. What is computed here is the definition.
 """
 
-from jaxbandit import checks
 from jaxbandit.algorithms.regret.index_policy import IndexState, divergence_budget, index_policy
-from jaxbandit.base import Algorithm, Rewards
-from jaxbandit.numerics import as_float
-from jaxbandit.solvers import semidistance
-from jaxbandit.types import Array, Distance, Scalar
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Rewards
+from jaxbandit.base.numerics import as_float
+from jaxbandit.base.types import Array, Distance, Scalar
+from jaxbandit.theory.solvers import semidistance
 
 
 def ucboost(num_arms: int, *, distances: tuple[Distance, ...] = ("bq", "h", "lb"), c: Scalar = 0.0) -> Algorithm:

@@ -6,12 +6,12 @@ The recommendation is the arm with the largest empirical mean, because the pull 
 import jax
 import jax.numpy as jnp
 
-from jaxbandit import checks
-from jaxbandit.base import Algorithm, Arms
-from jaxbandit.estimators import counts as estimator
-from jaxbandit.estimators.counts import Counts
-from jaxbandit.numerics import argmax
-from jaxbandit.types import Array
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Arms
+from jaxbandit.base.numerics import argmax
+from jaxbandit.base.types import Array
+from jaxbandit.theory.estimators import counts as estimator
+from jaxbandit.theory.estimators.counts import Counts
 
 
 def arm_of(u: Array, num_arms: int) -> Array:

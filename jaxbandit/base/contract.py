@@ -1,0 +1,300 @@
+"""The two contracts, `Algorithm` and `Environment`, the records they use, and the outcome codes of a run.
+
+Both are named tuples of pure functions of a single run, without batch axis, `jax.jit` or inheritance; the engine adds
+the batch axis and compiles the loop. A factory `name(problem data, *, hyperparameters)` returns such a tuple and closes
+over its arguments: `int`, `bool`, `Literal` and callables are static, `ArrayLike` and `Scalar` are traced.
+"""
+
+import enum
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+
+from jaxbandit.base import describing
+from jaxbandit.base.markup import html_table, view
+from jaxbandit.base.types import Array, Key, Numbers, Scalar
+
+State = Any
+Noise = Any
+Context = Any
+Action = Any
+Feedback = Any
+Recommendation = Any
+
+
+def none() -> Callable[[Key], None]:
+    """Return a `noise` function that draws nothing, for a deterministic algorithm or environment."""
+    return lambda key: None
+
+
+def no_context() -> Callable[[State, Noise], None]:
+    """Return an `observe` function whose context is None, for an environment without contexts."""
+    return lambda state, noise: None
+
+
+def never() -> Callable[[State], Array]:
+    """Return a `stop` function that is always False, for an algorithm that runs until the horizon."""
+    return lambda state: jnp.zeros((), bool)
+
+
+class Arms(NamedTuple):
+    """The action space. The algorithm and the environment each declare it, and the engine raises if they differ.
+
+    Attributes:
+      num_arms: number of arms K. An action is an int32[] in [0, K); with contexts it is an arm of the round's action
+        set.
+      set_size: k, if an action is a set of k arms; it is then a bool[K] with k entries True. None for single arms.
+      num_contexts: number of contexts M, if there are any. A context is then an int32[] in [0, M), the index of the
+        round's action set.
+      members: whether the feedback on a set of arms is the reward of each member (semi-bandit feedback, float[K] with
+        zeros for the arms outside the set) instead of one number.
+    """
+
+    num_arms: int
+    set_size: int | None = None
+    num_contexts: int | None = None
+    members: bool = False
+
+
+class Rewards(NamedTuple):
+    """The rewards that an environment generates, or that an algorithm is designed for.
+
+    The engine raises if the two do not match. A run in which the environment returns a reward outside its declared
+    range ends with the outcome `OUT_OF_RANGE`. `sigma` and `family` are None if they are not declared.
+
+    Attributes:
+      low: smallest reward, inclusive.
+      high: largest reward, inclusive.
+      sigma: sub-Gaussian scale of the noise, one number or one per arm; of an algorithm, the largest it is made for.
+      family: distribution family, such as "bernoulli" or "gaussian"; of an algorithm, the only one it is made for.
+    """
+
+    low: Scalar = -math.inf
+    high: Scalar = math.inf
+    sigma: Numbers | None = None
+    family: str | None = None
+
+
+class Choice(NamedTuple):
+    """An action with additional information, which `select` may return instead of a plain action.
+
+    The environment receives only the action, while `update` receives the whole `Choice`. Use it for what both `select`
+    and `update` need, such as the leader, the kind of the round or the probability of the action.
+    """
+
+    action: Action
+    info: Any  # any pytree
+
+
+class Phases(NamedTuple):
+    """Counts of rounds by kind, such as exploration and exploitation, which results report next to the pulls."""
+
+    names: tuple[str, ...]
+    counts: Callable[[State], Array]  # int32[len(names)], the number of rounds of each kind so far
+
+
+class Replan(NamedTuple):
+    """Expensive work that a run needs only in rare rounds, such as recomputing an optimal design.
+
+    A run whose work is due plays no further round until the engine has applied it. After `apply`, `due` must be False.
+    With a fixed horizon, the option `replan_late` allows a run to play a few more rounds with the old plan.
+    """
+
+    due: Callable[[State], Array]  # bool[]
+    apply: Callable[[State], State]
+
+
+class SetPulls(NamedTuple):
+    """A batch of pulls of sets of arms (super-arms), where the reward of a set is the sum over its members.
+
+    If `sets` is None, the pulls are spread evenly over all sets of the environment's size, which are too many to list.
+    The environment then returns sum_s r_s chi_s, float[num_arms], where r_s is the reward of pull s and chi_s the
+    indicator vector of the set that was pulled.
+    """
+
+    sets: Array | None  # bool[num_sets, num_arms], or None for all sets
+    counts: Array  # int[num_sets], the number of pulls of each set; int[1] if `sets` is None
+
+
+class Batch(NamedTuple):
+    """Pulls that an algorithm fixes in advance, so that the engine can draw all their rewards at once.
+
+    Where the environment has a matching `BatchRewards`, the engine may use these functions instead of `noise`,
+    `select` and `update`.
+
+    Attributes:
+      plan: `(state) -> int[num_arms]`, the pulls of each arm until the stopping rule is next evaluated, with sum >= 1;
+        or `(state) -> SetPulls`.
+      absorb: `(state, pulls, sums) -> state`, where `sums` is float[num_arms], the sum of the rewards of each arm.
+      squares: whether `absorb` takes the sums of squared rewards, float[num_arms], as a fourth argument.
+    """
+
+    plan: Callable[[State], Any]
+    absorb: Callable[..., State]
+    squares: bool = False
+
+
+class BatchRewards(NamedTuple):
+    """Sums of the rewards of a whole batch of pulls, drawn at once from their exact distribution.
+
+    `sums(state, pulls, noise)` returns the sum of `pulls[a]` rewards of each arm a, float[num_arms]; for `SetPulls` it
+    returns the sum of the rewards of each set, float[num_sets]. `squares(state, pulls, noise, sums)` returns the sums
+    of the squared rewards given the sums of the rewards.
+    """
+
+    noise: Callable[[Key], Noise]
+    sums: Callable[[State, Any, Noise], Array]
+    squares: Callable[[State, Any, Noise, Array], Array] | None = None
+
+
+class Promise(NamedTuple):
+    """The guarantee of a stopping rule: with probability >= 1 - delta, the m recommended arms are epsilon-optimal.
+
+    Attributes:
+      delta: error probability, in (0, 1).
+      epsilon: tolerated simple regret, >= 0, in units of the reward.
+      m: number of arms that the rule recommends.
+      proved: whether the guarantee is proved. False for a heuristic that takes delta as an argument and whose measured
+        error rate is compared with delta all the same.
+    """
+
+    delta: Scalar
+    epsilon: Scalar = 0.0
+    m: int = 1
+    proved: bool = True
+
+
+class Schedule(NamedTuple):
+    """Piecewise-constant means whose change points are the same in all runs and do not depend on the actions."""
+
+    starts: tuple[int, ...]  # number of rounds played before each segment begins, increasing from 0
+    means: Any  # float[segments, num_arms], may be traced
+
+
+class Algorithm(NamedTuple):
+    """A bandit algorithm as a named tuple of pure functions of one run.
+
+    The state is a NamedTuple that holds what the next round needs and nothing else. The engine reads no field of it by
+    name. `init`, `select`, `update` and `pulls` are enough for a complete policy; everything else is optional.
+
+    Attributes:
+      init: `(key) -> state`, the state before the first round.
+      select: `(noise, state, context) -> action`, the action of one round, or a `Choice`. The context is None in an
+        environment without contexts.
+      update: `(state, context, action, feedback) -> state`, where `action` is what `select` returned.
+      pulls: `(state) -> int32[num_arms]`, the number of pulls of each arm so far (any integer type if pulls come in
+        batches); with contexts int32[num_contexts * num_arms], padding included, where arm a of context m is at index
+        m num_arms + a. Results report the pulls, and the regret is computed from them where that is exact.
+      recommend: `(state) -> recommendation`. None recommends the arm with the most pulls.
+      noise: `(key) -> noise`, all randomness that `select` uses in one round.
+      stop: `(state) -> bool[]`, whether the run stops.
+      phases: counts of rounds by kind, or None.
+      replan: expensive work that is needed only in rare rounds, or None.
+      batch: pulls that are fixed in advance, or None.
+      survivors: `(state) -> bool[num_arms]`, the arms that have not been eliminated. None without elimination.
+      verify: `(state) -> bool[]`, evaluated in float64: whether the state of a stopped float32 run is consistent with
+        its integer counts. False gives the run the outcome `PRECISION`.
+      promise: the guarantee of the stopping rule. None if nothing is guaranteed.
+      budget: number of pulls after which a fixed-budget rule stops and recommends; may be traced. None for a rule
+        without a budget.
+      arms: the action space. None if not declared; `num_arms` is then the length of `pulls`.
+      rewards: the rewards that the algorithm is designed for. None if not declared.
+      name: name used in results and figures.
+    """
+
+    init: Callable[[Key], State]
+    select: Callable[[Noise, State, Context], Action]
+    update: Callable[[State, Context, Action, Feedback], State]
+    pulls: Callable[[State], Array] | None = None
+    recommend: Callable[[State], Recommendation] | None = None
+    noise: Callable[[Key], Noise] = none()
+    stop: Callable[[State], Array] = never()
+    phases: Phases | None = None
+    replan: Replan | None = None
+    batch: Batch | None = None
+    survivors: Callable[[State], Array] | None = None
+    verify: Callable[[State], Array] | None = None
+    promise: Promise | None = None
+    budget: Scalar | None = None
+    arms: Arms | None = None
+    rewards: Rewards | None = None
+    name: str = ""
+
+    def __repr__(self) -> str:
+        return f"<Algorithm {self.name or 'without a name'}>"
+
+    def _repr_html_(self) -> str:
+        return view(repr(self), html_table((), describing.algorithm(self, never=Algorithm._field_defaults["stop"])))
+
+
+class Environment(NamedTuple):
+    """A bandit problem as a named tuple of pure functions of one run.
+
+    The state holds the ground truth, such as the arms' true means, which the algorithm never sees. The reward is a
+    deterministic function of the state, the action and the round's noise. `noise` depends on neither the action nor
+    the state, so the engine can draw it for a block of rounds at once, and two algorithms share random draws (common
+    random numbers) for the same (seed, run, round). A reward distribution that cannot be written in this way takes a
+    PRNG key as its noise.
+
+    Attributes:
+      init: `(key) -> state`, the state before the first round.
+      reward: `(state, context, action, noise) -> feedback`, a float[] or any pytree that the algorithm accepts.
+      noise: `(key) -> noise`, all randomness of a round.
+      observe: `(state, noise) -> context`, the context of the round; None without contexts.
+      regret: `(state, context, action) -> float[] >= 0`, the gap of the action in the round's state. Only the recorder
+        reads it. None if the gaps are unknown.
+      transition: `(state, context, action, noise) -> state`, the state of the next round, computed after the reward.
+        None if the state is constant.
+      simple_regret: `(state, recommendation) -> float[] >= 0`. A recommendation is an error if it exceeds epsilon.
+      batch: sums of the rewards of many pulls at once, or None.
+      arms: the action space. None if not declared.
+      rewards: the range and the distribution of the rewards. None if not declared.
+      schedule: piecewise-constant means with known change points, which results and figures show, or None.
+      length: number of rounds that the environment has; a longer horizon is an error. None if there is no limit.
+      name: name used in results and figures.
+    """
+
+    init: Callable[[Key], State]
+    reward: Callable[[State, Context, Action, Noise], Feedback]
+    noise: Callable[[Key], Noise] = none()
+    observe: Callable[[State, Noise], Context] = no_context()
+    regret: Callable[[State, Context, Action], Array] | None = None
+    transition: Callable[[State, Context, Action, Noise], State] | None = None
+    simple_regret: Callable[[State, Recommendation], Array] | None = None
+    batch: BatchRewards | None = None
+    arms: Arms | None = None
+    rewards: Rewards | None = None
+    schedule: Schedule | None = None
+    length: int | None = None
+    name: str = ""
+
+    def __repr__(self) -> str:
+        return f"<Environment {self.name or 'without a name'}>"
+
+    def _repr_html_(self) -> str:
+        return view(repr(self), html_table((), describing.environment(self)))
+
+
+class Outcome(enum.IntEnum):
+    """How one run ended. Runs with one of the last three outcomes are left out of every mean.
+
+    Attributes:
+      STOPPED: the run reached its stopping rule, its budget or its horizon.
+      MAX_ROUNDS: the run reached the maximum number of rounds before its rule stopped it, and is right-censored.
+      NONFINITE: a feedback, a state or a regret was not finite.
+      PRECISION: a float32 run stopped, but its state fails the float64 check (`Algorithm.verify`).
+      OUT_OF_RANGE: a feedback was outside the range that the environment declares.
+    """
+
+    STOPPED = 0
+    MAX_ROUNDS = 1
+    NONFINITE = 2
+    PRECISION = 3
+    OUT_OF_RANGE = 4
+
+
+def action_of(selected: Any) -> Action:
+    """Return the action that the environment receives, given what `select` returned."""
+    return selected.action if isinstance(selected, Choice) else selected

@@ -1,0 +1,228 @@
+"""Small numerical helpers that trace to few operations and stay finite at the edges of their domain."""
+
+import functools
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.custom_batching import custom_vmap
+
+from jaxbandit.base.types import Array, ArrayLike, Key, PyTree, Scalar
+
+_turn = threading.RLock()
+_COLUMNS = 8  # number of columns processed together by matrix_vector
+UNROLLED = 8  # loops of at most this length are unrolled; unrolling 25 steps took half a minute to compile
+_ROOT_HALF = 0x3FE6A09E667F3BCD  # the bits of sqrt(1/2) in float64
+_LOG_2_HIGH = float.fromhex("0x1.62e42fee00000p-1")  # its product with an exponent is exact
+_LOG_2_LOW = float.fromhex("0x1.a39ef35793c76p-33")
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """A scope in which nothing else in this process calls LAPACK; everything computed inside is waited for inside.
+
+    On a CPU each batch of such calls waits in one of the process's threads for the others, and two batches at once have
+    deadlocked (jaxlib 0.10.2). What the engine compiles takes turns by itself.
+    """
+    with _turn:
+        yield
+
+
+def as_float(x: ArrayLike) -> Array:
+    """Cast to the default float of the current scope: float32, or float64 inside `jax.enable_x64(True)`."""
+    return jnp.asarray(x, dtype=jnp.result_type(float))
+
+
+def get_at(x: Array, index: Array) -> Array:
+    """Return x[index] for an index known to be in range; negative indices do not wrap."""
+    return x.at[index].get(mode="promise_in_bounds", wrap_negative_indices=False)
+
+
+def set_at(x: Array, index: Array, value: Array) -> Array:
+    """Return x with x[index] = value, for an index known to be in range; negative indices do not wrap."""
+    return x.at[index].set(value, mode="promise_in_bounds", wrap_negative_indices=False)
+
+
+def argmax(x: Array) -> Array:
+    """Return the lowest index of the largest entry, int32[] in every scope (jnp.argmax gives int64 under x64)."""
+    return lax.argmax(x, 0, jnp.int32)
+
+
+def dot(left: Array, right: Array) -> Array:
+    """Return left @ right in full precision; by default accelerators round the factors to TF32 or bfloat16."""
+    return jnp.matmul(left, right, precision=lax.Precision.HIGHEST)
+
+
+def matrix_vector(matrix: Array, vector: Array) -> Array:
+    """Return matrix @ vector, 8 columns at a time, with the same bits in every batch as the engine compiles it.
+
+    It is a loop because XLA's CPU compiler computes operands of a loop once, whereas a fused sum, which ignores
+    barriers, would recompute the vector for every row. A matrix product would not give the same bits in every batch.
+    """
+    rest = -matrix.shape[1] % _COLUMNS
+    columns = jnp.pad(matrix.T, ((0, rest), (0, 0))).reshape(-1, _COLUMNS, matrix.shape[0])
+    entries = jnp.pad(vector, (0, rest)).reshape(-1, _COLUMNS)
+
+    def add(total: Array, some: tuple[Array, Array]) -> tuple[Array, None]:
+        columns, entries = some
+        return total + jnp.sum(columns * entries[:, None], 0), None
+
+    return lax.scan(add, jnp.zeros(matrix.shape[0], vector.dtype), (columns, entries))[0]
+
+
+def one_by_one(function: Callable[..., PyTree]) -> Callable[..., PyTree]:
+    """Return the function of arrays so that under vmap a CPU evaluates it for one element after the other.
+
+    This is for loops of very different lengths. On other devices vmap works as usual, and all elements continue until
+    the last is done. The function must not close over traced values.
+    """
+    alone = custom_vmap(function)
+
+    @alone.def_vmap
+    def _(size: int, batched: list[bool], *given: Array) -> tuple[PyTree, PyTree]:
+        def each(*given: Array) -> PyTree:
+            def one(own: list[Array]) -> PyTree:
+                rest = iter(own)
+                return function(*(next(rest) if flag else x for x, flag in zip(given, batched, strict=True)))
+
+            return lax.map(one, [x for x, flag in zip(given, batched, strict=True) if flag])
+
+        beside = jax.vmap(function, [0 if flag else None for flag in batched])
+        found = lax.platform_dependent(*given, cpu=each, default=beside)
+        return found, jax.tree.map(lambda _: True, found)
+
+    return alone
+
+
+def log(x: Array) -> Array:
+    """Return the natural logarithm, accurate to about one rounding error, except for subnormal numbers.
+
+    For float64, XLA's CPU compiler calls the C library number by number, at four times the cost of the series here.
+    The series manipulates the bits of a float64. A TPU has no such bits: XLA emulates a float64 there by two float32
+    numbers, and a bitcast returns the bits of these. On a TPU, XLA's logarithm is therefore used.
+    """
+    if x.dtype != jnp.float64:
+        return jnp.log(x)
+    return lax.platform_dependent(x, tpu=jnp.log, default=_log_of_bits)
+
+
+def _log_of_bits(x: Array) -> Array:
+    bits = lax.bitcast_convert_type(x, jnp.int64)
+    exponent = lax.shift_right_arithmetic(bits - _ROOT_HALF, jnp.int64(52))
+    f = lax.bitcast_convert_type(bits - lax.shift_left(exponent, jnp.int64(52)), jnp.float64) - 1  # from 0.707 to 1.414
+    r = f / (2 + f)  # log(1 + f) = 2 artanh r and f - 2r = f r
+    square = r * r
+    tail = jnp.zeros_like(r)
+    for k in range(23, 1, -2):
+        tail = (tail + 1 / k) * square
+    whole = exponent.astype(jnp.float64)
+    value = whole * _LOG_2_HIGH + (f - (r * (f - 2 * tail) - whole * _LOG_2_LOW))
+    return jnp.where((x > 0) & (x < jnp.inf), value, jnp.where(x == 0, -jnp.inf, jnp.where(x < 0, jnp.nan, x)))
+
+
+def exploration_level(round: Array, c: Scalar = 0.0) -> Array:
+    """Return log t + c log log t at round t >= 1, at least 0; log log t counts as 0 for t < 3."""
+    t = as_float(round)
+    log_t = jnp.log(t)
+    log_log_t = jnp.where(t < 3, 0.0, jnp.log(jnp.maximum(log_t, 1.0)))
+    return jnp.maximum(log_t + as_float(c) * log_log_t, 0.0)
+
+
+def xlogx(x: Array) -> Array:
+    """Return x log x for x >= 0, with 0 log 0 = 0."""
+    return x * jnp.log(jnp.maximum(x, jnp.finfo(x.dtype).tiny))
+
+
+def bernoulli_kl(p: Array, q: Array) -> Array:
+    """Return kl(p, q) = p log(p/q) + (1-p) log((1-p)/(1-q)) for p, q in [0, 1]; never negative."""
+    return bernoulli_kl_apart(p, q - p)
+
+
+def bernoulli_kl_apart(p: Array, u: Array) -> Array:
+    """Return kl(p, p + u) for p and p + u in [0, 1], where u is known more accurately than p + u; never negative.
+
+    It is computed as p h(u/p) + (1-p) h(-u/(1-p)) with h(x) = x - log(1+x) >= 0, in which the first-order terms, which
+    cancel for small u, do not occur.
+    """
+    floor = jnp.sqrt(jnp.finfo(p.dtype).tiny)  # p h(u/p) tends to u as p tends to 0
+    low, high = jnp.maximum(p, floor), jnp.maximum(1 - p, floor)
+    return low * x_minus_log1p(u / low) + high * x_minus_log1p(-u / high)
+
+
+def x_minus_log1p(x: Array) -> Array:
+    """Return x - log(1 + x) for x >= -1, with a relative error of some rounding errors, ten away from 0.
+
+    Away from 0 it uses log(1 + x), because log1p is a call of the C library for every number.
+    """
+    near = jnp.abs(x) < 0.3
+    y = jnp.where(near, x, 0.0)
+    r = y / (2 + y)  # log(1 + x) = 2 artanh r and x - 2r = x r
+    square = r * r
+    tail = jnp.zeros_like(r)
+    for k in range(23 if x.dtype == jnp.float64 else 13, 1, -2):
+        tail = tail * square + 1 / k
+    return jnp.where(near, r * (y - 2 * square * tail), jnp.maximum(x - jnp.log(1 + x), 0.0))
+
+
+def numbered_key(key: Key, number: Scalar) -> Key:
+    """Return the key of a round's part with this number >= 1, like `fold_in` but without a Threefry call.
+
+    The number is added to the first word of the key; the engine adds the round to the last (engine/keys.py), and
+    Threefry's keys need not be random. No two parts of a run have the same key, and none has the key from which they
+    are made.
+    """
+    words = jax.random.key_data(key)
+    words = jnp.concatenate([words[:1] + jnp.asarray(number, jnp.uint32), words[1:]])
+    return jax.random.wrap_key_data(words, impl=jax.random.key_impl(key))
+
+
+def standard_normal(key: Key) -> Array:
+    """Return one standard normal from one random word, float[], at a third of the cost of jax.random.normal.
+
+    It has a resolution of 33 bits and is between -6.4 and 6.4.
+    """
+    return normal_of_words(jax.random.bits(key, (), jnp.uint32))
+
+
+def normal_of_words(words: Array) -> Array:
+    """Return standard normals by inversion of the distribution function, with tail probabilities from 2^-33 to 1/2."""
+    twice_tail = (as_float(lax.bitcast_convert_type(words, jnp.int32)) + 0.5) * 2.0**-31
+    normal = normal_quantile(jnp.abs(twice_tail) / 2)
+    return jnp.where(twice_tail < 0, -normal, normal)
+
+
+def normal_quantile(tail: Array) -> Array:
+    """Return z with P(Z > z) = tail for tail in [1e-10, 0.55], to 1e-9; jax.lax.erf_inv costs six times as much here.
+
+    It is a rational approximation in t = sqrt(-2 log tail), fitted by least squares.
+    """
+    t = jnp.sqrt(-2 * log(tail))
+    top = t * (t * (t * (t * (t * 0.3478509 + 4.27473606) + 9.47484443) - 3.18381105) - 14.17495612) - 3.36409839
+    low = t * (t * (t * (t * 0.34773562 + 4.28590542) + 11.02450426) + 7.85436847) + 1
+    return top / low
+
+
+def product(left: Array, right: Array) -> Array:
+    """Return left @ right as a sum of outer products."""
+
+    def term(k: int | Array) -> Array:
+        return slice_at(left, k, 1)[:, None] * slice_at(right, k, 0)[None]
+
+    return short_loop(1, right.shape[0], lambda k, total: total + term(k), term(0))
+
+
+def short_loop(first: int, end: int, step: Callable[[Any, Any], Any], start: Any) -> Any:
+    """Return step(end - 1, ... step(first, start)), unrolled if that is short to compile."""
+    if end <= UNROLLED:
+        return functools.reduce(lambda carry, k: step(k, carry), range(first, end), start)
+    return lax.fori_loop(first, end, step, start)
+
+
+def slice_at(x: Array, k: int | Array, axis: int) -> Array:
+    """Return x without `axis`, at its entry k."""
+    at = lax.index_in_dim if isinstance(k, int) else lax.dynamic_index_in_dim
+    return at(x, k, axis, keepdims=False)  # pyright: ignore[reportArgumentType]

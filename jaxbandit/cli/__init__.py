@@ -1,2 +1,0 @@
-from jaxbandit.cli.command_line import main as main
-from jaxbandit.cli.command_line import process as process

@@ -1,0 +1,228 @@
+"""An algorithm's functions as a session calls them: for one run, on the host's CPU, in float64, compiled once."""
+
+import functools
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit.base.contract import Algorithm, SetPulls
+from jaxbandit.base.types import Array, Device, PyTree
+from jaxbandit.engine.layout.compiled import Same, compile, kept
+from jaxbandit.engine.rounds import fit, keys
+from jaxbandit.engine.rounds import step as rounds
+from jaxbandit.engine.rounds.single import same_state
+from jaxbandit.engine.rounds.step import ContractError, afresh, called
+from jaxbandit.engine.storage import identity
+
+IMPLEMENTATION = "threefry4x32"  # the engine's default, so that a session has the random draws of the engine's run
+Kind = Literal["batch", "draws", "single"]
+
+
+class Looked(NamedTuple):
+    """The rule before its next pulls, after `replan`, `stop` and `Batch.plan` have been evaluated."""
+
+    state: PyTree  # after `replan`, if it was due
+    stopped: Array  # bool[]
+    plan: Any  # result of Batch.plan, None if pulls are chosen one by one
+
+
+class Decisions:
+    """The compiled functions of one algorithm.
+
+    `kind` is "batch" if the algorithm plans pulls ahead, "draws" if it is randomized, so that several draws from one
+    state may differ, and "single" if its state determines the next pull.
+    """
+
+    def __init__(self, algorithm: Algorithm):
+        self.algorithm = algorithm
+        self._compiled: dict[Any, Callable] = {}
+        with self.scope(), afresh():
+            words = jax.eval_shape(lambda: jax.random.key_data(keys.root_key(0, IMPLEMENTATION)))
+            self._words = jax.ShapeDtypeStruct((), jnp.uint32), jax.ShapeDtypeStruct((), jnp.int32)
+            self._key = words
+            self.state = jax.eval_shape(self._init, *self._words)
+            noise = jax.eval_shape(self._noise, words, self._words[1])
+            self.needs_context = self._needs_context(noise)
+            self.kind: Kind = self._kind(noise)
+            self.num_arms, self.set_size = self._arms()
+            if self.algorithm.replan is not None:
+                same_state("algorithm.replan.apply", "state", self.state, jax.eval_shape(self._replanned, self.state))
+
+    @staticmethod
+    def scope() -> Any:
+        """Context manager that enables float64 within its block only, not in the whole process."""
+        return jax.enable_x64(True)
+
+    def begin(self, seed: int, run: int) -> tuple[np.ndarray, Looked]:
+        """Key words of the run's random draws, and the rule before its first pull."""
+        with self.scope():
+            words, state = self._call("begin", self._begin, np.uint32(seed), np.int32(run))
+            return np.asarray(words), self._look(state)
+
+    def select(self, words: np.ndarray, round: int, state: PyTree, context: PyTree) -> Any:
+        """What `select` returns in a round: an action or a Choice."""
+        with self.scope():
+            return self._call("select", self._select, words, np.int32(round), state, context)
+
+    def update(self, state: PyTree, context: PyTree, choice: Any, feedback: float) -> Looked:
+        """The rule after one reward."""
+        with self.scope():
+            return self._look(self._call("update", self._update, state, context, choice, np.float64(feedback)))
+
+    def absorb(self, state: PyTree, plan: Any, sums: np.ndarray, squares: np.ndarray) -> Looked:
+        """The rule after a whole batch."""
+        rule: Any = self.algorithm.batch
+        with self.scope():
+            more = (squares,) if rule.squares else ()
+            return self._look(self._call("absorb", self._absorb, state, plan, sums, *more))
+
+    def recommendation(self, state: PyTree) -> np.ndarray | None:
+        """The recommended arms, int32[m], or None.
+
+        By default an algorithm recommends the arm pulled most, which has no meaning with contexts.
+        """
+        if self.algorithm.recommend is None and (self.algorithm.pulls is None or self.needs_context):
+            return None
+        with self.scope():
+            found = self._call("recommend", lambda state: rounds.recommendation(self.algorithm, state), state)
+            return np.atleast_1d(np.asarray(found))
+
+    def survivors(self, state: PyTree) -> np.ndarray | None:
+        """The arms that have not been eliminated, bool[num_arms]; None if the rule eliminates none."""
+        function = self.algorithm.survivors
+        if function is None:
+            return None
+        with self.scope():
+            return np.asarray(self._call("survivors", function, state))
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """Digest of everything that the rule's decisions depend on, including its arguments."""
+        with self.scope():
+            noise = jax.eval_shape(self._noise, self._key, self._words[1])
+            examples: list = [(self._begin, self._words), (self._looked, (self.state,))]
+            if self.kind == "batch":
+                rule: Any = self.algorithm.batch
+                plan = jax.eval_shape(rule.plan, self.state)
+                sums = jax.ShapeDtypeStruct(_counts(plan).shape, jnp.float64)
+                examples += [(self._absorb, (self.state, plan, sums, *((sums,) if rule.squares else ())))]
+            elif not self.needs_context or self._context_shape() is not None:
+                context = self._context_shape()
+                choice = jax.eval_shape(self.algorithm.select, noise, self.state, context)
+                number = jax.ShapeDtypeStruct((), jnp.float64)
+                examples += [(self.algorithm.select, (noise, self.state, context))]
+                examples += [(self._update, (self.state, context, choice, number))]
+            return identity.of_program(examples)
+
+    def _look(self, state: PyTree) -> Looked:
+        return self._call("look", self._looked, state)
+
+    def _begin(self, seed: Array, run: Array) -> tuple[Array, PyTree]:
+        return self._run_words(seed, run), self._init(seed, run)
+
+    def _run_words(self, seed: Array, run: Array) -> Array:
+        root = jax.random.key(seed, impl=IMPLEMENTATION)
+        return keys.run_words(jax.random.fold_in(root, run))[1]
+
+    def _init(self, seed: Array, run: Array) -> PyTree:
+        key = keys.round_key(self._run_words(seed, run), jnp.uint32(0), IMPLEMENTATION)
+        return called("algorithm.init", self.algorithm.init, key)
+
+    def _noise(self, words: Array, round: Array) -> PyTree:
+        return called("algorithm.noise", self.algorithm.noise, keys.round_key(words, round, IMPLEMENTATION))
+
+    def _select(self, words: Array, round: Array, state: PyTree, context: PyTree) -> Any:
+        return called("algorithm.select", self.algorithm.select, self._noise(words, round), state, context)
+
+    def _update(self, state: PyTree, context: PyTree, choice: Any, feedback: Array) -> PyTree:
+        after = called("algorithm.update", self.algorithm.update, state, context, choice, feedback)
+        same_state("algorithm.update", "state", self.state, after)
+        return after
+
+    def _absorb(self, state: PyTree, plan: Any, sums: Array, *squares: Array) -> PyTree:
+        rule: Any = self.algorithm.batch
+        after = called("algorithm.batch.absorb", rule.absorb, state, plan, sums, *squares)
+        same_state("algorithm.batch.absorb", "state", self.state, after)
+        return after
+
+    def _looked(self, state: PyTree) -> Looked:
+        state = self._replanned(state)
+        stopped = called("algorithm.stop", self.algorithm.stop, state)
+        rule: Any = self.algorithm.batch
+        plan = called("algorithm.batch.plan", rule.plan, state) if self.kind == "batch" else None
+        return Looked(state, stopped, plan)
+
+    def _replanned(self, state: PyTree) -> PyTree:
+        replan = self.algorithm.replan
+        if replan is None:
+            return state
+        return jax.lax.cond(called("algorithm.replan.due", replan.due, state), replan.apply, lambda same: same, state)
+
+    def _kind(self, noise: PyTree) -> Kind:
+        rule = self.algorithm.batch
+        if rule is not None and not self.needs_context:
+            plan = jax.eval_shape(rule.plan, self.state)
+            # If the plan is spread over all sets, which are too many to list, pulls are drawn one by one instead.
+            if not isinstance(plan, SetPulls) or plan.sets is not None:
+                return "batch"
+        return "draws" if jax.tree.leaves(noise) else "single"
+
+    def _needs_context(self, noise: PyTree) -> bool:
+        """Whether `select` needs a context."""
+        arms = self.algorithm.arms
+        if arms is not None and arms.num_contexts is not None:
+            return True
+        try:
+            jax.eval_shape(self.algorithm.select, noise, self.state, None)
+        except (TypeError, ValueError, IndexError, AttributeError, jax.errors.JAXTypeError):
+            return True
+        return False
+
+    def _context_shape(self) -> Any:
+        arms = self.algorithm.arms
+        return jax.ShapeDtypeStruct((), jnp.int32) if arms is not None and arms.num_contexts is not None else None
+
+    def _arms(self) -> tuple[int, int | None]:
+        pulls = self.algorithm.pulls
+        arms = fit.arms_of(self.algorithm, None if pulls is None else jax.eval_shape(pulls, self.state))
+        if arms is None:
+            raise ContractError(
+                "session: the algorithm declares neither arms nor pulls, must declare arms = Arms(num_arms)"
+            )
+        return arms.num_arms, arms.set_size
+
+    def _call(self, name: str, function: Callable, *given: Any) -> Any:
+        """Call the compiled function, compiling it once per name and, with contexts, per shape of the arguments."""
+        key = name
+        if self.needs_context and name in ("select", "update"):
+            key = name, tuple((x.shape, x.dtype) for x in map(_as_array, jax.tree.leaves(given)))
+        compiled = self._compiled.get(key)
+        if compiled is None:
+            with afresh(), jax.default_device(_device()):
+                compiled = self._compiled[key] = compile(function, _device(), *jax.tree.map(_as_array, given))
+        return compiled(*given)
+
+
+def decisions_of(algorithm: Algorithm) -> Decisions:
+    """The compiled functions of this algorithm object, cached for later sessions of the same object."""
+    fit.check_kind("algorithm", algorithm, Algorithm)
+    return kept(("session", Same(algorithm)), lambda: Decisions(algorithm))
+
+
+def _counts(plan: Any) -> Any:
+    return plan.counts if isinstance(plan, SetPulls) else plan
+
+
+def _as_array(x: Any) -> Any:
+    return x if isinstance(x, jax.Array) else np.asarray(x)
+
+
+def _device() -> Device:
+    """A CPU if there is one, because a decision is a small computation and the host waits for it."""
+    try:
+        return jax.local_devices(backend="cpu")[0]
+    except RuntimeError:
+        return jax.local_devices()[0]

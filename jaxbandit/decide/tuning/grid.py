@@ -1,0 +1,202 @@
+"""Search spaces: configurations on a grid or drawn at random, as a dictionary of columns."""
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from jaxbandit.base import checks
+from jaxbandit.base.refusals import refuse
+from jaxbandit.base.types import Key
+
+
+class Distribution(NamedTuple):
+    """The distribution of one hyperparameter, for `random_configs`."""
+
+    draw: Callable[[Key, int], np.ndarray]  # (key, n) -> a column of n entries
+    text: str
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def static(values: Sequence[Any]) -> np.ndarray:
+    """Return a column of static values: Python objects that `train` receives unchanged, such as a width or a depth.
+
+    Configurations with equal static values share a compilation, in which these values are constants. Use it for values
+    that determine shapes, Python loops, or which function is called. Strings are static without it. Numbers that only
+    enter arithmetic, such as a learning rate, are better left traced, because a new value then does not recompile.
+
+    Args:
+      values: hashable Python objects.
+
+    Returns:
+      A NumPy array of dtype object, for `grid` or `choice`, or for use as a leaf of the configurations.
+    """
+    column = np.empty(len(values), object)
+    column[:] = [value.item() if isinstance(value, np.generic) else value for value in values]
+    return column
+
+
+def grid(**columns: Any) -> dict[str, np.ndarray]:
+    """Return all combinations of the values of hyperparameters; the last hyperparameter varies fastest.
+
+    Args:
+      **columns: a list or array of values for each hyperparameter. Numbers are traced; strings and the values of
+        `static` are static.
+
+    Returns:
+      Configurations, a dictionary of columns with one entry per combination: `grid(lr=[0.1, 1.0], momentum=[0.0, 0.9])`
+      has 4.
+
+    Raises:
+      ValueError: there is no hyperparameter, one has no values, or values are neither numbers nor strings.
+    """
+    if not columns:
+        raise ValueError("grid: no hyperparameter given, must be at least one, such as grid(lr=[0.1, 0.01])")
+    values = {name: _values("grid", name, given) for name, given in columns.items()}
+    places = np.array(list(itertools.product(*(range(len(column)) for column in values.values()))))
+    return {name: column[places[:, i]] for i, (name, column) in enumerate(values.items())}
+
+
+def random_configs(key: Key, n: int, /, **distributions: Distribution) -> dict[str, np.ndarray]:
+    """Return independent random configurations.
+
+    Hyperparameter number i, in the order given, is drawn with fold_in(key, i), so that adding one at the end does not
+    change the others.
+
+    Args:
+      key: a JAX PRNG key.
+      n: number of configurations, >= 1.
+      **distributions: a distribution for each hyperparameter: `loguniform`, `uniform_float`, `uniform_int` or
+        `choice`.
+
+    Returns:
+      Configurations, a dictionary of columns with n entries.
+
+    Raises:
+      ValueError: n is out of range, no hyperparameter is given, or one is not a distribution.
+    """
+    n = checks.integer("random_configs", "n", n, 1)
+    if not distributions:
+        raise ValueError(
+            "random_configs: no hyperparameter given, must be at least one, such as lr=loguniform(1e-4, 1)"
+        )
+    columns = {}
+    for i, (name, law) in enumerate(distributions.items()):
+        if not isinstance(law, Distribution):
+            remedy = "must be loguniform, uniform_float, uniform_int or choice of something"
+            raise ValueError(f"random_configs: {name} = {law!r}, {remedy}")
+        columns[name] = law.draw(jax.random.fold_in(key, i), n)
+    return columns
+
+
+def loguniform(low: float, high: float) -> Distribution:
+    """Return the distribution of a number whose logarithm is uniform on [log(low), log(high)], for `random_configs`.
+
+    Args:
+      low: smallest value, > 0.
+      high: largest value, > low.
+
+    Returns:
+      A Distribution for `random_configs`.
+
+    Raises:
+      ValueError: low or high is out of range.
+    """
+    checks.number("loguniform", "low", low, low=0.0, open_low=True)
+    checks.number("loguniform", "high", high, low=low, open_low=True)
+
+    def draw(key: Key, n: int) -> np.ndarray:
+        exponents = math.log(low) + _unit(key, n) * (math.log(high) - math.log(low))
+        return np.clip(np.exp(exponents), low, high)
+
+    return Distribution(draw, f"loguniform({low}, {high})")
+
+
+def uniform_float(low: float, high: float) -> Distribution:
+    """Return the uniform distribution on [low, high), for `random_configs`.
+
+    Args:
+      low: smallest value.
+      high: upper bound, > low, exclusive.
+
+    Returns:
+      A Distribution for `random_configs`.
+
+    Raises:
+      ValueError: low or high is out of range.
+    """
+    checks.number("uniform_float", "low", low)
+    checks.number("uniform_float", "high", high, low=low, open_low=True)
+    return Distribution(lambda key, n: low + _unit(key, n) * (high - low), f"uniform_float({low}, {high})")
+
+
+def uniform_int(low: int, high: int) -> Distribution:
+    """Return the uniform distribution on the integers low, ..., high, both included, for `random_configs`.
+
+    The values are traced, as other numbers are.
+
+    Args:
+      low: smallest value.
+      high: largest value, >= low, < 2^31.
+
+    Returns:
+      A Distribution for `random_configs`.
+
+    Raises:
+      ValueError: low or high is not an integer, or is out of range.
+    """
+    low = checks.integer("uniform_int", "low", low, -(2**31))
+    high = checks.integer("uniform_int", "high", high, low, 2**31 - 1)
+
+    def draw(key: Key, n: int) -> np.ndarray:
+        return low + np.floor(_unit(key, n) * (high - low + 1)).astype(np.int64)
+
+    return Distribution(draw, f"uniform_int({low}, {high})")
+
+
+def choice(values: Any) -> Distribution:
+    """Return the uniform distribution on a list of values, for `random_configs`.
+
+    Args:
+      values: a list or array. Numbers are traced; strings and the values of `static` are static.
+
+    Returns:
+      A Distribution for `random_configs`.
+
+    Raises:
+      ValueError: there are no values, or they are neither numbers nor strings.
+    """
+    column = _values("choice", "values", values)
+    return Distribution(
+        lambda key, n: column[np.floor(_unit(key, n) * len(column)).astype(np.int64)], f"choice({column.tolist()})"
+    )
+
+
+def _unit(key: Key, n: int) -> np.ndarray:
+    """Uniform numbers in [0, 1) in float64, whether or not JAX's 64-bit mode is enabled."""
+    with jax.enable_x64(True):
+        return np.asarray(jax.random.uniform(key, (n,), np.float64))
+
+
+def _values(where: str, name: str, given: Any) -> np.ndarray:
+    if isinstance(given, str | bytes) or not isinstance(given, Sequence | np.ndarray | jax.Array):
+        refuse(where, f": {name} = {given!r}, must be a list of values")
+    if isinstance(given, Sequence) and {isinstance(value, str) for value in given} == {True, False}:
+        refuse(
+            where,
+            f": {name} = {list(given)!r} mixes strings with others, must be of one type, or jb.static([...])",
+        )
+    try:
+        column = np.asarray(given)
+    except ValueError:
+        refuse(where, f": {name} = {given!r}, must be values of one shape")
+    if not len(column):
+        refuse(where, f": {name} has no values, must have at least one")
+    if column.dtype.kind == "O" and not isinstance(given, np.ndarray):
+        refuse(where, f": {name} = {given!r} holds objects, must be numbers or strings; pass objects with jb.static")
+    return column

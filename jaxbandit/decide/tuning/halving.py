@@ -1,0 +1,197 @@
+"""Successive halving of trainings, as in Jamieson and Talwalkar (2016).
+
+Differences from other implementations: survivors continue from their current states, whereas others train them again
+from the beginning or from files; and the scores of `repeats` trainings of a configuration are averaged.
+"""
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxbandit.base import checks
+from jaxbandit.base.refusals import refuse
+from jaxbandit.base.types import PyTree
+from jaxbandit.decide.tuning import configs as configurations
+from jaxbandit.decide.tuning import trainings
+from jaxbandit.decide.tuning.configs import Configs
+from jaxbandit.decide.tuning.result import TuneResult, tune_result
+from jaxbandit.decide.tuning.rungs import Bracket, Progress, halve, ranking
+from jaxbandit.decide.tuning.trainings import Programs, Trainee
+from jaxbandit.engine.storage import files as storage
+from jaxbandit.engine.storage import identity
+
+MOST_STEPS = 2**31 - 2  # steps are counted in int32, and the loop's end is one more
+
+
+def successive_halving(
+    trainee: Trainee,
+    configs: PyTree,
+    *,
+    min_steps: int,
+    max_steps: int,
+    eta: int = 3,
+    repeats: int = 1,
+    seed: int = 0,
+    batch: int | None = None,
+    directory: str | Path | None = None,
+    maximize: bool = True,
+) -> TuneResult:
+    """Train all configurations for a few steps, continue with the best 1 / eta of them, and so on to the last step.
+
+    The rungs are at min_steps, min_steps eta, min_steps eta^2, ... below max_steps, and at max_steps. At each rung, n
+    configurations are compared by their scores, and the best max(1, floor(n / eta)) continue; at the last rung, the
+    best one is chosen. Among equal scores, the configuration with the lowest index continues. A configuration whose
+    score is not finite never continues, and a note reports how many there were.
+
+    The rungs are synchronous: all scores of a rung are known before any configuration continues. Promoting
+    configurations asynchronously would keep slow machines busy, but the choice would depend on their speed.
+
+    A survivor is bitwise identical to one trained to the same step without interruption, because all trainings run in
+    one program of `batch` trainings, which is the same at every rung. The choice carries no guarantee: a configuration
+    that learns slowly is dropped early, and the score of the best configuration is biased upward by noise.
+
+    Args:
+      trainee: the training, whose `score` is compared after every rung.
+      configs: a pytree of numbers whose leaves have one entry per configuration, such as `grid` and `random_configs`
+        return. Equal configurations are trained separately.
+      min_steps: number of steps of the first rung, >= 1.
+      max_steps: number of steps of the last rung, >= min_steps.
+      eta: one of eta configurations continues at each rung, >= 2.
+      repeats: number of trainings of a configuration with different keys, whose scores are averaged, >= 1.
+      seed: seed of the keys. Training r of configuration c has the key fold_in(fold_in(key(seed), r), c). Its step t
+        has this key with t folded in, and `init` has it with 0 folded in.
+      batch: number of trainings side by side in one program, >= 1; the last batch of a rung is padded with copies.
+        Default: 1 on a CPU, 64 elsewhere. Scores may be rounded differently with another batch size.
+      directory: directory in which every rung is stored. If the search is interrupted or killed, the same call resumes
+        after the last rung with the same result; a finished search is returned at once.
+      maximize: whether large scores are good.
+
+    Returns:
+      A TuneResult without a certificate. Its history has one row per training and rung, in which `batch` is the number
+      of the rung and `steps` its number of steps. The table has the mean score at the last rung that each
+      configuration reached.
+
+    Raises:
+      ValueError: an argument is out of range, a column of `configs` does not hold numbers, a function of the trainee
+        fails or returns a wrong structure, no score of a rung is finite, or the directory holds another search.
+
+    Source: Jamieson and Talwalkar (2016), Non-stochastic best arm identification and hyperparameter optimization,
+    AISTATS, Algorithm 1, with the rungs of Li et al. (2020), A system for massively parallel hyperparameter tuning,
+    MLSys, Algorithm 1.
+    """
+    where, started = "successive_halving", time.perf_counter()
+    min_steps = checks.integer(where, "min_steps", min_steps, 1, MOST_STEPS)
+    max_steps = checks.integer(where, "max_steps", max_steps, min_steps, MOST_STEPS)
+    eta = checks.integer(where, "eta", eta, 2)
+    known = numbers(where, configs)
+    search = Search(where, trainee, known, repeats=repeats, seed=seed, batch=batch, maximize=maximize)
+    steps = [min_steps]
+    while steps[-1] * eta < max_steps:
+        steps.append(steps[-1] * eta)
+    if steps[-1] < max_steps:
+        steps.append(max_steps)
+    bracket = search.bracket(known, 0, steps, eta)
+    if directory is None:
+        return search.result([(bracket, search.play(bracket, None))], started)
+    with storage.locked(Path(directory)):
+        return search.result([(bracket, search.play(bracket, Path(directory)))], started)
+
+
+def numbers(where: str, configs: PyTree) -> Configs:
+    """Return checked configurations; raise a ValueError if a column does not hold numbers."""
+    known = configurations.read(where, configs, distinct=False)
+    for name, static in zip(known.names, known.is_static, strict=True):
+        if static:
+            refuse(where, f": configs: {name} is static, must be numbers; run one search for each of its values")
+    return known
+
+
+class Search:
+    """The data that all brackets of one call share."""
+
+    def __init__(
+        self, where: str, trainee: Trainee, configs: Configs, *, repeats: Any, seed: Any, batch: Any, maximize: bool
+    ):
+        self.where, self.maximize, self._configs = where, maximize, configs
+        self._repeats = checks.integer(where, "repeats", repeats, 1, trainings.MOST_REPEATS)
+        self._seed = checks.integer(where, "seed", seed, 0, 2**32 - 1)
+        if batch is not None:
+            batch = checks.integer(where, "batch", batch, 1)
+        if not isinstance(trainee, Trainee):
+            refuse(where, f": trainee is a {type(trainee).__name__}, must be jb.Trainee(init, step, score)")
+        self._programs: Programs = trainings.programs(where, trainee, configs.tree(), batch)
+        self._said: dict[str, Any] = {"program": self._programs.digest, "batch": self._programs.batch}
+        self._said |= identity.surroundings(jax.default_backend())
+
+    def bracket(self, configs: Configs, first: int, steps: Sequence[int], eta: int) -> Bracket:
+        """Return the bracket of configurations whose numbers begin with `first`."""
+        return Bracket(configs, first, tuple(steps), eta, self._repeats, self._seed, self.maximize)
+
+    def play(self, bracket: Bracket, store: Path | None) -> Progress:
+        """Return the state of a bracket after its last rung."""
+        return halve(self.where, bracket, self._programs, store, self._said)
+
+    def result(self, played: Sequence[tuple[Bracket, Progress]], started: float) -> TuneResult:
+        """Return the result of brackets whose configurations are those of the search, in order."""
+        history, alive, best = _history(played), np.zeros(self._configs.count, bool), []
+        for bracket, done in played:
+            ranked = bracket.first + done.alive[ranking(bracket, done)] if len(done.alive) else []
+            alive[ranked] = True
+            best += [(float(done.scores[-1, i - bracket.first].mean()), int(i)) for i in ranked[:1]]
+        if not best:
+            refuse(self.where, f": {self._lost(history)}; check init, step and score, or give other configs")
+        chosen = min(best, key=lambda found: (-found[0] if self.maximize else found[0], found[1]))[1]
+        last = np.zeros(self._configs.count, int)
+        np.maximum.at(last, history["config"], history["batch"])
+        return tune_result(
+            self._configs,
+            chosen,
+            history,
+            survivors=alive,
+            counted=history["batch"] == last[history["config"]],
+            maximize=self.maximize,
+            notes=_notes(played, history),
+            seconds={"total": time.perf_counter() - started},
+        )
+
+    def _lost(self, history: dict[str, np.ndarray]) -> str:
+        """The message if no score of the last rung is finite, with the first of its configurations as an example."""
+        steps = int(history["steps"].max())
+        rows = np.unique(history["config"][history["steps"] == steps])
+        first = f"configuration {rows[0]}: {self._configs.text(int(rows[0]))}"
+        return f"after {steps} steps no score is finite, of {len(rows)} configurations ({first})"
+
+
+def _history(played: Sequence[tuple[Bracket, Progress]]) -> dict[str, np.ndarray]:
+    """One row for each score of a training, in the order of the rungs, bracket by bracket."""
+    rows: dict[str, list[Any]] = {name: [] for name in ("config", "seed", "score", "batch", "steps")}
+    rungs = 0
+    for bracket, done in played:
+        for i, (scores, trained) in enumerate(zip(done.scores, done.trained, strict=True)):
+            row, repeat = np.nonzero(np.broadcast_to(trained[:, None], scores.shape))
+            rows["config"].append(bracket.first + row)
+            rows["seed"].append(repeat)
+            rows["score"].append(scores[row, repeat])
+            rows["batch"].append(np.full(len(row), rungs + i))
+            rows["steps"].append(np.full(len(row), bracket.steps[i]))
+        rungs += len(bracket.steps)
+    found = {name: np.concatenate(parts) for name, parts in rows.items()}
+    return {"id": np.arange(len(found["config"])), **found}
+
+
+def _notes(played: Sequence[tuple[Bracket, Progress]], history: dict[str, np.ndarray]) -> tuple[str, ...]:
+    spent = 0
+    for bracket, done in played:
+        each = np.diff(bracket.steps, prepend=0)
+        spent += int((done.trained.sum(axis=1) * each).sum()) * bracket.repeats
+    notes = [
+        f"{spent:,} steps in total; the number of trainings counts a training once for each rung at which it was scored"
+    ]
+    lost = len(np.unique(history["config"][~np.isfinite(history["score"])]))
+    if lost:
+        notes.append(f"{lost} of the configurations had a score that is not finite and did not continue")
+    return tuple(notes)

@@ -1,0 +1,125 @@
+"""Hyperband of Li, Jamieson, DeSalvo, Rostamizadeh and Talwalkar (2018).
+
+Difference from the paper: the numbers of steps are integers, floor(max_steps / eta^i), whereas the paper divides
+max_steps, which is a power of eta in its examples.
+"""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import jax
+import numpy as np
+
+from jaxbandit.base import checks
+from jaxbandit.base.types import Key, PyTree
+from jaxbandit.decide.tuning import trainings
+from jaxbandit.decide.tuning.configs import Configs
+from jaxbandit.decide.tuning.halving import MOST_STEPS, Search, numbers
+from jaxbandit.decide.tuning.result import TuneResult
+from jaxbandit.decide.tuning.trainings import Trainee
+from jaxbandit.engine.storage import files as storage
+
+Rungs = Literal["formula", "floor"]
+
+
+class Sizes(NamedTuple):
+    """One bracket of Hyperband."""
+
+    configs: int
+    steps: tuple[int, ...]
+
+
+def hyperband(
+    trainee: Trainee,
+    sample: Callable[[Key, int], PyTree],
+    *,
+    max_steps: int = 81,
+    eta: int = 3,
+    rungs: Rungs = "formula",
+    repeats: int = 1,
+    seed: int = 0,
+    batch: int | None = None,
+    directory: str | Path | None = None,
+    maximize: bool = True,
+) -> TuneResult:
+    """Run successive halving in brackets, from many configurations stopped early to few that are trained to the end.
+
+    Let s_max be the largest s with eta^s <= max_steps. The brackets s = s_max, ..., 0 have rungs after
+    floor(max_steps / eta^s), ..., floor(max_steps / eta), max_steps steps. They have about the same cost, so that the
+    user need not know how early a bad configuration can be recognized. The best configuration over all brackets is
+    chosen; among equal scores, the first.
+
+    With rungs "formula", bracket s has ceil((s_max + 1) eta^s / (s + 1)) configurations, as in the paper. With "floor",
+    it has floor((s_max + 1) / (s + 1)) eta^s, as in many implementations. For max_steps = 81 and eta = 3 these numbers
+    are 81, 34, 15, 8, 5 and 81, 27, 9, 6, 5.
+
+    Args:
+      trainee: the training, as for `successive_halving`.
+      sample: function (key, n) -> n random configurations, such as
+        `lambda key, n: jb.random_configs(key, n, lr=jb.loguniform(1e-4, 1.0))`.
+      max_steps: largest number of steps of a training, >= 1.
+      eta: one of eta configurations is kept at each rung, >= 2.
+      rungs: how the numbers of configurations are rounded, "formula" or "floor".
+      repeats: as for `successive_halving`.
+      seed: seed of the keys. Configurations are numbered across all brackets, so that no two trainings share a key.
+      batch: as for `successive_halving`.
+      directory: directory in which every rung is stored, with one folder per bracket.
+      maximize: whether large scores are good.
+
+    Returns:
+      A TuneResult without a certificate, as for `successive_halving`, with the configurations of all brackets.
+
+    Raises:
+      ValueError: as for `successive_halving`, or `sample` fails or returns another number of configurations.
+
+    Source: Li, Jamieson, DeSalvo, Rostamizadeh, Talwalkar (2018), Hyperband: a novel bandit-based approach to
+    hyperparameter optimization, JMLR 18, Algorithm 1.
+    """
+    where, started = "hyperband", time.perf_counter()
+    max_steps = checks.integer(where, "max_steps", max_steps, 1, MOST_STEPS)
+    eta = checks.integer(where, "eta", eta, 2)
+    checks.choice(where, "rungs", rungs, ("formula", "floor"))
+    seed = checks.integer(where, "seed", seed, 0, 2**32 - 1)
+    sizes = brackets(max_steps, eta, rungs)
+    drawn = [_drawn(where, sample, seed, i, size.configs) for i, size in enumerate(sizes)]
+    every = numbers(where, jax.tree.map(lambda *columns: np.concatenate(columns), *(known.tree() for known in drawn)))
+    search = Search(where, trainee, every, repeats=repeats, seed=seed, batch=batch, maximize=maximize)
+    firsts = np.cumsum([0, *(size.configs for size in sizes)]).tolist()
+    parts = [
+        search.bracket(known, first, size.steps, eta) for known, first, size in zip(drawn, firsts, sizes, strict=False)
+    ]
+    if directory is None:
+        return search.result([(part, search.play(part, None)) for part in parts], started)
+    with storage.locked(Path(directory)):
+        stores = [Path(directory) / f"bracket-{len(part.steps) - 1}" for part in parts]
+        return search.result([(p, search.play(p, store)) for p, store in zip(parts, stores, strict=True)], started)
+
+
+def brackets(max_steps: int, eta: int, rungs: Rungs) -> list[Sizes]:
+    """Return the brackets in the order in which they are played.
+
+    Args:
+      max_steps: largest number of steps of a training, >= 1.
+      eta: one of eta configurations is kept at each rung, >= 2.
+      rungs: how the numbers of configurations are rounded, "formula" or "floor".
+    """
+    most = 0
+    while eta ** (most + 1) <= max_steps:  # integer arithmetic, because math.log(243, 3) is below 5
+        most += 1
+    found = []
+    for s in range(most, -1, -1):
+        configs = -(-(most + 1) * eta**s // (s + 1)) if rungs == "formula" else (most + 1) // (s + 1) * eta**s
+        found.append(Sizes(configs, tuple(max_steps // eta**i for i in range(s, -1, -1))))
+    return found
+
+
+def _drawn(where: str, sample: Callable[[Key, int], PyTree], seed: int, draw: int, count: int) -> Configs:
+    configs = trainings.called(f"{where}: sample", sample, trainings.draw_key(seed, draw), count)
+    known = numbers(where, configs)
+    if known.count != count:
+        raise ValueError(
+            f"{where}: sample returns {known.count} configurations, must be the {count} that were requested"
+        )
+    return known

@@ -1,0 +1,220 @@
+"""The result of a search: the chosen configuration, a table of configurations, and a history of trainings."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jaxbandit.base import extras
+from jaxbandit.base.markup import html_table, view
+from jaxbandit.base.refusals import BadInput
+from jaxbandit.base.text import align
+from jaxbandit.base.types import PyTree
+from jaxbandit.decide.tuning.configs import Configs
+from jaxbandit.engine.storage import files as storage
+from jaxbandit.running.plotting.tuning import plot_tuning, ranked
+from jaxbandit.running.results.base import versions
+from jaxbandit.running.results.json_files import plain, write_json
+from jaxbandit.theory.intervals import CONFIDENCE, student
+
+SHOWN = 10  # rows of the table that are printed
+UNPROVED = "the choice carries no guarantee, and each interval is a Student interval for a single configuration"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TuneResult:
+    """The result of `tune`, `successive_halving` or `hyperband`.
+
+    `str` returns the choice and the best rows of the table, and `repr` returns one line.
+    """
+
+    config: PyTree  # the chosen configuration
+    index: int  # its number
+    certificate: Any | None  # the guarantee for the choice, or None if there is none
+    # One row per configuration: index, pulls (its number of trainings), mean, low, high (NaN if there is no interval),
+    # survivor.
+    table: dict[str, np.ndarray]
+    # One row per training in the order of id: id, config (index of the configuration), seed (number of the seed),
+    # score, batch (number of the decision that used it); for halving also steps, the step after which it was scored.
+    history: dict[str, np.ndarray]
+    configs: Configs = field(repr=False)
+    maximize: bool
+    notes: tuple[str, ...]  # remarks that belong to the numbers
+    seconds: dict[str, float]  # "total", and "trainings" as a part of it
+    versions: dict[str, str] = field(default_factory=versions)
+
+    def columns(self) -> dict[str, np.ndarray]:
+        """Return the table with the hyperparameters of each configuration, as `config.NAME`."""
+        names = [name if name == "config" else f"config.{name}" for name in self.configs.names]
+        return {**self.table, **{n: _stored(c) for n, c in zip(names, self.configs.columns, strict=True)}}
+
+    def to_dataframe(self) -> Any:
+        """Return the table as a pandas DataFrame with one row per configuration, including its hyperparameters."""
+        with extras.lab():
+            import pandas
+
+        columns = {name: c if c.ndim == 1 else list(c) for name, c in self.columns().items()}
+        return pandas.DataFrame(columns)
+
+    def plot(self) -> Any:
+        """Return a matplotlib figure of the remaining configurations, the means with intervals, and the trainings."""
+        return plot_tuning(self)
+
+    def summary(self) -> dict[str, Any]:
+        """Return the summary that `jaxbandit tune --json` prints, and that is stored as summary.json."""
+        order = ranked(self.table, self.maximize)
+        certificate = {} if self.certificate is None else {"certificate": self.certificate.to_json()}
+        return plain(
+            {
+                "kind": "tune",
+                **{name: version for name, version in self.versions.items() if name != "numpy"},
+                "chosen": self._row(self.index),
+                "trainings": len(self.history["id"]),
+                "maximize": self.maximize,
+                **certificate,
+                "notes": list(self.notes),
+                "configurations": [self._row(int(i)) for i in order],
+            }
+        )
+
+    def save(self, directory: str | Path) -> None:
+        """Write summary.json, table.npz and history.npz to a directory, each of them atomically.
+
+        Args:
+          directory: the directory, which is created if it does not exist.
+
+        Raises:
+          ValueError: a file cannot be written.
+        """
+        directory = Path(directory)
+        try:
+            storage.write_arrays(directory / "table.npz", self.columns())
+            storage.write_arrays(directory / "history.npz", self.history)
+            write_json(directory / "summary.json", {"schema": 1, **self.summary()})
+        except OSError as error:
+            raise BadInput(f"{directory}: the result cannot be written ({error.strerror})") from None
+
+    def __repr__(self) -> str:
+        return f"{self._chosen()} after {self._spent()}"
+
+    def __str__(self) -> str:
+        rows, more = self._rows()
+        table = align(rows, right=range(5)) + (f"\n{more}" if more else "")
+        notes = ["", *self.notes] if self.notes else []
+        return "\n".join([self._chosen(), *self._promise(), self._spent(), "", table, *notes])
+
+    def _repr_html_(self) -> str:
+        rows, more = self._rows()
+        about = {
+            "score": "larger is better" if self.maximize else "smaller is better",
+            "versions": ", ".join(f"{name} {version}" for name, version in self.versions.items()),
+            "seconds": ", ".join(f"{seconds:,.2f} {name}" for name, seconds in self.seconds.items()),
+        }
+        table = html_table(rows[0], rows[1:], right=range(5))
+        notes = [*self._promise(), self._spent(), *([more] if more else []), *self.notes]
+        return view(self._chosen(), table, notes=notes, about=about, said="where these numbers come from")
+
+    def _chosen(self) -> str:
+        row = self._row(self.index)
+        interval = f" [{row['low']:.5g}, {row['high']:.5g}]" if "low" in row else ""
+        mean = f"mean score {row['mean']:.5g}{interval}" if "mean" in row else "not scored"
+        return f"configuration {self.index}: {self.configs.text(self.index)}; {mean}"
+
+    def _promise(self) -> list[str]:
+        return [] if self.certificate is None else [f"{self.certificate.rule}: {self.certificate.promise}"]
+
+    def _spent(self) -> str:
+        return f"{len(self.history['id']):,} trainings of {self.configs.count:,} configurations"
+
+    def _row(self, index: int) -> dict[str, Any]:
+        """One configuration as plain data, without the entries that are unknown."""
+        numbers = {name: self.table[name][index].item() for name in ("pulls", "mean", "low", "high", "survivor")}
+        known = {name: value for name, value in numbers.items() if np.isfinite(value)}
+        return {"index": index, "config": self.configs.row(index), **known}
+
+    def _rows(self) -> tuple[list[tuple[str, ...]], str]:
+        """The headings and the best rows of the table, and a line with the number of rows that are not shown."""
+        order = ranked(self.table, self.maximize)[:SHOWN]
+        rows: list[tuple[str, ...]] = [("", "trainings", "mean", "low", "high", "survivor", "configuration")]
+        for i in map(int, order):
+            numbers = [self.table[name][i] for name in ("mean", "low", "high")]
+            said = ["" if np.isnan(number) else f"{number:.5g}" for number in numbers]
+            left = "chosen" if i == self.index else "yes" if self.table["survivor"][i] else ""
+            rows.append((str(i), f"{self.table['pulls'][i]:,}", *said, left, self.configs.text(i)))
+        more = self.configs.count - len(order)
+        return rows, f"and {more:,} more" if more else ""
+
+
+def tune_result(
+    configs: Configs,
+    index: int,
+    history: Mapping[str, Any],
+    *,
+    survivors: Any,
+    certificate: Any | None = None,
+    intervals: tuple[Any, Any] | None = None,
+    counted: Any = None,
+    maximize: bool = True,
+    notes: tuple[str, ...] = (),
+    seconds: Mapping[str, float] | None = None,
+) -> TuneResult:
+    """Return the result of a search.
+
+    Args:
+      configs: the configurations that were searched.
+      index: index of the chosen configuration.
+      history: columns with one row per training, at least id, config, seed, score and batch, as in `TuneResult`.
+      survivors: bool[configs.count], which configurations had not been dropped at the end.
+      certificate: guarantee for the choice. None means that there is none, which a note then states.
+      intervals: low and high of each mean. None uses Student's intervals of the scores of each configuration.
+      counted: bool[rows], which rows enter the means, such as those of a configuration's last rung. None means all.
+      maximize: whether large scores are good.
+      notes: further remarks.
+      seconds: elapsed times by name.
+    """
+    order = np.argsort(np.asarray(history["id"]), kind="stable")
+    columns = {name: np.asarray(column)[order] for name, column in history.items()}
+    rows = np.ones(len(order), bool) if counted is None else np.asarray(counted)[order]
+    arm, score = columns["config"][rows], columns["score"][rows]
+    pulls, scored = (np.bincount(arms, minlength=configs.count) for arms in (columns["config"], arm))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.bincount(arm, score, configs.count) / scored
+        variance = np.bincount(arm, (score - mean[arm]) ** 2, configs.count) / (scored - 1)
+    if intervals is None:
+        low, high = np.full((2, configs.count), np.nan)
+        for n in np.unique(scored[scored > 1]):
+            of = scored == n
+            found = student(mean[of], variance[of], int(n), CONFIDENCE)
+            low[of], high[of] = found.low, found.high
+    else:
+        low, high = (np.asarray(end, np.float64) for end in intervals)
+    table = {
+        "index": np.arange(configs.count),
+        "pulls": pulls,
+        "mean": mean,
+        "low": np.where(np.isfinite(low), low, np.nan),
+        "high": np.where(np.isfinite(high), high, np.nan),
+        "survivor": np.asarray(survivors, bool),
+    }
+    return TuneResult(
+        config=configs.row(index),
+        index=int(index),
+        certificate=certificate,
+        table=table,
+        history=columns,
+        configs=configs,
+        maximize=maximize,
+        notes=notes if certificate is not None else (UNPROVED, *notes),
+        seconds=dict(seconds or {}),
+    )
+
+
+def _stored(column: np.ndarray) -> np.ndarray:
+    """A column without Python objects, for files and data frames."""
+    if column.dtype != object:
+        return column
+    values = column.tolist()
+    alike = len({type(value) for value in values}) == 1 and isinstance(values[0], int | float | str)
+    return np.array(values if alike else [*map(str, values)])

@@ -1,0 +1,149 @@
+"""The loop of successive halving: train the survivors to the next rung, keep the best of them, and store the state."""
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from jaxbandit.base.refusals import BadInput
+from jaxbandit.base.types import PyTree
+from jaxbandit.decide.tuning import trainings
+from jaxbandit.decide.tuning.configs import Configs
+from jaxbandit.decide.tuning.trainings import Programs
+from jaxbandit.engine.storage import files as storage
+from jaxbandit.engine.storage import identity
+
+FILE, IDENTITY = "rungs.npz", "identity.json"
+
+
+class Bracket(NamedTuple):
+    """The specification of one run of successive halving: all that its results depend on except the programs."""
+
+    configs: Configs
+    first: int  # number of the first configuration; brackets use disjoint ranges of numbers, so that they share no keys
+    steps: tuple[int, ...]  # numbers of steps after which survivors are compared, increasing
+    eta: int  # n // eta of n configurations continue
+    repeats: int  # number of trainings of a configuration, whose scores are averaged
+    seed: int
+    maximize: bool
+
+
+class Progress(NamedTuple):
+    """The state of a bracket after a rung."""
+
+    scores: np.ndarray  # float64[rungs so far, configurations, repeats]; NaN if there is no score
+    trained: np.ndarray  # bool[rungs so far, configurations], whether each was trained to the rung
+    alive: np.ndarray  # int64[survivors], those trained to the last of these rungs; all before the first
+    states: PyTree  # states of the survivors, with leading axis survivors * repeats
+
+
+def halve(where: str, bracket: Bracket, programs: Programs, store: Path | None, said: Any) -> Progress:
+    """Play a bracket and return its state after the last rung. It ends earlier if no score of a rung is finite.
+
+    Args:
+      where: name of the caller, for error messages.
+      bracket: the bracket to play.
+      programs: the compiled programs of the trainee.
+      store: directory in which the state is stored at every rung; an interrupted bracket resumes from it. None stores
+        nothing.
+      said: further values, besides the bracket's fields, that must be equal for a stored bracket to be resumed.
+
+    Returns:
+      The Progress after the last rung that was played.
+
+    Raises:
+      ValueError: `store` holds another bracket.
+    """
+    done = None if store is None else _read(where, store, bracket, programs, said)
+    batch, root = programs.batch, trainings.root(bracket.seed)
+    if done is None:
+        alive = np.arange(bracket.configs.count)
+        begun = trainings.in_batches(lambda who, c: programs.init(who, c, root), batch, *_given(bracket, alive))
+        none = 0, bracket.configs.count
+        done = Progress(np.empty((*none, bracket.repeats)), np.empty(none, bool), alive, begun)
+    while (rung := len(done.scores)) < len(bracket.steps):
+        if rung:
+            done = promoted(bracket, done)
+        if not len(done.alive):
+            break
+        span = tuple(np.int32(t) for t in (0, *bracket.steps)[rung : rung + 2])
+        who, configs = _given(bracket, done.alive)
+
+        def advance(states: PyTree, who: Any, configs: PyTree, span: Any = span) -> PyTree:
+            return programs.advance(states, who, configs, root, *span)
+
+        states = trainings.in_batches(advance, batch, done.states, who, configs)
+        found = trainings.in_batches(programs.score, batch, states, configs).astype(np.float64)
+        scores, trained = np.full((1, *done.scores.shape[1:]), np.nan), np.zeros((1, bracket.configs.count), bool)
+        scores[0, done.alive] = found.reshape(len(done.alive), bracket.repeats)
+        trained[0, done.alive] = True
+        done = Progress(
+            np.concatenate([done.scores, scores]), np.concatenate([done.trained, trained]), done.alive, states
+        )
+        if store is not None:
+            storage.write_arrays(store / FILE, _packed(done))
+    return done
+
+
+def promoted(bracket: Bracket, done: Progress) -> Progress:
+    """Return the state with only the configurations that continue from the last rung."""
+    places = ranking(bracket, done)[: max(len(done.alive) // bracket.eta, 1)]
+    places = np.sort(places)  # the original order, because the order of the survivors has no effect
+    rows = (places[:, None] * bracket.repeats + np.arange(bracket.repeats)).ravel()
+    return done._replace(alive=done.alive[places], states=trainings.take(done.states, rows))
+
+
+def ranking(bracket: Bracket, done: Progress) -> np.ndarray:
+    """Return the positions of the survivors in descending order of quality, without those whose score is not finite.
+
+    Among equal means, the configuration with the lowest index is first.
+    """
+    means = done.scores[-1, done.alive].mean(axis=1)
+    finite = np.flatnonzero(np.isfinite(means))
+    return finite[np.argsort(-means[finite] if bracket.maximize else means[finite], kind="stable")]
+
+
+def _given(bracket: Bracket, alive: np.ndarray) -> tuple[tuple[np.ndarray, np.ndarray], PyTree]:
+    """The identities of the survivors' trainings, as `Programs` expects them, and their configurations."""
+    rows, repeats = np.repeat(alive, bracket.repeats), np.tile(np.arange(bracket.repeats), len(alive))
+    who = (bracket.first + rows).astype(np.uint32), repeats.astype(np.uint32)
+    return who, trainings.take(bracket.configs.tree(), rows)
+
+
+def _identity(bracket: Bracket, said: Any) -> dict[str, Any]:
+    own = {"configurations": bracket.configs.count, **bracket._asdict(), **said}
+    own["configs"] = identity.of_arrays(bracket.configs.tree())
+    return own | {"steps": list(bracket.steps)}
+
+
+def _read(where: str, store: Path, bracket: Bracket, programs: Programs, said: Any) -> Progress | None:
+    """Return the stored state of a bracket, or None if there is none; raise an error if it is of another bracket."""
+    here, path = _identity(bracket, said), store / IDENTITY
+    if not path.exists():
+        storage.write_bytes(path, json.dumps(here, indent=1).encode())
+        return None
+    try:
+        stored = json.loads(path.read_bytes())
+    except ValueError as error:
+        raise BadInput(f"{path}: not valid JSON ({error}); delete the directory to train again") from None
+    if found := identity.differences(stored, here):
+        raise BadInput(
+            f"{where}: {store} holds another search: {'; '.join(found)}; give another directory or delete it"
+        )
+    if not (store / FILE).exists():
+        return None
+    held = storage.read_arrays(store / FILE)
+    given = trainings.take(_given(bracket, np.zeros(1, int)), np.zeros(programs.batch, int))
+    leaves, structure = jax.tree.flatten(jax.eval_shape(programs.init, *given, trainings.root(bracket.seed)))
+    count = len(held["alive"]) * bracket.repeats
+    states = [held[f"state{i}"].view(leaf.dtype).reshape(count, *leaf.shape[1:]) for i, leaf in enumerate(leaves)]
+    return Progress(held["scores"], held["trained"], held["alive"], structure.unflatten(states))
+
+
+def _packed(done: Progress) -> dict[str, np.ndarray]:
+    """The state as arrays of plain dtypes, of trainings as bytes, because NumPy's files do not support bfloat16."""
+    leaves = [np.frombuffer(leaf.tobytes(), np.uint8) for leaf in jax.tree.leaves(done.states)]
+    states = {f"state{i}": leaf for i, leaf in enumerate(leaves)}
+    return {"scores": done.scores, "trained": done.trained, "alive": done.alive, **states}

@@ -1,0 +1,227 @@
+"""Trainings that JAX can trace, many of which run at once in one compiled program for each group of configurations.
+
+A program always trains `batch` configurations side by side on each device, and an incomplete batch is padded with
+copies, whose results are dropped. The reason is that XLA may round differently in programs of different batch sizes:
+with its default options on a CPU, the score of one network in 64 differed between batches of 1, 2 and 8. If the batch
+size followed the number of survivors, a score would depend on which other configurations are left. With a fixed batch
+size, it depends on the seed and the configuration alone.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from jaxbandit.base.refusals import refuse
+from jaxbandit.base.types import Array, Device
+from jaxbandit.decide.tuning.calls import Part, Train, said
+from jaxbandit.decide.tuning.configs import Configs, Group
+from jaxbandit.engine.layout import compiled, jaxprs, sizes
+from jaxbandit.engine.rounds import keys
+from jaxbandit.engine.storage import identity
+from jaxbandit.running.distribution.driving import completed
+
+PROBED = 2, 8  # batch sizes from whose memory that of one training is estimated
+# Bytes of a batch on a CPU, about one core's share of its caches. Larger batches save at most a twentieth of the time,
+# and when few configurations survive, the copies that pad a batch cost their full time.
+CACHE = 2**22
+MOST = {"cpu": 64}  # largest number of trainings in a batch
+MOST_ELSEWHERE = 4096
+SHARE = 0.6  # largest fraction of an accelerator's memory that a batch may use
+AXIS = "trainings"
+
+
+class Traced(NamedTuple):
+    """A training function that JAX can trace for every group of configurations."""
+
+    train: Train
+    configs: Configs
+    groups: list[Group]
+    digest: str  # digest of the programs, including the data that they close over
+
+
+class NotTraceable(Exception):
+    """Raised if train cannot be traced; the message is the reason in one line."""
+
+
+def trace(train: Train, configs: Configs) -> Traced:
+    """Trace a training function for every group of configurations.
+
+    Args:
+      train: function (key, config) -> score.
+      configs: the configurations.
+
+    Returns:
+      The training function with its groups and the digest of its programs.
+
+    Raises:
+      NotTraceable: train raises an exception when it is given traced numbers, or its score does not depend on its
+        arguments, because Python has computed it.
+      BadInput: train returns something other than one number, or a score that does not depend on its key.
+    """
+    groups, digests = configs.groups(), []
+    for group in groups:
+        _representable(configs, group)
+        function, example = _one(train, configs, group), _example(configs, group, 1)
+        single = jax.tree.map(lambda x: x[0], example)
+        try:
+            closed, shape = jax.make_jaxpr(function, return_shape=True)(*single)
+        except Exception as error:
+            raise NotTraceable(said(error)) from error
+        leaves = jax.tree.leaves(shape)
+        if len(leaves) != 1 or leaves[0].shape or not jnp.issubdtype(leaves[0].dtype, np.number):
+            told = ", ".join(f"{leaf.dtype}{list(leaf.shape)}" for leaf in leaves) or "nothing"
+            refuse("tune", f": train returns {told}, must return one number, the score")
+        needed = jaxprs.needed_inputs(closed)
+        if not any(needed):
+            raise NotTraceable("JAX finds that its score does not depend on its arguments")
+        if not needed[0]:
+            refuse(
+                "tune",
+                ": train: the score does not depend on key, must draw its random numbers from key, with jax.random",
+            )
+        digests.append(identity.of_program([(function, single)]))
+    return Traced(train, configs, groups, " ".join(digests))
+
+
+def devices() -> list[Device]:
+    """Return the devices that share the trainings: JAX's default device if it was set, else all of this process."""
+    default = jax.config.jax_default_device  # pyright: ignore[reportAttributeAccessIssue]
+    return (
+        jax.local_devices() if default is None else [default] if not isinstance(default, str) else jax.devices(default)
+    )
+
+
+def batches(traced: Traced) -> list[int]:
+    """Return the batch size per device for each group, a power of two.
+
+    The memory of one training is estimated from that of the compiled program at two batch sizes. On a CPU, a batch
+    must fit into a part of the cache; elsewhere, into a part of the device's memory.
+    """
+    found = []
+    for group in traced.groups:
+        key = "batch", *_key(traced, group), devices()[0]
+        found.append(compiled.kept(key, lambda group=group: _batch(traced, group)))
+    return found
+
+
+def _batch(traced: Traced, group: Group) -> int:
+    device = devices()[0]
+    cpu = device.platform == "cpu"
+    most = min(_power_of_two(len(group.rows), up=True), MOST.get(device.platform, MOST_ELSEWHERE))
+    if most == 1:
+        return 1
+    function, (small, large) = _batched(traced.train, traced.configs, group), PROBED
+    used = []
+    for size in PROBED:
+        words, *columns = _example(traced.configs, group, size)
+        example = tuple(columns), words, np.zeros(size, np.int32)
+        used.append(compiled.memory(function, device, *example))
+    limit = CACHE if cpu else SHARE * sizes.memory(device)
+    if None in used:
+        return min(most, PROBED[0])
+    each = max((used[1] - used[0]) / (large - small), 1.0)
+    rest = limit - max(used[0] - small * each, 0.0)
+    return min(most, _power_of_two(max(int(rest / each), 1)))
+
+
+def _power_of_two(number: int, *, up: bool = False) -> int:
+    return 1 << (number - 1 if up else number).bit_length() - (not up)
+
+
+class Trainings:
+    """The compiled programs of all groups, which run requested trainings and yield scores as batches end."""
+
+    def __init__(self, traced: Traced, sizes: Sequence[int]):
+        self._devices = devices()
+        self._platform = self._devices[0].platform
+        self._programs: list[tuple[Callable[..., Array], Any, int]] = []
+        count = traced.configs.count
+        self._group, self._row = np.zeros(count, np.int32), np.zeros(count, np.int32)
+        for number, (group, size) in enumerate(zip(traced.groups, sizes, strict=True)):
+            self._group[group.rows], self._row[group.rows] = number, np.arange(len(group.rows))
+            self._programs.append(self._compiled(traced, group, size))
+
+    def _compiled(self, traced: Traced, group: Group, size: int) -> tuple[Callable[..., Array], Any, int]:
+        function, wide = _batched(traced.train, traced.configs, group), size * len(self._devices)
+        columns = tuple(map(jnp.asarray, traced.configs.traced(group.rows)))
+        mesh = Mesh(np.array(self._devices), (AXIS,))
+        columns = jax.device_put(columns, NamedSharding(mesh, PartitionSpec()))
+        example = columns, np.zeros((wide, 2), np.uint32), np.zeros(wide, np.int32)
+        if len(self._devices) > 1:
+            each, whole = PartitionSpec(AXIS), PartitionSpec()
+            function = jax.shard_map(function, mesh=mesh, in_specs=(whole, each, each), out_specs=each, check_vma=False)
+        key = "trainings", *_key(traced, group), size, tuple(self._devices)
+        program = compiled.kept(key, lambda: compiled.compile(function, self._devices[0], *example))
+        return program, columns, wide
+
+    def __call__(self, words: np.ndarray, arms: np.ndarray) -> Iterator[Part]:
+        """Train the configurations `arms` with the keys of these words, and yield the results of each batch as it ends.
+
+        If JAX has a single CPU device, every core trains a batch of its own.
+        """
+        parts = []
+        for number, (_, _, wide) in enumerate(self._programs):
+            places = np.flatnonzero(self._group[arms] == number)
+            parts += [(number, places[i : i + wide]) for i in range(0, len(places), wide)]
+        if len(parts) == 1:
+            yield self._trained(words, arms, *parts[0])
+            return
+        workers = compiled.cores() if self._platform == "cpu" and len(self._devices) == 1 else 1
+        with ThreadPoolExecutor(workers, "train") as pool:
+            calls = ((self._trained, words, arms, number, places) for number, places in parts)
+            for _, future in completed(pool, calls, 2 * workers):
+                yield future.result()
+
+    def _trained(self, words: np.ndarray, arms: np.ndarray, number: int, places: np.ndarray) -> Part:
+        program, columns, wide = self._programs[number]
+        filled = np.resize(places, wide)
+        try:
+            scores = program(columns, words[filled], self._row[arms[filled]])
+            return Part(places, np.asarray(scores, np.float64)[: len(places)])
+        except jax.errors.JaxRuntimeError as error:
+            refuse("tune", f": train fails with {wide} trainings at once: {said(error)}; give a smaller batch")
+
+
+def _representable(configs: Configs, group: Group) -> None:
+    """Raise an error if a column holds integers that do not fit into JAX's integer type."""
+    names = [name for name, fixed in zip(configs.names, configs.is_static, strict=True) if not fixed]
+    for name, column in zip(names, configs.traced(group.rows), strict=True):
+        most = np.iinfo(jnp.asarray(column[:1]).dtype).max if column.dtype.kind in "iu" else np.inf
+        if column.dtype.kind in "iu" and (column > most).any():
+            refuse("tune", f": configs: {name} holds {column.max()}, must be at most {most}, or jb.static")
+
+
+def _key(traced: Traced, group: Group) -> tuple[Any, ...]:
+    """The part of the cache key that all programs of a group share."""
+    shapes = tuple((c.shape, str(c.dtype)) for c in traced.configs.traced(group.rows))
+    return traced.train, traced.configs.structure, traced.configs.is_static, group.static, shapes
+
+
+def _one(train: Train, configs: Configs, group: Group) -> Callable[..., Any]:
+    """The function that runs one training, given the words of its key and the traced numbers of its configuration."""
+
+    def function(words: Array, *numbers: Array) -> Any:
+        key = jax.random.wrap_key_data(words, impl=keys.OF_PULLS)
+        return train(key, configs.join(numbers, group.static))
+
+    return function
+
+
+def _batched(train: Train, configs: Configs, group: Group) -> Callable[..., Array]:
+    one = _one(train, configs, group)
+
+    def function(columns: tuple[Array, ...], words: Array, rows: Array) -> Array:
+        scores = jax.vmap(one)(words, *(column[rows] for column in columns))
+        return jnp.asarray(jax.tree.leaves(scores)[0], float)
+
+    return function
+
+
+def _example(configs: Configs, group: Group, size: int) -> tuple[Array, ...]:
+    numbers = configs.traced(np.resize(group.rows, size))
+    return np.zeros((size, 2), np.uint32), *map(jnp.asarray, numbers)  # pyright: ignore[reportReturnType]

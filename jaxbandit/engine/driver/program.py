@@ -1,0 +1,232 @@
+"""The compiled part of fixed-horizon runs: `start` creates the carry of a tile of runs, and `advance` plays rounds.
+
+`advance` consists of three nested loops: over blocks of rounds whose noise is drawn at once, over the segments of a
+block between two checkpoints, and over rounds. Every round has its own key (`keys.py`), so the length of the blocks
+does not change results.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.sharding import Mesh, PartitionSpec
+
+from jaxbandit.base.types import Array, Device, Key, PyTree
+from jaxbandit.engine.layout import sizes
+from jaxbandit.engine.layout.batching import RUNS, batch_last, without_splits
+from jaxbandit.engine.rounds import keys
+from jaxbandit.engine.rounds.recorder import Tally
+from jaxbandit.engine.rounds.single import SingleRun
+
+AXIS = "runs"
+ROUND = "round"  # name of the operations of a round in profiles and in the compiled program
+
+
+class Carry(NamedTuple):
+    """The state of a tile of B runs between two chunks. Leaves that differ between runs have the run axis last."""
+
+    round: Array  # int32[], the next round, counted from 1
+    row: Array  # int32[], number of checkpoints passed
+    words: tuple[Array, Array]  # uint32[words, B]: keys of the environment and of the algorithm
+    world: PyTree
+    state: PyTree
+    tally: Tally
+    stuck: Array | None  # bool[B], whether `replan` was still due after it was applied; None if there is no replan
+    regret: Array  # float[checkpoints, B]; cumulative feedback if regret is not defined
+    hindsight: Array | None  # float[checkpoints, B], regret against the best fixed arm in hindsight
+
+
+class Program:
+    """The functions of a tile of runs, ready to be compiled."""
+
+    def __init__(self, run: SingleRun, num_checkpoints: int, replan_late: int = 0, platform: str = "cpu"):
+        self.run, self.num_checkpoints, self.replan_late = run, num_checkpoints, replan_late
+        noise_bytes = max(run.bytes(run.noise, run.noise_varies), 1)
+        self.block_rounds = sizes.block_steps(platform, noise_bytes)
+        self.pack = sizes.of(platform).pack
+        # The bytes that the rounds of a block read and write, and all bytes of a run on the device.
+        self.lane_bytes = run.bytes(run.state, run.state_varies) + self.block_rounds * noise_bytes
+        self.run_bytes = self.lane_bytes + self._kept_bytes()
+        stuck: Any = True if run.replans else None
+        hindsight: Any = True if run.recorder.hindsight else None
+        self.varying: Any = Carry._make(
+            (False, False, (True, True), run.world_varies, run.state_varies, run.tally_varies, stuck, True, hindsight)
+        )
+
+    def start(self, arguments: PyTree, root: Key, runs: Array) -> Carry:
+        """The carry before round 1 of the runs with indices `runs`, int32[B]."""
+        run, lanes = self.run, runs.shape[0]
+        words = keys.run_keys(root, runs)
+        begin = batch_last(
+            run.begin,
+            (run.arguments, run.words),
+            (run.shared, (True, True)),
+            (run.world_varies, run.state_varies),
+            lanes,
+        )
+        world, state = begin(arguments, words)
+        rows = jnp.zeros((self.num_checkpoints, lanes))
+
+        def leaf(x: Array, varies: bool) -> Array:
+            return jnp.zeros((*x.shape, lanes) if varies else x.shape, x.dtype)
+
+        return Carry(
+            round=jnp.int32(1),
+            row=jnp.int32(0),
+            words=words,
+            world=world,
+            state=state,
+            tally=jax.tree.map(leaf, run.tally, run.tally_varies),
+            stuck=jnp.zeros(lanes, bool) if run.replans else None,
+            regret=rows,
+            hindsight=rows if run.recorder.hindsight else None,
+        )
+
+    def advance(self, arguments: PyTree, carry: Carry, last: Array, checkpoints: Array) -> Carry:
+        """Play up to and including round `last`; checkpoints is int32[num_checkpoints], increasing."""
+        run, lanes = self.run, carry.regret.shape[1]
+        flags = (run.shared, run.world_varies, run.state_varies, run.tally_varies)
+        example = (run.arguments, run.world, run.state, run.tally)
+        play = batch_last(run.play, (*example, run.noise), (*flags, run.noise_varies), flags[1:], lanes)
+        draw = jax.vmap(
+            without_splits(run.draw, (run.arguments, run.words, run.round)),
+            (None, RUNS, None),
+            RUNS,
+            axis_size=lanes,
+        )
+        measured = batch_last(run.measured, example, flags, True, lanes)
+        replanned = self._replanned(arguments, lanes) if run.replans else None
+
+        def block(carry: Carry) -> Carry:
+            first = carry.round
+            rounds = first + jnp.arange(self.block_rounds, dtype=jnp.int32)
+            noise = jax.vmap(lambda t: draw(arguments, carry.words, t))(rounds)
+            end_of_block = jnp.minimum(rounds[-1], last)
+
+            @jax.named_scope(ROUND)
+            def one_round(t: Array, inner: tuple) -> tuple:
+                world, state, tally, stuck = inner
+                if replanned is not None:
+                    state, stuck = replanned(state, stuck, t)
+                now = jax.tree.map(lambda x: lax.dynamic_index_in_dim(x, t - first, 0, keepdims=False), noise)
+                met = world if run.moves else carry.world
+                moved, state, tally = play(arguments, met, state, tally, now)
+                return moved if run.moves else None, state, tally, stuck
+
+            def segment(carry: Carry) -> Carry:
+                due = checkpoints[carry.row]
+                end = jnp.minimum(due, end_of_block)
+                inner = (carry.world if run.moves else None, carry.state, carry.tally, carry.stuck)
+                world, state, tally, stuck = lax.fori_loop(carry.round, end + 1, one_round, inner)
+                world = world if run.moves else carry.world
+                now, hindsight = measured(arguments, world, state, tally)
+
+                def written(rows: Array | None, row: Array | None) -> Array | None:
+                    if rows is None or row is None:
+                        return None
+                    return lax.dynamic_update_slice_in_dim(rows, row[None], carry.row, 0)
+
+                return carry._replace(
+                    round=end + 1,
+                    row=carry.row + (end == due).astype(jnp.int32),
+                    world=world,
+                    state=state,
+                    tally=tally,
+                    stuck=stuck,
+                    regret=written(carry.regret, now),
+                    hindsight=written(carry.hindsight, hindsight),
+                )
+
+            return lax.while_loop(lambda c: c.round <= end_of_block, segment, carry)
+
+        return lax.while_loop(lambda c: c.round <= last, block, carry)
+
+    def _kept_bytes(self) -> int:
+        """Bytes of a run's carry besides the state: environment, tally, keys, and one number per checkpoint."""
+        run = self.run
+        width = jnp.zeros(()).dtype.itemsize * (1 + run.recorder.hindsight)
+        own = run.bytes(run.world, run.world_varies) + run.bytes(run.tally, run.tally_varies)
+        return own + run.bytes(run.words, (True, True)) + width * self.num_checkpoints
+
+    def _replanned(self, arguments: PyTree, lanes: int) -> Callable[[PyTree, Array, Array], tuple[PyTree, Array]]:
+        """A function that replans the runs that are due before round t, `pack` at a time; it returns state and `stuck`.
+
+        A batched cond would replan every run whenever one is due. If no run is due, this loop costs only the check.
+        """
+        run, every = self.run, self.replan_late + 1
+        example = (run.arguments, run.state, run.flag)
+        flags = (run.shared, run.state_varies, True)
+        waits = batch_last(run.waits, example, flags, True, lanes)
+        replan = batch_last(run.replanned, example, flags, (run.state_varies, True), self.pack)
+
+        def go_on(inner: tuple[PyTree, Array, Array]) -> Array:
+            state, stuck, t = inner
+            return waits(arguments, state, ~stuck).any() & ((t - 1) % every == 0)
+
+        def some(inner: tuple[PyTree, Array, Array]) -> tuple:
+            state, stuck, t = inner
+            asks = waits(arguments, state, ~stuck)
+            (place,) = jnp.nonzero(asks, size=self.pack, fill_value=lanes)
+
+            def packed(x: Array, varies: bool) -> Array:
+                return jnp.take(x, place, axis=RUNS, mode="clip") if varies else x
+
+            def unpacked(old: Array, new: Array, changed: bool) -> Array:
+                return old.at[..., place].set(new, mode="drop", unique_indices=True) if changed else old
+
+            fresh, failed = replan(arguments, jax.tree.map(packed, state, run.state_varies), place < lanes)
+            state = jax.tree.map(unpacked, state, fresh, run.replan_changes)
+            return state, stuck.at[place].set(failed, mode="drop", unique_indices=True), t
+
+        return lambda state, stuck, t: lax.while_loop(go_on, some, (state, stuck, t))[:2]
+
+    def finish(self, arguments: PyTree, carry: Carry) -> dict[str, Array]:
+        """The results besides regret, with the run axis last."""
+        run, lanes = self.run, carry.regret.shape[1]
+        report = batch_last(
+            run.report,
+            (run.arguments, run.state, run.tally, run.round),
+            (run.shared, run.state_varies, run.tally_varies, False),
+            True,
+            lanes,
+        )
+        result = report(arguments, carry.state, carry.tally, carry.round - 1)
+        failed = result["nonfinite"] | ~jnp.isfinite(carry.regret).all(0)
+        result["nonfinite"] = failed if carry.stuck is None else failed | carry.stuck
+        return result if carry.hindsight is None else {**result, "hindsight": carry.hindsight}
+
+
+class Functions(NamedTuple):
+    """`start`, `advance` and `finish` of a Program."""
+
+    start: Callable[..., Any]
+    advance: Callable[..., Any]
+    finish: Callable[..., Any]
+
+
+def sharded(program: Program, arguments: PyTree, root: Key, lanes: int, devices: Sequence[Device]) -> Functions:
+    """The program's functions on several devices, each with its own share of the runs and without communication.
+
+    `lanes` must be a multiple of the number of devices.
+    """
+    mesh = Mesh(np.array(devices), (AXIS,))
+    runs, whole = PartitionSpec(AXIS), PartitionSpec()
+    shapes = jax.eval_shape(program.start, arguments, root, jax.ShapeDtypeStruct((lanes,), jnp.int32))
+
+    def spec(leaf: Any, varies: bool) -> PartitionSpec:
+        return PartitionSpec(*[None] * (leaf.ndim - 1), AXIS) if varies else whole
+
+    carry = jax.tree.map(spec, shapes, program.varying)
+    report = jax.tree.map(lambda leaf: spec(leaf, True), jax.eval_shape(program.finish, arguments, shapes))
+
+    def shard(function: Callable, in_specs: tuple, out_specs: PyTree) -> Callable:
+        return jax.shard_map(function, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False)
+
+    return Functions(
+        start=shard(program.start, (whole, whole, runs), carry),
+        advance=shard(program.advance, (whole, carry, whole, whole), carry),
+        finish=shard(program.finish, (whole, carry), report),
+    )

@@ -1,0 +1,176 @@
+"""Batching of functions of one run over many runs, with the run axis last and without copies of shared leaves.
+
+A leaf that all runs share (a round counter, the means of a fixed instance) is stored once instead of once per run, so
+that log t is one logarithm per round, and a lookup reads a table of num_arms numbers.
+
+Whatever axis the caller asks for, `jax.vmap` may move the batch axis to the front inside a function; XLA then carries
+mixed layouts through the loop, and a round costs many times more. Here a function of one run is traced once, and its
+operations are replayed on arrays whose last axis is the run, so that a pass over one arm of all runs is contiguous. A
+lookup or update of one entry of a vector becomes a gather, or a select over all entries if there are few.
+
+This requires reading the jaxpr of the function. If a version of JAX produces an unknown form, plain vmap is used
+instead, and every leaf counts as varying. The results are the same up to rounding, the code is slower, and a warning
+is issued once.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from jaxbandit.base.types import Array, PyTree
+from jaxbandit.engine.layout import jaxprs
+from jaxbandit.engine.layout.compiled import warn_once
+from jaxbandit.engine.layout.replay import RUNS, replay, with_runs
+
+READING = True  # if False, no jaxpr is read, as if its form were unknown; used for comparison
+
+
+def varying_outputs(function: Callable[..., PyTree], arguments: tuple, varying: tuple) -> PyTree:
+    """Return a tree of bools shaped like function(*arguments): True where an output may differ between runs.
+
+    An output that depends on a varying input through any operation counts as varying. The answer is therefore
+    conservative: an output that differs between runs is never reported as shared.
+
+    Args:
+      function: any traceable function of one run.
+      arguments: example arguments (arrays or ShapeDtypeStructs).
+      varying: for each argument, a tree of bools with the structure of the argument.
+    """
+    closed, shape = jax.make_jaxpr(function, return_shape=True)(*arguments)
+    structure = jax.tree.structure(shape)
+    return jax.tree.unflatten(
+        structure,
+        _read(
+            lambda: jaxprs.dependent_outputs(closed, jax.tree.leaves(varying)), lambda: [True] * structure.num_leaves
+        ),
+    )
+
+
+def changed(function: Callable[..., PyTree], state: PyTree, *arguments: PyTree) -> PyTree:
+    """Return a tree of bools like `state`: False where function(state, *arguments) returns a leaf unchanged."""
+    closed = jax.make_jaxpr(function)(state, *arguments)
+    structure = jax.tree.structure(state)
+    number = structure.num_leaves
+    flags = _read(lambda: [not same for same in jaxprs.passed_on(closed)[:number]], lambda: [True] * number)
+    return jax.tree.unflatten(structure, flags)
+
+
+def needed(function: Callable[..., PyTree], state: PyTree, *arguments: PyTree) -> PyTree:
+    """Return a tree of bools like `state`: False where function(state, *arguments) does not depend on a leaf."""
+    closed = jax.make_jaxpr(function)(state, *arguments)
+    structure = jax.tree.structure(state)
+    number = structure.num_leaves
+    flags = _read(lambda: jaxprs.needed_inputs(closed)[:number], lambda: [True] * number)
+    return jax.tree.unflatten(structure, flags)
+
+
+def keeps_faults(function: Callable[..., PyTree], state: PyTree, feedback: PyTree, *arguments: PyTree) -> PyTree:
+    """Return a tree of bools like `state`: True where a leaf of the next state reveals every non-finite feedback.
+
+    Such a leaf of function(state, feedback, *arguments) is not finite if the feedback is not finite, or if the leaf
+    was not finite before.
+    """
+    closed = jax.make_jaxpr(function)(state, feedback, *arguments)
+    structure, told = jax.tree.structure(state), jax.tree.structure(feedback).num_leaves
+    number = structure.num_leaves
+    names = [*range(number), *(("feedback", i) for i in range(told))]
+    told_names = frozenset(names[number:])
+
+    def read() -> list[bool]:
+        more = len(closed.jaxpr.invars) - len(names)
+        shown = jaxprs.shown_faults(closed.jaxpr, [*(frozenset([x]) for x in names), *[frozenset()] * more])
+        return [found >= told_names | {i} for i, found in enumerate(shown)]
+
+    return jax.tree.unflatten(structure, _read(read, lambda: [False] * number))
+
+
+def is_from_boolean(function: Callable[..., Array], *arguments: PyTree) -> bool:
+    """Whether function(*arguments) is a conversion of a boolean, and therefore 0 or 1."""
+    closed = jax.make_jaxpr(function)(*arguments)
+    return _read(lambda: jaxprs.is_from_boolean(closed.jaxpr), lambda: False)
+
+
+def constant_flags(tree: PyTree, flag: bool) -> PyTree:
+    """Return a tree of the same structure with `flag` at every leaf."""
+    return jax.tree.map(lambda _: flag, tree)
+
+
+def either(left: PyTree, right: PyTree) -> PyTree:
+    """Return the leafwise disjunction of two trees of bools."""
+    return jax.tree.map(lambda a, b: a or b, left, right)
+
+
+def batch_last(
+    function: Callable[..., PyTree], arguments: tuple, varying: tuple, out: PyTree, lanes: int
+) -> Callable[..., PyTree]:
+    """Return `function` batched over `lanes` runs; varying leaves of inputs and outputs have the run axis last.
+
+    Args:
+      function: a traceable function of one run.
+      arguments: example arguments of one run (arrays or ShapeDtypeStructs), which fix shapes and dtypes.
+      varying: for each argument, a tree of bools with the structure of the argument.
+      out: a tree of bools with the structure of the output, or a single bool; True where the output is to have a run
+        axis. False is allowed where the output does not depend on a varying input.
+      lanes: number of runs.
+    """
+    closed, shape = jax.make_jaxpr(function, return_shape=True)(*arguments)
+    structure = jax.tree.structure(shape)
+    flags = jax.tree.leaves(varying)
+    wanted = [out] * structure.num_leaves if isinstance(out, bool) else jax.tree.leaves(out)
+
+    def batched(*inputs: PyTree) -> PyTree:
+        leaves = [jnp.asarray(x) for x in jax.tree.leaves(inputs)]
+
+        def replayed() -> list:
+            outputs, varies = replay(closed.jaxpr, closed.consts, leaves, flags, lanes, {})
+            assert all(w or not v for v, w in zip(varies, wanted, strict=True)), "a varying output needs its run axis"
+            return [with_runs(x, lanes) if w and not v else x for x, v, w in zip(outputs, varies, wanted, strict=True)]
+
+        def mapped() -> list:
+            def one(_: Array, *leaves: Array) -> list:
+                return jax.tree.leaves(function(*jax.tree.unflatten(jax.tree.structure(inputs), leaves)))
+
+            axes = [RUNS if flag else None for flag in flags]
+            return jax.vmap(one, (0, *axes), [RUNS if w else None for w in wanted])(jnp.arange(lanes), *leaves)
+
+        return jax.tree.unflatten(structure, _read(replayed, mapped))
+
+    return batched
+
+
+def without_splits(function: Callable[..., PyTree], arguments: tuple) -> Callable[..., PyTree]:
+    """Return the function with every jax.random.split of one key replaced by fold_in of 0, 1, 2, ...
+
+    With threefry4x32, both result in the same keys, which a test verifies. With fold_in, each key that is used costs
+    one Threefry block, whereas XLA's CPU compiler recomputes the blocks of a split again and again.
+    """
+    closed, shape = jax.make_jaxpr(function, return_shape=True)(*arguments)
+
+    def rewritten(*inputs: PyTree) -> PyTree:
+        leaves = jax.tree.leaves(inputs)
+
+        def replayed() -> PyTree:
+            outputs, _ = replay(closed.jaxpr, closed.consts, leaves, [False] * len(leaves), 0, {})
+            return jax.tree.unflatten(jax.tree.structure(shape), outputs)
+
+        return _read(replayed, lambda: function(*inputs))
+
+    return rewritten
+
+
+def _read(reading: Callable[[], Any], plain: Callable[[], Any]) -> Any:
+    """Return reading(), or plain() and issue a warning if the form of the jaxpr is unknown."""
+    if not READING:
+        return plain()
+    try:
+        return reading()
+    except Exception as error:
+        result = plain()  # an error of the function itself is raised here
+        why = f"{type(error).__name__}: {error}".splitlines()[0]
+        warn_once(
+            f"a program is written in a form that this version does not know (JAX {jax.__version__}; {why}): its runs "
+            "are batched by jax.vmap, which is slower, with the same results up to rounding"
+        )
+        return result

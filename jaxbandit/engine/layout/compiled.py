@@ -1,0 +1,254 @@
+"""Compilation of functions, and a cache of the functions that earlier calls have compiled."""
+
+import functools
+import os
+import threading
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import jax
+
+from jaxbandit.base.numerics import alone
+from jaxbandit.base.types import Device
+from jaxbandit.engine.layout import whole_loops
+
+KEPT = 64
+CPU_OPTIONS = {
+    "xla_cpu_prefer_vector_width": 512,  # twice the default; the compiler uses less if the CPU does not support it
+    "xla_cpu_multi_thread_eigen": False,
+    # Reductions must not become library calls, which store the operand, split it over threads and wait for them.
+    "xla_cpu_experimental_ynn_fusion_type": "",
+}
+MORE_OPTIONS: dict[str, Any] = {}  # further compiler options for every platform; empty unless a caller adds some
+
+# Options of JAX that change what is computed: SCOPES have a context manager in `jax`, SETTINGS do not.
+SCOPES = (
+    "enable_x64 explicit_x64_dtypes default_matmul_precision default_prng_impl threefry_partitionable "
+    "enable_custom_prng legacy_prng_key numpy_dtype_promotion numpy_rank_promotion debug_nans debug_infs "
+    "debug_key_reuse softmax_custom_jvp allow_f16_reductions enable_checks"
+).split()
+SETTINGS = (
+    "accurate_erf_inv compiler_enable_remat_pass disable_jit disable_most_optimizations exec_time_optimization_effort "
+    "high_dynamic_range_gumbel memory_fitting_effort memory_fitting_level mutable_array_checks optimization_level "
+    "random_seed_offset threefry_gpu_kernel_lowering use_hlo_logistic_lowering use_magma use_rgv3 "
+    "use_shardy_partitioner"
+).split()
+
+# Targets of custom calls that are not library calls, because XLA implements them itself.
+OF_XLA = frozenset(
+    (
+        "Sharding SPMDFullToShardShape SPMDShardToFullShape LayoutConstraint annotate_device_placement "
+        "mhlo.topk TopK ApproxTopK stablehlo.dynamic_top_k"
+    ).split()
+)
+PYTHON = "python_cpu_callback"  # suffix of the targets that call Python
+
+_kept: OrderedDict[Any, Any] = OrderedDict()  # least recently used first
+_lock = threading.Lock()
+_said: set[str] = set()  # warnings already issued
+
+
+class Same:
+    """A hashable key that compares an object by identity, because its contents, such as arrays, may not be hashable."""
+
+    def __init__(self, value: Any):
+        self.value = value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and self.value is other.value
+
+
+def kept(key: Any, construct: Callable[[], Any]) -> Any:
+    """Return the cached value for this key in the current trace context, or call construct() and cache its result."""
+    key = (key, trace_context())
+    with _lock:
+        if key in _kept:
+            _kept.move_to_end(key)
+            return _kept[key]
+    value = construct()
+    with _lock:
+        _kept[key] = value
+        while len(_kept) > KEPT:
+            _kept.popitem(last=False)
+    return value
+
+
+def is_kept(key: Any) -> bool:
+    """Whether kept(key, ...) would return a cached value."""
+    with _lock:
+        return (key, trace_context()) in _kept
+
+
+def forget() -> None:
+    """Clear the cache, and let `warn_once` repeat its warnings."""
+    with _lock:
+        _kept.clear()
+        _said.clear()
+
+
+def warn_once(message: str) -> None:
+    """Issue a one-line warning, once per process."""
+    with _lock:
+        said = message in _said
+        _said.add(message)
+    if not said:
+        warnings.warn(f"jaxbandit: {message}", RuntimeWarning, stacklevel=2)
+
+
+def trace_context() -> tuple[tuple[str, str], ...]:
+    """The values in this thread of all options of JAX and its compiler that change what a program computes."""
+    options = [(name, repr(_value(name))) for name in (*SCOPES, *SETTINGS)]
+    return (*options, *((name, repr(value)) for name, value in sorted(MORE_OPTIONS.items())))
+
+
+def same_scopes() -> Callable[[], Any]:
+    """Return a context manager that applies this thread's scoped options in another thread, which starts without."""
+    values = {name: _value(name) for name in SCOPES if hasattr(jax, name)}
+
+    @contextmanager
+    def scopes() -> Iterator[None]:
+        with ExitStack() as stack:
+            for name, value in values.items():
+                if _value(name) != value:
+                    stack.enter_context(getattr(jax, name)(value))
+            yield
+
+    return scopes
+
+
+def _value(name: str) -> Any:
+    """The value of an option of JAX in this thread; None if this version of JAX does not have the option."""
+    try:
+        return jax.config.read(f"jax_{name}")
+    except AttributeError:  # options with a scope are attributes instead
+        return getattr(jax.config, f"jax_{name}", None)
+
+
+def compile(
+    function: Callable,
+    device: Device,
+    *examples: Any,
+    donate: tuple[int, ...] = (),
+    whole: bool = False,
+    searches: bool = False,
+) -> Any:
+    """Compile `function` for the shapes of the examples, with the compiler options of the device's platform.
+
+    On a CPU, functions that call a library (LAPACK) are executed one at a time; see `numerics.alone`. The loops of
+    other functions are compiled whole if `whole` is True (`whole_loops.py`), and if `searches` is True as well, an
+    argmax over many arms is computed arm by arm (`search.py`).
+    """
+    cpu = device.platform == "cpu"
+
+    def lower() -> Any:
+        # A new function each time, because JAX caches traces and the trace depends on `searches`.
+        @functools.wraps(function)  # keeps the program's name in profiles and in the compilation cache
+        def anew(*arguments: Any) -> Any:
+            return function(*arguments)
+
+        return jax.jit(anew, donate_argnums=donate).lower(*examples)
+
+    def made(whole: bool) -> tuple[Any, bool]:
+        """The compiled function, and whether it calls a library."""
+        with whole_loops.wanted(whole and cpu, searches):
+            lowered = lower()
+            calls = cpu and calls_library(lowered)
+            return None if calls and whole else lowered.compile(compiler_options=_options(device)), calls
+
+    compiled, takes_turns = made(whole)
+    if takes_turns and whole:
+        compiled, _ = made(whole=False)
+    if not takes_turns:
+        return compiled
+
+    def one_at_a_time(*arguments: Any) -> Any:
+        with alone():
+            return jax.block_until_ready(compiled(*arguments))
+
+    return one_at_a_time
+
+
+def memory(function: Callable, device: Device, *examples: Any) -> int | None:
+    """Return the bytes that a compiled function needs besides its arguments; None if the compiler reports none."""
+    options = _options(device)
+    if device.platform == "cpu":  # the buffers are those of the optimized program, at a sixth of the compile time
+        options |= known_options({"xla_backend_optimization_level": 0}, device)
+    found = _needs(jax.jit(function).lower(*examples).compile(compiler_options=options))
+    return None if found is None else int(found.temp_size_in_bytes + found.output_size_in_bytes)
+
+
+def held(compiled: Any) -> int | None:
+    """Return the bytes that a compiled program needs including its arguments; None if the compiler reports none."""
+    found = _needs(compiled)
+    if found is None:
+        return None
+    own = found.temp_size_in_bytes + found.output_size_in_bytes - found.alias_size_in_bytes
+    return int(found.argument_size_in_bytes + own)
+
+
+def _needs(compiled: Any) -> Any:
+    try:
+        return compiled.memory_analysis()
+    except (AttributeError, NotImplementedError, jax.errors.JaxRuntimeError):
+        return None
+
+
+def calls_library(lowered: Any) -> bool:
+    """Whether a lowered function, jax.jit(...).lower(...), calls a library; True if this cannot be determined."""
+    try:
+        targets = set(_targets(lowered.compiler_ir("stablehlo").operation))
+    except Exception:  # the form is internal to the compiler, and executing one at a time is always correct
+        return True
+    return any(target not in OF_XLA and not target.endswith(PYTHON) for target in targets)
+
+
+def _targets(operation: Any) -> Iterator[str]:
+    """Targets of the custom calls within an MLIR operation and its regions."""
+    if operation.name == "stablehlo.custom_call":
+        yield operation.attributes["call_target_name"].value
+    for region in operation.regions:
+        for block in region.blocks:
+            for inner in block.operations:
+                yield from _targets(inner.operation)
+
+
+def _options(device: Device) -> dict[str, Any]:
+    """Options for a device's platform; an option that XLA does not have is dropped with a warning."""
+    wanted = (CPU_OPTIONS if device.platform == "cpu" else {}) | MORE_OPTIONS
+    known = known_options(wanted, device)
+    if unknown := sorted(wanted.keys() - known.keys()):
+        warn_once(
+            f"the compiler of JAX {jax.__version__} does not know {', '.join(unknown)}: compiled without; programs may "
+            "be slower and results may differ in the last digits, but their distributions are the same"
+        )
+    return known
+
+
+def known_options(options: Mapping[str, Any], device: Device) -> dict[str, Any]:
+    """The options that the device's compiler accepts, which is tested once per process."""
+    items = tuple(options.items())
+    if _is_accepted(items, device):
+        return dict(items)
+    return dict(item for item in items if _is_accepted((item,), device))
+
+
+@functools.cache
+def _is_accepted(options: tuple[tuple[str, Any], ...], device: Device) -> bool:
+    with jax.default_device(device):
+        lowered = jax.jit(lambda: 0).lower()
+    try:
+        lowered.compile(compiler_options=dict(options))
+    except jax.errors.JaxRuntimeError:
+        return False
+    return True
+
+
+def cores() -> int:
+    """Number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,280 @@
+"""Evaluation of the jaxpr of one run on many runs, operation by operation, with the run axis last.
+
+Common operations have a batching rule here. An operation without a rule, or with a parameter unknown to its rule, is
+batched by vmap on its own, so that every function works.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.core import Tracer
+
+from jaxbandit.base.types import Array
+from jaxbandit.engine.layout import jaxprs, search, whole_loops
+
+RUNS = -1  # the batch axis comes last, so that a pass over one arm of all runs is contiguous
+
+# Up to this many entries, a select over all of them is faster than one store per run (benchmarks/RESULTS.md).
+SELECT_LIMIT = 64
+CONSTANT_LIMIT = 4096  # largest number of entries of a constant that is compared by value
+LOOKUP_LIMIT = 16  # largest number of entries of a vector, or rows of a matrix, for a lookup by selects
+
+ELEMENTWISE = frozenset(
+    (
+        "abs add and acos acosh asin asinh atan atan2 atanh cbrt ceil clz convert_element_type copy cos "
+        "cosh digamma div eq erf erf_inv erfc exp exp2 expm1 floor ge gt integer_pow is_finite le lgamma "
+        "log log1p logistic lt max min mul ne neg nextafter not or population_count pow "
+        "regularized_incomplete_beta rem round rsqrt select_n shift_left shift_right_arithmetic "
+        "shift_right_logical sign sin sinh sqrt square stop_gradient sub tan tanh xor "
+    ).split()
+)
+# The axis parameters of these operations refer to axes of a single run, which come first and keep their numbers.
+ALONG_AXES = frozenset(
+    (
+        "reduce_sum reduce_max reduce_min reduce_prod reduce_and reduce_or argmax argmin cumsum cumprod cummax cummin "
+        "cumlogsumexp rev"
+    ).split()
+)
+# Operations that a rule replaces by others, with the parameters that the rule reads; all others must be None.
+REWRITTEN = {
+    "argmax": "axes index_dtype",
+    "argmin": "axes index_dtype",
+    "broadcast_in_dim": "shape broadcast_dimensions",
+    "concatenate": "dimension",
+    "dynamic_slice": "slice_sizes",
+    "dynamic_update_slice": "",
+    "reshape": "new_sizes",
+    "scatter": "update_jaxpr update_consts dimension_numbers indices_are_sorted unique_indices mode",
+    "scatter-add": "update_jaxpr update_consts dimension_numbers indices_are_sorted unique_indices mode",
+    "squeeze": "dimensions",
+}
+
+
+def replay(
+    jaxpr: Any, consts: Sequence, inputs: Sequence, flags: Sequence[bool], lanes: int, known: dict
+) -> tuple[list, list]:
+    """Return the outputs, and which of them vary. `known` caches results, so that nothing is computed twice.
+
+    Common subexpressions, such as those of `stop` and `select`, are eliminated here, because XLA would not find them
+    behind the optimization barriers of argmax.
+    """
+    values: dict[Any, tuple[Array, bool]] = {}
+
+    def read(v: Any) -> tuple[Any, bool]:
+        return (v.val, False) if jaxprs.is_literal(v) else values[v]
+
+    values.update((v, (x, False)) for v, x in zip(jaxpr.constvars, consts, strict=True))
+    values.update((v, (x, f)) for v, x, f in zip(jaxpr.invars, inputs, flags, strict=True))
+    for equation in jaxpr.eqns:
+        operands = tuple(read(v)[0] for v in equation.invars)
+        marks = tuple(read(v)[1] for v in equation.invars)
+        token = _token(equation, operands, marks)
+        if (inner := jaxprs.called(equation)) is not None:
+            results, outs = replay(*inner, operands, marks, lanes, known)
+        elif token in known:
+            results, outs, _ = known[token]
+        else:
+            with jaxprs.scope(equation):
+                results, outs = _operation(equation, operands, marks, lanes, known)
+            known[token] = results, outs, operands  # keeps the operands alive, so that their ids stay valid
+            if (how := search.how_made(equation, operands, marks, ELEMENTWISE)) is not None:
+                known[id(results[0])] = how
+        values.update((v, (x, f)) for v, x, f in zip(equation.outvars, results, outs, strict=True))
+    results = [read(v) for v in jaxpr.outvars]
+    return [jnp.asarray(x) for x, _ in results], [f for _, f in results]
+
+
+def with_runs(x: Array, lanes: int) -> Array:
+    """Repeat a value that all runs share along a new last axis."""
+    return lax.broadcast_in_dim(x, (*x.shape, lanes), range(x.ndim))
+
+
+def _operation(
+    equation: Any, operands: tuple, marks: tuple, lanes: int, known: dict
+) -> tuple[Sequence[Array], list[bool]]:
+    """The results of one operation, and which of them vary."""
+    if equation.primitive.name == "random_split" and _is_one_threefry_key(operands[0]):
+        parts = range(math.prod(equation.params["shape"]))
+        keys = jnp.stack([jax.random.fold_in(operands[0], i) for i in parts])
+        return [keys.reshape(equation.params["shape"])], [False]
+    results = _rule(equation, operands, marks, lanes, known) if any(marks) else jaxprs.bind(equation, operands)
+    return results, [any(marks)] * len(results)
+
+
+def _token(equation: Any, operands: tuple, marks: tuple) -> Any:
+    """A key that is equal for two operations with the same results."""
+
+    def name(x: Any) -> Any:
+        if isinstance(x, Tracer) or np.size(x) > CONSTANT_LIMIT or jnp.issubdtype(x.dtype, jax.dtypes.extended):
+            return id(x)
+        return np.asarray(x).tobytes(), np.shape(x), x.dtype
+
+    scope = getattr(equation, "ctx", None)
+    token = (equation.primitive, tuple(map(name, operands)), marks, tuple(sorted(equation.params.items())), scope)
+    try:
+        hash(token)
+    except TypeError:  # with a parameter that is not hashable, the operation equals no other
+        return object()
+    return object() if getattr(equation, "effects", ()) else token  # operations with effects are never merged
+
+
+def _rule(equation: Any, operands: tuple, marks: tuple, lanes: int, known: dict) -> Sequence[Array]:
+    """One operation with at least one varying operand; every result varies."""
+    name, params = equation.primitive.name, equation.params
+    out = equation.outvars[0].aval
+
+    def full(i: int) -> Array:
+        return operands[i] if marks[i] else with_runs(jnp.asarray(operands[i]), lanes)
+
+    def whole(i: int) -> Array:
+        """The operand in the shape of the result, because elementwise operations may combine scalars and arrays."""
+        x = full(i)
+        return x if x.ndim > out.ndim else lax.broadcast_in_dim(x, (*out.shape, lanes), (out.ndim,))
+
+    everything = range(len(operands))
+    if name in REWRITTEN and not _is_plain(equation):
+        return _vmapped(equation, operands, marks, lanes)
+    if name in ELEMENTWISE:
+        return jaxprs.bind(equation, [whole(i) for i in everything])
+    if name in ("argmax", "argmin") and out.shape == ():
+        if whole_loops.searches() and jnp.issubdtype(operands[0].dtype, jnp.floating):
+            found = search.first_largest(operands[0], known, name == "argmax", params["index_dtype"])
+            if found is not None:
+                return [found]
+        return [_first_extreme(operands[0], name == "argmax", params["index_dtype"])]
+    if name in ALONG_AXES:
+        return jaxprs.bind(equation, [full(0)])
+    if name == "reduce" and not any(marks[len(operands) // 2 :]):
+        return jaxprs.bind(equation, [*map(full, range(len(operands) // 2)), *operands[len(operands) // 2 :]])
+    if name == "broadcast_in_dim" and len(operands) == 1:
+        dimensions = (*params["broadcast_dimensions"], out.ndim)
+        return [lax.broadcast_in_dim(full(0), (*out.shape, lanes), dimensions)]
+    if name in ("reshape", "squeeze") and len(operands) == 1:
+        return [full(0).reshape(*out.shape, lanes)]
+    if name == "concatenate":
+        return [lax.concatenate([full(i) for i in everything], params["dimension"])]
+    if name == "dynamic_slice" and not any(marks[1:]):
+        start = [*operands[1:], jnp.zeros_like(operands[1])]
+        return [lax.dynamic_slice(operands[0], start, (*params["slice_sizes"], lanes))]
+    if name == "dynamic_update_slice" and not any(marks[2:]):  # vmap would make it a scatter and transpose
+        return [lax.dynamic_update_slice(full(0), full(1), [*operands[2:], jnp.zeros_like(operands[2])])]
+    if name == "dynamic_slice" and _is_entry(equation.invars[0].aval, params["slice_sizes"]):
+        return [_entry(operands[0], full(1), marks[0])[None]]
+    if name == "dynamic_slice" and _is_row(equation, marks) and equation.invars[0].aval.shape[0] <= LOOKUP_LIMIT:
+        return [_row(full(0), full(1))[None]]
+    if name in ("scatter", "scatter-add") and _is_entry(out, (1,)) and equation.invars[2].aval.shape == ():
+        vector, index, value = map(full, everything)
+        return [_with_entry(vector, index[0], value, name == "scatter-add", params["mode"])]
+    if name == "cond" and params.get("branches_platforms") and not marks[0]:
+        return _by_platform(equation, operands[1:], marks[1:], lanes)
+    return _vmapped(equation, operands, marks, lanes)
+
+
+def _by_platform(equation: Any, operands: Sequence, marks: Sequence[bool], lanes: int) -> Sequence[Array]:
+    """The results of `lax.platform_dependent`; each branch is replayed, because vmap would transpose the operands."""
+
+    def replayed(branch: Any) -> Any:
+        def play(*operands: Array) -> list[Array]:
+            results, varies = replay(branch.jaxpr, branch.consts, operands, marks, lanes, {})
+            return [x if v else with_runs(x, lanes) for x, v in zip(results, varies, strict=True)]
+
+        return play
+
+    pairs = zip(equation.params["branches_platforms"], equation.params["branches"], strict=True)
+    ways = {name: replayed(branch) for platforms, branch in pairs for name in platforms or ("default",)}
+    return lax.platform_dependent(*operands, **ways)
+
+
+def _is_plain(equation: Any) -> bool:
+    """Whether all parameters that the rule of the operation does not read are None."""
+    read = REWRITTEN[equation.primitive.name].split()
+    return all(value is None or name in read for name, value in equation.params.items())
+
+
+def _is_one_threefry_key(key: Any) -> bool:
+    return key.ndim == 0 and str(jax.random.key_impl(key)) == "threefry4x32"
+
+
+def _vmapped(equation: Any, operands: tuple, marks: tuple, lanes: int) -> Sequence[Array]:
+    axes = [RUNS if mark else None for mark in marks]
+
+    def bind(*xs: Array) -> Sequence[Array]:
+        return jaxprs.bind(equation, xs)
+
+    return jax.vmap(bind, axes, RUNS, axis_size=lanes)(*operands)
+
+
+def _is_entry(vector: Any, sizes: tuple[int, ...]) -> bool:
+    return len(vector.shape) == 1 and tuple(sizes) == (1,)
+
+
+def _is_row(equation: Any, marks: tuple) -> bool:
+    """Whether a dynamic_slice is the lookup of one row of a matrix."""
+    shape = equation.invars[0].aval.shape
+    if len(shape) != 2 or tuple(equation.params["slice_sizes"]) != (1, shape[1]):
+        return False
+    column = equation.invars[2]
+    return jaxprs.is_literal(column) and int(column.val) == 0 and not marks[2]
+
+
+def _row(matrix: Array, index: Array) -> Array:
+    """matrix[index] for each run, with the index clamped; matrix is [rows, columns, lanes] and index int[lanes].
+
+    A chain of selects is fused with the operations that read the row, whereas a gather loads one lane at a time.
+    """
+    row = matrix[-1]
+    for k in range(matrix.shape[0] - 2, -1, -1):
+        row = jnp.where((index <= k)[None], matrix[k], row)
+    return row
+
+
+def _only(hit: Array, x: Array) -> Array:
+    """The entry along axis 0 of x at which `hit` is True, exactly, computed as a masked maximum."""
+    if x.dtype == bool:
+        return (hit & x).any(0)
+    low = -jnp.inf if jnp.issubdtype(x.dtype, jnp.floating) else jnp.iinfo(x.dtype).min
+    return jnp.max(jnp.where(hit, x, jnp.asarray(low, x.dtype)), axis=0)
+
+
+def _first_extreme(vector: Array, largest: bool, dtype: Any) -> Array:
+    """Argmax or argmin over the entries of [entries, lanes]; as in JAX, the first NaN counts as the extreme.
+
+    XLA's CPU compiler fuses the computation of the entries into a pairwise argmax and does not vectorize it. With 10
+    and 20 arms, this was three to six times slower than two plain reductions of a stored vector.
+    """
+    vector = lax.optimization_barrier(vector)
+    extreme = (jnp.max if largest else jnp.min)(vector, axis=0)
+    index = jnp.arange(vector.shape[0], dtype=dtype)[:, None]
+    hit = (vector == extreme[None]) | (vector != vector)
+    return jnp.min(jnp.where(hit, index, vector.shape[0] - 1), axis=0)
+
+
+def _entry(vector: Array, index: Array, varies: bool) -> Array:
+    """vector[index] for each run, clamped as by dynamic_slice; vector is [entries] or [entries, lanes]."""
+    index = jnp.clip(index, 0, vector.shape[0] - 1)
+    if vector.shape[0] <= LOOKUP_LIMIT:
+        hit = jnp.arange(vector.shape[0], dtype=index.dtype)[:, None] == index[None]
+        return _only(hit, vector if varies else vector[:, None])
+    place = (index, _lane_numbers(index)) if varies else (index,)
+    return vector.at[place].get(mode="promise_in_bounds")
+
+
+def _with_entry(vector: Array, index: Array, value: Array, add: bool, mode: Any) -> Array:
+    """Set or add `value` at vector[index] in each run; vector is [entries, lanes], index int[lanes], value [lanes]."""
+    if mode == lax.GatherScatterMode.CLIP:
+        index = jnp.clip(index, 0, vector.shape[0] - 1)
+    if vector.shape[0] <= SELECT_LIMIT:
+        hit = jnp.arange(vector.shape[0], dtype=index.dtype)[:, None] == index[None]
+        return jnp.where(hit, vector + value[None] if add else value[None], vector)
+    place = vector.at[index, _lane_numbers(index)]
+    options: Any = {"mode": "drop", "unique_indices": True}
+    return place.add(value, **options) if add else place.set(value, **options)
+
+
+def _lane_numbers(index: Array) -> Array:
+    return jnp.arange(index.shape[0], dtype=index.dtype)

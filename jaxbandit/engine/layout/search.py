@@ -1,0 +1,121 @@
+"""Argmax over the indices of many arms, computed arm by arm instead of storing the indices of all arms.
+
+In a loop that is compiled whole (`whole_loops.py`), the inner loop over the arms is compiled with it: the index of an
+arm is computed for all runs, compared with the largest so far, and discarded. The inputs of the index are found by
+tracing back the elementwise operations of the program that `replay.py` generates.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+from jax import lax
+
+from jaxbandit.base.types import Array
+from jaxbandit.engine.layout import jaxprs
+
+LEAST = 17  # smallest number of entries for which the loop is faster
+UNROLLED = 2  # number of arms per iteration if the computation of an index is short (benchmarks/RESULTS.md)
+SHORT = 16  # largest number of operations of a short computation
+REPEATS = frozenset(("broadcast_in_dim", "reshape"))  # operations that repeat a scalar or keep the vector
+TRANSCENDENTAL = frozenset("exp exp2 expm1 log log1p logistic pow sin cos tan tanh erf erf_inv erfc lgamma".split())
+
+
+class Made(NamedTuple):
+    """How a value was computed: by an elementwise operation, or by repeating a scalar."""
+
+    equation: Any
+    operands: tuple
+    marks: tuple[bool, ...]
+    entries: int  # number of entries of the vector, in one run
+
+
+def first_largest(vector: Array, made: Mapping[int, Made], largest: bool, dtype: Any) -> Array | None:
+    """Argmax (or argmin) over axis 0 of [entries, lanes], the lowest index among ties; None if the loop does not apply.
+
+    NaN counts as infinity for argmax, and as minus infinity for argmin.
+
+    Args:
+      vector: the vector that is searched, computed elementwise from vectors with as many entries.
+      made: how each value was computed, by the id of the value.
+      largest: True for argmax, False for argmin.
+      dtype: dtype of the result.
+    """
+    entries, lanes = vector.shape
+    if entries < LEAST:
+        return None
+    order = _operations(vector, made)
+    if not order:
+        return None
+    heavy = any(made[x].equation.primitive.name in TRANSCENDENTAL for x in order) or len(order) > SHORT
+    turns = 1 if heavy else UNROLLED
+
+    def indices(first: Array | int, number: int) -> Array:
+        """The indices of `number` arms from `first` on, float[number, lanes], negated for argmin."""
+        values: dict[int, Array] = {}
+
+        def at(x: Any, varies: bool) -> Any:
+            if id(x) not in values and jnp.ndim(x) > varies:
+                rows = lax.dynamic_slice_in_dim(x, first, number)
+                values[id(x)] = rows if varies else rows[:, None]
+            return values[id(x)] if id(x) in values else jnp.asarray(x)
+
+        for name in order:
+            node = made[name]
+            operands = [at(x, varies) for x, varies in zip(node.operands, node.marks, strict=True)]
+            if node.equation.primitive.name in REPEATS:
+                values[name] = operands[0]
+                continue
+            shape = jnp.broadcast_shapes(*(x.shape for x in operands))
+            shape = shape if len(shape) != 1 else (1, *shape)
+            operands = [jnp.broadcast_to(x if x.ndim != 1 else x[None], shape) for x in operands]
+            (values[name],) = jaxprs.bind(node.equation, operands)
+        found = values[id(vector)]
+        return jnp.broadcast_to(found if largest else -found, (number, lanes))
+
+    def look(first: Array | int, number: int, carried: tuple[Array, Array]) -> tuple[Array, Array]:
+        best, place = carried
+        found = indices(first, number)
+        found = jnp.where(found < jnp.inf, found, jnp.inf)
+        for j in range(number):
+            better = found[j] > best
+            best = jnp.where(better, found[j], best)
+            place = jnp.where(better, jnp.asarray(first + j, dtype), place)
+        return best, place
+
+    def turn(i: Array, carried: tuple[Array, Array]) -> tuple[Array, Array]:
+        # The last iteration may repeat an arm, which does not change the result. Processing a remainder of arms after
+        # the loop would make XLA copy the inputs of the loop.
+        first = i * turns
+        return look(jnp.minimum(first, entries - turns) if entries % turns else first, turns, carried)
+
+    carried = jnp.full(lanes, -jnp.inf, vector.dtype), jnp.zeros(lanes, dtype)
+    return lax.fori_loop(0, -(-entries // turns), turn, carried)[1]
+
+
+def _operations(vector: Any, made: Mapping[int, Made]) -> list[int]:
+    """The ids of the values from which `vector` is computed elementwise, in topological order with `vector` last."""
+    entries, order, seen = vector.shape[0], [], set()
+
+    def visit(x: Any) -> None:
+        node = made.get(id(x))
+        if id(x) in seen or node is None or node.entries != entries:
+            return
+        seen.add(id(x))
+        for operand in node.operands:
+            visit(operand)
+        order.append(id(x))
+
+    visit(vector)
+    return order
+
+
+def how_made(equation: Any, operands: tuple, marks: tuple, elementwise: frozenset) -> Made | None:
+    """The record of an operation whose result is a vector computed elementwise; None for any other operation."""
+    if len(equation.outvars) != 1 or len(shape := equation.outvars[0].aval.shape) != 1:
+        return None
+    name = equation.primitive.name
+    alike = len(operands) == 1 and equation.invars[0].aval.shape in ((), shape)
+    if name in elementwise or (alike and name in REPEATS):
+        return Made(equation, operands, marks, shape[0])
+    return None

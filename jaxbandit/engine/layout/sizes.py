@@ -1,0 +1,145 @@
+"""The number of runs that are played at once, and the number of steps whose noise is drawn at once.
+
+Both depend on the platform, the memory of the device and the bytes of a run. They do not change results, because every
+round has its own key, and runs do not interact in compiled code.
+
+The core of a CPU plays as many runs as fit into its second-level cache, tile after tile. On a GPU or TPU each kernel
+launch has a cost that does not depend on the number of runs, so as many runs are played as fill the device.
+
+A TPU has no float64 units, so XLA emulates them: a step of `lucb` then takes twelve times the operations, in three
+times as many kernels.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import jax
+
+from jaxbandit.base.types import Device
+from jaxbandit.engine.layout.compiled import held
+
+LANE_MULTIPLE = 16  # one 512-bit vector of float32, which avoids a scalar remainder loop with different rounding
+LANES_LEAST = 64  # shorter loops may be unrolled and rounded differently, and would not be faster
+NOISE_STEPS = 64  # largest number of steps of a block, for which noise is drawn at once
+BATCH_STEPS = 2  # the same for batches: a run may have only five, and its lane is idle until the end of the block
+
+
+class Sizes(NamedTuple):
+    """The limits from which sizes are computed for one kind of device."""
+
+    cache: int | None  # bytes for state and noise of all runs played at once; None for a share of the memory
+    tile_most: int  # largest number of runs of a tile with a fixed horizon
+    lanes_most: int  # largest number of lanes for runs with a stopping rule
+    refills: int  # smallest number of runs per lane; with fewer runs there are fewer lanes
+    noise: int  # largest number of bytes of one run's noise in a block
+    slots: int  # largest number of write-outs of results in a call
+    pack: int  # number of runs that are replanned together, the same in every tile for identical rounding
+
+
+CPU = Sizes(
+    cache=1 << 20,  # the size of a core's second-level cache (benchmarks/RESULTS.md)
+    tile_most=2048,
+    lanes_most=256,  # more lanes are not faster, and more of them are idle at the end
+    refills=8,  # because lanes are idle while the last runs are played
+    noise=2048,  # it must fit into the cache together with the state
+    slots=32,
+    pack=32,  # whole vectors
+)
+# Estimated for an H100 and a v5e, and timed on neither (benchmarks/RESULTS.md, ahead of time).
+ACCELERATOR = Sizes(
+    cache=None,
+    tile_most=1 << 20,  # from about 10^5 runs on, memory traffic costs more than kernel launches
+    lanes_most=1 << 17,
+    refills=1,  # an idle lane costs nothing until the device is full
+    noise=1 << 14,  # blocks of 64 steps up to 256 bytes per step; each block launches additional kernels
+    slots=8,  # each slot holds all lanes and is copied to the host
+    pack=4096,
+)
+PLATFORMS: Mapping[str, Sizes] = {"cpu": CPU}  # all other platforms are accelerators
+SHARE = 0.25  # share of an accelerator's memory for the carry, which a loop may hold twice besides temporary buffers
+FITS = 0.9  # share of an accelerator's memory that a program may need; the rest is for results and copies
+UNKNOWN = 2**33  # assumed bytes of an accelerator that does not report its memory
+
+
+def of(platform: str) -> Sizes:
+    """The sizes of a platform, which is named as in JAX."""
+    return PLATFORMS.get(platform, ACCELERATOR)
+
+
+def memory(device: Device) -> int:
+    """Bytes of an accelerator's memory that this process may use."""
+    return int((device.memory_stats() or {}).get("bytes_limit", 0)) or UNKNOWN
+
+
+def block_steps(platform: str, noise_bytes: int, *, batches: bool = False) -> int:
+    """The number of steps whose noise, of `noise_bytes` per run and step, is drawn at once: a power of two."""
+    steps = BATCH_STEPS if batches else NOISE_STEPS
+    while steps > 1 and steps * noise_bytes > of(platform).noise:
+        steps //= 2
+    return steps
+
+
+def tile(
+    platform: str, memory: int, run_bytes: int, num_runs: int, workers: int, devices: int, given: int | None = None
+) -> int:
+    """The number of runs of a tile with a fixed horizon: as many as fit, and about the same for every worker.
+
+    Args:
+      platform: name of the platform in JAX.
+      memory: bytes of a device's memory, used if the sizes of the platform do not name a cache.
+      run_bytes: bytes of one run: state and noise of a block, and on an accelerator its whole carry.
+      num_runs: number of runs to be played.
+      workers: number of threads that play tiles.
+      devices: number of devices among which a tile is divided.
+      given: number of runs of a tile that the user asks for, instead of as many as fit.
+    """
+    sizes, unit = of(platform), LANE_MULTIPLE * devices
+    if given is None:
+        most = min(max(_room(sizes, memory) // max(run_bytes, 1), LANES_LEAST), sizes.tile_most) * devices
+        tiles = max(-(-num_runs // most), 1)
+        if num_runs >= workers * LANES_LEAST:
+            tiles = -(-tiles // workers) * workers
+        given = -(-num_runs // tiles)
+    return -(-max(given, LANES_LEAST * devices) // unit) * unit
+
+
+def lanes(platform: str, memory: int, run_bytes: int, num_runs: int, queues: int, given: int | None = None) -> int:
+    """The number of lanes of a queue: a power of two that fits and that refills keep busy, unless it is given."""
+    sizes = of(platform)
+    if given is None:
+        fitting = min(sizes.lanes_most, _room(sizes, memory) // max(run_bytes, 1))
+        wanted = min(fitting, num_runs // queues // sizes.refills)
+        given = 1 << max(wanted, 1).bit_length() - 1
+    return max(-(-given // LANE_MULTIPLE) * LANE_MULTIPLE, LANES_LEAST)
+
+
+def fitting(compiled: Callable[[int], Any], runs: int, memory: int, devices: int = 1) -> int:
+    """Return `runs`, divided by a power of two if necessary, so that the program fits into an accelerator's memory.
+
+    The bytes of a run do not include temporary buffers, which only the compiler knows. A TPU, for example, pads the
+    rows of small matrices to 128 numbers.
+
+    Args:
+      compiled: returns the compiled program for a number of runs; XLA may refuse to compile one that does not fit.
+      runs: the largest number of runs to consider.
+      memory: bytes of a device's memory.
+      devices: number of devices among which the runs are divided.
+    """
+    unit, least = LANE_MULTIPLE * devices, LANES_LEAST * devices
+    while runs > least:
+        try:
+            needs = held(compiled(runs)) or 0
+        except jax.errors.JaxRuntimeError as error:
+            if "RESOURCE_EXHAUSTED" not in str(error):
+                raise
+            needs = 2 * memory  # a guess, because the message has no figure in a fixed form
+        excess = needs / (FITS * memory)
+        if excess <= 1:
+            break
+        runs = max((runs >> math.ceil(math.log2(excess))) // unit * unit, least)
+    return runs
+
+
+def _room(sizes: Sizes, memory: int) -> int:
+    return int(SHARE * memory) if sizes.cache is None else sizes.cache

@@ -1,0 +1,208 @@
+"""Checks that an algorithm fits an environment: the actions agree, and the rewards are those it is designed for."""
+
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Arms, Environment, Rewards
+from jaxbandit.base.numerics import as_float
+from jaxbandit.base.types import Array, PyTree
+
+TIE = 1e-12  # relative tolerance: two scales this close count as equal
+
+
+def check_pair(algorithm: Any, environment: Any, any_rewards: bool = False) -> None:
+    """Raise a one-line error if an algorithm and an environment do not fit, according to what they declare."""
+    check_objects(algorithm, environment)
+    check_arms(algorithm, environment, None, False)
+    check_clock(algorithm, environment)
+    if not any_rewards:
+        check_rewards(algorithm, environment)
+
+
+def check_objects(algorithm: Any, environment: Any) -> None:
+    """Raise a one-line error if the arguments are not an Algorithm and an Environment, or if they are swapped."""
+    if isinstance(algorithm, Environment) and isinstance(environment, Algorithm):
+        raise ValueError("the algorithm and the environment are swapped: give the algorithm first")
+    check_kind("algorithm", algorithm, Algorithm)
+    check_kind("environment", environment, Environment)
+
+
+def check_kind(name: str, value: Any, kind: type) -> None:
+    """Raise a one-line error if `value` is not a `kind`, for example because a factory was not called."""
+    if isinstance(value, kind):
+        return
+    called = getattr(value, "__name__", None) if callable(value) else None
+    hint = f"; call it: {called}(...)" if called else ""
+    got = f"{type(value).__name__} {called}" if called else type(value).__name__
+    raise ValueError(f"{name} is a {got}, must be an {kind.__name__}{hint}")
+
+
+def arms_of(algorithm: Algorithm, pulls: Any) -> Arms | None:
+    """The action space that the algorithm declares; otherwise the one that the shape of its pulls implies."""
+    if algorithm.arms is not None or pulls is None:
+        return algorithm.arms
+    return Arms(int(pulls.shape[0]))
+
+
+def check_arms(algorithm: Algorithm, environment: Environment, pulls: Any, with_context: bool) -> None:
+    """Raise a one-line error if the algorithm's action space differs from the environment's.
+
+    An algorithm that ignores contexts may be used in an environment that has contexts. `pulls` is the shape of the
+    algorithm's pulls, or None.
+    """
+    mine, theirs = arms_of(algorithm, pulls), environment.arms
+    if mine is None or theirs is None:
+        return
+    if algorithm.arms is None and (theirs.set_size is not None or with_context):
+        return  # the algorithm is free to number pulls of sets, or of arms in contexts, in its own way
+    one, other = algorithm.name or "the algorithm", environment.name or "the environment"
+    if (mine.set_size is None) != (theirs.set_size is None):
+        kind = "sets of arms" if mine.set_size is not None else "single arms"
+        rest = "sets of arms" if theirs.set_size is not None else "single arms"
+        raise ValueError(f"{one} pulls {kind}, but {other} has {rest}: choose an algorithm for {rest}")
+    if mine.members != theirs.members:
+        kinds = {True: "the reward of each member (semi-bandit)", False: "one reward per set (full bandit)"}
+        raise ValueError(f"{one} expects {kinds[mine.members]}, {other} returns {kinds[theirs.members]}: must be equal")
+    for name, got, allowed in (
+        ("num_arms", mine.num_arms, theirs.num_arms),
+        ("sets of", mine.set_size, theirs.set_size),
+    ):
+        if got != allowed:
+            raise ValueError(f"{one} is made for {name} {got}, {other} has {name} {allowed}: must be equal")
+    if mine.num_contexts is not None and mine.num_contexts != theirs.num_contexts:
+        rest = "no contexts" if theirs.num_contexts is None else f"{theirs.num_contexts} contexts"
+        raise ValueError(f"{one} is made for {mine.num_contexts} contexts, {other} has {rest}: must be equal")
+
+
+def check_clock(algorithm: Algorithm, environment: Environment) -> None:
+    """Raise a one-line error if batches of pulls are planned or drawn for an environment that changes every round.
+
+    Such an environment would have to change within a batch.
+    """
+    if environment.transition is None:
+        return
+    one, other = algorithm.name or "the algorithm", environment.name or "the environment"
+    if environment.batch is not None:
+        raise ValueError(
+            f"{other} has both a transition and batch, but it would not change within a batch of pulls: must "
+            "have only one of the two; leave batch out"
+        )
+    if algorithm.batch is not None:
+        raise ValueError(
+            f"{one} plans batches of pulls, but {other} changes from round to round: choose an algorithm that "
+            "decides on each pull"
+        )
+
+
+def check_length(where: str, name: str, rounds: Any, length: int | None) -> None:
+    """Raise a one-line error if a run may have more rounds than the environment; a traced number is not checked.
+
+    Args:
+      where: name of the function that reports the error, or "".
+      name: name of the argument whose value is `rounds`, "horizon" or "max_rounds".
+      rounds: largest number of rounds of a run.
+      length: number of rounds of the environment; None if it is unlimited.
+    """
+    if length is not None and not checks.is_traced(rounds) and rounds > length:
+        who = f"{where}: " if where else ""
+        raise ValueError(f"{who}{name} = {rounds}, must be at most {length}, the environment's number of rounds")
+
+
+def check_rewards(algorithm: Algorithm, environment: Environment) -> None:
+    """Raise a one-line error if the algorithm is not designed for these rewards.
+
+    Values that are traced or not declared are not checked.
+    """
+    reason = misfit(algorithm.rewards, environment.rewards)
+    if reason:
+        one, other = algorithm.name or "the algorithm", environment.name or "the environment"
+        raise ValueError(
+            f"{one} is made for rewards {described(algorithm.rewards)}, but {other} has rewards "
+            f"{described(environment.rewards)}: {reason}; any_rewards = true plays it without its guarantees"
+        )
+
+
+def misfit(wanted: Rewards | None, given: Rewards | None) -> str:
+    """Return the reason why the given rewards do not fit the wanted ones, or ""."""
+    if wanted is None or given is None:
+        return ""
+    low, high = _number(wanted.low), _number(wanted.high)
+    least, most = _number(given.low), _number(given.high)
+    if low is not None and least is not None and least < low:
+        return "they may be lower"
+    if high is not None and most is not None and most > high:
+        return "they may be higher"
+    if wanted.family is not None and given.family is not None and wanted.family != given.family:
+        return "the family differs"
+    sigma, scale = _number(wanted.sigma), _number(given.sigma)
+    if sigma is not None and scale is None and given.sigma is None and least is not None and most is not None:
+        scale = (most - least) / 2  # Hoeffding's lemma
+    if sigma is not None and scale is not None and scale > sigma * (1 + TIE):
+        return f"sigma must be at least {scale:g}"
+    return ""
+
+
+def described(rewards: Rewards | None) -> str:
+    """Describe rewards in words, such as "in [0, 1], sub-Gaussian with sigma 1, of the bernoulli family"."""
+    if rewards is None:
+        return "of any kind"
+    low, high, sigma = _number(rewards.low), _number(rewards.high), _number(rewards.sigma)
+    words = []
+    if (low, high) != (-math.inf, math.inf):
+        edges = ["?" if x is None else f"{x:g}" for x in (low, high)]
+        left, right = "(" if low == -math.inf else "[", ")" if high == math.inf else "]"
+        words.append(f"in {left}{edges[0]}, {edges[1]}{right}")
+    if sigma is not None:
+        words.append(f"sub-Gaussian with sigma {sigma:g}")
+    if rewards.family is not None:
+        words.append(f"of the {rewards.family} family")
+    return ", ".join(words) or "of any size"
+
+
+def _number(x: Any) -> float | None:
+    """The largest entry of a concrete value; None if the value is traced or None."""
+    return None if x is None or checks.is_traced(x) else float(np.max(np.asarray(x)))
+
+
+def limits(rewards: Rewards | None) -> tuple[float, float]:
+    """The range of rewards that an algorithm is designed for; -inf and inf where it is traced or not declared."""
+    low, high = (None, None) if rewards is None else (_number(rewards.low), _number(rewards.high))
+    return -math.inf if low is None else low, math.inf if high is None else high
+
+
+def excess(rewards: Rewards | None, feedback: PyTree) -> Array:
+    """Return how far the feedback is outside [low, high], float[].
+
+    The result is above 0 if the feedback is outside, and not finite if any part of the feedback is not. If no range is
+    declared, or if the feedback is not a single number, only finiteness is checked.
+    """
+    leaves = [x for x in map(jnp.asarray, jax.tree.leaves(feedback)) if jnp.issubdtype(x.dtype, jnp.floating)]
+    if not leaves:
+        return jnp.zeros(())
+    if len(leaves) == 1 and leaves[0].ndim == 0 and rewards is not None:
+        x, low, high = leaves[0], rewards.low, rewards.high
+        sides = []
+        if not _is(low, -math.inf):
+            sides.append(jnp.asarray(low, x.dtype) - x)
+        if not _is(high, math.inf):
+            sides.append(x - jnp.asarray(high, x.dtype))
+        if len(sides) == 2:
+            return jnp.maximum(*sides)
+        return sides[0] + (x - x) if sides else x - x
+    return sum((as_float(jnp.sum(x - x)) for x in leaves), jnp.zeros(()))
+
+
+def allows_both(rewards: Rewards | None) -> bool:
+    """Whether both 0 and 1 are in the range of rewards; False if this is not known before a run."""
+    if rewards is None or checks.is_traced(rewards.low) or checks.is_traced(rewards.high):
+        return rewards is None
+    return bool(np.all(np.asarray(rewards.low) <= 0) and np.all(np.asarray(rewards.high) >= 1))
+
+
+def _is(x: Any, value: float) -> bool:
+    return not isinstance(x, jax.Array) and np.ndim(x) == 0 and float(x) == value

@@ -1,0 +1,74 @@
+"""The random keys of a run, which depend only on (seed, run, purpose, round).
+
+`fold_in(key(seed), run)` is the key of a run. Two keys are drawn from it, one for the environment and one for the
+algorithm; adding t to the last word of such a key gives the key of round t (t = 0 is init). Threefry is a counter-based
+generator whose keys need not be random themselves (Salmon et al. 2011), so a round costs one addition instead of the
+Threefry block of a fold_in. Hence a random number does not depend on batch size, chunk, lane, order, device or resume.
+"""
+
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxbandit.base import checks
+from jaxbandit.base.types import Array, Key
+
+IMPLEMENTATIONS = ("threefry4x32", "threefry2x32")
+OF_PULLS = "threefry2x32"  # generator of the keys for users, whose data are two words, as users of JAX expect
+
+
+def root_key(seed: int, implementation: str = "threefry4x32") -> Key:
+    """Key of an experiment. `rbg` generators raise an error, because under vmap their numbers depend on the batch."""
+    seed = checks.integer("simulate", "seed", seed, 0, 2**32 - 1)
+    checks.choice("simulate", "implementation", implementation, IMPLEMENTATIONS)
+    return jax.random.key(seed, impl=implementation)
+
+
+def run_keys(root: Key, runs: Array) -> tuple[Array, Array]:
+    """Environment's and algorithm's key words, uint32[words, len(runs)] each, of the runs numbered `runs`."""
+    # Without the barrier, a GPU's compiler would recompute them, perhaps a cumulative sum, for each of their many uses.
+    barrier = lax.optimization_barrier
+    runs = lax.platform_dependent(runs, cuda=barrier, rocm=barrier, default=lambda runs: runs)
+    return jax.vmap(lambda run: run_words(jax.random.fold_in(root, run)), 0, -1)(runs)
+
+
+def run_words(key: Key) -> tuple[Array, Array]:
+    """Environment's and algorithm's key words, uint32[words] each, of a run's key."""
+    words = jax.random.key_data(key).shape[-1]
+    # Random bits instead of a split, because XLA's CPU compiler recomputes the blocks of a split again and again.
+    drawn = jax.random.bits(key, (2 * words,), jnp.uint32)
+    return drawn[:words], drawn[words:]
+
+
+def round_key(words: Array, round: Array, implementation: str) -> Key:
+    """Key of one round of a run, from the key words of the environment or of the algorithm, uint32[words]."""
+    data = jnp.concatenate([words[:-1], words[-1:] + round.astype(jnp.uint32)])
+    return jax.random.wrap_key_data(data, impl=implementation)
+
+
+def pull_keys(seed: int, run: int, index: np.ndarray, arms: np.ndarray, shared: bool) -> Key:
+    """Keys of a session's pulls, typed keys [n]; if `shared`, they do not depend on the arm."""
+    size = len(index)
+    wide = 1 << max(size - 1, 0).bit_length()  # only powers of two, so that there are few compilations
+    padded = (np.resize(x, wide).astype(np.uint32) if size else np.zeros(wide, np.uint32) for x in (index, arms))
+    data: Any = np.asarray(_pull_words(np.uint32(seed), np.uint32(run), *padded, shared=shared))[:size]
+    return jax.random.wrap_key_data(data, impl=OF_PULLS)
+
+
+@partial(jax.jit, static_argnames="shared")
+def _pull_words(seed: Array, run: Array, index: Array, arms: Array, *, shared: bool) -> Array:
+    root = jax.random.key(seed, impl=OF_PULLS)
+    # No pull has an index this large, so the root key of another run never equals the key of a pull.
+    other = jax.random.fold_in(jax.random.fold_in(root, jnp.uint32(2**32 - 1)), run)
+    first, other = jax.random.key_data(root), jax.random.key_data(other)
+    root = jax.random.wrap_key_data(jnp.where(run == 0, first, other), impl=OF_PULLS)
+
+    def key(index: Array, arm: Array) -> Key:
+        own = jax.random.fold_in(root, index)
+        return jax.random.key_data(own if shared else jax.random.fold_in(own, arm))
+
+    return jax.vmap(key)(index, arms)

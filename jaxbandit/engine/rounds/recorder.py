@@ -1,0 +1,173 @@
+"""What is recorded of a run besides the states: regret, invalid feedback, and pulls if the algorithm has no counts."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxbandit.base.contract import Algorithm, Environment
+from jaxbandit.base.types import Array, PyTree
+from jaxbandit.engine.rounds import fit
+from jaxbandit.engine.rounds.step import ContractError, Played, called
+
+MISCOUNTED = "algorithm.pulls does not sum to the number of rounds played: it must count every pull exactly once"
+REPORTED = ("pulls", "kinds")  # vectors of integers that are reported for every run
+
+
+class Tally(NamedTuple):
+    """Quantities accumulated over the rounds of one run; a field that is not needed is None."""
+
+    # The largest excess of the feedback over its range, which is above 0 if any was outside, and NaN if any was NaN.
+    # float[]; with batches it has the shape of their sums, which saves a reduction per step.
+    watch: Array
+    total: Any = None  # float[2], cumulative regret (or feedback) and its rounding error (Kahan summation)
+    pulls: Any = None  # int32[counted]
+    always: Any = None  # float[2, num_arms], as `total`, but the regret of always pulling each arm
+
+
+class Recorder(NamedTuple):
+    """Which quantities are recorded; all fields are static."""
+
+    measure: str | None  # "regret", "feedback", or None, because runs with a stopping rule are not measured
+    from_pulls: bool = False  # regret is the sum of pulls times gaps, so nothing is accumulated
+    counted: int | None = None  # number of pull counts kept here, if the algorithm does not count pulls
+    num_arms: int | None = None
+    set_size: int | None = None
+    hindsight: bool = False
+    watches: bool = True  # whether feedback is checked; False if it is always valid, or if `keeper` reveals faults
+    watched: tuple[int, ...] = ()  # shape of `watch`
+    keeper: int | None = None  # index of a leaf of the state that stays non-finite once any feedback is non-finite
+
+    def empty(self) -> Tally:
+        """The tally before the first round."""
+        return Tally(
+            watch=jnp.zeros(self.watched),
+            total=None if self.measure is None or self.from_pulls else jnp.zeros(2),
+            pulls=None if self.counted is None else jnp.zeros(self.counted, jnp.int32),
+            always=jnp.zeros((2, self.num_arms or 0)) if self.hindsight else None,
+        )
+
+    def after(self, environment: Environment, world: PyTree, tally: Tally, played: Played) -> Tally:
+        """The tally after a round that was played in the environment state `world`."""
+        watch = tally.watch
+        if self.watches:
+            watch = jnp.maximum(watch, fit.excess(environment.rewards, played.feedback))
+        total, pulls, always = tally.total, tally.pulls, tally.always
+        if total is not None:
+            total = _added(total, played.feedback if played.regret is None else played.regret)
+        if pulls is not None:
+            pulls = pulls + self._pulled(played)
+        if always is not None:
+            always = _added(always, self._gaps(environment, world, played.context))
+        return Tally(watch, total, pulls, always)
+
+    def measured(
+        self, algorithm: Algorithm, environment: Environment, world: PyTree, state: PyTree, tally: Tally
+    ) -> tuple[Array, Array | None]:
+        """Cumulative regret (or feedback), and the regret against the best fixed arm in hindsight if it is recorded."""
+        if self.from_pulls:
+            gaps, pulls = self._gaps(environment, world, None), algorithm.pulls
+            assert pulls is not None
+            value = jnp.sum(pulls(state).astype(gaps.dtype) * gaps)
+        else:
+            value = tally.total[0]
+        return value, value - jnp.min(tally.always[0]) if self.hindsight else None
+
+    def is_finite(self, state: PyTree, tally: Tally) -> Array:
+        """Whether every feedback so far was finite, bool[]."""
+        kept = tally.watch if self.keeper is None else jax.tree.leaves(state)[self.keeper]
+        return jnp.isfinite(kept).all()
+
+    def judged(self, result: dict[str, Array], state: PyTree, tally: Tally, played: Array | None) -> dict[str, Array]:
+        """Add to a report whether feedback was invalid, and whether the pulls sum to the number of rounds played."""
+        finite = self.is_finite(state, tally)
+        outside = (tally.watch > 0).any()
+        result = result | {"nonfinite": result["nonfinite"] | ~finite, "out_of_range": finite & outside}
+        if tally.pulls is not None:
+            result["pulls"] = tally.pulls
+        if played is not None and "pulls" in result:
+            total, sizes = jnp.sum(result["pulls"], dtype=played.dtype), {1, self.set_size or 1}
+            result["miscounted"] = jnp.stack([total != size * played for size in sizes]).all()
+        return result
+
+    def _pulled(self, played: Played) -> Array:
+        """Indicator vector of the arm that was pulled, or of each member of the set, int32[counted]."""
+        if played.action.ndim == 1:
+            return played.action.astype(jnp.int32)
+        place = played.action if played.context is None else played.context * self.num_arms + played.action
+        return (jnp.arange(self.counted, dtype=jnp.int32) == place).astype(jnp.int32)
+
+    def _gaps(self, environment: Environment, world: PyTree, context: PyTree) -> Array:
+        regret: Any = environment.regret
+        return jax.vmap(lambda arm: regret(world, context, arm))(jnp.arange(self.num_arms or 0, dtype=jnp.int32))
+
+
+def recorder_of(
+    algorithm: Algorithm, environment: Environment, played: Played, pulls: Any, *, measures: bool, hindsight: bool
+) -> Recorder:
+    """Return the recorder of an algorithm and an environment; raise a one-line error if nothing can be recorded.
+
+    Args:
+      algorithm: the algorithm.
+      environment: the environment.
+      played: shapes of the results of one round.
+      pulls: shape of the algorithm's pulls, or None.
+      measures: whether to record regret (or feedback).
+      hindsight: whether to record also the regret against the best fixed arm in hindsight.
+    """
+    known, contextual = played.regret is not None, played.context is not None
+    arms, action = environment.arms, played.action
+    integral = hasattr(action, "dtype") and jnp.issubdtype(action.dtype, jnp.integer)
+    single = integral and action.shape == ()
+    if played.regret is not None and played.regret.shape:
+        raise ContractError(f"environment.regret returns {_named(played.regret)}, must return one number, float[]")
+    if measures and not known and getattr(played.feedback, "shape", None) != ():
+        raise ContractError("environment.regret is None and the feedback is not a number: there is nothing to record")
+    if pulls is not None and (pulls.ndim != 1 or not jnp.issubdtype(pulls.dtype, jnp.integer)):
+        raise ContractError(f"algorithm.pulls returns {_named(pulls)}, must return int32[num_arms]")
+    from_pulls = measures and known and pulls is not None and not contextual and single and not environment.transition
+    num_arms = arms.num_arms if arms else None
+    counted = None
+    if pulls is None and arms is not None and (single or arms.set_size) and (not contextual or arms.num_contexts):
+        counted = arms.num_arms * ((arms.num_contexts if contextual else None) or 1)
+    if hindsight and not (measures and known and single and num_arms is not None):
+        raise ValueError(
+            "simulate: hindsight = True, must have an environment with arms and regret, and actions that are int32[]"
+        )
+    return Recorder(
+        measure=None if not measures else "regret" if known else "feedback",
+        from_pulls=from_pulls,
+        counted=counted,
+        num_arms=pulls.shape[0] if from_pulls and pulls is not None else num_arms,
+        set_size=arms.set_size if arms else None,
+        hindsight=hindsight,
+    )
+
+
+def has_nan(state: PyTree) -> Array:
+    """Whether any number of the state is NaN, bool[]."""
+    leaves = [x for x in jax.tree.leaves(state) if jnp.issubdtype(x.dtype, jnp.floating)]
+    return jnp.stack([jnp.isnan(x).any() for x in leaves]).any() if leaves else jnp.zeros((), bool)
+
+
+def report(algorithm: Algorithm, state: Any, recommended: PyTree) -> dict[str, Array]:
+    """The results of a run that are computed from its state."""
+    result = {"nonfinite": has_nan(state)}
+    if recommended is not None:
+        result["recommendation"] = recommended
+    if algorithm.pulls is not None:
+        result["pulls"] = called("algorithm.pulls", algorithm.pulls, state)
+    if algorithm.phases is not None:
+        result["kinds"] = called("algorithm.phases.counts", algorithm.phases.counts, state)
+    return result
+
+
+def _added(total: Array, value: Array) -> Array:
+    """A sum and its rounding error, float[2, ...], after adding a number by Kahan summation."""
+    addend = value - total[1]
+    summed = total[0] + addend
+    return jnp.stack([summed, (summed - total[0]) - addend])
+
+
+def _named(x: Any) -> str:
+    return f"{x.dtype}{list(x.shape)}"

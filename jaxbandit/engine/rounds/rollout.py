@@ -1,0 +1,175 @@
+"""One run as a plain traced function, `rollout` and `run_until_stop`, for use under the caller's jit, vmap and grad.
+
+For many runs, `simulate` and `identify` are faster. These two functions are meant for composition with other code.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Environment, Outcome
+from jaxbandit.base.types import Array, Key, PyTree
+from jaxbandit.engine.rounds import fit, keys
+from jaxbandit.engine.rounds import step as rounds
+from jaxbandit.engine.rounds.recorder import has_nan
+
+
+class Rollout(NamedTuple):
+    """The result of `rollout`. The first axis of every field except the last two is the round."""
+
+    actions: PyTree  # int32[horizon], or bool[horizon, num_arms] where an action is a set
+    feedback: PyTree  # float[horizon], or a tree of such arrays
+    regret: Array | None  # float[horizon], gap of each round's action; None if the environment does not define it
+    contexts: PyTree  # int32[horizon], None without contexts
+    recommendation: PyTree  # after the last round; None if the algorithm recommends nothing
+    state: PyTree  # the algorithm's state after the last round
+
+
+class Stopped(NamedTuple):
+    """The result of `run_until_stop`."""
+
+    outcome: Array  # int32[], an Outcome
+    recommendation: PyTree
+    samples: Array  # int[], number of pulls until it stopped or was censored
+    pulls: Array | None  # int[num_arms], None if the algorithm does not count them
+    simple_regret: Array | None  # float[], simple regret of the recommendation; None if the environment lacks it
+    state: PyTree  # the algorithm's state when it stopped
+
+
+def run_key(seed: int, run: int | Array) -> Key:
+    """Return the key with which `rollout` and `run_until_stop` reproduce a run of `simulate` or `identify`.
+
+    Args:
+      seed: the seed given to `simulate` or `identify`, in [0, 2^32).
+      run: the index of the run, int32[] >= 0, traced.
+
+    Returns:
+      A typed Threefry key.
+    """
+    return jax.random.fold_in(keys.root_key(seed), run)
+
+
+def rollout(key: Key, algorithm: Algorithm, environment: Environment, horizon: int) -> Rollout:
+    """Play one run of `horizon` rounds; a traced function, usable under the caller's jit, vmap and grad.
+
+    Args:
+      key: a Threefry key of one run. `run_key(seed, r)` reproduces the actions of run r of `simulate(..., seed=seed)`.
+      algorithm: the algorithm, which may close over traced values of the caller.
+      environment: the environment, which may close over traced values of the caller.
+      horizon: number of rounds, >= 1, static.
+
+    Returns:
+      A Rollout.
+
+    Raises:
+      ValueError: the horizon is out of range, the key is not a Threefry key, or the algorithm does not fit the
+        environment.
+    """
+    horizon = checks.integer("rollout", "horizon", horizon, 1, 2**31 - 1)
+    words, implementation = _prepared("rollout", key, algorithm, environment)
+    fit.check_length("rollout", "horizon", horizon, environment.length)
+    world, state = rounds.begin(algorithm, environment, words, implementation)
+
+    def one_round(carry: tuple[PyTree, PyTree], t: Array) -> tuple:
+        world, state = carry
+        state = _replanned(algorithm, state)
+        noise = rounds.draw(algorithm, environment, words, t, implementation)
+        played = rounds.play(algorithm, environment, world, state, noise)
+        return (played.world, played.state), (played.action, played.feedback, played.regret, played.context)
+
+    numbers = jnp.arange(1, horizon + 1, dtype=jnp.int32)
+    (_, state), (actions, feedback, regret, contexts) = lax.scan(one_round, (world, state), numbers)
+    return Rollout(actions, feedback, regret, contexts, rounds.recommendation(algorithm, state), state)
+
+
+def run_until_stop(key: Key, algorithm: Algorithm, environment: Environment, max_rounds: int) -> Stopped:
+    """Play one run until its stopping rule stops it; a traced function, usable under the caller's jit and vmap.
+
+    Under vmap, all runs continue until the slowest one stops, whereas `identify` refills the freed lanes.
+
+    Args:
+      key: a Threefry key of one run, as for `rollout`.
+      algorithm: the algorithm, which may close over traced values of the caller.
+      environment: the environment, which may close over traced values of the caller.
+      max_rounds: number of pulls after which the run is right-censored, >= 1, traced.
+
+    Returns:
+      A Stopped.
+
+    Raises:
+      ValueError: `max_rounds` is out of range, the key is not a Threefry key, or the algorithm does not fit the
+        environment.
+    """
+    if not checks.is_traced(max_rounds):
+        checks.integer("run_until_stop", "max_rounds", max_rounds, 1)
+    words, implementation = _prepared("run_until_stop", key, algorithm, environment)
+    fit.check_length("run_until_stop", "max_rounds", max_rounds, environment.length)
+    world, state = rounds.begin(algorithm, environment, words, implementation)
+    batches = rounds.plays_batches(algorithm, environment)
+    dtype: Any = rounds.count_dtype() if batches else jnp.int32
+    limit = jnp.asarray(max_rounds, dtype)
+
+    def step(world: PyTree, state: PyTree, t: Array) -> tuple[PyTree, PyTree, Array, Array]:
+        if batches:
+            noise = rounds.draw_batch(environment, words, t, implementation)
+            after, sums, count = rounds.play_batch(algorithm, environment, world, state, noise)
+            return world, after, fit.excess(None, sums), count
+        noise = rounds.draw(algorithm, environment, words, t, implementation)
+        played = rounds.play(algorithm, environment, world, state, noise)
+        return played.world, played.state, fit.excess(environment.rewards, played.feedback), jnp.ones((), dtype)
+
+    def body(carry: tuple) -> tuple:
+        world, state, t, samples, watch, _ = carry
+        state = _replanned(algorithm, state)
+        stopped = algorithm.stop(state)
+        moved, after, excess, count = step(world, state, t)
+        over = (count > limit - samples) | (count < 0)
+        outcome = jnp.where(stopped, int(Outcome.STOPPED), jnp.where(over, int(Outcome.MAX_ROUNDS), -1))
+        played = outcome < 0
+        world, state = jax.tree.map(lambda new, old: jnp.where(played, new, old), (moved, after), (world, state))
+        watch = jnp.where(played, jnp.maximum(watch, excess), watch)
+        broken = has_nan(state) | ~jnp.isfinite(watch)
+        outcome = jnp.where(broken, int(Outcome.NONFINITE), outcome).astype(jnp.int32)
+        return world, state, t + 1, jnp.where(played, samples + count, samples), watch, outcome
+
+    start = (world, state, jnp.int32(1), jnp.zeros((), dtype), jnp.zeros(()), jnp.int32(-1))
+    world, state, _, samples, watch, outcome = lax.while_loop(lambda carry: carry[-1] < 0, body, start)
+    outside = (watch > 0) & (outcome != int(Outcome.NONFINITE))  # inf is also outside, but NONFINITE takes precedence
+    outcome = jnp.where(outside, int(Outcome.OUT_OF_RANGE), outcome).astype(jnp.int32)
+    recommended = rounds.recommendation(algorithm, state)
+    judge, pulls = environment.simple_regret, algorithm.pulls
+    return Stopped(
+        outcome=outcome,
+        recommendation=recommended,
+        samples=samples,
+        pulls=None if pulls is None else pulls(state),
+        simple_regret=None if judge is None or recommended is None else judge(world, recommended),
+        state=state,
+    )
+
+
+def _prepared(where: str, key: Key, algorithm: Algorithm, environment: Environment) -> tuple[rounds.Words, str]:
+    """Check that the algorithm fits the environment; return the key words and the generator of the run."""
+    fit.check_pair(algorithm, environment)
+    if not jnp.issubdtype(key.dtype, jax.dtypes.prng_key) or key.ndim:
+        raise ValueError(f"{where}: key is {key.dtype}{list(key.shape)}, must be one typed key: jax.random.key(0)")
+    implementation = checks.choice(where, "key", str(jax.random.key_impl(key)), keys.IMPLEMENTATIONS)
+    words = keys.run_words(key)
+
+    def one_round() -> Any:
+        world, state = rounds.begin(algorithm, environment, words, implementation)
+        noise = rounds.draw(algorithm, environment, words, jnp.int32(1), implementation)
+        played = rounds.play(algorithm, environment, world, state, noise)
+        return played.context, None if algorithm.pulls is None else algorithm.pulls(state)
+
+    context, pulls = jax.eval_shape(one_round)
+    fit.check_arms(algorithm, environment, pulls, context is not None)
+    return words, implementation
+
+
+def _replanned(algorithm: Algorithm, state: PyTree) -> PyTree:
+    replan = algorithm.replan
+    return state if replan is None else lax.cond(replan.due(state), replan.apply, lambda same: same, state)

@@ -1,0 +1,137 @@
+"""One round, or one batch of pulls, of a single run, as used by the engine, `rollout` and `run_until_stop`."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxbandit.base.contract import Algorithm, Environment, SetPulls, action_of
+from jaxbandit.base.numerics import argmax, as_float
+from jaxbandit.base.types import Array, PyTree
+from jaxbandit.engine.rounds import keys
+
+Words = tuple[Array, Array]  # key words of the environment and of the algorithm, uint32[words] each
+
+
+class Played(NamedTuple):
+    """The results of one round."""
+
+    world: PyTree
+    state: PyTree
+    context: PyTree
+    action: PyTree
+    feedback: PyTree
+    regret: Array | None  # float[], None if the environment does not define it
+
+
+def called(name: str, function: Callable, *arguments: Any) -> Any:
+    """Return function(*arguments); an error inside it becomes a one-line ContractError that names the function."""
+    try:
+        return function(*arguments)
+    except (TypeError, ValueError, IndexError, AttributeError, jax.errors.JAXTypeError) as error:
+        if isinstance(error, ContractError):
+            raise
+        shapes = ", ".join(_shape(x) for x in arguments)
+        reason = (str(error) or type(error).__name__).strip().splitlines()[0]
+        raise ContractError(f"{name} fails on ({shapes}): {type(error).__name__}: {reason}") from error
+
+
+class ContractError(ValueError):
+    """An algorithm or environment violates its contract; the one-line message names the function."""
+
+
+@contextlib.contextmanager
+def afresh() -> Iterator[None]:
+    """Replace a ContractError by a new one, because JAX attaches notes of several lines to one that passes through."""
+    try:
+        yield
+    except ContractError as error:
+        raise ContractError(str(error)) from error.__cause__
+
+
+def _shape(x: PyTree) -> str:
+    """A short description of an argument: float32[9], None, or the name of the state's type."""
+    leaves = jax.tree.leaves(x)
+    if len(leaves) == 1 and not isinstance(x, tuple):
+        return f"{jnp.result_type(leaves[0])}{list(jnp.shape(leaves[0]))}"
+    return "None" if x is None else type(x).__name__
+
+
+def begin(algorithm: Algorithm, environment: Environment, words: Words, implementation: str) -> tuple[PyTree, PyTree]:
+    """States of the environment and of the algorithm before the first round."""
+    first, second = (keys.round_key(w, jnp.uint32(0), implementation) for w in words)
+    return called("environment.init", environment.init, first), called("algorithm.init", algorithm.init, second)
+
+
+def draw(
+    algorithm: Algorithm, environment: Environment, words: Words, round: Array, implementation: str
+) -> tuple[PyTree, PyTree]:
+    """All randomness of one round, of the environment and of the algorithm."""
+    first, second = (keys.round_key(w, round, implementation) for w in words)
+    return called("environment.noise", environment.noise, first), called("algorithm.noise", algorithm.noise, second)
+
+
+def play(
+    algorithm: Algorithm, environment: Environment, world: PyTree, state: PyTree, noise: tuple[PyTree, PyTree]
+) -> Played:
+    """Play one round."""
+    context = called("environment.observe", environment.observe, world, noise[0])
+    selected = called("algorithm.select", algorithm.select, noise[1], state, context)
+    action = action_of(selected)
+    met = (world, context, action)
+    feedback = called("environment.reward", environment.reward, *met, noise[0])
+    after = called("algorithm.update", algorithm.update, state, context, selected, feedback)
+    regret = None if environment.regret is None else called("environment.regret", environment.regret, *met)
+    if environment.transition is not None:
+        world = called("environment.transition", environment.transition, *met, noise[0])
+    return Played(world, after, context, action, feedback, regret)
+
+
+def draw_batch(environment: Environment, words: Words, step: Array, implementation: str) -> PyTree:
+    """All randomness of one batch of pulls."""
+    law: Any = environment.batch
+    return called("environment.batch.noise", law.noise, keys.round_key(words[0], step, implementation))
+
+
+def play_batch(
+    algorithm: Algorithm, environment: Environment, world: PyTree, state: PyTree, noise: PyTree
+) -> tuple[PyTree, Array, Array]:
+    """Play one batch; return the next state, the reward sums, and the number of pulls, int[], -1 if it is too large."""
+    rule: Any = algorithm.batch
+    law: Any = environment.batch
+    pulls = called("algorithm.batch.plan", rule.plan, state)
+    sums = called("environment.batch.sums", law.sums, world, pulls, noise)
+    more = (called("environment.batch.squares", law.squares, world, pulls, noise, sums),) if rule.squares else ()
+    after = called("algorithm.batch.absorb", rule.absorb, state, pulls, sums, *more)
+    return after, sums, _number(pulls.counts if isinstance(pulls, SetPulls) else pulls)
+
+
+def count_dtype() -> Any:
+    """Dtype of the number of pulls in batches: int64 if float64 is enabled, else int32."""
+    return jnp.result_type(int)
+
+
+def _number(counts: Array) -> Array:
+    """The sum of the counts, or -1 if a count is negative or the sum is too large to be exact as a float.
+
+    A sum of integers would overflow silently. A single reduction is used because, with few lanes, starting a kernel
+    costs about as much as its work.
+    """
+    total = jnp.sum(jnp.where(counts < 0, jnp.inf, as_float(counts)))
+    exact = total <= 2.0 ** (jnp.finfo(total.dtype).nmant + 1)
+    return jnp.where(exact, total, -1).astype(count_dtype())
+
+
+def plays_batches(algorithm: Algorithm, environment: Environment) -> bool:
+    """Whether the steps of a run are batches of pulls, which the algorithm and the environment must both support."""
+    rule, law = algorithm.batch, environment.batch
+    return rule is not None and law is not None and (law.squares is not None or not rule.squares)
+
+
+def recommendation(algorithm: Algorithm, state: PyTree) -> PyTree:
+    """The algorithm's recommendation: by default the arm pulled most, or the first of them; None without pulls."""
+    if algorithm.recommend is not None:
+        return called("algorithm.recommend", algorithm.recommend, state)
+    return None if algorithm.pulls is None else argmax(called("algorithm.pulls", algorithm.pulls, state))

@@ -1,0 +1,145 @@
+"""The identity of a simulation: everything that the numbers of its runs depend on, by name.
+
+A call resumes stored runs only if their identity equals its own. Cores, workers, tiles, lanes, devices and the number
+of runs are not part of the identity.
+"""
+
+import dataclasses
+import enum
+import functools
+import hashlib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from importlib import metadata
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit import __version__
+from jaxbandit.base.types import PyTree
+from jaxbandit.engine.layout import jaxprs
+
+Identity = Mapping[str, Any]  # plain data, because it is stored as JSON
+
+# Messages for parts whose values, such as digests, mean nothing to a reader.
+_UNSHOWN = {
+    "program": "the program (algorithm, environment or their constants) differs",
+    "arguments": "the arguments of algorithm or environment differ",
+    "checkpoints": "the recorded rounds (checkpoints) differ",
+}
+# Parts that may differ only because another part differs; the message then names only the other part.
+_FOLLOWS = {
+    "program": ("engine", "precision", "generator", "jax", "jaxlib", "jaxbandit"),
+    "arguments": ("precision",),
+    "checkpoints": ("engine", "horizon"),
+}
+
+
+def surroundings(platform: str) -> dict[str, str]:
+    """The part of an identity that does not depend on arguments; `platform` is that of the devices, such as "cpu"."""
+    versions = {"jax": jax.__version__, "jaxlib": metadata.version("jaxlib"), "jaxbandit": __version__}
+    return {"platform": platform, **versions}
+
+
+def differences(stored: Identity, here: Identity) -> list[str]:
+    """Return a description of each difference, such as "seed 1, here 0"; empty if there is none."""
+    names = [name for name in {**here, **stored} if stored.get(name) != here.get(name)]
+    told = [name for name in names if not set(_FOLLOWS.get(name, ())) & set(names)]
+    return [_UNSHOWN.get(name, f"{name} {stored.get(name)}, here {here.get(name)}") for name in told]
+
+
+def require(where: object, stored: Identity, here: Identity) -> None:
+    """Raise a one-line ValueError that names the differences; `where` is the place of the stored runs."""
+    if found := differences(stored, here):
+        raise ValueError(f"{where}: of another simulation: {'; '.join(found)}; give another directory or delete it")
+
+
+def of_arrays(tree: PyTree) -> str:
+    """Digest of the dtypes, shapes and bytes of the arrays of a tree."""
+    digest = hashlib.sha256()
+    for leaf in jax.tree.leaves(tree):
+        digest.update(_array(leaf))
+    return digest.hexdigest()
+
+
+def of_program(functions: Sequence[tuple[Callable, tuple]]) -> str:
+    """Digest of the jaxprs of functions, traced with the given examples, including the constants they close over."""
+    digest, walk = hashlib.sha256(), _Walk()
+    for function, example in functions:
+        digest.update(walk.digest(jax.make_jaxpr(function)(*example)))
+    return digest.hexdigest()
+
+
+class _Walk:
+    """Digests of the parts of equations. Only values of types internal to JAX are digested by their repr."""
+
+    def __init__(self):
+        self._known: dict[int, tuple[Any, bytes]] = {}  # by id of a jaxpr, kept alive so that its id stays unique
+
+    def digest(self, value: Any) -> bytes:
+        if (opened := jaxprs.opened(value)) is not None:
+            if id(value) not in self._known:
+                program, consts = opened
+                self._known[id(value)] = value, _join(self._jaxpr(program), *map(_array, consts))
+            return self._known[id(value)][1]
+        return _join(type(value).__name__, *self._parts(value))
+
+    def _parts(self, value: Any) -> list[bytes | str]:
+        if isinstance(value, Mapping):
+            return [self.digest(x) for key in sorted(value, key=str) for x in (str(key), value[key])]
+        if isinstance(value, (tuple, list)):
+            return [self.digest(x) for x in value]
+        if isinstance(value, (set, frozenset)):
+            return sorted(self.digest(x) for x in value)
+        if isinstance(value, enum.Enum):
+            return [value.name]
+        if value is None or isinstance(value, (bool, int, float, complex, str, bytes, np.dtype)):
+            return [repr(value)]
+        if hasattr(value, "__array__"):
+            return [_array(value)]
+        if isinstance(value, functools.partial):
+            return [self.digest(x) for x in (value.func, value.args, value.keywords)]
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            return [self.digest(getattr(value, field.name)) for field in dataclasses.fields(value)]
+        if hasattr(value, "__qualname__"):
+            return [str(value.__module__), value.__qualname__]
+        return [re.sub("0x[0-9a-f]+", "", repr(value))]  # addresses differ between processes
+
+    def _jaxpr(self, jaxpr: Any) -> bytes:
+        numbers: dict[Any, int] = {}
+
+        def place(variable: Any) -> bytes:
+            if jaxprs.is_literal(variable):
+                return _join("literal", _aval(variable.aval), self.digest(variable.val))
+            number = numbers.setdefault(variable, len(numbers))
+            return _join(str(number), _aval(variable.aval))
+
+        parts = [_join("inputs", *map(place, (*jaxpr.constvars, *jaxpr.invars)))]
+        for equation in jaxpr.eqns:
+            inputs, outputs = (_join(*map(place, variables)) for variables in (equation.invars, equation.outvars))
+            split = str(getattr(getattr(equation, "ctx", None), "threefry_partitionable", None))
+            parts.append(_join(equation.primitive.name, inputs, outputs, self.digest(equation.params), split))
+        return _join("jaxpr", *parts, _join("outputs", *map(place, jaxpr.outvars)))
+
+
+def _join(*parts: bytes | str) -> bytes:
+    """Digest of parts, each prefixed by its length, so that different divisions have different digests."""
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else part
+        digest.update(len(data).to_bytes(8, "little") + data)
+    return digest.digest()
+
+
+def _aval(aval: Any) -> bytes:
+    known = [str(getattr(aval, name, None)) for name in ("shape", "dtype", "weak_type")]
+    return _join(type(aval).__name__, *known)
+
+
+def _array(value: Any) -> bytes:
+    if isinstance(value, jax.Array) and jnp.issubdtype(value.dtype, jax.dtypes.prng_key):
+        return _join(str(value.dtype), _array(jax.random.key_data(value)))
+    array = np.asarray(value)
+    return _join(str(array.dtype), str(array.shape), array.tobytes())

@@ -1,0 +1,208 @@
+"""Parts of a cell (one algorithm on one instance): some of its runs, played anywhere and joined to the exact result.
+
+The sums of a part are exact integers, so joined parts equal a single call to the byte. A part is stored in one file
+that is written atomically: the arrays of each run, and `about`, JSON with the identity of the simulation, the number
+of runs with each outcome, and the sums as decimal strings.
+"""
+
+import functools
+import hashlib
+import io
+import itertools
+import json
+import platform
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxbandit.base.contract import Outcome
+from jaxbandit.engine.driver.horizon import Record
+from jaxbandit.engine.driver.identify import Identified
+from jaxbandit.engine.rounds.moments import Moments
+from jaxbandit.engine.storage import identity
+
+RUNS = ("regret", "hindsight", "pulls", "kinds", "recommendation", "outcome")  # arrays of a Record, one row per run
+STOPPED_RUNS = ("samples", "outcome", "recommendation", "shortfall", "pulls", "batches")  # those of an Identified
+CPUINFO = Path("/proc/cpuinfo")
+PROCESSOR = ("vendor_id", "flags", "CPU implementer", "Features")  # the lines of CPUINFO that affect the compiler
+FLEET = ("platform", "processor", "jax", "jaxlib")  # differences between machines that `mixed` permits
+
+
+class Part(NamedTuple):
+    """Runs first_run, ..., first_run + num_runs - 1 of a cell."""
+
+    where: str  # the file or task that error messages name
+    about: Mapping[str, Any]
+    arrays: Mapping[str, np.ndarray]
+
+    @property
+    def first_run(self) -> int:
+        """Index of the first run."""
+        return self.about["first_run"]
+
+    @property
+    def end(self) -> int:
+        """Index of the last run, plus one."""
+        return self.about["first_run"] + self.about["num_runs"]
+
+
+def part_of(record: Record | Identified, first_run: int, where: str = "") -> Part:
+    """Return the part with the runs of a record of the engine."""
+    fixed = isinstance(record, Record)
+    names = RUNS if fixed else STOPPED_RUNS
+    arrays = {name: np.asarray(x) for name in names if (x := getattr(record, name)) is not None}
+    count = np.bincount(record.outcome, minlength=len(Outcome))
+    about: dict[str, Any] = {
+        "first_run": first_run,
+        "num_runs": len(record.outcome),
+        "identity": dict(record.identity) | {"processor": processor()},
+        "outcomes": {outcome.name.lower(): int(count[outcome]) for outcome in Outcome},
+        "seconds": {"compile": record.compile_seconds, "run": record.run_seconds},
+        "steps": {"run": record.run_steps},
+        "devices": record.devices,
+    }
+    if fixed:
+        sums = record.sums or {}
+        about["sums"] = {name: x.plain() if isinstance(x, Moments) else [str(n) for n in x] for name, x in sums.items()}
+        about |= {"measure": record.measure, "phases": list(record.phases)}
+    else:
+        about["steps"]["lane"] = record.lane_steps
+    return Part(where, about, arrays)
+
+
+def encoded(part: Part) -> bytes:
+    """Return the bytes of the file of a part."""
+    file = io.BytesIO()
+    text = np.frombuffer(json.dumps(part.about).encode(), np.uint8)
+    np.savez(file, allow_pickle=False, about=text, **part.arrays)
+    return file.getvalue()
+
+
+def decoded(data: bytes, where: str) -> Part:
+    """Return the part with these bytes; invalid bytes raise a one-line ValueError."""
+    try:
+        with np.load(io.BytesIO(data), allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        about = json.loads(arrays.pop("about").tobytes())
+        outcome, number = arrays["outcome"], about["num_runs"]
+        count = np.bincount(outcome, minlength=len(Outcome)).tolist()
+        if len(outcome) != number or count != list(about["outcomes"].values()):
+            raise ValueError("its outcome counts do not match its runs")
+    except (OSError, ValueError, KeyError, EOFError, TypeError, AttributeError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{where}: not a whole part of an experiment ({error}); delete it and run it again") from None
+    return Part(where, about, arrays)
+
+
+def in_order(parts: Sequence[Part], what: str) -> list[Part]:
+    """Return the parts in the order of their runs; overlapping parts raise a ValueError that names two of them."""
+    ordered = sorted(parts, key=lambda part: (part.first_run, part.end))
+    for before, after in itertools.pairwise(ordered):
+        if after.first_run < before.end:
+            runs = said(after.first_run, min(before.end, after.end))
+            raise ValueError(f"{what}: {runs} in both {before.where} and {after.where}; leave one of them out")
+    return ordered
+
+
+def gaps(parts: Sequence[Part], first: int, end: int) -> list[tuple[int, int]]:
+    """Return the ranges [a, b) of runs in [first, end) that are in no part; `parts` must be in order."""
+    found = []
+    for part in parts:
+        if part.first_run > first:
+            found.append((first, min(part.first_run, end)))
+        first = max(first, part.end)
+    return [(a, b) for a, b in [*found, (first, end)] if a < b]
+
+
+def said(first: int, end: int) -> str:
+    """Return a range of runs in words, with the verb: "run 3 is", "runs 3 to 5 are"."""
+    return f"run {first} is" if end == first + 1 else f"runs {first} to {end - 1} are"
+
+
+def joined(parts: Sequence[Part], mixed: bool = False) -> Record | Identified:
+    """Return the record of the runs of all parts, equal to that of a single call with all runs.
+
+    Args:
+      parts: the parts in order, at least one, without overlaps or gaps.
+      mixed: whether the parts may come from machines with different platforms, processors and versions of JAX; the
+        identity of the record then lists them.
+
+    Raises:
+      ValueError: the parts do not belong to the same simulation.
+    """
+    about = _identity(parts, mixed)
+    first = parts[0].about
+    together: dict[str, Any] = {
+        "compile_seconds": sum(part.about["seconds"]["compile"] for part in parts),
+        "run_seconds": sum(part.about["seconds"]["run"] for part in parts),
+        "run_steps": sum(part.about["steps"]["run"] for part in parts),
+        "devices": sorted({device for part in parts for device in part.about["devices"]}),
+        "identity": about,
+    }
+    fixed = "sums" in first
+    for name in RUNS if fixed else STOPPED_RUNS:
+        arrays = [part.arrays[name] for part in parts if name in part.arrays]
+        if arrays and len(arrays) < len(parts):
+            lacks = next(part.where for part in parts if name not in part.arrays)
+            raise ValueError(f"{lacks}: has no {name} of each run, but others have; run it again like the others")
+        together[name] = np.concatenate(arrays) if arrays else None
+    if not fixed:
+        return Identified(**together, lane_steps=sum(part.about["steps"]["lane"] for part in parts))
+    marks = np.array(about["checkpoints"], np.int64)
+    moments = {name: Moments(len(marks)) for name in ("regret", "hindsight") if name in first["sums"]}
+    totals = {name: np.zeros(len(first["sums"][name]), np.int64) for name in first["sums"] if name not in moments}
+    for part in parts:
+        for name, sums in part.about["sums"].items():
+            if name in moments:
+                moments[name].add_sums(sums)
+            else:
+                totals[name] += np.array([int(n) for n in sums], np.int64)
+    regret, hindsight = moments["regret"], moments.get("hindsight")
+    means: dict[str, Any] = {f"{name}_mean": total / max(regret.count, 1) for name, total in totals.items()}
+    return Record(
+        checkpoints=marks,
+        measure=first["measure"],
+        phases=tuple(first["phases"]),
+        counted=regret.count,
+        mean=regret.mean(),
+        variance=regret.variance(),
+        hindsight_mean=hindsight.mean() if hindsight else None,
+        hindsight_variance=hindsight.variance() if hindsight else None,
+        sums={**moments, **totals},
+        **{"pulls_mean": None, "kinds_mean": None, **means, **together},
+    )
+
+
+def _identity(parts: Sequence[Part], mixed: bool) -> dict[str, Any]:
+    """Return the common identity of all parts; raise a ValueError if it differs."""
+    here, kinds = dict(parts[0].about["identity"]), {}
+    for part in parts:
+        there = dict(part.about["identity"])
+        other = [name for name in FLEET if here.get(name) != there.get(name)]
+        for name in FLEET:
+            kinds.setdefault(name, {})[str(there.get(name))] = part.where
+        # Another version of JAX may write the same program differently, which changes its digest.
+        same = {name: here.get(name) for name in (*other, *(["program"] if other else []))}
+        found = identity.differences(here, {**there, **same})
+        if other and not mixed:
+            found += [f"{name} {here.get(name)} and {there.get(name)}" for name in other]
+        if found:
+            remedy = "join them anyway with --mixed" if len(found) == len(other) else "leave one of them out"
+            raise ValueError(f"{parts[0].where} and {part.where}: not of one kind: {'; '.join(found)}; {remedy}")
+    here.pop("processor")
+    several = [f"{name} {', '.join(sorted(found))}" for name, found in kinds.items() if len(found) > 1]
+    return here | ({"mixed": several} if several else {})
+
+
+@functools.cache
+def processor() -> str:
+    """Return a digest of the kind of this processor, equal for processors that the compiler treats alike."""
+    about = [platform.machine()]
+    try:
+        first = CPUINFO.read_text(encoding="utf-8", errors="replace").partition("\n\n")[0]
+        about += [line for line in first.splitlines() if line.partition(":")[0].strip() in PROCESSOR]
+    except OSError:
+        about.append(platform.processor())
+    return hashlib.sha256("\n".join(about).encode()).hexdigest()[:16]

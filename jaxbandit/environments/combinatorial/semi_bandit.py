@@ -1,0 +1,46 @@
+"""Semi-bandit feedback: a pull names a set of k arms and shows the reward of each member, 0 or 1."""
+
+from typing import Any
+
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Arms, Environment, Rewards
+from jaxbandit.base.numerics import as_float
+from jaxbandit.base.types import Array, ArrayLike
+from jaxbandit.environments.combinatorial.full_bandit import FullBanditState, from_members
+
+
+def semi_bandit(means: ArrayLike, k: int) -> Environment:
+    """Return the Bernoulli semi-bandit: a pull names k arms, pays their sum, and shows the reward of each of them.
+
+    `full_bandit` with Bernoulli noise is the same problem with the same noise, but shows only the sum.
+
+    Args:
+      means: float[num_arms] in [0, 1], with num_arms > k; traced.
+      k: number of arms in a set, an integer in [1, num_arms - 1]; static.
+
+    Returns:
+      An Environment with actions bool[num_arms], k of them True, and rewards float[num_arms], 0 or 1 for each member
+      and 0 for the other arms. The regret is the sum of the k largest means minus that of the members' means.
+
+    Raises:
+      ValueError: an argument is not in the range above.
+    """
+    means = checks.array("semi_bandit", "means", means, min_size=2, low=0.0, high=1.0)
+    k = checks.integer("semi_bandit", "k", k, 1, means.shape[0] - 1)
+
+    def reward(state: FullBanditState, context: None, action: Array, noise: Array) -> Array:
+        return as_float(action & (noise < state.means))
+
+    return by_members(from_members(means, k, "exact"), k)._replace(reward=reward, name="semi_bandit")
+
+
+def describe_semi_bandit(means: Array, k: int) -> dict[str, Any]:
+    """Return what an algorithm may know about `semi_bandit`: k."""
+    return {"k": k}
+
+
+def by_members(environment: Environment, k: int) -> Environment:
+    """Return a full bandit as one that shows each member's reward in [0, 1]; the caller replaces its `reward`."""
+    assert environment.arms is not None
+    arms = Arms(environment.arms.num_arms, k, members=True)
+    return environment._replace(batch=None, arms=arms, rewards=Rewards(0.0, 1.0, sigma=0.5))

@@ -1,0 +1,137 @@
+"""Linear arms: the reward of arm a has mean features[a] @ theta, with Gaussian noise or with the values -1 and 1.
+
+The sign noise is that of Xu, Honda and Sugiyama (2018, LinGapE), Section 7.2: the reward is 1 with probability (1 + x'
+theta) / 2 and -1 otherwise.
+"""
+
+from typing import Any, Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Arms, BatchRewards, Environment, Rewards
+from jaxbandit.base.numerics import as_float, get_at
+from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
+from jaxbandit.environments.stationary.binomial import binomial
+from jaxbandit.environments.stationary.gaussian import gaussian
+from jaxbandit.environments.stationary.simple_regret import simple_regret
+
+_ROUNDING = 1e-12  # by how much an inner product may exceed 1
+
+
+class SignState(NamedTuple):
+    """The true means of one run."""
+
+    means: Array  # float[num_arms]
+    gaps: Array  # float[num_arms], max(means) - means
+
+
+def linear(
+    features: ArrayLike, theta: ArrayLike, *, noise: Literal["gaussian", "sign"] = "gaussian", sigma: Scalar = 1.0
+) -> Environment:
+    """Return the linear bandit, whose arms are the rows of a feature matrix: arm a has mean features[a] @ theta.
+
+    Args:
+      features: float[num_arms, dim], finite; traced.
+      theta: float[dim], finite; traced. It is hidden from algorithms.
+      noise: "gaussian", or "sign" for rewards -1 and 1; static.
+      sigma: with Gaussian noise its standard deviation, > 0; traced. With sign noise it is only the sub-Gaussian scale
+        that `describe_linear` reports, >= 1: rewards in [-1, 1] are 1-sub-Gaussian by Hoeffding's lemma, and no smaller
+        scale is valid for all means. The LinGapE paper uses 2.
+
+    Returns:
+      An Environment with actions int32[] in [0, num_arms) and rewards float[]. Its noise is one standard normal, or one
+      uniform in [-1, 1), per round, shared by all arms; the noise of a batch is that of `gaussian`, or a key. With sign
+      noise and traced arguments, means outside [-1, 1] are clipped, also in the true means.
+
+    Raises:
+      ValueError: features or theta is not finite or has the wrong number of axes, their dimensions differ, sigma is not
+        finite or too small, or some mean is outside [-1, 1] with sign noise.
+
+    Source:
+      Xu, Honda and Sugiyama (2018), A fully adaptive algorithm for pure exploration in linear bandits, AISTATS, Section
+      7.2, for the sign noise.
+    """
+    return from_means("linear", linear_means("linear", features, theta), noise, sigma)
+
+
+def describe_linear(
+    features: Array, theta: Array, *, noise: Literal["gaussian", "sign"] = "gaussian", sigma: Scalar = 1.0
+) -> dict[str, Any]:
+    """Return what an algorithm may know about `linear`, and theta, which is for bounds and declared oracles only.
+
+    The keys are features, float[num_arms, dim]; sigma; theta_norm, the Euclidean norm of theta; and theta, float[dim].
+    Concrete arguments give float64 NumPy arrays.
+    """
+    checks.choice("linear", "noise", noise, ("gaussian", "sign"))
+    return description(features, theta, sigma)
+
+
+def description(features: Array, theta: Array, sigma: Scalar) -> dict[str, Any]:
+    """Return the description of any environment whose means are features @ theta."""
+    x = checks.array("linear", "features", features, ndim=2)
+    weights = checks.array("linear", "theta", theta)
+    return {"features": x, "sigma": sigma, "theta_norm": (weights * weights).sum() ** 0.5, "theta": weights}
+
+
+def linear_means(where: str, features: Array, theta: Array) -> Any:
+    """Return features @ theta, float[num_arms], in float64 NumPy if both are concrete, so that ties are kept."""
+    x = checks.array(where, "features", features, ndim=2)
+    weights = checks.array(where, "theta", theta)
+    if x.shape[1] != weights.shape[0]:
+        raise ValueError(f"{where}: theta has {weights.shape[0]} entries, must have {x.shape[1]}, as rows of features")
+    if all(isinstance(given, np.ndarray) for given in (x, weights)):
+        return (x * weights).sum(axis=1)
+    return jnp.sum(as_float(x) * as_float(weights)[None], axis=1)
+
+
+def from_means(where: str, means: Array, noise: Literal["gaussian", "sign"], sigma: Scalar) -> Environment:
+    """Return the environment with these means and this noise."""
+    checks.choice(where, "noise", noise, ("gaussian", "sign"))
+    if noise == "gaussian":
+        checks.number(where, "sigma", sigma, low=0.0, open_low=True)
+        return gaussian(means, sigma=sigma)._replace(name=where)
+    checks.number(where, "sigma", sigma, low=1.0)
+    if isinstance(means, np.ndarray):
+        beyond = np.flatnonzero(np.abs(means) > 1 + _ROUNDING)
+        if beyond.size:
+            a = int(beyond[0])
+            raise ValueError(f"{where}: features[{a}] @ theta = {float(means[a])!r}, must be in [-1, 1] for sign noise")
+    return _signs(where, means)
+
+
+def _signs(where: str, means: Array) -> Environment:
+    """Return the environment with reward 1 with probability (1 + means[a]) / 2 and -1 otherwise."""
+
+    def init(key: Key) -> SignState:
+        mu = jnp.clip(as_float(means), -1.0, 1.0)
+        return SignState(mu, jnp.max(mu) - mu)
+
+    def noise(key: Key) -> Array:
+        return 2 * jax.random.uniform(key) - 1
+
+    def reward(state: SignState, context: None, action: Array, noise: Array) -> Array:
+        return as_float(jnp.where(noise < get_at(state.means, action), 1, -1))
+
+    def regret(state: SignState, context: None, action: Array) -> Array:
+        return get_at(state.gaps, action)
+
+    def sums(state: SignState, pulls: Array, noise: Key) -> Array:
+        return 2 * binomial(noise, pulls, (1 + state.means) / 2) - as_float(pulls)
+
+    def squares(state: SignState, pulls: Array, noise: Key, sums: Array) -> Array:
+        return as_float(pulls)
+
+    return Environment(
+        init=init,
+        noise=noise,
+        reward=reward,
+        regret=regret,
+        simple_regret=simple_regret,
+        batch=BatchRewards(lambda key: key, sums, squares),
+        arms=Arms(len(means)),
+        rewards=Rewards(-1.0, 1.0, sigma=1.0, family="sign"),
+        name=where,
+    )

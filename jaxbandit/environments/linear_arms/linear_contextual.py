@@ -1,0 +1,168 @@
+"""Linear contextual bandit: each round has a context with its own action set, means x' theta and Gaussian noise.
+
+This is the problem of Hao, Lattimore and Szepesvari (2020, OAM), Section 2: contexts are drawn from a distribution that
+algorithms do not know, and their action sets are known. `linear` is the case of one context.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Arms, Environment, Rewards
+from jaxbandit.base.numerics import as_float, get_at, standard_normal
+from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
+from jaxbandit.environments.linear_arms.linear import description
+
+_SUM = 1e-9  # by how much the sum of probabilities may differ from 1, because they are given as decimals
+
+
+class LinearContextualState(NamedTuple):
+    """The true means of one run."""
+
+    means: Array  # float[num_contexts, num_arms], -inf for padding
+    gaps: Array  # float[num_contexts, num_arms], best mean of the context minus means, 0 for padding
+
+
+def linear_contextual(
+    action_sets: ArrayLike,
+    probabilities: ArrayLike,
+    theta: ArrayLike,
+    *,
+    mask: np.ndarray | None = None,
+    sigma: Scalar = 1.0,
+) -> Environment:
+    """Return the linear contextual bandit, which draws one of several known action sets in each round.
+
+    Args:
+      action_sets: float[num_contexts, num_arms, dim], finite; traced. Row a of set m has the features of arm a of
+        context m.
+      probabilities: float[num_contexts], the probabilities of the contexts, >= 0 with sum 1; traced. They are hidden
+        from algorithms.
+      theta: float[dim], finite; traced. It is hidden from algorithms.
+      mask: bool[num_contexts, num_arms], False for rows that only pad a shorter set; None means no padding. Static.
+      sigma: standard deviation of the rewards, > 0; traced.
+
+    Returns:
+      An Environment with contexts int32[] in [0, num_contexts), actions int32[] in [0, num_arms) and rewards float[].
+      Its noise is a uniform number for the context and a standard normal shared by all arms; with one context only the
+      normal, as in `linear`. The regret of a padded action is NaN, so that a run that chooses one ends as NONFINITE.
+
+    Raises:
+      ValueError: an argument is not finite or has the wrong number of axes, probabilities are negative or do not sum to
+        1, the mask leaves a set empty, or every set has one arm.
+
+    Source:
+      Hao, Lattimore and Szepesvari (2020), Adaptive exploration in linear contextual bandit, AISTATS, Section 2.
+    """
+    where = "linear_contextual"
+    action_sets, mask = checked(where, action_sets, probabilities, mask, sigma)
+    theta = checks.array(where, "theta", theta)
+    if theta.shape[0] != action_sets.shape[2]:
+        wanted = f"must have {action_sets.shape[2]}, as rows of action_sets"
+        raise ValueError(f"{where}: theta has {theta.shape[0]} entries, {wanted}")
+    # In float64 NumPy if all arguments are concrete, so that ties are kept.
+    concrete = isinstance(action_sets, np.ndarray) and isinstance(theta, np.ndarray)
+    products = (action_sets * theta).sum(axis=2) if concrete else None
+
+    def means(key: Key) -> Array:
+        if products is not None:
+            return as_float(products)
+        return jnp.sum(as_float(action_sets) * as_float(theta)[None, None], axis=2)
+
+    return from_means(where, means, action_sets.shape[1], probabilities, mask, sigma)
+
+
+def describe_linear_contextual(
+    action_sets: Array,
+    probabilities: Array,
+    theta: Array,
+    *,
+    mask: np.ndarray | None = None,
+    sigma: Scalar = 1.0,
+) -> dict[str, Any]:
+    """Return what an algorithm may know about `linear_contextual`, and the truth, which is for bounds only.
+
+    An algorithm may know features (the action sets), mask if it is given, sigma, and theta_norm, the Euclidean norm of
+    theta. The truth is theta and probabilities. Concrete arguments give float64 NumPy arrays.
+    """
+    x = checks.array("linear_contextual", "action_sets", action_sets, ndim=3)
+    known = description(x[0], theta, sigma) | {"features": x, "probabilities": probabilities}
+    return known if mask is None else known | {"mask": np.asarray(mask)}
+
+
+def checked(
+    where: str, action_sets: Array, probabilities: Array, mask: np.ndarray | None, sigma: Scalar
+) -> tuple[Any, np.ndarray | None]:
+    """Validate the arguments and return the action sets and the mask, which is None if nothing is padded."""
+    sets = checks.array(where, "action_sets", action_sets, ndim=3)
+    sets, mask = checks.action_sets(where, "action_sets", sets, mask)
+    weights = checks.array(where, "probabilities", probabilities, low=0.0)
+    if weights.shape[0] != sets.shape[0]:
+        wanted = f"must have {sets.shape[0]}, one per set"
+        raise ValueError(f"{where}: probabilities has {weights.shape[0]} entries, {wanted}")
+    if isinstance(weights, np.ndarray) and abs(weights.sum() - 1) > _SUM:
+        raise ValueError(f"{where}: probabilities sum to {float(weights.sum())!r}, must sum to 1")
+    checks.number(where, "sigma", sigma, low=0.0, open_low=True)
+    return sets, mask
+
+
+def from_means(
+    where: str,
+    means: Callable[[Key], Array],
+    num_arms: int,
+    probabilities: Array,
+    mask: np.ndarray | None,
+    sigma: Scalar,
+) -> Environment:
+    """Return the environment whose means, float[num_contexts, num_arms], are drawn by `means` in each run.
+
+    The other arguments are as `checked` returns them.
+    """
+    weights = checks.array(where, "probabilities", probabilities)
+    num_contexts = weights.shape[0]
+
+    def init(key: Key) -> LinearContextualState:
+        mu = means(key)
+        if mask is None:
+            return LinearContextualState(mu, jnp.max(mu, 1, keepdims=True) - mu)
+        mu = jnp.where(mask, mu, -jnp.inf)
+        return LinearContextualState(mu, jnp.where(mask, jnp.max(mu, 1, keepdims=True) - mu, 0.0))
+
+    def noise(key: Key) -> Any:
+        if num_contexts == 1:
+            return standard_normal(key)
+        return jax.random.uniform(jax.random.fold_in(key, 0)), standard_normal(jax.random.fold_in(key, 1))
+
+    def observe(state: LinearContextualState, noise: Any) -> Array:
+        if num_contexts == 1:
+            return jnp.zeros((), jnp.int32)
+        cumulative = weights.cumsum()
+        # Normalized, so that a last context of probability 0 is never drawn, whatever the rounding of the sum.
+        passed = as_float(noise[0]) >= as_float((cumulative / cumulative[-1])[:-1])
+        return jnp.sum(passed.astype(jnp.int32), dtype=jnp.int32)
+
+    def at(table: Array, context: Array, action: Array) -> Array:
+        return get_at(table.reshape(-1), context * table.shape[1] + action)
+
+    def reward(state: LinearContextualState, context: Array, action: Array, noise: Any) -> Array:
+        normal = noise if num_contexts == 1 else noise[1]
+        return at(state.means, context, action) + as_float(sigma) * normal
+
+    def regret(state: LinearContextualState, context: Array, action: Array) -> Array:
+        gap = at(state.gaps, context, action)
+        return gap if mask is None else jnp.where(at(state.means, context, action) == -jnp.inf, jnp.nan, gap)
+
+    return Environment(
+        init=init,
+        observe=observe,
+        noise=noise,
+        reward=reward,
+        regret=regret,
+        arms=Arms(num_arms, num_contexts=num_contexts if num_contexts > 1 else None),  # no context with one set
+        rewards=Rewards(sigma=sigma, family="gaussian"),
+        name=where,
+    )

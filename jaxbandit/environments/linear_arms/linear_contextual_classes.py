@@ -1,0 +1,106 @@
+"""Linear contextual bandits from classification data sets (scikit-learn): a context is a row, its arms are the classes.
+
+The rows are data, but theta is fitted to them, so that the model of `linear_contextual` holds exactly: the mean of an
+arm is the ridge regression of the indicator of its class, and the noise is normal. The labels are not replayed.
+"""
+
+import functools
+import importlib
+from typing import Any, Literal
+
+import numpy as np
+
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Environment
+from jaxbandit.base.types import Scalar
+from jaxbandit.environments.linear_arms.linear_contextual import describe_linear_contextual, linear_contextual
+
+Dataset = Literal["digits", "wine", "breast_cancer"]
+_PENALTY = 1.0  # penalty of the ridge regression on standardized columns
+
+
+def linear_contextual_classes(
+    dataset: Dataset,
+    *,
+    num_contexts: int = 50,
+    num_components: int = 3,
+    instance_seed: int = 0,
+    sigma: Scalar = 0.5,
+) -> Environment:
+    """Return the instance number `instance_seed` of a classification data set, the same for all runs and seeds.
+
+    A row is z = (1, its first principal components), standardized over all rows: the columns before and the components
+    after the decomposition. The contexts are num_contexts rows drawn without replacement, all with the same
+    probability. With C classes and z in R^p, the features of arm a are x in R^(C p), which has z in block a and 0
+    elsewhere. Block a of theta is the ridge fit (penalty 1), on all rows, of the indicator of class a, so the mean of
+    an arm estimates the probability that its class is right.
+
+    Args:
+      dataset: "digits" (10 classes, 1797 rows), "wine" (3, 178) or "breast_cancer" (2, 569); static. scikit-learn,
+        which contains them, must be installed.
+      num_contexts: number of contexts, an integer above num_components and at most the number of rows; static.
+      num_components: p - 1, an integer >= 1 and at most the number of columns that vary (61, 13 and 30); static.
+      instance_seed: number of the instance, an integer >= 0; static.
+      sigma: standard deviation of the rewards, > 0; traced. 0.5 is the largest that a reward in {0, 1} can have.
+
+    Returns:
+      An Environment as `linear_contextual`, with one action per class.
+
+    Raises:
+      ValueError: an argument is not in the range above, or scikit-learn is not installed.
+
+    Source:
+      The data sets are those of scikit-learn (digits, wine and breast_cancer of the UCI repository).
+    """
+    instance = _instance(dataset, num_contexts, num_components, instance_seed)
+    return linear_contextual(*instance, sigma=sigma)._replace(name="linear_contextual_classes")
+
+
+def describe_linear_contextual_classes(
+    dataset: Dataset,
+    *,
+    num_contexts: int = 50,
+    num_components: int = 3,
+    instance_seed: int = 0,
+    sigma: Scalar = 0.5,
+) -> dict[str, Any]:
+    """Return what an algorithm may know about `linear_contextual_classes`; keys as in `describe_linear_contextual`."""
+    return describe_linear_contextual(*_instance(dataset, num_contexts, num_components, instance_seed), sigma=sigma)
+
+
+def _instance(dataset: Dataset, num_contexts: int, num_components: int, instance_seed: int) -> tuple[Any, Any, Any]:
+    """Return the action sets, the probabilities and theta."""
+    where = "linear_contextual_classes"
+    checks.choice(where, "dataset", dataset, ("digits", "wine", "breast_cancer"))
+    columns, labels = _load(dataset)
+    most = min(columns.shape)
+    num_components = checks.integer(where, "num_components", num_components, 1, most)
+    num_contexts = checks.integer(where, "num_contexts", num_contexts, num_components + 1, len(columns))
+    seed = checks.integer(where, "instance_seed", instance_seed, 0)
+
+    left, _, right = np.linalg.svd(columns, full_matrices=False)
+    # The sign of a singular vector is arbitrary, so the largest entry of its loadings is made positive.
+    signs = np.sign(right[np.arange(most), np.abs(right).argmax(axis=1)])
+    scores = (left * signs)[:, :num_components] * np.sqrt(len(columns))
+    rows = np.concatenate([np.ones((len(columns), 1)), scores], axis=1)
+    indicators = (labels[:, None] == np.unique(labels)).astype(float)
+    theta = np.linalg.solve(rows.T @ rows + _PENALTY * np.eye(rows.shape[1]), rows.T @ indicators)
+
+    drawn = rows[np.random.default_rng(seed).choice(len(rows), num_contexts, replace=False)]
+    blocks = np.eye(indicators.shape[1])[None, :, :, None] * drawn[:, None, None]
+    action_sets = blocks.reshape(num_contexts, indicators.shape[1], -1)
+    return action_sets, np.full(num_contexts, 1 / num_contexts), theta.T.ravel()
+
+
+@functools.cache
+def _load(dataset: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the standardized columns, without those that do not vary, and the labels."""
+    try:
+        datasets = importlib.import_module("sklearn.datasets")
+    except ImportError as error:
+        wanted = f"comes with scikit-learn ({error}): pip install scikit-learn"
+        raise ValueError(f"linear_contextual_classes: dataset = {dataset!r} {wanted}") from None
+    found = getattr(datasets, f"load_{dataset}")()
+    spread = found.data.std(axis=0)
+    varies = spread > 0
+    return (found.data - found.data.mean(axis=0))[:, varies] / spread[varies], found.target

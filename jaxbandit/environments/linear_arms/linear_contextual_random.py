@@ -1,0 +1,62 @@
+"""Linear contextual bandit whose theta is drawn in each run, uniformly on the unit sphere.
+
+Hao, Lattimore and Szepesvari (2020, OAM), Appendix D.2: a normal vector divided by its norm. In contrast,
+`linear_random` is one instance with random features and fixed theta for all runs.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit.base.contract import Environment
+from jaxbandit.base.numerics import as_float
+from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
+from jaxbandit.environments.linear_arms.linear_contextual import checked, from_means
+
+
+def linear_contextual_random(
+    action_sets: ArrayLike, probabilities: ArrayLike, *, mask: np.ndarray | None = None, sigma: Scalar = 1.0
+) -> Environment:
+    """Return `linear_contextual` with a random theta of norm 1 in each run, so that regret is averaged over problems.
+
+    Args:
+      action_sets: float[num_contexts, num_arms, dim], finite; traced. Row a of set m has the features of arm a of
+        context m.
+      probabilities: float[num_contexts], the probabilities of the contexts, >= 0 with sum 1; traced. They are hidden
+        from algorithms.
+      mask: bool[num_contexts, num_arms], False for rows that only pad a shorter set; None means no padding. Static.
+      sigma: standard deviation of the rewards, > 0; traced.
+
+    Returns:
+      An Environment as `linear_contextual`, whose means and gaps are different in each run.
+
+    Raises:
+      ValueError: as for `linear_contextual`.
+
+    Source:
+      Hao, Lattimore and Szepesvari (2020), Adaptive exploration in linear contextual bandit, AISTATS, Appendix D.2.
+    """
+    where = "linear_contextual_random"
+    action_sets, mask = checked(where, action_sets, probabilities, mask, sigma)
+
+    def means(key: Key) -> Array:
+        drawn = jax.random.normal(key, action_sets.shape[2:])
+        theta = drawn / jnp.sqrt(jnp.sum(drawn * drawn))
+        return jnp.sum(as_float(action_sets) * theta[None, None], axis=2)
+
+    return from_means(where, means, action_sets.shape[1], probabilities, mask, sigma)
+
+
+def describe_linear_contextual_random(
+    action_sets: Array, probabilities: Array, *, mask: np.ndarray | None = None, sigma: Scalar = 1.0
+) -> dict[str, Any]:
+    """Return what an algorithm may know about `linear_contextual_random`, and probabilities, which are for bounds only.
+
+    The keys are those of `describe_linear_contextual`, with theta_norm = 1 and without theta, which differs between
+    runs.
+    """
+    sets, _ = checked("linear_contextual_random", action_sets, probabilities, mask, sigma)
+    known = {"features": sets, "sigma": sigma, "theta_norm": 1.0, "probabilities": probabilities}
+    return known if mask is None else known | {"mask": np.asarray(mask)}

@@ -1,0 +1,71 @@
+"""Random linear instances with Gaussian features: Reda, Kaufmann and Delahaye-Duriez (2021), Sections 4.4 and A.2.
+
+The paper draws entries of variance D and normalizes each arm; the distribution does not depend on D, which is therefore
+not an argument here. The authors' code divides the whole matrix by its spectral norm instead, and D cancels again. Both
+variants are offered.
+"""
+
+from typing import Any, Literal
+
+import numpy as np
+
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Environment
+from jaxbandit.base.types import Scalar
+from jaxbandit.environments.linear_arms.linear import describe_linear, linear
+
+
+def linear_random(
+    num_arms: int,
+    dim: int,
+    *,
+    instance_seed: int = 0,
+    normalization: Literal["arm", "spectral"] = "arm",
+    sigma: Scalar = 0.5,
+) -> Environment:
+    """Return the random linear instance number `instance_seed` with theta = e_1, the same for all runs and seeds.
+
+    Args:
+      num_arms: number of arms, an integer >= 1; static. The paper's m is floor(num_arms / 3) + 1 (its Table 4; A.2
+        prints K / 3).
+      dim: dimension, an integer >= 1; static.
+      instance_seed: number of the instance, an integer >= 0; static.
+      normalization: "arm" gives every row of the features norm 1; "spectral" gives the matrix spectral norm 1. Static.
+      sigma: standard deviation of the Gaussian noise, > 0; traced.
+
+    Returns:
+      An Environment with actions int32[] in [0, num_arms) and rewards float[], as `linear`.
+
+    Raises:
+      ValueError: an argument is not in the range above.
+
+    Source:
+      Reda, Kaufmann and Delahaye-Duriez (2021), Top-m identification for linear bandits, AISTATS, Sections 4.4 and A.2.
+    """
+    instance = _instance(num_arms, dim, instance_seed, normalization)
+    return linear(*instance, sigma=sigma)._replace(name="linear_random")
+
+
+def describe_linear_random(
+    num_arms: int,
+    dim: int,
+    *,
+    instance_seed: int = 0,
+    normalization: Literal["arm", "spectral"] = "arm",
+    sigma: Scalar = 0.5,
+) -> dict[str, Any]:
+    """Return what an algorithm may know about `linear_random`, and theta; keys as in `describe_linear`."""
+    return describe_linear(*_instance(num_arms, dim, instance_seed, normalization), sigma=sigma)
+
+
+def _instance(
+    num_arms: int, dim: int, instance_seed: int, normalization: Literal["arm", "spectral"]
+) -> tuple[Any, Any]:
+    num_arms = checks.integer("linear_random", "num_arms", num_arms, 1)
+    dim = checks.integer("linear_random", "dim", dim, 1)
+    seed = checks.integer("linear_random", "instance_seed", instance_seed, 0)
+    checks.choice("linear_random", "normalization", normalization, ("arm", "spectral"))
+    drawn = np.random.default_rng(seed).standard_normal((num_arms, dim))
+    rows = normalization == "arm"
+    features = drawn / (np.linalg.norm(drawn, axis=1, keepdims=True) if rows else np.linalg.norm(drawn, 2))
+    return features, np.eye(dim)[0]

@@ -1,0 +1,62 @@
+"""The hard linear instance of Soare, Lazaric and Munos (2014): the canonical basis and an arm at a small angle.
+
+It is used as in Xu, Honda and Sugiyama (2018, LinGapE), Section 7.1.1. To tell arms 0 and dim apart, arm 1, whose mean
+is 0, must be pulled.
+"""
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Environment
+from jaxbandit.base.numerics import as_float
+from jaxbandit.base.types import Scalar
+from jaxbandit.environments.linear_arms.linear import describe_linear, linear
+
+
+def soare(dim: int, angle: Scalar, *, sigma: Scalar = 1.0) -> Environment:
+    """Return the instance with arms e_1, ..., e_dim and cos(angle) e_1 + sin(angle) e_2, and theta = 2 e_1.
+
+    To tell the two best arms apart, the suboptimal arm e_2 with mean 0 must be pulled.
+
+    Args:
+      dim: dimension, an integer >= 2; static. There are dim + 1 arms.
+      angle: angle in radians, in [0, pi / 2]; traced. The gap between the two best arms is 2 (1 - cos(angle)).
+      sigma: standard deviation of the Gaussian noise, > 0; traced.
+
+    Returns:
+      An Environment with actions int32[] in [0, dim] and rewards float[], as `linear`.
+
+    Raises:
+      ValueError: dim < 2, angle is not in [0, pi / 2], or sigma is not a finite number above 0.
+
+    Source:
+      Soare, Lazaric and Munos (2014), Best-arm identification in linear bandits, NeurIPS.
+    """
+    return linear(*_instance(dim, angle), sigma=sigma)._replace(name="soare")
+
+
+def describe_soare(dim: int, angle: Scalar, *, sigma: Scalar = 1.0) -> dict[str, Any]:
+    """Return what an algorithm may know about `soare`, and theta; keys as in `describe_linear`."""
+    return describe_linear(*_instance(dim, angle), sigma=sigma)
+
+
+def _instance(dim: int, angle: Scalar) -> tuple[Any, Any]:
+    dim = checks.integer("soare", "dim", dim, 2)
+    checks.number("soare", "angle", angle, low=0.0, high=np.pi / 2)
+    return at_angle(np.eye(dim + 1, dim), dim, 1, angle), 2 * np.eye(dim)[0]
+
+
+def at_angle(features: np.ndarray, row: int, axis: int, angle: Scalar) -> Any:
+    """Return `features` with cos(angle) e_1 + sin(angle) e_(axis + 1) in `row`, which contains zeros before."""
+    cosine, sine = np.zeros_like(features), np.zeros_like(features)
+    cosine[row, 0], sine[row, axis] = 1.0, 1.0
+    if isinstance(angle, Tracer):
+        w = as_float(angle)
+        fixed, cosine, sine = (as_float(jnp.asarray(part)) for part in (features, cosine, sine))
+        return fixed + jnp.cos(w) * cosine + jnp.sin(w) * sine
+    w = float(angle)  # in float64 whatever the precision of the scope
+    return features + np.cos(w) * cosine + np.sin(w) * sine

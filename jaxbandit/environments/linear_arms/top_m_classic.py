@@ -1,0 +1,52 @@
+"""The classic Top-m instance of Reda, Kaufmann and Delahaye-Duriez (2021), Section 5."""
+
+from typing import Any
+
+import numpy as np
+
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Environment
+from jaxbandit.base.types import Scalar
+from jaxbandit.environments.linear_arms.linear import describe_linear, linear
+from jaxbandit.environments.linear_arms.soare import at_angle
+
+
+def top_m_classic(num_arms: int, m: int, angle: Scalar, *, sigma: Scalar = 0.5) -> Environment:
+    """Return the classic Top-m linear instance in dimension d = num_arms - 1 with theta = e_1.
+
+    The arms are e_1; e_1 + e_a for a = 2, ..., m; cos(angle) e_1 + sin(angle) e_(m+1); and e_(m+1), ..., e_d. The m
+    best arms have mean 1, the next one cos(angle), and the others 0. For num_arms = 3 and m = 1 the arms are e_1,
+    (cos(angle), sin(angle)) and e_2.
+
+    Args:
+      num_arms: number of arms, an integer >= 3; static.
+      m: number of best arms, an integer in [1, num_arms - 2]; static.
+      angle: angle in radians, in [0, pi / 2]; traced. The m-th mean and the next differ by 1 - cos(angle).
+      sigma: standard deviation of the Gaussian noise, > 0; traced.
+
+    Returns:
+      An Environment with actions int32[] in [0, num_arms) and rewards float[], as `linear`.
+
+    Raises:
+      ValueError: an argument is not in the range above.
+
+    Source:
+      Reda, Kaufmann and Delahaye-Duriez (2021), Top-m identification for linear bandits, AISTATS, Section 5.
+    """
+    return linear(*_instance(num_arms, m, angle), sigma=sigma)._replace(name="top_m_classic")
+
+
+def describe_top_m_classic(num_arms: int, m: int, angle: Scalar, *, sigma: Scalar = 0.5) -> dict[str, Any]:
+    """Return what an algorithm may know about `top_m_classic`, m included, and theta; keys as in `describe_linear`."""
+    return {**describe_linear(*_instance(num_arms, m, angle), sigma=sigma), "m": m}
+
+
+def _instance(num_arms: int, m: int, angle: Scalar) -> tuple[Any, Any]:
+    num_arms = checks.integer("top_m_classic", "num_arms", num_arms, 3)
+    m = checks.integer("top_m_classic", "m", m, 1, num_arms - 2)
+    checks.number("top_m_classic", "angle", angle, low=0.0, high=np.pi / 2)
+    basis = np.eye(num_arms - 1)
+    best = basis[:m].copy()
+    best[1:] += basis[0]
+    features = np.concatenate([best, np.zeros_like(basis[:1]), basis[m:]])
+    return at_angle(features, m, m, angle), basis[0]

@@ -1,0 +1,75 @@
+"""The stochastically constrained adversary of Zimmert and Seldin (2021): all means jump, but the gaps never change."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Environment, Rewards
+from jaxbandit.base.numerics import as_float
+from jaxbandit.base.types import Array, Scalar
+from jaxbandit.environments.non_stationary.piecewise import piecewise
+
+MOST_ROUNDS = 2**31
+
+
+def phase_starts() -> np.ndarray:
+    """Return the number of rounds before each phase, int32[phases].
+
+    A phase of n rounds is followed by one of ceil(1.6 n). The lengths are 1, 2, 4, 7, 12, ... They are computed in
+    integers, because 1.6 n in floating point may be slightly above or below an integer.
+    """
+    starts, length = [0], 1
+    while starts[-1] + length < MOST_ROUNDS:
+        starts.append(starts[-1] + length)
+        length = (8 * length + 4) // 5
+    return np.array(starts, np.int32)
+
+
+def constrained_adversary(num_arms: int = 8, *, gap: Scalar = 0.125) -> Environment:
+    """Return the stochastically constrained adversary: Bernoulli arms whose means jump while the gaps stay the same.
+
+    Arm 0 is always better than the others by `gap`. The mean losses of arm 0 and of the other arms are 0 and gap in
+    phases 0, 2, 4, ..., and 1 - gap and 1 in phases 1, 3, 5, ... Phases last 1, 2, 4, 7, 12, ... rounds; a phase of n
+    rounds is followed by one of ceil(1.6 n). The empirical mean of an arm depends more on the phases in which it was
+    pulled than on the arm, so UCB1 and Thompson sampling may settle on a wrong arm, whereas the regret of Tsallis-INF
+    remains O(log T). `bernoulli` with mean (1 + gap) / 2 for arm 0 and (1 - gap) / 2 for the others has the same gaps
+    with constant means.
+
+    Since arm 0 is best in every round, the dynamic regret and the regret against the best fixed arm coincide: both are
+    gap times the number of pulls of the other arms.
+
+    Args:
+      num_arms: number of arms, an integer >= 2; static.
+      gap: difference of the means, in (0, 1]; traced.
+
+    Returns:
+      An Environment with actions int32[] in [0, num_arms) and rewards float[] in {0, 1}.
+
+    Raises:
+      ValueError: num_arms is below 2, or gap is out of range.
+
+    Source:
+      Zimmert and Seldin (2021), Tsallis-INF: an optimal algorithm for stochastic and adversarial bandits, JMLR 22,
+      Section 6; the phase lengths are those of their published code.
+    """
+    num_arms = checks.integer("constrained_adversary", "num_arms", num_arms, 2)
+    checks.number("constrained_adversary", "gap", gap, low=0.0, high=1.0, open_low=True)
+    xp = jnp if checks.is_traced(gap) else np
+    others = (num_arms - 1,)
+    even = xp.concatenate([xp.ones(1), xp.full(others, 1 - gap)])
+    odd = xp.concatenate([xp.full((1,), gap), xp.zeros(others)])
+    starts = phase_starts()
+    means = xp.stack([even, odd])[np.arange(len(starts)) % 2]
+
+    def reward(mean: Array, noise: Array) -> Array:
+        return as_float(noise < mean)
+
+    return piecewise(
+        "constrained_adversary",
+        means,
+        starts,
+        noise=jax.random.uniform,
+        reward=reward,
+        rewards=Rewards(0.0, 1.0, sigma=0.5, family="bernoulli"),
+    )

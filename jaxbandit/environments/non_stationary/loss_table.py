@@ -1,0 +1,75 @@
+"""Losses that an oblivious adversary fixed in advance: a table of rounds and arms, or a function of the round."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Arms, Environment, Rewards
+from jaxbandit.base.numerics import as_float, get_at
+from jaxbandit.base.types import Array, ArrayLike
+from jaxbandit.environments.non_stationary.piecewise import Clock, started, ticked
+
+
+def loss_table(losses: ArrayLike | Callable[[Array], Array]) -> Environment:
+    """Return the bandit whose losses are all fixed in advance: the reward of a pull is 1 - loss, without noise.
+
+    All runs have the same losses. Nothing is assumed about them, which is the setting of the regret bounds of
+    adversarial algorithms; those compare with the best fixed arm in hindsight, see `simulate(..., hindsight=True)`.
+
+    Args:
+      losses: float[rounds, num_arms] in [0, 1], whose row r is for round r + 1; traced. Or a function of r, int32[]
+        from 0, that returns float[num_arms] in [0, 1] and can be traced by JAX. A run in which the loss of a pulled arm
+        is outside [0, 1] ends as OUT_OF_RANGE, or NONFINITE.
+
+    Returns:
+      An Environment with actions int32[] in [0, num_arms) and rewards float[] in [0, 1]. Its `regret` is the loss minus
+      the smallest loss of the round. A table has as many rounds as rows, and a longer horizon raises an error; a
+      function has no limit.
+
+    Raises:
+      ValueError: losses is not a table within [0, 1], or its function does not return a vector of floats.
+
+    Source:
+      Auer, Cesa-Bianchi, Freund and Schapire (2002), The nonstochastic multiarmed bandit problem, SIAM J. Comput.
+    """
+    rewards, num_arms, length = _rewards(losses)
+
+    def reward(state: Clock, context: None, action: Array, noise: None) -> Array:
+        return get_at(rewards(state.round), action)
+
+    def regret(state: Clock, context: None, action: Array) -> Array:
+        all_arms = rewards(state.round)
+        return jnp.max(all_arms) - get_at(all_arms, action)
+
+    return Environment(
+        init=started,
+        reward=reward,
+        regret=regret,
+        transition=ticked,
+        arms=Arms(num_arms),
+        rewards=Rewards(0.0, 1.0),
+        length=length,
+        name="loss_table",
+    )
+
+
+def _rewards(losses: Any) -> tuple[Callable[[Array], Array], int, int | None]:
+    """Return 1 - loss of every arm as a function of the round, the number of arms, and the number of rounds."""
+    if callable(losses):
+        shape: Any = jax.eval_shape(losses, jax.ShapeDtypeStruct((), jnp.int32))
+        if getattr(shape, "ndim", 0) != 1 or not shape.size or not jnp.issubdtype(shape.dtype, jnp.floating):
+            raise ValueError(f"loss_table: losses returns {_named(shape)}, must return float[num_arms]")
+        return lambda round: 1 - as_float(losses(round)), shape.shape[0], None
+    table = checks.array("loss_table", "losses", losses, ndim=2, low=0.0, high=1.0)
+    if not table.shape[1]:
+        raise ValueError(f"loss_table: losses has shape {table.shape}, must have a column for each arm")
+    rest = 1 - table  # in float64 if the losses are concrete, so that 1 - loss is rounded once
+    return lambda round: get_at(as_float(rest), round), table.shape[1], table.shape[0]
+
+
+def _named(x: Any) -> str:
+    return f"{np.dtype(x.dtype)}{list(x.shape)}" if hasattr(x, "dtype") else type(x).__name__

@@ -1,0 +1,97 @@
+"""Environments whose means jump: a table of means with one row per segment of rounds, for several reward families."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Arms, Environment, Noise, Rewards, Schedule
+from jaxbandit.base.numerics import as_float, get_at
+from jaxbandit.base.types import Array, Key
+
+
+class Clock(NamedTuple):
+    """The state of an environment that follows a schedule, which all runs share."""
+
+    round: Array  # int32[], rounds played so far
+
+
+def started(key: Key) -> Clock:
+    """Return the clock before the first round."""
+    return Clock(jnp.int32(0))
+
+
+def ticked(state: Clock, context: None, action: Array, noise: Noise) -> Clock:
+    """Return the clock one round later. This is the transition of an environment that follows a schedule."""
+    return Clock(state.round + 1)
+
+
+def segments(
+    where: str, means: Any, starts: Sequence[int], low: float = -math.inf, high: float = math.inf
+) -> tuple[Any, np.ndarray]:
+    """Validate a schedule and return the table of means and the first rounds of its rows.
+
+    Args:
+      where: name of the calling function, for error messages.
+      means: float[segments, num_arms].
+      starts: number of rounds before each segment, increasing from 0.
+      low: smallest mean allowed.
+      high: largest mean allowed.
+
+    Raises:
+      ValueError: means or starts is not as above.
+    """
+    means = checks.array(where, "means", means, ndim=2, low=low, high=high)
+    if not means.shape[1]:
+        raise ValueError(f"{where}: means has shape {means.shape}, must have a column for each arm")
+    found = checks.starts(where, starts)
+    if len(found) != len(means):
+        raise ValueError(f"{where}: starts has {len(found)} entries, must have {len(means)}, one per row of means")
+    return means, found
+
+
+def piecewise(
+    name: str,
+    means: Any,
+    starts: np.ndarray,
+    noise: Callable[[Key], Noise],
+    reward: Callable[[Array, Noise], Array],
+    rewards: Rewards,
+) -> Environment:
+    """Return the environment of a schedule that `segments` has validated.
+
+    Args:
+      name: name of the environment.
+      means: float[segments, num_arms].
+      starts: int32[segments].
+      noise: function that draws the noise of one round.
+      reward: function from the mean of the arm and the noise to the reward.
+      rewards: the declared rewards of the environment.
+    """
+    # Concrete means are subtracted in float64, because regret adds up a gap and its rounding over many rounds.
+    gaps = None if checks.is_traced(means) else np.max(means, 1, keepdims=True) - means
+
+    def row(table: Any, state: Clock) -> Array:
+        segment = jnp.sum(state.round >= starts, dtype=jnp.int32) - 1
+        return get_at(as_float(table), segment)
+
+    def regret(state: Clock, context: None, action: Array) -> Array:
+        if gaps is not None:
+            return get_at(row(gaps, state), action)
+        mu = row(means, state)
+        return jnp.max(mu) - get_at(mu, action)
+
+    return Environment(
+        init=started,
+        noise=noise,
+        reward=lambda state, context, action, noise: reward(get_at(row(means, state), action), noise),
+        regret=regret,
+        transition=ticked,
+        arms=Arms(means.shape[1]),
+        rewards=rewards,
+        schedule=Schedule(tuple(starts.tolist()), means),
+        name=name,
+    )

@@ -1,0 +1,47 @@
+"""Bernoulli arms whose means jump at known rounds and are constant in between."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+
+from jaxbandit.base.contract import Environment, Rewards
+from jaxbandit.base.numerics import as_float
+from jaxbandit.base.types import ArrayLike
+from jaxbandit.environments.non_stationary.piecewise import piecewise, segments
+
+
+def piecewise_bernoulli(means: ArrayLike, starts: Sequence[int]) -> Environment:
+    """Return the piecewise-stationary Bernoulli bandit, whose means change at given rounds.
+
+    The means do not depend on the actions (the environment is oblivious), and all runs share the schedule. The regret
+    is dynamic: the gap of an action is relative to the best arm of the round in which it is played.
+
+    Args:
+      means: float[segments, num_arms] in [0, 1], one row per segment; traced.
+      starts: number of rounds before each segment, increasing with starts[0] = 0; static. Round t, counted from 1, is
+        in the last segment v with starts[v] < t. Segments that begin after the horizon are not reached.
+
+    Returns:
+      An Environment with actions int32[] in [0, num_arms) and rewards float[] in {0, 1}.
+
+    Raises:
+      ValueError: means is not a matrix within [0, 1], or starts does not increase from 0 with one entry per row.
+
+    Source:
+      Garivier and Moulines (2011), On upper-confidence bound policies for switching bandit problems, ALT, Section 2.
+    """
+    table, first = segments("piecewise_bernoulli", means, starts, low=0.0, high=1.0)
+    return piecewise(
+        "piecewise_bernoulli",
+        table,
+        first,
+        noise=jax.random.uniform,
+        reward=lambda mean, noise: as_float(noise < mean),
+        rewards=Rewards(0.0, 1.0, sigma=0.5, family="bernoulli"),
+    )
+
+
+def describe_piecewise_bernoulli(means: ArrayLike, starts: Sequence[int]) -> dict[str, Any]:
+    """Return what an oracle may know about `piecewise_bernoulli`: the rounds at which its segments begin."""
+    return {"starts": tuple(starts)}

@@ -1,0 +1,44 @@
+"""Gaussian arms whose means jump at known rounds; the standard deviation is constant."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Environment, Rewards
+from jaxbandit.base.numerics import as_float, standard_normal
+from jaxbandit.base.types import ArrayLike, Scalar
+from jaxbandit.environments.non_stationary.piecewise import piecewise, segments
+
+
+def piecewise_gaussian(means: ArrayLike, starts: Sequence[int], *, sigma: Scalar = 1.0) -> Environment:
+    """Return the piecewise-stationary Gaussian bandit, whose means change at given rounds.
+
+    The environment is oblivious and its regret dynamic, as for `piecewise_bernoulli`.
+
+    Args:
+      means: float[segments, num_arms], finite, one row per segment; traced.
+      starts: number of rounds before each segment, as for `piecewise_bernoulli`; static.
+      sigma: standard deviation of every arm's reward, > 0; traced.
+
+    Returns:
+      An Environment with actions int32[] in [0, num_arms) and rewards float[] on the real line.
+
+    Raises:
+      ValueError: means is not a matrix of finite numbers, starts does not increase from 0 with one entry per row, or
+        sigma is not a finite number above 0.
+    """
+    table, first = segments("piecewise_gaussian", means, starts)
+    sigma = checks.number("piecewise_gaussian", "sigma", sigma, low=0.0, open_low=True)
+    return piecewise(
+        "piecewise_gaussian",
+        table,
+        first,
+        noise=standard_normal,
+        reward=lambda mean, noise: mean + as_float(sigma) * noise,
+        rewards=Rewards(sigma=sigma, family="gaussian"),
+    )
+
+
+def describe_piecewise_gaussian(means: ArrayLike, starts: Sequence[int], *, sigma: Scalar = 1.0) -> dict[str, Any]:
+    """Return what an algorithm may know about `piecewise_gaussian`, sigma, and starts, which are for oracles only."""
+    return {"sigma": sigma, "starts": tuple(starts)}

@@ -1,0 +1,99 @@
+"""Bernoulli arms whose means drift: each is a Gaussian random walk with reflecting boundaries."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Arms, Environment, Rewards
+from jaxbandit.base.numerics import as_float, get_at, normal_of_words
+from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
+
+
+class RestlessState(NamedTuple):
+    """The true means of one run in one round."""
+
+    means: Array  # float[num_arms]
+
+
+class RestlessNoise(NamedTuple):
+    """All randomness of one round."""
+
+    uniform: Array  # float[], for the reward, shared by all arms
+    steps: Array  # float[num_arms], standard normal; the means drift whether the arms are played or not
+
+
+def restless_bernoulli(
+    num_arms: int,
+    *,
+    sigma: Scalar = 0.02,
+    low: Scalar = 0.0,
+    high: Scalar = 1.0,
+    means: ArrayLike | None = None,
+) -> Environment:
+    """Return the restless Bernoulli bandit, whose means are Gaussian random walks reflected at `low` and `high`.
+
+    Each run has its own random walks, which are the same for every algorithm with the same seed. The regret is dynamic;
+    the best fixed arm in hindsight is that of the run.
+
+    Args:
+      num_arms: number of arms K, an integer >= 1; static.
+      sigma: standard deviation of a step, >= 0; traced.
+      low: lower boundary, in [0, 1); traced.
+      high: upper boundary, in (low, 1]; traced.
+      means: float[num_arms] in [low, high], the means of the first round; None draws them uniformly in [low, high].
+        Traced.
+
+    Returns:
+      An Environment with actions int32[] in [0, num_arms) and rewards float[] in {0, 1}.
+
+    Raises:
+      ValueError: an argument is out of its range, or means does not have one entry per arm between the boundaries.
+    """
+    where = "restless_bernoulli"
+    num_arms = checks.integer(where, "num_arms", num_arms, 1)
+    sigma = checks.number(where, "sigma", sigma, low=0.0)
+    low = checks.number(where, "low", low, low=0.0, high=1.0)
+    least, open_low = (0.0, False) if checks.is_traced(low) else (float(low), True)
+    high = checks.number(where, "high", high, low=least, high=1.0, open_low=open_low)
+    given: Any = None
+    if means is not None:
+        most = 1.0 if checks.is_traced(high) else float(high)
+        given = checks.array(where, "means", means, low=least, high=most)
+        if len(given) != num_arms:
+            raise ValueError(f"{where}: means has {len(given)} entries, must have {num_arms}, one per arm")
+
+    def init(key: Key) -> RestlessState:
+        if given is not None:
+            return RestlessState(as_float(given))
+        drawn = jax.random.uniform(key, (num_arms,))
+        return RestlessState(jnp.minimum(as_float(low) + (as_float(high) - as_float(low)) * drawn, as_float(high)))
+
+    def noise(key: Key) -> RestlessNoise:
+        words = jax.random.bits(key, (num_arms + 1,), jnp.uint32)
+        uniform = as_float(lax.bitcast_convert_type(words[num_arms] >> 8, jnp.int32)) * 2.0**-24
+        return RestlessNoise(uniform, normal_of_words(words[:num_arms]))
+
+    def reward(state: RestlessState, context: None, action: Array, noise: RestlessNoise) -> Array:
+        return as_float(noise.uniform < get_at(state.means, action))
+
+    def regret(state: RestlessState, context: None, action: Array) -> Array:
+        return jnp.max(state.means) - get_at(state.means, action)
+
+    def transition(state: RestlessState, context: None, action: Array, noise: RestlessNoise) -> RestlessState:
+        bottom, width = as_float(low), as_float(high) - as_float(low)
+        above = jnp.mod(state.means + as_float(sigma) * noise.steps - bottom, 2 * width)
+        return RestlessState(jnp.clip(bottom + width - jnp.abs(width - above), bottom, as_float(high)))
+
+    return Environment(
+        init=init,
+        noise=noise,
+        reward=reward,
+        regret=regret,
+        transition=transition,
+        arms=Arms(num_arms),
+        rewards=Rewards(0.0, 1.0, sigma=0.5, family="bernoulli"),
+        name=where,
+    )

@@ -1,0 +1,63 @@
+"""Bernoulli arms with sinusoidal means of a common period, whose phases are evenly spaced over the arms."""
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Arms, Environment, Rewards
+from jaxbandit.base.numerics import as_float, get_at
+from jaxbandit.base.types import Array, Scalar
+from jaxbandit.environments.non_stationary.piecewise import Clock, started, ticked
+
+
+def sinusoidal_bernoulli(
+    num_arms: int, *, center: Scalar = 0.5, amplitude: Scalar = 0.3, period: Scalar = 2500.0
+) -> Environment:
+    """Return the Bernoulli bandit whose means follow sine waves with evenly spaced phases.
+
+    In round r, counted from 0, the mean of arm a is center + amplitude sin(2 pi (r / period + a / num_arms)). The
+    environment is oblivious, all runs share its schedule, and its regret is dynamic.
+
+    Args:
+      num_arms: number of arms K, an integer >= 1; static.
+      center: mean around which the means oscillate, in [0, 1]; traced.
+      amplitude: amplitude of the oscillation, in [0, min(center, 1 - center)]; traced.
+      period: period in rounds, > 0; traced.
+
+    Returns:
+      An Environment with actions int32[] in [0, num_arms) and rewards float[] in {0, 1}.
+
+    Raises:
+      ValueError: an argument is out of its range, or a mean would leave [0, 1].
+    """
+    where = "sinusoidal_bernoulli"
+    num_arms = checks.integer(where, "num_arms", num_arms, 1)
+    center = checks.number(where, "center", center, low=0.0, high=1.0)
+    most = 1.0 if checks.is_traced(center) else min(float(center), 1 - float(center))
+    amplitude = checks.number(where, "amplitude", amplitude, low=0.0, high=most)
+    period = checks.number(where, "period", period, low=0.0, open_low=True)
+
+    def means(state: Clock) -> Array:
+        # The remainder is computed first because it is exact, whereas float32 would round the quotient.
+        turn = lax.rem(as_float(state.round), as_float(period)) / as_float(period)
+        phase = turn + jnp.arange(num_arms, dtype=turn.dtype) / num_arms
+        return jnp.clip(as_float(center) + as_float(amplitude) * jnp.sin(2 * jnp.pi * phase), 0.0, 1.0)
+
+    def reward(state: Clock, context: None, action: Array, noise: Array) -> Array:
+        return as_float(noise < get_at(means(state), action))
+
+    def regret(state: Clock, context: None, action: Array) -> Array:
+        mu = means(state)
+        return jnp.max(mu) - get_at(mu, action)
+
+    return Environment(
+        init=started,
+        noise=jax.random.uniform,
+        reward=reward,
+        regret=regret,
+        transition=ticked,
+        arms=Arms(num_arms),
+        rewards=Rewards(0.0, 1.0, sigma=0.5, family="bernoulli"),
+        name=where,
+    )

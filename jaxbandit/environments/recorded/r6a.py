@@ -1,0 +1,213 @@
+"""The Yahoo! R6A click log as a linear instance: Xu, Honda and Sugiyama (2018, LinGapE), Section 7.2 and Appendix A.
+
+The log is licensed by Yahoo! Webscope (R6A, files ydata-fp-td-clicks-v1_0.200905DD.gz) and is not distributed here; the
+user gives the path of one of its files.
+"""
+
+import functools
+import gzip
+import math
+import os
+import warnings
+import zlib
+from array import array
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Environment
+from jaxbandit.base.types import Scalar
+from jaxbandit.environments.linear_arms.linear import describe_linear, linear
+from jaxbandit.environments.recorded.click_arms import choose, products, ridge
+
+_PLACE = {b"%d" % fid: fid - 1 for fid in range(1, 7)}  # feature identifier -> position; the first is the constant 1
+_LOST = ("bad_width", "bad_token", "displayed_not_in_pool")
+_HEAD, _ARTICLE = 10, 7  # number of tokens before the articles, and per article (its identifier and six features)
+
+
+class ClickLog(NamedTuple):
+    """The visits of a log that could be read, and how many lines could not.
+
+    In `counts`, every line read is counted once more: read = kept + bad_width + bad_token + displayed_not_in_pool.
+    windows_line_ends counts lines with Windows line endings, which are kept.
+    """
+
+    timestamp: np.ndarray  # int64[kept], seconds
+    displayed: np.ndarray  # int64[kept], identifier of the article shown
+    click: np.ndarray  # bool[kept]
+    user: np.ndarray  # float64[kept, 6], features of the user by identifier; feature 1, the constant, comes first
+    article: np.ndarray  # float64[kept, 6], features of the article shown
+    counts: dict[str, int]
+
+
+def read_click_log(path: str | os.PathLike[str]) -> ClickLog:
+    """Read a click log line by line; a file whose name ends in .gz is decompressed while reading.
+
+    Features are identified by their identifier, never by position. A line that does not have the right format is
+    skipped and counted under the first reason that applies: bad_width (not 10 + 7 n tokens), bad_token (a token that
+    cannot be parsed) or displayed_not_in_pool.
+
+    Raises:
+      ValueError: the file cannot be read to its end, or has no line of the right format.
+    """
+    if not isinstance(path, str | os.PathLike):
+        raise ValueError(f"r6a: path = {path!r}, must be the name of a click log")
+    counts: dict[str, int] = dict.fromkeys(("read", "kept", *_LOST, "windows_line_ends"), 0)
+    whole, user, article = array("q"), array("d"), array("d")
+    try:
+        with gzip.open(path) if str(path).endswith(".gz") else open(path, "rb") as lines:
+            for line in lines:
+                counts["read"] += 1
+                counts["windows_line_ends"] += line.endswith(b"\r\n")
+                tokens = line.split()
+                try:
+                    *numbers, visitor, shown = _visit(tokens)
+                    whole.extend(numbers)
+                except _Dirt as dirt:
+                    counts[str(dirt)] += 1
+                    continue
+                user.extend(visitor)
+                article.extend(shown)
+                counts["kept"] += 1
+    except (OSError, EOFError, zlib.error) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise ValueError(f"r6a: path = {str(path)!r}, must be a click log that can be read ({reason})") from None
+    if not counts["kept"]:
+        found = ", ".join(f"{name} {n}" for name, n in counts.items() if n) or "no line at all"
+        raise ValueError(f"r6a: path = {str(path)!r}, must contain visits; it contains none ({found})")
+    timestamp, displayed, click = np.frombuffer(whole, np.int64).reshape(-1, 3).T
+    visitor, shown = (np.frombuffer(values).reshape(-1, len(_PLACE)) for values in (user, article))
+    return ClickLog(timestamp, displayed, click == 1, visitor, shown, counts)
+
+
+class _Dirt(Exception):
+    """Raised for a line with the wrong format; its text is the name of the count that it adds to."""
+
+
+def _visit(tokens: Sequence[bytes]) -> tuple[int, int, int, Sequence[float], Sequence[float]]:
+    """Return timestamp, displayed article, click, and the features of the user and of that article."""
+    if len(tokens) < _HEAD or (len(tokens) - _HEAD) % _ARTICLE:
+        raise _Dirt("bad_width")
+    timestamp, displayed, click = map(_integer, tokens[:3])
+    if click > 1 or tokens[3] != b"|user":
+        raise _Dirt("bad_token")
+    user = _features(tuple(tokens[4:_HEAD]))
+    shown = None
+    for start in range(_HEAD, len(tokens), _ARTICLE):
+        if not tokens[start].startswith(b"|"):
+            raise _Dirt("bad_token")
+        features = _features(tuple(tokens[start + 1 : start + _ARTICLE]))
+        if _integer(tokens[start][1:]) == displayed:
+            shown = features
+    if shown is None:
+        raise _Dirt("displayed_not_in_pool")
+    return timestamp, displayed, click, user, shown
+
+
+def _integer(token: bytes) -> int:
+    if not token.isdigit() or len(token) > 18:
+        raise _Dirt("bad_token")
+    return int(token)
+
+
+@functools.lru_cache(maxsize=4096)  # the articles of a day recur in every line
+def _features(tokens: tuple[bytes, ...]) -> tuple[float, ...]:
+    values = dict.fromkeys(range(len(_PLACE)), math.nan)
+    for token in tokens:
+        identifier, _, value = token.partition(b":")
+        try:
+            values[_PLACE[identifier]] = float(value)
+        except (KeyError, ValueError):
+            raise _Dirt("bad_token") from None
+    # A feature that is missing, because another one occurred twice, is still NaN.
+    if not all(map(math.isfinite, values.values())) or b"_" in b"".join(tokens):
+        raise _Dirt("bad_token")
+    return tuple(values.values())
+
+
+def r6a(
+    path: str | Path,
+    num_arms: int,
+    *,
+    instance_seed: int = 0,
+    min_gap: float = 0.05,
+    penalty: float = 0.01,
+    sigma: Scalar = 2.0,
+) -> Environment:
+    """Return a linear instance whose arms are visits of the R6A click log, with theta fitted to its clicks.
+
+    An arm is the pair of a visit's user and the article shown; its features are all products of their features, x in
+    R^36. Theta is the ridge fit of clicks coded as 1 and -1. The best arm is the best of num_arms random visits, among
+    those that exceed enough other visits by min_gap; the other arms are random ones of these other visits. The paper
+    only says that all gaps were at least 0.05. Visits with x' theta outside [-1, 1], of which the paper's day has none,
+    are not drawn.
+
+    Args:
+      path: path of the log, relative to the working directory; .gz is decompressed. Static. Reading a day takes
+        minutes, once per process.
+      num_arms: number of arms, an integer >= 2; static.
+      instance_seed: number of the instance, an integer >= 0; static.
+      min_gap: smallest gap between the best arm and another, in (0, 1); static.
+      penalty: penalty of the ridge regression, > 0; static.
+      sigma: sub-Gaussian scale that algorithms are told, >= 1; traced. The paper uses 2, see `linear`.
+
+    Returns:
+      An Environment with actions int32[] in [0, num_arms) and rewards float[] -1 and 1, as `linear` with sign noise.
+
+    Raises:
+      ValueError: an argument is not in the range above, the log cannot be read, or it does not have num_arms visits
+        with such a gap.
+
+    Source:
+      Xu, Honda and Sugiyama (2018), A fully adaptive algorithm for pure exploration in linear bandits, AISTATS, Section
+      7.2 and Appendix A.
+    """
+    instance = _instance(path, num_arms, instance_seed, min_gap, penalty)
+    return linear(*instance, noise="sign", sigma=sigma)._replace(name="r6a")
+
+
+def describe_r6a(
+    path: str | Path,
+    num_arms: int,
+    *,
+    instance_seed: int = 0,
+    min_gap: float = 0.05,
+    penalty: float = 0.01,
+    sigma: Scalar = 2.0,
+) -> dict[str, Any]:
+    """Return what an algorithm may know about `r6a`, and theta; keys as in `describe_linear`."""
+    return describe_linear(*_instance(path, num_arms, instance_seed, min_gap, penalty), noise="sign", sigma=sigma)
+
+
+def _instance(path: str | Path, num_arms: int, instance_seed: int, min_gap: float, penalty: float) -> tuple[Any, Any]:
+    num_arms = checks.integer("r6a", "num_arms", num_arms, 2)
+    seed = checks.integer("r6a", "instance_seed", instance_seed, 0)
+    checks.number("r6a", "min_gap", min_gap, low=0.0, high=1.0, open_low=True, open_high=True)
+    checks.number("r6a", "penalty", penalty, low=0.0, open_low=True)
+    log, theta, means = _fitted(path, _stamp(path), penalty)
+    valid = np.flatnonzero(np.abs(means) <= 1)  # sign noise is defined for these means only
+    arms = valid[choose("r6a", means[valid], num_arms, min_gap, np.random.default_rng(seed))]
+    return products(log.user[arms], log.article[arms]), theta
+
+
+def _stamp(path: str | Path) -> tuple[int, int]:
+    """Return the modification time and size of the file, or zeros if it cannot be examined."""
+    try:
+        found = os.stat(path)
+    except (OSError, TypeError, ValueError):
+        return 0, 0
+    return found.st_mtime_ns, found.st_size
+
+
+@functools.lru_cache(maxsize=1)  # shared by the environment, its description and other instances of one log
+def _fitted(path: str | Path, stamp: tuple[int, int], penalty: float) -> tuple[ClickLog, np.ndarray, np.ndarray]:
+    """Return the log, theta, and x' theta of every visit."""
+    log = read_click_log(path)
+    lost = ", ".join(f"{name} {log.counts[name]}" for name in _LOST if log.counts[name])
+    if lost:
+        warnings.warn(f"r6a: {path}: {log.counts['kept']} of {log.counts['read']} lines kept ({lost})", stacklevel=2)
+    theta = ridge(log.user, log.article, np.where(log.click, 1.0, -1.0), penalty)
+    return log, theta, (log.user @ theta.reshape(6, 6) * log.article).sum(axis=1)

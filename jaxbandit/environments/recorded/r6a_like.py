@@ -1,0 +1,66 @@
+"""Synthetic instances with the shape of the click experiment of LinGapE (Xu, Honda and Sugiyama 2018, Section 7.2).
+
+Users and articles are mixtures of five segments in addition to a constant, as in the Yahoo! R6A log; the probability of
+a click is bilinear in them, and rewards are -1 and 1. Nothing is fitted to the log; `r6a` reads the log itself.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Environment
+from jaxbandit.base.types import Scalar
+from jaxbandit.environments.linear_arms.linear import describe_linear, linear
+from jaxbandit.environments.recorded.click_arms import choose, products
+
+_PAIRS = 10_000  # number of pairs from which arms are drawn, at least 100 per arm
+_CLICK_RATE = 0.04  # mean over pairs of segments, whose rates are drawn from an exponential distribution
+
+
+def r6a_like(num_arms: int, *, instance_seed: int = 0, min_gap: float = 0.05, sigma: Scalar = 2.0) -> Environment:
+    """Return the synthetic click instance number `instance_seed`, the same for all runs and seeds of an experiment.
+
+    The 36 features span 25 dimensions, because the mixture weights add up to the constant, as they do in the R6A log.
+
+    Args:
+      num_arms: number of arms, an integer >= 2; static.
+      instance_seed: number of the instance, an integer >= 0; static.
+      min_gap: smallest gap between the best arm and another, in (0, 1); static.
+      sigma: sub-Gaussian scale that algorithms are told, >= 1; traced. The paper uses 2, see `linear`.
+
+    Returns:
+      An Environment with actions int32[] in [0, num_arms) and rewards float[] -1 and 1, as `linear` with sign noise.
+
+    Raises:
+      ValueError: an argument is not in the range above, or there are no num_arms arms with such a gap.
+
+    Source:
+      After Xu, Honda and Sugiyama (2018), A fully adaptive algorithm for pure exploration in linear bandits, AISTATS,
+      Section 7.2.
+    """
+    instance = _instance(num_arms, instance_seed, min_gap)
+    return linear(*instance, noise="sign", sigma=sigma)._replace(name="r6a_like")
+
+
+def describe_r6a_like(
+    num_arms: int, *, instance_seed: int = 0, min_gap: float = 0.05, sigma: Scalar = 2.0
+) -> dict[str, Any]:
+    """Return what an algorithm may know about `r6a_like`, and theta; keys as in `describe_linear`."""
+    return describe_linear(*_instance(num_arms, instance_seed, min_gap), noise="sign", sigma=sigma)
+
+
+def _instance(num_arms: int, instance_seed: int, min_gap: float) -> tuple[Any, Any]:
+    num_arms = checks.integer("r6a_like", "num_arms", num_arms, 2)
+    seed = checks.integer("r6a_like", "instance_seed", instance_seed, 0)
+    checks.number("r6a_like", "min_gap", min_gap, low=0.0, high=1.0, open_low=True, open_high=True)
+    rng = np.random.default_rng(seed)
+    click_rates = np.minimum(rng.exponential(_CLICK_RATE, (5, 5)), 1.0)
+    # Features are the constant 1 and then the mixture, so that a mean is 2 (probability of a click) - 1.
+    theta = np.zeros((6, 6))
+    theta[0, 0], theta[1:, 1:] = -1.0, 2 * click_rates
+    size = max(_PAIRS, 100 * num_arms)
+    user, article = (np.insert(rng.dirichlet(np.full(5, 0.3), size), 0, 1.0, axis=1) for _ in range(2))
+    x = products(user, article)
+    arms = choose("r6a_like", x @ theta.ravel(), num_arms, min_gap, rng)
+    return x[arms], theta.ravel()

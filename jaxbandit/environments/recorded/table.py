@@ -1,0 +1,162 @@
+"""Recorded rewards: a pull draws a row of a table, with replacement, and the reward of an arm is its entry there.
+
+The arms of a round share the row, so that rewards that were recorded together stay together. The means are the column
+means whatever the features are: a linear algorithm faces a misspecified model unless the features represent them
+exactly.
+"""
+
+from typing import Any, Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Arms, BatchRewards, Environment, Rewards
+from jaxbandit.base.numerics import as_float, get_at
+from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
+from jaxbandit.environments.stationary.arm_order import arm_order
+from jaxbandit.environments.stationary.simple_regret import simple_regret
+
+
+class TableState(NamedTuple):
+    """The true means of one run."""
+
+    means: Array  # float[num_arms], the table's column means
+    gaps: Array  # float[num_arms], max(means) - means
+    order: Any = None  # int32[num_arms], the column of each arm; None keeps the order of the table
+
+
+def table(
+    rewards: ArrayLike,
+    features: ArrayLike | None = None,
+    *,
+    sigma: Scalar | None = None,
+    rows: Literal["common", "independent"] = "common",
+    permute: bool = False,
+) -> Environment:
+    """Return the K-armed bandit that replays a table of recorded rewards.
+
+    Each round draws one row of the table uniformly, with replacement, and the reward of an arm is its entry in that
+    row.
+
+    Args:
+      rewards: float[num_rows, num_arms], finite; traced. Row i is one record of every arm's reward.
+      features: float[num_arms, dim], known features of each arm, or None. They do not affect rewards; `describe_table`
+        passes them on.
+      sigma: sub-Gaussian scale that algorithms are told, > 0; traced. None means half the difference between the
+        largest and the smallest entry of rewards, which is large enough by Hoeffding's lemma.
+      rows: whether the arms of a batch draw "common" or "independent" rows; static.
+      permute: whether each run has the arms in a random order of its own; it must be False with features. Static.
+
+    Returns:
+      An Environment with actions int32[] in [0, num_arms) and rewards float[] from the table. Its noise is the row,
+      int32[]: a 64-bit random integer modulo num_rows, so its distribution is uniform up to 2^-64 per row.
+
+    Raises:
+      ValueError: rewards is empty, ragged, not finite or not two-dimensional, features does not have one row per arm,
+        or sigma is not a finite number above 0.
+    """
+    rewards, _ = _recorded(rewards, features)
+    num_rows, num_arms = rewards.shape
+    if sigma is not None:
+        checks.number("table", "sigma", sigma, low=0.0, open_low=True)
+    checks.choice("table", "rows", rows, ("common", "independent"))
+    if permute and features is not None:
+        raise ValueError("table: permute = True, must be False with features, which are in the order of the arms")
+    low, high = rewards.min(), rewards.max()
+
+    def init(key: Key) -> TableState:
+        mu = as_float(_means(rewards))
+        order = arm_order(key, num_arms) if permute else None
+        mu = mu if order is None else get_at(mu, order)
+        return TableState(mu, jnp.max(mu) - mu, order)
+
+    def entries(state: TableState, row: Array, arm: Array) -> Array:
+        column = arm if state.order is None else get_at(state.order, arm)
+        return get_at(as_float(rewards).reshape(-1), row * num_arms + column)
+
+    def noise(key: Key) -> Array:
+        return jax.random.randint(key, (), 0, num_rows, jnp.int32)
+
+    def reward(state: TableState, context: None, action: Array, noise: Array) -> Array:
+        return entries(state, noise, action)
+
+    def regret(state: TableState, context: None, action: Array) -> Array:
+        return get_at(state.gaps, action)
+
+    def total(state: TableState, pulls: Array, key: Key, squared: bool) -> Array:
+        arms = jnp.arange(num_arms, dtype=jnp.int32)
+        shape = () if rows == "common" else (num_arms,)
+
+        def add(carry: tuple[Array, Array]) -> tuple[Array, Array]:
+            i, sums = carry
+            # Bits, not randint, whose chain of Threefry rounds takes XLA's CPU compiler extremely long.
+            row = jax.random.bits(jax.random.fold_in(key, i), shape, jnp.uint32) % num_rows
+            x = entries(state, jnp.broadcast_to(row.astype(jnp.int32), (num_arms,)), arms)
+            return i + 1, sums + jnp.where(i < pulls, x * x if squared else x, 0.0)
+
+        begin = (jnp.zeros((), pulls.dtype), jnp.zeros_like(state.means))
+        return jax.lax.while_loop(lambda carry: carry[0] < jnp.max(pulls), add, begin)[1]
+
+    def sums(state: TableState, pulls: Array, noise: Key) -> Array:
+        return total(state, pulls, noise, False)
+
+    def squares(state: TableState, pulls: Array, noise: Key, sums: Array) -> Array:
+        return total(state, pulls, noise, True)  # the same key, hence the rows of the sums
+
+    return Environment(
+        init=init,
+        noise=noise,
+        reward=reward,
+        regret=regret,
+        simple_regret=simple_regret,
+        batch=BatchRewards(lambda key: key, sums, squares),
+        arms=Arms(num_arms),
+        rewards=Rewards(low, high, sigma=(high - low) / 2 if sigma is None else sigma),
+        name="table",
+    )
+
+
+def describe_table(
+    rewards: Array,
+    features: Array | None = None,
+    *,
+    sigma: Scalar | None = None,
+    rows: Literal["common", "independent"] = "common",
+    permute: bool = False,
+) -> dict[str, Any]:
+    """Return what an algorithm may know about `table`: sigma, and with features the keys of `describe_linear`.
+
+    Theta is then the minimum-norm least-squares fit of the means. It is the truth if the features represent the means
+    (always, if they are linearly independent), and otherwise the nearest linear model, for which no bound holds.
+    """
+    recorded, known = _recorded(rewards, features)
+    if sigma is None:
+        sigma = (recorded.max() - recorded.min()) / 2
+    if known is None:
+        return {"sigma": sigma}
+    means = _means(recorded)
+    if all(isinstance(given, np.ndarray) for given in (known, means)):
+        theta = np.linalg.lstsq(known, means, rcond=None)[0]
+    else:
+        theta = jnp.linalg.lstsq(as_float(known), as_float(means))[0]
+    return {"features": known, "sigma": sigma, "theta_norm": (theta * theta).sum() ** 0.5, "theta": theta}
+
+
+def _recorded(rewards: Array, features: Array | None) -> tuple[Any, Any]:
+    rewards = checks.array("table", "rewards", rewards, ndim=2)
+    num_arms = rewards.shape[1]
+    if num_arms < 1:
+        raise ValueError(f"table: rewards has shape {rewards.shape}, must have a column for each arm")
+    if features is None:
+        return rewards, None
+    known = checks.array("table", "features", features, ndim=2)
+    if known.shape[0] != num_arms:
+        raise ValueError(f"table: features has {known.shape[0]} rows, must have {num_arms}, one per arm")
+    return rewards, known
+
+
+def _means(rewards: Any) -> Any:
+    # In float64 if the table is concrete, because float32 sums over many rows would separate tied arms.
+    return (rewards if isinstance(rewards, np.ndarray) else as_float(rewards)).mean(axis=0)

@@ -1,0 +1,72 @@
+"""Bernoulli arms: the reward of arm a is 1 with probability means[a] and 0 otherwise."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Arms, BatchRewards, Environment, Rewards
+from jaxbandit.base.numerics import as_float, get_at
+from jaxbandit.base.types import Array, ArrayLike, Key
+from jaxbandit.environments.stationary.arm_order import means_of_run
+from jaxbandit.environments.stationary.binomial import binomial
+from jaxbandit.environments.stationary.simple_regret import simple_regret
+
+
+class BernoulliState(NamedTuple):
+    """The true means of one run."""
+
+    means: Array  # float[num_arms]
+    gaps: Array  # float[num_arms], max(means) - means
+
+
+def bernoulli(means: ArrayLike, *, permute: bool = False) -> Environment:
+    """Return the K-armed Bernoulli bandit: the reward of arm a is 1 with probability means[a] and 0 otherwise.
+
+    Its noise is one uniform number per round, shared by all arms. Batches of pulls are answered with exact binomial
+    draws.
+
+    Args:
+      means: float[num_arms] in [0, 1], the success probabilities; traced.
+      permute: whether each run has the arms in a random order of its own; static. With the best arm always first or
+        last, algorithms would also be compared by how they break ties.
+
+    Returns:
+      An Environment with actions int32[] in [0, num_arms) and rewards float[] in {0, 1}.
+
+    Raises:
+      ValueError: means is empty, not a vector, or not within [0, 1].
+    """
+    means = checks.array("bernoulli", "means", means, low=0.0, high=1.0)
+
+    def init(key: Key) -> BernoulliState:
+        mu = means_of_run(key, means, permute)
+        return BernoulliState(mu, jnp.max(mu) - mu)
+
+    def noise(key: Key) -> Array:
+        return jax.random.uniform(key)
+
+    def reward(state: BernoulliState, context: None, action: Array, noise: Array) -> Array:
+        return as_float(noise < get_at(state.means, action))
+
+    def regret(state: BernoulliState, context: None, action: Array) -> Array:
+        return get_at(state.gaps, action)
+
+    def sums(state: BernoulliState, pulls: Array, noise: Key) -> Array:
+        return binomial(noise, pulls, state.means)
+
+    def squares(state: BernoulliState, pulls: Array, noise: Key, sums: Array) -> Array:
+        return sums
+
+    return Environment(
+        init=init,
+        noise=noise,
+        reward=reward,
+        regret=regret,
+        simple_regret=simple_regret,
+        batch=BatchRewards(lambda key: key, sums, squares),
+        arms=Arms(len(means)),
+        rewards=Rewards(0.0, 1.0, sigma=0.5, family="bernoulli"),
+        name="bernoulli",
+    )

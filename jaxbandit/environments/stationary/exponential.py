@@ -1,0 +1,75 @@
+"""Exponential arms: the reward of arm a is means[a] times a standard exponential random number."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Arms, BatchRewards, Environment, Rewards
+from jaxbandit.base.numerics import as_float, get_at, log
+from jaxbandit.base.types import Array, ArrayLike, Key
+from jaxbandit.environments.stationary.arm_order import means_of_run
+from jaxbandit.environments.stationary.simple_regret import simple_regret
+
+
+class ExponentialState(NamedTuple):
+    """The true means of one run."""
+
+    means: Array  # float[num_arms]
+    gaps: Array  # float[num_arms], max(means) - means
+
+
+def exponential(means: ArrayLike, *, permute: bool = False) -> Environment:
+    """Return the K-armed bandit with exponential rewards.
+
+    Args:
+      means: float[num_arms], finite and > 0; traced.
+      permute: whether each run has the arms in a random order of its own; static.
+
+    Returns:
+      An Environment with actions int32[] in [0, num_arms) and rewards float[] > 0. Its noise is one standard
+      exponential number per round, made from 32 random bits and shared by all arms; it lies between 2^-33 and 22.9. The
+      noise of a batch is a key; its sums are independent Gamma draws, and it provides no sums of squares.
+
+    Raises:
+      ValueError: means is empty, not a vector, not finite or not above 0.
+    """
+    means = checks.array("exponential", "means", means, low=0.0, open_low=True)
+
+    def init(key: Key) -> ExponentialState:
+        mu = means_of_run(key, means, permute)
+        return ExponentialState(mu, jnp.max(mu) - mu)
+
+    def reward(state: ExponentialState, context: None, action: Array, noise: Array) -> Array:
+        return get_at(state.means, action) * noise
+
+    def regret(state: ExponentialState, context: None, action: Array) -> Array:
+        return get_at(state.gaps, action)
+
+    def sums(state: ExponentialState, pulls: Array, noise: Key) -> Array:
+        n = as_float(pulls)
+        return state.means * jnp.where(n > 0, jax.random.gamma(noise, jnp.maximum(n, 1.0)), 0.0)
+
+    return Environment(
+        init=init,
+        noise=standard_exponential,
+        reward=reward,
+        regret=regret,
+        simple_regret=simple_regret,
+        batch=BatchRewards(lambda key: key, sums),
+        arms=Arms(len(means)),
+        rewards=Rewards(low=0.0, family="exponential"),
+        name="exponential",
+    )
+
+
+def standard_exponential(key: Key) -> Array:
+    """Return one standard exponential number made from one random word, float[].
+
+    Its tail probability is an odd multiple of 2^-33.
+    """
+    word = jax.lax.bitcast_convert_type(jax.random.bits(key, (), jnp.uint32), jnp.int32)
+    twice_tail = (as_float(word) + 0.5) * 2.0**-31
+    tail = jnp.abs(twice_tail) / 2  # the probability of the nearer tail, where floats are finest
+    return jnp.where(twice_tail < 0, -log(tail), -jnp.log1p(-tail))

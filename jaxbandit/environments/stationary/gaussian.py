@@ -1,0 +1,105 @@
+"""Gaussian arms: the reward of arm a is normal with mean means[a] and a common or individual standard deviation."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Arms, BatchRewards, Environment, Rewards
+from jaxbandit.base.numerics import as_float, get_at, standard_normal
+from jaxbandit.base.types import Array, ArrayLike, Key, Numbers
+from jaxbandit.environments.stationary.arm_order import arm_order
+from jaxbandit.environments.stationary.simple_regret import simple_regret
+
+
+class GaussianState(NamedTuple):
+    """The true means of one run."""
+
+    means: Array  # float[num_arms]
+    gaps: Array  # float[num_arms], max(means) - means
+    sigmas: Any = None  # float[num_arms]; None if one sigma, which is not part of the state, holds for all arms
+
+
+def gaussian(means: ArrayLike, *, sigma: Numbers = 1.0, permute: bool = False) -> Environment:
+    """Return the K-armed Gaussian bandit: the reward of arm a is normal with mean means[a].
+
+    Args:
+      means: float[num_arms], finite; traced. Rewards are not confined to [0, 1] even if the means are.
+      sigma: standard deviation of every arm's reward, > 0, or float[num_arms] with one per arm; traced. An algorithm
+        that takes a single sigma may know the largest one, as `describe_gaussian` reports it.
+      permute: whether each run has the arms, with their sigmas, in a random order of its own; static.
+
+    Returns:
+      An Environment with actions int32[] in [0, num_arms) and rewards float[] on the real line. Its noise is one
+      standard normal per round, shared by all arms; the noise of a batch is one normal per arm, and a key for sums of
+      squares.
+
+    Raises:
+      ValueError: means is empty, not a vector or not finite, or sigma is neither a finite number above 0 nor a vector
+        of such numbers with one per arm.
+    """
+    means = checks.array("gaussian", "means", means)
+    sigma = _checked(sigma, len(means))
+    own = np.ndim(sigma) == 1
+
+    def init(key: Key) -> GaussianState:
+        mu, sigmas = as_float(means), as_float(sigma) if own else None
+        if permute:
+            order = arm_order(key, len(means))
+            mu, sigmas = get_at(mu, order), None if sigmas is None else get_at(sigmas, order)
+        return GaussianState(mu, jnp.max(mu) - mu, sigmas)
+
+    def scale(state: GaussianState) -> Array:
+        return state.sigmas if own else as_float(sigma)
+
+    def reward(state: GaussianState, context: None, action: Array, noise: Array) -> Array:
+        deviation = get_at(state.sigmas, action) if own else as_float(sigma)
+        return get_at(state.means, action) + deviation * noise
+
+    def regret(state: GaussianState, context: None, action: Array) -> Array:
+        return get_at(state.gaps, action)
+
+    def batch_noise(key: Key) -> tuple[Array, Key]:
+        # The last counter of the key, because the normals use the first ones, one per arm.
+        return jax.random.normal(key, means.shape), jax.random.fold_in(key, 2**32 - 1)
+
+    def sums(state: GaussianState, pulls: Array, noise: tuple[Array, Key]) -> Array:
+        n = as_float(pulls)
+        return n * state.means + scale(state) * jnp.sqrt(n) * noise[0]
+
+    def squares(state: GaussianState, pulls: Array, noise: tuple[Array, Key], sums: Array) -> Array:
+        n = as_float(pulls)
+        freedom = jnp.maximum(n - 1, 0.0)
+        apart = 2 * jax.random.gamma(noise[1], jnp.maximum(freedom / 2, 0.5))  # chi squared, n - 1 degrees of freedom
+        return sums * sums / jnp.maximum(n, 1.0) + scale(state) ** 2 * jnp.where(freedom > 0, apart, 0.0)
+
+    return Environment(
+        init=init,
+        noise=standard_normal,
+        reward=reward,
+        regret=regret,
+        simple_regret=simple_regret,
+        batch=BatchRewards(batch_noise, sums, squares),
+        arms=Arms(len(means)),
+        rewards=Rewards(sigma=sigma, family="gaussian"),
+        name="gaussian",
+    )
+
+
+def describe_gaussian(means: ArrayLike, *, sigma: Numbers = 1.0, permute: bool = False) -> dict[str, Any]:
+    """Return what an algorithm may know about `gaussian`: sigma, or the largest of unequal ones.
+
+    The noise of every arm is sub-Gaussian with that scale, so guarantees for sub-Gaussian rewards hold.
+    """
+    return {"sigma": jnp.max(jnp.asarray(sigma)) if checks.is_traced(sigma) else float(np.max(sigma))}
+
+
+def _checked(sigma: Any, num_arms: int) -> Any:
+    if np.ndim(sigma) == 0:
+        return checks.number("gaussian", "sigma", sigma, low=0.0, open_low=True)
+    sigma = checks.array("gaussian", "sigma", sigma, low=0.0, open_low=True)
+    if len(sigma) != num_arms:
+        raise ValueError(f"gaussian: sigma has {len(sigma)} entries, must be a number or have {num_arms}, one per arm")
+    return sigma

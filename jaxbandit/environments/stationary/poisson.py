@@ -1,0 +1,68 @@
+"""Poisson arms: the reward of arm a is a whole number with the Poisson distribution of mean means[a]."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Arms, BatchRewards, Environment, Rewards
+from jaxbandit.base.numerics import as_float, get_at
+from jaxbandit.base.types import Array, ArrayLike, Key
+from jaxbandit.environments.stationary.arm_order import means_of_run
+from jaxbandit.environments.stationary.poisson_law import poisson_draw, poisson_inverse
+from jaxbandit.environments.stationary.simple_regret import simple_regret
+
+
+class PoissonState(NamedTuple):
+    """The true means of one run."""
+
+    means: Array  # float[num_arms]
+    gaps: Array  # float[num_arms], max(means) - means
+
+
+def poisson(means: ArrayLike, *, permute: bool = False) -> Environment:
+    """Return the K-armed Poisson bandit: the reward of arm a is Poisson with mean means[a].
+
+    Args:
+      means: float[num_arms], finite and >= 0; traced. The time of a round grows with the square root of the largest
+        mean.
+      permute: whether each run has the arms in a random order of its own; static.
+
+    Returns:
+      An Environment with actions int32[] in [0, num_arms) and rewards float[], whole numbers >= 0. Its noise is one
+      uniform number per round, shared by all arms; the noise of a batch is a key, its sums are independent, and it
+      provides no sums of squares.
+
+    Raises:
+      ValueError: means is empty, not a vector, not finite or below 0.
+    """
+    means = checks.array("poisson", "means", means, low=0.0)
+
+    def init(key: Key) -> PoissonState:
+        mu = means_of_run(key, means, permute)
+        return PoissonState(mu, jnp.max(mu) - mu)
+
+    def noise(key: Key) -> Array:
+        return jax.random.uniform(key)
+
+    def reward(state: PoissonState, context: None, action: Array, noise: Array) -> Array:
+        return poisson_inverse(noise, get_at(state.means, action))
+
+    def regret(state: PoissonState, context: None, action: Array) -> Array:
+        return get_at(state.gaps, action)
+
+    def sums(state: PoissonState, pulls: Array, noise: Key) -> Array:
+        return poisson_draw(noise, as_float(pulls) * state.means)
+
+    return Environment(
+        init=init,
+        noise=noise,
+        reward=reward,
+        regret=regret,
+        simple_regret=simple_regret,
+        batch=BatchRewards(lambda key: key, sums),
+        arms=Arms(len(means)),
+        rewards=Rewards(low=0.0, family="poisson"),
+        name="poisson",
+    )

@@ -1,0 +1,235 @@
+"""The delta audit of an experiment: the runs of each cell in stored batches, one verdict per cell, and one table.
+
+Batch b of a cell plays the runs that follow batch b - 1's, of the experiment's seed, so that an audit that was
+interrupted, or that is asked for more confidence or given a larger budget, goes on from what is there.
+"""
+
+import dataclasses
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxbandit.base.refusals import BadInput, refuse
+from jaxbandit.base.text import align
+from jaxbandit.lab.auditing.cell import Batch, Finding, Limits, audit
+from jaxbandit.lab.experiments import directory, division, playing, tasks
+from jaxbandit.lab.experiments.division import How
+from jaxbandit.lab.experiments.playing import play
+from jaxbandit.lab.specs.spec import Cell, Experiment
+from jaxbandit.running import failures
+from jaxbandit.running.progress import runs_bar
+from jaxbandit.running.results import json_files, names
+from jaxbandit.running.results.loading import load_cell
+from jaxbandit.running.results.saving import save_cell, summary
+from jaxbandit.running.results.stopping import StoppingResult
+from jaxbandit.running.truth import guarantee, means_of
+from jaxbandit.theory.confidence_sequence import confidence_sequence
+from jaxbandit.theory.intervals import CONFIDENCE
+
+LANES = 128  # on a CPU; otherwise small first batches would use fewer lanes, and each width is compiled anew
+KEPT = ("samples", "outcome", "shortfall")  # the arrays of each run that are kept in memory; the others stay on disk
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class AuditedResult(StoppingResult):
+    """All runs of an audited cell, with the finding about its error rate."""
+
+    finding: Finding
+
+    def content(self) -> dict[str, Any]:
+        """Return the cell's content with `audit`; the error's interval is one that holds whenever the audit stops."""
+        content = super().content()
+        errors = self.errors()
+        if errors is not None and len(errors):
+            interval = confidence_sequence(int(errors.sum()), len(errors), CONFIDENCE)
+            content["error"] |= {"low": interval.low, "high": interval.high}
+        return content | {"audit": self.finding.summary()}
+
+
+def audit_experiment(
+    experiment: Experiment,
+    out: Path | None,
+    limits: Limits | None = None,
+    *,
+    progress: bool = True,
+    workers: int | None = None,
+    max_failed: float = 0.0,
+    executor: Any = None,
+    runs_per_task: int | None = None,
+    seconds_per_task: float = division.SECONDS,
+    send_back: bool = False,
+) -> list[AuditedResult]:
+    """Audit, or continue to audit, every cell of a resolved experiment of kind "identify".
+
+    Args:
+      experiment: what `spec.load` returns; its `runs` are the length of the first batches.
+      out: directory that keeps the batches; None keeps nothing on the disk.
+      limits: the confidence of the whole table, what is to be known, and the budget of a cell.
+      progress: a bar on stderr where that is a terminal.
+      workers: threads, with an executor of each task; changes no number.
+      max_failed: share of a cell's runs that may go wrong, in [0, 1]; more is an error. The batches are kept.
+      executor: as for `run_experiment`, over whose workers each batch is divided.
+      runs_per_task: as for `run_experiment`.
+      seconds_per_task: as for `run_experiment`.
+      send_back: as for `run_experiment`.
+
+    Returns:
+      A result a cell, in the order of `experiment.cells()`; the runs of two cells are not equally many.
+
+    Raises:
+      BadInput: the experiment is not one of stopping rules that promise a delta, or `out` is of another experiment;
+        or too many runs failed.
+      Unfinished: the disk failed under way.
+      KeyboardInterrupt: after the state has been saved; the same call continues.
+    """
+    limits = limits or Limits()
+    limits.check()
+    failures.check_share("audit", max_failed)
+    how = None if executor is None else How(executor, runs_per_task, seconds_per_task, send_back, workers)
+    if how is not None:
+        how.check("audit")
+    cells = list(experiment.cells())
+    _check(experiment, cells)
+    show = None if progress else False
+    results = []
+    with directory.disk(out), directory.alone(out):
+        if out is not None:
+            directory.claim(out, experiment, grows=False)
+        for cell in cells:
+            played = _Played(experiment, cell, out, show, workers, how)
+            delta = guarantee(cell)["delta"]
+            finding = audit(played.draw, delta, limits, first=experiment.runs, cells=len(cells))
+            results.append(played.joined(finding))
+            failures.judge(results[-1:], max_failed)
+        if out is not None:
+            json_files.write_json(out / "audit.json", document(experiment, results))
+            shutil.rmtree(out / "audit" / "checkpoint", ignore_errors=True)
+    return results
+
+
+def document(experiment: Experiment, results: Sequence[AuditedResult]) -> dict[str, Any]:
+    """Return what `--json` prints."""
+    return summary(experiment.name, experiment.kind, experiment.seed, experiment.precision, results)
+
+
+def table(results: Sequence[AuditedResult]) -> str:
+    """Return the audit as a table."""
+    rows = [("instance", "algorithm", "delta", "wrong", "runs", "error rate", "verdict")]
+    for name, result in zip(names.algorithms(results), results, strict=True):
+        finding, errors = result.finding, result.errors()
+        wrong = 0 if errors is None else int(errors.sum())
+        unjudged = result.runs - result.outcomes()["stopped"]
+        rows.append(
+            (
+                result.instance,
+                name,
+                result.promised,
+                f"{wrong}" + (f" to {wrong + unjudged}" if unjudged else ""),
+                f"{result.runs}",
+                f"[{finding.low:.2e}, {finding.high:.2e}]",
+                str(finding),
+            )
+        )
+    text = align(rows, right=(2, 3, 4), keys=2)
+    text += f"\nAll intervals hold simultaneously with confidence {results[0].finding.confidence:g}"
+    if any(result.runs > result.outcomes()["stopped"] for result in results):
+        text += "\nRuns that did not stop by their rule count as right in the lower bound, as wrong in the upper"
+    return text
+
+
+class _Played:
+    """The batches of one cell, computed or read from disk."""
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        cell: Cell,
+        out: Path | None,
+        show: bool | None,
+        workers: int | None,
+        how: How | None,
+    ):
+        self.experiment, self.cell, self.show, self.workers, self.how = experiment, cell, show, workers, how
+        means = means_of(cell.instance.build())
+        self.truth = {} if means is None else {"means": means}
+        self.folder = None if out is None else out / "audit" / f"{cell.index:03d}"
+        self.batches: list[StoppingResult] = []
+
+    def draw(self, first: int, number: int) -> Batch:
+        """Return the runs first, ..., first + number - 1, computed unless they are stored."""
+        index = len(self.batches)
+        stored = None
+        if self.folder is not None:
+            try:
+                stored = load_cell(self.folder, index)
+            except ValueError as error:
+                raise BadInput(str(error)) from None
+        # The last batch of a smaller budget may be shorter than with a larger budget.
+        batch: Any = stored if stored is not None and stored.runs == number else self._play(index, first, number)
+        self.batches.append(dataclasses.replace(batch, arrays={name: batch.arrays[name] for name in KEPT}))
+        errors = batch.errors()
+        return Batch(int(errors.sum()), number - len(errors), batch.seconds["run"])
+
+    def _play(self, index: int, first: int, number: int) -> StoppingResult:
+        part = dataclasses.replace(self.experiment, runs=number)
+        checkpoint = None if self.folder is None else self.folder.with_name("checkpoint") / f"{self.cell.index:03d}"
+        label = f"{self.cell.instance.name}/{self.cell.algorithm.name} after {first} runs"
+        with runs_bar(number, label, self.show) as advance:
+            options = {"first_run": first, "workers": self.workers, "checkpoint_dir": checkpoint, "progress": advance}
+            options["lanes"] = _lanes()
+            try:
+                batch: Any = (
+                    self._divided(part, first, self.how, advance)
+                    if self.how
+                    else play(part, self.cell, self.truth, options)
+                )
+            except ValueError as error:
+                if checkpoint is not None and str(checkpoint) in str(error):  # one of its files is damaged
+                    raise BadInput(" ".join(str(error).split())) from None
+                raise
+        if self.folder is not None and checkpoint is not None:
+            save_cell(self.folder, index, batch)
+            shutil.rmtree(checkpoint, ignore_errors=True)
+        return batch
+
+    def _divided(self, part: Experiment, first: int, how: How, advance: Any) -> Any:
+        """Compute a batch on the workers of an executor."""
+        folder = None if self.folder is None else self.folder.with_name(division.FOLDER) / f"{self.cell.index:03d}"
+        task = {**tasks.of_experiment(self.experiment), "cell": self.cell.index, "options": {"lanes": _lanes()}}
+        what = f"{part.name}: {self.cell.instance.name}/{self.cell.algorithm.name}"
+        share = division.Share(what, task, first, first + part.runs, folder)
+        record = division.divided(share, how, advance, part.kind)
+        return playing.result_of(part, self.cell, self.truth, record)
+
+    def joined(self, finding: Finding) -> AuditedResult:
+        """Return all runs as one result."""
+        first = self.batches[0]
+        labels = {field.name: getattr(first, field.name) for field in dataclasses.fields(first)}
+        labels |= {
+            "runs": finding.runs,
+            "arrays": {name: np.concatenate([b.arrays[name] for b in self.batches]) for name in KEPT},
+            "seconds": {name: sum(b.seconds[name] for b in self.batches) for name in first.seconds},
+            "run_steps": sum(b.run_steps for b in self.batches),
+            "lane_utilisation": None,
+        }
+        return AuditedResult(**labels, finding=finding)
+
+
+def _lanes() -> int | None:
+    return LANES if jax.default_backend() == "cpu" else None
+
+
+def _check(experiment: Experiment, cells: Sequence[Cell]) -> None:
+    where = f"audit of {experiment.name}: "
+    if experiment.kind != "identify":
+        refuse(f"{where}kind", f' = "{experiment.kind}", must be "identify": only stopping rules guarantee a delta')
+    for cell in cells:
+        algorithm, instance = cell.algorithm, cell.instance
+        if "delta" not in guarantee(cell):
+            refuse(f"{where}algorithm {algorithm.name}", f" = {algorithm.type}, must be one that guarantees a delta")
+        if instance.build().simple_regret is None:
+            refuse(f"{where}instance {instance.name}", f" = {instance.type}, must be one that checks recommendations")

@@ -1,0 +1,143 @@
+"""The command line. Exit status: 0 done, 2 bad input, 3 interrupted and resumable, 1 a bug.
+
+An error in the input is one line on stderr without a traceback. A bug shows its traceback.
+"""
+
+import contextlib
+import io
+import os
+import re
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from jaxbandit.lab.cli import cache, signals
+from jaxbandit.lab.cli.statuses import BAD_INPUT, DONE, INTERRUPTED
+
+UNREADABLE = re.compile(r"Error parsing (\S+): no type matching (?:\{None\}\|)?(\S+) could be .* from \['(.*)'\]")
+
+
+def process() -> int:
+    """Run the command that the process was started with, handle its signals, and return the exit status."""
+    return signals.run(lambda: _run(sys.argv[1:], own_process=True))
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command of `argv` (default: the process's) and return the exit status."""
+    try:
+        return _run(sys.argv[1:] if argv is None else list(argv))
+    except KeyboardInterrupt:
+        return _say(signals.LINE, INTERRUPTED)
+
+
+def _run(argv: list[str], own_process: bool = False) -> int:
+    from jaxbandit.base.extras import MissingExtra
+    from jaxbandit.base.refusals import BadInput, RunsLeftOut, Unfinished
+
+    try:
+        command = _parse(argv)
+        if own_process and not getattr(command, "no_cache", True):
+            cache.use()
+        with _warnings_as_lines(RunsLeftOut):
+            return command if isinstance(command, int) else command()
+    except (BadInput, MissingExtra) as error:
+        return _say(str(error), BAD_INPUT)
+    except BrokenPipeError:  # the reader of the output, such as `head`, has closed it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except Unfinished as error:
+        return _say(str(error), INTERRUPTED)
+
+
+@contextlib.contextmanager
+def _warnings_as_lines(category: type[Warning]) -> Iterator[None]:
+    """Print every warning of this category as one line on stderr, without the line of code that issued it.
+
+    Warnings about unusable entries of the compilation cache are dropped, because the programs are compiled again.
+    """
+
+    def show(message: Warning | str, kind: type[Warning], *rest: Any) -> None:
+        if issubclass(kind, category):
+            print(f"jaxbandit: warning: {message}", file=sys.stderr)
+        elif not cache.dropped(str(message)):
+            usual(message, kind, *rest)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", category)
+        warnings.filterwarnings("always", cache.UNUSABLE.pattern)
+        usual, warnings.showwarning = warnings.showwarning, show
+        yield
+
+
+def _parse(argv: list[str]) -> Callable[[], int] | int:
+    """Return the command that `argv` asks for, or the exit status after help or an error message."""
+    from jaxbandit.base.extras import MissingExtra, lab
+    from jaxbandit.base.refusals import nearest
+
+    if argv == ["--version"]:
+        from jaxbandit import __version__
+
+        print(f"jaxbandit {__version__}")
+        return DONE
+    if os.environ.get("NO_COLOR"):  # as https://no-color.org asks; tyro has a switch of its own
+        os.environ["PYTHON_TYRO_ANSI_CODES"] = "False"
+    try:
+        with lab():
+            import tyro  # noqa: F401  (if it is missing, fail now)
+    except MissingExtra:
+        from jaxbandit.lab.cli import listing
+
+        asked = [text for text in argv if text != "--json"]
+        if asked not in [["list"], *(["list", "--kind", kind] for kind in listing.HEADINGS)]:
+            raise
+        listing.show("--json" in argv, *asked[2:])
+        return DONE
+
+    from jaxbandit.lab.cli.commands import COMMANDS, parsed
+
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            return parsed(argv)
+    except SystemExit as status:
+        if not status.code:
+            return DONE
+    with _wide(), contextlib.redirect_stderr(said := io.StringIO()), contextlib.suppress(SystemExit):
+        parsed(argv)  # again, to get its error message in lines that are not wrapped
+    guess = nearest(argv[0], COMMANDS) if argv and argv[0] not in COMMANDS else ""
+    return _say(_one_line(said.getvalue()) + guess, BAD_INPUT)
+
+
+@contextlib.contextmanager
+def _wide() -> Iterator[None]:
+    """Let the parser write lines of any length."""
+    before = os.environ.get("COLUMNS")
+    os.environ["COLUMNS"] = "10000"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["COLUMNS"]
+        else:
+            os.environ["COLUMNS"] = before
+
+
+def _one_line(box: str) -> str:
+    """Return the parser's boxed error as one line: no frame, colors or Python types, and only its first suggestion."""
+    lines = [re.sub(r"\x1b\[[0-9;]*m", "", line).strip(" │") for line in box.splitlines()]
+    if len(lines) > 1 and not lines[1].strip("-"):  # in ASCII the title stands above a rule, not in the frame
+        del lines[0]
+    lines = [line for line in lines if line.strip("─-") and line[0] not in "╭╰"]
+    details = next((i for i, line in enumerate(lines) if line.startswith("Got errors")), None)
+    if details is not None:  # what each type of the argument made of the value
+        lines = [UNREADABLE.sub(r"\1 = \3, must be \2", lines[0]), lines[-1]]
+    guess = next((i for i, line in enumerate(lines) if line.startswith("Perhaps you meant")), None)
+    if guess is not None:
+        lines = [*lines[:guess], f"perhaps you meant {lines[guess + 1]}", lines[-1]]
+    return "; ".join(lines).replace(":; ", ": ").replace(".; ", "; ")
+
+
+def _say(line: str, status: int) -> int:
+    print(f"jaxbandit: {line}", file=sys.stderr)
+    return status

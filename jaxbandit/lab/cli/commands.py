@@ -1,0 +1,252 @@
+"""The commands, one class each. Fields are the arguments; calling an instance runs it and returns the exit status.
+
+JAX is imported only where it is needed, so that help and listings appear immediately.
+"""
+
+import contextlib
+import functools
+import json as json_module
+import operator
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+from tyro.conf import Positional, UseAppendAction, arg
+
+from jaxbandit.base import extras
+from jaxbandit.lab.cli.audit_command import Audit
+from jaxbandit.lab.cli.bench_command import Bench
+from jaxbandit.lab.cli.distribution_options import Divided, Merge
+from jaxbandit.lab.cli.guards import bad_input, figures
+from jaxbandit.lab.cli.guides import List, New, Show
+from jaxbandit.lab.cli.report_command import Report
+from jaxbandit.lab.cli.session_commands import Ask, Status, Tell
+from jaxbandit.lab.cli.statuses import DONE
+from jaxbandit.lab.cli.tune_command import Tune
+from jaxbandit.lab.specs import source
+from jaxbandit.running.results.report import table
+
+DEFAULT_SPEC = "five_arms"
+
+
+@dataclass(frozen=True)
+class Run(Divided):
+    """Run an experiment, or resume it in its directory; prints a table and writes results and figures to DIR."""
+
+    spec: Annotated[Positional[str], arg(metavar="[SPEC]")] = DEFAULT_SPEC
+    """TOML file, or the name of an embedded experiment that `jaxbandit list` shows."""
+    out: Annotated[Path | None, arg(metavar="DIR")] = None
+    """Directory of the results; default: the spec's name with -result after it."""
+    set: Annotated[UseAppendAction[tuple[str, ...]], arg(metavar="KEY=VALUE")] = ()
+    """Override a value of the file: runs=100, algorithm.NAME.c=3.0, instance.NAME.means=[0.1, 0.9]. NAME is the name
+    in the file, quoted if it contains a dot, or its position counted from 0; the value is TOML. Repeatable."""
+    quick: bool = False
+    """Limit the number of runs to 20."""
+    runs: Annotated[int | None, arg(metavar="N")] = None
+    """Number of runs per cell (one algorithm on one instance), instead of that in the file; if DIR has fewer, the
+    missing ones are added."""
+    horizon: Annotated[int | None, arg(metavar="N")] = None
+    """Horizon, instead of that in the file."""
+    seed: Annotated[int | None, arg(metavar="N")] = None
+    """Seed, instead of that in the file."""
+    no_import: bool = False
+    """Raise an error for type = "package.module:factory", because importing the module would execute its code."""
+    max_failed: Annotated[float | None, arg(metavar="S")] = None
+    """Fraction of the runs of a cell that may fail because a number is not finite or a reward is out of range;
+    default: that in the file, or 1."""
+    dry_run: bool = False
+    """Do not run the experiment. Print its cells with their total steps and memory, and an estimate of the seconds,
+    for which each program runs briefly."""
+    part: Annotated[str | None, arg(metavar="I/N")] = None
+    """Run part I of N, counted from 0, and store it in DIR; `jaxbandit merge` joins the parts."""
+    no_cache: bool = False
+    """Neither read compiled programs from the user's cache directory nor keep them there."""
+    json: bool = False
+    """Print one JSON document on stdout instead of the table."""
+
+    def __call__(self) -> int:
+        """Run the experiment."""
+        with extras.lab():
+            import tomli_w  # noqa: F401  (if it is missing, fail now and not after the first cell)
+
+        from jaxbandit.lab.specs import spec
+
+        given = {"runs": self.runs, "horizon": self.horizon, "seed": self.seed}
+        experiment = spec.load(self.spec, self.set, imports=not self.no_import, quick=self.quick, **given)
+        out = self.out or Path(f"{source.locate(self.spec).stem}-result")
+        from jaxbandit.lab.experiments.experiment import run_experiment
+        from jaxbandit.running.truth import warnings_of
+
+        for line in warnings_of(experiment):
+            print(f"jaxbandit: warning: {line}", file=sys.stderr)
+        if self.dry_run:
+            return _forecast(experiment, self.json)
+        if self.part is not None:
+            return self.play_part(experiment, out, self.part)
+        with self.options(out) as options:
+            results = run_experiment(experiment, out, max_failed=self.max_failed, **options)
+        if self.json:
+            from jaxbandit.running.results.saving import summary
+
+            about = (experiment.name, results[0].kind, experiment.seed, experiment.precision)
+            print(json_module.dumps(summary(*about, results), allow_nan=False))
+        else:
+            print(table(results))
+        return _draw(results, out, quiet=self.json)
+
+
+@dataclass(frozen=True)
+class Reproduce(Divided):
+    """Run a paper's experiments and compare the results with the published numbers."""
+
+    paper: Annotated[Positional[str], arg(metavar="PAPER[/FIGURE]")]
+    """Name of the paper, or of one of its figures; `jaxbandit list` shows the papers."""
+    quick: bool = False
+    """Use fewer runs, which takes less than a minute."""
+    runs: Annotated[int | None, arg(metavar="N")] = None
+    """Number of runs, instead of that of the paper."""
+    horizon: Annotated[int | None, arg(metavar="N")] = None
+    """Horizon, instead of that of the paper."""
+    data: Annotated[Path | None, arg(metavar="DIR")] = None
+    """Directory with the recorded data that some figures need; without it, they are left out with a note."""
+    out: Annotated[Path | None, arg(metavar="DIR")] = None
+    """Directory of the results."""
+    max_failed: Annotated[float, arg(metavar="S")] = 0.0
+    """Fraction of the runs of a cell that may fail because a number is not finite or a reward is out of range."""
+    no_cache: bool = False
+    """Do not use the cache of compiled programs, as for run."""
+    json: bool = False
+    """Print one JSON document on stdout instead of the tables."""
+
+    def __call__(self) -> int:
+        """Reproduce the paper."""
+        from jaxbandit.lab.papers.paper import reproduce
+
+        with bad_input():
+            given = {"runs": self.runs, "horizon": self.horizon, "data_directory": self.data, "out": self.out}
+            given |= {"max_failed": self.max_failed}
+            paper, _, figure = self.paper.partition("/")
+            with self.options(self.out or Path(paper)) as options:
+                found = reproduce(paper, figure or None, quick=self.quick, **given, **options)
+        print(json_module.dumps(found.summary, allow_nan=False) if self.json else found.table())
+        return _paths(found.figures, quiet=self.json)
+
+
+@dataclass(frozen=True)
+class Plot:
+    """Draw again the figures of the results in a directory."""
+
+    directory: Annotated[Positional[Path], arg(metavar="DIR")]
+    """Directory that `run` or `reproduce` wrote."""
+
+    def __call__(self) -> int:
+        """Write the figures and print their paths."""
+        from jaxbandit.running.plotting.figures import write_figures
+        from jaxbandit.running.results.loading import load
+
+        with bad_input():
+            results = load(self.directory)
+        with figures(self.directory, f"jaxbandit plot {self.directory}"):
+            return _paths(write_figures(results, self.directory), quiet=False)
+
+
+@dataclass(frozen=True)
+class Compare:
+    """Compare the results of two directories: differences in regret or samples, with confidence intervals."""
+
+    first: Annotated[Positional[str], arg(metavar="DIR[/INSTANCE/ALGORITHM[?PARAMETER=VALUE]]")]
+    """Directory of results, or a single result in it, given by its name."""
+    second: Annotated[Positional[str], arg(metavar="DIR[/INSTANCE/ALGORITHM[?PARAMETER=VALUE]]")]
+    """Directory or single result to compare it with."""
+    at: int | None = None
+    """Round at which regret is compared; default: the last shared checkpoint."""
+    json: bool = False
+    """Print one JSON document instead of the table."""
+
+    def __call__(self) -> int:
+        """Print the comparison."""
+        from jaxbandit.running.results.places import compare_places
+
+        with bad_input():
+            report = compare_places(self.first, self.second, at=self.at)
+        print(json_module.dumps(report.summary(), allow_nan=False) if self.json else report.table())
+        return DONE
+
+
+@dataclass(frozen=True)
+class Completion:
+    """Print a shell completion script; put `jaxbandit completion bash` into a file that the shell reads."""
+
+    shell: Annotated[Positional[Literal["bash", "zsh", "fish"]], arg(metavar="SHELL")]
+    """bash, zsh or fish."""
+
+    def __call__(self) -> int:
+        """Print the script."""
+        with contextlib.suppress(SystemExit):
+            parsed(["--tyro-print-completion", self.shell])
+        return DONE
+
+
+COMMANDS = {
+    "list": List,
+    "show": Show,
+    "new": New,
+    "run": Run,
+    "reproduce": Reproduce,
+    "audit": Audit,
+    "plot": Plot,
+    "report": Report,
+    "compare": Compare,
+    "merge": Merge,
+    "ask": Ask,
+    "tell": Tell,
+    "status": Status,
+    "tune": Tune,
+    "bench": Bench,
+    "completion": Completion,
+}
+
+
+def parsed(argv: Sequence[str]) -> Any:
+    """Return the command that `argv` asks for; raise SystemExit after help, a completion script or an error."""
+    options: list[Any] = [Annotated[c, tyro.conf.subcommand(name)] for name, c in COMMANDS.items()]
+    return tyro.cli(
+        functools.reduce(operator.or_, options),
+        prog="jaxbandit",
+        description="Bandit algorithms as pure functions, thousands of independent runs at once.",
+        args=argv,
+        config=(tyro.conf.FlagCreatePairsOff,),
+    )
+
+
+def _forecast(experiment: Any, as_json: bool) -> int:
+    from jaxbandit.lab.experiments import forecast
+
+    found = forecast.forecast(experiment)
+    if as_json:
+        about = {"schema": 1, "name": experiment.name, "kind": experiment.kind}
+        print(json_module.dumps({**about, "cells": [each.summary() for each in found]}, allow_nan=False))
+    else:
+        print(forecast.table(found))
+    return DONE
+
+
+def _draw(results: Sequence[Any], out: Path, quiet: bool) -> int:
+    try:
+        from jaxbandit.running.plotting.figures import write_figures
+
+        with figures(out, f"jaxbandit plot {out}"):
+            paths = write_figures(results, out)
+    except extras.MissingExtra as error:
+        print(f"jaxbandit: no figure: {error}", file=sys.stderr)
+        return DONE
+    return _paths(paths, quiet)
+
+
+def _paths(paths: Sequence[Path], quiet: bool) -> int:
+    for path in paths:
+        print(path, file=sys.stderr if quiet else sys.stdout)
+    return DONE

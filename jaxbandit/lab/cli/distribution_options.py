@@ -1,0 +1,82 @@
+"""The options that divide the work of a command among workers, or into parts that are merged later."""
+
+import json as json_module
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from tyro.conf import Positional, arg
+
+from jaxbandit.base.refusals import wrong
+from jaxbandit.lab.cli.statuses import DONE
+
+
+@dataclass(frozen=True, kw_only=True)
+class Divided:
+    """How the work of a command is divided. It does not affect the results."""
+
+    executor: Annotated[str | None, arg(metavar="NAME")] = None
+    """Where the runs are computed: processes:N on this machine, dask (a cluster on this machine), dask:ADDRESS (a
+    running scheduler), slurm or slurm:KEY=VALUE,... (jobs, through submitit). Default: this process."""
+    runs_per_task: Annotated[int | None, arg(metavar="N")] = None
+    """Number of runs per task; default: as many as take about --seconds-per-task."""
+    seconds_per_task: Annotated[float, arg(metavar="S")] = 60.0
+    """Target duration of a task on one worker; a first task measures how long runs take."""
+    send_back: bool = False
+    """Let workers send their results back. By default they write them to DIR, which they must then share."""
+
+    @contextmanager
+    def options(self, out: Path) -> Iterator[dict[str, Any]]:
+        """Yield the options of `run_experiment`, and close the executor afterwards."""
+        from jaxbandit.running.distribution.executors import opened
+
+        with opened(self.executor, out.with_name(f"{out.name}-slurm")) as executor:
+            yield {
+                "executor": executor,
+                "runs_per_task": self.runs_per_task,
+                "seconds_per_task": self.seconds_per_task,
+                "send_back": self.send_back,
+            }
+
+    def play_part(self, experiment: Any, out: Path, text: str) -> int:
+        """Run one part of an experiment."""
+        from jaxbandit.lab.experiments import merging
+
+        part = merging.numbered(text)
+        if self.executor is not None:
+            wrong("--executor", self.executor, "left out, because --part divides the work already")
+        for line in merging.run_part(experiment, out, part):
+            print(line)
+        return DONE
+
+
+@dataclass(frozen=True)
+class Merge:
+    """Join the parts that `run --part` wrote into one directory of results."""
+
+    directories: Annotated[Positional[tuple[Path, ...]], arg(metavar="DIR...")]
+    """Directories that `run --part` wrote to."""
+    out: Annotated[Path | None, arg(metavar="DIR")] = None
+    """Directory of the results; default: the first DIR."""
+    mixed: bool = False
+    """Also join parts from machines with different platforms, processors or versions of JAX; the results record it."""
+    no_import: bool = False
+    """Do not import modules named in the file, as for run."""
+    json: bool = False
+    """Print one JSON document on stdout instead of the table."""
+
+    def __call__(self) -> int:
+        """Merge."""
+        from jaxbandit.lab.experiments.merging import merge
+        from jaxbandit.running.results.report import table
+        from jaxbandit.running.results.saving import summary
+
+        experiment, results = merge(self.directories, self.out, mixed=self.mixed, imports=not self.no_import)
+        if self.json:
+            about = (experiment.name, results[0].kind, experiment.seed, experiment.precision)
+            print(json_module.dumps(summary(*about, results), allow_nan=False))
+        else:
+            print(table(results))
+        return DONE

@@ -1,0 +1,33 @@
+"""Context managers that turn the errors of a command's work into the one-line errors of the command line."""
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from jaxbandit.base.refusals import BadInput, Unfinished, reason
+
+FULL = (errno.ENOSPC, errno.EDQUOT)  # the errors of a disk that is full
+
+
+@contextmanager
+def bad_input() -> Iterator[None]:
+    """Raise errors from reading directories and papers as BadInput, and a full disk as Unfinished."""
+    try:
+        yield
+    except (ValueError, OSError) as error:
+        if getattr(error, "errno", None) in FULL:
+            raise Unfinished(f"{error}; the results are kept; run the same command to resume") from None
+        if isinstance(error, BadInput) or "\n" in str(error):
+            raise
+        raise BadInput(str(error)) from None
+
+
+@contextmanager
+def figures(directory: Path, again: str) -> Iterator[None]:
+    """If the disk fails while figures are written, report that the results are kept. `again` draws them."""
+    try:
+        yield
+    except OSError as error:
+        told = f"the results are kept; run `{again}` to draw the figures"
+        raise Unfinished(f"{directory}: the figures cannot be written ({reason(error)}); {told}") from None

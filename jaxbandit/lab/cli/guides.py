@@ -1,0 +1,70 @@
+"""The commands for getting started: `list`, `show` and `new`."""
+
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Literal
+
+from tyro.conf import Positional, arg
+
+from jaxbandit.base.refusals import BadInput, reason
+from jaxbandit.lab.cli import listing, showing
+from jaxbandit.lab.cli.statuses import DONE
+
+
+@dataclass(frozen=True)
+class List:
+    """List algorithms, wrappers, environments and embedded experiments, with one line each."""
+
+    kind: Literal["simulate", "identify", "wrapper", "environment", "experiment"] | None = None
+    """List only one group, for example simulate: algorithms for a fixed horizon, or identify: algorithms that stop.
+    Default: all groups."""
+    json: bool = False
+    """Print one JSON document instead of text."""
+
+    def __call__(self) -> int:
+        """Print the listing."""
+        listing.show(self.json, self.kind)
+        return DONE
+
+
+@dataclass(frozen=True)
+class Show:
+    """Show what a name stands for: its arguments with defaults, its source, a line of Python, and a TOML example."""
+
+    name: Annotated[Positional[str], arg(metavar="NAME")]
+    """An algorithm, wrapper, environment or embedded experiment that `jaxbandit list` shows."""
+    json: bool = False
+    """Print one JSON document instead of text."""
+
+    def __call__(self) -> int:
+        """Print it."""
+        print(showing.document(self.name) if self.json else showing.text(self.name))
+        return DONE
+
+
+@dataclass(frozen=True)
+class New:
+    """Write a commented experiment to start from, which runs as it is."""
+
+    path: Annotated[Positional[Path], arg(metavar="FILE.toml")]
+    """File to write; it must not exist yet."""
+    kind: Literal["simulate", "identify", "tune", "session"] = "simulate"
+    """Kind of experiment: simulate measures regret up to a fixed horizon, identify runs algorithms until they stop,
+    tune searches among configurations, and session suggests pulls whose rewards you report."""
+
+    def __call__(self) -> int:
+        """Write the file."""
+        if self.path.suffix != ".toml":
+            raise BadInput(f"new: FILE = {str(self.path)!r}, must end in .toml; write {str(self.path) + '.toml'!r}")
+        template = resources.files("jaxbandit.lab.specs") / "templates" / f"{self.kind}.toml"
+        text = template.read_text(encoding="utf-8").replace("FILE", str(self.path)).replace("NAME", self.path.stem)
+        try:
+            with self.path.open("x", encoding="utf-8") as file:
+                file.write(text)
+        except FileExistsError:
+            raise BadInput(f"new: {self.path} already exists and is not changed; give another name") from None
+        except OSError as error:
+            raise BadInput(f"new: {self.path}: cannot be written ({reason(error)}); give another path") from None
+        print(self.path)
+        return DONE

@@ -1,0 +1,209 @@
+"""The commands of a session: ask for pulls, report their rewards, show the status. The directory holds the session."""
+
+import json as json_module
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from tyro.conf import Positional, arg
+
+from jaxbandit.base import text
+from jaxbandit.base.refusals import BadInput, reason, refuse, show
+from jaxbandit.lab.cli.guards import bad_input
+from jaxbandit.lab.cli.statuses import DONE
+
+if TYPE_CHECKING:
+    from jaxbandit.decide.sessions.opened import Pulls
+    from jaxbandit.decide.sessions.session import Session
+    from jaxbandit.lab.specs.session import SessionSpec
+
+DIRECTORY = arg(metavar="DIR")
+
+
+@dataclass(frozen=True)
+class Ask:
+    """Print the arms to pull now, beginning with those whose reward is pending; SPEC starts the session in DIR."""
+
+    directory: Annotated[Positional[Path], DIRECTORY]
+    """Directory of the session."""
+    spec: Annotated[Positional[Path | None], arg(metavar="[SPEC]")] = None
+    """TOML file of kind "session"; required the first time."""
+    n: int | None = None
+    """Largest number of pulls; default: 1024 if the algorithm pulls in batches, 1 if it draws at random. A
+    deterministic algorithm that decides on single pulls gives one."""
+    context: int | None = None
+    """Index of the context, for a contextual algorithm."""
+    no_import: bool = False
+    """Raise an error for type = "package.module:factory", because importing the module would execute its code."""
+    no_cache: bool = False
+    """Neither read compiled programs from the user's cache directory nor keep them there."""
+    json: bool = False
+    """Print one JSON document instead of the table."""
+
+    def __call__(self) -> int:
+        """Print the pulls."""
+        from jaxbandit.decide.sessions.directory import session_directory
+
+        with bad_input():
+            spec = _spec(self.directory, self.spec, not self.no_import)
+            options = {"seed": spec.seed, "paired": spec.paired, "on_failure": spec.on_failure}
+            meta = {"spec": spec.to_dict()}
+            with session_directory(self.directory, spec.build(), meta=meta, **options) as opened:
+                pulls, session = opened.ask(self.n, context=self.context), opened.session
+        if self.n is not None and self.n > 1 and session.decisions.kind == "single" and not session.stopped:
+            print(
+                f"jaxbandit: {spec.algorithm.type} decides on one pull at a time, so --n has no effect", file=sys.stderr
+            )
+        rows = _rows(session, pulls, spec)
+        if self.json:
+            print(json_module.dumps({"schema": 1, "stopped": session.stopped, "pulls": rows}, allow_nan=False))
+        elif rows:
+            print(_table(rows))
+        else:
+            print(f"stopped: there is nothing left to pull; `jaxbandit status {self.directory}` shows the result")
+        return DONE
+
+
+@dataclass(frozen=True)
+class Tell:
+    """Report the rewards of pulls and save them to disk. Reporting the same reward again changes nothing."""
+
+    directory: Annotated[Positional[Path], DIRECTORY]
+    """Directory of the session."""
+    scores: Annotated[Positional[tuple[str, ...]], arg(metavar="FILE|ID=VALUE")]
+    """A JSON file, {"ID": VALUE, ...} or [{"id": ID, "reward": VALUE}, ...]; or each reward as ID=VALUE."""
+    no_import: bool = False
+    """Do not import modules named in the file, as for ask."""
+    no_cache: bool = False
+    """Do not use the cache of compiled programs, as for ask."""
+
+    def __call__(self) -> int:
+        """Report them."""
+        from jaxbandit.decide.sessions.directory import session_directory
+
+        with bad_input():
+            ids, rewards = _scores(self.scores)
+            spec = _spec(self.directory, None, not self.no_import)
+            options = {"seed": spec.seed, "paired": spec.paired, "on_failure": spec.on_failure}
+            with session_directory(self.directory, spec.build(), **options) as opened:
+                opened.tell(ids, rewards)
+                session = opened.session
+        pending = len(session.pending)
+        print("stopped" if session.stopped else f"{session.num_told} pulls told, {pending} pending")
+        return DONE
+
+
+@dataclass(frozen=True)
+class Status:
+    """Print the arms with means and intervals, the survivors, the guarantee with its assumptions, and pending pulls."""
+
+    directory: Annotated[Positional[Path], DIRECTORY]
+    """Directory of the session."""
+    no_import: bool = False
+    """Do not import modules named in the file, as for ask."""
+    no_cache: bool = False
+    """Do not use the cache of compiled programs, as for ask."""
+    json: bool = False
+    """Print one JSON document instead of the table."""
+
+    def __call__(self) -> int:
+        """Print it."""
+        from jaxbandit.decide.sessions.certificate import certificate
+        from jaxbandit.decide.sessions.directory import read_session
+        from jaxbandit.decide.sessions.stored import arm_labels
+
+        with bad_input():
+            spec = _spec(self.directory, None, not self.no_import)
+            session = read_session(self.directory, spec.build())
+        found, pending = certificate(session), session.pending.tolist()
+        if self.json:
+            arms = {"names": list(spec.names)} if spec.configs is None else {"configs": list(spec.configs)}
+            about = {"schema": 1, "name": spec.name, "seed": spec.seed, **arms, "pending": pending}
+            print(json_module.dumps({**about, "certificate": found.to_json()}, allow_nan=False))
+            return DONE
+        print(found.table(arm_labels(spec)))
+        print(f"\npending: {', '.join(map(str, pending[:20]))}{', ...' * (len(pending) > 20)}" if pending else "")
+        return DONE
+
+
+def _spec(directory: Path, path: Path | None, imports: bool) -> "SessionSpec":
+    """Return the spec of the session, from the file if one is given, otherwise the one stored in the directory."""
+    from jaxbandit.decide.sessions.stored import stored_spec
+    from jaxbandit.lab.specs import session
+
+    return stored_spec(directory, imports=imports) if path is None else session.load(path, imports=imports)
+
+
+def _scores(given: Sequence[str]) -> tuple[list[int], list[float]]:
+    """Return the ids and rewards from a JSON file or from ID=VALUE."""
+    if len(given) == 1 and "=" not in given[0]:
+        return _scores_of_file(Path(given[0]))
+    pairs = [item.partition("=") for item in given]
+    return [_id(item, key) for item, (key, _, _) in zip(given, pairs, strict=True)], [
+        _reward(item, value) for item, (_, _, value) in zip(given, pairs, strict=True)
+    ]
+
+
+def _scores_of_file(path: Path) -> tuple[list[int], list[float]]:
+    shape = 'must be {"ID": VALUE, ...} or [{"id": ID, "reward": VALUE}, ...]'
+    try:
+        data = json_module.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        refuse(str(path), f": cannot be read ({reason(error)}); give a JSON file, or ID=VALUE")
+    except (ValueError, RecursionError):
+        refuse(str(path), f": not valid JSON; {shape}")
+    if isinstance(data, dict):
+        items = list(data.items())
+    elif isinstance(data, list) and all(isinstance(x, dict) and x.keys() == {"id", "reward"} for x in data):
+        items = [(x["id"], x["reward"]) for x in data]
+    else:
+        refuse(str(path), f": {shape}")
+    return [_id(str(path), key) for key, _ in items], [_reward(f"{path}: id {key}", value) for key, value in items]
+
+
+def _id(where: str, value: Any) -> int:
+    whole = type(value) is int or (isinstance(value, str) and value.isdecimal() and len(value) < 19)
+    return int(value) if whole else refuse(where, f": id = {show(value)}, must be a whole number, as ID=VALUE")
+
+
+def _reward(where: str, value: Any) -> float:
+    """Return a reward as a number; null and nan mean that there is none, which the session handles."""
+    if value is None:
+        return float("nan")
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise BadInput(f"{where}: reward = {show(value)}, must be a number") from None
+
+
+def _rows(session: "Session", pulls: "Pulls", spec: "SessionSpec") -> list[dict[str, Any]]:
+    """Return the pulls as plain data."""
+    import jax
+    import numpy as np
+
+    from jaxbandit.decide.sessions.session import pull_keys
+
+    words = np.asarray(jax.random.key_data(pull_keys(session, pulls))).tolist()
+    rows = []
+    for id_, arm, index, key in zip(pulls.id.tolist(), pulls.arm, pulls.index.tolist(), words, strict=True):
+        row: dict[str, Any] = {"id": id_}
+        if pulls.arm.dtype == bool:
+            members = np.flatnonzero(arm).tolist()
+            row |= {"arms": members, "names": [spec.names[a] for a in members]}
+        else:
+            row |= {"arm": int(arm), "index": index}
+            row |= {"name": spec.names[arm]} if spec.configs is None else {"config": spec.configs[arm]}
+        rows.append(row | {"key": key})
+    return rows
+
+
+def _table(rows: Sequence[dict[str, Any]]) -> str:
+    flat = [{k: v for k, v in row.items() if k not in ("key", "config")} | row.get("config", {}) for row in rows]
+    lines = [list(flat[0]), *([_cell(v) for v in row.values()] for row in flat)]
+    return text.align(lines, right=[i for i, v in enumerate(flat[0].values()) if isinstance(v, int | float)])
+
+
+def _cell(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -1,0 +1,190 @@
+"""What `jaxbandit show NAME` prints: arguments, source, a line of Python and a TOML to start from."""
+
+import dataclasses
+import inspect
+import json
+import re
+import textwrap
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from jaxbandit.base.refusals import nearest, refuse
+from jaxbandit.lab.specs import facts, source
+from jaxbandit.lab.specs.entry import Entry, Parameter
+from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS, FILLED, PROBLEM_DATA, WRAPPERS
+
+WIDTH = 80
+ARTICLES = {"algorithm": "an algorithm", "wrapper": "a wrapper of algorithms", "environment": "an environment"}
+TITLES = "Args|Returns|Raises|Yields|Guarantees?|Complexity|Sources?|References?|Notes?|Examples?|See also|Attributes"
+GROUPS: Mapping[str, Mapping[str, Entry]] = {"algorithm": ALGORITHMS, "wrapper": WRAPPERS, "environment": ENVIRONMENTS}
+FACTS = {"Rewards": "rewards", "Guarantee": "guarantee", "Cost of a round": "cost", "Memory of a run": "memory"}
+SHOWN = ("Source", "Reference", "Note")  # sections of a docstring, beside its arguments
+PLAYED = {  # kind of an algorithm -> how it is played
+    "simulate": "jb.simulate(algorithm, environment, horizon=10_000, num_runs=1_000)",
+    "identify": "jb.identify(algorithm, environment, num_runs=1_000)",
+}
+
+
+def text(name: str) -> str:
+    """Return, as text of at most 80 columns, all that bears a name."""
+    found = [_described(name, each) for each in about(name)]
+    if path := source.embedded().get(name):
+        found.append(_experiment(name, path))
+    return "\n\n".join(found)
+
+
+def document(name: str) -> str:
+    """Return the same as one JSON document."""
+    found: dict[str, Any] = {"name": name, "entries": about(name)}
+    if path := source.embedded().get(name):
+        found["toml"] = path.read_text(encoding="utf-8")
+    return json.dumps(found, indent=1, allow_nan=False)
+
+
+def about(name: str) -> list[dict[str, Any]]:
+    """Return what is known of each registered factory of a name, as plain data.
+
+    Raises:
+      BadInput: nothing has this name.
+    """
+    found = [_of(group, entries[name]) for group, entries in GROUPS.items() if name in entries]
+    if not found and name not in source.embedded():
+        names = [*ALGORITHMS, *WRAPPERS, *ENVIRONMENTS, *source.embedded()]
+        refuse(f"show: NAME = {name!r}", f", must be a name that `jaxbandit list` prints{nearest(name, names)}")
+    return found
+
+
+def _of(group: str, entry: Entry) -> dict[str, Any]:
+    sections = _sections(inspect.getdoc(entry.factory()) or "")
+    meanings = _meanings(sections.get("Args", ""))
+    parameters = entry.parameters()
+    return {
+        "group": group,
+        "summary": entry.summary,
+        **({"kind": entry.kind} if group == "algorithm" else {}),
+        "description": sections[""],
+        "arguments": [_argument(group, p, meanings.get(p.name, "")) for p in parameters.values()],
+        **(dataclasses.asdict(facts.facts()[entry.name]) if group == "algorithm" else {}),
+        **{title.lower(): text for title, text in sections.items() if title.rstrip("s") in ("Guarantee", *SHOWN)},
+        "python": _python(group, entry, parameters),
+        "toml": _toml(group, entry, parameters),
+    }
+
+
+def _argument(group: str, parameter: Parameter, meaning: str) -> dict[str, Any]:
+    found: dict[str, Any] = {"name": parameter.name, "meaning": meaning, "traced": parameter.traced}
+    if parameter.required:
+        found["required"] = True
+    else:
+        found["default"] = _shown(parameter.default)
+    if group == "algorithm" and parameter.name in (*FILLED, *PROBLEM_DATA):
+        found["filled"] = True  # from the instance and the horizon, in an experiment's TOML
+    return found
+
+
+def _experiment(name: str, path: Path) -> str:
+    """Return an embedded experiment's TOML, or of a paper, whose TOML is long, what it reproduces."""
+    paper = source.read(path).get("paper")
+    if paper is None:
+        return f"{name}, an embedded experiment: `jaxbandit run {name}`\n\n{path.read_text(encoding='utf-8').strip()}"
+    lines = textwrap.wrap(f"{name}, a paper's experiments: {paper['title']} ({paper['year']})", WIDTH)
+    lines += ["", f"  jaxbandit reproduce {name} --quick"]
+    lines += [f"  jaxbandit reproduce {name}/{figure}" for figure in paper.get("figures", {})]
+    return "\n".join(lines)
+
+
+def _described(name: str, found: Mapping[str, Any]) -> str:
+    kind = {"simulate": " for a fixed horizon", "identify": " that stops by its own rule or after a budget"}
+    head = f"{name}, {ARTICLES[found['group']]}{kind.get(found.get('kind', ''), '')}: {found['summary']}"
+    lines = [*textwrap.wrap(head, WIDTH), "", *_wrapped(found["description"]), "", "Arguments"]
+    for argument in found["arguments"]:
+        value = "required" if argument.get("required") else argument["default"]
+        filled = ", filled from the instance or horizon" if argument.get("filled") else ""
+        lines.append(f"  {argument['name']} ({value}{filled})")
+        lines += textwrap.wrap(argument["meaning"], WIDTH, initial_indent=" " * 6, subsequent_indent=" " * 6)
+    for title, key in FACTS.items():
+        if key in found:
+            lines += ["", *textwrap.wrap(f"{title}: {found[key]}", WIDTH)]
+    for title in (title for title in found if title.rstrip("s").capitalize() in SHOWN):
+        lines += ["", *textwrap.wrap(f"{title.capitalize()}: {found[title]}", WIDTH)]
+    lines += ["", "Python", textwrap.indent(found["python"], "  ")]
+    lines += ["", "TOML", textwrap.indent(found["toml"], "  ")]
+    return "\n".join(lines)
+
+
+def _python(group: str, entry: Entry, parameters: Mapping[str, Parameter]) -> str:
+    signature = inspect.signature(entry.factory()).parameters
+    given = [
+        f"{name}={name}" if signature[name].kind is inspect.Parameter.KEYWORD_ONLY else name
+        for name, p in parameters.items()
+        if p.required
+    ]
+    call = f"jb.{entry.attribute or entry.name}({', '.join(given)})"
+    if group == "environment":
+        return f"environment = {call}"
+    return "\n".join([f"algorithm = {call}", *([PLAYED[entry.kind]] if group == "algorithm" else [])])
+
+
+def _toml(group: str, entry: Entry, parameters: Mapping[str, Parameter]) -> str:
+    if group == "wrapper":
+        name = f"{entry.name}(kl_ucb)"
+        parameters = {key: p for key, p in parameters.items() if key != "algorithm"}
+    else:
+        name = entry.name
+    lines = [f"[[{'instance' if group == 'environment' else 'algorithm'}]]", f'type = "{name}"']
+    for key, p in parameters.items():
+        if group != "environment" and key in PROBLEM_DATA:
+            continue
+        if group != "environment" and key in FILLED:
+            lines.append(f"# {key} = ...  # filled from the instance or horizon unless given")
+        elif p.required:
+            lines.append(f"# {key} = ...  # required")
+        elif p.default is None or not isinstance(p.default, bool | int | float | str | tuple | list):
+            lines.append(f"# {key} = ...  # optional")
+        else:
+            lines.append(f"# {key} = {json.dumps(p.default)}")
+    return "\n".join(lines)
+
+
+def _wrapped(text: str) -> list[str]:
+    """Return the paragraphs of a docstring in 80 columns; what is indented, such as a formula, keeps its lines."""
+    lines: list[str] = []
+    for paragraph in text.split("\n\n"):
+        lines.append("")
+        for block in re.split(r"\n(?=- )", paragraph):
+            if block.startswith("- "):
+                lines += textwrap.wrap(" ".join(block.split()), WIDTH, subsequent_indent="  ")
+            elif any(line.startswith(" ") for line in block.splitlines()):
+                lines += block.splitlines()
+            else:
+                lines += textwrap.wrap(block, WIDTH)
+    return lines[1:]
+
+
+def _sections(doc: str) -> dict[str, str]:
+    """Return a docstring's sections by title, what precedes them under "", with the indents taken off."""
+    found, title = {"": []}, ""
+    for line in doc.splitlines():
+        if match := re.match(rf"({TITLES}):(?: (.+))?$", line):
+            title, line = match[1], match[2] or ""
+            found[title] = []
+        found[title].append(line)
+    return {title: textwrap.dedent("\n".join(lines)).strip() for title, lines in found.items()}
+
+
+def _meanings(text: str) -> dict[str, str]:
+    """Return what a docstring's Args say of each argument, on one line."""
+    found: dict[str, str] = {}
+    name = ""
+    for line in text.splitlines():
+        if match := re.match(r"(\w+): (.*)", line):
+            name, line = match[1], match[2]
+            found[name] = ""
+        if name:
+            found[name] = f"{found[name]} {line.strip()}".strip()
+    return found
+
+
+def _shown(value: Any) -> str:
+    return getattr(value, "__name__", None) or repr(value)

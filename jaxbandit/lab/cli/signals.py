@@ -1,0 +1,83 @@
+"""Ctrl-C and SIGTERM on the command line: the state is saved, one line is printed, and the exit status is 3.
+
+The signal handler raises no exception, because inside an import, a callback of XLA or an exit handler the exception
+would be swallowed or end in a traceback. Instead, a separate thread receives the signal, even while the main thread
+compiles. It asks the simulations to save and stop, or ends the process itself if no simulation is running. It does not
+wait for threads that still compile, and skips the shutdown of the interpreter, which would crash under them.
+"""
+
+import contextlib
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import NoReturn
+
+from jaxbandit.engine.driver import interrupts
+from jaxbandit.lab.cli.statuses import INTERRUPTED
+
+LINE = "interrupted; run the same command to resume"
+TWICE = "interrupted twice, so not saved again; run the same command to resume from the last save"
+GRACE = 5.0  # seconds to finish the current chunk; container managers usually kill ten seconds after SIGTERM
+LEAVING = 0.3  # seconds that the main thread has to close its progress bar
+TOGETHER = 0.5  # seconds within which signals count as one, because `timeout`, `srun` and others send theirs twice
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+_last = threading.Lock()  # the thread that acquires it prints the last line
+
+
+def run(command: Callable[[], int]) -> int:
+    """Return the status of a command, or end the process with status 3 on a signal. Call it in the main thread.
+
+    Signals that the process was started to ignore stay ignored.
+    """
+    hears, wakes = socket.socketpair()
+    wakes.setblocking(False)
+    signal.set_wakeup_fd(wakes.detach(), warn_on_full_buffer=False)  # stays open as long as the process runs
+    for number in SIGNALS:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)  # the byte written to the socket reports the signal
+    threading.Thread(target=_listen, args=(hears,), daemon=True).start()
+    try:
+        status = command()
+    except KeyboardInterrupt:  # raised by a simulation that has saved its state
+        leave(LINE)
+    if interrupts.asked():
+        sys.stdout.flush()
+        os._exit(status)
+    return status
+
+
+def leave(line: str) -> NoReturn:
+    """Print a last line and end the process immediately with status 3, without running exit handlers."""
+    if _last.acquire(blocking=False):
+        start = "\n" if os.isatty(2) else ""  # after ^C or a progress bar
+        with contextlib.suppress(OSError):
+            os.write(2, f"{start}jaxbandit: {line}\n".encode())
+    os._exit(INTERRUPTED)
+
+
+def _listen(hears: socket.socket) -> None:
+    hears.recv(1)
+    first = time.monotonic()
+    interrupts.ask()
+    threading.Thread(target=_stop, daemon=True).start()
+    while True:
+        hears.recv(1)
+        if time.monotonic() - first > TOGETHER:
+            leave(TWICE)
+
+
+def _stop() -> None:
+    """Save what is running, then end the process."""
+    line = LINE
+    if not interrupts.stopped(GRACE):
+        try:
+            interrupts.save()
+        except OSError as error:
+            line = f"interrupted, but not saved ({error.strerror}); run the same command to resume from the last save"
+    time.sleep(LEAVING)
+    leave(line)

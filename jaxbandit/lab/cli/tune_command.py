@@ -1,0 +1,60 @@
+"""The command `tune`, which searches among configurations."""
+
+import json as json_module
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from tyro.conf import Positional, arg
+
+from jaxbandit.base import extras
+from jaxbandit.lab.cli.guards import bad_input, figures
+from jaxbandit.lab.cli.statuses import DONE
+
+
+@dataclass(frozen=True)
+class Tune:
+    """Find the best configuration over random seeds, with a certificate, or resume the search in DIR."""
+
+    train: Annotated[Positional[str], arg(metavar="PACKAGE.MODULE:TRAIN")]
+    """Training function of (key, config) that returns a score; its module is imported, which executes it."""
+    spec: Annotated[Positional[Path], arg(metavar="SPEC")]
+    """TOML file of kind "tune"."""
+    out: Annotated[Path | None, arg(metavar="DIR")] = None
+    """Directory of the search and its result; default: the name of the spec followed by -tune."""
+    no_import: bool = False
+    """Raise an error for type = "package.module:factory" under [[algorithm]]; the module of TRAIN is still imported."""
+    no_cache: bool = False
+    """Neither read compiled programs from the user's cache directory nor keep them there."""
+    executor: Annotated[str | None, arg(metavar="NAME")] = None
+    """Where to train: processes:N, dask, dask:ADDRESS or slurm, as for run. Default: in this process."""
+    json: bool = False
+    """Print one JSON document on stdout instead of the table."""
+
+    def __call__(self) -> int:
+        """Run the search."""
+        from jaxbandit.lab.specs import search
+
+        with bad_input():
+            spec = search.load(self.spec, imports=not self.no_import)
+            from jaxbandit.decide.tuning import command
+
+            out = self.out or Path(f"{self.spec.stem}-tune")
+            from jaxbandit.running.distribution.executors import opened
+
+            with opened(self.executor, out.with_name(f"{out.name}-slurm")) as executor:
+                found = command.search(self.train, spec, out, executor)
+        if self.json:
+            about = {"schema": 1, "name": spec.name, "seed": spec.seed}
+            print(json_module.dumps({**about, **found.summary(), "seconds": found.seconds}, allow_nan=False))
+        else:
+            print(found)
+        try:
+            with figures(out, "the same command"):
+                path = command.draw(found, out)
+        except extras.MissingExtra as error:
+            print(f"jaxbandit: no figure: {error}", file=sys.stderr)
+        else:
+            print(path, file=sys.stderr if self.json else sys.stdout)
+        return DONE

@@ -1,0 +1,238 @@
+"""The function `check_environment`, which checks the properties that the engine assumes of an environment."""
+
+import functools
+import re
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple, NoReturn
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Environment, SetPulls
+from jaxbandit.base.types import Array, PyTree
+from jaxbandit.lab.conformance.check_case import CheckFailed, describe, leaves, make_key
+
+PROPERTIES = {
+    "traceable": "JAX can trace the functions, and tracing again gives the same program: all randomness is JAX's",
+    "types": "the state keeps its tree, shapes and dtypes in transition; regret and simple_regret are float[]",
+    "precision": "floats are float32, and float64 inside enable_x64",
+    "feedback": "every sampled feedback is finite and within the range that rewards declares",
+    "regret": "no gap is negative, and in every sampled context some arm has gap 0",
+    "batches of pulls": "the sums of a batch agree with single pulls in mean and variance, within 5 standard errors",
+}
+SAMPLES = 2000  # number of rounds sampled for each arm
+PULLS = 8  # of each arm in a batch
+ERRORS = 5.0  # standard errors: a correct environment with ten arms fails less than once in 10^5
+SHARE = 1e-5  # rounding error of a gap that is 0, relative to the largest gap
+
+
+class EnvironmentReport(NamedTuple):
+    """The properties that were checked. A failed check raises an exception instead."""
+
+    name: str
+    properties: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return "\n".join([f"{self.name}:", *(f"  {name}: {PROPERTIES[name]}" for name in self.properties)])
+
+
+class _Sampled(NamedTuple):
+    feedback: PyTree  # [samples, ...] of an action
+    regret: Array | None  # float[samples]
+
+
+def check_environment(
+    environment: Environment, *, actions: Any = None, rounds: int = 20, seed: int = 0
+) -> EnvironmentReport:
+    """Check that an environment satisfies the contract on which the engine relies.
+
+    Args:
+      environment: an Environment, such as `bernoulli(means)`.
+      actions: the actions to play, as an array whose first axis lists them. None plays every arm, or random sets of
+        arms, as declared by `environment.arms`, which is then required.
+      rounds: number of successive rounds to play if the environment has a transition, >= 1 and at most its length.
+      seed: seed of the random draws.
+
+    Returns:
+      An EnvironmentReport that lists the properties that were checked.
+
+    Raises:
+      CheckFailed: a property does not hold. It is an AssertionError whose one-line message names the contract
+        violation and says what to do.
+      ValueError: an argument of this function is wrong.
+    """
+    if not isinstance(environment, Environment):
+        raise ValueError(
+            f"check_environment: got a {type(environment).__name__}, must be an Environment: call its factory"
+        )
+    checks.integer("check_environment", "rounds", rounds, 1)
+    if actions is None and environment.arms is None:
+        raise ValueError("check_environment: the environment does not declare its arms; give actions")
+    checked = [name for name in PROPERTIES if name != "batches of pulls" or environment.batch is not None]
+    if environment.regret is None:
+        checked.remove("regret")
+    for x64 in (False, True):
+        with jax.enable_x64(x64), jax.numpy_dtype_promotion("strict"):
+            case = _Case(environment, _actions(environment, actions, seed), seed)
+            case.check_types()
+            if not x64:
+                case.check_rounds(min(rounds, environment.length or rounds))
+                case.check_batches()
+    return EnvironmentReport(environment.name or "environment", tuple(checked))
+
+
+def _actions(environment: Environment, actions: Any, seed: int) -> np.ndarray:
+    if actions is not None:
+        return np.asarray(actions)
+    arms: Any = environment.arms
+    if arms.set_size is None:
+        return np.arange(arms.num_arms, dtype=np.int32)
+    rng = np.random.default_rng(seed)
+    orders = [rng.permutation(arms.num_arms) < arms.set_size for _ in range(8)]
+    return np.stack(orders)
+
+
+class _Case:
+    """One environment in one precision."""
+
+    def __init__(self, environment: Environment, actions: np.ndarray, seed: int):
+        self.environment, self.actions, self.seed = environment, jnp.asarray(actions), seed
+        self.name = environment.name or "environment"
+
+    def fail(self, prop: str, message: str) -> NoReturn:
+        raise CheckFailed(f"{self.name} ({jnp.result_type(float)}): {prop}: {message}")
+
+    def traced(self, name: str, function: Callable | None, *arguments: Any) -> Any:
+        """Return the shapes of a function's results, and check that it traces to the same program twice."""
+        if function is None:
+            return None
+        try:
+            # A new function each time, because JAX would otherwise use its cache and not call it again.
+            with warnings.catch_warnings():
+                warnings.filterwarnings("error", "Explicitly requested dtype")  # float64 outside its scope
+                texts = [str(jax.make_jaxpr(functools.partial(function))(*arguments)) for _ in range(2)]
+            shape = jax.eval_shape(function, *arguments)
+        except Exception as error:
+            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+            if "dtype promotion" in reason or reason.startswith("Explicitly requested dtype"):
+                reason = re.split(r" have no available| requested in", reason)[0]
+                self.fail("precision", f"{name}: {reason}; do not fix the dtype, use jaxbandit.numerics.as_float")
+            self.fail("traceable", f"{name}: {type(error).__name__}: {reason}")
+        if texts[0] != texts[1]:
+            self.fail(
+                "traceable",
+                f"{name} traced again is another program; draw all randomness in noise from its key, with jax.random",
+            )
+        return shape
+
+    def check_types(self) -> None:
+        environment, key = self.environment, make_key(self.seed)
+        world = self.traced("init", environment.init, key)
+        noise = self.traced("noise", environment.noise, key)
+        context = self.traced("observe", environment.observe, world, noise)
+        met = (world, context, jax.eval_shape(lambda: self.actions[0]))
+        feedback = self.traced("reward", environment.reward, *met, noise)
+        regret = self.traced("regret", environment.regret, *met)
+        after = self.traced("transition", environment.transition, *met, noise)
+        for path, leaf in (leaves(world, "state") | leaves(feedback, "feedback") | leaves(regret, "regret")).items():
+            if jnp.issubdtype(leaf.dtype, jnp.floating) and leaf.dtype != jnp.result_type(float):
+                self.fail("precision", f"{path} is {leaf.dtype}; do not fix the dtype, use jaxbandit.numerics.as_float")
+        if regret is not None and regret.shape:
+            self.fail("types", f"regret returns {describe(regret)}, must be float[], the gap of the action")
+        if environment.transition is None:
+            return
+        before, moved = leaves(world, "state"), leaves(after, "state")
+        for path in {**before, **moved}:
+            here, there = (describe(x[path]) if path in x else "absent" for x in (before, moved))
+            if here != there:
+                self.fail(
+                    "types", f"{path} is {here} from init, {there} from transition; cast so that both are the same"
+                )
+
+    def check_rounds(self, rounds: int) -> None:
+        """Check the feedback and the gaps of every action in the states of one run."""
+        environment = self.environment
+        draw = jax.jit(jax.vmap(environment.noise))
+        look = jax.jit(jax.vmap(jax.vmap(self._look, (None, 0, None)), (None, None, 0), axis_size=SAMPLES))
+        key, world = make_key(self.seed), jax.jit(environment.init)(make_key(self.seed))
+        for t in range(rounds if environment.transition else 1):
+            noise = draw(jax.random.split(jax.random.fold_in(key, t), SAMPLES))
+            seen = jax.device_get(look(world, self.actions, noise))
+            self._judge(seen, f"in round {t + 1}")
+            if environment.transition:
+                one = jax.tree.map(lambda x: x[0], noise)
+                met = (world, environment.observe(world, one), self.actions[t % len(self.actions)])
+                world = environment.transition(*met, one)
+
+    def _look(self, world: PyTree, action: Array, noise: PyTree) -> _Sampled:
+        environment = self.environment
+        context = environment.observe(world, noise)
+        regret = None if environment.regret is None else environment.regret(world, context, action)
+        return _Sampled(environment.reward(world, context, action, noise), regret)
+
+    def _judge(self, seen: _Sampled, when: str) -> None:
+        for path, x in leaves(seen.feedback, "feedback").items():
+            if not np.isfinite(x).all():
+                self.fail("feedback", f"{path} is {x[~np.isfinite(x)][0]} {when}; guard divisions and logs")
+        rewards = self.environment.rewards
+        single = jax.tree.leaves(seen.feedback)
+        if rewards is not None and len(single) == 1 and np.ndim(single[0]) == 2:
+            low, high = (np.asarray(x, single[0].dtype) for x in (rewards.low, rewards.high))
+            x = single[0]
+            if (x < low).any() or (x > high).any():
+                worst = x.min() if (x < low).any() else x.max()
+                self.fail(
+                    "feedback", f"it is {worst} {when}, but rewards declares [{low}, {high}]; correct one of the two"
+                )
+        if seen.regret is None:
+            return
+        gaps = np.where(np.isnan(seen.regret), np.inf, seen.regret)  # an arm that the context does not have
+        slack = SHARE * np.abs(gaps[np.isfinite(gaps)]).max(initial=0.0)
+        if gaps.min() < -slack:
+            self.fail(
+                "regret",
+                f"it is {gaps.min():g} {when}; a gap is at least 0, measured from the best action",
+            )
+        arms = self.environment.arms
+        if arms is not None and arms.set_size is None and len(gaps[0]) == arms.num_arms and gaps.min(1).max() > slack:
+            self.fail(
+                "regret",
+                f"no arm has gap 0 {when}, the smallest is {gaps.min(1).max():g}; the gap of the best arm must be 0",
+            )
+
+    def check_batches(self) -> None:
+        """Check the sums of PULLS pulls of every action against the same number of single pulls."""
+        environment, law = self.environment, self.environment.batch
+        if law is None:
+            return
+        key = make_key(self.seed + 1)
+        world = jax.jit(environment.init)(make_key(self.seed))
+        counts = jnp.full(len(self.actions), PULLS, jnp.int32)
+        pulls = counts if self.actions.ndim == 1 else SetPulls(self.actions, counts)
+        whole = jax.jit(jax.vmap(lambda k: law.sums(world, pulls, law.noise(k))))(jax.random.split(key, SAMPLES))
+
+        def singly(own: Array) -> Array:
+            noise = jax.vmap(environment.noise)(own)
+            each = jax.vmap(jax.vmap(self._look, (None, 0, None)), (None, None, 0))(world, self.actions, noise)
+            return jnp.sum(each.feedback, 0)
+
+        # Keys are split outside, because XLA's CPU compiler takes very long to unroll a chain of Threefry calls.
+        each_pull = jax.random.split(jax.random.fold_in(key, 1), (SAMPLES, PULLS))
+        parts = jax.jit(jax.vmap(singly))(each_pull)
+        whole, parts = np.asarray(whole, np.float64), np.asarray(parts, np.float64)
+        for name, a, b in (("mean", whole, parts), ("variance", _squared(whole), _squared(parts))):
+            error = np.sqrt((a.var(0) + b.var(0)) / SAMPLES) + 1e-6 * np.abs(b).max()
+            apart = np.abs(a.mean(0) - b.mean(0)) / error
+            if apart.max() > ERRORS:
+                i = int(apart.argmax())
+                self.fail(
+                    "batches of pulls",
+                    f"{name} of {PULLS} pulls of action {i} is {a.mean(0)[i]:g}, {b.mean(0)[i]:g} one by one",
+                )
+
+
+def _squared(x: np.ndarray) -> np.ndarray:
+    return (x - x.mean(0)) ** 2

@@ -1,0 +1,227 @@
+"""The part of check_algorithm that plays short runs on difficult rewards, with one compilation for all of them."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit.base.contract import Algorithm, Choice, action_of
+from jaxbandit.base.numerics import as_float
+from jaxbandit.base.types import Array, PyTree
+from jaxbandit.engine.layout import jaxprs
+from jaxbandit.lab.conformance.check_case import (
+    Case,
+    as_arrays,
+    explained,
+    is_float,
+    make_key,
+    recommended,
+    settled,
+    waits,
+)
+
+LAWS = (
+    "tied Bernoulli arms",
+    "Bernoulli arms",
+    "uniform rewards",
+    "all rewards 0",
+    "all rewards 1",
+    "all rewards 1/2",
+)
+LANES = 64  # the smallest tile of the engine
+
+
+class _Play(NamedTuple):
+    """One run: its actions until it stopped, and the number of rounds with each kind of contract violation."""
+
+    actions: Array  # int32[rounds]
+    outside: Array  # int32[], rounds with an action out of range
+    absent: Array  # int32[], rounds whose action has regret NaN, because the context does not have it
+    nan_state: Array  # int32[], rounds with a NaN in the state
+    nan_index: Array  # int32[], rounds after the first num_arms with a NaN at an argmax of select
+    miscounted: Array  # int32[], rounds in which pulls are not the true ones
+    overdue: Array  # int32[], rounds in which a new plan was still due after one
+    stopped_first: Array  # bool[], whether it stopped before any pull
+    state: PyTree
+    recommendation: PyTree
+    stop: Array
+
+
+def _rewards(case: Case) -> np.ndarray:
+    """Rewards [laws, rounds, num_arms]."""
+    rng = np.random.default_rng(0)
+    shape = (case.rounds, case.num_arms)
+    means = np.linspace(0.2, 0.8, case.num_arms)
+    random = [rng.random(shape) < 0.5, rng.random(shape) < means, rng.random(shape)]
+    return np.stack([*random, np.zeros(shape), np.ones(shape), np.full(shape, 0.5)]).astype(case.dtype)
+
+
+def _words(case: Case) -> np.ndarray:
+    """Words of keys [laws, 2, 1 + rounds, 4], made in advance: XLA on a CPU recomputes chains of Threefry calls."""
+    return np.random.default_rng(1).integers(0, 2**32, (len(LAWS), 2, 1 + case.rounds, 4), dtype=np.uint32)
+
+
+def _has_nan(tree: PyTree) -> Array:
+    found = [jnp.any(jnp.isnan(leaf)) for leaf in jax.tree.leaves(tree) if is_float(leaf)]
+    return jnp.any(jnp.stack(found)) if found else jnp.zeros((), bool)
+
+
+def _watched(select: Callable[..., PyTree]) -> Callable[..., tuple[PyTree, Array]]:
+    """`select`, and whether a NaN reached an argmax or argmin in it, which the action alone does not show."""
+
+    def run(jaxpr: Any, consts: Sequence[Any], values: Sequence[Any], seen: list[Array]) -> list[Any]:
+        env = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*consts, *values], strict=True))
+
+        def read(atom: Any) -> Any:
+            return atom.val if jaxprs.is_literal(atom) else env[atom]
+
+        for equation in jaxpr.eqns:
+            arguments = [read(atom) for atom in equation.invars]
+            inner = jaxprs.called(equation) if equation.primitive.name in ("jit", "pjit") else None
+            if inner is not None:
+                results = run(*inner, arguments, seen)
+            else:
+                if equation.primitive.name in ("argmax", "argmin") and is_float(arguments[0]):
+                    seen.append(jnp.any(jnp.isnan(arguments[0])))
+                results = jaxprs.bind(equation, arguments)
+            env.update(zip(equation.outvars, results, strict=True))
+        return [read(atom) for atom in jaxpr.outvars]
+
+    def watched(*arguments: Any) -> tuple[PyTree, Array]:
+        program, shape = jax.make_jaxpr(lambda *a: select(*a), return_shape=True)(*arguments)
+        seen = [jnp.zeros((), bool)]
+        selected = run(program.jaxpr, program.consts, jax.tree.leaves(arguments), seen)
+        return jax.tree.unflatten(jax.tree.structure(shape), selected), jnp.any(jnp.stack(seen))
+
+    return watched
+
+
+def _play(case: Case, hyper: dict[str, Any], words: Array, rewards: Array) -> _Play:
+    """Play one run of case.rounds rounds; keys [2, 1 + rounds] of environment and algorithm, the one of init first."""
+    keys = jax.random.wrap_key_data(words, impl="threefry4x32")
+    algorithm: Algorithm = case.make(case.num_arms, **hyper)
+    select = _watched(algorithm.select)
+    world_keys, own_keys = keys[0], keys[1]
+    world = case.environment(case.num_arms) if case.environment else None
+    world_state = world.init(world_keys[0]) if world else None
+    begun = algorithm.init(own_keys[0])
+    unpulled = jnp.zeros(case.num_pulls(algorithm, begun), jnp.int32)
+
+    def body(carry: PyTree, step: PyTree) -> tuple[PyTree, PyTree]:
+        before, pulls = carry
+        t, own, worldly = step
+        state = settled(algorithm, before)
+        overdue, live = waits(algorithm, state), ~algorithm.stop(state)
+        context: Any = world.observe(world_state, worldly) if world else None
+        selected, nan_index = select(own, state, context)
+        action = action_of(selected)
+        safe = jnp.clip(action, 0, case.num_arms - 1)
+        reward = world.reward(world_state, context, safe, worldly) if world else rewards[t, safe]
+        judge = world.regret if world else None
+        absent = jnp.isnan(judge(world_state, context, safe)) if judge else jnp.zeros((), bool)
+        taken = selected._replace(action=safe) if isinstance(selected, Choice) else safe
+        after = algorithm.update(state, context, taken, as_float(reward))
+        place = safe if len(pulls) == case.num_arms else case.num_arms * context + safe
+        pulled = pulls + (jnp.arange(len(pulls), dtype=jnp.int32) == place).astype(jnp.int32)
+        told = pulled if algorithm.pulls is None else algorithm.pulls(after)
+        miscounted = jnp.any(told != pulled.astype(told.dtype))
+        seen = [action != safe, absent, _has_nan(after), nan_index & (t >= case.num_arms), miscounted, overdue]
+        # As in the engine, rounds after the stop do not count.
+        kept = jax.tree.map(lambda new, old: jnp.where(live, new, old), (after, pulled), (state, pulls))
+        return kept, (jnp.where(live, action, -1), jnp.stack(seen) & live, live)
+
+    own = jax.vmap(algorithm.noise)(own_keys[1:])
+    worldly = jax.vmap(world.noise)(world_keys[1:]) if world else None
+    steps = jnp.arange(case.rounds, dtype=jnp.int32), own, worldly
+    (state, _), (actions, seen, lives) = jax.lax.scan(body, (begun, unpulled), steps)
+    rounds = jnp.sum(seen.astype(jnp.int32), axis=0, dtype=jnp.int32)
+    last = (~lives[0], state, recommended(algorithm, state), algorithm.stop(state))
+    return _Play._make((actions, *rounds, *last))
+
+
+def check_plays(case: Case, *, alone: bool) -> None:
+    """Play every value of the hyperparameters on all rewards; with `alone`, also compare single runs with the batch."""
+    traces = []
+
+    def play(hyper: dict[str, Any], words: Array, rewards: Array) -> _Play:
+        traces.append(None)
+        return _play(case, hyper, words, rewards)
+
+    # NumPy arrays, because each JAX operation outside the plays would be compiled separately.
+    laws, words = _rewards(case), _words(case)
+    rows = [(as_arrays(case, hyper), words[law], laws[law]) for hyper in case.hyper for law in range(len(LAWS))]
+    # As in the engine, whole vectors of runs: a remainder loop may round differently, and one ulp may decide a tie.
+    padding = rows * LANES
+    batch = jax.tree.map(lambda *leaves: np.stack(leaves), *rows, *padding[: -len(rows) % LANES])
+    many = jax.jit(jax.vmap(play))
+    with explained(case, "a play"):
+        out = jax.device_get(many(*batch))
+    algorithm = case.make(case.num_arms, **case.hyper[0])
+    end = case.num_pulls(algorithm, jax.eval_shape(algorithm.init, make_key()))
+    for row in range(len(rows)):
+        setting = ", ".join(f"{k} = {v}" for k, v in case.hyper[row // len(LAWS)].items())
+        law = "rewards of the environment" if case.environment else LAWS[row % len(LAWS)]
+        one = jax.tree.map(lambda leaf, row=row: leaf[row], out)
+        _check_run(case, one, ", ".join(filter(None, [law, setting])), end)
+    once = len(traces)
+    reverse = jax.device_get(many(*jax.tree.map(lambda leaf: leaf[::-1], batch)))
+    if len(traces) != once:
+        case.fail(
+            "compiled once",
+            "a call with other values was traced again; keep shapes and types fixed",
+        )
+    _check_equal(case, out, jax.tree.map(lambda leaf: leaf[::-1], reverse), "at another place of the batch")
+    if alone:
+        single = jax.jit(play)
+        # Only the rewards without ties, because the last bit of an index may differ in a separately compiled program.
+        chosen = [row for row in range(len(rows)) if LAWS[row % len(LAWS)] == "uniform rewards"]
+        one = [jax.device_get(single(*rows[row])) for row in chosen]
+        some = jax.tree.map(lambda leaf: leaf[np.asarray(chosen)], out)
+        _check_equal(case, some, jax.tree.map(lambda *leaves: np.stack(leaves), *one), "run alone")
+
+
+def _check_run(case: Case, run: _Play, where: str, end: int) -> None:
+    n = case.rounds
+    if run.outside:
+        case.fail("range", f"select leaves [0, {case.num_arms}) in {run.outside} of {n} rounds ({where})")
+    if run.absent:
+        case.fail(
+            "range", f"select returns an arm that its context does not have in {run.absent} of {n} rounds ({where})"
+        )
+    if run.nan_state:
+        case.fail("finite", f"NaN in the state in {run.nan_state} of {n} rounds ({where}); guard divisions and logs")
+    if run.nan_index:
+        case.fail(
+            "finite",
+            f"NaN at an argmax of select in {run.nan_index} of {n} rounds ({where}); guard the index",
+        )
+    if run.miscounted:
+        case.fail("pulls", f"pulls are not the true ones in {run.miscounted} of {n} rounds ({where})")
+    if run.overdue:
+        case.fail(
+            "replan",
+            f"a plan is still due after a new plan in {run.overdue} of {n} rounds ({where}); apply must clear it",
+        )
+    if run.stopped_first:
+        case.fail("stop", f"stop is True before any pull ({where}); it must be False while initial pulls are missing")
+    for leaf in jax.tree.leaves(run.recommendation):
+        if not np.all(np.isfinite(leaf)):
+            case.fail("finite", f"recommend returns {leaf} ({where})")
+        if np.issubdtype(leaf.dtype, np.integer) and not np.all((leaf >= 0) & (leaf < end)):
+            case.fail("range", f"recommend returns {leaf}, must be in [0, {end}) ({where})")
+        if leaf.ndim == 1 and len(set(leaf.tolist())) < len(leaf):
+            case.fail("range", f"recommend returns {leaf}, must contain each arm at most once ({where})")
+
+
+def _check_equal(case: Case, batch: _Play, other: _Play, how: str) -> None:
+    """Compare integers and booleans exactly, and floats up to rounding, which depends on the vector width."""
+    paths = jax.tree_util.tree_leaves_with_path(batch)
+    for (path, a), b in zip(paths, jax.tree.leaves(other), strict=True):
+        if jnp.issubdtype(a.dtype, jax.dtypes.prng_key):
+            continue
+        tolerance = float(jnp.finfo(a.dtype).eps) ** 0.5 if is_float(a) else 0.0
+        if not np.allclose(a, b, rtol=tolerance, atol=tolerance, equal_nan=True):
+            name = jax.tree_util.keystr(path).lstrip(".")
+            case.fail("side by side", f"{name} of a run differs {how}; compute from its own state and noise only")

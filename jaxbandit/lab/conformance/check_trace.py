@@ -1,0 +1,228 @@
+"""The part of check_algorithm that only traces: types, precision, sources of randomness, purity."""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+
+from jaxbandit.base.contract import Algorithm, Batch, Phases, Replan, action_of
+from jaxbandit.base.types import Array, Key, PyTree
+from jaxbandit.engine.layout import jaxprs
+from jaxbandit.lab.conformance.check_case import (
+    Case,
+    CheckFailed,
+    as_arrays,
+    check_floats,
+    check_kept,
+    describe,
+    explained,
+    flag,
+    leaves,
+    make_key,
+    recommended,
+)
+
+
+class _Round(NamedTuple):
+    """The results of the functions in one round, None for functions that an algorithm does not have."""
+
+    state: PyTree
+    noise: PyTree
+    selected: PyTree  # an action, or a Choice
+    after: PyTree
+    recommendation: PyTree
+    stop: Array
+    planned: Array | None
+
+
+def _context(case: Case, key: Key) -> PyTree:
+    if case.environment is None:
+        return None
+    world = case.environment(case.num_arms)
+    return world.observe(world.init(key), world.noise(key))
+
+
+def _one_round(case: Case, algorithm: Algorithm, key: Key) -> _Round:
+    """Run the first round; each function fails under its own name, and each result is checked before it is used."""
+    with explained(case, "init"):
+        state = algorithm.init(key)
+    if algorithm.pulls is not None:
+        with explained(case, "pulls"):
+            pulls = jnp.asarray(algorithm.pulls(state))
+        if pulls.shape != (case.num_pulls(algorithm, state),) or not jnp.issubdtype(pulls.dtype, jnp.integer):
+            case.fail("types", f"pulls returns {describe(pulls)}, must be int32[{case.num_arms}]")
+    with explained(case, "noise"):
+        noise = algorithm.noise(key)
+    check_floats(case, leaves(state, "state") | leaves(noise, "noise"))
+    with explained(case, "the environment"):
+        context = _context(case, key)
+    with explained(case, "select"):
+        selected = algorithm.select(noise, state, context)
+        action = jnp.asarray(action_of(selected))
+    if (action.shape, action.dtype) != ((), np.int32):
+        case.fail("types", f"select returns {describe(action)}, must be int32[]; add .astype(jnp.int32)")
+    with explained(case, "update"):
+        after = algorithm.update(state, context, selected, jnp.zeros((), case.dtype))
+    check_kept(case, leaves(state, "state"), leaves(after, "state"), "init", "update")
+    with explained(case, "recommend"):
+        recommendation = recommended(algorithm, after)
+    check_floats(case, leaves(recommendation, "recommendation"))
+    arms = getattr(recommendation, "shape", ())
+    if len(arms) == 1 and (recommendation.dtype != np.int32 or not 1 <= arms[0] <= case.num_arms):
+        case.fail("types", f"recommend returns {describe(recommendation)}, must be int32[m], m arms")
+    stop = flag(case, "stop", algorithm.stop, after, "never() if it does not stop")
+    return _Round(state, noise, selected, after, recommendation, stop, _optional(case, algorithm, after))
+
+
+def _optional(case: Case, algorithm: Algorithm, state: PyTree) -> Array | None:
+    """Check the optional functions on a state, and return the pulls that a batch plans, or None."""
+    kept = leaves(state, "state")
+    if algorithm.phases is not None:
+        with explained(case, "phases.counts"):
+            counts = jnp.asarray(algorithm.phases.counts(state))
+        size = len(algorithm.phases.names)
+        if (counts.shape, counts.dtype) != ((size,), np.int32):
+            case.fail("types", f"phases.counts returns {describe(counts)}, must be int32[{size}], one per name")
+    if algorithm.verify is not None:
+        flag(case, "verify", algorithm.verify, state, "one verdict per run")
+    if algorithm.replan is not None:
+        flag(case, "replan.due", algorithm.replan.due, state, "one answer per run")
+        with explained(case, "replan.apply"):
+            fresh = algorithm.replan.apply(state)
+        check_kept(case, kept, leaves(fresh, "state"), "update", "replan.apply")
+    if algorithm.batch is None:
+        return None
+    with explained(case, "batch.plan"):
+        planned = jnp.asarray(algorithm.batch.plan(state))
+    if planned.shape != (case.num_arms,) or not jnp.issubdtype(planned.dtype, jnp.integer):
+        case.fail("types", f"batch.plan returns {describe(planned)}, must be int32[{case.num_arms}], pulls of each arm")
+    with explained(case, "batch.absorb"):
+        sums = [jnp.zeros(case.num_arms, case.dtype)] * (1 + algorithm.batch.squares)
+        after = algorithm.batch.absorb(state, planned, *sums)
+    check_kept(case, kept, leaves(after, "state"), "update", "batch.absorb")
+    return planned
+
+
+def check_types(case: Case) -> _Round:
+    """Check that one round can be traced, with the right types, for concrete and for traced hyperparameters.
+
+    Returns the shapes and types of that round, which are those of every round.
+    """
+
+    def first(hyper: dict[str, Any]) -> _Round:
+        with explained(case, "the factory"):
+            algorithm = case.make(case.num_arms, **case.hyper[0] | hyper)
+        if not isinstance(algorithm, Algorithm):
+            case.fail("traceable", f"the factory returned {type(algorithm).__name__}; return an Algorithm")
+        return _one_round(case, algorithm, make_key())
+
+    out = jax.eval_shape(lambda: first({}))
+    before = leaves(out.state, "state")
+    for name, value in as_arrays(case, case.hyper[0]).items():
+        with explained(case, f"hyperparameter {name}"):
+            try:
+                traced = jax.eval_shape(lambda v, name=name: first({name: v}), value)
+            except CheckFailed as error:
+                raise (error.__cause__ or error) from None
+        check_kept(case, before, leaves(traced.state, "state"), f"init with {name} = a number", f"{name} traced")
+    return out
+
+
+def _draws(jaxpr: Any) -> bool:
+    """Whether the program draws any random numbers."""
+    return any(
+        e.primitive.name.startswith(("random_", "threefry")) or any(map(_draws, jaxprs.inner_programs(e)))
+        for e in jaxpr.eqns
+    )
+
+
+def _draws_from_nothing(jaxpr: Any, given: Sequence[bool]) -> bool:
+    """Whether a key is made here or is the same in every run, that is, derived from no input that is `given`."""
+    derived = {v for v, from_input in zip(jaxpr.invars, given, strict=True) if from_input}
+    for equation in jaxpr.eqns:
+        flags = [not jaxprs.is_literal(v) and v in derived for v in equation.invars]
+        name = equation.primitive.name
+        if name == "random_seed" or (name in ("random_bits", "random_fold_in", "random_split") and not flags[0]):
+            return True
+        for inner in jaxprs.inner_programs(equation):
+            known = flags if len(inner.invars) == len(flags) else [True] * len(inner.invars)
+            if _draws_from_nothing(inner, known):
+                return True
+        if any(flags):
+            derived.update(equation.outvars)
+    return False
+
+
+class Programs(NamedTuple):
+    """An algorithm and its functions as they were traced first."""
+
+    algorithm: Algorithm
+    out: _Round
+    texts: dict[str, str]
+
+
+def _trace(case: Case, algorithm: Algorithm, out: _Round) -> dict[str, Any]:
+    context = jax.eval_shape(lambda: _context(case, make_key()))
+    reward = jax.ShapeDtypeStruct((), case.dtype)
+    sums = [jax.ShapeDtypeStruct((case.num_arms,), case.dtype)] * (
+        1 + bool(algorithm.batch and algorithm.batch.squares)
+    )
+    arguments = {  # all other functions take the state
+        "init": (make_key(),),
+        "noise": (make_key(),),
+        "select": (out.noise, out.state, context),
+        "update": (out.state, context, out.selected, reward),
+        "batch.absorb": (out.state, out.planned, *sums),
+    }
+    # A new function each time, because JAX would otherwise use its cache and not call the algorithm's function again.
+    return {
+        name: jax.make_jaxpr(lambda *a, f=f: f(*a))(*arguments.get(name, (out.state,)))
+        for name, f in _functions(algorithm).items()
+    }
+
+
+def _functions(algorithm: Algorithm) -> dict[str, Callable]:
+    """The functions of an algorithm by name, those of its records as in replan.due."""
+    found: dict[str, Callable] = {}
+    for name, part in algorithm._asdict().items():
+        if callable(part):
+            found[name] = part
+        elif isinstance(part, Phases | Replan | Batch):
+            found |= {f"{name}.{k}": f for k, f in part._asdict().items() if callable(f)}
+    return found
+
+
+def _text(case: Case, name: str, program: Any) -> str:
+    """The program and its constants as text, without the addresses of Python functions."""
+    if any(isinstance(const, Tracer) for const in program.consts):
+        case.fail("pure", f"{name} uses a traced value stored outside the state; put it in the state")
+    plain = [c for c in program.consts if not jnp.issubdtype(c.dtype, jax.dtypes.prng_key)]
+    return re.sub(r"0x[0-9a-f]+", "", str(program)) + " ".join(np.asarray(c).tobytes().hex() for c in plain)
+
+
+def check_programs(case: Case, out: _Round) -> Programs:
+    """Check where random numbers are drawn; `out` is from check_types. Returns the programs, for check_same."""
+    algorithm = case.make(case.num_arms, **case.hyper[0])
+    programs = _trace(case, algorithm, out)
+    chance = programs["noise"].out_avals
+    keys = any(jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) for leaf in chance)
+    if chance and not (keys or _draws(programs["noise"].jaxpr)):
+        case.fail("chance", "noise draws no random numbers; use none()")
+    for name, program in programs.items():
+        if _draws_from_nothing(program.jaxpr, [True] * len(program.jaxpr.invars)):
+            case.fail("chance", f"{name} draws from a key of its own, which is the same in every run; draw in noise")
+    return Programs(algorithm, out, {name: _text(case, name, program) for name, program in programs.items()})
+
+
+def check_same(case: Case, programs: Programs) -> None:
+    """Check that the functions trace to the same programs as before the plays."""
+    for name, program in _trace(case, programs.algorithm, programs.out).items():
+        if _text(case, name, program) != programs.texts[name]:
+            case.fail(
+                "pure",
+                f"{name} traced again is another program; keep what changes in the state, not in Python",
+            )

@@ -1,0 +1,272 @@
+"""Division of cells into tasks for an executor, and joining of the parts that its workers return.
+
+A first task of each cell measures how long its runs take. Parts on the disk are always complete, whichever process
+wrote them. They are reused, and only the runs that no part contains are played.
+"""
+
+import contextlib
+import itertools
+import math
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxbandit.base.contract import Outcome
+from jaxbandit.base.refusals import BadInput, Unfinished, refuse
+from jaxbandit.engine.driver import interrupts
+from jaxbandit.engine.driver.horizon import Record
+from jaxbandit.engine.driver.identify import Identified
+from jaxbandit.engine.driver.queues import Progress
+from jaxbandit.engine.rounds.moments import Moments
+from jaxbandit.engine.storage import files as storage
+from jaxbandit.engine.storage import parts
+from jaxbandit.engine.storage.parts import Part
+from jaxbandit.lab.experiments import tasks
+from jaxbandit.running.distribution import driving
+from jaxbandit.running.distribution.executors import Crew, crew_of
+from jaxbandit.running.results.base import Result
+
+FOLDER = "parts"  # in the directory of results
+SECONDS = 60.0  # target duration of a task
+FIRST_SHARE = 12  # the task that measures how long runs take has about 1/12 of that time
+EACH = 4  # least number of tasks per worker if there are enough runs, so that all workers end at about the same time
+SHORTEST = 1.0  # seconds; shorter tasks would be dominated by their overhead
+
+Range = tuple[int, int]
+Piece = tuple["Share", int, int, float | None]  # first run, last run + 1, seconds of a task that measures durations
+Report = Callable[[int, int], None]  # (runs that have ended, their steps)
+
+
+class How(NamedTuple):
+    """How the work is divided into tasks. It does not affect the results."""
+
+    executor: Any
+    runs_per_task: int | None = None  # None for as many as take about `seconds`
+    seconds: float = SECONDS
+    send_back: bool = False
+    threads: int | None = None
+
+    def check(self, where: str) -> Crew:
+        """Raise BadInput for a value out of range; return what is known about the workers."""
+        if self.runs_per_task is not None and (
+            not isinstance(self.runs_per_task, int) or isinstance(self.runs_per_task, bool) or self.runs_per_task < 1
+        ):
+            refuse(where, f": runs_per_task = {self.runs_per_task!r}, must be a whole number of runs >= 1")
+        if not 0 < self.seconds < math.inf:
+            refuse(where, f": seconds per task = {self.seconds!r}, must be greater than 0")
+        return crew_of(self.executor, self.threads)
+
+
+class Share:
+    """Runs [first, end) of one cell: the parts that exist and the runs that are left."""
+
+    def __init__(self, what: str, task: Mapping[str, Any], first: int, end: int, folder: Path | None):
+        self.what, self.task, self.first, self.end, self.folder = what, dict(task), first, end, folder
+        self.have: list[Part | Range] = []  # a part in the folder is represented by its range of runs
+        self.lost: list[Range] = []
+        self.rate = math.nan  # runs per second on one worker
+        for a, b in found(folder):
+            if a >= max([first, *(self._range(x)[1] for x in self.have)]) and b <= end:
+                self.have.append((a, b))
+
+    @staticmethod
+    def _range(part: Part | Range) -> Range:
+        return (part.first_run, part.end) if isinstance(part, Part) else part
+
+    def left(self) -> list[Range]:
+        """Return the ranges of runs that no part contains, without those that were given up."""
+        ranges, at, some = sorted([*map(self._range, self.have), *self.lost]), self.first, []
+        for a, b in [*ranges, (self.end, self.end)]:
+            if at < a:
+                some.append((at, a))
+            at = max(at, b)
+        return some
+
+    def add(self, told: Mapping[str, Any], host: str) -> None:
+        """Add a part that a worker has played; a part that was sent back is written to the folder."""
+        first, end = told["first_run"], told["first_run"] + told["num_runs"]
+        data = told.get("data")
+        if self.folder is None:
+            self.have.append(parts.decoded(data or b"", host))
+            return
+        path = self.folder / tasks.file_name(first, end)
+        if data:
+            storage.write_bytes(path, data)
+        elif not path.exists():
+            raise BadInput(
+                f"{path}: {host} has written this file, but it is not visible here, so the directory is not shared; "
+                "use --send-back"
+            )
+        self.have.append((first, end))
+
+    def parts(self) -> list[Part]:
+        """Return the parts in the order of their runs."""
+        return parts.in_order([x if isinstance(x, Part) else read(self.folder, *x) for x in self.have], self.what)
+
+
+def found(folder: Path | None) -> list[Range]:
+    """Return the sorted ranges of runs of the parts in a folder."""
+    if folder is None:
+        return []
+    names = [path.stem.split("-")[1:] for path in folder.glob("runs-*-*.npz")]
+    return sorted((int(a), int(b)) for a, b in names)
+
+
+def read(folder: Path | None, first: int, end: int) -> Part:
+    """Return the part with these runs from a folder; raise BadInput if it is damaged."""
+    path = (folder or Path()) / tasks.file_name(first, end)
+    try:
+        part = parts.decoded(path.read_bytes(), str(path))
+    except ValueError as error:
+        raise BadInput(str(error)) from None
+    if (part.first_run, part.end) != (first, end):
+        raise BadInput(
+            f"{path}: holds runs {part.first_run} to {part.end - 1}, which are not those in its name; delete it"
+        )
+    return part
+
+
+def divide(shares: Sequence[Share], how: How, crew: Crew, report: Report | None) -> None:
+    """Play the remaining runs of all shares on an executor.
+
+    Raises:
+      BadInput: a task cannot be played. The results of other tasks are kept.
+      Unfinished: a task was given up because its workers died repeatedly, and all other tasks are finished; or the
+        executor has failed.
+      KeyboardInterrupt: the process has been asked to end. Finished tasks are kept.
+    """
+    for share in shares:
+        share.task["folder"] = None if share.folder is None or how.send_back else str(share.folder.absolute())
+        share.task["options"] = dict(share.task["options"]) | {"workers": crew.threads}
+    with interrupts.heard(lambda: None):
+        if how.runs_per_task is None:
+            first = [(s, *gaps[0], how.seconds / FIRST_SHARE) for s in shares if (gaps := s.left())]
+            _play(first, how, report)
+        _play(_pieces(shares, how, crew), how, report)
+    gone = [f"{s.what}, {parts.said(*runs).rpartition(' ')[0]}" for s in shares for runs in s.lost]
+    if gone:
+        told = "; ".join(gone[:3]) + (f" and {len(gone) - 3} more" if len(gone) > 3 else "")
+        many = "a task killed" if len(gone) == 1 else f"{len(gone)} tasks killed"
+        raise Unfinished(
+            f"{told}: {many} {driving.DEATHS} workers and was given up; the rest is finished and kept; "
+            "run the same command to try again"
+        )
+
+
+def divided(
+    share: Share, how: How, advance: Callable[[Any], None] | None, kind: str, horizon: int = 0
+) -> Record | Identified:
+    """Return the record of one share, played on an executor, and delete the folder of its parts."""
+    divide([share], how, how.check(kind), reporter(kind, horizon, advance))
+    record = record_of(share.parts())
+    if share.folder is not None:
+        shutil.rmtree(share.folder, ignore_errors=True)
+    return record
+
+
+def _pieces(shares: Sequence[Share], how: How, crew: Crew) -> list[Piece]:
+    """Return the remaining tasks, those of the largest cells first."""
+    weights = [sum(b - a for a, b in share.left()) / share.rate for share in shares]
+    total = sum(weight for weight in weights if math.isfinite(weight))
+    seconds = max(min(how.seconds, total / (EACH * (crew.workers or 1))), min(SHORTEST, how.seconds))
+    found = []
+    for weight, share in zip(weights, shares, strict=True):
+        known = math.isfinite(share.rate)
+        size = how.runs_per_task or max(int(share.rate * seconds) if known else 0, tasks.LEAST)
+        for a, b in share.left():
+            if how.runs_per_task is None:  # divided evenly, with at least `size` runs where there are so many
+                number = max((b - a) // size, 1)
+                edges = [a + (b - a) * i // number for i in range(number + 1)]
+            else:
+                edges = [*range(a, b, size), b]
+            found += [(weight if known else 0.0, (share, *ends, None)) for ends in itertools.pairwise(edges)]
+    return [piece for _, piece in sorted(found, key=lambda item: -item[0])]
+
+
+def _play(some: Sequence[Piece], how: How, report: Report | None) -> None:
+    owners: dict[int, Share] = {}
+
+    def calls() -> Iterator[tuple]:
+        for share, first, end, until in some:
+            task = {**share.task, "first_run": first, "num_runs": end - first, "until": until}
+            owners[id(task)] = share
+            yield tasks.play, task
+
+    with contextlib.closing(driving.completed(how.executor, calls())) as ended:
+        try:
+            for (_, task), future in ended:
+                _take(future, owners.pop(id(task)), task, report)
+        except BaseException as error:
+            if driving.is_broken(error):
+                remedy = "finished parts are kept; run the same command with new workers"
+                raise Unfinished(f"the executor lost its workers ({type(error).__name__}); {remedy}") from None
+            raise
+
+
+def _take(future: Any, share: Share, task: Mapping[str, Any], report: Report | None) -> None:
+    try:
+        answer = future.result()
+    except BaseException as error:
+        if not driving.is_lost(error):
+            if isinstance(error, ImportError) or isinstance(error.__cause__, ImportError):
+                told = error.__cause__ or error
+                refuse(share.what, f": a worker cannot import a module that it needs ({told}); install it there")
+            raise
+        first, number = task["first_run"], task["num_runs"]
+        share.lost.append((first, first + (number if task["until"] is None else min(tasks.LEAST, number))))
+        return
+    if "refused" in answer:
+        raise BadInput(answer["refused"])
+    for told in answer["parts"]:
+        share.add(told, "a worker")
+        if report is not None:
+            report(told["num_runs"], told["steps"])
+    last = answer["parts"][-1]
+    share.rate = last["num_runs"] / max(last["seconds"], 1e-6)
+
+
+def earlier(result: Result) -> Part:
+    """Return a finished result with per-run data as the part that holds the first runs."""
+    arrays, fixed = result.arrays, "regret" in result.arrays
+    about: dict[str, Any] = {
+        "first_run": 0,
+        "num_runs": result.runs,
+        "identity": {**result.identity, "processor": parts.processor()},
+        "seconds": {"compile": 0.0, "run": 0.0},
+        "steps": {"run": 0, "lane": 0},
+        "devices": result.devices,
+        "outcomes": result.outcomes(),
+    }
+    if fixed:
+        counts, sums = arrays["outcome"] == Outcome.STOPPED, {}
+        for name in ("regret", "hindsight"):
+            if name in arrays:
+                moments = Moments(arrays[name].shape[1])
+                moments.add(arrays[name].T, counts)
+                sums[name] = moments.plain()
+        for name in ("pulls", "kinds"):
+            if name in arrays:
+                sums[name] = [str(n) for n in arrays[name][counts].sum(0, dtype=np.int64)]
+        about |= {"sums": sums, "measure": "regret", "phases": list(getattr(result, "kind_names", ()))}
+    names = parts.RUNS if fixed else parts.STOPPED_RUNS
+    return Part(f"the first {result.runs} runs", about, {name: arrays[name] for name in names if name in arrays})
+
+
+def record_of(some: Sequence[Part], mixed: bool = False) -> Record | Identified:
+    """Return the record of all parts; raise BadInput if they cannot be joined."""
+    try:
+        return parts.joined(some, mixed)
+    except ValueError as error:
+        raise BadInput(str(error)) from None
+
+
+def reporter(kind: str, horizon: int, advance: Callable[[Any], None] | None) -> Report | None:
+    """Return a function that advances a progress bar, which counts run-steps or runs, when runs have ended."""
+    if advance is None:
+        return None
+    if kind == "simulate":
+        return lambda runs, steps: advance(runs * horizon)
+    return lambda runs, steps: advance(Progress(runs, steps))

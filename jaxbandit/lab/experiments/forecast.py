@@ -1,0 +1,194 @@
+"""What an experiment would take, before it is run: its cells, run-steps, memory, and an estimate of its seconds.
+
+Each compiled program is calibrated by playing the cell itself for a moment; nothing that it computes is kept.
+"""
+
+import contextlib
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxbandit.base import text
+from jaxbandit.lab.experiments import memory, playing
+from jaxbandit.lab.specs.spec import Cell, Experiment
+from jaxbandit.running.results import names
+
+SECONDS = 1.0  # of one calibration, after the program has been compiled
+MOST_SECONDS = 5.0  # of one whose runs stop by their own rule, for so many of them to end:
+ENOUGH_RUNS = 1000  # or half of the runs, if that is fewer
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What one cell, that is one algorithm on one instance, would take on this machine."""
+
+    instance: str
+    algorithm: str
+    params: dict[str, Any]
+    runs: int
+    rounds: int  # a run; where runs stop by their own rule, at most so many
+    kept_bytes: int  # what is kept of all runs
+    compile_seconds: float  # 0 where an earlier cell shares the program
+    seconds: float | None  # None where too few runs had stopped to estimate it
+    most_seconds: float | None  # of runs that stop: if all of them reach `rounds`; None for batches of pulls
+    stops: bool
+
+    def summary(self) -> dict[str, Any]:
+        """Return the forecast as plain data; keys that do not apply are absent."""
+        times = {"compile": self.compile_seconds, "run": self.seconds, "run_at_most": self.most_seconds}
+        return {
+            "instance": self.instance,
+            "algorithm": self.algorithm,
+            "params": {name: value for name, value in self.params.items() if isinstance(value, int | float | str)},
+            "runs": self.runs,
+            "max_rounds" if self.stops else "rounds": self.rounds,
+            "max_run_steps" if self.stops else "run_steps": self.runs * self.rounds,
+            "kept_bytes": self.kept_bytes,
+            "seconds": {name: round(value, 3) for name, value in times.items() if value is not None},
+        }
+
+
+class _Enough(Exception):
+    """Ends a calibration from inside the engine's progress report."""
+
+
+class _Watch:
+    """The engine's progress reports of one calibration."""
+
+    def __init__(self, stops: bool, runs: int):
+        self.stops, self.begun = stops, time.monotonic()
+        self.enough = min(ENOUGH_RUNS, -(-runs // 2)) if stops else 0  # ended runs
+        self.first: float | None = None  # when the first report came: until then the program was being compiled
+        self.steps = self.finished = 0
+        self.last = self.begun
+
+    def __call__(self, progress: Any) -> None:
+        """Take one report in; raise once the calibration has lasted long enough."""
+        self.last = time.monotonic()
+        if self.stops:
+            self.finished += progress.finished
+        if self.first is None:  # its steps were played while, or just after, the program was compiled
+            self.first = self.last
+            return
+        self.steps += progress.run_steps if self.stops else progress
+        if self.last - self.first >= (SECONDS if self.finished >= self.enough else MOST_SECONDS):
+            raise _Enough
+
+
+def forecast(experiment: Experiment, *, workers: int | None = None) -> list[Forecast]:
+    """Estimate what each cell of an experiment would take on this machine.
+
+    Cells that share a compiled program share its calibration: the cell is played for about a second and what it
+    computed is thrown away. Of a fixed horizon the estimate is run-steps over measured speed. Of runs that stop by
+    their own rule it is the time so far divided by the number of runs that have ended, times all runs. That is right on
+    average for exponential stopping times and up to twice too much if all runs stop after a similar number of rounds;
+    it is given once half of the runs, or 1,000 of them, have ended within five seconds. Otherwise only the time that
+    it takes if every run reaches `max_rounds` is given.
+
+    Args:
+      experiment: what `spec.load` returns.
+      workers: threads, as for `run`.
+
+    Returns:
+      A Forecast a cell, in the order of `experiment.cells()`.
+
+    Raises:
+      BadInput: the results would not fit into the memory, or a cell breaks its contract.
+    """
+    memory.check(experiment)
+    known: dict[Any, _Watch] = {}
+    return [_of_cell(experiment, cell, known, workers) for cell in experiment.cells()]
+
+
+def _of_cell(experiment: Experiment, cell: Cell, known: dict[Any, _Watch], workers: int | None) -> Forecast:
+    stops = experiment.kind == "identify"
+    rounds = experiment.most_rounds(cell) if stops else experiment.horizon
+    make, arguments = playing.program(cell)
+    leaves, structure = jax.tree.flatten(arguments)
+    # The time until a rule stops depends on the instance's values too, not on the program alone.
+    own = cell.index if stops else None
+    key = (make, structure, tuple(np.shape(leaf) for leaf in leaves), own)
+    shared = key in known
+    watch = known[key] if shared else _calibrated(experiment, cell, stops, workers)
+    known[key] = watch
+    measured = watch.first is not None and watch.steps > 0
+    elapsed = watch.last - (watch.first or watch.last)
+    seconds = most = None
+    if not measured:  # all of it was played before the second report
+        seconds = 0.0
+    elif not stops:
+        seconds = experiment.runs * rounds * elapsed / watch.steps
+    else:
+        if watch.finished >= watch.enough:
+            seconds = experiment.runs * elapsed / watch.finished
+        if cell.build().batch is None:
+            most = experiment.runs * rounds * elapsed / watch.steps
+    return Forecast(
+        cell.instance.name,
+        cell.algorithm.name,
+        cell.params,
+        experiment.runs,
+        rounds,
+        experiment.runs * memory.bytes_per_run(experiment, cell),
+        0.0 if shared else (watch.first or watch.last) - watch.begun,
+        seconds if seconds is None or most is None else min(seconds, most),
+        most,
+        stops,
+    )
+
+
+def _calibrated(experiment: Experiment, cell: Cell, stops: bool, workers: int | None) -> _Watch:
+    watch = _Watch(stops, experiment.runs)
+    with contextlib.suppress(_Enough):
+        playing.record_of(experiment, cell, {"progress": watch, "workers": workers})
+    return watch
+
+
+def table(forecasts: Sequence[Forecast]) -> str:
+    """Return the forecasts as text, a row a cell, with the totals beneath."""
+    head = ("instance", "algorithm", "runs", "rounds", "results", "compile s", "run s")
+    rows = [
+        (
+            each.instance,
+            name,
+            f"{each.runs:,}",
+            ("<= " if each.stops else "") + f"{each.rounds:,}",
+            size(each.kept_bytes),
+            _seconds(each.compile_seconds),
+            _about(each),
+        )
+        for name, each in zip(names.algorithms(forecasts), forecasts, strict=True)
+    ]
+    lines = [text.align([head, *rows], right=(2, 3, 4, 5, 6), keys=2)]
+    total = sum(each.compile_seconds + (each.seconds or 0.0) for each in forecasts)
+    unknown = sum(each.seconds is None for each in forecasts)
+    steps = sum(each.runs * each.rounds for each in forecasts)
+    most = "at most " if any(each.stops for each in forecasts) else ""
+    lines.append(
+        f"{len(forecasts)} cells, {most}{steps:,} run-steps, {size(sum(f.kept_bytes for f in forecasts))} of results, "
+        f"about {_seconds(total)} s"
+        + (f" and the {unknown} cells whose runs did not stop while they were measured" if unknown else "")
+    )
+    lines.append("nothing was kept; the seconds are estimated by playing each program for a moment on this machine")
+    return "\n".join(lines)
+
+
+def _about(each: Forecast) -> str:
+    if each.seconds is not None:
+        return _seconds(each.seconds)
+    return "unknown" if each.most_seconds is None else f"<= {_seconds(each.most_seconds)}"
+
+
+def _seconds(value: float) -> str:
+    return f"{value:,.1f}" if value < 100 else f"{value:,.0f}"
+
+
+def size(number: int) -> str:
+    """Return a number of bytes as text."""
+    power = min(int(math.log(max(number, 1), 1024)), 4)
+    return f"{number / 1024**power:,.{0 if power == 0 else 1}f} {('B', 'KiB', 'MiB', 'GiB', 'TiB')[power]}"

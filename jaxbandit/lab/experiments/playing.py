@@ -1,0 +1,115 @@
+"""Running one cell of an experiment: its program, the record that the engine returns, and the result.
+
+The data of an instance and traced hyperparameters are arguments of the compiled program, so that cells that differ in
+nothing else share one compilation.
+"""
+
+import functools
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from jaxbandit.base.contract import Algorithm, Environment
+from jaxbandit.base.refusals import BadInput
+from jaxbandit.base.types import PyTree
+from jaxbandit.engine.driver.horizon import Record, simulate_cell
+from jaxbandit.engine.driver.identify import Identified, identify_cell
+from jaxbandit.engine.rounds.fit import misfit
+from jaxbandit.engine.rounds.step import ContractError
+from jaxbandit.lab.specs.arguments import plain
+from jaxbandit.lab.specs.registry import Entry
+from jaxbandit.lab.specs.spec import Cell, Experiment
+from jaxbandit.running.cell import Make, stopping_result
+from jaxbandit.running.results.base import Result
+from jaxbandit.running.results.regret import RegretResult
+from jaxbandit.running.truth import cautions, guarantee
+
+
+def play(experiment: Experiment, cell: Cell, truth: dict[str, Any], options: dict[str, Any]) -> Result:
+    """Run one cell; `options` are passed on to the engine."""
+    return result_of(experiment, cell, truth, record_of(experiment, cell, options))
+
+
+def record_of(experiment: Experiment, cell: Cell, options: Mapping[str, Any]) -> Record | Identified:
+    """Return the engine's record of one cell; `options`, such as `num_runs` and `first_run`, are passed on to it.
+
+    Raises:
+      BadInput: the algorithm or the environment violates its contract.
+    """
+    given: dict[str, Any] = {
+        "num_runs": experiment.runs,
+        "seed": experiment.seed,
+        "precision": experiment.precision,
+        "any_rewards": experiment.any_rewards,
+    }
+    try:
+        if experiment.kind == "identify":
+            given["max_rounds"] = experiment.most_rounds(cell)
+            return identify_cell(*program(cell), **{**given, **options})
+        for name in ("horizon", "checkpoints", "per_run", "hindsight", "replan_late"):
+            given[name] = getattr(experiment, name)
+        return simulate_cell(*program(cell), **{**given, **options})
+    except ContractError as error:
+        raise BadInput(f"{cell.instance.name}/{cell.algorithm.name}: {' '.join(str(error).split())}") from None
+
+
+def result_of(experiment: Experiment, cell: Cell, truth: dict[str, Any], record: Record | Identified) -> Result:
+    """Return the result of a cell's record."""
+    if experiment.kind == "simulate":
+        return RegretResult.from_record(record, **_labels(experiment, cell), truth=truth)
+    return stopping_result(
+        record,
+        guarantee(cell),
+        budgeted=bool(experiment.budget),
+        **_labels(experiment, cell),
+        truth=truth,
+        max_rounds=experiment.most_rounds(cell),
+        warnings=cautions(cell, truth.get("means")),
+    )
+
+
+def _labels(experiment: Experiment, cell: Cell) -> dict[str, Any]:
+    return {
+        "instance": cell.instance.name,
+        "algorithm": cell.algorithm.name,
+        "params": {name: plain(value) for name, value in cell.params.items()},
+        "seed": experiment.seed,
+        "precision": experiment.precision,
+        "any_rewards": experiment.any_rewards and bool(misfit(cell.build().rewards, cell.instance.build().rewards)),
+    }
+
+
+def program(cell: Cell) -> tuple[Make, PyTree]:
+    """Return the `make` function shared by all cells of one static structure, and this cell's traced arguments."""
+    algorithm, environment = cell.algorithm.entry, cell.instance.entry
+    fixed, moving = _split(algorithm, cell.arguments)
+    fixed_world, moving_world = _split(environment, cell.instance.arguments)
+    factories = algorithm.factory(), environment.factory()  # these change if a module is reloaded
+    still = tuple(fixed.items()), tuple(fixed_world.items())
+    make = _make(factories, algorithm, environment, *still, bool(moving_world))
+    return make, {"algorithm": _arrays(moving), "environment": _arrays(moving_world)}
+
+
+# The engine compiles once per `make` object and shapes, so an equal structure must get the same object again.
+@functools.lru_cache(maxsize=64)
+def _make(
+    factories: tuple, algorithm: Entry, environment: Entry, fixed: tuple, fixed_world: tuple, moves: bool
+) -> Make:
+    still = None if moves else environment.build(dict(fixed_world))  # built once instead of in every trace
+
+    def make(arguments: PyTree) -> tuple[Algorithm, Environment]:
+        world = still or environment.build(dict(fixed_world) | arguments["environment"])
+        return algorithm.build(dict(fixed) | arguments["algorithm"]), world
+
+    return make
+
+
+def _split(entry: Entry, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    moving = entry.traced(given)
+    still = {name: value for name, value in given.items() if name not in moving}
+    return still, {name: value for name, value in given.items() if name in moving}
+
+
+def _arrays(given: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    return {name: np.asarray(value, np.float64) for name, value in given.items()}

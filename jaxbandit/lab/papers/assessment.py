@@ -1,0 +1,75 @@
+"""The summary of a reproduction: cells, published numbers and claims, each with its verdict."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from jaxbandit.lab.papers import open_readings, published, verdict
+from jaxbandit.lab.papers.figure_experiments import Figure
+from jaxbandit.running.results import json_files
+from jaxbandit.running.results.base import ResultSet, versions
+from jaxbandit.running.results.saving import SCHEMA, summary
+from jaxbandit.theory import intervals
+
+ABOUT = ("title", "authors", "year", "url", "confidence", "notes")
+
+
+def assess(results: ResultSet, paper: Mapping[str, Any], shown: Sequence[Figure]) -> dict[str, Any]:
+    """Return the summary of `results` with the paper's `published` numbers, `claims`, `untested` and `figures`."""
+    claims = [narrowed(claim, results) for claim in open_readings.each_reading(paper)]
+    confidence = paper["confidence"]
+    theirs = published.numbers(paper.get("published", []), results)
+    judged = verdict.judge(claims, results, confidence=confidence, others=len(theirs))
+    checks = verdict.num_intervals(judged)
+    level = intervals.bonferroni(confidence, checks + len(theirs))
+    beside = [published.judge(n, results[n["instance"], n["algorithm"]], level) for n in theirs]
+    first = results[0]
+    content = summary(
+        results.name,
+        first.kind,
+        first.seed,
+        first.precision,
+        results,
+        paper=_about(paper),
+        figures=[dataclasses.asdict(figure) for figure in shown],
+        published=beside,
+        claims=judged,
+        untested=list(paper.get("untested", [])),
+    )
+    content["claims"] += published.judge_together(paper.get("near", []), paper.get("published", []), beside)
+    readings = open_readings.table(paper, judged)
+    content |= {} if readings is None else {"readings": readings}
+    # If several numbers are published for a cell, the cell contains the first one.
+    sums = [e for e in beside if e["quantity"] in ("samples", "regret", "hindsight")]
+    totals = {(e["instance"], e["algorithm"]): e for e in reversed(sums)}
+    for cell, result in zip(content["cells"], results, strict=True):
+        if first.kind != "simulate" and "pulls" in cell and result.counted > 1:
+            pulls = result.arrays["pulls"][result.counts()].astype(np.float64)
+            interval = intervals.student(pulls.mean(axis=0), pulls.var(axis=0, ddof=1), result.counted)
+            cell["pulls"] |= {"low": interval.low, "high": interval.high}
+        if (entry := totals.get((result.instance, result.algorithm))) is not None:
+            kept = {k: v for k, v in entry.items() if k not in ("instance", "algorithm", "verdict")}
+            cell |= {"published": kept, "verdict": entry["verdict"]}
+    return json_files.plain(content)
+
+
+def narrowed(claim: Mapping[str, Any], results: ResultSet) -> dict[str, Any]:
+    """Return a claim restricted to the instances and algorithms that were run, with `in_part` if some are missing."""
+    held = {"instance": {r.instance for r in results}, "algorithm": {r.algorithm for r in results}}
+    held["against"] = held["algorithm"]
+    left = {k: kept for k in held if isinstance(claim.get(k), list) and (kept := [v for v in claim[k] if v in held[k]])}
+    return dict(claim) | left | ({"in_part": True} if any(len(left[k]) < len(claim[k]) for k in left) else {})
+
+
+def without_cells(data: Mapping[str, Any], paper: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the summary of a reproduction that runs no experiment."""
+    head = {"schema": SCHEMA} | {key: data[key] for key in ("name", "kind", "seed")}
+    head |= {key: value for key, value in versions().items() if key in ("jaxbandit", "jax")}
+    empty = {"cells": [], "figures": [], "published": [], "claims": [], "untested": []}
+    return json_files.plain({**head, "devices": [], "precision": "float64", "paper": _about(paper), **empty})
+
+
+def _about(paper: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: paper[key] for key in ABOUT if key in paper}

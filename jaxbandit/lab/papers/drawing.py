@@ -1,0 +1,69 @@
+"""Figures of papers with one experiment for each figure, in which crosses mark the published numbers.
+
+matplotlib is imported only when a figure is drawn.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jaxbandit.lab.papers import box_plots
+from jaxbandit.lab.papers.figure_experiments import Figure, cells
+from jaxbandit.running.plotting import figures, stopping_times, sweeps
+from jaxbandit.running.plotting.style import INK, SIZE, canvas, file_name, legend
+from jaxbandit.running.results.base import ResultSet
+
+MARK: dict[str, Any] = {"marker": "x", "color": INK, "linestyle": "none", "markersize": 7, "markeredgewidth": 1.6}
+
+
+def write(shown: Sequence[Figure], results: ResultSet, content: Mapping[str, Any], directory: Path) -> list[Path]:
+    """Write the figures of a paper into a directory; return their paths."""
+    paths = []
+    for figure in shown:
+        if figure.draw == "boxes":
+            paths.append(box_plots.write(figure, results, content, directory))
+            continue
+        if figure.draw == "each":
+            look = {"bands": figure.bands, "minimax": figure.minimax, "log": figure.log}
+            paths += figures.write_figures(cells(figure, results), directory / figure.name, **look)
+            continue
+        sheet = canvas(SIZE)
+        ax = sheet.add_subplot()
+        (_sweep if figure.draw == "sweep" else _pulls)(figure, results, content["published"], ax)
+        counts = " or ".join(f"{runs:,}" for runs in sorted({r.runs for r in cells(figure, results)}))
+        ax.set_title(f"{figure.title}; {counts} runs, 95 % intervals", loc="left", fontsize=11, color=INK)
+        paths.append(directory / f"{file_name(figure.name)}.png")
+        sheet.savefig(paths[-1], bbox_inches="tight", pad_inches=0.15)
+    return paths
+
+
+def _sweep(figure: Figure, results: ResultSet, published: Sequence[Mapping[str, Any]], ax: Any) -> None:
+    places = dict(zip(figure.instances, figure.at, strict=True))
+    curves = {name: [(places[i], results[i, name]) for i in figure.instances] for name in figure.algorithms}
+    sweeps.plot_sweep(sweeps.Sweep(figure.name, "", figure.axis, curves, of_instances=True), ax)
+    ax.set_xticks(list(places.values()), [f"{value:g}" for value in places.values()], minor=False)
+    ax.set_xticks([], minor=True)
+    theirs = [e for e in published if e["quantity"] == "samples" and e["instance"] in places]
+    theirs = [e for e in theirs if e["algorithm"] in figure.algorithms]
+    if theirs:
+        ax.plot([places[e["instance"]] for e in theirs], [e["value"] for e in theirs], label=_label(theirs), **MARK)
+        legend(ax)
+
+
+def _pulls(figure: Figure, results: ResultSet, published: Sequence[Mapping[str, Any]], ax: Any) -> None:
+    shown = cells(figure, results)
+    stopping_times.plot_pulls(shown, ax)
+    drawn = {line.get_label(): np.asarray(line.get_xdata()) for line in ax.get_lines()}
+    order = np.argsort(-np.asarray(shown[0].truth["means"]), kind="stable")  # the order of the arms on the axis
+    theirs = [e for e in published if e["quantity"] == "pulls" and e["instance"] == shown[0].instance]
+    theirs = [e for e in theirs if e["algorithm"] in drawn]
+    if theirs:
+        x = [drawn[e["algorithm"]][list(order).index(e["arm"])] for e in theirs]
+        ax.plot(x, [e["value"] for e in theirs], label=_label(theirs), **MARK)
+        legend(ax)
+
+
+def _label(theirs: Sequence[Mapping[str, Any]]) -> str:
+    return "published: " + ", ".join(dict.fromkeys(e["source"] for e in theirs))

@@ -1,0 +1,169 @@
+"""Quantities of cells that claims refer to, run by run: regret, samples, pulls, and their differences or ratios."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxbandit.base.contract import Outcome
+from jaxbandit.base.refusals import BadInput
+from jaxbandit.running.results.budget import BudgetResult
+from jaxbandit.running.results.stopping import StoppingResult
+from jaxbandit.theory import intervals
+
+# Quantities that are means over runs.
+MEANS = ("regret", "hindsight", "samples", "pulls", "share", "kind", "simple_regret")
+
+
+class Quantity(NamedTuple):
+    """A quantity that a claim compares: of one algorithm on an instance, or the difference or ratio of two."""
+
+    instance: str
+    algorithm: str
+    minus: str = ""  # the algorithm that is subtracted
+    over: str = ""  # the algorithm in the denominator
+    arm: int | None = None  # the arm whose pulls or fraction of pulls is meant, from 0
+    # For regret, a checkpoint or a fraction of the horizon (None: the last checkpoint); for a fixed budget, the budget
+    # (None: the largest).
+    at: int | float | None = None
+
+    def __str__(self) -> str:
+        place = "" if self.arm is None else f" arm {self.arm}"
+        if self.at is not None:
+            place += f" at {self.at:g} n" if isinstance(self.at, float) else f" at {self.at:,}"
+        if self.minus:
+            return f"({self.algorithm} - {self.minus}){place}"
+        return f"({self.algorithm} / {self.over}){place}" if self.over else f"{self.algorithm}{place}"
+
+
+class Sample(NamedTuple):
+    """One value for each run. If runs are censored, the true mean is only known to be `above` or `below` the mean."""
+
+    values: np.ndarray  # float64[runs], NaN for a run that is excluded from means
+    above: bool = False
+    below: bool = False
+
+
+def sample(what: str, quantity: Quantity, results: Any) -> Sample:
+    """Return the value of a quantity of a cell in each run, or of the difference or ratio of two cells.
+
+    A cell is one algorithm on one instance.
+
+    Args:
+      what: one of MEANS, such as "regret", "hindsight" (regret in hindsight), "samples", "pulls" of an arm, or "share"
+        (the fraction of the run's samples that are pulls of the arm).
+      quantity: the cell or the two cells. For a ratio of two means, the values are the ratio plus the linearized
+        contribution of each run (delta method), so that their mean is the ratio and their spread gives its standard
+        error.
+      results: a ResultSet.
+    """
+    first = of(what, cell(results, quantity), quantity.arm, quantity.at)
+    if not (quantity.minus or quantity.over):
+        return first
+    other = quantity._replace(algorithm=quantity.minus or quantity.over)
+    second = of(what, cell(results, other), quantity.arm, quantity.at)
+    runs = min(len(first.values), len(second.values))
+    a, b = first.values[:runs], second.values[:runs]
+    above, below = first.above or second.below, first.below or second.above
+    if quantity.minus:
+        return Sample(a - b, above, below)
+    known = ~np.isnan(a + b)
+    if not known.any():
+        return Sample(np.zeros(0))
+    scale = b[known].mean()
+    ratio = a[known].mean() / scale
+    return Sample(ratio + (a - ratio * b) / scale, above, below)
+
+
+def cell(results: Any, quantity: Quantity) -> Any:
+    """Return the result of an algorithm on an instance, at the specified one of several budgets.
+
+    Raises:
+      BadInput: no result, or more than one, matches.
+    """
+    found = [r for r in results if (r.instance, r.algorithm) == (quantity.instance, quantity.algorithm)]
+    if found and found[0].kind == "budget":
+        most = max(r.budget for r in found) if quantity.at is None else quantity.at
+        found = [r for r in found if r.budget == most]
+    if len(found) != 1:
+        place = "" if quantity.at is None else f" at {quantity.at:g}"
+        raise BadInput(f"{quantity.instance}/{quantity.algorithm}{place}: names {len(found)} results, must name one")
+    return found[0]
+
+
+def difference(left: Sample, factor: float, right: Sample | float, confidence: float) -> intervals.Interval | None:
+    """Return the interval of mean(left) - factor mean(right), or None if there are fewer than two pairs of runs.
+
+    Run r of every cell uses the random draws of (seed, r), so that the differences are independent over r.
+
+    Args:
+      left: values of the first quantity.
+      factor: factor of the second quantity, > 0.
+      right: values of the second quantity, or a constant.
+      confidence: confidence of the interval.
+    """
+    if not isinstance(right, Sample):
+        right = Sample(np.full(len(left.values), float(right)))
+    runs = min(len(left.values), len(right.values))
+    values = left.values[:runs] - factor * right.values[:runs]
+    values = values[~np.isnan(values)]
+    if len(values) < 2:
+        return None
+    interval = intervals.student_of(values, confidence)
+    if left.below or right.above:
+        interval = interval._replace(low=-np.inf)
+    if left.above or right.below:
+        interval = interval._replace(high=np.inf)
+    return interval
+
+
+def of(
+    what: str, result: Any, arm: int | None = None, at: int | float | None = None, round_kind: str | None = None
+) -> Sample:
+    """Return the value of a quantity of one cell in each run.
+
+    Args:
+      what: the quantity, one of MEANS or "error".
+      result: the result of the cell.
+      arm: the arm of "pulls" and "share", from 0.
+      at: checkpoint or fraction of the horizon, as in `Quantity`.
+      round_kind: the kind of rounds whose fraction "kind" is.
+    """
+    if isinstance(result, StoppingResult):
+        return stopping(what, result, arm)
+    if what == "pulls":
+        values = _pulls(what, result, arm)
+    elif what == "kind":
+        values = result.rounds_of(round_kind) / result.arrays["checkpoints"][-1]
+    else:
+        column = result.at(fraction=at) if isinstance(at, float) else result.at(at)
+        values = result.arrays[what][:, column].astype(np.float64)
+    return Sample(np.where(result.counts(), values, np.nan))
+
+
+def stopping(what: str, result: StoppingResult, arm: int | None = None) -> Sample:
+    """Return the value of a quantity in each run of a cell whose runs stop; the arguments are those of `of`.
+
+    If some runs have no stopping time, no values are returned, because a mean over the others would be biased.
+    """
+    samples = result.samples()
+    if len(samples) < result.runs:
+        return Sample(np.zeros(0))
+    if what == "samples":
+        return Sample(samples, above=result.censored > 0)
+    if what in ("error", "simple_regret"):
+        short = result.shortfalls() if isinstance(result, BudgetResult) else None
+        known = result.errors() if what == "error" else short
+        values = np.full(result.runs, np.nan)  # nothing is known about runs that did not stop
+        if known is not None:
+            values[result.ended(Outcome.STOPPED)] = known
+        return Sample(values)
+    pulls = _pulls(what, result, arm)
+    if what == "share":  # the fraction that a censored run would have had is not known
+        return Sample(pulls / result.arrays["samples"], above=result.censored > 0, below=result.censored > 0)
+    return Sample(pulls, above=result.censored > 0)
+
+
+def _pulls(what: str, result: Any, arm: int | None) -> np.ndarray:
+    if arm is None or not 0 <= arm < result.arrays["pulls"].shape[1]:
+        raise BadInput(f"{what} of {result.instance}/{result.algorithm}: arm = {arm}, must be one of its arms, from 0")
+    return result.arrays["pulls"][:, arm].astype(np.float64)

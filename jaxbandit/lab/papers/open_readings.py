@@ -1,0 +1,71 @@
+"""Claims about an algorithm that the paper leaves ambiguous: each is checked under every reading of the algorithm.
+
+[paper.readings] maps such an algorithm to the algorithms of the TOML file that may be meant. "{NAME}" in a claim stands
+for each of them in turn, and a table shows the verdicts by reading and claim.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from jaxbandit.base.checks import nearest
+from jaxbandit.base.refusals import BadInput
+from jaxbandit.base.text import align
+
+OPEN = ("algorithm", "against", "gap", "ratio")  # keys of a claim that name algorithms
+ALONE = "(no reading)"  # the row of claims that do not depend on a reading
+
+
+def each_reading(paper: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the claims of the table [paper], one with a key `reading` for each reading of those that depend on it.
+
+    Raises BadInput if a claim names an unknown one of [paper.readings], or several.
+    """
+    readings = paper.get("readings", {})
+    found = []
+    for claim in paper.get("claim", []):
+        names = {name for key in OPEN for name in _braced(claim.get(key))}
+        for name in names:
+            if name not in readings:
+                known = f"{', '.join(readings) or 'none'}{nearest(name, readings)}"
+                raise BadInput(f"claim {claim['id']}: reading {name!r}, must be one of {known}")
+        if len(names) > 1:
+            raise BadInput(f"claim {claim['id']}: readings {', '.join(sorted(names))}, must be of one algorithm")
+        if not names:
+            found.append(dict(claim))
+            continue
+        (name,) = names
+        for reading in readings[name]:
+            filled = {key: _filled(claim[key], name, reading) for key in OPEN if key in claim}
+            found.append(dict(claim) | filled | {"reading": reading})
+    return found
+
+
+def table(paper: Mapping[str, Any], judged: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """Return the verdicts by reading and claim: `claims` (ids), `rows` (reading -> verdicts, "" where none).
+
+    None if the paper has no readings.
+    """
+    if not paper.get("readings"):
+        return None
+    claims = list(dict.fromkeys(claim["id"] for claim in judged))
+    verdicts = {(claim.get("reading", ALONE), claim["id"]): claim["verdict"] for claim in judged}
+    rows = [*(reading for names in paper["readings"].values() for reading in names), ALONE]
+    shown = {row: [verdicts.get((row, claim), "") for claim in claims] for row in rows}
+    return {"claims": claims, "rows": {row: cells for row, cells in shown.items() if any(cells)}}
+
+
+def text(readings: Mapping[str, Any]) -> str:
+    """Return the table as text."""
+    rows = [("reading", *readings["claims"]), *((name, *cells) for name, cells in readings["rows"].items())]
+    return f"readings by claims\n{align(rows)}"
+
+
+def _braced(value: Any) -> list[str]:
+    values = value if isinstance(value, list) else [value]
+    return [v[1:-1] for v in values if isinstance(v, str) and v.startswith("{") and v.endswith("}")]
+
+
+def _filled(value: Any, name: str, reading: str) -> Any:
+    if isinstance(value, list):
+        return [_filled(item, name, reading) for item in value]
+    return reading if value == f"{{{name}}}" else value

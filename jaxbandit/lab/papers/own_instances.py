@@ -1,0 +1,128 @@
+"""Instances that only the figures of a paper use: recorded data from a directory that the user names, or given m.
+
+Each table [[paper.instance]] is an [[instance]] with further keys: `files` maps an argument to a CSV file in that
+directory, `without` lists columns that are left out, and `source` states where the data come from. `m` is passed to the
+algorithms of its figures if the environment itself does not specify it, and `tell` holds other arguments of these
+algorithms. Without the directory, the figures of recorded data are left out.
+"""
+
+import csv
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jaxbandit.base.refusals import BadInput, refuse
+from jaxbandit.lab.papers.figure_experiments import Figure
+from jaxbandit.lab.specs import arguments
+from jaxbandit.lab.specs.registry import ENVIRONMENTS
+
+OWN = ("files", "without", "source")
+
+
+def add_instances(data: dict[str, Any], paper: Mapping[str, Any], directory: Path | None) -> dict[str, str]:
+    """Add a paper's own instances to its experiment; return those that need `directory`: name -> reason."""
+    missing = {}
+    for table in paper.get("instance", []):
+        instance = {key: value for key, value in table.items() if key not in OWN}
+        files = table.get("files", {})
+        if files and directory is None:
+            missing[table["name"]] = f"needs --data DIR with {', '.join(files.values())} ({table['source']})"
+            continue
+        for argument, file in files.items():
+            where = f"--data {directory}: {argument}"
+            numbers = read_columns(where, Path(directory or ".") / file, table.get("without", []))
+            instance[argument] = _in_span(numbers) if argument == "features" else numbers.tolist()
+        data["instance"] = [*data["instance"], instance]
+    return missing
+
+
+def read_columns(where: str, path: Path, without: list[str]) -> np.ndarray:
+    """Return the numbers of a CSV file as `arguments.read_csv` does, without the named columns."""
+    numbers = np.array(arguments.read_csv(where, path))
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        head = [name.strip() for name in next(csv.reader(file))]
+    offset = len(head) - numbers.shape[1]  # 1 if the first column holds labels
+    left_out = [head.index(name) - offset for name in without if name in head]
+    return np.delete(numbers, left_out, axis=1)
+
+
+def _in_span(features: np.ndarray) -> list[list[float]]:
+    """Return the features in an orthonormal basis of their span.
+
+    This changes no inner product, and hence no algorithm that uses ridge regression. It is needed because the optimized
+    rule requires features that span their space, and 10 drugs do not span the space of 71 genes.
+    """
+    _, values, basis = np.linalg.svd(features, full_matrices=False)
+    return (features @ basis[values > 1e-10 * values[0]].T).tolist()
+
+
+def split(
+    figures: Mapping[str, Figure], missing: Mapping[str, str], target: str, *, quick: bool = False
+) -> tuple[dict[str, Figure], list[str]]:
+    """Return the figures that can be run, and a line for each other one; raise BadInput if that is the target.
+
+    With `quick`, a figure cannot be run if it has no `quick` settings, or if it takes its cells from another that
+    then lacks some of them.
+    """
+    kept, lines = {}, []
+    for name, figure in figures.items():
+        source = figures[figure.within] if figure.within else figure
+        reasons = [missing[instance] for instance in figure.instances if instance in missing]
+        lacking = figure.within and not figure.quick and set(figure.algorithms) - set(source.hurried().algorithms)
+        reasons += ["available only without --quick"] if quick and (not source.quick or lacking) else []
+        if not reasons:
+            kept[name] = figure
+        elif name == target:
+            raise BadInput(f"reproduce: figure {name}: {reasons[0]}")
+        elif not target:
+            lines.append(f"{figure.title}: not run, {reasons[0]}")
+    return kept, lines
+
+
+def parts(experiment: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the experiment of a figure as several by name, one for each `tell` of its instances; "" if there is one.
+
+    The arguments in `tell` of an instance override those in the table of the algorithm.
+    """
+    lots: list[tuple[dict[str, Any], list[dict[str, Any]]]] = []
+    for table in experiment["instance"]:
+        more, instance = table.get("tell", {}), {key: value for key, value in table.items() if key != "tell"}
+        known = [instances for told, instances in lots if told == more]
+        if known:
+            known[0].append(instance)
+        else:
+            lots.append((more, [instance]))
+    found = {}
+    for more, instances in lots:
+        algorithms = [table | more for table in experiment["algorithm"]]
+        part = experiment | {"instance": instances, "algorithm": algorithms}
+        found["" if len(lots) == 1 else instances[0]["name"]] = tell(part)
+    return found
+
+
+def tell(experiment: dict[str, Any]) -> dict[str, Any]:
+    """Return the experiment of a figure in which the m of the instances is an argument of the algorithms."""
+    told, instances = set(), []
+    for table in experiment["instance"]:
+        unknown = "m" in table and "m" not in ENVIRONMENTS[table["type"]].arguments
+        told |= {table["m"]} if unknown else set()
+        instances.append({key: value for key, value in table.items() if key != "m" or not unknown})
+    if len(told) > 1:
+        refuse(experiment["name"], f": m = {sorted(told)}, must be one for all instances of a figure")
+    more = {"m": told.pop()} if told else {}
+    return experiment | {"instance": instances, "algorithm": [table | more for table in experiment["algorithm"]]}
+
+
+def one_each(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the published numbers one by one: if `algorithm` is a list, the other lists have one item for each."""
+    found: list[dict[str, Any]] = []
+    for entry in entries:
+        if isinstance(entry["algorithm"], str):
+            found.append(dict(entry))
+            continue
+        lists = {key: value for key, value in entry.items() if isinstance(value, list)}
+        for row in zip(*lists.values(), strict=True):
+            found.append(dict(entry) | dict(zip(lists, row, strict=True)))
+    return found

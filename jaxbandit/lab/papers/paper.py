@@ -1,0 +1,167 @@
+"""Reproduction of a published experiment: it runs the paper's TOML file and compares the results with the paper's.
+
+A paper's TOML file is an experiment with an additional table [paper]. This table holds the title, the figures, each of
+which is an experiment (figure_experiments.py), claims (verdict.py), published numbers (published.py) and what is not
+tested; instances of the paper (own_instances.py), possible readings of an algorithm (open_readings.py) and tables next
+to the figures (tables/).
+"""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jaxbandit.base import refusals
+from jaxbandit.base.checks import nearest
+from jaxbandit.base.refusals import BadInput
+from jaxbandit.engine.storage import files as storage
+from jaxbandit.lab.papers import assessment, drawing, figure_experiments, own_instances
+from jaxbandit.lab.papers.figure_experiments import Figure
+from jaxbandit.lab.papers.report import cost, report
+from jaxbandit.lab.papers.tables import computed
+from jaxbandit.running.plotting.style import file_name
+from jaxbandit.running.results import json_files
+from jaxbandit.running.results.base import ResultSet
+from jaxbandit.running.results.loading import load
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """The result of `reproduce`: the directory, its figures, and the summary that `--json` prints."""
+
+    directory: Path
+    figures: tuple[Path, ...]
+    summary: dict[str, Any]
+
+    def table(self) -> str:
+        """Return the comparison of figures, tables and claims as text."""
+        return report(self.summary)
+
+
+def papers() -> dict[str, str]:
+    """Return the papers that can be reproduced: name -> title and year."""
+    from jaxbandit.lab.specs import source
+
+    tables = {name: source.read(path).get("paper") for name, path in source.embedded().items()}
+    return {name: f"{table['title']} ({table['year']})" for name, table in tables.items() if table}
+
+
+def reproduce(
+    paper: str,
+    figure: str | None = None,
+    *,
+    quick: bool = False,
+    runs: int | None = None,
+    horizon: int | None = None,
+    out: str | Path | None = None,
+    data_directory: str | Path | None = None,
+    progress: bool | None = True,
+    workers: int | None = None,
+    tile: int | None = None,
+    max_failed: float = 0.0,
+    **divided: Any,
+) -> Reproduction:
+    """Run a paper's experiments, or the part that `out` still lacks, and compare the results with its numbers.
+
+    Every published number is compared by means of the prediction interval of reproduction/published.py, and every claim
+    by means of the interval of a difference (reproduction/verdict.py). All verdicts hold jointly at the confidence
+    level of the paper's TOML file.
+
+    Args:
+      paper: "ucboost", "lingape", "topm", "oam", "fullbandit", "track_and_stop", "fixed_budget", "fiesta",
+        "fiesta_table2", "non_stationary" or "adversarial".
+      figure: one of its figures or tables, such as "a" of "ucboost". Default: all of them.
+      quick: whether to use the paper's quick settings with fewer runs, which give wider intervals and more undecided
+        claims.
+      runs: number of runs, >= 1, instead of the paper's or that of `quick`.
+      horizon: number of rounds per run instead of the paper's, for figures with a fixed horizon. The number of runs
+        for it may be given in [paper.runs_at].
+      out: directory of the results, created if it does not exist. Default: a directory in the current one, named after
+        the paper and the figure.
+      data_directory: directory of the recorded data that a figure needs. Without it, the figure is left out, which
+        the report states.
+      progress: whether to show a progress bar on stderr, if it is a terminal.
+      workers: number of threads. Default: the number of cores. It does not affect the results.
+      tile: number of runs played side by side, for a fixed horizon. It does not affect the results.
+      max_failed: fraction of a cell's runs that may fail, in [0, 1]. If more fail, an error is raised, but the cells
+        are kept.
+      **divided: executor, runs_per_task, seconds_per_task and send_back, as for `run_experiment`. They do not affect
+        the results.
+
+    Returns:
+      A Reproduction with `summary` (what `--json` prints), `table()` and `figures`. `out` then also holds
+      summary.json, tables.txt, the figures, and a directory of results for each figure.
+
+    Raises:
+      ValueError: there is no such paper or figure, `out` holds another experiment, or too many runs failed.
+      KeyboardInterrupt: the run was interrupted. Its state has been saved, and the same call resumes.
+
+    Source: the TOML file reproduction/papers/NAME.toml states where the paper gives each number and claim.
+    """
+    data, about, source = _read(paper)
+    for name, value in (("runs", runs), ("horizon", horizon)):  # checked before tables are computed, which takes time
+        if value is not None:
+            refusals.integer(f"reproduce: {name}", value, 1, 2**31 - 1)
+    target = figure or ""
+    if data["kind"] == "identify" and horizon is not None:
+        raise BadInput(f"reproduce: horizon = {horizon}, only papers with a fixed horizon take one; leave it out")
+    if horizon is not None:
+        data["horizon"] = horizon
+        runs = about.get("runs_at", {}).get(str(horizon)) if runs is None and not quick else runs
+    directory = Path("-".join([paper, target] if target else [paper]) if out is None else out)
+    missing = own_instances.add_instances(data, about, None if data_directory is None else Path(data_directory))
+    about["published"] = own_instances.one_each(about.get("published", []))
+    known = figure_experiments.figures_of(about)
+    if horizon is not None:
+        known = {name: dataclasses.replace(figure, horizon=0) for name, figure in known.items()}
+    sizes, lines = computed.wanted(about, target, quick=quick, runs=runs)
+    known, skipped = own_instances.split(known, missing, target, quick=quick and runs is None)
+    wanted = not target or target not in sizes
+    run, shown = figure_experiments.experiments(known, target, quick=quick, runs=runs) if wanted else ([], [])
+    tables = computed.evaluate(data, about, directory, sizes)
+    options: dict[str, Any] = {"progress": progress, "workers": workers, "max_failed": max_failed}
+    options |= divided
+    options |= {"tile": tile} if data["kind"] == "simulate" else {}
+    results = _run(data, run, source, directory, about.get("at_once", 1), options)
+    content = assessment.assess(results, about, shown) if run else assessment.without_cells(data, about)
+    content["claims"] += computed.judge(about.get("share", []), tables)
+    longer = {int(key): value for key, value in about.get("runs_at", {}).items()}
+    more = {"complexity": tables, "skipped": [*skipped, *lines], "longer": cost(content, longer) if longer else []}
+    content |= {key: value for key, value in more.items() if value}
+    json_files.write_json(directory / "summary.json", content)
+    found = Reproduction(directory, tuple(drawing.write(shown, results, content, directory)), content)
+    storage.write_bytes(directory / "tables.txt", f"{found.table()}\n".encode())
+    return found
+
+
+def _run(
+    data: Mapping[str, Any],
+    run: Sequence[Figure],
+    source: str,
+    directory: Path,
+    at_once: int,
+    options: Mapping[str, Any],
+) -> ResultSet:
+    """Run the experiments of the figures, each in its directory, and return all their cells."""
+    from jaxbandit.lab.experiments.side_by_side import run_experiments
+    from jaxbandit.lab.specs.spec import parse
+
+    experiments = [(figure.name, own_instances.parts(figure_experiments.experiment(data, figure))) for figure in run]
+    parts = [(parse(p, source), directory / name / file_name(k)) for name, some in experiments for k, p in some.items()]
+    if parts:
+        run_experiments(parts, at_once=at_once, **options)
+    loaded = [load(place) for _, place in parts]
+    return ResultSet(data["name"], tuple(result for part in loaded for result in part))
+
+
+def _read(paper: str) -> tuple[dict[str, Any], dict[str, Any], str]:
+    """Return a paper's experiment, its table [paper], and the file's name."""
+    from jaxbandit.lab.specs import source
+
+    known = papers()
+    if paper not in known:
+        raise BadInput(f"reproduce: paper = {paper!r}, must be one of {', '.join(known)}{nearest(paper, list(known))}")
+    path = source.embedded()[paper]
+    data = source.read(path)
+    return data, data.pop("paper"), path.name

@@ -1,0 +1,170 @@
+"""Comparison of a published number with ours by a prediction interval: "agrees", "disagrees" or "undecided".
+
+The prediction interval contains the published number, with the stated confidence, if the number comes from runs like
+ours. It accounts for the noise of both. With n runs of ours, of mean x and variance s^2, and m published runs, it is
+
+- x +- t s sqrt(1/n + 1/m) for a mean whose spread is not printed (Student, n - 1 degrees of freedom), also for the
+  example of a single run, m = 1 (roughly, where single runs are skewed);
+- x +- t sqrt(s^2/n + v^2/m) where the standard deviation v of a published run is printed (Welch);
+- for a rate, x wrong runs of ours and y of theirs, every y that Fisher's exact test does not reject: given x + y, y is
+  hypergeometric, and neither of its tails may be below (1 - confidence) / 2 (Thatcher 1964).
+
+The confidence of each interval is chosen by Bonferroni's inequality, so that the intervals of all published numbers and
+all claims of a paper hold jointly with the confidence of the paper. A number disagrees if it lies outside its interval
+by more than its `margin`. It agrees if it lies inside and the interval is narrow enough to be informative, that is, if
+half its width is at most `wide`. Both are fractions of the number, or of 1 for rates and fractions. An entry with its
+own `margin` or `wide` gives the reason.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from jaxbandit.base.text import number as words
+from jaxbandit.lab.papers import measures, verdict
+from jaxbandit.running.results.base import ResultSet
+from jaxbandit.running.results.stopping import StoppingResult
+from jaxbandit.theory import intervals
+
+WIDE = 0.05
+SHOWN = ("quantity", "arm", "round", "horizon", "value", "sd", "runs", "margin", "wide", "reason", "source", "note")
+
+
+def numbers(entries: Sequence[Mapping[str, Any]], results: ResultSet) -> list[dict[str, Any]]:
+    """Return the published numbers of the cells that `results` holds, one table each.
+
+    An entry names `instance`, `algorithm`, `source` and `runs`. It gives the `value` of a `quantity`, with the standard
+    deviation `sd` of a run if it is printed, or instead of it the `pulls` of all arms, whose sum is the number of
+    samples. The quantity is "samples" (default) or "error". For a fixed `horizon`, it is "regret" or "hindsight" at the
+    end of the horizon, or "kind", the fraction of the rounds of the kind `round`; such a number is compared only with
+    runs of the same horizon.
+
+    Args:
+      entries: the published numbers of the paper.
+      results: our results.
+    """
+    cells = {(r.instance, r.algorithm): r for r in results}
+    found = []
+    for entry in entries:
+        ours = cells.get((entry["instance"], entry["algorithm"]))
+        if ours is None or not _comparable(entry, ours):
+            continue
+        found += _one_by_one(entry)
+    return found
+
+
+def _comparable(entry: Mapping[str, Any], ours: Any) -> bool:
+    return "horizon" not in entry or entry["horizon"] == ours.arrays["checkpoints"][-1]
+
+
+def _one_by_one(entry: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    rest = {key: value for key, value in entry.items() if key != "pulls"}
+    if "pulls" not in entry:
+        yield {"quantity": "samples"} | rest
+        return
+    yield rest | {"quantity": "samples", "value": sum(entry["pulls"])}
+    for arm, value in enumerate(entry["pulls"]):
+        yield rest | {"quantity": "pulls", "arm": arm, "value": value}
+
+
+def judge(number: Mapping[str, Any], result: Any, confidence: float) -> dict[str, Any]:
+    """Return a published number with its verdict and the interval that decides it.
+
+    `low` and `high` are the ends of the prediction interval, and `allowed` is this interval widened by the margin of
+    the number. They are absent if our runs give no interval.
+    """
+    table = {"instance": result.instance, "algorithm": result.algorithm}
+    table |= {key: number[key] for key in SHOWN if key in number}
+    found = (_rate if number["quantity"] == "error" else _mean)(number, result, confidence)
+    if found is None:
+        return table | {"verdict": "undecided"}
+    scale = 1.0 if number["quantity"] in ("error", "kind") else abs(number["value"])
+    slack = number.get("margin", 0.0) * scale
+    if "margin" in number and "arm" in number:
+        slack += 1  # a fraction of a few pulls is smaller than the rounding of the number
+    low, high = found
+    decided = decide(number["value"], low, high, slack=slack, wide=number.get("wide", WIDE) * scale)
+    allowed = [low - slack, high + slack]
+    return table | {"low": low, "high": high, "allowed": allowed, "confidence": confidence, "verdict": decided}
+
+
+def decide(value: float, low: float, high: float, *, slack: float = 0.0, wide: float = WIDE) -> str:
+    """Return the verdict on a published value, "agrees", "disagrees" or "undecided".
+
+    Args:
+      value: the published value.
+      low: lower end of the prediction interval.
+      high: upper end of the prediction interval.
+      slack: distance from the interval that is tolerated.
+      wide: largest half width of the interval with which a value can agree.
+    """
+    if value < low - slack or value > high + slack:
+        return "disagrees"
+    return "agrees" if (high - low) / 2 <= wide else "undecided"
+
+
+def predicted_rate(hits: int, runs: int, more: int, confidence: float) -> tuple[float, float]:
+    """Return the prediction interval for the rate of an event in further runs (Thatcher 1964).
+
+    Args:
+      hits: number of our runs with the event.
+      runs: number of our runs.
+      more: number of further runs.
+      confidence: confidence of the interval.
+    """
+    further = np.arange(more + 1)
+    law = stats.hypergeom(runs + more, hits + further, more)  # the distribution of their hits, given the total of both
+    tails = np.minimum(law.cdf(further), law.sf(further - 1))
+    possible = further[tails > (1 - confidence) / 2] / more
+    return float(possible.min()), float(possible.max())
+
+
+def judge_together(
+    claims: Sequence[Mapping[str, Any]], entries: Sequence[Mapping[str, Any]], judged: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return the claims that published means equal ours, with checks and verdicts, if their numbers were checked.
+
+    Args:
+      claims: tables [[paper.near]], which name the numbers by their source: `published`.
+      entries: all published numbers of the paper.
+      judged: the numbers of the cells that were run, as `judge` returns them.
+    """
+    found = []
+    for claim in claims:
+        known = [n for n in judged if n["source"] == claim["published"] and n["quantity"] == "samples"]
+        if known:
+            part = len(known) < sum(entry["source"] == claim["published"] for entry in entries)
+            checks = [{"statement": _statement(n), "verdict": n["verdict"]} for n in known]
+            told = {"quantity": "samples", "checks": checks, "verdict": verdict.together([n["verdict"] for n in known])}
+            found.append({**claim, **({"in_part": True} if part else {}), **told})
+    return found
+
+
+def _statement(number: Mapping[str, Any]) -> str:
+    where = f"{number['algorithm']} in {number['instance']}: published {words(number['value'])}"
+    if "allowed" not in number:
+        return f"{where}, but our runs give no prediction interval"
+    low, high = map(words, number["allowed"])
+    return f"{where}, prediction interval [{low}, {high}]"
+
+
+def _mean(number: Mapping[str, Any], result: Any, confidence: float) -> tuple[float, float] | None:
+    sample = measures.of(number["quantity"], result, number.get("arm"), round_kind=number.get("round"))
+    values, runs = sample.values[~np.isnan(sample.values)], number["runs"]
+    if len(values) < 2 or sample.above or sample.below:
+        return None
+    mean, variance, count = float(values.mean()), float(values.var(ddof=1)), len(values)
+    if "sd" in number:
+        spread = intervals.welch(mean, variance, count, 0.0, number["sd"] ** 2, runs, confidence)
+    else:  # the difference of both means has 1 / count + 1 / runs times the variance of one run
+        spread = intervals.student(mean, variance * (1 + count / runs), count, confidence)
+    return float(spread.low), float(spread.high)
+
+
+def _rate(number: Mapping[str, Any], result: StoppingResult, confidence: float) -> tuple[float, float] | None:
+    errors = result.errors()
+    if errors is None or not len(errors):
+        return None
+    return predicted_rate(int(errors.sum()), len(errors), number["runs"], confidence)

@@ -1,0 +1,201 @@
+"""Tables of complexity constants, which need no pulls: Reda, Kaufmann, Delahaye-Duriez (2021), Tables 4 and 5.
+
+Table 4 counts the random instances on which the constant in the bound of m-LinGapE with the optimized rule is smaller
+than that of UGapE. Table 5 gives both constants on one instance. Difference from the paper: the features of a column
+are not drawn with the variance of that column, because the variance cancels.
+"""
+
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from jaxbandit.base.text import align
+from jaxbandit.lab.papers import published
+from jaxbandit.lab.specs.registry import ENVIRONMENTS
+from jaxbandit.theory import intervals
+
+GAP = 1e-6  # relative duality gap of w* above which HiGHS solves the instance again
+CHUNK = 1_000_000  # pairs of arms times dim^3 solved at once; with twice as many, the solver deadlocks (see ratios)
+
+
+def ratios(num_arms: int, dim: int, m: int, *, normalization: str, first: int, count: int) -> np.ndarray:
+    """Return the ratios of complexity constants, H(m-LinGapE, optimized) / H(UGapE), on random instances.
+
+    The ratio is that for sigma = 1. For another sigma, it is sigma^2 times as large.
+
+    Args:
+      num_arms: number of arms.
+      dim: dimension of the features.
+      m: number of best arms to identify.
+      normalization: normalization of the features, as for `linear_random`.
+      first: instance seed of the first instance of `linear_random`; the others follow it.
+      count: number of instances.
+
+    Returns:
+      float64[count], one ratio for each instance.
+    """
+    # The instances are solved in small chunks, one after the other, because XLA splits large batches of linear algebra
+    # over its threads, which then deadlock (jax 0.10, two cores), even if XLA is configured to use no threads.
+    size = max(1, min(count, CHUNK // (num_arms * (num_arms - 1) // 2 * dim**3)))
+    chunks = [
+        _ratios(_features(num_arms, dim, normalization, start, size), m) for start in range(first, first + count, size)
+    ]
+    return np.concatenate(chunks)[:count]
+
+
+def _features(num_arms: int, dim: int, normalization: Any, start: int, size: int) -> np.ndarray:
+    describe: Any = ENVIRONMENTS["linear_random"].description()
+    known = [
+        describe(num_arms, dim, instance_seed=seed, normalization=normalization) for seed in range(start, start + size)
+    ]
+    return np.stack([instance["features"] for instance in known])
+
+
+def _ratios(features: np.ndarray, m: int) -> np.ndarray:
+    import jax
+
+    from jaxbandit.theory.solvers.l1 import l1_table
+
+    with jax.enable_x64(True):
+        found, gaps = map(np.array, _program(m, _independent(features.shape))(features))
+        for i in np.flatnonzero(~(gaps <= GAP)):
+            found[i] = _ratio(features[i], m, l1_table(features[i]))
+    return found
+
+
+def _independent(shape: tuple[int, ...]) -> bool:
+    """Whether Gaussian features of this shape are independent, so that x_i - x_j has a unique representation."""
+    return shape[-2] <= shape[-1]
+
+
+@functools.cache
+def _program(m: int, independent: bool) -> Any:
+    import jax
+    import jax.numpy as jnp
+
+    from jaxbandit.theory.solvers.l1 import l1_representation
+
+    def one(features: Any) -> tuple[Any, Any]:
+        num_arms = features.shape[0]
+        first, second = np.triu_indices(num_arms, 1)
+        if independent:
+            identity = jnp.eye(num_arms)
+            return _ratio(features, m, identity[:, None] - identity[None]), 0.0
+        solve = jax.vmap(lambda target: l1_representation(features, target))
+        found = solve(features[first] - features[second])
+        table = jnp.zeros((num_arms,) * 3).at[first, second].set(found.weights).at[second, first].set(-found.weights)
+        return _ratio(features, m, table), jnp.max(1 - found.bound / found.value)
+
+    return jax.jit(jax.vmap(one))
+
+
+def _ratio(features: Any, m: int, table: Any) -> Any:
+    from jaxbandit.theory.bounds.exploration import complexity_constants
+
+    constants = complexity_constants(features, features[:, 0], m=m, table=table)  # theta = e_1
+    return constants.m_lingape_2 / constants.ugape
+
+
+def shares(table: Mapping[str, Any], *, instances: int, confidence: float) -> list[dict[str, Any]]:
+    """Return one row for each column of Table 4 and each variant, with our fraction, the published one and the verdict.
+
+    Args:
+      table: the table of the TOML file. `columns` have num_arms, dim, m, variance and `hits`, which is the published
+        count among `trials` instances. `variants` have name, normalization, sigma and, unless all columns are meant,
+        `columns`, counted from 0. `wide` is as for any published number.
+      instances: number of random instances per column.
+      confidence: joint confidence of all intervals.
+    """
+    wanted = [(v, i) for v in table["variants"] for i in v.get("columns", range(len(table["columns"])))]
+    level = intervals.bonferroni(confidence, 2 * len(wanted))
+    solved: dict[tuple[int, str], np.ndarray] = {}
+    rows = []
+    for variant, i in wanted:
+        column, key = table["columns"][i], (i, variant["normalization"])
+        if key not in solved:
+            shape = (column["num_arms"], column["dim"], column["m"])
+            more = {"normalization": key[1], "first": i * table["most"], "count": instances}
+            solved[key] = ratios(*shape, **more)
+        hits = int(np.sum(solved[key] * variant["sigma"] ** 2 <= 1))
+        ours = intervals.clopper_pearson(hits, instances, level)
+        value = column["hits"] / table["trials"]
+        low, high = published.predicted_rate(hits, instances, table["trials"], level)
+        row = {key: value for key, value in column.items() if key != "hits"} | {"variant": variant["name"]}
+        row |= {"instances": instances, "hits": hits, "rate": ours.value, "low": ours.low, "high": ours.high}
+        row["published"] = {"value": value, "low": low, "high": high}
+        row["what"] = f"K = {row['num_arms']}, N = {row['dim']}, D = {row['variance']:g}: fraction"
+        verdict = published.decide(value, low, high, wide=table["wide"])
+        rows.append(row | {"confidence": level, "verdict": verdict})
+    return rows
+
+
+def values(table: Mapping[str, Any], instances: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return one row for each printed number of Table 5, with our value and the verdict.
+
+    Our value agrees if it equals the printed digits after either rounding or truncation.
+
+    Args:
+      table: the table of the TOML file, with `sigma` and `numbers`, each of which has instance, quantity
+        ("m_lingape_2", "ugape" or "gap"), value and digits.
+      instances: the instances by name, with features and m. The parameter theta is e_1.
+    """
+    import jax
+    import jax.numpy as jnp
+
+    from jaxbandit.theory.bounds.exploration import complexity_constants, top_m_gaps
+    from jaxbandit.theory.solvers.l1 import l1_table
+
+    ours = {}
+    for name in {entry["instance"] for entry in table["numbers"]}:
+        with jax.enable_x64(True):
+            features, m = jnp.asarray(instances[name]["features"]), instances[name]["m"]
+            more = {"m": m, "sigma": table["sigma"], "table": jnp.asarray(l1_table(instances[name]["features"]))}
+            constants = complexity_constants(features, features[:, 0], **more)
+            ours[name] = constants._asdict() | {"gap": top_m_gaps(features[:, 0], m).min()}
+    rows = []
+    for entry in table["numbers"]:
+        m, value = instances[entry["instance"]]["m"], float(ours[entry["instance"]][entry["quantity"]])
+        same = abs(value - entry["value"]) < 10.0 ** -entry["digits"]
+        row = {"instance": entry["instance"], "m": m, "quantity": entry["quantity"], "value": value}
+        rows.append(row | {"published": {"value": entry["value"]}, "verdict": "agrees" if same else "disagrees"})
+    return rows
+
+
+def shares_text(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return the rows of Table 4 as text."""
+    head = ("variant", "K", "N", "m", "D", "instances", "fraction", "interval", "published", "prediction interval", "")
+    lines = [
+        (
+            row["variant"],
+            *(str(row[key]) for key in ("num_arms", "dim", "m", "variance", "instances")),
+            _percent(row["rate"]),
+            f"[{_percent(row['low'])}, {_percent(row['high'])}]",
+            _percent(row["published"]["value"]),
+            f"[{_percent(row['published']['low'])}, {_percent(row['published']['high'])}]",
+            row["verdict"],
+        )
+        for row in rows
+    ]
+    return align([head, *lines], right=range(1, 9))
+
+
+def values_text(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return the rows of Table 5 as text."""
+    head = ("instance", "m", "quantity", "ours", "published", "")
+    lines = [
+        (
+            row["instance"],
+            str(row["m"]),
+            row["quantity"],
+            *(f"{v:,.2f}" if v >= 1 else f"{v:.4f}" for v in (row["value"], row["published"]["value"])),
+            row["verdict"],
+        )
+        for row in rows
+    ]
+    return align([head, *lines], right=(1, 3, 4))
+
+
+def _percent(rate: float) -> str:
+    return f"{100 * rate:.1f} %"

@@ -1,0 +1,124 @@
+"""Computed tables of a paper (constants, costs and times): which ones to compute, their rows, claims and text.
+
+Each table [paper.complexity.NAME] of a paper's TOML file specifies one. Its `kind` belongs to a single paper and is
+implemented in complexity.py, full_bandit.py or times.py.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from jaxbandit.lab.papers import verdict
+from jaxbandit.lab.papers.tables import complexity, full_bandit, times
+from jaxbandit.running.results import json_files
+
+
+def wanted(paper: Mapping[str, Any], target: str, *, quick: bool, runs: int | None) -> tuple[dict[str, int], list[str]]:
+    """Return the tables to compute, each with its size, and a line for each table that is left out.
+
+    Args:
+      paper: the table [paper]. Each of its tables [paper.complexity.NAME] may have a `size`, which is the number of
+        instances or whatever else its kind counts.
+      target: name of a table, which alone is computed, with the size `alone`; or name of a figure, for which no table
+        is computed. "" computes all tables.
+      quick: whether to use the size `quick`, without which a table is left out; the target is then computed with
+        `size`.
+      runs: the size to use instead, or None.
+    """
+    sizes, lines = {}, []
+    for name, table in paper.get("complexity", {}).items():
+        if target not in ("", name):
+            continue
+        if "size" not in table:
+            sizes[name] = 0
+            continue
+        size = {(False, ""): "size", (False, name): "alone", (True, ""): "quick", (True, name): "size"}
+        if number := runs or table.get(size[quick, target], 0):
+            sizes[name] = number
+        else:
+            lines.append(f"{table['title']}: not run, available only without --quick")
+    return sizes, lines
+
+
+def evaluate(
+    data: Mapping[str, Any], paper: Mapping[str, Any], directory: Path, sizes: Mapping[str, int]
+) -> list[dict[str, Any]]:
+    """Return the tables named in `sizes` as plain data.
+
+    Args:
+      data: the paper's experiment.
+      paper: the table [paper].
+      directory: directory in which each table is stored. A table that is stored there with the same request is not
+        computed again.
+      sizes: the names of the tables to compute, with their sizes.
+    """
+    found = []
+    for name, size in sizes.items():
+        table = paper["complexity"][name]
+        request = json_files.plain({"name": name, "size": size, "confidence": paper["confidence"]} | table)
+        path = directory / f"{name}.json"
+        stored = json_files.read_json(path) if path.exists() else {}
+        if stored.get("request") != request:
+            start = time.perf_counter()
+            told = {"confidence": paper["confidence"], **table}
+            rows = _ROWS[table["kind"]](told, {**data, "paper": paper}, size)
+            about = {key: table[key] for key in ("kind", "title", "source")}
+            content = {"name": name, **about, "rows": rows, "seconds": time.perf_counter() - start}
+            stored = json_files.plain({"request": request, "table": content})
+            json_files.write_json(path, stored)
+        found.append(stored["table"])
+    return found
+
+
+def judge(claims: Sequence[Mapping[str, Any]], tables: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the claims about rows of tables, with their verdicts.
+
+    A claim states that all rows of `variant` are below, or above, `value`. It may restrict the rows to one or several
+    instances with `instance`. The interval of a row is the one in its table. A claim about a table that was not
+    computed is left out.
+
+    Args:
+      claims: the tables [[paper.share]] of the TOML file.
+      tables: the computed tables.
+    """
+    judged = []
+    for claim in claims:
+        rows = [row for table in tables if table["name"] == claim["table"] for row in table["rows"]]
+        rows = [row for row in rows if row["variant"] == claim["variant"]]
+        rows = [row for row in rows if row.get("instance") in claim.get("instance", [row.get("instance")])]
+        above = claim.get("relation", "below") == "above"
+        checks = []
+        for row in rows:
+            low, high = row["low"] - claim["value"], row["high"] - claim["value"]
+            value = row["rate"] if "rate" in row else row["ratio"]
+            check = {"statement": f"{row['what']} {'>' if above else '<'} {claim['value']:g}"}
+            check |= {"difference": value - claim["value"], "low": low, "high": high, "confidence": row["confidence"]}
+            checks.append(check | {"verdict": verdict.side(low, high, 1 if above else -1)})
+        if checks:
+            together = verdict.together([check["verdict"] for check in checks])
+            judged.append({"quantity": "share", **claim, "checks": checks, "verdict": together})
+    return judged
+
+
+def text(table: Mapping[str, Any]) -> str:
+    """Return a table as plain text."""
+    return f"{table['title']}\n{_TEXT[table['kind']](table['rows'])}"
+
+
+def _by_name(data: Mapping[str, Any]) -> dict[str, Any]:
+    return {table["name"]: table for table in data["paper"].get("instance", [])}
+
+
+def _full_bandit(table: Mapping[str, Any], data: Mapping[str, Any], size: int) -> list[dict[str, Any]]:
+    return full_bandit.ROWS[table["kind"]](table, _by_name(data), size)
+
+
+_ROWS: dict[str, Callable[[Mapping[str, Any], Mapping[str, Any], int], list[dict[str, Any]]]] = {
+    "shares": lambda table, data, size: complexity.shares(table, instances=size, confidence=table["confidence"]),
+    "values": lambda table, data, size: complexity.values(table, _by_name(data)),
+    "times": lambda table, data, size: times.times(table, data, size),
+    **dict.fromkeys(full_bandit.ROWS, _full_bandit),
+}
+_TEXT = {"shares": complexity.shares_text, "values": complexity.values_text, "times": times.times_text}
+_TEXT |= full_bandit.TEXT

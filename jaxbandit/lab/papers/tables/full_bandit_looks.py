@@ -1,0 +1,174 @@
+"""Figures 1 and 2 of Kuroki, Xu, Miyauchi, Honda, Sugiyama (2019) as tables.
+
+Figure 1 shows how accurately, and Figure 2 how fast, the stopping rules are evaluated. Difference from the paper:
+Figure 1 is computed for random supports, because on the support of all sets of k arms every set has the same norm, so
+that the ratio is 1.
+"""
+
+import functools
+import itertools
+import math
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from jaxbandit.lab.papers.tables.full_bandit_costs import peeled, radius
+from jaxbandit.lab.specs.registry import ENVIRONMENTS, super_arms
+from jaxbandit.theory import intervals
+
+ABOVE = 0.9  # the paper observes approximation ratios above this value
+
+
+def all_sets(num_arms: int, k: int) -> np.ndarray:
+    """Return all sets of k arms as indicator rows, bool[K, n]."""
+    members = np.array(list(itertools.combinations(range(num_arms), k)))
+    sets = np.zeros((len(members), num_arms), bool)
+    np.put_along_axis(sets, members, True, 1)
+    return sets
+
+
+def first_order(matrix: Any, estimate: Any, width: Any, anchors: Any, k: int) -> Any:
+    """Return Z' of SA-FOA's Algorithm 3, float[], the largest value among the sets that peeling finds at the anchors.
+
+    Args:
+      matrix: float[n, n], the inverse of the design matrix.
+      estimate: float[n], the estimated means of the single arms.
+      width: float[], the factor of the confidence width.
+      anchors: bool[l, n], the sets from which the search starts.
+      k: number of arms in a super-arm.
+    """
+    import jax
+    import jax.numpy as jnp
+
+    from jaxbandit.base.numerics import dot
+    from jaxbandit.theory.solvers.decision_classes import top_k
+    from jaxbandit.theory.solvers.densest import peeling
+
+    family = top_k(matrix.shape[0], k)
+    best = family.best(estimate)
+    own = best.astype(matrix.dtype)
+    product = dot(matrix, own)
+
+    def value(members: Any) -> Any:
+        chosen = members.astype(matrix.dtype)
+        x = chosen - own
+        return dot(chosen, estimate) + width * jnp.sqrt(jnp.maximum(dot(dot(x, matrix), x), 0.0))
+
+    def expand(point: Any) -> Any:
+        x = point.astype(matrix.dtype) - own
+        apart = jnp.sqrt(jnp.maximum(dot(dot(x, matrix), x), 0.0))
+        members = peeling(matrix, k, diagonal=2 * apart / width * estimate - 2 * product)
+        return jnp.where(jnp.any(point != best) & jnp.any(members != best), value(members), -jnp.inf)
+
+    found = jnp.max(jax.vmap(expand)(anchors))
+    return jnp.where(jnp.isfinite(found), found, value(family.second_best(estimate, best)))
+
+
+def approximation(table: Mapping[str, Any], instances: Mapping[str, Any], size: int) -> list[dict[str, Any]]:
+    """Return the rows of Figure 1, one for each rule, gap and t: ratios of the approximation to the exact optimum.
+
+    The ratios are computed for `size` random supports of 2 n sets each.
+    """
+    import jax
+    import jax.numpy as jnp
+
+    from jaxbandit.running.truth import means_of
+
+    n, k, sigma = table["num_arms"], table["k"], float(table["k"])
+    sets = all_sets(n, k).astype(float)
+    supports = [super_arms()("approximation", n, k, support_seed=seed) for seed in range(size)]
+    inverses = np.array([arms.inverse for arms in supports])
+    exact = np.sqrt(np.einsum("mi,rij,mj->rm", sets, inverses, sets).max(1))
+    widest = [math.sqrt(w[np.ix_(s, s)].sum()) for w in inverses for s in [peeled(w, k)]]
+    found = {("SAQM", "", ""): np.array(widest) / exact}  # depends on the matrix alone, not on gap or t
+    with jax.enable_x64(True):
+        program = jax.jit(jax.vmap(functools.partial(first_order, k=k), in_axes=(0, 0, None, 0)))
+        for gap in table["gaps"]:
+            means = np.asarray(means_of(ENVIRONMENTS["full_bandit_random"].factory()(n, k, gap)))
+            for rounds in table["rounds"]:
+                chance = np.random.default_rng([rounds, size])
+                noise = [np.matmul(np.linalg.cholesky(w / rounds), chance.standard_normal(n)) for w in inverses]
+                estimates = means + np.array(noise)
+                anchors = np.array([a.sets[chance.integers(0, len(a.sets), n)] for a in supports])  # pyright: ignore
+                width = radius(rounds, n, k, sigma=sigma) / math.sqrt(rounds)
+                ours = np.asarray(program(jnp.asarray(inverses), jnp.asarray(estimates), width, jnp.asarray(anchors)))
+                optimum = []
+                for estimate, w in zip(estimates, inverses, strict=True):
+                    best = np.isin(np.arange(n), np.argsort(-estimate)[:k])
+                    apart = sets - best
+                    values = np.matmul(sets, estimate) + width * np.sqrt(np.einsum("mi,ij,mj->m", apart, w, apart))
+                    optimum.append(values[np.abs(apart).any(1)].max())
+                found["SA-FOA", gap, rounds] = ours / np.array(optimum)
+    level = intervals.bonferroni(0.95, len(found))
+    rows = []
+    for (rule, gap, rounds), ratios in found.items():
+        share = intervals.clopper_pearson(int((ratios > ABOVE).sum()), size, level)
+        row = {"variant": rule, "gap": gap, "rounds": rounds, "supports": size, "mean": ratios.mean()}
+        row |= {"least": ratios.min(), "rate": share.value, "low": share.low, "high": share.high, "confidence": level}
+        what = f"{rule}{f', gap {gap}, t = {rounds:,}' if rounds else ''}: fraction of ratios above {ABOVE}"
+        rows.append(row | {"what": what})
+    return rows
+
+
+def run_time(table: Mapping[str, Any], instances: Mapping[str, Any], size: int) -> list[dict[str, Any]]:
+    """Return the rows of Figure 2: the milliseconds of one evaluation of each stopping rule, for k = n / 2.
+
+    The time includes the inversion of A_t, and SA-FOA tries all of its n anchors. `size` is the largest n. The
+    exhaustive rule is left out if n exceeds `exhaustive` of the table.
+    """
+    import jax
+    import jax.numpy as jnp
+
+    from jaxbandit.base.numerics import dot
+    from jaxbandit.theory.solvers.decision_classes import challenger, top_k
+    from jaxbandit.theory.solvers.densest import peeling, quadratic
+    from jaxbandit.theory.solvers.quadratic_bound import upper_bound
+
+    rows = []
+    for n in [n for n in table["sizes"] if n <= size]:
+        k, rng = n // 2, np.random.default_rng(n)
+        x = (np.argsort(rng.random((9 * n // 4, n)), axis=1) < k).astype(float)
+        matrix, estimate, anchors = np.matmul(x.T, x) / len(x), rng.uniform(-1, 1, n), x[:n] > 0
+        family = top_k(n, k)
+
+        def saqm(w: Any, theta: Any, k: int = k) -> Any:
+            return quadratic(w, peeling(w, k)) / upper_bound(w, k)
+
+        def sa_foa(w: Any, theta: Any, k: int = k, anchors: Any = anchors) -> Any:
+            return first_order(w, theta, 0.01, jnp.asarray(anchors), k)
+
+        def icb(w: Any, theta: Any, family: Any = family) -> Any:
+            return challenger(family, theta, 0.01 * jnp.sqrt(jnp.diagonal(w)), family.best(theta)).value
+
+        rules: dict[str, Any] = {"ICB": icb, "SAQM": saqm, "SA-FOA": sa_foa}
+        more: tuple[Any, ...] = ()
+        if n <= table["exhaustive"]:
+            sets = all_sets(n, k).astype(float)
+            more = (jax.device_put(sets),)
+            rules["Exhaustive"] = None
+        row: dict[str, Any] = {"num_arms": n, "k": k, "sets": math.comb(n, k)}
+        with jax.enable_x64(True):
+            for name, rule in rules.items():
+
+                def look(a: Any, theta: Any, *sets: Any, rule: Any = rule) -> Any:
+                    w = jnp.linalg.inv(a)
+                    if rule is not None:
+                        return rule(w, theta)
+                    return jnp.max(dot(sets[0], theta) + 0.01 * jnp.sqrt(jnp.sum(dot(sets[0], w) * sets[0], 1)))
+
+                given = (jnp.asarray(matrix), jnp.asarray(estimate), *(jnp.asarray(np.asarray(s)) for s in more))
+                row[name] = _milliseconds(jax.jit(look), given if rule is None else given[:2])
+        rows.append(row)
+    return rows
+
+
+def _milliseconds(program: Callable[..., Any], given: tuple[Any, ...]) -> float:
+    program(*given).block_until_ready()
+    taken = []
+    for _ in range(7):
+        begun = time.perf_counter()
+        program(*given).block_until_ready()
+        taken.append(time.perf_counter() - begun)
+    return float(np.median(taken)) * 1e3

@@ -1,0 +1,87 @@
+"""Running times per arm and round, next to those of a paper, and intervals of their ratios from repetitions.
+
+Source: Liu, Wang, Buccapatnam, Shroff (2018), Table 2.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from jaxbandit.base.text import align
+from jaxbandit.theory import intervals
+
+
+def times(table: Mapping[str, Any], data: Mapping[str, Any], runs: int) -> list[dict[str, Any]]:
+    """Return one row for each published time, with our time, the ratio to the reference, and the published ones.
+
+    In each repetition every cell (one algorithm on one instance) is played once, so that other load on the machine
+    affects all cells alike. The interval of a ratio is Student's interval for its logarithm over the repetitions. All
+    intervals hold jointly with the `confidence` of the table.
+
+    Args:
+      table: the table of the TOML file: `rows` with instance and `microseconds` (algorithm -> published time),
+        `reference` (an algorithm), `horizon` and `repetitions` (>= 2) of the measurement, and `confidence`.
+      data: the paper's experiment.
+      runs: number of runs of a cell in each repetition.
+    """
+    from jaxbandit.lab.experiments.experiment import run_experiment
+    from jaxbandit.lab.specs.spec import parse
+
+    reference, rows = table["reference"], []
+    level = intervals.bonferroni(table["confidence"], sum(len(row["microseconds"]) - 1 for row in table["rows"]))
+    experiments = [parse(_part(table, data, row, runs), data["name"]) for row in table["rows"]]
+    taken: list[list[list[float]]] = [[] for _ in experiments]  # by experiment, repetition and cell
+    for _ in range(table["repetitions"]):
+        for measured, experiment in zip(taken, experiments, strict=True):
+            measured.append([nanoseconds(result) for result in run_experiment(experiment, None, progress=False)])
+    for row, measured in zip(table["rows"], taken, strict=True):
+        theirs = row["microseconds"]
+        ours = dict(zip(theirs, np.transpose(measured), strict=True))
+        for name, values in ours.items():
+            found = {"instance": row["instance"], "variant": name, "nanoseconds": float(np.exp(np.log(values).mean()))}
+            found |= {"published_microseconds": theirs[name], "published_ratio": theirs[name] / theirs[reference]}
+            if name != reference:
+                interval = intervals.student_of(np.log(values / ours[reference]), level)
+                ratio = {"ratio": interval.value, "low": interval.low, "high": interval.high}
+                found |= {key: float(np.exp(value)) for key, value in ratio.items()} | {"confidence": level}
+                found |= {"what": f"{row['instance']}: time of {name} over that of {reference}"}
+            rows.append(found)
+    return rows
+
+
+def _part(table: Mapping[str, Any], data: Mapping[str, Any], row: Mapping[str, Any], runs: int) -> dict[str, Any]:
+    algorithms = {item["name"]: item for item in data["algorithm"]}
+    return {
+        "name": f"{data['name']}-times",
+        "kind": "simulate",
+        "seed": data["seed"],
+        "runs": runs,
+        "horizon": table["horizon"],
+        "instance": [item for item in data["instance"] if item["name"] == row["instance"]],
+        "algorithm": [algorithms[name] for name in row["microseconds"]],
+    }
+
+
+def nanoseconds(result: Any) -> float:
+    """Return the nanoseconds per arm, round and run, summed over all cores and without compilation."""
+    return 1e9 * result.seconds["run"] / (result.run_steps * len(result.truth["means"]))
+
+
+def times_text(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return the rows as text."""
+    lines = [("instance", "algorithm", "ns", "ratio", "interval", "published us", "ratio")]
+    for row in rows:
+        ratio = [f"{row[key]:.2f}" for key in ("ratio", "low", "high")] if "ratio" in row else []
+        lines.append(
+            (
+                row["instance"],
+                row["variant"],
+                f"{row['nanoseconds']:.2f}",
+                ratio[0] if ratio else "1",
+                f"[{ratio[1]}, {ratio[2]}]" if ratio else "",
+                f"{row['published_microseconds']:g}",
+                f"{row['published_ratio']:.3g}",
+            )
+        )
+    return align(lines, right=(2, 3, 5, 6))

@@ -1,0 +1,65 @@
+"""The provenance of results: experiment, seed, versions, devices and seconds."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from jaxbandit.base.markup import Html, tag
+from jaxbandit.lab.report import parts
+from jaxbandit.lab.report.page import Page
+from jaxbandit.running.results import names
+from jaxbandit.running.results.json_files import read_json
+from jaxbandit.running.results.saving import PROVENANCE
+
+
+def of_results(results: Any, directory: Path) -> list[Html | None]:
+    """Return the provenance of a ResultSet, with what the provenance file of its directory adds."""
+    about = read_json(directory / PROVENANCE) if (directory / PROVENANCE).exists() else {}
+    spent = {name: sum(result.seconds.get(name, 0.0) for result in results) for name in ("compile", "run")}
+    told = {
+        "seed": _one(str(result.seed) for result in results),
+        "precision": _one(result.precision for result in results),
+        "devices": _one(", ".join(result.devices) for result in results),
+        "versions": _one(_pairs(result.versions) for result in results),
+        "platform": about.get("versions", {}).get("platform"),
+        "seconds": ", ".join(f"{seconds:,.1f} {name}" for name, seconds in spent.items()),
+        "run-steps": f"{sum(result.run_steps for result in results):,}",
+        **{f"source of {name}": f"sha256 {digest}" for name, digest in about.get("sources", {}).items()},
+        **{f"data {name}": f"sha256 {digest}" for name, digest in about.get("files", {}).items()},
+    }
+    spec = parts.details("Experiment (spec.toml)", tag("pre", results.spec)) if results.spec else None
+    return [definitions(told), _cells(results), spec]
+
+
+def definitions(told: Mapping[str, Any]) -> Html:
+    """Return the entries that have a value as a list of definitions."""
+    return parts.definitions({name: value for name, value in told.items() if value not in (None, "")})
+
+
+def _one(values: Any) -> str:
+    return " or ".join(dict.fromkeys(values))
+
+
+def _pairs(table: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in table.items())
+
+
+def _cells(results: Sequence[Any]) -> Html:
+    rows = []
+    for name, result in zip(names.algorithms(results), results, strict=True):
+        lanes = getattr(result, "lane_utilisation", None)
+        params = ", ".join(f"{key} = {value}" for key, value in result.params.items())
+        seconds = [f"{result.seconds.get(part, 0.0):,.2f}" for part in ("compile", "run")]
+        used = "" if lanes is None else f"{100 * lanes:.0f} %"
+        rows.append((result.instance, name, params, f"{result.runs:,}", *seconds, f"{result.run_steps:,}", used))
+    head = ("instance", "algorithm", "parameters", "runs", "seconds of compilation", "seconds of runs", "run-steps")
+    rows = rows if any(row[-1] for row in rows) else [row[:-1] for row in rows]
+    head = (*head, "lane utilization")[: len(rows[0])]
+    return parts.table("Cells, each one algorithm on one instance", head, rows, labels=2, numbers=range(3, len(head)))
+
+
+def warnings_of(page: Page, results: Sequence[Any]) -> None:
+    """Add a section with the warnings of the results, if there are any."""
+    told = [f"{result.instance}, {result.algorithm}: {line}" for result in results
+            for line in getattr(result, "warnings", ())]  # fmt: skip
+    page.add("Warnings", parts.bullets(dict.fromkeys(told)))

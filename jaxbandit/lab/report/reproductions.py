@@ -1,0 +1,69 @@
+"""The page of a directory that `jaxbandit reproduce` wrote, with published numbers and claims beside ours."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from jaxbandit.lab.report import experiments, parts, provenance
+from jaxbandit.lab.report.page import Page
+from jaxbandit.running.results.loading import load
+
+
+def page_of(directory: Path, summary: Mapping[str, Any]) -> Page:
+    """Return the page of a reproduction."""
+    paper = summary["paper"]
+    about = [", ".join(paper.get("authors", [])), f"{paper.get('year', '')}, {paper.get('url', '')}"]
+    page = Page(paper.get("title", summary.get("name", directory.name)), [line for line in about if line.strip(", ")])
+    untested = [f"Not tested: {c['text']} ({c['source']}): {c['reason']}" for c in summary.get("untested", [])]
+    page.add("Claims", _claims(summary.get("claims", [])), parts.bullets([*untested, *summary.get("skipped", [])]))
+    notes = [f"({name}) {note}" for name, note in paper.get("notes", {}).items()]
+    page.add("Published numbers", _published(summary), parts.bullets(notes))
+    places = sorted({path.parent for path in directory.rglob("cell-*.json")})
+    for part in places:
+        results = load(part)
+        name = part.relative_to(directory).as_posix()
+        experiments.add(page, results, prefix=f"{name}: ", share=len(places))
+        page.add(f"{name}: Provenance", *provenance.of_results(results, part))
+    return page
+
+
+def _claims(claims: Sequence[Mapping[str, Any]]) -> Any:
+    rows = [(str(c.get("id", "")), c.get("text", ""), c.get("verdict", ""), c.get("source", "")) for c in claims]
+    head = ("claim", "what the paper states", "verdict", "where")
+    return parts.table("Claims of the paper, with verdicts from our confidence intervals", head, rows) if rows else None
+
+
+def _published(summary: Mapping[str, Any]) -> Any:
+    cells = {(cell["instance"], cell["algorithm"]): cell for cell in summary.get("cells", [])}
+    rows = []
+    for entry in summary.get("published", []):
+        key = entry["instance"], entry["algorithm"]
+        value = _ours(cells.get(key, {}), entry)
+        allowed = entry.get("allowed", [])
+        interval = f"[{', '.join(f'{end:,.6g}' for end in allowed)}]" if allowed else ""
+        ours = "" if value is None else f"{value:,.6g}"
+        verdict = entry.get("verdict", "") + (f" ({entry['note']})" if entry.get("note") else "")
+        told = (entry["quantity"], f"{entry['value']:,.6g}", interval, ours, verdict)
+        rows.append((*key, *told, entry.get("source", "")))
+    if not rows:
+        return None
+    head = ("instance", "algorithm", "quantity", "published", "prediction interval", "ours", "verdict", "source")
+    note = (
+        "A published number agrees if it lies in the prediction interval, which accounts for the noise of both numbers."
+    )
+    return parts.table("Published numbers compared with ours", head, rows, labels=2, numbers=[3, 4, 5], foot=note)
+
+
+def _ours(cell: Mapping[str, Any], entry: Mapping[str, Any]) -> float | None:
+    """Return our value of a published quantity, the last one of a curve; None if it refers to a part of the cell."""
+    told = cell.get(entry["quantity"], {})
+    if any(name in entry for name in ("arm", "round", "at")):
+        return None
+    value = next((told[name] for name in ("rate", "mean", "restricted_mean") if name in told), None)
+    return (
+        value[-1]
+        if isinstance(value, list) and value and "at" in told
+        else value
+        if not isinstance(value, list)
+        else None
+    )

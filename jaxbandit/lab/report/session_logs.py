@@ -1,0 +1,271 @@
+"""The page of a session in a directory or a file, which shows the certificate, the means of the arms, and the log."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxbandit.base.markup import tag
+from jaxbandit.base.refusals import BadInput
+from jaxbandit.decide.sessions.certificate import Certificate, certificate
+from jaxbandit.decide.sessions.directory import LOG, read_about, read_certificate, read_session
+from jaxbandit.decide.sessions.stored import arm_labels, stored_spec
+from jaxbandit.engine.storage import files as storage
+from jaxbandit.lab.report import charts, parts, provenance, searches
+from jaxbandit.lab.report.charts import Chart, Curve
+from jaxbandit.lab.report.page import Page
+
+NOT_CURRENT = (
+    "The recommendation, the guarantee and the intervals cannot be shown, because the rule of this session is defined "
+    "in Python, and the session was not closed after its last change. Open the directory again with session_directory "
+    "and the rule, leave the with block, and write the report again."
+)
+SHOWN_ENTRIES, SHOWN_ARMS, DRAWN_ARMS, POINTS = 200, 200, 12, 200
+
+
+def page_of(directory: Path, *, imports: bool = True) -> Page:
+    """Return the page of a session.
+
+    A session that was begun from a TOML file is rebuilt from its log. The rule of a session begun in Python is not
+    stored, so its certificate is the one that was written when the session was last closed, unless the log is longer.
+
+    Args:
+      directory: path of the session directory.
+      imports: whether a `type` in the TOML file may name a factory outside the package, whose module is then imported.
+
+    Raises:
+      ValueError: the directory or its log cannot be read.
+    """
+    about = read_about(directory)
+    entries = _entries(directory)
+    spec = stored_spec(directory, imports=imports) if isinstance(about["meta"].get("spec"), dict) else None
+    if spec is None:
+        found = _stored(directory, about, entries)
+    else:
+        session = read_session(directory, spec.build())
+        found = _Known(spec.name, arm_labels(spec), certificate(session), session.num_told, len(session.pending))
+    rule = found.certificate.rule if spec is None else spec.algorithm.type
+    begun = about["meta"] if spec is None else spec.to_dict()
+    return _page(found, rule, entries, about["identity"], begun)
+
+
+def page_of_file(path: Path) -> Page:
+    """Return the page of a session that `save_session` wrote, whose file holds no log.
+
+    Raises:
+      ValueError: the file holds something else, or was written by a version that did not store the certificate.
+    """
+    arrays = storage.read_arrays(path)
+    try:
+        about = json.loads(str(arrays["about"]))
+        labels = [str(arm) for arm in range(int(about["identity"]["num_arms"]))]
+        known = Certificate.from_json(about["certificate"])
+        found = _Known(path.stem, labels, known, int(about["told"]), int(about["pending"]))
+        return _page(found, known.rule, [], about["identity"], {})
+    except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
+        raise BadInput(f"{path}: not a session with its certificate ({type(error).__name__}: {error})") from None
+
+
+def _page(
+    found: "_Known",
+    rule: str,
+    entries: Sequence[Mapping[str, Any]],
+    identity: Mapping[str, Any],
+    begun: Mapping[str, Any],
+) -> Page:
+    """Return the page of what is known of a session and of the lines of its log."""
+    known, labels = found.certificate, found.labels
+    counts = f"{found.told:,} pulls told" + ("." if found.pending is None else f", {found.pending:,} pending.")
+    state = "" if found.pending is None else " It has stopped." if known.stopped else " It has not stopped."
+    page = Page(found.name, [f"Session of {rule} over {len(labels):,} arms.{state}", counts])
+    if found.pending is None:
+        page.add("Certificate", tag("p", NOT_CURRENT), provenance.definitions(_guaranteed(identity)))
+    elif known.recommendation is not None:
+        named = ", ".join(labels[int(arm)] for arm in known.recommendation)
+        page.add("Recommendation", tag("p", tag("strong", named)), *searches.promise(known.to_json()))
+    else:
+        page.add("Certificate", *searches.promise(known.to_json()))
+    page.add("Arms", *_arms(page, known, labels))
+    page.add("Running means", *_running(page, entries, labels))
+    page.add("Log", *_log(page, entries, labels))
+    shown = {name: identity.get(name) for name in ("seed", "run", "paired", "jaxbandit", "jax", "platform")}
+    given = tag("pre", json.dumps(begun, indent=1, ensure_ascii=False)) if begun else None
+    told = parts.details("Description with which the session was begun", given) if given else None
+    page.add("Provenance", provenance.definitions(shown), told)
+    return page
+
+
+class _Known(NamedTuple):
+    """What a page shows of a session besides its log."""
+
+    name: str
+    labels: list[str]
+    certificate: Certificate
+    told: int
+    pending: int | None  # None: the certificate holds pulls and means alone, computed from the log
+
+
+def _stored(directory: Path, about: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) -> _Known:
+    """Return what the directory of a session begun in Python holds about it."""
+    try:
+        count, name = int(about["identity"]["num_arms"]), directory.resolve().name
+        given = next((about["meta"][key] for key in ("names", "arms") if key in about["meta"]), None)
+        labels = [str(name) for name in (given if isinstance(given, list) and len(given) == count else range(count))]
+        rewards = _rewards(entries)
+        kept = read_certificate(directory)
+        if kept is not None and kept.get("log_bytes") == sum(len(line) for line in _complete(directory)):
+            return _Known(
+                name, labels, Certificate.from_json(kept["certificate"]), int(kept["told"]), int(kept["pending"])
+            )
+        known = not any(
+            "context" in entry or any(isinstance(a, list) for a in entry.get("ask", [])) for entry in entries
+        )
+        told = {id_ for entry in entries for id_ in entry.get("tell", [])}
+        asked = _asked(entries)
+        pulled = [asked[id_] for id_ in told]
+        flat = [arm for arms in pulled for arm in (arms if isinstance(arms, list) else [arms])]
+        pulls = np.bincount(np.array(flat, int), minlength=count)
+        means = np.array([np.mean([x for _, x in rewards[a]]) if a in rewards else np.nan for a in range(count)])
+        bare: dict[str, Any] = dict.fromkeys(
+            ("delta", "epsilon", "m", "recommendation", "low", "high", "coverage", "survivors")
+        )
+        rule = about["identity"]["rule"] or "an algorithm"
+        bare |= {"rule": rule, "proved": False, "stopped": False, "assumptions": (), "pulls": pulls}
+        return _Known(name, labels, Certificate(**bare, means=means if known else None), len(told), None)
+    except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
+        raise BadInput(f"{directory}: its session cannot be read ({type(error).__name__}: {error})") from None
+
+
+def _guaranteed(identity: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: identity.get(name) for name in ("rule", "delta", "epsilon", "m", "budget")}
+
+
+def _arms(page: Page, found: Certificate, labels: list[str]) -> list[Any]:
+    """Return a chart and a table of the arms' pulls, means and intervals; of many arms, those that were pulled most."""
+    arms = np.arange(len(labels))
+    if len(arms) > SHOWN_ARMS:
+        arms = np.sort(np.argsort(-found.pulls, kind="stable")[:SHOWN_ARMS])
+        page.notes.append(f"Out of {len(labels):,} arms, the {SHOWN_ARMS} that were pulled most are shown.")
+    means, low, high = found.means, found.low, found.high
+    rows = []
+    for arm in arms.tolist():
+        row = [labels[arm], f"{found.pulls[arm]:,}"]
+        row += [] if means is None else [_number(means[arm])]
+        row += [] if low is None or high is None else [f"[{_number(low[arm])}, {_number(high[arm])}]"]
+        row += [] if found.survivors is None else ["yes" if found.survivors[arm] else "no"]
+        rows.append(row)
+    head = ["arm", "pulls", *(["mean reward"] if means is not None else [])]
+    head += [] if found.coverage is None else [f"{found.coverage:.0%} interval"]
+    head += [] if found.survivors is None else ["survives"]
+    note = "The intervals hold simultaneously for all arms and at all times, so they may be read while the session is "
+    note += "running."
+    told = parts.table("Arms", head, rows, numbers=[1, 2], foot=note if found.coverage is not None else None)
+    if means is None:
+        return [told]
+    known = [arm for arm in arms.tolist() if math.isfinite(means[arm])]
+    ends = () if low is None or high is None else ([_drawn(v[arm], means[arm]) for arm in known] for v in (low, high))
+    curve = Curve("mean reward", 0, [arms.tolist().index(arm) for arm in known], [means[arm] for arm in known], *ends)
+    named = [labels[arm] for arm in arms.tolist()]
+    title = "Mean reward of each arm with its interval, if it is finite"
+    chart = Chart(title, "arm", "mean reward", [curve], shape="marks", log_x=None, log_y=None, names=named)
+    return [page.chart(chart), told]
+
+
+def _drawn(end: float, mean: float) -> float:
+    return float(end) if math.isfinite(end) else float(mean)
+
+
+def _number(value: float) -> str:
+    return f"{value:.6g}" if math.isfinite(value) else "unknown"
+
+
+def _complete(directory: Path) -> list[bytes]:
+    """Return the lines of the log with their ends; a last line that is incomplete never took effect."""
+    path = directory / LOG
+    data = path.read_bytes() if path.exists() else b""
+    return data[: data.rfind(b"\n") + 1].splitlines(keepends=True)
+
+
+def _entries(directory: Path) -> list[dict[str, Any]]:
+    found = []
+    for number, line in enumerate(_complete(directory), 1):
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            entry = None
+        if not isinstance(entry, dict) or not entry.keys() & {"ask", "tell", "withdraw"}:
+            raise BadInput(f"{directory / LOG}: line {number}: not a line that a session has written")
+        found.append(entry)
+    return found
+
+
+def _asked(entries: Sequence[Mapping[str, Any]]) -> list[Any]:
+    """Return the arm, or the set of arms, of each pull in the order of ids."""
+    return [arm for entry in entries for arm in entry.get("ask", [])]
+
+
+def _rewards(entries: Sequence[Mapping[str, Any]]) -> dict[int, list[tuple[int, float]]]:
+    """Return the rewards of each arm, each with the number of rewards told so far; without those of sets of arms."""
+    arms, rewards, known = _asked(entries), {}, set()
+    for entry in entries:
+        for id_, reward in zip(entry.get("tell", []), entry.get("rewards", []), strict=False):
+            if id_ in known or isinstance(arms[id_], list):
+                continue
+            known.add(id_)
+            rewards.setdefault(arms[id_], []).append((len(known), reward))
+    return rewards
+
+
+def _running(page: Page, entries: Sequence[Mapping[str, Any]], labels: list[str]) -> list[Any]:
+    """Return a chart of the mean of each arm's rewards after each of them; of many arms, those with most rewards."""
+    rewards = _rewards(entries)
+    most = sorted(sorted(rewards, key=lambda arm: -len(rewards[arm]))[:DRAWN_ARMS])
+    if len(rewards) > DRAWN_ARMS:
+        page.notes.append(
+            f"Running means are drawn for the {DRAWN_ARMS} arms with most rewards out of {len(rewards):,}."
+        )
+    curves = []
+    for order, arm in enumerate(most):
+        x, values = np.array(rewards[arm], np.float64).T
+        keep = charts.thinned(len(x), POINTS)
+        mean = np.cumsum(values) / np.arange(1, len(values) + 1)
+        curves.append(Curve(labels[arm], order, x[keep].astype(int), mean[keep]))
+    if any(len(of) > POINTS for of in rewards.values()):
+        page.notes.append(f"At most {POINTS} evenly spaced running means of each arm are drawn.")
+    title = "Running mean of the rewards of each arm"
+    return [page.chart(Chart(title, "rewards told", "mean reward", curves, shape="step", log_y=None))]
+
+
+def _log(page: Page, entries: Sequence[Mapping[str, Any]], labels: list[str]) -> list[Any]:
+    arms = _asked(entries)
+    rows, issued = [], 0
+    for number, entry in enumerate(entries, 1):
+        if "ask" in entry:
+            new = entry["ask"]
+            ids = f"{issued} to {issued + len(new) - 1}" if len(new) > 1 else f"{issued}" if new else ""
+            issued += len(new)
+            rows.append((f"{number:,}", "ask", ids, _few([_named(arm, labels) for arm in new]), ""))
+        elif "tell" in entry:
+            ids, told = entry["tell"], entry["rewards"]
+            named = [_named(arms[id_], labels) for id_ in ids]
+            rows.append((f"{number:,}", "tell", _few(map(str, ids)), _few(named), _few(f"{x:.6g}" for x in told)))
+        else:
+            ids = entry["withdraw"]
+            named = [_named(arms[id_], labels) for id_ in ids]
+            rows.append((f"{number:,}", "withdraw", _few(map(str, ids)), _few(named), ""))
+    if len(rows) > SHOWN_ENTRIES:
+        page.notes.append(f"Out of {len(rows):,} lines of the log, the last {SHOWN_ENTRIES} are shown.")
+    head = ("line", "call", "ids of pulls", "arms", "rewards")
+    return [parts.table("Log", head, rows[-SHOWN_ENTRIES:], numbers=[0])] if rows else []
+
+
+def _named(arm: Any, labels: list[str]) -> str:
+    return "{" + ", ".join(labels[a] for a in arm) + "}" if isinstance(arm, list) else labels[arm]
+
+
+def _few(words: Any, most: int = 8) -> str:
+    given = list(words)
+    return ", ".join(given[:most]) + (f", and {len(given) - most:,} more" if len(given) > most else "")

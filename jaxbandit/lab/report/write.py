@@ -1,0 +1,134 @@
+"""One HTML file about what a directory holds: results of an experiment or a paper, an audit, a search, or a session."""
+
+from pathlib import Path
+
+from jaxbandit.base.refusals import BadInput, reason, refuse
+from jaxbandit.engine.storage import files as storage
+from jaxbandit.lab.report import experiments, parts, provenance
+from jaxbandit.lab.report.page import MARK, Page
+from jaxbandit.running.results.json_files import read_json
+from jaxbandit.running.results.loading import load
+from jaxbandit.running.results.saving import PROVENANCE
+
+NAME = "report.html"
+KINDS = {
+    "simulate": "Regret over a fixed horizon",
+    "identify": "Identification with a stopping rule",
+    "budget": "Identification with a fixed budget",
+}
+
+
+def write_report(directory: str | Path, out: str | Path | None = None, *, imports: bool = True) -> Path:
+    """Write an HTML file about the results in a directory. The file refers to nothing outside itself.
+
+    Args:
+      directory: path of a directory that `jaxbandit run`, `reproduce`, `audit` or `tune` wrote, or of a session, or of
+        a file that `save_session` wrote.
+      out: path of the file. Default: report.html in the directory, or the name of the session's file with the suffix
+        .html. An existing report is replaced.
+      imports: whether the `type` of a session's rule may name a factory outside the package, whose module is then
+        imported.
+
+    Returns:
+      The path of the file, which is written atomically.
+
+    Raises:
+      ValueError: the directory holds no results, a file in it is damaged, or `out` is an existing file that is not a
+        report. The message has one line.
+    """
+    directory = Path(directory)
+    saved = directory.is_file()
+    default = directory.with_suffix(".html") if saved else directory / NAME
+    path = default if out is None else Path(out)
+    if not saved and not directory.is_dir():
+        refuse(
+            str(directory), ": does not exist; give a directory that jaxbandit run, reproduce, audit, tune or ask wrote"
+        )
+    _replaceable(path)
+    page = _saved(directory) if saved else _page(directory, imports)
+    page.add("What is shown in part", parts.bullets(dict.fromkeys(page.notes)))
+    try:
+        storage.write_bytes(path, page.render())
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be written ({reason(error)}); give another -o") from None
+    return path
+
+
+def _replaceable(path: Path) -> None:
+    """Raise BadInput if the path exists and is not a report."""
+    if path.is_dir():
+        refuse(str(path), ": is a directory, must be a file; give another -o")
+    try:
+        with path.open("rb") as file:
+            there = file.read(len(MARK))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        refuse(str(path), f": cannot be read ({reason(error)}); give another -o")
+    if there != MARK.encode():
+        refuse(str(path), ": is not a report, so it is not replaced; give another -o or delete it")
+
+
+def _page(directory: Path, imports: bool) -> Page:
+    summary = read_json(directory / "summary.json") if (directory / "summary.json").exists() else {}
+    if summary.get("kind") == "tune":
+        from jaxbandit.lab.report import searches
+
+        return searches.page_of(directory, summary)
+    if isinstance(summary.get("paper"), dict):
+        from jaxbandit.lab.report import reproductions
+
+        return reproductions.page_of(directory, summary)
+    if summary or any(directory.glob("cell-*.json")):
+        return _experiment(directory)
+    if (directory / "audit.json").exists():
+        from jaxbandit.lab.report import audits
+
+        return audits.page_of(directory)
+    if (directory / "audit").is_dir():
+        refuse(str(directory), ": its audit has not finished; run jaxbandit audit again to resume it")
+    if (directory / "session.json").exists():
+        return _session(directory, imports)
+    return refuse(
+        str(directory), ": holds no results; give a directory that jaxbandit run, reproduce, audit, tune or ask wrote"
+    )
+
+
+def _experiment(directory: Path) -> Page:
+    results = load(directory)
+    algorithms = len({(r.algorithm, str(r.params)) for r in results})
+    instances = len({r.instance for r in results})
+    runs = " or ".join(f"{n:,}" for n in sorted({r.runs for r in results}))
+    kind = KINDS[results[0].kind]
+    told = f"{kind}: {_count(algorithms, 'algorithm')} on {_count(instances, 'instance')}"
+    about = [f"{told}, {runs} runs of each, seed {results[0].seed}."]
+    order = read_json(directory / PROVENANCE).get("order", []) if (directory / PROVENANCE).exists() else []
+    if len(order) > len(results):
+        about.append(
+            f"Not finished: {len(results):,} of {len(order):,} cells are available; run the command again to resume."
+        )
+    page = Page(results.name, about)
+    experiments.add(page, results)
+    provenance.warnings_of(page, results)
+    page.add("Provenance", *provenance.of_results(results, directory))
+    return page
+
+
+def _session(directory: Path, imports: bool) -> Page:
+    from jaxbandit.decide.sessions.directory import read_about
+    from jaxbandit.lab.report import session_logs
+
+    meta = read_about(directory)["meta"]
+    if isinstance(meta, dict) and meta.get("kind") == "tune":
+        refuse(str(directory), ": its search has not finished; run jaxbandit tune again to resume it")
+    return session_logs.page_of(directory, imports=imports)
+
+
+def _saved(path: Path) -> Page:
+    from jaxbandit.lab.report import session_logs
+
+    return session_logs.page_of_file(path)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'s' * (number != 1)}"

@@ -1,0 +1,205 @@
+"""Strict conversion of TOML values to hashable arguments of a factory, with error messages of one line.
+
+Arrays become nested tuples of floats, so that a resolved experiment can be compared, hashed and written back to TOML.
+In every function below, `where` is the location of the value as it appears in error messages: file, table and key.
+"""
+
+import csv
+import math
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from jaxbandit.base.refusals import boolean, choice, integer, known, number, reason, refuse, show, wrong
+from jaxbandit.lab.specs.entry import Parameter
+
+
+class Sweep(tuple[float, ...]):
+    """The values of a traced hyperparameter that is swept. Each value makes a cell of its own."""
+
+
+def convert(where: str, value: Any, parameter: Parameter, base: Path) -> Any:
+    """Return a TOML value as the hashable argument that a factory takes.
+
+    Args:
+      where: location of the value, for error messages.
+      value: the value as read from TOML; the string "none" stands for None where the parameter allows it.
+      parameter: the parameter of the factory.
+      base: directory that relative paths of CSV files start from.
+
+    Raises:
+      BadInput: the value is not of the kind that the parameter takes.
+    """
+    if parameter.optional and value == "none":
+        return None
+    match parameter.kind:
+        case "number" if type(value) in (int, float):
+            return number(where, value)
+        case "array" | "number":
+            return read_csv(where, base / value) if isinstance(value, str) else array(where, value)
+        case "scalar":
+            return number(where, value)
+        case "path":
+            return value if isinstance(value, str) and value else wrong(where, value, "the name of a file or directory")
+        case "integer":
+            return integer(where, value, -(2**31), 2**31 - 1)
+        case "boolean":
+            return boolean(where, value)
+        case "choice":
+            return choice(where, value, parameter.choices)
+        case "choices":
+            if not isinstance(value, list) or not value:
+                wrong(where, value, f"a list of {', '.join(parameter.choices) or 'values'}")
+            if not parameter.choices:
+                return hashable(value)
+            return tuple(choice(f"{where}[{i}]", v, parameter.choices) for i, v in enumerate(value))
+        case _:
+            return hashable(value)
+
+
+def sweep(where: str, value: Mapping[str, Any], parameter: Parameter) -> Sweep:
+    """Return the values of `{sweep = [..]}`.
+
+    Raises:
+      BadInput: the hyperparameter is static, the list is empty, or a value is not a number or appears twice.
+    """
+    if not parameter.traced:
+        remedy = "write one [[algorithm]] for each value"
+        refuse(where, f" = {show(value)}, cannot be swept, because every value is compiled separately; {remedy}")
+    known(f"{where}.", value, ("sweep",))
+    values = value.get("sweep")
+    if not isinstance(values, list) or not values:
+        wrong(f"{where}.sweep", values, "a list of numbers")
+    numbers = Sweep(number(f"{where}.sweep[{i}]", v) for i, v in enumerate(values))
+    for i, v in enumerate(numbers):
+        if v in numbers[:i]:
+            wrong(f"{where}.sweep[{i}]", v, "a value not listed before")
+    return numbers
+
+
+def array(where: str, value: Any) -> tuple[Any, ...]:
+    """Return a rectangular nested list of finite numbers as nested tuples of floats.
+
+    Raises:
+      BadInput: a list is empty, the shapes of two rows differ, or an entry is not a finite number.
+    """
+    if value == []:
+        refuse(where, " = [] is empty, must be a list of numbers")
+    if not isinstance(value, list):
+        wrong(where, value, "a list of numbers")
+    if not isinstance(value[0], list):
+        return tuple(number(f"{where}[{i}]", v) for i, v in enumerate(value))
+    rows = tuple(array(f"{where}[{i}]", v) for i, v in enumerate(value))
+    for i, row in enumerate(rows):
+        if shape(row) != shape(rows[0]):
+            wrong(f"{where}[{i}]", value[i], f"of shape {shape(rows[0])} like {where.rpartition('.')[2]}[0]")
+    return rows
+
+
+def shape(value: Any) -> tuple[int, ...]:
+    """Return the shape of a rectangular nested tuple, and () for a number."""
+    return (len(value), *shape(value[0])) if isinstance(value, tuple) else ()
+
+
+def hashable(value: Any) -> Any:
+    """Return a TOML value with every list as a tuple and every table as a tuple of pairs of key and value."""
+    if isinstance(value, list | tuple):
+        return tuple(map(hashable, value))
+    return tuple((k, hashable(v)) for k, v in value.items()) if isinstance(value, dict) else value
+
+
+def constant(value: Any) -> Any:
+    """Return a computed NumPy or JAX value in the form that `convert` returns, with arrays as nested tuples."""
+    return hashable(value.tolist()) if hasattr(value, "tolist") else value
+
+
+def plain(value: Any) -> Any:
+    """Return a converted value in the form that TOML and JSON can write, the inverse of `convert`."""
+    if isinstance(value, Sweep):
+        return {"sweep": list(value)}
+    if value is None:
+        return "none"
+    return [plain(v) for v in value] if isinstance(value, tuple | list) else value
+
+
+def csv_rows(at: str, path: Path, wanted: str) -> list[list[str]]:
+    """Return the cells of a CSV file without its empty rows.
+
+    Args:
+      at: location and name of the file, for error messages.
+      path: path of the file.
+      wanted: what the error message asks the user to give instead.
+
+    Raises:
+      BadInput: the file cannot be read or is not valid CSV in UTF-8.
+    """
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            return [[cell.strip() for cell in row] for row in csv.reader(file, strict=True) if any(row)]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        refuse(at, f": cannot be read ({reason(error)}); give {wanted}")
+
+
+def read_csv(where: str, path: Path) -> tuple[tuple[float, ...], ...]:
+    """Return the numbers of a CSV file, row by row.
+
+    A first row without any number is taken as a header, and a first column without any number as labels. Both are left
+    out.
+
+    Raises:
+      BadInput: the file cannot be read, contains no numbers, has rows of different lengths, or a cell is not a number.
+    """
+    at = f'{where} = "{path}"'
+    rows = csv_rows(at, path, "a CSV file of numbers or a nested list")
+    first_row, first_column = 0, 0
+    if rows and not any(map(_is_number, rows[0])):
+        first_row = 1
+    if len(rows) > first_row and not any(_is_number(row[0]) for row in rows[first_row:]):
+        first_column = 1
+    body = [row[first_column:] for row in rows[first_row:]]
+    if not body or not body[0]:
+        refuse(at, ": contains no numbers; give a CSV file of numbers or a nested list")
+    for i, row in enumerate(body):
+        line, width = i + first_row + 1, len(body[0])
+        if len(row) != width:
+            refuse(at, f": row {line} has {len(row)} numbers, must have {width} like the first row")
+        for j, cell in enumerate(row):
+            if not _is_number(cell):
+                column = j + first_column + 1
+                refuse(at, f": row {line}, column {column} is {show(cell)}, must be a finite number")
+    return tuple(tuple(map(float, row)) for row in body)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        return math.isfinite(float(cell))
+    except ValueError:
+        return False
+
+
+def call(where: str, names: Mapping[str, Any], build: Callable[[], Any]) -> Any:
+    """Return what a factory builds; raise its ValueError about an argument as BadInput with the location of the key.
+
+    Args:
+      where: location of the table, for error messages.
+      names: the arguments by name.
+      build: calls the factory.
+
+    Raises:
+      BadInput: the factory raises ValueError.
+    """
+    try:
+        return build()
+    except ValueError as error:
+        message = str(error).partition(": ")[2] or str(error)
+        refuse(where, f".{message}" if message.startswith(tuple(names)) else f": {message}")
+
+
+def product(arguments: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the arguments with every sweep replaced by each of its values, where the last sweep varies fastest."""
+    for name, value in arguments.items():
+        if isinstance(value, Sweep):
+            for v in value:
+                yield from product({**arguments, name: v})
+            return
+    yield dict(arguments)

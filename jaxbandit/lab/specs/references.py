@@ -1,0 +1,127 @@
+"""Factories outside the package, given as "package.module:factory", which are used and checked like registered ones.
+
+The module is searched for in the working directory and then in the environment. Importing it runs its code.
+"""
+
+import functools
+import hashlib
+import importlib
+import os
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from jaxbandit.base.refusals import BadInput, nearest, refuse, show
+from jaxbandit.lab.specs.entry import Entry
+
+
+def is_reference(type_: Any) -> bool:
+    """Whether a `type` names a factory outside the package, or a wrapper around one."""
+    return isinstance(type_, str) and ":" in type_
+
+
+def resolve(where: str, reference: str) -> Entry:
+    """Return the entry of the factory that `reference` names; raise BadInput with the location `where` if it cannot."""
+    try:
+        return entry(reference)
+    except BadInput as error:
+        refuse(where, f" = {show(reference)}, {error}")
+
+
+@functools.cache
+def entry(reference: str) -> Entry:
+    """Import the factory that `reference` names and return its entry.
+
+    Raises:
+      BadInput: it is not of the form "package.module:factory", cannot be imported, or is not a function with a
+        signature.
+    """
+    name, _, attribute = reference.partition(":")
+    if not all(map(str.isidentifier, [*name.split("."), attribute])):
+        raise BadInput('must be "package.module:factory", the name of a function in a module that can be imported')
+    module = _import(name)
+    factory = getattr(module, attribute, None)
+    if factory is None:
+        functions = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
+        raise BadInput(f"has no {attribute} in module {name}{nearest(attribute, functions)}")
+    if not callable(factory):
+        raise BadInput(f"is a {type(factory).__name__}, must be a function that returns an algorithm or an environment")
+    found = Entry(
+        reference,
+        name,
+        "",
+        attribute=attribute,
+        kind="",
+        described=callable(getattr(module, f"describe_{attribute}", None)),
+    )
+    try:
+        arguments = tuple(found.parameters())
+    except ValueError as error:
+        raise BadInput(f"has no signature to read arguments from ({error})") from None
+    sources(found)  # digest the source that was imported, which may be edited while this process runs
+    return Entry(**{**vars(found), "arguments": arguments})
+
+
+@functools.cache
+def sources(found: Entry) -> dict[str, str]:
+    """Return the SHA-256 digest of the source of each module that an outside factory comes from, by module name."""
+    names = dict.fromkeys((found.module, getattr(found.factory(), "__module__", None)))
+    files = {name: getattr(sys.modules.get(name), "__file__", None) for name in names if name}
+    return {name: hashlib.sha256(Path(file).read_bytes()).hexdigest() for name, file in files.items() if file}
+
+
+def _import(name: str) -> ModuleType:
+    here = os.getcwd()
+    if here not in sys.path:
+        sys.path.insert(0, here)  # it stays there, because a module may import its neighbors when it is called
+    importlib.invalidate_caches()
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name and f"{name}.".startswith(f"{error.name}."):
+            raise BadInput(f"has no module {error.name} in {here} or the environment") from None
+        raise BadInput(f"cannot be imported: {said(error)}") from None
+    except (Exception, SystemExit) as error:
+        raise BadInput(f"cannot be imported: {said(error)}") from None
+
+
+def build(where: str, found: Entry, given: Mapping[str, Any]) -> Any:
+    """Call a factory outside the package with concrete arguments; raise its errors as BadInput."""
+    return call(where, found.name, lambda: found.build(given))
+
+
+def trace(where: str, found: Entry, given: Mapping[str, Any]) -> None:
+    """Call a factory as the engine does, with traced arguments if possible; raise its errors as BadInput."""
+    import jax
+    import numpy as np
+
+    moving = {name: np.asarray(given[name], np.float32) for name in found.traced(given)}
+    still = {name: value for name, value in given.items() if name not in moving}
+
+    def play(arguments: dict[str, Any]) -> tuple[()]:
+        found.factory()(**still, **arguments)
+        return ()
+
+    if moving:
+        call(where, found.name, lambda: jax.eval_shape(play, moving), f" with {', '.join(moving)} traced")
+
+
+def call(where: str, name: str, function: Callable[[], Any], when: str = "") -> Any:
+    """Call a function from outside the package and raise its errors as BadInput; messages use its `name`."""
+    from jax.errors import JAXTypeError
+
+    try:
+        return function()
+    except JAXTypeError as error:
+        remedy = "write it with jax.numpy, or annotate arguments that must be concrete as int, bool or Literal"
+        refuse(where, f": {name} raises {type(error).__name__}{when}; {remedy}")
+    except Exception as error:
+        refuse(where, f": {name} raises {said(error)}{when}")
+
+
+def said(error: BaseException) -> str:
+    """Return an exception in one line, as its type and the first line of its message."""
+    first = next(iter(str(error).strip().splitlines()), "")
+    return f"{type(error).__name__}{': ' if first else ''}{first}"

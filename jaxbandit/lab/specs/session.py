@@ -1,0 +1,163 @@
+"""The TOML of a session: one algorithm, and the arms that it decides about, as names or as configurations.
+
+Every error is a BadInput with a message of one line: file, key, value, what is allowed. Lists are numbered from 0.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jaxbandit.base import refusals
+from jaxbandit.base.refusals import refuse, show, wrong
+from jaxbandit.lab.specs import source, tables
+from jaxbandit.lab.specs.arguments import csv_rows, plain
+from jaxbandit.lab.specs.experiment import AlgorithmSpec
+
+KIND = "session"
+KEYS = ("name", "kind", "seed", "paired", "on_failure", "arms", "configs", "algorithm")
+MOST_ARMS = 10**6
+
+
+@dataclass(frozen=True)
+class SessionSpec:
+    """A resolved session."""
+
+    name: str
+    seed: int
+    paired: bool
+    on_failure: float | None
+    names: tuple[str, ...]  # names of the arms
+    configs: tuple[dict[str, Any], ...] | None  # one per arm, or None if arms have only names
+    algorithm: AlgorithmSpec
+
+    def build(self) -> Any:
+        """Return the Algorithm for the arms of the session."""
+        where = f"{self.name}: algorithm[0]"
+        return tables.build_alone(where, self.algorithm, len(self.names))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the session as plain data, which `parse` can read."""
+        own = {"name": self.algorithm.name, "type": self.algorithm.type}
+        own |= {name: plain(value) for name, value in self.algorithm.arguments.items()}
+        arms = {"arms": list(self.names)} if self.configs is None else {"configs": list(self.configs)}
+        failure = {} if self.on_failure is None else {"on_failure": self.on_failure}
+        about = {"name": self.name, "kind": KIND, "seed": self.seed, "paired": self.paired}
+        return {**about, **failure, **arms, "algorithm": [own]}
+
+
+def load(path: Path, *, imports: bool = True) -> SessionSpec:
+    """Return the session of a TOML file.
+
+    Args:
+      path: path of the file.
+      imports: whether a `type` may name a factory outside the package; importing its module runs its code.
+
+    Raises:
+      BadInput: the file cannot be read or something in it is wrong; the message is one line.
+    """
+    return parse(source.read(path), str(path), path.parent, imports=imports)
+
+
+def parse(data: Mapping[str, Any], origin: str, base: Path = Path(), *, imports: bool = True) -> SessionSpec:
+    """Return the session described by plain data.
+
+    Args:
+      data: the content of a TOML file.
+      origin: name of the file, for error messages; its stem is the default name of the session.
+      base: directory that relative paths start from.
+      imports: whether a `type` may name a factory outside the package; importing its module runs its code.
+
+    Raises:
+      BadInput: something in the data is wrong; the message is one line.
+    """
+    at = f"{origin}: "
+    refusals.known(at, data, KEYS)
+    refusals.choice(f"{at}kind", data.get("kind", "missing"), (KIND,))
+    names, configs = _arms(at, data, base)
+    failure = data.get("on_failure")
+    found = SessionSpec(
+        name=refusals.text(f"{at}name", data.get("name", Path(origin).stem)),
+        seed=refusals.integer(f"{at}seed", data.get("seed", 0), 0, 2**32 - 1),
+        paired=refusals.boolean(f"{at}paired", data.get("paired", False)),
+        on_failure=None if failure is None else refusals.number(f"{at}on_failure", failure),
+        names=names,
+        configs=configs,
+        algorithm=tables.alone(at, data.get("algorithm"), base, imports),
+    )
+    tables.build_alone(f"{at}algorithm[0]", found.algorithm, len(names))
+    return found
+
+
+def _arms(at: str, data: Mapping[str, Any], base: Path) -> tuple[tuple[str, ...], tuple[dict[str, Any], ...] | None]:
+    """Return the names of the arms, and their configurations if they have any."""
+    if ("arms" in data) == ("configs" in data):
+        got = "given together with configs" if "arms" in data else "missing"
+        refuse(f"{at}arms", f': {got}, give either arms = 3 or a list of names, or configs = "configs.csv"')
+    if "configs" in data:
+        configs = configurations(f"{at}configs", data["configs"], base)
+        return tuple(map(str, range(len(configs)))), configs
+    arms = data["arms"]
+    if not isinstance(arms, list):
+        return tuple(map(str, range(refusals.integer(f"{at}arms", arms, 1, MOST_ARMS)))), None
+    if not arms:
+        wrong(f"{at}arms", arms, "a number or a list of names")
+    names = tuple(refusals.text(f"{at}arms[{i}]", name) for i, name in enumerate(arms))
+    seen: dict[str, int] = {}
+    for i, name in enumerate(names):
+        if name in seen:
+            refuse(f"{at}arms[{i}]", f" = {show(name)}, must differ from arms[{seen[name]}]")
+        seen[name] = i
+    return names, None
+
+
+def configurations(where: str, value: Any, base: Path) -> tuple[dict[str, Any], ...]:
+    """Return configurations, given as a CSV file with a header or as a list of tables.
+
+    Args:
+      where: location of the value, for error messages.
+      value: the name of the file, or the list.
+      base: directory that a relative path starts from.
+
+    Raises:
+      BadInput: the file cannot be read, there is no configuration, keys differ, or a value is not a number, string or
+        boolean.
+    """
+    rows = _rows(where, base / value) if isinstance(value, str) else value
+    if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) and row for row in rows):
+        wrong(where, value, "the name of a CSV file with a header, or a list of tables")
+    for i, row in enumerate(rows):
+        if row.keys() != rows[0].keys():
+            wrong(f"{where}[{i}]", list(row), f"the keys {', '.join(rows[0])} like {where.rpartition(' ')[2]}[0]")
+        for name, cell in row.items():
+            if type(cell) not in (bool, int, float, str):
+                wrong(f"{where}[{i}].{name}", cell, "a number, a string, true or false")
+            if type(cell) is float:
+                refusals.number(f"{where}[{i}].{name}", cell)
+    return tuple(rows)
+
+
+def _rows(where: str, path: Path) -> list[dict[str, Any]]:
+    at = f'{where} = "{path}"'
+    rows = csv_rows(at, path, "a CSV file with a header and one configuration per row")
+    if len(rows) < 2:
+        refuse(
+            at, ": contains no configuration; the first row must be the header, and each further row a configuration"
+        )
+    header = rows[0]
+    if not all(header) or len(set(header)) < len(header):
+        refuse(at, f": its header is {', '.join(header)}, must be names that are all different")
+    for number, row in enumerate(rows[1:], 2):
+        if len(row) != len(header):
+            refuse(at, f": row {number} has {len(row)} cells, must have {len(header)} like the header")
+    return [dict(zip(header, map(_cell, row), strict=True)) for row in rows[1:]]
+
+
+def _cell(cell: str) -> Any:
+    """Return a cell as an integer or a float if it is one, and otherwise as text."""
+    for kind in (int, float):
+        try:
+            return kind(cell)
+        except ValueError:
+            continue
+    return cell

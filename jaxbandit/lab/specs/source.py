@@ -1,0 +1,117 @@
+"""Reading the TOML of an experiment from a file or from the package, and changing it with `--set`."""
+
+import tomllib
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from jaxbandit.base.refusals import SHOWN, nearest, reason, refuse
+
+
+def embedded() -> dict[str, Path]:
+    """Return the TOML files that come with the package, by name."""
+    folder = Path(str(resources.files("jaxbandit.lab.papers") / "experiments"))
+    return {path.stem: path for path in sorted(folder.glob("*.toml"))}
+
+
+def about(path: Path) -> str:
+    """Return the title of the paper that an embedded TOML reproduces, or the comment on its first line."""
+    if paper := read(path).get("paper"):
+        return f"{paper['title']} ({paper['year']})"
+    return path.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")
+
+
+def locate(spec: str | Path) -> Path:
+    """Return the path of a TOML file, or of the one of that name that comes with the package.
+
+    Raises:
+      BadInput: the name is neither that of a file nor of an experiment that comes with the package.
+    """
+    path = Path(spec)
+    if path.suffix == ".toml" or path.exists() or len(path.parts) != 1:
+        return path
+    names = embedded()
+    if str(spec) not in names:
+        near = nearest(spec, names)
+        refuse(str(spec), f": no such file; give a TOML file or one of {', '.join(names)}{near}")
+    return names[str(spec)]
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Return the content of a TOML file.
+
+    Raises:
+      BadInput: the file cannot be read or is not valid TOML.
+    """
+    try:
+        with path.open("rb") as file:
+            return tomllib.load(file)
+    except OSError as error:
+        refuse(str(path), f": cannot be read ({reason(error)}); give a TOML file")
+    except (ValueError, RecursionError) as error:
+        refuse(str(path), f": not valid TOML: {_fault(error)}")
+
+
+def override(data: dict[str, Any], text: str) -> None:
+    """Change the content of a TOML file in place, as `--set` does.
+
+    Args:
+      data: the content.
+      text: `key=value`, `algorithm.NAME.key=value` or `instance.NAME.key=value`, where NAME may also be the number of
+        the table, from 0. It is TOML, so a name that contains a dot must be quoted; a bare word is read as a string.
+
+    Raises:
+      BadInput: the text is not of this form, or there is no table of that name.
+    """
+    where = f"--set {text if len(text) <= SHOWN else text[:SHOWN] + '...'}"
+    key, equals, value = text.partition("=")
+    if not equals:
+        refuse(where, ": must be key=value, for instance algorithm.kl.c=3.0")
+    word = value.strip()
+    if word.replace("_", "").isalnum() and word[:1].isalpha() and not _is_toml(f"x={word}"):
+        value = f'"{word}"'
+    try:
+        tree = tomllib.loads(f"{key}={value}")
+    except (ValueError, RecursionError) as error:
+        refuse(where, f": not valid TOML: {_fault(error)}; write for instance 3, 0.5 or [1, 2]")
+    [(top, rest)] = tree.items() if len(tree) == 1 else refuse(where, ": must set one key")
+    if top not in ("instance", "algorithm"):
+        data[top] = rest
+        return
+    items = data.get(top, [])
+    if not isinstance(rest, dict) or not isinstance(items, list):
+        refuse(where, f": must be {top}.NAME.key=value, NAME being a name or number of [[{top}]]")
+    [(name, keys)] = rest.items()
+    names = [default_name(item) if isinstance(item, dict) else "" for item in items]
+    if name in names:
+        at = names.index(name)
+    elif name.isdecimal() and int(name) < len(items):
+        at = int(name)
+    else:
+        refuse(where, f": no {top} {name!r}, must be one of {', '.join(names)}{nearest(name, names)}")
+    if not isinstance(keys, dict) or not isinstance(items[at], dict):
+        refuse(where, f": must be {top}.{name}.key=value")
+    items[at] |= keys
+
+
+def default_name(table: Mapping[str, Any]) -> str:
+    """Return the name of an [[instance]] or [[algorithm]]; without one, its type or the name of its outside factory."""
+    type_ = str(table.get("type", ""))
+    return str(table.get("name", type_ if type_.endswith(")") else type_.rpartition(":")[2]))
+
+
+def _is_toml(text: str) -> bool:
+    try:
+        tomllib.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _fault(error: Exception) -> str:
+    """Return what is wrong with a TOML text; messages of the parser that are about Python are replaced."""
+    if isinstance(error, RecursionError):
+        return "tables or lists are nested too deep"
+    known = isinstance(error, tomllib.TOMLDecodeError | UnicodeDecodeError)
+    return str(error) if known else "an integer has thousands of digits"

@@ -1,0 +1,125 @@
+"""An executor of processes on this machine, which are spawned, pinned to separate cores, and replaced when they die.
+
+A process pool of `concurrent.futures` breaks as a whole if one of its workers is killed, and does not report during
+which call. Here each worker is therefore a pool with a single process.
+"""
+
+import contextlib
+import multiprocessing
+import os
+import queue
+import signal
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
+from typing import Any
+
+from jaxbandit.running.distribution.driving import DEATHS, Lost
+
+
+class Processes(Executor):
+    """An executor with `number` worker processes, which divide the cores that this process may use."""
+
+    def __init__(self, number: int):
+        self.cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+        self.number = number
+        self._calls: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._threads: list[threading.Thread] = []
+        self._closed, self._dismissed = threading.Event(), threading.Event()
+        self._ends: set[Any] = set()  # our ends of pipes; closing one ends the worker at the other end
+        self._lock = threading.Lock()
+
+    @property
+    def threads(self) -> int:
+        """Number of cores of each worker, at least one."""
+        return max(len(self.cores) // self.number, 1)
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future:
+        """Schedule fn(*args, **kwargs) to be called by the next free worker."""
+        if self._closed.is_set():
+            raise RuntimeError("the executor has been shut down")
+        future: Future = Future()
+        self._calls.put((future, fn, args, kwargs))
+        with self._lock:
+            if len(self._threads) < self.number:
+                thread = threading.Thread(target=self._serve, args=(len(self._threads),), daemon=True)
+                self._threads.append(thread)
+                thread.start()
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End the workers when all calls are done, or immediately with `cancel_futures`."""
+        self._closed.set()
+        if cancel_futures:
+            self._dismissed.set()
+            with contextlib.suppress(queue.Empty):
+                while (item := self._calls.get_nowait()) is None or item[0].cancel():
+                    pass
+            with self._lock:
+                for end in self._ends:
+                    end.close()
+        for _ in self._threads:
+            self._calls.put(None)
+        if wait:
+            for thread in self._threads:
+                thread.join()
+
+    def __exit__(self, kind: Any, *error: Any) -> None:
+        self.shutdown(cancel_futures=kind is not None)
+
+    def _serve(self, place: int) -> None:
+        """Serve one worker: send it one call at a time, and replace it when it dies."""
+        share = self.cores[place % max(len(self.cores), 1) :: self.number]
+        with contextlib.ExitStack() as worker:
+            pool = None
+            while (item := self._calls.get()) is not None:
+                future, fn, args, kwargs = item
+                if not future.set_running_or_notify_cancel():
+                    continue
+                for _ in range(DEATHS):
+                    try:
+                        pool = pool or self._worker(share, worker)
+                        future.set_result(pool.submit(fn, *args, **kwargs).result())
+                    except BrokenExecutor:
+                        worker.close()
+                        pool = None
+                        if not self._dismissed.is_set():
+                            continue
+                        future.set_exception(Lost("dismissed"))
+                    except BaseException as error:
+                        future.set_exception(error)
+                    break
+                else:
+                    future.set_exception(Lost(f"{DEATHS} workers died"))
+
+    def _worker(self, share: Sequence[int], closing: contextlib.ExitStack) -> ProcessPoolExecutor:
+        context = multiprocessing.get_context("spawn")  # JAX's threads do not survive a fork
+        theirs, ours = context.Pipe(duplex=False)
+        with self._lock:
+            if self._dismissed.is_set():
+                raise BrokenExecutor
+            self._ends.add(ours)
+        closing.callback(self._forget, ours)
+        # The pool passes `theirs` to its process, which it starts with the first call.
+        return closing.enter_context(
+            ProcessPoolExecutor(1, mp_context=context, initializer=begin, initargs=(theirs, list(share)))
+        )
+
+    def _forget(self, end: Any) -> None:
+        with self._lock:
+            self._ends.discard(end)
+        end.close()
+
+
+def begin(end: Any, cores: Sequence[int]) -> None:
+    """Initialize a worker: pin it to these cores, ignore SIGINT, and exit when the other end of the pipe is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if cores and hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, cores)
+    threading.Thread(target=_watch, args=(end,), daemon=True).start()
+
+
+def _watch(end: Any) -> None:
+    with contextlib.suppress(EOFError, OSError):
+        end.recv()
+    os._exit(1)

@@ -1,0 +1,104 @@
+"""Figures of fixed-budget algorithms: their error rate or simple regret against the budget.
+
+matplotlib is imported only when something is drawn.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from jaxbandit.base.refusals import BadInput
+from jaxbandit.base.text import number
+from jaxbandit.running.plotting.stopping_times import BOUND
+from jaxbandit.running.plotting.style import SIZE, footnotes, legend, look, new_axes, quiet, scale, titled
+
+NEAR_1 = 0.75
+WORDS = {"error": "error rate", "simple_regret": "simple regret"}
+
+
+def plot_budget(results: Sequence[Any], ax: Any = None, *, what: str = "error") -> Any:
+    """Draw the error rate or the simple regret of each algorithm against its budget, on a logarithmic axis.
+
+    The bars are 95 % intervals: Clopper-Pearson for rates, Student's t for means. If no run of a point erred, a caret
+    that points down marks the upper end of its interval. The dashed line is exp(-T / H2), a reference for the rate at
+    which the error rate falls with the budget T. It is not a bound; for bounds see `jaxbandit.bounds`. It assumes
+    rewards whose spread is that of [0, 1], and it is not drawn if the algorithms look for different numbers of arms,
+    or if it stays near 1 at all budgets.
+
+    Args:
+      results: at least one Result of kind "budget", all of one instance.
+      ax: matplotlib Axes; default: those of a new figure.
+      what: "error" or "simple_regret".
+
+    Returns:
+      The Axes.
+
+    Raises:
+      ValueError: there are several instances, or the environment does not evaluate recommendations.
+    """
+    if len({result.instance for result in results}) != 1:
+        raise BadInput("plot: the results are of several instances, must be of one")
+    curves: dict[str, list[tuple[int, Any]]] = {}
+    for name, result in zip(_labels(results), results, strict=True):
+        if (interval := getattr(result, what)()) is not None:
+            curves.setdefault(name, []).append((result.budget, interval))
+    if not curves:
+        raise BadInput(f"plot: no {WORDS[what]} to draw: all runs failed, or the environment checks no recommendation")
+    ax = ax or new_axes(SIZE)
+    ends = []
+    for i, (name, points) in enumerate(curves.items()):
+        ends += _curve(ax, name, sorted(points, key=lambda point: point[0]), look(i))
+    budgets = sorted({result.budget for result in results})
+    found = {result.hardness() for result in results}
+    hardness = found.pop() if len(found) == 1 else None  # it depends on the number of arms to find
+    if hardness is not None and np.isfinite(hardness).all():
+        told = f"exp(-T / H2),  H1 = {number(hardness[0])}, H2 = {number(hardness[1])}"
+        x = np.linspace(budgets[0], budgets[-1], 100)
+        y = np.exp(-x / hardness[1])
+        if what == "error" and y[-1] < NEAR_1:
+            ax.plot(x[y >= min(ends)], y[y >= min(ends)], **BOUND, label=told)
+    scale(ax.xaxis, budgets)
+    ax.set_yscale("log")
+    if what == "error":
+        ax.set_ylim(top=1.0)
+    ax.set_xlabel("budget of pulls")
+    ax.set_ylabel(WORDS[what])
+    runs = " or ".join(f"{runs:,}" for runs in sorted({result.runs for result in results}))
+    quiet(ax, titled(results[0], f"{WORDS[what]} of {runs} runs, 95 % intervals"))
+    legend(ax)
+    footnotes(ax, results)
+    return ax
+
+
+def _curve(ax: Any, name: str, points: Sequence[tuple[int, Any]], style: tuple[str, Any]) -> list[float]:
+    """Draw the curve of one algorithm; return the positive values at which something is drawn."""
+    color, dashes = style
+    x = np.array([budget for budget, _ in points], np.float64)
+    value, low, high = (np.array([getattr(p, end) for _, p in points]) for end in ("value", "low", "high"))
+    seen = value > 0
+    ax.plot(x[seen], value[seen], color=color, linestyle=dashes, linewidth=1.6, marker="o", markersize=4, label=name)
+    ends = [float(v) for v in value[seen]]
+    for at, bottom, top, any_seen in zip(x, low, high, seen, strict=True):
+        if not np.isfinite(top) or top <= 0:
+            continue
+        if any_seen and bottom > 0:
+            ax.vlines(at, bottom, top, color=color, linewidth=1.2)
+            ends.append(float(bottom))
+        else:
+            ax.plot([at], [top], marker=11, color=color, linestyle="none", markersize=7)  # a caret that points down
+        ends.append(float(top))
+    if not seen.any():
+        ax.plot([], [], color=color, linestyle=dashes, label=name)
+    return ends
+
+
+def _labels(results: Sequence[Any]) -> list[str]:
+    """Return a name for each curve: the algorithm, and its parameters other than the budget if they distinguish it."""
+    found = []
+    for result in results:
+        same = [r.params for r in results if r.algorithm == result.algorithm]
+        differs = [k for k, v in result.params.items() if k != "budget" and any(p.get(k) != v for p in same)]
+        more = ", ".join(f"{k} = {result.params[k]}" for k in differs)
+        found.append(f"{result.algorithm} ({more})" if more else result.algorithm)
+    return found

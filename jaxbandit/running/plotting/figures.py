@@ -1,0 +1,129 @@
+"""The function `plot`, which chooses the figure for each kind of results."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from jaxbandit.base.refusals import choice, refuse
+from jaxbandit.running.plotting import budgets, regret_curves, stopping_times, sweeps
+from jaxbandit.running.plotting.style import SIZE, canvas, file_name, plain_text
+
+STOPPING = {
+    "stopping": stopping_times.plot_stopping,
+    "samples": stopping_times.plot_samples,
+    "error": stopping_times.plot_error,
+    "pulls": stopping_times.plot_pulls,
+}
+
+
+def plot(
+    results: Any,
+    ax: Any = None,
+    *,
+    what: str | None = None,
+    instance: str | None = None,
+    **look: Any,
+) -> Any:
+    """Draw the results of one instance.
+
+    Args:
+      results: a Result, a ResultSet, or a list of Results of the same kind.
+      ax: matplotlib Axes, which may already hold other results. Default: the Axes of a new figure.
+      what: the quantity to draw. For a fixed horizon, the result's measure "regret" or "feedback" (default), or
+        "hindsight"; for algorithms that stop, "stopping" (default), "samples", "error" or "pulls"; for a fixed budget,
+        "error" (default) or "simple_regret".
+      instance: the instance to draw. Default: that of the first result.
+      **look: options of regret figures: bands = "95 %" or "standard error"; minimax, whether to draw the minimax rate;
+        and log, whether the axis of the regret is logarithmic.
+
+    Returns:
+      The matplotlib Axes. A single regret curve is named in a legend, which is updated when another one is drawn on
+      the same Axes; several curves are labeled at their ends.
+
+    Raises:
+      ValueError: there are no results, they are of different kinds, there is no such instance, or the results do not
+        hold the requested quantity.
+    """
+    single = hasattr(results, "kind")
+    some = [results] if single else list(results)
+    kinds = {result.kind for result in some}
+    if len(kinds) != 1:
+        held = ", ".join(sorted(kinds)) or "none given"
+        refuse("plot", f": results of {len(kinds)} kinds ({held}), must be of one kind")
+    wanted = some[0].instance if instance is None else instance
+    shown = [result for result in some if result.instance == wanted]
+    if not shown:
+        choice("plot: instance", wanted, tuple(dict.fromkeys(result.instance for result in some)))
+    if look and kinds != {"simulate"}:
+        refuse("plot", f": {', '.join(look)}, only for regret; leave it out")
+    if kinds == {"budget"}:
+        return budgets.plot_budget(shown, ax, what=choice("plot: what", what or "error", tuple(budgets.WORDS)))
+    if kinds == {"identify"}:
+        return STOPPING[choice("plot: what", what or "stopping", tuple(STOPPING))](shown, ax)
+    if single and not look:
+        return regret_curves.plot_one(results, ax, what=what)
+    return regret_curves.plot(shown, ax, what=what, **look)
+
+
+def write_figures(results: Sequence[Any], directory: str | Path, **look: Any) -> list[Path]:
+    """Write the figures of one experiment into a directory as PNG files; return their paths.
+
+    For a fixed horizon there is one figure of regret per instance, with the options `look` of `regret_curves.plot`.
+    For algorithms that stop there are three per instance, `samples-` (with error rates), `stopping-` and `pulls-`, and
+    one per sweep. If the instances themselves form a sweep, its figure replaces those of the instances. For a fixed
+    budget there are `error-` and `simple_regret-` per instance, if they are known.
+    """
+    directory = Path(directory)
+    directory.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for name, figure in drawn(results, **look):
+        paths.append(directory / f"{file_name(name)}.png")
+        figure.savefig(paths[-1], bbox_inches="tight", pad_inches=0.15)
+    return paths
+
+
+def drawn(results: Sequence[Any], *, points: int | None = None, **look: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the name and the matplotlib figure of each file that `write_figures` writes.
+
+    Args:
+      results: of one experiment.
+      points: for algorithms that stop, the largest number of steps in a curve and of dots in a row, which keeps vector
+        graphics small. Default: as many as a bitmap resolves.
+      **look: options of the regret figures, as for `regret_curves.plot`.
+    """
+    if results[0].kind == "simulate":
+        yield from regret_curves.drawn(results, **look)
+        return
+    results = [r for r in results if len(r.samples())]  # without a stopping time there is nothing to draw
+    if results and results[0].kind == "budget":
+        results = [r for r in results if r.error() is not None]
+        for instance in dict.fromkeys(r.instance for r in results):
+            for what in budgets.WORDS:
+                figure = canvas(SIZE)
+                some = [r for r in results if r.instance == instance]
+                budgets.plot_budget(some, figure.add_subplot(), what=what)
+                yield f"{what}-{instance}", plain_text(figure)
+        return
+    found = sweeps.sweeps(results)
+    for sweep in found:
+        figure = canvas(SIZE)
+        sweeps.plot_sweep(sweep, figure.add_subplot())
+        yield f"sweep-{sweep.name}", plain_text(figure)
+    if any(sweep.of_instances for sweep in found):
+        return
+    few = {} if points is None else {"points": points}
+    for instance in dict.fromkeys(r.instance for r in results):
+        some = [r for r in results if r.instance == instance]
+        figure = canvas(stopping_times.rows_size(some))
+        left, right = figure.subplots(1, 2, sharey=True, width_ratios=(3, 2))
+        stopping_times.plot_samples(some, left, **few)
+        stopping_times.plot_error(some, right)
+        right.tick_params(labelleft=False)
+        yield f"samples-{instance}", plain_text(figure)
+        figure = canvas(SIZE)
+        stopping_times.plot_stopping(some, figure.add_subplot(), **few)
+        yield f"stopping-{instance}", plain_text(figure)
+        if any("pulls" in r.arrays for r in some):
+            figure = canvas(SIZE)
+            stopping_times.plot_pulls(some, figure.add_subplot())
+            yield f"pulls-{instance}", plain_text(figure)

@@ -1,0 +1,284 @@
+"""Figures of regret or mean feedback: mean curves with 95 % bands and the lower bound, one figure per instance.
+
+Each curve is labeled at its end in its own color, in the order of the final regret, so that no legend is needed.
+matplotlib is imported only when something is drawn.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from jaxbandit.base.refusals import BadInput, choice
+from jaxbandit.running.plotting import theory
+from jaxbandit.running.plotting.style import (
+    INK,
+    SIZE,
+    canvas,
+    file_name,
+    footnotes,
+    labels,
+    look,
+    new_axes,
+    plain_text,
+    quiet,
+    titled,
+)
+from jaxbandit.theory import intervals
+
+Bands = Literal["95 %", "standard error"]
+WORDS = {
+    "regret": ("mean regret", "regret"),
+    "feedback": ("mean feedback per round", "mean feedback per round"),
+    "hindsight": ("mean regret against the best fixed arm in hindsight", "regret in hindsight"),
+}  # quantity -> (its name in the title, its name at the axis)
+DYNAMIC = "mean dynamic regret"  # in the title, if the means change over time
+CURVE = "curve"
+LINE_HEIGHT = 0.047  # fraction of the axes that one label at the end of a curve needs
+
+
+def plot(
+    results: Sequence[Any],
+    ax: Any = None,
+    *,
+    what: str | None = None,
+    bands: Bands = "95 %",
+    minimax: bool = False,
+    log: bool = False,
+) -> Any:
+    """Draw the mean regret of several algorithms on one instance, each labeled at the end of its curve.
+
+    Args:
+      results: at least one Result, all of one instance and measure.
+      ax: matplotlib Axes; default: those of a new figure, made with pyplot so that a notebook shows it.
+      what: the results' measure (default), or "hindsight".
+      bands: the bands around the means: "95 %" confidence intervals, or one "standard error" to either side.
+      minimax: whether to draw also the minimax regret, the smallest possible regret on the worst instance: for linear
+        instances its order d sqrt(t); for changing means, and in hindsight, the lower bound sqrt(K V t) / 20, where V
+        is the number of segments begun.
+      log: whether the axis of the regret is logarithmic, for regrets that are far apart. If the means of the
+        environment change over time, the axis of the rounds is then logarithmic, too.
+
+    Returns:
+      The Axes.
+
+    Raises:
+      ValueError: there are no results, several instances or several measures; or `minimax` is requested for a
+        stationary instance without features.
+    """
+    choice("plot: bands", bands, get_args(Bands))
+    instances = {r.instance for r in results}
+    if len(instances) != 1:
+        raise BadInput(f"plot: instances = {sorted(instances)}, must be one; draw each in its own figure")
+    what = _measure(results, what)
+    ax = ax or new_axes(SIZE)
+    names = labels(results)
+    ends = []
+    for i, (result, name) in enumerate(zip(results, names, strict=True)):
+        line = _curve(ax, result, name, i, what, bands)
+        if result.counted:
+            ends.append((float(result.moments(what)[0][-1]), f"{name}  {_value(result, what, bands)}", line))
+    _dress(ax, results[0], what, bands, log)
+    if log:
+        _log_regret(ax, results, what)
+    top = max((end for end, *_ in ends), default=0.0)
+    theory.mark_changes(ax, results[0])
+    notes = []
+    for name, text, bound, style in theory.lines(results, what, minimax):
+        near = bound[-1] <= 1.5 * top  # farther up it would flatten the curves
+        if not (near or log) or (log and bound[-1] <= 0):
+            continue  # a line that cannot be labeled is not drawn
+        line = theory.draw(ax, results[0], name, bound, style)
+        notes += theory.notes(results, name, bound)
+        if near:
+            ax.set_ylim(top=max(ax.get_ylim()[1], 1.05 * bound[-1]))
+        ends.append((float(bound[-1]), text, line))
+    _name_ends(ax, ends)
+    footnotes(ax, results, notes)
+    return ax
+
+
+def _measure(results: Sequence[Any], what: str | None) -> str:
+    """Return the quantity to draw; raise if some result does not hold it."""
+    held = {result.measure for result in results} if what is None else {what}
+    if len(held) != 1:
+        raise BadInput(
+            f"plot: results of {' and of '.join(sorted(held))}, must be of one measure; draw each in its own figure"
+        )
+    (only,) = held
+    choice("plot: what", only, tuple(WORDS))
+    for result in results:
+        result.moments(only)  # raises if the result lacks it
+    return only
+
+
+def plot_one(result: Any, ax: Any = None, *, what: str | None = None) -> Any:
+    """Draw the mean regret of one result, with its name in a legend; return the Axes.
+
+    If the Axes already hold another result, the limits and the legend are updated to include both.
+    """
+    what = _measure([result], what)
+    ax = ax or new_axes(SIZE)
+    before = ax.get_lines()
+    curves = [line for line in before if line.get_gid() == CURVE]
+    limits = (ax.get_xlim(), ax.get_ylim()) if before else None
+    _curve(ax, result, _unlike(result.algorithm, curves), len(curves), what)
+    _dress(ax, result, what)
+    drawn = any(str(line.get_label()).startswith((theory.SLOPE, theory.ORACLE)) for line in before)
+    if not any(line.get_gid() == theory.CHANGE for line in before):
+        theory.mark_changes(ax, result)
+    notes = []
+    for name, text, bound, style in () if drawn else theory.lines([result], what, False):
+        if result.counted and bound[-1] <= 1.5 * result.moments(what)[0][-1]:
+            theory.draw(ax, result, text, bound, style)
+            notes += theory.notes([result], name, bound)
+            ax.set_ylim(top=max(ax.get_ylim()[1], 1.05 * bound[-1]))
+    if limits:
+        (left, right), (low, high) = limits
+        ax.set_xlim(min(left, ax.get_xlim()[0]), max(right, ax.get_xlim()[1]))
+        ax.set_ylim(min(low, ax.get_ylim()[0]), max(high, ax.get_ylim()[1]))
+    named = [line for line in ax.get_lines() if not str(line.get_label()).startswith("_")]
+    named.sort(key=lambda line: line.get_gid() != CURVE)  # the curves first
+    ax.legend(handles=named, frameon=False, loc="best" if what == "feedback" else "upper left")
+    footnotes(ax, [result], notes)
+    return ax
+
+
+def _unlike(name: str, curves: Sequence[Any]) -> str:
+    """Return the name, with a number if another curve already has it."""
+    taken = {line.get_label() for line in curves}
+    return next(n for n in (name, *(f"{name} ({i})" for i in range(2, len(curves) + 3))) if n not in taken)
+
+
+def plot_results(results: Sequence[Any], directory: str | Path, **look: Any) -> list[Path]:
+    """Write the figures of each instance into a directory as PNG files; return their paths. `look`: as for `plot`.
+
+    They are `regret-INSTANCE.png` and, if regret against the best fixed arm was recorded, `hindsight-INSTANCE.png`.
+    """
+    directory = Path(directory)
+    directory.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for name, figure in drawn(results, **look):
+        paths.append(directory / f"{file_name(name)}.png")
+        figure.savefig(paths[-1], bbox_inches="tight", pad_inches=0.15)
+    return paths
+
+
+def drawn(results: Sequence[Any], **look: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the name and the matplotlib figure of each file that `plot_results` writes."""
+    for instance in dict.fromkeys(r.instance for r in results):
+        some = [r for r in results if r.instance == instance]
+        drawn = {"regret": look}
+        if all("hindsight_mean" in r.arrays for r in some):
+            drawn["hindsight"] = look | {"what": "hindsight", "log": False}  # it can be negative
+        for name, how in drawn.items():
+            figure = canvas(SIZE)
+            plot(some, figure.add_subplot(), **how)
+            yield f"{name}-{instance}", plain_text(figure)
+
+
+def _curve(ax: Any, result: Any, name: str, order: int, what: str, bands: Bands = "95 %") -> Any:
+    rounds, mean = result.arrays["checkpoints"], result.moments(what)[0]
+    color, style = look(order)
+    (line,) = ax.plot(rounds, mean, color=color, linestyle=style, linewidth=1.6, label=name, gid=CURVE)
+    if result.counted > 1:
+        interval = result.interval(intervals.CONFIDENCE, what=what)
+        low, high = (mean - interval.se, mean + interval.se) if bands == "standard error" else interval[-2:]
+        ax.fill_between(rounds, low, high, color=color, alpha=0.22, linewidth=0)
+    return line
+
+
+def _log_regret(ax: Any, results: Sequence[Any], what: str) -> None:
+    """Make the axis of regret logarithmic, starting at the smallest regret in the first decade of rounds shown."""
+    rounds = results[0].arrays["checkpoints"]
+    first = max(ax.get_xlim()[0], 1)
+    shown = np.concatenate([r.moments(what)[0][(rounds >= first) & (rounds <= 10 * first)] for r in results])
+    shown = shown[shown > 0]
+    ax.set_yscale("log")
+    ax.yaxis.set_major_formatter("{x:,.15g}")
+    last = max(float(r.moments(what)[0][-1]) for r in results)
+    ax.set_ylim(0.8 * shown.min() if len(shown) else None, 1.6 * last)
+
+
+def _dress(ax: Any, result: Any, what: str, bands: Bands = "95 %", log: bool = False) -> None:
+    """Set the scales, the labels and the frame."""
+    rounds = result.arrays["checkpoints"]
+    steps = np.diff(rounds)
+    even = result.moves and not log and (what == "regret" or (len(steps) and steps.max() <= 2 * steps.min()))
+    if not even and rounds[-1] >= 100 * rounds[0]:  # so that log t is a straight line; with `log`, a power of t is
+        first = next((t for t in rounds if t >= 10), rounds[0])
+        ax.set_xscale("log")
+        ax.set_xlim(first, rounds[-1])
+        ax.xaxis.set_major_formatter("{x:,.0f}")
+    else:
+        ax.set_xlim(rounds[0] if len(rounds) > 1 else 0, rounds[-1])
+        ax.xaxis.set_major_formatter("{x:,.10g}")
+    ax.autoscale(axis="y")
+    if what == "regret":
+        ax.set_ylim(bottom=0)
+    elif ax.get_xscale() == "log":
+        _fit_shown(ax)
+    ax.yaxis.set_major_formatter("{x:,.10g}")
+    ax.set_xlabel("round")
+    ax.set_ylabel(WORDS[what][1])
+    told = "95 % bands" if bands == "95 %" else "bands of one standard error"
+    words = DYNAMIC if result.moves and what == "regret" else WORDS[what][0]
+    quiet(ax, titled(result, f"{words} of {result.runs:,} runs, {told}"))
+
+
+def _fit_shown(ax: Any) -> None:
+    """Fit the vertical axis to the rounds shown, because the values of the first rounds are noise."""
+    first = ax.get_xlim()[0]
+    curves = [line for line in ax.get_lines() if line.get_gid() == CURVE]
+    shown = np.concatenate([np.asarray(c.get_ydata())[np.asarray(c.get_xdata()) >= first] for c in curves])
+    shown = shown[np.isfinite(shown)]
+    if len(shown):
+        low, high = float(shown.min()), float(shown.max())
+        pad = 0.08 * (high - low) or 0.05 * abs(high) or 1.0
+        ax.set_ylim(low - pad, high + pad)
+
+
+def _name_ends(ax: Any, ends: Sequence[tuple[float, str, Any]]) -> None:
+    """Write each name beside the end of its curve with a piece of its line, moved as little as possible."""
+    ends = sorted(ends, key=lambda end: -end[0])
+    ax.set_ylim(*ax.get_ylim())  # labels beside the axes must not change their limits
+    shares = [min(_height(ax, end[0]), 1.0) for end in ends]
+    places = spread(shares, LINE_HEIGHT, 0.0, max(1.0, LINE_HEIGHT * len(ends)))
+    beside = ax.transAxes
+    for end, (_, text, line), place in zip(shares, ends, places, strict=True):
+        look = {"color": line.get_color(), "transform": beside, "clip_on": False, "solid_capstyle": "butt"}
+        ax.plot((1.004, 1.03), (end, place), linewidth=0.7, alpha=0.7, **look)
+        ax.plot((1.03, 1.075), (place, place), linewidth=1.8, linestyle=line.get_linestyle(), **look)
+        ax.text(1.085, place, text, transform=beside, va="center", fontsize=9, color=INK)
+
+
+def _height(ax: Any, value: float) -> float:
+    """Return the height of a value on the axes, from 0 at the bottom to 1 at the top."""
+    place = ax.transData.transform((ax.get_xlim()[1], value))[1]
+    return float(ax.transAxes.inverted().transform((0.0, place))[1])
+
+
+def spread(values: Sequence[float], height: float, low: float, high: float) -> list[float]:
+    """Return positions close to the decreasing `values`, in order, at least `height` apart, within [low, high]."""
+    # This is isotonic regression: neighbors that would overlap are pooled around their mean.
+    blocks: list[list[float]] = []  # [sum, count] of value + rank * height
+    for rank, value in enumerate(values):
+        blocks.append([value + rank * height, 1.0])
+        while len(blocks) > 1 and blocks[-2][0] / blocks[-2][1] < blocks[-1][0] / blocks[-1][1]:
+            total, count = blocks.pop()
+            blocks[-1][0] += total
+            blocks[-1][1] += count
+    level = [total / count for total, count in blocks for _ in range(int(count))]
+    upper, lower = high - height / 2, low + height / 2 + (len(values) - 1) * height
+    return [float(np.clip(x, min(lower, upper), upper)) - rank * height for rank, x in enumerate(level)]
+
+
+def _value(result: Any, what: str, bands: Bands) -> str:
+    mean = float(result.moments(what)[0][-1])
+    places = 4 if what == "feedback" else 1
+    if result.counted < 2:
+        return f"{mean:,.{places}f}"
+    interval = result.interval(what=what)
+    half = float(interval.se[-1] if bands == "standard error" else interval.high[-1] - mean)
+    return f"{mean:,.{places}f} ± {half:,.{places}f}" if half >= 0.5 * 10.0**-places else f"{mean:,.{places}f}"

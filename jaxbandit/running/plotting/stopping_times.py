@@ -1,0 +1,254 @@
+"""Figures of algorithms that stop: distribution and quantiles of the stopping times, error rates, pulls of each arm.
+
+If runs are censored, nothing is drawn beyond `max_rounds`: the Kaplan-Meier curve ends there with a mark, and the mean
+is drawn as an arrow, because it is only a lower bound. matplotlib is imported only when something is drawn.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from jaxbandit.base.contract import Outcome
+from jaxbandit.base.refusals import BadInput
+from jaxbandit.base.text import number
+from jaxbandit.running.plotting.style import (
+    GREY,
+    INK,
+    PALE,
+    SIZE,
+    footnotes,
+    labels,
+    legend,
+    look,
+    new_axes,
+    quiet,
+    scale,
+    titled,
+)
+from jaxbandit.theory import intervals
+
+SHOWN_RUNS = 300  # number of single runs that are drawn as dots
+SHOWN_STEPS = 2000  # largest number of steps in the curve of a distribution
+NAMED_ARMS = 12  # up to this number of arms, the marks of the algorithms stand side by side above each arm
+ROW = 0.36  # inches per algorithm
+BOUND: dict[str, Any] = {"color": GREY, "linewidth": 1.2, "linestyle": (0, (4, 2)), "zorder": 1.5}
+
+
+def plot_stopping(results: Sequence[Any], ax: Any = None, *, points: int = SHOWN_STEPS) -> Any:
+    """Draw the fraction of runs that have stopped after n samples, with pointwise 95 % bands (Clopper-Pearson).
+
+    Args:
+      results: at least one Result of kind "identify", all of one instance.
+      ax: matplotlib Axes; default: those of a new figure.
+      points: largest number of steps in a curve; if there are more runs, evenly spaced quantiles are drawn.
+
+    Returns:
+      The Axes.
+
+    Raises:
+      ValueError: there are no results, or they are of several instances.
+    """
+    _one_instance(results)
+    ax = ax or new_axes(SIZE)
+    names = labels(results)
+    order = sorted(range(len(results)), key=lambda i: results[i].samples().mean())
+    for i in order:
+        _law(ax, results[i], names[i], i, points)
+    bounds = {bound for r in results if (bound := r.lower_bound()) is not None}
+    if len(bounds) == 1:
+        (bound,) = bounds
+        ax.axvline(bound, **BOUND, label=f"lower bound on the mean  {number(bound)}")
+    _samples_axis(ax, results)
+    ax.set_ylim(0, 1.02)
+    ax.set_ylabel("fraction of runs that have stopped")
+    ax.set_xlabel("samples")
+    quiet(ax, titled(results[0], f"stopping times of {_runs(results)}, 95 % bands"))
+    legend(ax)
+    footnotes(ax, results)
+    return ax
+
+
+def _law(ax: Any, result: Any, name: str, order: int, points: int) -> None:
+    color, style = look(order)
+    known = result.samples()
+    times = np.sort(result.arrays["samples"][result.ended(Outcome.STOPPED)].astype(np.float64))
+    ranks = np.arange(1, len(times) + 1)
+    if len(times) > points:
+        ranks = np.unique(np.linspace(1, len(times), points).astype(int))
+    at = times[ranks - 1]
+    share = intervals.clopper_pearson(ranks, len(known)) if len(ranks) else None
+    end = result.max_rounds if result.censored else at[-1]
+    text = f"{name}  {_mean_text(result)}"
+    if share is None:
+        ax.plot([end], [0.0], color=color, marker="|", markersize=10, linestyle="none", label=text)
+        return
+    x = np.concatenate([at[:1], at, [end]])
+    draw = {"color": color, "clip_on": False}
+    y, low, high = (np.concatenate([[0.0], v, v[-1:]]) for v in (share.value, share.low, share.high))
+    ax.step(x, y, where="post", linestyle=style, linewidth=1.6, label=text, **draw)
+    ax.fill_between(x, low, high, step="post", color=color, alpha=0.18, linewidth=0)
+    if result.censored:
+        ax.plot([end], [y[-1]], marker="|", markersize=11, markeredgewidth=1.8, **draw)
+
+
+def plot_samples(results: Sequence[Any], ax: Any = None, *, points: int = SHOWN_RUNS) -> Any:
+    """Draw the samples of each algorithm: quartiles as a box, 5 to 95 % as a line, the mean, single runs as dots.
+
+    The 95 % interval of the mean is drawn, but it may be narrower than the mark of the mean. Arguments and return value
+    are those of `plot_stopping`, except that `points` is the largest number of runs drawn as dots.
+    """
+    _one_instance(results)
+    ax = ax or new_axes(rows_size(results))
+    chance = np.random.default_rng(0)  # only spreads the dots
+    for i, result in enumerate(results):
+        times, color = result.samples(), look(i)[0]
+        few = times[:points]
+        ax.plot(few, i + chance.uniform(-0.3, 0.3, len(few)), ".", color="#bbbbbb", markersize=2.2, zorder=1)
+        marks = [result.quantile(level) for level in (0.05, 0.25, 0.5, 0.75, 0.95)]
+        low, left, middle, right, high = (result.max_rounds if mark is None else mark for mark in marks)
+        ax.plot([low, high], [i, i], color=color, linewidth=1.3, zorder=2)
+        edge = "none" if marks[3] is None else color  # the box has no edge if its upper quartile is censored
+        ax.barh(i, right - left, 0.44, left, color=color, alpha=0.35, edgecolor=edge, linewidth=1.3, zorder=2)
+        if marks[2] is not None:
+            ax.plot([middle, middle], [i - 0.22, i + 0.22], color=INK, linewidth=1.8, zorder=3)
+        mean = mean_of(result)
+        shape = ">" if result.censored else "D"
+        ax.plot([mean.low, mean.high], [i, i], color=INK, linewidth=1.3, zorder=4)
+        ax.plot(mean.value, i, shape, color="white", markeredgecolor=INK, markersize=5, zorder=5)
+        if (bound := result.lower_bound()) is not None:
+            ax.plot([bound, bound], [i - 0.5, i + 0.5], **BOUND)
+    _samples_axis(ax, results)
+    rows_axis(ax, labels(results))
+    dashed = any(r.lower_bound() is not None for r in results)
+    ax.set_xlabel("samples   (dashed: lower bound on the mean)" if dashed else "samples")
+    quiet(ax, titled(results[0], f"samples of {_runs(results)}"), along="x")
+    censored = any(result.censored for result in results)
+    marks = ["Box: quartiles; bar in it: median; line: 5 to 95 % of runs.", "Diamond: mean; gray dots: single runs."]
+    marks += ["Arrow: lower bound on the mean, because runs are censored."] * censored  # lines that fit under the axes
+    footnotes(ax, results, also=marks)
+    return ax
+
+
+def plot_error(results: Sequence[Any], ax: Any = None) -> Any:
+    """Draw the error rate of each algorithm's stopped runs with its 95 % interval (Clopper-Pearson), and delta.
+
+    Arguments and return value are those of `plot_stopping`. The row of a result without an error rate stays empty.
+    """
+    _one_instance(results)
+    ax = ax or new_axes(rows_size(results))
+    top = 0.0
+    for i, result in enumerate(results):
+        error, delta, color = result.error(), result.guarantee.get("delta"), look(i)[0]
+        if error is not None:
+            ax.plot([error.low, error.high], [i, i], color=color, linewidth=3, solid_capstyle="butt", zorder=3)
+            ax.plot(error.value, i, "o", color=color, markeredgecolor="white", markersize=6.5, zorder=4, clip_on=False)
+            top = max(top, error.high)
+        if delta is not None:
+            ax.plot([delta, delta], [i - 0.5, i + 0.5], color=INK, linestyle=(0, (4, 2)), linewidth=1.2, zorder=2)
+            top = max(top, delta)
+    ax.set_xlim(0, 1.12 * top if top else 1)
+    rows_axis(ax, labels(results))
+    promised = [r.guarantee for r in results if "delta" in r.guarantee]
+    heuristic = " of a heuristic" * (bool(promised) and not any(g.get("proved", True) for g in promised))
+    ax.set_xlabel(f"error rate   (dashed: delta{heuristic})" if promised else "error rate")
+    quiet(ax, titled(results[0], "error rates, 95 % intervals"), along="x")
+    return ax
+
+
+def plot_pulls(results: Sequence[Any], ax: Any = None) -> Any:
+    """Draw the mean pulls of each arm with 95 % intervals. If the true means are known, the best arm comes first.
+
+    Arguments and return value are those of `plot_stopping`. Raises ValueError if no result holds the pulls of its arms.
+    """
+    _one_instance(results)
+    named = enumerate(zip(labels(results), results, strict=True))
+    given = [(i, name, r) for i, (name, r) in named if "pulls" in r.arrays]
+    if not given:
+        raise BadInput(f"plot: {results[0].instance}: no result holds the pulls of its arms")
+    ax = ax or new_axes(SIZE)
+    num_arms = given[0][2].arrays["pulls"].shape[1]
+    truth = results[0].truth
+    means = truth.get("means")
+    arms = np.arange(num_arms) if means is None else np.argsort(-np.asarray(means), kind="stable")
+    few = num_arms <= NAMED_ARMS
+    step = min(0.12, 0.7 / len(given)) if few else 0.0
+    for place, (i, name, result) in enumerate(given):
+        pulls = result.arrays["pulls"][result.counts()].astype(np.float64)
+        mean = pulls.mean(axis=0)[arms]
+        x = np.arange(num_arms) + (place - (len(given) - 1) / 2) * step
+        color = look(i)[0]
+        if len(pulls) > 1:
+            interval = intervals.student(mean, pulls.var(axis=0, ddof=1)[arms], len(pulls))
+            ax.vlines(x, np.maximum(interval.low, 0), interval.high, color=color, linewidth=1.4)
+        marker = "osD^vP"[i % 6] if few else "."
+        fill = (color, "white")[i // 6 % 2]  # when the colors repeat, the marks are hollow
+        ax.plot(x, mean, marker, color=fill, markersize=5, markeredgecolor=color, markeredgewidth=1.1, label=name)
+    ax.set_yscale("symlog", linthresh=1.0)
+    ax.set_ylim(bottom=-0.15)  # so that a mark at 0 is entirely visible
+    ax.yaxis.set_major_formatter("{x:,.0f}")
+    if few:
+        names = [str(a) if means is None else f"{a}\n{means[a]:.4g}" for a in arms]
+        ax.set_xticks(range(num_arms), names)
+        for x in np.arange(num_arms - 1) + 0.5:
+            ax.axvline(x, color=PALE, linewidth=0.7)
+    if means is not None:
+        ax.set_xlabel("arm and its mean" if few else "arms in decreasing order of their means")
+    else:
+        ax.set_xlabel("position of the arm (each run has its own order)" if "sorted_means" in truth else "arm")
+    ax.set_ylabel("mean pulls of the arm")
+    quiet(ax, titled(results[0], f"mean pulls of each arm, {_runs(results)}, 95 % intervals"))
+    legend(ax)
+    footnotes(ax, results)
+    return ax
+
+
+def mean_of(result: Any) -> intervals.Interval:
+    """Return the (restricted) mean with its interval; for a single run, the interval is the mean itself."""
+    times = result.samples()
+    return result.restricted_mean() if len(times) > 1 else intervals.Interval(times[0], 0.0, times[0], times[0])
+
+
+def rows_size(results: Sequence[Any]) -> tuple[float, float]:
+    """Return the size in inches of a figure with one row per result."""
+    return SIZE[0], 1.5 + ROW * max(len(results), 3)
+
+
+def rows_axis(ax: Any, names: Sequence[str]) -> None:
+    """Label the rows, with the first at the top."""
+    ax.set_yticks(range(len(names)), names)
+    ax.set_ylim(len(names) - 0.4, -0.6)
+    ax.tick_params(axis="y", length=0)
+
+
+def _one_instance(results: Sequence[Any]) -> None:
+    instances = {r.instance for r in results}
+    if len(instances) != 1:
+        raise BadInput(f"plot: instances = {sorted(instances)}, must be one; draw each in its own figure")
+    lost = [r.algorithm for r in results if not len(r.samples())]
+    if lost:
+        raise BadInput(f"plot: {', '.join(lost)}: no run stopped or was censored, so there is nothing to draw")
+
+
+def _samples_axis(ax: Any, results: Sequence[Any]) -> None:
+    values = np.concatenate([r.samples() for r in results])
+    right = 1.04 * float(values.max(initial=1.0))
+    if scale(ax.xaxis, np.maximum(values, 1.0)):
+        ax.set_xlim(right=1.04 * right)
+    else:
+        ax.set_xlim(0, right)
+
+
+def _mean_text(result: Any) -> str:
+    times = result.samples()
+    if result.censored:
+        return f"> {number(times.mean())}, {result.censored:,} of {result.runs:,} censored"
+    if len(times) < 2:
+        return number(times.mean())
+    half = float(result.interval().high) - times.mean()
+    return f"{number(times.mean())} ± {half:,.0f}" if times.mean() >= 1000 else f"{times.mean():.1f} ± {half:.1f}"
+
+
+def _runs(results: Sequence[Any]) -> str:
+    counts = sorted({r.runs for r in results})
+    return " or ".join(f"{count:,}" for count in counts) + " runs"

@@ -1,0 +1,133 @@
+"""Figures of sweeps: mean samples against a parameter of the algorithm or of the instance.
+
+matplotlib is imported only when something is drawn.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxbandit.base.refusals import BadInput
+from jaxbandit.running.plotting.stopping_times import BOUND, mean_of
+from jaxbandit.running.plotting.style import GREY, SIZE, footnotes, labels, legend, look, new_axes, quiet, scale
+
+Point = tuple[float, Any]  # a value of the parameter, and the StoppingResult for it
+
+
+class Sweep(NamedTuple):
+    """Results arranged in curves, along each of which one numeric parameter varies."""
+
+    name: str  # of the file
+    title: str
+    parameter: str
+    curves: dict[str, list[Point]]  # by label; the values of the parameter increase
+    of_instances: bool
+    constant: Mapping[str, Any] = {}  # by label, results of the same instance for which nothing is swept
+
+
+def sweeps(results: Sequence[Any]) -> list[Sweep]:
+    """Return the sweeps that the results hold: of a parameter of algorithms on one instance, or of the instances."""
+    found = []
+    for instance in dict.fromkeys(r.instance for r in results):
+        found += _of_parameters(instance, [r for r in results if r.instance == instance])
+    numbers = {r.instance: r.truth.get("arguments", {}) for r in results}
+    parameter = _varies(list(numbers.values()))
+    others = {tuple(v for k, v in table.items() if k != parameter) for table in numbers.values()}
+    if parameter and len(others) == 1:
+        curves: dict[str, list[Point]] = {}
+        for result, name in zip(results, labels(results), strict=True):
+            curves.setdefault(name, []).append((numbers[result.instance][parameter], result))
+        found.append(Sweep(parameter, "", parameter, _sorted(curves), of_instances=True))
+    return found
+
+
+def _of_parameters(instance: str, results: Sequence[Any]) -> list[Sweep]:
+    """Return the sweeps over parameters of algorithms, one per parameter, with all algorithms that sweep it."""
+    by_parameter: dict[str, dict[str, list[Point]]] = {}
+    constant = {}
+    for algorithm in dict.fromkeys(r.algorithm for r in results):
+        some = [r for r in results if r.algorithm == algorithm]
+        parameter = _varies([r.params for r in some])
+        if not parameter:
+            constant |= {algorithm: some[0]} if len(some) == 1 and len(some[0].samples()) else {}
+            continue
+        curves = by_parameter.setdefault(parameter, {})
+        for result in some:
+            rest = [k for k, v in result.params.items() if k != parameter and any(r.params[k] != v for r in some)]
+            more = ", ".join(f"{k} = {result.params[k]}" for k in rest)
+            name = f"{algorithm} ({more})" if more else algorithm
+            curves.setdefault(name, []).append((result.params[parameter], result))
+    found = []
+    for k, curves in by_parameter.items():  # an algorithm with a single value of the parameter is a single point
+        points = {name: [(r.params[k], r)] for name, r in constant.items() if _is_number(r.params.get(k))}
+        rest = {name: r for name, r in constant.items() if name not in points}
+        found.append(Sweep(f"{instance}-{k}", instance, k, _sorted(curves | points), False, rest))
+    return found
+
+
+def _sorted(curves: dict[str, list[Point]]) -> dict[str, list[Point]]:
+    return {name: sorted(points, key=lambda point: point[0]) for name, points in curves.items()}
+
+
+def _varies(tables: Sequence[Mapping[str, Any]]) -> str:
+    """Return the key whose numbers take the most values among tables of the same keys, or '' if none varies."""
+    if not tables or any(table.keys() != tables[0].keys() for table in tables):
+        return ""
+    count = {key: len({t[key] for t in tables}) for key in tables[0] if all(_is_number(t[key]) for t in tables)}
+    best = max(count, key=lambda key: count[key], default="")
+    return best if best and count[best] > 1 else ""
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def plot_sweep(sweep: Sweep, ax: Any = None) -> Any:
+    """Draw mean samples with 95 % intervals against the swept parameter; return the Axes.
+
+    A point with censored runs is an open arrow at the mean of min(samples, max_rounds). The dashed line is the lower
+    bound on the mean samples of a delta-correct algorithm, where it is known. An algorithm on the same instance that
+    is not swept is a horizontal line with the band of its interval.
+    """
+    if not sweep.curves:
+        raise BadInput("plot: the results contain no sweep")
+    ax = ax or new_axes(SIZE)
+    for i, (name, points) in enumerate(sweep.curves.items()):
+        color, style = look(i)
+        x = np.array([value for value, _ in points])
+        means = [mean_of(r) for _, r in points]
+        y = np.array([float(mean.value) for mean in means])
+        mark = {"marker": "o", "markersize": 8 - 4 * (i + 1) / len(sweep.curves)}  # one under a later mark is a ring
+        ax.plot(x, y, color=color, linestyle=style, linewidth=1.6, label=name, **mark)
+        ax.vlines(x, [mean.low for mean in means], [mean.high for mean in means], color=color, linewidth=1.4)
+        above = np.array([r.censored > 0 for _, r in points])
+        ax.plot(x[above], y[above], "^", color="white", markeredgecolor=color, markersize=8, zorder=4)
+    for i, (name, result) in enumerate(sweep.constant.items(), len(sweep.curves)):
+        (color, style), mean = look(i), mean_of(result)
+        above = " (censored: the mean is larger)" if result.censored else ""
+        ax.axhline(mean.value, color=color, linestyle=style, linewidth=1.6, label=f"{name}, not swept{above}")
+        ax.axhspan(mean.low, mean.high, color=color, alpha=0.18, linewidth=0)
+    _bounds(ax, sweep)
+    results = [r for points in sweep.curves.values() for _, r in points] + list(sweep.constant.values())
+    scale(ax.xaxis, [value for points in sweep.curves.values() for value, _ in points])
+    if not scale(ax.yaxis, [max(float(r.samples().mean()), 1.0) for r in results]):
+        ax.set_ylim(bottom=0)
+    if any(r.censored for points in sweep.curves.values() for _, r in points):
+        ax.plot([], [], "^", color="white", markeredgecolor=GREY, markersize=8, label="censored: the mean is larger")
+    ax.set_xlabel(sweep.parameter)
+    ax.set_ylabel("mean samples")
+    place = f"{sweep.title}: mean" if sweep.title else "Mean"
+    counts = " or ".join(f"{count:,}" for count in sorted({r.runs for r in results}))
+    quiet(ax, f"{place} samples against {sweep.parameter}, {counts} runs, 95 % intervals")
+    legend(ax)
+    footnotes(ax, results)
+    return ax
+
+
+def _bounds(ax: Any, sweep: Sweep) -> None:
+    points = {v: b for some in sweep.curves.values() for v, r in some if (b := r.lower_bound()) is not None}
+    if points:
+        x = sorted(points)
+        y = [points[v] for v in x]
+        ax.plot(x, y, **BOUND, label="lower bound on the mean")

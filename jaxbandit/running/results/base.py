@@ -1,0 +1,260 @@
+"""Results of one cell, which is one algorithm on one instance, and sets of results.
+
+`saving.py` writes them to files, and `loading.py` reads them.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from jaxbandit.base.contract import Outcome
+from jaxbandit.base.extras import lab
+from jaxbandit.base.markup import html_table, view
+from jaxbandit.running.results import frames, names, report, saving
+from jaxbandit.running.results.json_files import plain
+
+FAULTS = {  # outcomes that are left out of all means, in words
+    Outcome.NONFINITE: "not finite",
+    Outcome.PRECISION: "failed the float64 check",
+    Outcome.OUT_OF_RANGE: "rewards out of range",
+}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Result:
+    """The result of one cell, which is one algorithm on one instance: its arrays, labels, provenance and run time.
+
+    The subclasses describe the entries of `arrays`: `RegretResult` for a fixed horizon, `StoppingResult` for
+    algorithms that stop, and `BudgetResult` for algorithms with a fixed budget.
+    """
+
+    kind: ClassVar[str]
+    array_names: ClassVar[tuple[str, ...]]
+
+    instance: str
+    algorithm: str
+    params: dict[str, Any]
+    seed: int
+    precision: str
+    runs: int
+    arrays: dict[str, np.ndarray] = field(repr=False)
+    seconds: dict[str, float]
+    run_steps: int
+    devices: list[str]
+    versions: dict[str, str]
+    truth: dict[str, Any] = field(default_factory=dict)
+    identity: dict[str, Any] = field(default_factory=dict)  # what the numbers depend on, by name; empty if unknown
+    any_rewards: bool = False  # whether the rewards are ones that the algorithm is not designed for
+
+    @classmethod
+    def from_record(
+        cls,
+        record: Any,
+        *,
+        instance: str,
+        algorithm: str,
+        params: dict[str, Any],
+        seed: int,
+        precision: str,
+        truth: dict[str, Any],
+        **more: Any,
+    ) -> Self:
+        """Return the result of a record of the engine with the given labels."""
+        arrays = {name: np.asarray(value) for name in cls.array_names if (value := getattr(record, name)) is not None}
+        for array in arrays.values():
+            if array.flags.writeable:
+                array.setflags(write=False)
+        return cls(
+            instance=instance,
+            algorithm=algorithm,
+            params=plain(params),
+            seed=int(seed),
+            precision=precision,
+            runs=len(arrays["outcome"]),
+            arrays=arrays,
+            seconds={"compile": float(record.compile_seconds), "run": float(record.run_seconds)},
+            run_steps=int(record.run_steps),
+            devices=[str(device) for device in record.devices],
+            versions=versions(),
+            truth=plain(truth),
+            identity=plain(dict(record.identity)),
+            **more,
+        )
+
+    def outcomes(self) -> dict[str, int]:
+        """Return the number of runs with each outcome, by the name of the outcome in lower case."""
+        count = np.bincount(self.arrays["outcome"], minlength=len(Outcome))
+        return {outcome.name.lower(): int(count[outcome]) for outcome in Outcome}
+
+    def ended(self, *outcomes: Outcome) -> np.ndarray:
+        """Return which runs ended with one of the given outcomes, bool[runs]."""
+        return np.isin(self.arrays["outcome"], outcomes)
+
+    def counts(self) -> np.ndarray:
+        """Return which runs are included in the means, bool[runs]; failed runs are not."""
+        return ~self.ended(*FAULTS)
+
+    @property
+    def counted(self) -> int:
+        """Number of runs in the means."""
+        return int(self.counts().sum())
+
+    @property
+    def left_out(self) -> str:
+        """How many runs are left out of the means and why, "91 of 500 runs left out: not finite"; "" if none is."""
+        return left_out(self.runs, self.outcomes())
+
+    def notes(self) -> list[str]:
+        """Return notes for the foot of a table or a figure, one line each."""
+        lines = [f"{self.algorithm} was run on rewards that it is not designed for"] if self.any_rewards else []
+        lines += [f"{self.algorithm}: runs of different machines, {kind}" for kind in self.identity.get("mixed", [])]
+        return [f"{self.algorithm}: {self.left_out}", *lines] if self.left_out else lines
+
+    def headline(self) -> str:
+        """Return the result in one line."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return self.headline() + (f"; {self.left_out}" if self.left_out else "")
+
+    def _repr_html_(self) -> str:
+        return _view(repr(self), [self])
+
+    def about(self) -> dict[str, str]:
+        """Return where the numbers come from, by name, as text; what is not known is empty."""
+        return {
+            "parameters": ", ".join(f"{name} = {names.shown(value)}" for name, value in self.params.items()),
+            "seed": str(self.seed),
+            "precision": self.precision,
+            "devices": ", ".join(self.devices),
+            "versions": ", ".join(f"{name} {version}" for name, version in self.versions.items()),
+            "seconds": ", ".join(f"{seconds:,.2f} {name}" for name, seconds in self.seconds.items()),
+            "run-steps": f"{self.run_steps:,}",
+        }
+
+    def content(self) -> dict[str, Any]:
+        """Return the entries of the summary other than labels and run times."""
+        raise NotImplementedError
+
+    def summary(self) -> dict[str, Any]:
+        """Return the summary of the cell that `--json` prints; keys that do not apply are absent."""
+        labels = {name: getattr(self, name) for name in ("instance", "algorithm", "params", "runs")}
+        marked = {"any_rewards": True} if self.any_rewards else {}
+        return plain(labels | self.content() | marked | {"seconds": self.seconds, "run_steps": self.run_steps})
+
+    def save(self, directory: str | Path, *, replace: bool = False) -> None:
+        """Write this result to a directory that `load` reads; other results there are deleted only if `replace`."""
+        saving.save(self, directory, replace=replace)
+
+    def to_xarray(self) -> Any:
+        """Return an xarray Dataset of the arrays with the dimensions run, checkpoint and arm."""
+        return frames.to_xarray(self)
+
+    def to_dataframe(self) -> Any:
+        """Return a pandas DataFrame with one row per checkpoint (regret), per run (stopping rules) or per budget."""
+        raise NotImplementedError
+
+    def plot(self, ax: Any = None, *, what: str | None = None) -> Any:
+        """Draw the result on `ax` or on a new figure and return the matplotlib Axes. See `plot`."""
+        from jaxbandit.running.plotting.figures import plot
+
+        return plot(self, ax, what=what)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ResultSet(Sequence[Result]):
+    """The results of one experiment, in the order of its cells.
+
+    `results["instance", "algorithm"]` returns one result, and `results["instance", "algorithm?parameter=value"]`
+    returns one result of a sweep.
+    """
+
+    name: str
+    results: tuple[Result, ...]
+    spec: str = field(default="", repr=False)
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def __iter__(self) -> Iterator[Result]:
+        return iter(self.results)
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, int | slice):
+            return self.results[key]
+        wanted = key if isinstance(key, str) else "/".join(key)
+        found = names.found(self.results, wanted)
+        if len(found) != 1:
+            known = ", ".join(names.addresses(self.results))
+            raise KeyError(f"{wanted} names {len(found)} results, must name one of {known}")
+        return found[0]
+
+    def __repr__(self) -> str:
+        lines = [f"{self.name}: {len(self)} result{'s' * (len(self) != 1)}", *map(repr, self.results)]
+        return "\n  ".join(lines)
+
+    def _repr_html_(self) -> str:
+        return _view(f"{self.name}: {len(self)} result{'s' * (len(self) != 1)}", self.results)
+
+    def summary(self) -> dict[str, Any]:
+        """Return the summary that `--json` prints."""
+        first = self.results[0]
+        return saving.summary(self.name, first.kind, first.seed, first.precision, self.results)
+
+    def to_dataframe(self) -> Any:
+        """Return the concatenated pandas DataFrames of all results."""
+        with lab():
+            import pandas
+
+        return pandas.concat([result.to_dataframe() for result in self.results], ignore_index=True)
+
+    def plot(self, ax: Any = None, *, instance: str | None = None, what: str | None = None, **look: Any) -> Any:
+        """Draw all algorithms on one instance, by default the first, and return the matplotlib Axes. See `plot`."""
+        from jaxbandit.running.plotting.figures import plot
+
+        return plot(self, ax, what=what, instance=instance, **look)
+
+    def save(self, directory: str | Path, *, replace: bool = False) -> None:
+        """Write the results to a directory that `load` reads; other results there are deleted only if `replace`."""
+        saving.save(self, directory, replace=replace)
+
+
+def _view(title: str, results: Sequence[Result]) -> str:
+    """What a notebook shows of results: their table, how the runs of each ended, and where the numbers come from."""
+    if not results:
+        return view(title)
+    found = report.rows(results)
+    ended = [result.outcomes() for result in results]
+    shown = [outcome for outcome in Outcome if any(count[outcome.name.lower()] for count in ended)]
+    words = {Outcome.STOPPED: "completed", Outcome.MAX_ROUNDS: "censored at max_rounds"} | FAULTS
+    rows = [
+        (result.instance, name, *(f"{count[outcome.name.lower()]:,}" for outcome in shown), f"{result.counted:,}")
+        for result, name, count in zip(results, names.algorithms(results), ended, strict=True)
+    ]
+    heads = ("instance", "algorithm", *(words[outcome] for outcome in shown), "runs in the means")
+    outcomes = html_table(heads, rows, caption="how the runs ended", labels=2, right=range(2, len(heads)))
+    facts = [result.about() for result in results]
+    about = {name: "; ".join(dict.fromkeys(fact[name] for fact in facts if fact[name])) for name in facts[0]}
+    table = html_table(found.rows[0], found.rows[1:], labels=found.keys, right=found.right)
+    return view(title, table, outcomes, notes=found.notes, about=about, said="where these numbers come from")
+
+
+def left_out(runs: int, outcomes: Mapping[str, int], faults: Mapping[Outcome, str] = FAULTS) -> str:
+    """Return how many runs are left out of the means and why, or "" if none is."""
+    faulty = {words: outcomes.get(outcome.name.lower(), 0) for outcome, words in faults.items()}
+    given = {words: count for words, count in faulty.items() if count}
+    if not given:
+        return ""
+    why = [words if len(given) == 1 else f"{count:,} {words}" for words, count in given.items()]
+    return f"{sum(given.values()):,} of {runs:,} runs left out: {', '.join(why)}"
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of the packages on which results may depend."""
+    from jaxbandit import __version__
+
+    return {"jaxbandit": __version__, "jax": metadata.version("jax"), "numpy": np.__version__}

@@ -1,0 +1,119 @@
+"""Results of runs with a fixed budget of pulls: error rate and simple regret.
+
+The runs of two budgets, or of two algorithms, with the same seed share random draws (common random numbers). They are
+therefore not independent, and `compare` pairs them, which gives a narrow interval. For a rule that ignores its budget
+until it is spent, the run with the larger budget continues the run with the smaller one.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from jaxbandit.base.contract import Outcome
+from jaxbandit.running.results import frames
+from jaxbandit.running.results.base import FAULTS, left_out
+from jaxbandit.running.results.stopping import StoppingResult
+from jaxbandit.theory import intervals
+from jaxbandit.theory.bounds import fixed_budget
+
+BEYOND: Mapping[Outcome, str] = FAULTS | {Outcome.MAX_ROUNDS: "asked for more than the budget"}
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class BudgetResult(StoppingResult):
+    """The result of one cell with a fixed budget of pulls, after which each run makes its recommendation.
+
+    `arrays` has the entries of a StoppingResult, where `samples` are the pulls that a run used. Runs in which the rule
+    asked for more pulls than its budget are left out of all numbers, as are failed runs.
+    """
+
+    kind = "budget"
+
+    @property
+    def budget(self) -> int:
+        """The budget of each run, in pulls."""
+        return self.max_rounds
+
+    @property
+    def left_out(self) -> str:
+        """How many runs are left out of the numbers and why, or "" if none is."""
+        return left_out(self.runs, self.outcomes(), BEYOND)
+
+    def counts(self) -> np.ndarray:
+        """Return which runs are included in the numbers, bool[runs]: those that stayed within the budget."""
+        return self.ended(Outcome.STOPPED)
+
+    def shortfalls(self) -> np.ndarray | None:
+        """Return the simple regret of each included run, float64; None if it is unknown."""
+        if "shortfall" not in self.arrays:
+            return None
+        return self.arrays["shortfall"][self.counts()].astype(np.float64)
+
+    def simple_regret(self, confidence: float = intervals.CONFIDENCE) -> intervals.Interval | None:
+        """Return the mean simple regret with its Student interval, whose lower end is at least 0; None if unknown.
+
+        If no run has simple regret, or there is only one run, no variance can be estimated. The upper end is then the
+        upper end of the error rate times the largest gap, or infinite if the means are unknown.
+        """
+        short, error = self.shortfalls(), self.error(confidence)
+        if short is None or error is None:
+            return None
+        if not short.any() or len(short) < 2:
+            means = self.means()
+            high = float("inf") if means is None else error.high * (max(means) - min(means))
+            return intervals.Interval(float(short.mean()), 0.0, 0.0, high)
+        value, se, low, high = map(float, intervals.student_of(short, confidence))
+        return intervals.Interval(value, se, max(low, 0.0), high)
+
+    def hardness(self) -> tuple[float, float] | None:
+        """Return the complexities H1 and H2 of the instance, which determine the exponent of the error probability.
+
+        Returns None if the means are unknown.
+        """
+        means, m = self.means(), self.arrays["recommendation"][0].size
+        if means is None or not 1 <= m < len(means):
+            return None
+        return fixed_budget.h1(means, m), fixed_budget.h2(means, m)
+
+    def lower_bound(self) -> float | None:
+        """Return None, because there is no lower bound on the number of pulls when the budget is fixed."""
+        return None
+
+    def content(self) -> dict[str, Any]:
+        """Return `budget`, `samples`, `left`, `error`, `simple_regret`, `outcomes` and `pulls`, as far as known."""
+        used = self.samples()
+        content: dict[str, Any] = {"budget": self.budget}
+        if len(used):
+            content["samples"] = {"mean": used.mean(), "max": int(used.max()), "runs": len(used)}
+            content["left"] = {"mean": self.budget - used.mean()}
+        for name, interval in (("error", self.error()), ("simple_regret", self.simple_regret())):
+            if interval is not None:
+                told = {"se": interval.se, "low": interval.low, "high": interval.high}
+                content[name] = {"rate" if name == "error" else "mean": interval.value, "runs": len(used)}
+                content[name] |= {key: value for key, value in told.items() if np.isfinite(value)}
+        hardness = self.hardness()
+        if hardness is not None and np.isfinite(hardness).all():
+            content["hardness"] = dict(zip(("h1", "h2"), hardness, strict=True))
+        content["outcomes"] = self.outcomes()
+        if "pulls" in self.arrays and len(used):
+            content["pulls"] = {"mean": self.arrays["pulls"][self.counts()].mean(axis=0)}
+        if self.lane_utilisation is not None:
+            content["lane_utilisation"] = self.lane_utilisation
+        return content
+
+    def headline(self) -> str:
+        """Return the result in one line: Successive Rejects on abm1: error 0.183 [0.178, 0.188] with 2,000 pulls ..."""
+        told = "no valid run"
+        error, regret = self.error(), self.simple_regret()
+        if error is not None:
+            told = f"error {error.value:.4f} [{error.low:.4f}, {error.high:.4f}]"
+        if regret is not None:
+            told += f", simple regret {regret.value:.3g}"
+        runs = f"{self.runs:,} run{'s' * (self.runs != 1)}"
+        return f"{self.algorithm} on {self.instance}: {told} with {self.budget:,} pulls, {runs}"
+
+    def to_dataframe(self) -> Any:
+        """Return a pandas DataFrame of one row: labels, parameters, budget, pulls used, error and simple regret."""
+        return frames.budget(self)

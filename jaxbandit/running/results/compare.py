@@ -1,0 +1,208 @@
+"""Comparison of two results: the difference of mean regret, feedback, samples or errors, with its interval.
+
+Run r of two algorithms with the same seed shares random draws (common random numbers). The difference is therefore
+taken run by run, which gives a narrow Student interval; a pair is included if both of its runs are. If the runs cannot
+be paired, Welch's interval is used instead, and the result states the reason.
+"""
+
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxbandit.base.refusals import BadInput
+from jaxbandit.running.results import names
+from jaxbandit.running.results.base import Result
+from jaxbandit.running.results.budget import BudgetResult
+from jaxbandit.running.results.regret import RegretResult, place
+from jaxbandit.running.results.stopping import StoppingResult
+from jaxbandit.theory import intervals
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The difference a - b of mean regret (or feedback) at round `at`, of mean samples, or of error rates.
+
+    If it is negative, a has the lower regret, takes fewer samples or has the lower error rate.
+    """
+
+    a: str  # instance/algorithm
+    b: str
+    quantity: str  # "regret", "feedback", "samples", "restricted samples" (if runs of a or b are censored) or "error"
+    at: int | None  # the round of the regret, or the n in min(samples, n) of restricted samples
+    mean_a: float
+    mean_b: float
+    difference: float
+    se: float
+    low: float
+    high: float
+    confidence: float
+    paired: bool
+    runs: int  # number of pairs, or the size of the smaller sample
+    reason: str  # why the runs are not paired; empty if they are
+    left_out: int = 0  # number of pairs, or of runs if they are not paired, that are left out of the means
+
+    @property
+    def verdict(self) -> str:
+        """Return "lower", "higher", or "undecided" if the interval contains 0."""
+        return "lower" if self.high < 0 else "higher" if self.low > 0 else "undecided"
+
+    def summary(self) -> dict[str, Any]:
+        """Return the comparison as plain data for JSON."""
+        content = asdict(self) | {"verdict": self.verdict}
+        unsaid = {"reason"} if self.paired else set()
+        unsaid |= set() if self.left_out else {"left_out"}
+        return {k: v for k, v in content.items() if v is not None and k not in unsaid}
+
+
+def compare(
+    a: Result,
+    b: Result,
+    *,
+    at: int | None = None,
+    fraction: float | None = None,
+    confidence: float = intervals.CONFIDENCE,
+) -> Comparison:
+    """Compare two results: the regret (or feedback) at one round, the number of samples, or the error rates.
+
+    For results with a fixed budget the error rates are compared, even if the two budgets differ. If some runs are
+    censored, min(samples, n) is compared, where n is the smaller `max_rounds` of the censored results.
+
+    Args:
+      a: a Result.
+      b: another Result of the same kind. If seed, precision and instance agree, run r of `a` is paired with run r of
+        `b`, up to the smaller number of runs.
+      at: a round that is a checkpoint of both results, for regret only. Default: the last shared checkpoint.
+      fraction: a fraction of the shorter horizon, in (0, 1], instead of `at`; the nearest shared checkpoint is used.
+      confidence: confidence level of the interval, in (0, 1).
+
+    Returns:
+      A Comparison with the difference a - b.
+
+    Raises:
+      ValueError: the results are not of the same kind, share no checkpoint, or have fewer than two valid runs.
+    """
+    one, other = _pair_names(a, b)
+    if isinstance(a, RegretResult) and isinstance(b, RegretResult):
+        if a.measure != b.measure:
+            raise BadInput(f"compare: {one} holds {a.measure}, {other} holds {b.measure}; must hold the same measure")
+        quantity, at, x, y = _regret(a, b, at, fraction)
+    elif isinstance(a, StoppingResult) and isinstance(b, StoppingResult) and a.kind == b.kind:
+        if at is not None or fraction is not None:
+            raise BadInput(f"compare: at = {at if at is not None else fraction}, only for regret; {one} holds samples")
+        quantity, at, x, y = _errors(a, b) if isinstance(a, BudgetResult) else _samples(a, b)
+    else:
+        raise BadInput(f"compare: {one} is of kind {a.kind}, {other} of kind {b.kind}; must be of the same kind")
+    reason = why_unpaired(a, b)
+    if reason or x.values is None or y.values is None:
+        runs, left_out = min(x.runs, y.runs), a.runs - x.runs + b.runs - y.runs
+        mean_a, mean_b = x.mean, y.mean
+        _enough(one, other, runs, "runs")
+        interval = intervals.welch(mean_a, x.variance, x.runs, mean_b, y.variance, y.runs, confidence)
+    else:
+        pairs = min(len(x.values), len(y.values))
+        counts = a.counts()[:pairs] & b.counts()[:pairs]
+        runs, left_out = int(counts.sum()), pairs - int(counts.sum())
+        _enough(one, other, runs, "pairs of runs")
+        first, second = x.values[:pairs][counts], y.values[:pairs][counts]
+        mean_a, mean_b = float(first.mean()), float(second.mean())
+        interval = intervals.student_of(first - second, confidence)
+    difference, se, low, high = (float(x) for x in interval)
+    if not np.isfinite([mean_a, mean_b, low, high]).all():
+        raise BadInput(f"compare: {one} and {other} have no finite interval, because the variance overflows")
+    return Comparison(
+        a=one,
+        b=other,
+        quantity=quantity,
+        at=at,
+        mean_a=mean_a,
+        mean_b=mean_b,
+        difference=difference,
+        se=se,
+        low=low,
+        high=high,
+        confidence=confidence,
+        paired=not reason,
+        runs=runs,
+        reason=reason,
+        left_out=left_out,
+    )
+
+
+def _enough(one: str, other: str, runs: int, what: str) -> None:
+    if runs < 2:
+        raise BadInput(f"compare: {one} and {other} have {runs} valid {what}, must have at least 2")
+
+
+class _Sample(NamedTuple):
+    """The quantity of one result that is compared."""
+
+    mean: float
+    variance: float
+    runs: int  # number of included runs
+    values: np.ndarray | None  # float64[runs] of all runs, of which only the included ones are used
+
+
+def _regret(
+    a: RegretResult, b: RegretResult, at: int | None, fraction: float | None
+) -> tuple[str, int, _Sample, _Sample]:
+    at = place("compare", at, fraction)
+    if at is None:
+        shared = np.intersect1d(a.arrays["checkpoints"], b.arrays["checkpoints"])
+        if not len(shared):
+            raise BadInput(f"compare: {' and '.join(_pair_names(a, b))} share no checkpoint")
+        last = min(r.arrays["checkpoints"][-1] for r in (a, b))
+        at = int(shared[-1] if fraction is None else shared[np.abs(shared - fraction * last).argmin()])
+
+    def sample(result: RegretResult) -> _Sample:
+        k, rows = result.at(at), result.per_run()
+        mean, variance = float(result.arrays["mean"][k]), float(result.arrays["variance"][k])
+        return _Sample(mean, variance, result.counted, None if rows is None else rows[:, k].astype(np.float64))
+
+    return a.measure, at, sample(a), sample(b)
+
+
+def _samples(a: StoppingResult, b: StoppingResult) -> tuple[str, int | None, _Sample, _Sample]:
+    limit = min((r.max_rounds for r in (a, b) if r.censored), default=None)
+
+    def sample(result: StoppingResult) -> _Sample:
+        every = result.times() if limit is None else np.minimum(result.times(), limit)
+        values = every[result.counts()]
+        variance = float(values.var(ddof=1)) if len(values) > 1 else 0.0
+        return _Sample(float(values.mean()) if len(values) else 0.0, variance, len(values), every)
+
+    return "samples" if limit is None else "restricted samples", limit, sample(a), sample(b)
+
+
+def _errors(a: StoppingResult, b: StoppingResult) -> tuple[str, None, _Sample, _Sample]:
+    def sample(result: StoppingResult) -> _Sample:
+        errors = result.errors()
+        if errors is None:
+            raise BadInput(f"compare: {result.instance}/{result.algorithm}: its environment defines no simple_regret")
+        every = np.zeros(result.runs)
+        every[result.counts()] = errors
+        variance = float(errors.var(ddof=1)) if len(errors) > 1 else 0.0
+        return _Sample(float(errors.mean()) if len(errors) else 0.0, variance, len(errors), every)
+
+    return "error", None, sample(a), sample(b)
+
+
+def why_unpaired(a: Result, b: Result) -> str:
+    """Return why run r of `a` and run r of `b` do not share random draws, or '' if they do."""
+    if a.seed != b.seed:
+        return f"seeds differ: {a.seed}, {b.seed}"
+    if a.instance != b.instance or any(a.truth.get(k) != b.truth.get(k) for k in ("means", "schedule")):
+        return f"instances differ: {a.instance}, {b.instance}"
+    if a.precision != b.precision:
+        return f"precisions differ: {a.precision}, {b.precision}"
+    without = [
+        name
+        for name, r in zip(_pair_names(a, b), (a, b), strict=True)
+        if isinstance(r, RegretResult) and r.per_run() is None
+    ]
+    return f"no per-run data: {', '.join(without)}" if without else ""
+
+
+def _pair_names(a: Result, b: Result) -> tuple[str, str]:
+    one, other = names.addresses([a, b])
+    return one, other

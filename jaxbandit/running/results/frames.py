@@ -1,0 +1,91 @@
+"""Conversion of results to xarray and pandas, which are imported on first use."""
+
+import json
+from typing import Any
+
+from jaxbandit.base.contract import Outcome
+from jaxbandit.base.extras import lab
+
+AXES = {
+    "mean": ("checkpoint",),
+    "variance": ("checkpoint",),
+    "regret": ("run", "checkpoint"),
+    "feedback": ("run", "checkpoint"),
+    "hindsight": ("run", "checkpoint"),
+    "hindsight_mean": ("checkpoint",),
+    "hindsight_variance": ("checkpoint",),
+    "pulls": ("run", "arm"),
+    "pulls_mean": ("arm",),
+    "kinds": ("run", "kind"),
+    "kinds_mean": ("kind",),
+    "outcome": ("run",),
+    "samples": ("run",),
+    "shortfall": ("run",),
+    "batches": ("run",),
+}
+
+
+def to_xarray(result: Any) -> Any:
+    """Return the arrays of a result as a Dataset whose attributes are the labels, in a form that netCDF can hold."""
+    with lab():
+        import xarray
+
+    variables = {
+        name: (AXES.get(name) or ("run", *(f"{name}_{i}" for i in range(array.ndim - 1))), array)
+        for name, array in result.arrays.items()
+        if name != "checkpoints"
+    }
+    about = {name: getattr(result, name) for name in ("instance", "algorithm", "kind", "seed", "precision", "runs")}
+    about["params"] = json.dumps(result.params, sort_keys=True)
+    coordinates = {"checkpoint": result.arrays["checkpoints"]} if "checkpoints" in result.arrays else {}
+    return xarray.Dataset(variables, coords=coordinates, attrs=about)
+
+
+def regret(result: Any) -> Any:
+    """Return the regret or mean feedback of a result as a DataFrame with one row per checkpoint."""
+    with lab():
+        import pandas
+
+    content = dict(result.summary()[result.measure])
+    rounds = content.pop("at")
+    return pandas.DataFrame({**_labels(result), "round": rounds, **content})
+
+
+def stopping(result: Any) -> Any:
+    """Return the runs of a result as a DataFrame with one row each; a recommendation of m arms has m columns."""
+    with lab():
+        import pandas
+
+    arrays = result.arrays
+    arms = arrays["recommendation"].reshape(result.runs, -1).T
+    places = ["recommendation"] if len(arms) == 1 else [f"recommendation_{i}" for i in range(len(arms))]
+    columns = {
+        **_labels(result),
+        "run": range(result.runs),
+        "samples": arrays["samples"],
+        "outcome": [Outcome(code).name.lower() for code in arrays["outcome"]],
+        **dict(zip(places, arms, strict=True)),
+        **{name: arrays[name] for name in ("shortfall", "batches") if name in arrays},
+    }
+    return pandas.DataFrame(columns)
+
+
+def budget(result: Any) -> Any:
+    """Return a BudgetResult as a DataFrame of one row: pulls used, error and simple regret with their intervals."""
+    with lab():
+        import pandas
+
+    content = result.content()
+    row = {**_labels(result), "budget": result.budget, "runs": result.counted}
+    row |= {"samples": content["samples"]["mean"]} if "samples" in content else {}
+    for name, value in (("error", "rate"), ("simple_regret", "mean")):
+        told = content.get(name, {})
+        row |= {name: told[value]} if told else {}
+        row |= {f"{name}_{key}": told[key] for key in ("se", "low", "high") if key in told}
+    return pandas.DataFrame([row])
+
+
+def _labels(result: Any) -> dict[str, Any]:
+    """Return the columns that all rows share: instance, algorithm and parameters."""
+    numbers = {name: value for name, value in result.params.items() if not isinstance(value, list)}
+    return {"instance": result.instance, "algorithm": result.algorithm, **numbers}

@@ -1,0 +1,141 @@
+"""Comparison of two directories of results, or of single results in them that are given by their names."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from jaxbandit.base.refusals import BadInput
+from jaxbandit.running.results import names
+from jaxbandit.running.results.base import Result
+from jaxbandit.running.results.compare import Comparison, compare
+from jaxbandit.running.results.loading import load
+from jaxbandit.theory import intervals
+
+
+@dataclass(frozen=True)
+class PlacesComparison:
+    """Comparisons of the cells that two places share, and the names of the cells that only one of them has."""
+
+    a: str
+    b: str
+    comparisons: tuple[Comparison, ...]
+    only_a: tuple[str, ...]
+    only_b: tuple[str, ...]
+
+    def table(self) -> str:
+        """Return the comparisons as a table with one row each."""
+        from jaxbandit.base.text import align
+
+        first = self.comparisons[0].quantity
+        what, where = (first, "round") if first in ("regret", "feedback") else ("samples", "at most")
+        what, digits = ("error", 4) if first == "error" else (what, 2)
+        head = ("a", "b", where, f"{what} a", f"{what} b", "difference a - b", "", "")
+        rows = [
+            (
+                c.a,
+                c.b,
+                "" if c.at is None else str(c.at),
+                f"{c.mean_a:,.{digits}f}",
+                f"{c.mean_b:,.{digits}f}",
+                f"{c.difference:+.{digits + 1}f} [{c.low:+.{digits + 1}f}, {c.high:+.{digits + 1}f}]",
+                c.verdict,
+                (f"{c.runs} pairs" if c.paired else f"unpaired, {c.reason}")
+                + (f", {c.left_out} left out" if c.left_out else ""),
+            )
+            for c in self.comparisons
+        ]
+        lines = [f"a = {self.a}", f"b = {self.b}", "", align([head, *rows], right=(2, 3, 4), keys=2)]
+        for name, cells in ((self.a, self.only_a), (self.b, self.only_b)):
+            if cells:
+                lines.append(f"only in {name}: {', '.join(cells)}")
+        return "\n".join(lines)
+
+    def summary(self) -> dict[str, Any]:
+        """Return the comparisons as plain data for JSON."""
+        return {
+            "schema": 1,
+            "a": self.a,
+            "b": self.b,
+            "comparisons": [c.summary() for c in self.comparisons],
+            "only_a": list(self.only_a),
+            "only_b": list(self.only_b),
+        }
+
+
+def compare_places(
+    a: str | Path,
+    b: str | Path,
+    *,
+    at: int | None = None,
+    fraction: float | None = None,
+    confidence: float = intervals.CONFIDENCE,
+) -> PlacesComparison:
+    """Compare two directories of results cell by cell, or two single results.
+
+    A place is a directory of results, or one of its results written as DIR/instance/algorithm or, in a sweep,
+    DIR/instance/algorithm?parameter=value. Cells with the same instance, algorithm and parameters are compared. If an
+    instance has no such cells and each place has a single algorithm there, these two are compared. A single result is
+    compared with every result of the other place.
+
+    Raises:
+      ValueError: a place is incomplete, or the two have nothing in common that can be compared.
+    """
+    places = _place(a), _place(b)
+    sets = first, second = places[0].results, places[1].results
+    called = places[0].names | places[1].names
+    if any(place.single for place in places):
+        pairs = [(x, y) for x in first for y in second]
+    else:
+        pairs = [(x, y) for x in first for y in second if _cell(x) == _cell(y)]
+        matched = {x.instance for x, _ in pairs}
+        for instance in dict.fromkeys(r.instance for r in first):
+            single = [[r for r in results if r.instance == instance] for results in sets]
+            if instance not in matched and all(len(results) == 1 for results in single):
+                pairs.append((single[0][0], single[1][0]))
+    if not pairs:
+        have = [", ".join(place.names.values()) for place in places]
+        raise BadInput(f"compare: the two have nothing in common; {a} holds {have[0]}; {b} holds {have[1]}")
+    only = [
+        tuple(called[id(r)] for r in results if not any(r is pair[side] for pair in pairs))
+        for side, results in enumerate(sets)
+    ]
+    comparisons = tuple(
+        replace(compare(x, y, at=at, fraction=fraction, confidence=confidence), a=called[id(x)], b=called[id(y)])
+        for x, y in pairs
+    )
+    return PlacesComparison(str(a), str(b), comparisons, *only)
+
+
+class _Place(NamedTuple):
+    """The results at a place."""
+
+    results: Sequence[Result]
+    names: dict[int, str]  # by id, unique within the directory
+    single: bool  # whether it is a single result of a directory
+
+
+def _place(where: str | Path) -> _Place:
+    path = Path(where)
+    if path.is_dir():
+        results = load(path)
+        return _Place(results, _named(results), single=False)
+    text = str(where)
+    cuts = [i for i, letter in enumerate(text.partition("?")[0]) if letter == "/"]
+    for cut in reversed(cuts):
+        if Path(text[:cut]).is_dir() and any(Path(text[:cut]).glob("cell-*.json")):
+            results = load(text[:cut])
+            found = names.found(results, text[cut + 1 :])
+            if len(found) == 1:
+                return _Place(found, _named(results), single=True)
+            known = ", ".join(names.addresses(results))
+            raise BadInput(f"compare: {where} names {len(found)} results, must name one of {known} in {text[:cut]}")
+    raise BadInput(f"compare: {where}: is no directory of results; give DIR, or DIR/instance/algorithm?parameter=value")
+
+
+def _named(results: Sequence[Result]) -> dict[int, str]:
+    return dict(zip(map(id, results), names.addresses(results), strict=True))
+
+
+def _cell(result: Result) -> tuple[str, str, str]:
+    return result.instance, result.algorithm, repr(sorted(result.params.items()))

@@ -1,0 +1,193 @@
+"""The tables that `run` prints, with one row per cell."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from jaxbandit.base.text import align, number
+from jaxbandit.running.results import names
+
+
+class Rows(NamedTuple):
+    """A table before it is laid out."""
+
+    rows: list[tuple[str, ...]]  # the titles of the columns first
+    right: list[int]  # columns of numbers
+    notes: list[str]  # a line each, below the table
+    keys: int = 2  # columns from the left that name the row
+
+
+def table(results: Sequence[Any]) -> str:
+    """Return the results of one experiment as text."""
+    found = rows(results)
+    kinds = kinds_table([result.summary() for result in results]) if results[0].kind == "simulate" else ""
+    return "\n".join([align(found.rows, found.right, found.keys), *found.notes]) + (f"\n\n{kinds}" if kinds else "")
+
+
+def rows(results: Sequence[Any]) -> Rows:
+    """Return the table of the results of one experiment."""
+    return {"simulate": _regret, "identify": _stopping, "budget": _budget}[results[0].kind](results)
+
+
+def kinds_table(cells: Sequence[Mapping[str, Any]], published: Sequence[Mapping[str, Any]] = ()) -> str:
+    """Return a table of the rounds by kind for the cells that have kinds, or "" if none has."""
+    cells = [cell for cell in cells if "rounds_by_kind" in cell]
+    beside = {(e["instance"], e["algorithm"], e.get("round")): e for e in published if e["quantity"] == "kind"}
+    tables = []
+    for kinds in dict.fromkeys(tuple(cell["rounds_by_kind"]) for cell in cells):
+        rows = [("instance", "algorithm", *kinds)]
+        for cell in cells:
+            if tuple(cell["rounds_by_kind"]) != kinds:
+                continue
+            key = cell["instance"], cell["algorithm"]
+            rows.append((*key, *(_share(cell, name, beside.get((*key, name))) for name in kinds)))
+        tables.append(align(rows, right=range(2, len(kinds) + 2), keys=2))
+    return "\n\n".join(["fraction of rounds by kind, with one standard error", *tables]) if tables else ""
+
+
+def early(bound: float, rounds: int) -> str:
+    """Return a line about an asymptotic lower bound that is larger than a measured regret."""
+    return f"lower bound {bound:,.2f}: it is asymptotic, and after {rounds:,} rounds a regret is still below it"
+
+
+def _regret(results: Sequence[Any]) -> Rows:
+    bounds = [result.lower_bound() for result in results]
+    ends = [(float(r.arrays["mean"][-1]), float(b[-1])) for r, b in zip(results, bounds, strict=True) if b is not None]
+    below = [pair for pair in ends if pair[0] < pair[1]]
+    columns = _regret_columns(results, with_bound=bool(ends) and not below)
+    shown = [column for column in columns if any(column[1:])]
+    right = [i for i, column in enumerate(shown) if column[0] not in ("instance", "algorithm", "95 % interval")]
+    measure = " and ".join(dict.fromkeys(_WORDS[result.measure] for result in results))
+    runs = " or ".join(f"{n}" for n in dict.fromkeys(r.runs for r in results))
+    rounds = " or ".join(f"{n}" for n in dict.fromkeys(int(r.arrays["checkpoints"][-1]) for r in results))
+    lines = [f"{runs} runs, {measure} after {rounds} rounds"]
+    if any(result.measure == "feedback" for result in results):
+        lines.append("mean feedback: per round, because the environment defines no regret")
+    if any(result.moves for result in results):
+        lines.append("regret: against the best arm of each round, because the means change")
+    if any("hindsight_mean" in result.arrays for result in results):
+        lines.append("hindsight: regret against the best fixed arm in hindsight")
+    if below:
+        lines += dict.fromkeys(early(bound, int(results[0].arrays["checkpoints"][-1])) for _, bound in below)
+    return Rows(list(zip(*shown, strict=True)), right, [*lines, *foot(results)])
+
+
+_WORDS = {"regret": "regret", "feedback": "mean feedback", "hindsight": "hindsight"}
+
+
+def _regret_columns(results: Sequence[Any], with_bound: bool) -> list[list[str]]:
+    """Return the columns of the table, headings first; the caller drops those that are empty."""
+    columns = [["instance", *(r.instance for r in results)], ["algorithm", *names.algorithms(results)]]
+    for what in _WORDS:
+        held = [what == r.measure or f"{what}_mean" in r.arrays for r in results]
+        cells = [_with_interval(r, what) if h else ("", "") for r, h in zip(results, held, strict=True)]
+        columns += [[_WORDS[what], *(mean for mean, _ in cells)], ["95 % interval", *(text for _, text in cells)]]
+    bounds = [r.lower_bound() if with_bound else None for r in results]
+    columns.append(["lower bound", *("" if b is None else f"{b[-1]:,.2f}" for b in bounds)])
+    counted = [f"{r.counted} of {r.runs}" if any(r.left_out for r in results) else "" for r in results]
+    seconds = zip(*map(_seconds, results), strict=True)
+    return [*columns, ["runs", *counted], *([head, *times] for head, times in zip(SECONDS, seconds, strict=True))]
+
+
+SECONDS = ("compile s", "run s")
+
+
+def _seconds(result: Any) -> tuple[str, str]:
+    return f"{result.seconds.get('compile', 0.0):.1f}", f"{result.seconds.get('run', 0.0):.1f}"
+
+
+def _with_interval(result: Any, what: str) -> tuple[str, str]:
+    mean = result.moments(what)[0][-1]
+    if result.counted < 2:
+        return (f"{mean:,.2f}", "(one run)") if result.counted else ("none", "(no valid run)")
+    interval = result.interval(what=what)
+    return _decimals(mean, what), f"[{_decimals(interval.low[-1], what)}, {_decimals(interval.high[-1], what)}]"
+
+
+def _decimals(value: float, what: str) -> str:
+    return f"{value:,.4f}" if what == "feedback" else f"{value:,.2f}"
+
+
+def foot(results: Sequence[Any]) -> list[str]:
+    """Return the notes below the table, one line each."""
+    instances = {result.instance for result in results}
+    lines = [f"{r.instance}, {note}" if len(instances) > 1 else note for r in results for note in r.notes()]
+    return list(dict.fromkeys(lines))
+
+
+def _share(cell: Mapping[str, Any], name: str, entry: Mapping[str, Any] | None) -> str:
+    share = f"{cell['rounds_by_kind'][name]:.4f}"
+    if "rounds_by_kind_se" in cell:
+        share += f" ± {cell['rounds_by_kind_se'][name]:.4f}"
+    return share if entry is None else f"{share} ({entry['value']:g}: {entry['verdict']})"
+
+
+def _mean(content: Mapping[str, Any]) -> str:
+    value = content.get("mean", content.get("restricted_mean"))
+    return "" if value is None else "> " * ("restricted_mean" in content) + number(value)
+
+
+def _stopping(results: Sequence[Any]) -> Rows:
+    batched = ["batches"] if any("batches" in result.arrays for result in results) else []
+    head = ("instance", "algorithm", "samples", "95 % interval", "sd", "median", *batched)
+    head = (*head, "error", "95 % interval", "delta", "runs", "lane utilization", *SECONDS)
+    rows: list[tuple[str, ...]] = [head]
+    for name, result in zip(names.algorithms(results), results, strict=True):
+        content = result.content()
+        samples, error = content.get("samples", {}), content.get("error", {})
+        mean = samples.get("mean", samples.get("restricted_mean"))
+        sd = samples.get("sd", samples.get("restricted_sd"))
+        outcomes = {name: count for name, count in content["outcomes"].items() if count}
+        rows.append(
+            (
+                result.instance,
+                name,
+                "" if mean is None else "> " * (result.censored > 0) + number(mean),
+                f"[{number(samples['low'])}, {number(samples['high'])}]" if "low" in samples else "",
+                "" if sd is None or result.censored else number(sd),
+                number(samples["q50"]) if "q50" in samples else "",
+                *(_mean(content.get(name, {})) for name in batched),
+                f"{error['rate']:.4f}" if error else "",
+                f"[{error['low']:.4f}, {error['high']:.4f}]" if error else "",
+                result.promised,
+                ", ".join(f"{count} {name}" for name, count in outcomes.items()),
+                f"{100 * content['lane_utilisation']:.0f} %" if "lane_utilisation" in content else "",
+                *_seconds(result),
+            )
+        )
+    right = [i for i, title in enumerate(head) if title not in ("instance", "algorithm", "95 % interval", "runs")]
+    lines = ["samples: mean over runs; error: fraction of stopped runs whose simple regret exceeds epsilon"]
+    if any(not result.guarantee.get("proved", True) for result in results):
+        lines.append("heuristic: it is not proved that the rule keeps its delta")
+    limits = sorted({r.max_rounds for r in results if r.censored})
+    if limits:
+        most = ", ".join(f"{limit:,}" for limit in limits)
+        lines.append(
+            f"> and its interval: mean of min(samples, {most}), because runs reached max_rounds (right-censored)"
+        )
+    return Rows(rows, right, [*lines, *foot(results)])
+
+
+def _budget(results: Sequence[Any]) -> Rows:
+    head = ("instance", "algorithm", "budget", "pulls", "error", "95 % interval", "simple regret", "95 % interval")
+    rows: list[tuple[str, ...]] = [(*head, "runs", *SECONDS)]
+    for name, result in zip(names.algorithms(results, but="budget"), results, strict=True):
+        content = result.content()
+        error, regret = content.get("error", {}), content.get("simple_regret", {})
+        rows.append(
+            (
+                result.instance,
+                name,
+                f"{result.budget:,}",
+                number(content["samples"]["mean"]) if "samples" in content else "",
+                f"{error['rate']:.4f}" if error else "",
+                f"[{error['low']:.4f}, {error['high']:.4f}]" if error else "",
+                f"{regret['mean']:.3g}" if regret else "",
+                f"[{regret['low']:.3g}, {regret['high']:.3g}]" if "high" in regret else "",
+                f"{result.counted} of {result.runs}" if result.left_out else f"{result.runs}",
+                *_seconds(result),
+            )
+        )
+    lines = ["pulls: mean number used of the budget; error: fraction of runs whose simple regret exceeds epsilon"]
+    if len({result.budget for result in results}) > 1:
+        lines.append("run r has the same random draws for each budget, so the rows are paired and not independent")
+    return Rows(rows, [2, 3, 4, 6, 8, 9, 10], [*lines, *foot(results)], keys=3)

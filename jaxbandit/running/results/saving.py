@@ -1,0 +1,103 @@
+"""Writing results: the two files of a cell, the summary of an experiment, and directories of results.
+
+A cell has two files. `cell-000.npz` holds the arrays, which NumPy alone can read, and `cell-000.json` holds everything
+else, with the digests of both files. The JSON file is written last, so a cell without it is not finished. This module
+does not depend on the kinds of results; it can write any object that has a result's fields.
+"""
+
+import dataclasses
+import hashlib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from jaxbandit.base.refusals import refuse
+from jaxbandit.engine.storage import files as storage
+from jaxbandit.running.results import names
+from jaxbandit.running.results.json_files import write_json, write_sealed
+
+SCHEMA = 1
+PROVENANCE = "provenance.json"  # records what the numbers of an experiment depend on, and the order of its cells
+OWN_FILES = ("cell-*.json", "cell-*.npz", "summary.json", "spec.toml", PROVENANCE)
+
+
+def save(results: Any, directory: str | Path, *, replace: bool = False) -> None:
+    """Write one result, or several of the same kind, to a directory that `load` reads.
+
+    Args:
+      results: a Result, a ResultSet, or a list of Results, which may come from different calls.
+      directory: path of the directory, which is created if it does not exist.
+      replace: whether to delete results that the directory already holds.
+
+    Raises:
+      ValueError: there are no results, they are of different kinds, or the directory already holds results.
+    """
+    directory = Path(directory)
+    some: list[Any] = list(results) if isinstance(results, Iterable) else [results]
+    kinds = sorted({result.kind for result in some})
+    if len(kinds) != 1:
+        refuse("save", f": results of {len(kinds)} kinds ({', '.join(kinds) or 'none given'}), must be of one kind")
+    there = [path for pattern in OWN_FILES for path in directory.glob(pattern)]
+    if there and not replace:
+        refuse(str(directory), f": already holds results ({there[0].name}); give another directory or replace = True")
+    for path in there:
+        path.unlink()
+    for index, result in enumerate(some):
+        save_cell(directory, index, result)
+    name = getattr(results, "name", "") or (some[0].instance if len(some) == 1 else directory.name)
+    write_summary(directory, name, some[0].kind, some[0].seed, some[0].precision, some)
+
+
+def summary(name: str, kind: str, seed: int, precision: str, results: Sequence[Any], **extra: Any) -> dict:
+    """Return the summary of an experiment, schema 1; `extra` adds top-level keys."""
+    first = results[0]
+    return {
+        "schema": SCHEMA,
+        "name": name,
+        "kind": kind,
+        "seed": seed,
+        "jaxbandit": first.versions["jaxbandit"],
+        "jax": first.versions["jax"],
+        "devices": first.devices,
+        "precision": precision,
+        "cells": [
+            result.summary() | {"name": address} | _own(result, seed=seed, precision=precision)
+            for result, address in zip(results, names.addresses(results), strict=True)
+        ],
+        **extra,
+    }
+
+
+def _own(result: Any, **shared: Any) -> dict[str, Any]:
+    """Return the values in which a result differs from those that the summary states for all."""
+    return {key: own for key, value in shared.items() if (own := getattr(result, key)) != value}
+
+
+def write_summary(
+    directory: str | Path, name: str, kind: str, seed: int, precision: str, results: Sequence[Any]
+) -> dict:
+    """Write DIR/summary.json and return its content."""
+    content = summary(name, kind, seed, precision, results)
+    write_json(Path(directory) / "summary.json", content)
+    return content
+
+
+def save_cell(directory: str | Path, index: int, result: Any) -> None:
+    """Write one cell atomically; equal arrays give equal bytes."""
+    npz, manifest = cell_paths(directory, index)
+    about = {name: getattr(result, name) for name in manifest_fields(type(result))}
+    storage.write_arrays(npz, result.arrays)
+    with npz.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    write_sealed(manifest, {"schema": SCHEMA, "kind": result.kind, **about, "sha256": digest})
+
+
+def manifest_fields(cls: type[Any]) -> list[str]:
+    """Return the names of the fields in the manifest, which are all but the arrays."""
+    return [item.name for item in dataclasses.fields(cls) if item.name != "arrays"]
+
+
+def cell_paths(directory: str | Path, index: int) -> tuple[Path, Path]:
+    """Return the paths of a cell's arrays and of its manifest."""
+    stem = Path(directory) / f"cell-{index:03d}"
+    return stem.with_suffix(".npz"), stem.with_suffix(".json")

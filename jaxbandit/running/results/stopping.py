@@ -1,0 +1,183 @@
+"""Results of runs with a stopping rule: stopping times, recommendations and errors.
+
+A run that reached `max_rounds` is right-censored: its stopping time is known only to be larger, and its recommendation
+carries no guarantee. Since all censoring is at `max_rounds`, the Kaplan-Meier estimate equals the empirical
+distribution below `max_rounds` and is undefined above it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from jaxbandit.base.contract import Outcome
+from jaxbandit.base.refusals import BadInput
+from jaxbandit.base.text import with_interval
+from jaxbandit.running.results import frames
+from jaxbandit.running.results.base import Result
+from jaxbandit.theory import intervals
+
+QUANTILES = {"q05": 0.05, "q25": 0.25, "q50": 0.5, "q75": 0.75, "q95": 0.95}
+ROUNDING = 100  # a simple regret below this many units in the last place of epsilon and the means counts as a tie
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class StoppingResult(Result):
+    """The result of one cell whose runs end by their stopping rule.
+
+    `arrays` holds `samples` int64[runs], the pulls until the run stopped or was censored; `outcome` int8[runs] with
+    codes of `Outcome`; `recommendation` int32[runs, m]; and, if they are known, `shortfall` float[runs], the simple
+    regret of the recommendation, `pulls` int32[runs, K] and, for pulls in batches, `batches` int32[runs], the number
+    of batches.
+    """
+
+    kind = "identify"
+    array_names = ("samples", "outcome", "recommendation", "shortfall", "pulls", "batches")
+
+    max_rounds: int
+    # The algorithm's guarantee: delta, epsilon, m and proved (False for a heuristic). Without a guarantee only epsilon,
+    # above which a simple regret is an error.
+    guarantee: Mapping[str, Any]
+    lane_utilisation: float | None  # ratio of useful to executed lane-steps in the last call; None if it ran nothing
+    warnings: list[str]
+
+    @property
+    def censored(self) -> int:
+        """Number of runs that reached `max_rounds`."""
+        return int(self.ended(Outcome.MAX_ROUNDS).sum())
+
+    def means(self) -> list[float] | None:
+        """Return the means of the arms, sorted if each run permutes the arms; None if they are unknown."""
+        return self.truth.get("means", self.truth.get("sorted_means"))
+
+    def samples(self) -> np.ndarray:
+        """Return min(samples, max_rounds) of the runs that stopped or were censored, float64.
+
+        Failed runs have no stopping time and are left out.
+        """
+        return self.times()[self.counts()]
+
+    def times(self) -> np.ndarray:
+        """Return min(samples, max_rounds) of all runs, float64[runs], whatever the outcome.
+
+        A run that pulls in batches is censored before the batch that would exceed `max_rounds`, and is counted with
+        `max_rounds` samples.
+        """
+        return np.where(self.ended(Outcome.MAX_ROUNDS), self.max_rounds, self.arrays["samples"]).astype(np.float64)
+
+    def interval(self, confidence: float = intervals.CONFIDENCE) -> intervals.Interval:
+        """Return the mean number of samples with its Student interval; raise ValueError if a run is censored."""
+        if self.censored:
+            raise BadInput(
+                f"{self.instance}/{self.algorithm}: {self.censored} of {self.runs} runs reached max_rounds = "
+                f"{self.max_rounds}, so the mean is unknown; use restricted_mean or a larger max_rounds"
+            )
+        return self.restricted_mean(confidence)
+
+    def restricted_mean(self, confidence: float = intervals.CONFIDENCE) -> intervals.Interval:
+        """Return the mean of min(samples, max_rounds) with its Student interval, a lower bound on the mean."""
+        return intervals.student_of(self.samples(), confidence)
+
+    def quantile(self, level: float) -> int | None:
+        """Return the smallest n such that a fraction `level` of the runs took at most n samples (Kaplan-Meier).
+
+        Returns None if the quantile lies beyond `max_rounds`.
+        """
+        times = np.sort(np.where(self.ended(Outcome.STOPPED), self.arrays["samples"], np.inf)[self.counts()])
+        if not len(times):
+            return None
+        rank = int(np.ceil(level * len(times) - 1e-9))  # 0.95 of 20 runs is the 19th, however 0.95 * 20 is rounded
+        value = times[max(rank, 1) - 1]
+        return int(value) if np.isfinite(value) else None
+
+    def errors(self) -> np.ndarray | None:
+        """Return which of the stopped runs recommend an arm more than epsilon below the m-th best, bool.
+
+        Any of several arms with equal means is correct. Returns None if the environment defines no simple regret.
+        """
+        if "shortfall" not in self.arrays:
+            return None
+        scale = max([self.guarantee["epsilon"], *(abs(mean) for mean in self.means() or [])])
+        slack = ROUNDING * float(np.finfo(self.precision).eps) * scale
+        short = self.arrays["shortfall"][self.ended(Outcome.STOPPED)].astype(np.float64)
+        return short > self.guarantee["epsilon"] + slack
+
+    def error(self, confidence: float = intervals.CONFIDENCE) -> intervals.Interval | None:
+        """Return the error rate of the stopped runs with its Clopper-Pearson interval; None if it is unknown."""
+        errors = self.errors()
+        if errors is None or not len(errors):
+            return None
+        return intervals.clopper_pearson(int(errors.sum()), len(errors), confidence)
+
+    def lower_bound(self) -> float | None:
+        """Return T* log(1 / (2.4 delta)), a lower bound on the mean samples of every delta-correct algorithm.
+
+        It holds for the identification of the single best arm. Returns None if T* or delta is unknown, for m > 1, and
+        for epsilon > 0.
+        """
+        time, delta = self.truth.get("characteristic_time"), self.guarantee.get("delta")
+        if time is None or delta is None or self.guarantee["epsilon"] > 0 or self.arrays["recommendation"][0].size > 1:
+            return None
+        return time * max(float(np.log(1 / (2.4 * delta))), 0.0)
+
+    def content(self) -> dict[str, Any]:
+        """Return `samples`, `batches`, `error`, `outcomes`, `pulls`, `lane_utilisation`; what is unknown is absent."""
+        times = self.samples()
+        mean = "restricted_mean" if self.censored else "mean"
+        content: dict[str, Any] = {}
+        if len(times):
+            samples: dict[str, Any] = {mean: times.mean(), "runs": len(times)}
+            if len(times) > 1:
+                interval = self.restricted_mean()
+                samples |= {"se": interval.se, "low": interval.low, "high": interval.high}
+                samples["restricted_sd" if self.censored else "sd"] = times.std(ddof=1)
+            samples |= {name: n for name, level in QUANTILES.items() if (n := self.quantile(level)) is not None}
+            samples |= {"max_rounds": self.max_rounds} if self.censored else {"max": int(times.max())}
+            bound = self.lower_bound()
+            samples |= {} if bound is None else {"lower_bound": bound}
+            content["samples"] = samples
+        if "batches" in self.arrays and len(times):
+            batches = self.arrays["batches"][self.counts()]
+            content["batches"] = {mean: batches.mean(), "min": int(batches.min()), "max": int(batches.max())}
+            if len(times) > 1:
+                content["batches"]["se"] = batches.std(ddof=1) / np.sqrt(len(batches))
+        error = self.error()
+        if error is not None:
+            content["error"] = {"rate": error.value, "low": error.low, "high": error.high}
+            content["error"] |= {"runs": int(self.ended(Outcome.STOPPED).sum())}
+            content["error"] |= {k: v for k, v in self.guarantee.items() if k == "delta" or (k == "proved" and not v)}
+        content["outcomes"] = self.outcomes()
+        if "pulls" in self.arrays and len(times):
+            content["pulls"] = {mean: self.arrays["pulls"][self.counts()].mean(axis=0)}
+        if self.lane_utilisation is not None:
+            content["lane_utilisation"] = self.lane_utilisation
+        if self.warnings:
+            content["warnings"] = self.warnings
+        return content
+
+    @property
+    def promised(self) -> str:
+        """The guaranteed error rate as text: "0.05", "0.05 (heuristic)" if it is not proved, "" if there is none."""
+        if "delta" not in self.guarantee:
+            return ""
+        return f"{self.guarantee['delta']:g}" + (" (heuristic)" if not self.guarantee.get("proved", True) else "")
+
+    def headline(self) -> str:
+        """Return the result in one line: LinGapE on linear: 6,079 samples [6,003, 6,155], error 0.0 ..."""
+        times = self.samples()
+        told = "no samples, because no run is valid"
+        if len(times):
+            ends = self.restricted_mean()[-2:] if len(times) > 1 else ()
+            told = "> " * (self.censored > 0) + f"{with_interval(float(times.mean()), *map(float, ends))} samples"
+        error = self.error()
+        if error is not None:
+            told += f", error {error.value:.4f} [{error.low:.4f}, {error.high:.4f}]"
+            told += f" (delta = {self.promised})" if self.promised else ""
+        runs = f"{self.runs:,} run{'s' * (self.runs != 1)}"
+        censored = f", {self.censored:,} of them censored at {self.max_rounds:,}" if self.censored else ""
+        return f"{self.algorithm} on {self.instance}: {told}, {runs}{censored}"
+
+    def to_dataframe(self) -> Any:
+        """Return a pandas DataFrame with one row per run: labels, samples, outcome, recommendation and shortfall."""
+        return frames.stopping(self)

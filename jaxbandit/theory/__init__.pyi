@@ -1,0 +1,1 @@
+from . import bounds as bounds

@@ -1,0 +1,90 @@
+"""Lower bounds on regret in linear (contextual) bandits: C log t for each instance, d sqrt(n) for the worst instance.
+
+Hao, Lattimore and Szepesvari (2019), equations 3.5 and 3.6; Lattimore and Szepesvari (2017): with noise N(0, 1), a
+policy whose regret is o(t^a) on every instance, for every a > 0, has a regret of at least C log t asymptotically. C is
+the cost of the allocation problem of solvers/allocation.py with f = 2 and the true gaps. The probabilities of contexts
+do not enter. The minimax rate is that of Dani, Hayes and Kakade (2008), without its constant.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+from numpy.typing import ArrayLike
+
+from jaxbandit.base import checks
+from jaxbandit.base.numerics import as_float
+from jaxbandit.base.types import Array
+from jaxbandit.theory.solvers.allocation import allocation
+
+_TIE = 1e-9  # a gap below this fraction of the largest absolute mean counts as a tie, as in regret.py
+
+
+class RegretConstant(NamedTuple):
+    """C with its certificate: value - bound is the duality gap."""
+
+    value: Array  # float[]
+    bound: Array  # float[], certified lower bound on the smallest cost
+
+
+def linear_regret_constant(action_sets: Any, theta: Any, *, mask: Any = None) -> RegretConstant:
+    """Return C such that the regret is asymptotically at least C log t; 0 if the optimal arms span R^dim.
+
+    If they span, the regret may grow more slowly than log t. `regret_lower_bound` of regret.py evaluates C log t.
+    Concrete numbers are computed in float64 whatever the scope and returned as NumPy arrays; traced ones, of one
+    instance, are computed in the precision of the scope.
+
+    Args:
+      action_sets: float[K, d], the features of one set, or float[M, K, d], one set per context. Copies of a feature in
+        several contexts are different arms.
+      theta: float[d].
+      mask: bool[K] or bool[M, K], False for padding, with at least one True per context; None means no padding.
+
+    Raises:
+      ValueError: concrete arguments are out of range, or shapes do not match.
+
+    Source:
+      Hao, Lattimore and Szepesvari (2020), Adaptive exploration in linear contextual bandit, AISTATS, equations 3.5 and
+      3.6.
+    """
+    where = "linear_regret_constant"
+    ndim = 3 if np.ndim(action_sets) == 3 else 2
+    action_sets = checks.array(where, "action_sets", action_sets, ndim=ndim)
+    theta = checks.array(where, "theta", theta)
+    if action_sets.shape[-1] != theta.shape[0]:
+        raise ValueError(
+            f"{where}: theta has {theta.shape[0]} entries, must have one for each of {action_sets.shape[-1]} dimensions"
+        )
+    mask = np.ones(action_sets.shape[:-1], bool) if mask is None else mask
+    if np.shape(mask) != action_sets.shape[:-1]:
+        raise ValueError(f"{where}: mask has shape {np.shape(mask)}, must have {action_sets.shape[:-1]}")
+    if not isinstance(mask, Tracer) and not np.all(np.any(mask, -1)):
+        raise ValueError(f"{where}: mask leaves a context without an arm, must leave one or more")
+    if any(isinstance(a, Tracer) for a in (action_sets, theta, mask)):
+        return _constant(as_float(action_sets), as_float(theta), jnp.asarray(mask, bool))
+    with jax.enable_x64(True):
+        found = _constant(as_float(action_sets), as_float(theta), jnp.asarray(mask, bool))
+        return jax.tree.map(np.asarray, found)
+
+
+@jax.jit
+def _constant(action_sets: Array, theta: Array, mask: Array) -> RegretConstant:
+    means = jnp.sum(action_sets * theta.reshape(*(1,) * (action_sets.ndim - 1), -1), -1)
+    best = jnp.max(jnp.where(mask, means, -jnp.inf), -1, keepdims=True)
+    gaps = best - means
+    gaps = jnp.where(gaps > _TIE * jnp.max(jnp.where(mask, jnp.abs(means), 0.0)), gaps, 0.0)
+    found = allocation(action_sets.reshape(-1, theta.shape[0]), gaps.ravel(), 2.0, mask=mask.ravel())
+    return RegretConstant(found.cost, found.bound)
+
+
+def minimax_linear_regret(dim: int, horizon: ArrayLike) -> np.ndarray:
+    """Return d sqrt(n), the order of the smallest regret on the worst instance of dimension d, without its constant.
+
+    Args:
+      dim: dimension d, an integer >= 1.
+      horizon: number of rounds n >= 0, one or several.
+    """
+    checks.integer("minimax_linear_regret", "dim", dim, 1)
+    return dim * np.sqrt(np.asarray(horizon, np.float64))

@@ -1,0 +1,66 @@
+"""Theory of regret when means jump, or when an adversary chooses the rewards.
+
+The sum of log t over segments is not a lower bound for every policy, because what is learned in one segment may help in
+the next. The asymptotic line is therefore that of an oracle that is told the changes and restarts at each of them. The
+minimax rates are lower bounds on the worst instance with that many segments, not on a given instance. Concrete numbers
+are computed by NumPy in float64.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from jaxbandit.base import checks
+
+
+def restarting_regret(constants: Sequence[float], starts: Sequence[int], rounds: ArrayLike) -> np.ndarray:
+    """Return the sum over segments of constant * log(rounds of the segment so far), at each t of rounds.
+
+    It is the asymptotic dynamic regret of an efficient policy that forgets everything at each change. Because it is
+    asymptotic, an oracle may pay less in short segments, and it is not a lower bound for policies that keep what has
+    not changed.
+
+    Args:
+      constants: regret constant of each segment's means (from `bernoulli_regret_constant` and others), >= 0.
+      starts: number of rounds before each segment, increasing from 0.
+      rounds: float[n], numbers of rounds t >= 1.
+    """
+    where = "restarting_regret"
+    constants = checks.array(where, "constants", constants, low=0.0)
+    first = _starts(where, starts)
+    if len(first) != len(constants):
+        raise ValueError(f"{where}: starts has {len(first)} entries, must have {len(constants)}, one per constant")
+    rounds = np.asarray(rounds, np.float64)
+    lasted = np.minimum(rounds[:, None], np.append(first[1:], np.inf)) - first
+    return np.log(np.maximum(lasted, 1.0)) @ constants
+
+
+def minimax_switching_regret(num_arms: int, starts: Sequence[int], rounds: ArrayLike) -> np.ndarray:
+    """Return sqrt(K V t) / 20 at each t of rounds, where V segments have begun: no policy has less on every instance.
+
+    With one segment it is a lower bound on the regret against the best fixed arm in hindsight. Within each of V
+    segments of equal length any arm may be the best, whatever was observed before, so each segment costs a policy at
+    least min(sqrt(K t / V), t / V) / 20 on average over the arms (Auer et al. 2002, Theorem 5.1).
+
+    Args:
+      num_arms: number of arms K, an integer >= 2.
+      starts: number of rounds before each segment, increasing from 0.
+      rounds: float[n], numbers of rounds t >= 1.
+
+    Source:
+      Auer, Cesa-Bianchi, Freund and Schapire (2002), The nonstochastic multiarmed bandit problem, SIAM J. Comput.,
+      Theorem 5.1, for one segment; the bound for several segments follows as above.
+    """
+    num_arms = checks.integer("minimax_switching_regret", "num_arms", num_arms, 2)
+    first = _starts("minimax_switching_regret", starts)
+    rounds = np.asarray(rounds, np.float64)
+    begun = np.sum(first < rounds[:, None], axis=1)
+    return np.minimum(np.sqrt(num_arms * begun * rounds), rounds) / 20
+
+
+def _starts(where: str, starts: Sequence[int]) -> np.ndarray:
+    first = checks.array(where, "starts", starts, low=0.0)
+    if first[0] or (np.diff(first) <= 0).any():
+        raise ValueError(f"{where}: starts = {list(starts)}, must increase from 0")
+    return first

@@ -1,0 +1,146 @@
+"""Asymptotic lower bounds on regret: constant * log(t) (Lai and Robbins 1985; Burnetas and Katehakis 1996).
+
+A policy whose regret is o(t^a) on every instance of a class, for every a > 0, pulls a suboptimal arm at least about
+log(t) / K times, where K is the smallest divergence from the arm's distribution to one of the class with a mean above
+the best arm's. The class is that of the one-parameter family for `bernoulli` and `gaussian`, and of all distributions
+on [0, 1] for `beta` and `table`, because no policy here knows more. Concrete numbers are computed by NumPy in float64;
+they cannot be traced.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from jaxbandit.base import checks
+
+_TIE = 1e-9  # a gap below this fraction of the largest absolute mean counts as a tie
+
+
+def bernoulli_kl(p: ArrayLike, q: ArrayLike) -> np.ndarray:
+    """Return kl(Bernoulli(p), Bernoulli(q)), broadcast: 0 where p = q, and inf where q is 0 or 1 and p is not."""
+    p, q = np.asarray(p, np.float64), np.asarray(q, np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # log1p of relative differences, because kl is of the order of their squares, below the rounding error of p / q.
+        ones = np.where(p > 0, -p * np.log1p((q - p) / p), 0.0)
+        zeros = np.where(p < 1, -(1 - p) * np.log1p((p - q) / (1 - p)), 0.0)
+    return np.maximum(ones + zeros, 0.0)
+
+
+def gaussian_kl(mean: ArrayLike, other: ArrayLike, sigma: ArrayLike = 1.0) -> np.ndarray:
+    """Return (mean - other)^2 / (2 sigma^2), the divergence between normal distributions."""
+    return np.square(np.asarray(mean, np.float64) - np.asarray(other, np.float64)) / (2 * np.square(sigma))
+
+
+def k_inf(rewards: Any, weights: Any, mean: float) -> float:
+    """Return the smallest divergence from a distribution on [0, 1] to any with mean at least `mean`.
+
+    By duality it is the maximum over s in [0, 1] of E log(1 - s (X - mean) / (1 - mean)), which is concave in s (Honda
+    and Takemura 2010). It is at least kl(E X, mean), with equality for Bernoulli distributions.
+
+    Args:
+      rewards: float[n] in [0, 1], the atoms of the distribution (or quadrature nodes, for one with a density).
+      weights: float[n], their probabilities, which sum to 1.
+      mean: in [0, 1].
+    """
+    rewards = checks.array("k_inf", "rewards", rewards, low=0.0, high=1.0)
+    weights = checks.array("k_inf", "weights", weights, low=0.0, high=1.0)
+    if rewards.shape != weights.shape or abs(weights.sum() - 1) > 1e-9:
+        raise ValueError(
+            f"k_inf: weights has shape {weights.shape} and sum {weights.sum():g}, must have rewards' "
+            f"shape {rewards.shape} and sum 1"
+        )
+    checks.number("k_inf", "mean", mean, low=0.0, high=1.0)
+    return _k_inf(1 - rewards, weights, 1 - mean)
+
+
+def _k_inf(shortfalls: np.ndarray, weights: np.ndarray, shortfall: float) -> float:
+    """Return k_inf in terms of 1 - X and 1 - mean, because near X = 1 the difference from 1 keeps its digits."""
+    if weights @ shortfalls <= shortfall:
+        return 0.0
+    if shortfall == 0:
+        return np.inf
+    from scipy.optimize import brentq  # imported here because it is slow to import and rarely needed
+
+    ratios = shortfalls / shortfall
+
+    def slope(s: float) -> float:
+        return float(weights @ ((ratios - 1) / ((1 - s) + s * ratios)))
+
+    # Just inside s = 1, where an atom at 1 makes the slope -inf and the logarithm too.
+    inside = 1 - 1e-15
+    s = inside if slope(inside) >= 0 else float(brentq(slope, 0.0, inside, xtol=1e-14))  # type: ignore
+    return float(weights @ np.log((1 - s) + s * ratios))
+
+
+def _beta_quadrature(alpha: float, beta: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return nodes 1 - x and weights for a Beta distribution: trapezoidal rule, logit x = center + scale sinh t.
+
+    The tails decrease exponentially in the absolute logit, and the peak for large parameters has the width sqrt(1/alpha
+    + 1/beta).
+    """
+    scale = min(np.pi, np.sqrt(1 / alpha + 1 / beta))
+    reach = np.arcsinh(max(10.0, 45 / (scale * min(alpha, beta))))
+    t = np.linspace(-reach, reach, 801)
+    logit = np.log(alpha / beta) + scale * np.sinh(t)
+    log_x, log_y = -np.logaddexp(0, -logit), -np.logaddexp(0, logit)
+    log_density = alpha * log_x + beta * log_y - special.betaln(alpha, beta)
+    weights = np.exp(log_density) * np.cosh(t)
+    return np.exp(log_y), weights / weights.sum()
+
+
+def bernoulli_regret_constant(means: Any) -> float:
+    """Return the sum of gap / kl(mean, best mean) over suboptimal arms, for means float[num_arms] in [0, 1]."""
+    means = checks.array("bernoulli_regret_constant", "means", means, low=0.0, high=1.0)
+    return _sum(means, bernoulli_kl(means, means.max()))
+
+
+def gaussian_regret_constant(means: Any, sigma: Any = 1.0) -> float:
+    """Return the sum of 2 sigma^2 / gap over suboptimal arms, for means float[num_arms].
+
+    sigma > 0 is a number or float[num_arms], one per arm.
+    """
+    where = "gaussian_regret_constant"
+    means = checks.array(where, "means", means)
+    if np.ndim(sigma) == 0:
+        checks.number(where, "sigma", sigma, low=0.0, open_low=True)
+    elif checks.array(where, "sigma", sigma, low=0.0, open_low=True).shape != means.shape:
+        raise ValueError(f"{where}: sigma has {np.size(sigma)} entries, must be a number or have {means.size}")
+    return _sum(means, gaussian_kl(means, means.max(), sigma))
+
+
+def beta_regret_constant(alpha: Any, beta: Any) -> float:
+    """Return the sum of gap / k_inf over suboptimal arms Beta(alpha[a], beta[a]), among all distributions on [0, 1].
+
+    It is at most `bernoulli_regret_constant` of the same means, which policies with the Bernoulli divergence approach.
+    The difference is what could be gained by learning more about a distribution than its mean.
+    """
+    alpha = checks.array("beta_regret_constant", "alpha", alpha, low=0.0, open_low=True)
+    beta = checks.array("beta_regret_constant", "beta", beta, low=0.0, open_low=True)
+    if alpha.shape != beta.shape:
+        raise ValueError(f"beta_regret_constant: beta has shape {beta.shape}, must have alpha's, {alpha.shape}")
+    means = alpha / (alpha + beta)
+    shortfall = (beta / (alpha + beta))[means.argmax()]
+    divergences = [_k_inf(*_beta_quadrature(a, b), shortfall) for a, b in zip(alpha, beta, strict=True)]
+    return _sum(means, np.array(divergences))
+
+
+def table_regret_constant(rewards: Any) -> float:
+    """Return the sum of gap / k_inf over suboptimal columns of rewards, float[num_rows, num_arms] in [0, 1]."""
+    rewards = checks.array("table_regret_constant", "rewards", rewards, ndim=2, low=0.0, high=1.0)
+    means = rewards.mean(axis=0)
+    weights = np.full(rewards.shape[0], 1 / rewards.shape[0])
+    divergences = [_k_inf(1 - column, weights, 1 - means.max()) for column in rewards.T]
+    return _sum(means, np.array(divergences))
+
+
+def _sum(means: np.ndarray, divergences: np.ndarray) -> float:
+    gaps = means.max() - means
+    suboptimal = gaps > _TIE * np.abs(means).max()
+    return float(np.sum(gaps[suboptimal] / divergences[suboptimal]))  # 0 for an infinite divergence
+
+
+def regret_lower_bound(constant: float, rounds: ArrayLike) -> np.ndarray:
+    """Return constant * log(t) at each t >= 1 of rounds: asymptotic, so early regret may be smaller."""
+    return constant * np.log(np.asarray(rounds, np.float64))

@@ -1,0 +1,43 @@
+"""Empirical mean of each arm, and its variance up to the noise's scale: the estimates without features."""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+
+from jaxbandit.base.numerics import as_float, get_at, set_at
+from jaxbandit.base.types import Array, Scalar
+
+
+class ArmMeans(NamedTuple):
+    """Estimates for num_arms unstructured arms."""
+
+    means: Array  # float[num_arms], 0 if never pulled
+    variances: Array  # float[num_arms], 1 / pulls, inf if never pulled
+
+
+def init(features: Array, regularization: Scalar) -> ArmMeans:
+    """Return the estimate before the first pull, for as many arms as `features` has rows."""
+    num_arms = features.shape[0]
+    return ArmMeans(jnp.zeros(num_arms), jnp.full(num_arms, jnp.inf))
+
+
+def fit(features: Array, regularization: Scalar, counts: Array, sums: Array) -> ArmMeans:
+    """Return the estimate from int32[num_arms] pulls with sums of rewards float[num_arms]."""
+    pulls = as_float(counts)
+    return ArmMeans(sums / jnp.maximum(pulls, 1.0), 1 / pulls)
+
+
+def means(estimate: ArmMeans) -> Array:
+    """Return the empirical means, float[num_arms]."""
+    return estimate.means
+
+
+def variances(estimate: ArmMeans) -> Array:
+    """Return 1 / pulls, float[num_arms]."""
+    return estimate.variances
+
+
+def update(estimate: ArmMeans, arm: Array, reward: Array, pulls: Array) -> ArmMeans:
+    """Return the estimate after one more reward of `arm`, which has now been pulled `pulls` times, int32[]."""
+    n, mean = as_float(pulls), get_at(estimate.means, arm)
+    return ArmMeans(set_at(estimate.means, arm, mean + (reward - mean) / n), set_at(estimate.variances, arm, 1 / n))

@@ -1,0 +1,125 @@
+"""Least squares by a root F of the inverse, G^+ = F F', updated in dim^2 operations, with or without regularization.
+
+Without regularization G^+ is the pseudo-inverse of G = sum x x' as long as the rows do not span R^dim (Greville's
+recursion in square-root form); with it F F' = (lambda I + G)^-1. No matrix is factorized. The drift over 10^6 rounds
+relative to a new factorization, for dim 2 and 5 and condition numbers of G up to 7e5, is: in float64 5e-11 of a
+variance and 5e-11 standard deviations of a mean; in float32, where sums are compensated, 8e-6 and 4e-5. Plain float32
+sums lose every digit.
+"""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+from jax import lax
+
+from jaxbandit.base.numerics import as_float, product
+from jaxbandit.base.types import Array, Scalar
+
+
+class RecursiveLeastSquares(NamedTuple):
+    """The estimate of theta, and its uncertainty up to the noise's scale."""
+
+    root: Array  # float[dim, dim], F; column r is 0 until the rank exceeds r
+    theta: Array  # float[dim], theta_hat; the one of smallest norm while the rows do not span
+    logdet: Array  # float[], log of the determinant of G, or of the product of its nonzero eigenvalues
+    outside: Any  # float[dim, dim], projector on the complement of the rows' span, exactly 0 once they span; or None
+    rank: Any  # int32[], dimension of the rows' span; or None. Both are None with regularization
+    gained: Any  # rounding errors of root, theta and logdet; in float32 only
+
+    @property
+    def inverse(self) -> Array:
+        """G^+, or (lambda I + G)^-1, float[dim, dim]."""
+        return product(self.root, self.root.T)
+
+
+def init(dim: int, regularization: Scalar | None = None) -> RecursiveLeastSquares:
+    """Return the estimate without rows; regularization is lambda > 0, or None for ordinary least squares."""
+    theta, square = jnp.zeros(dim), jnp.zeros((dim, dim))
+    gained = None if square.dtype != jnp.float32 else (square, theta, jnp.zeros(()))
+    if regularization is None:
+        return RecursiveLeastSquares(square, theta, jnp.zeros(()), jnp.eye(dim), jnp.zeros((), jnp.int32), gained)
+    prior = as_float(regularization)
+    return RecursiveLeastSquares(jnp.eye(dim) / jnp.sqrt(prior), theta, dim * jnp.log(prior), None, None, gained)
+
+
+def variances(estimate: RecursiveLeastSquares, rows: Array) -> Array:
+    """Return x' G^+ x for each row x of float[rows, dim]; outside the span, that of its component inside."""
+    return _norms(product(rows, estimate.root))
+
+
+def means(estimate: RecursiveLeastSquares, rows: Array) -> Array:
+    """Return x' theta_hat for each row x, float[rows]."""
+    return product(rows, estimate.theta[:, None])[:, 0]
+
+
+def residuals(estimate: RecursiveLeastSquares, rows: Array) -> Array:
+    """Return the squared distance of each row from the span, float[rows]; exactly 0 if the row counts as inside.
+
+    It counts as inside up to a relative distance of tolerance().
+    """
+    # The barrier stores the lengths, which XLA would recompute for each use, at a multiple of a round's cost.
+    lengths = lax.optimization_barrier(_norms(product(rows, estimate.outside)))
+    return _beyond(lengths, _norms(rows))
+
+
+def tolerance() -> float:
+    """Return the relative distance up to which a row is inside the span: eps^0.4, 1.7e-3 in float32, 5e-7 in float64.
+
+    The projector of accepted rows is then accurate to eps^0.6, which is smaller.
+    """
+    return float(jnp.finfo(jnp.result_type(float)).eps) ** 0.4
+
+
+def update(estimate: RecursiveLeastSquares, x: Array, reward: Array) -> RecursiveLeastSquares:
+    """Return the estimate after one more row x, float[dim], and its reward."""
+    root, dim = estimate.root, x.shape[0]
+    weights = product(x[None], root)[0]  # F' x
+    squared = _total(weights * weights)
+    den = 1 + squared
+    gain = product(root, weights[:, None])[:, 0] / den
+    # I - a a' / (den + sqrt(den)) is the square root of I - a a' / den (Potter 1963).
+    shrink = gain * (den / (den + jnp.sqrt(den)))
+    innovation = reward - _total(x * estimate.theta)
+    changes = -shrink[:, None] * weights[None], gain * innovation, jnp.log1p(squared)
+    if estimate.outside is None:
+        return _added(estimate, changes)
+    # The second projection removes what rounding left of x inside the span.
+    beyond = product(estimate.outside, product(estimate.outside, x[:, None]))[:, 0]
+    length = _beyond(_total(beyond * beyond), _total(x * x))
+    grows = length > 0
+    # x' h = 1 and h is orthogonal to the span: (I - h x') G^+ (I - x h') + h h' inverts G + x x' on the new span.
+    new = jnp.where(grows, beyond / jnp.where(grows, length, 1.0), 0.0)
+    column = jnp.arange(dim, dtype=jnp.int32) == estimate.rank
+    grown = new[:, None] * (as_float(column) - weights)[None], new * innovation, jnp.log(jnp.where(grows, length, 1.0))
+    rank = estimate.rank + grows.astype(jnp.int32)
+    left = jnp.where(rank < dim, estimate.outside - beyond[:, None] * new[None], 0.0)
+    changes = [jnp.where(grows, a, b) for a, b in zip(grown, changes, strict=True)]
+    return _added(estimate._replace(outside=left, rank=rank), changes)
+
+
+def _added(estimate: RecursiveLeastSquares, changes: Iterable[Array]) -> RecursiveLeastSquares:
+    """Return the estimate with root, theta and logdet changed, in float32 by Kahan's compensated summation."""
+    before = estimate.root, estimate.theta, estimate.logdet
+    if estimate.gained is None:
+        root, theta, logdet = (a + b for a, b in zip(before, changes, strict=True))
+        return estimate._replace(root=root, theta=theta, logdet=logdet)
+    addends = [a - b for a, b in zip(changes, estimate.gained, strict=True)]
+    root, theta, logdet = after = [a + b for a, b in zip(before, addends, strict=True)]
+    gained = tuple((a - b) - c for a, b, c in zip(after, before, addends, strict=True))
+    return estimate._replace(root=root, theta=theta, logdet=logdet, gained=gained)
+
+
+def _beyond(length: Array, norm: Array) -> Array:
+    """Return squared lengths of residuals, with 0 for those within the tolerance."""
+    return jnp.where(length > tolerance() ** 2 * norm, length, 0.0)
+
+
+def _norms(rows: Array) -> Array:
+    """Return the squared norm of each row."""
+    return product(rows * rows, jnp.ones((rows.shape[1], 1), rows.dtype))[:, 0]
+
+
+def _total(terms: Array) -> Array:
+    """Return the sum of a vector, unrolled."""
+    return product(terms[None], jnp.ones((terms.shape[0], 1), terms.dtype))[0, 0]

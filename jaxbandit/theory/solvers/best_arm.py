@@ -1,0 +1,47 @@
+"""T* of linear best-arm identification with Gaussian noise, and the design that attains it, with a certificate.
+
+1 / T* is the maximum over designs w of the minimum over i != best of gap_i^2 / (2 sigma^2 y' A(w)^-1 y), where y is
+x_best - x_i (Soare, Lazaric and Munos 2014; Jedra and Proutiere 2020, equation 5). Every delta-correct algorithm needs
+at least log(1 / (2.4 delta)) T* pulls in expectation (Kaufmann, Cappe and Garivier 2016). This is the oracle design of
+design.py.
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+
+from jaxbandit.base.numerics import argmax, as_float
+from jaxbandit.base.types import Array, Scalar
+from jaxbandit.theory.solvers.design import transductive_design
+
+
+class BestArmDesign(NamedTuple):
+    """The design, the characteristic time that it attains, and a certified lower bound on the smallest time."""
+
+    weights: Array  # float[num_arms], on the simplex
+    time: Array  # float[], T* up to the certified gap time - bound; inf if two arms share the largest mean
+    bound: Array  # float[], certified: no design has a smaller time
+
+
+def best_arm_design(features: Array, means: Array, *, sigma: Scalar = 1.0, steps: int = 25) -> BestArmDesign:
+    """Return the design that identifies the best arm fastest.
+
+    Args:
+      features: float[K, d], traced.
+      means: float[K], x_a' theta; traced.
+      sigma: standard deviation of the noise, > 0; traced.
+      steps: as in `transductive_design`; static.
+    """
+    best = argmax(means)
+    gaps = means[best] - means
+    others = jnp.arange(means.shape[0], dtype=jnp.int32) != best
+    apart = gaps > 0
+    directions = (features[best][None] - features) / jnp.where(apart, gaps, 1.0)[:, None]
+    design = transductive_design(features, directions, mask=others & apart, steps=steps)
+    tied = jnp.any(others & ~apart)
+    scale = 2 * as_float(sigma) ** 2
+    return BestArmDesign(
+        design.weights,
+        jnp.where(tied, jnp.inf, scale * design.value),
+        jnp.where(tied, jnp.inf, scale * design.bound),
+    )

@@ -1,0 +1,136 @@
+"""Constants of time-uniform deviation inequalities: Kaufmann and Koolen (2021), with the inverses of h(u) = u - log u.
+
+All functions are elementwise. Numbers and NumPy arrays are computed by NumPy in float64, and JAX arrays, including
+traced ones, by JAX in their own dtype.
+"""
+
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit.base.numerics import x_minus_log1p
+
+LOG_2_ZETA_2 = math.log(math.pi**2 / 3)  # log(2 zeta(2))
+STEPS = 7  # Newton steps; from these starting points the last one changes nothing even in float64
+_LOG_RATIO = math.log(1.5)  # log of the largest ratio of a slice
+_KINK = 1 / _LOG_RATIO + math.log(_LOG_RATIO)  # h(1 / log 1.5), where the optimal ratio is the largest
+_TERMS = 30  # terms of the zeta series before the Euler-Maclaurin remainder
+_POINTS, _ROUNDS = 33, 6  # each round of the grid search shrinks the interval by a factor of 16
+
+
+def h_inverse(x: Any) -> Any:
+    """Return u >= 1 with u - log u = x, for x >= 1; it is -W_{-1}(-exp(-x))."""
+    return 1 + rise(_floating(x) - 1)
+
+
+def h0_inverse(x: Any) -> Any:
+    """Return u in (0, 1] with u - log u = x, for x >= 1; it is -W_0(-exp(-x))."""
+    xp = _library(x)
+    return xp.exp(log_fall(_floating(x) - 1))
+
+
+def rise(level: Any) -> Any:
+    """Return v >= 0 with v - log(1 + v) = level, for level >= 0; in JAX as accurate as the level, however small.
+
+    Newton's method on a convex function: from the second step on it decreases to the root and never passes it.
+    """
+    level = _floating(level)
+    xp = _library(level)
+    positive = level > 0
+    safe = xp.where(positive, level, 1.0)
+    v = xp.where(safe < 0.5, xp.sqrt(2 * safe) + 2 * safe / 3, safe + xp.log1p(safe))
+    for _ in range(STEPS):
+        v = v - (_excess(v) - safe) * (1 + v) / v
+    return xp.where(positive, v, 0.0)
+
+
+def log_fall(level: Any) -> Any:
+    """Return s <= 0 with exp(s) - 1 - s = level, for level >= 0; 1 + v = exp(s) is the other root of `rise`.
+
+    Newton's method from below the root of a convex decreasing function: it increases and never passes the root.
+    """
+    level = _floating(level)
+    xp = _library(level)
+    positive = level > 0
+    safe = xp.where(positive, level, 1.0)
+    s = -(xp.sqrt(2 * safe) + safe)
+    for _ in range(STEPS):
+        v = xp.expm1(s)
+        excess = xp.where(v > -0.5, _excess(xp.maximum(v, -0.5)), v - s)  # 1 + v loses its digits if -s is large
+        s = s - (excess - safe) / v
+    return xp.where(positive, s, 0.0)
+
+
+def h_tilde(x: Any) -> Any:
+    """Return the minimum of y (x - log log y) over y in (1, 3/2], for x >= 0, from a union over slices of ratio y."""
+    x = _floating(x)
+    xp = _library(x)
+    u = h_inverse(xp.maximum(x, _KINK))
+    return xp.where(x >= _KINK, xp.exp(1 / u) * u, 1.5 * (x - math.log(_LOG_RATIO)))
+
+
+def T(x: Any) -> Any:
+    """Return T(x) for x >= 0: with probability 1 - exp(-x), the sum of an arm's deviations stays below it at all times.
+
+    Source:
+      Kaufmann and Koolen (2021), Mixture martingales revisited, JMLR, equation (13), with z = 3/2 and s = 2.
+    """
+    return 2 * h_tilde((h_inverse(1 + _floating(x)) + LOG_2_ZETA_2) / 2)
+
+
+def C_G(x: Any) -> Any:
+    """Return the minimum of (g(lambda) + x) / lambda over lambda in (1/2, 1), for x >= 0: T for Gaussian rewards.
+
+    The function is unimodal; its minimum is searched on successively finer grids.
+
+    Source:
+      Kaufmann and Koolen (2021), Mixture martingales revisited, JMLR, Corollary 10 and the equation of g_G.
+    """
+    x = _floating(x)[..., None]
+    xp = _library(x)
+    steps = np.linspace(0, 1, _POINTS).astype(x.dtype).reshape((1,) * (x.ndim - 1) + (-1,))
+    low, high = xp.full_like(x, 0.5 + 1e-6), xp.full_like(x, 1 - 1e-9)
+    values = x
+    with np.errstate(divide="ignore"):
+        for _ in range(_ROUNDS):
+            grid = low + (high - low) * steps
+            values = (_g(grid) + x) / grid
+            best = xp.argmin(values, -1)[..., None]
+            low = xp.take_along_axis(grid, xp.maximum(best - 1, 0), -1)
+            high = xp.take_along_axis(grid, xp.minimum(best + 1, _POINTS - 1), -1)
+    return xp.min(values, -1)
+
+
+def zeta(s: Any) -> Any:
+    """Return Riemann's zeta function at s > 1 by Euler-Maclaurin summation, accurate to about one rounding error."""
+    s = _floating(s)
+    xp = _library(s)
+    n = float(_TERMS)
+    logs = np.log(np.arange(1, _TERMS)).astype(s.dtype).reshape((1,) * s.ndim + (-1,))
+    total = xp.sum(xp.exp(-s[..., None] * logs), -1)
+    power = xp.exp(-s * math.log(n))
+    tail = n / (s - 1) + 0.5 + s / (12 * n) - s * (s + 1) * (s + 2) / (720 * n**3)
+    return total + power * tail
+
+
+def _g(weight: Any) -> Any:
+    """Return the function g_G of the paper at lambda = weight in (1/2, 1)."""
+    xp = _library(weight)
+    twice = 2 * weight
+    return twice - twice * xp.log(2 * twice) + xp.log(zeta(twice)) - xp.log1p(-weight) / 2
+
+
+def _excess(v: Any) -> Any:
+    """Return v - log(1 + v); in NumPy with an error of one rounding of v, which float64 allows for constants."""
+    return x_minus_log1p(v) if isinstance(v, jax.Array) else v - np.log1p(v)
+
+
+def _library(x: Any) -> Any:
+    return jnp if isinstance(x, jax.Array) else np
+
+
+def _floating(x: Any) -> Any:
+    return x if isinstance(x, jax.Array) else np.asarray(x, np.float64)

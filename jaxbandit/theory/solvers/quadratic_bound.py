@@ -1,0 +1,119 @@
+"""Certified upper bounds on max x' W x over the sets of k, and the approximation ratio that Theorem 1 guarantees.
+
+Kuroki, Xu, Miyauchi, Honda and Sugiyama (2020), Theorem 1.
+
+The ratio of peeling in Theorem 1: let the edge weights be non-negative with sum w(V), let w* be the weight of the
+densest set, and let S be what peeling leaves. Removing the vertex of smallest degree out of m keeps at least the
+fraction (m - 2) / m of the weight, so from m vertices on it ends with at least k (k - 1) / (m (m - 1)) of their weight.
+(a) From m = n on, w(S) >= k (k - 1) / (n (n - 1)) w*. (b) Take any d. If in some stage all degrees are at least d, the
+weight is at least m d / 2 there, and w(S) >= c d with c = k (k - 1) / (2 (n - 1)). Otherwise the removed members of the
+densest set, at most r = min(k, n - k), remove at most d each, and w(S) >= w* - r d. With d = w* / (r + c) both are c /
+(r + c) w*. Asahiro et al. (2000) have the same to leading order, with unspecified constants.
+"""
+
+from typing import Literal
+
+import jax.numpy as jnp
+from jax import lax
+
+from jaxbandit.base import checks
+from jaxbandit.base.numerics import as_float
+from jaxbandit.base.types import Array, Scalar
+from jaxbandit.theory.solvers.densest import quadratic
+
+AlphaMode = Literal["certified", "fixed", "theorem"]
+_SPECTRAL = 40  # number of vertices
+_HALVINGS = 16  # the error of the bound for a row is then at most k / 65,536 of its spread
+
+
+def upper_bound(weights: Array, k: int, *, spectral: bool | None = None) -> Array:
+    """A number float[] that x' W x does not exceed for any set of k, up to rounding: the smallest of these bounds.
+
+    Rows: a member i adds w_ii and k - 1 other entries of its row, so no set has more than the k largest rows with their
+    k - 1 largest off-diagonal entries. Spectral: x = (k / n) 1 + y, where y is orthogonal to 1 with squared norm k (1 -
+    k / n), and y' W y is at most that times the largest eigenvalue on that subspace; the part linear in y is largest on
+    k vertices. It is exact for aI + b11'.
+
+    Args:
+      weights: float[n, n], symmetric, not necessarily positive definite; traced.
+      k: an integer in [1, n]; static.
+      spectral: whether to include the spectral bound, which needs an eigendecomposition; None includes it up to n = 40.
+        Beyond, it takes milliseconds and was never the smaller one on inverse design matrices with k well below n / 2.
+        Static.
+    """
+    size = weights.shape[0]
+    checks.integer("upper_bound", "k", k, 1, size)
+    rows = jnp.diagonal(weights) + _largest_others(weights, k - 1)
+    bound = jnp.sum(lax.top_k(rows, k)[0])
+    if not (size <= _SPECTRAL if spectral is None else spectral):
+        return bound
+    sums = jnp.sum(weights, 1)
+    mean = jnp.mean(sums)
+    centred = weights - (sums[None] + sums[:, None] - mean) / size
+    linear = 2 * k / size * jnp.sum(lax.top_k(sums - mean, k)[0])
+    largest = jnp.max(jnp.linalg.eigvalsh(centred))
+    return jnp.minimum(bound, k * k / size * mean + linear + k * (1 - k / size) * jnp.maximum(largest, 0.0))
+
+
+def _largest_others(weights: Array, count: int) -> Array:
+    """Return at least the sum of the `count` largest off-diagonal entries of each row, float[n].
+
+    For every t it is at most count t + sum max(w - t, 0), with equality at the count-th largest. t is found by
+    bisection, because sorting takes a hundred times as long, and along columns (the same by symmetry), which XLA
+    vectorizes.
+    """
+    if count == 0:
+        return jnp.zeros_like(weights[0])
+    diagonal = jnp.eye(weights.shape[0], dtype=bool)
+    others = jnp.where(diagonal, -jnp.inf, weights)
+
+    def halve(_: int, ends: tuple[Array, Array]) -> tuple[Array, Array]:
+        low, high = ends
+        middle = (low + high) / 2
+        many = jnp.sum(others > middle[None], 0, dtype=jnp.int32) >= count
+        return jnp.where(many, middle, low), jnp.where(many, high, middle)
+
+    ends = jnp.min(jnp.where(diagonal, jnp.inf, weights), 0), jnp.max(others, 0)
+    _, level = lax.fori_loop(0, _HALVINGS, halve, ends)
+    return count * level + jnp.sum(jnp.maximum(others - level[None], 0.0), 0)
+
+
+def peeling_ratio(size: int, k: int) -> float:
+    """Return a lower bound on peeling's weight relative to the largest, for non-negative edge weights and k >= 2."""
+    kept = k * (k - 1) / (2 * (size - 1))
+    return max(2 * kept / size, kept / (min(k, size - k) + kept))
+
+
+def theorem_ratio(weights: Array, k: int) -> Array:
+    """Return Theorem 1's lower bound, float[], on peeling's x' W x relative to the largest.
+
+    Args:
+      weights: float[n, n], positive definite; traced.
+      k: an integer in [2, n]; static.
+    """
+    checks.integer("theorem_ratio", "k", k, 2, weights.shape[0])
+    spectrum = jnp.linalg.eigvalsh(weights)  # ascending
+    return peeling_ratio(weights.shape[0], k) / (k - 1) * jnp.maximum(spectrum[0], 0.0) / spectrum[-1]
+
+
+def alpha(weights: Array, members: Array, k: int, *, mode: AlphaMode = "certified", fixed: Scalar = 0.9) -> Array:
+    """Return alpha, float[] in (0, 1]: the norm of the indicator of `members` in W is at least alpha times the largest.
+
+    Args:
+      weights: float[n, n], positive definite; traced.
+      members: bool[n], the result of peeling; traced.
+      k: an integer in [1, n - 1], and at least 2 for "theorem"; static.
+      mode: "certified" uses `upper_bound` on this matrix, "theorem" uses Theorem 1, and "fixed" returns `fixed`, which
+        is not a bound; static.
+      fixed: in (0, 1]; traced.
+
+    Raises:
+      ValueError: an argument is out of range.
+    """
+    checks.choice("alpha", "mode", mode, ("certified", "fixed", "theorem"))
+    checks.number("alpha", "fixed", fixed, low=0.0, high=1.0, open_low=True)
+    if mode == "fixed":
+        return as_float(fixed)
+    if mode == "theorem":
+        return jnp.sqrt(theorem_ratio(weights, k))
+    return jnp.sqrt(jnp.minimum(quadratic(weights, members) / upper_bound(weights, k), 1.0))

@@ -1,0 +1,40 @@
+"""Efficient rounding of a design to whole pulls: Pukelsheim and Rieder (1992), Section 6.
+
+Among all roundings it maximizes the smallest n_a / w_a up to one pull: n_a >= (1 - p / total) w_a total for p positive
+weights, so the value of a design grows by at most the factor 1 / (1 - p / total). Difference from the paper: ties
+between arms, which the paper leaves open, go to the lowest index.
+"""
+
+import jax
+import jax.numpy as jnp
+
+from jaxbandit.base.numerics import argmax, as_float
+from jaxbandit.base.types import Array
+
+
+def round_design(weights: Array, total: Array) -> Array:
+    """Return whole pulls proportional to the weights that sum exactly to `total`.
+
+    Args:
+      weights: float[K] >= 0 with sum 1; traced. Arms with weight 0 get no pull, others at least one.
+      total: int32[], at least the number of positive weights (with less, some of those get none); traced.
+
+    Returns:
+      int32[K].
+    """
+    positive = weights > 0
+    safe = jnp.where(positive, weights, 1.0)
+    total = jnp.asarray(total, jnp.int32)
+    budget = jnp.maximum(as_float(total) - jnp.sum(positive, dtype=weights.dtype) / 2, 0.0)
+    pulls = jnp.where(positive, jnp.ceil(budget * weights), 0.0).astype(jnp.int32)
+
+    def correct(_: int, pulls: Array) -> Array:
+        excess = jnp.sum(pulls, dtype=jnp.int32) - total
+        count = as_float(pulls)
+        most = argmax(jnp.where(positive, (count - 1) / safe, -jnp.inf))  # the arm that loses least
+        least = argmax(jnp.where(positive, -count / safe, -jnp.inf))  # the arm that needs a pull most
+        return pulls.at[jnp.where(excess > 0, most, least)].add(-jnp.sign(excess))
+
+    pulls = jax.lax.fori_loop(0, weights.shape[0], correct, pulls)
+    # In float32 the error of a large total times a weight exceeds one pull; the heaviest arm absorbs the difference.
+    return pulls.at[argmax(weights)].add(total - jnp.sum(pulls, dtype=jnp.int32))

@@ -1,0 +1,40 @@
+"""Coordinates of the span of features in which their Gram matrix is the identity: X = rows diag(singular) right.
+
+Designs and representations do not depend on the basis in which features are written. In this basis nothing depends on
+their conditioning, and features that do not span R^d only lead to zero columns.
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+
+from jaxbandit.base.numerics import dot
+from jaxbandit.base.types import Array
+
+
+class Span(NamedTuple):
+    """The singular value decomposition of features float[K, d], with r = min(K, d), truncated at the rank."""
+
+    rows: Array  # float[K, r], rows' rows is the identity on the kept coordinates and 0 elsewhere
+    singular: Array  # float[r], 1 where not kept
+    right: Array  # float[r, d]
+    kept: Array  # bool[r]
+
+
+def span(features: Array) -> Span:
+    """Return the coordinates of the span of features, float[K, d]."""
+    left, singular, right = jnp.linalg.svd(features, full_matrices=False)
+    kept = singular > singular[0] * (max(features.shape) * jnp.finfo(features.dtype).eps)
+    return Span(jnp.where(kept[None], left, 0.0), jnp.where(kept, singular, 1.0), right, kept)
+
+
+def coordinates(basis: Span, vectors: Array) -> tuple[Array, Array]:
+    """Return float[P, r], the coordinates of vectors float[P, d], and bool[P], whether each vector is in the span.
+
+    A vector counts as inside up to rounding: differences of nearly equal features are short, and so are their
+    residuals.
+    """
+    along = jnp.where(basis.kept[None], dot(vectors, basis.right.T), 0.0)
+    rest = jnp.sum((vectors - dot(along, basis.right)) ** 2, -1)
+    tolerance = jnp.finfo(vectors.dtype).eps ** 0.8
+    return along / basis.singular[None], rest <= tolerance * jnp.sum(vectors**2, -1)
