@@ -2,13 +2,13 @@
 
 `python benchmarks/fit_beta_table.py` prints TABLE as it stands there; with --check it compares with the shipped one.
 For 135 pairs a <= b, SciPy's quantiles give the signed root r(w) that jaxbandit/theory/solvers/beta.py defines. The
-polynomial is fitted to r - w by least squares in the error of the distribution function, whose total variation is that of a draw.
-A total variation adds absolute values and the largest one counts, so the fit is repeated 30 times with new weights:
-of levels, so that squares act as absolute values, and of pairs, more where the error is large. The best is kept.
-
-With NumPy 2.4, SciPy 1.17 on x86-64 three of 297 last digits differ: the shipped ones were rounded twice. Elsewhere
-single coefficients may differ, as they are badly determined: rounding in another order, by a second thread, moves them
-by up to 0.6, the total variation from 8.3e-7 to 8.5e-7 (a, b >= 1) and 4.6e-5 to 5.3e-5 (below). Judge by the latter.
+polynomial is fitted to r - w by least squares in the error of the distribution function, whose total variation is that
+of a draw. A total variation adds absolute values and the largest one counts, so the fit is repeated 30 times with new
+weights: of levels, so that squares act as absolute values, and of pairs, more where the error is large. The best is
+kept.  With NumPy 2.4, SciPy 1.17 on x86-64 three of 297 last digits differ: the shipped ones were rounded twice.
+Elsewhere single coefficients may differ, as they are badly determined: rounding in another order, by a second thread,
+moves them by up to 0.6, the total variation from 8.3e-7 to 8.5e-7 (a, b >= 1) and 4.6e-5 to 5.3e-5 (below). Judge by
+the latter.
 """
 
 import os
