@@ -6,17 +6,14 @@ memory of four devices at an accelerator's sizes.
 """
 
 import argparse
-import importlib
 import json
 import sys
 from collections.abc import Sequence
 
+import benchmarks
 from benchmarks import ahead_of_time, devices, results_file, revisions
 
-PARTS = (
-    "goals regret scaling first_command stopping best_arm linear allocation full_bandit tune halving "
-    "worlds non_stationary adversarial teams cluster"
-).split()
+PARTS = benchmarks.__all__
 
 
 def main(argv: Sequence[str]) -> int:
@@ -42,7 +39,7 @@ def main(argv: Sequence[str]) -> int:
     result: dict = {"machine": machine.machine()}
     texts = [machine.text(result["machine"])]
     for name in names:
-        part = importlib.import_module(f"benchmarks.{name}")
+        part = getattr(benchmarks, name)
         result[name] = part.measure(asked.quick)
         texts.append(part.table(result[name]))
         if writes:  # at once, because a later part may fail

@@ -5,6 +5,7 @@ import statistics
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -42,3 +43,15 @@ def _seconds(work: Callable[[], object]) -> float:
         work()
         found.append(time.process_time() - begun)
     return statistics.median(found)
+
+
+def least(row: dict[str, Any], limit: dict[str, float]) -> dict[str, float]:
+    """Return the nanoseconds of a step if only the cache, the memory or the vector units of a core limited it.
+
+    UCB1 must read an arm's mean and width; its index and search are four operations per arm. LinUCB must read and write
+    the root of the inverse; the variances of all arms take arms * dim^2 products and sums, its update three of dim^2.
+    """
+    arms, dim = row["arms"], row["dim"]
+    size, work = (8 * arms, 4 * arms) if row["case"] == "ucb1" else (8 * dim**2, 2 * (arms + 3) * dim**2)
+    amounts = {"cache": size, "memory": size, "operations": work}
+    return {name: amount / limit[name] * 1e9 for name, amount in amounts.items()}

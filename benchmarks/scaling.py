@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import limits
+from benchmarks.scaling_figure import draw
 from benchmarks.yardstick import Yardstick
 from jaxbandit.engine.driver.horizon import simulate_cell
 from jaxbandit.engine.layout.compiled import cores
@@ -89,18 +90,6 @@ def on_cores(workers: int, seconds: float) -> list[dict[str, Any]]:
     return [row | {"cores": workers} for row in rows]
 
 
-def least(row: dict[str, Any], limit: dict[str, float]) -> dict[str, float]:
-    """Return the nanoseconds of a step if only the cache, the memory or the vector units of a core limited it.
-
-    UCB1 must read an arm's mean and width; its index and search are four operations per arm. LinUCB must read and write
-    the root of the inverse; the variances of all arms take arms * dim^2 products and sums, its update three of dim^2.
-    """
-    arms, dim = row["arms"], row["dim"]
-    size, work = (8 * arms, 4 * arms) if row["case"] == "ucb1" else (8 * dim**2, 2 * (arms + 3) * dim**2)
-    amounts = {"cache": size, "memory": size, "operations": work}
-    return {name: amount / limit[name] * 1e9 for name, amount in amounts.items()}
-
-
 def table(found: dict[str, Any]) -> str:
     """Return the rows as text, each with its limits."""
     cache, memory, operations = (found["limits"][name] / 1e9 for name in ("cache", "memory", "operations"))
@@ -117,7 +106,7 @@ def table(found: dict[str, Any]) -> str:
             name = f"{row['case']}, K = {row['arms']}" + (f", d = {row['dim']}" if row["dim"] > 1 else "")
             loop = f"{row['c_loop_ns']:10.2f}{row['ns'] / row['c_loop_ns']:7.2f}" if "c_loop_ns" in row else " " * 17
             ours = f"{name:38s}{row['runs']:9d}{row['ns']:13.2f}{loop}"
-            lines.append(ours + "".join(f"{bound:10.3f}" for bound in least(row, found["limits"]).values()))
+            lines.append(ours + "".join(f"{bound:10.3f}" for bound in limits.least(row, found["limits"]).values()))
     lines += ["", f"{'against cores, wall time':38s}{'runs':>9s}{'ns/step':>13s}{'C loop':>10s}"]
     for row in found["cores"]:
         name = f"{row['case']}, K = {row['arms']}, d = {row['dim']}, {row['cores']} cores"
@@ -128,8 +117,6 @@ def table(found: dict[str, Any]) -> str:
 
 def figures(found: dict[str, Any]) -> list[Path]:
     """Draw the curves and return the path."""
-    from benchmarks.scaling_figure import draw
-
     return [draw(found, FIGURE)]
 
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from benchmarks.scaling import least
+from benchmarks.limits import least
 
 LINE: dict[str, Any] = {"marker": "o", "markersize": 4}
 LIMIT: dict[str, Any] = {"linestyle": "--", "linewidth": 1}

@@ -10,8 +10,7 @@ from typing import Any
 import lazy_loader
 
 from jaxbandit import algorithms, base, decide, engine, environments, lab, running, theory
-
-__version__ = "0.2.0"
+from jaxbandit.base.version import __version__ as __version__
 
 _PACKAGES = (algorithms, base, decide, engine, environments, lab, running, theory)
 _get, __dir__, __all__ = lazy_loader.attach(

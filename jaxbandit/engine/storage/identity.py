@@ -17,8 +17,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit import __version__
 from jaxbandit.base.types import PyTree
+from jaxbandit.base.version import __version__
 from jaxbandit.engine.layout import jaxprs
 
 Identity = Mapping[str, Any]  # plain data, because it is stored as JSON

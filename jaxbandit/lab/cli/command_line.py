@@ -76,7 +76,7 @@ def _parse(argv: list[str]) -> Callable[[], int] | int:
     from jaxbandit.base.refusals import nearest
 
     if argv == ["--version"]:
-        from jaxbandit import __version__
+        from jaxbandit.base.version import __version__
 
         print(f"jaxbandit {__version__}")
         return DONE

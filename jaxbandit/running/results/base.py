@@ -255,6 +255,6 @@ def left_out(runs: int, outcomes: Mapping[str, int], faults: Mapping[Outcome, st
 
 def versions() -> dict[str, str]:
     """Return the versions of the packages on which results may depend."""
-    from jaxbandit import __version__
+    from jaxbandit.base.version import __version__
 
     return {"jaxbandit": __version__, "jax": metadata.version("jax"), "numpy": np.__version__}

@@ -1,0 +1,16 @@
+from . import adversarial as adversarial
+from . import allocation as allocation
+from . import best_arm as best_arm
+from . import cluster as cluster
+from . import first_command as first_command
+from . import full_bandit as full_bandit
+from . import goals as goals
+from . import halving as halving
+from . import linear as linear
+from . import non_stationary as non_stationary
+from . import regret as regret
+from . import scaling as scaling
+from . import stopping as stopping
+from . import teams as teams
+from . import tune as tune
+from . import worlds as worlds

@@ -1,0 +1,3 @@
+"""The version of the package, which results and checkpoints store."""
+
+__version__ = "0.2.0"
