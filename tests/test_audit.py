@@ -34,7 +34,7 @@ from jaxbandit.lab.auditing.cell import (
     judge,
 )
 from jaxbandit.lab.cli import commands
-from jaxbandit.lab.cli.statuses import BAD_INPUT
+from jaxbandit.lab.cli.endings import BAD_INPUT
 from jaxbandit.lab.experiments import experiment as running
 from jaxbandit.lab.specs import source, spec
 from jaxbandit.running.cell import stopping_result

@@ -12,7 +12,7 @@ import pytest
 
 import jaxbandit
 from jaxbandit.lab import cli
-from jaxbandit.lab.cli import statuses
+from jaxbandit.lab.cli import endings
 from jaxbandit.lab.cli.commands import COMMANDS
 from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS, PROBLEM_DATA
 from jaxbandit.lab.specs.spec import KEYS
@@ -181,7 +181,7 @@ def test_every_command_and_key_is_documented(tmp_path, monkeypatch, capsys):
     text = text_of("docs/cli.md")
     for name in COMMANDS:
         assert f"jaxbandit {name}" in text, name
-    for status in (statuses.DONE, statuses.BUG, statuses.BAD_INPUT, statuses.INTERRUPTED):
+    for status in (endings.DONE, endings.BUG, endings.BAD_INPUT, endings.INTERRUPTED):
         assert f"| {status} |" in text, status
     monkeypatch.chdir(tmp_path)
     Path("tiny.toml").write_text(TINY, encoding="utf-8")

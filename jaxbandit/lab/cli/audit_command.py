@@ -10,7 +10,7 @@ from tyro.conf import Positional, UseAppendAction, arg
 
 from jaxbandit.base import extras
 from jaxbandit.lab.cli.distribution_options import Divided
-from jaxbandit.lab.cli.statuses import DONE
+from jaxbandit.lab.cli.endings import DONE
 from jaxbandit.lab.specs import source
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from jaxbandit.lab.cli import cache, signals
-from jaxbandit.lab.cli.statuses import BAD_INPUT, DONE, INTERRUPTED
+from jaxbandit.lab.cli.endings import BAD_INPUT, DONE, INTERRUPTED
 
 UNREADABLE = re.compile(r"Error parsing (\S+): no type matching (?:\{None\}\|)?(\S+) could be .* from \['(.*)'\]")
 

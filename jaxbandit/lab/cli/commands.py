@@ -20,11 +20,10 @@ from jaxbandit.base import extras
 from jaxbandit.lab.cli.audit_command import Audit
 from jaxbandit.lab.cli.bench_command import Bench
 from jaxbandit.lab.cli.distribution_options import Divided, Merge
-from jaxbandit.lab.cli.guards import bad_input, figures
+from jaxbandit.lab.cli.endings import DONE, bad_input, figures
 from jaxbandit.lab.cli.guides import List, New, Show
 from jaxbandit.lab.cli.report_command import Report
 from jaxbandit.lab.cli.session_commands import Ask, Status, Tell
-from jaxbandit.lab.cli.statuses import DONE
 from jaxbandit.lab.cli.tune_command import Tune
 from jaxbandit.lab.specs import source
 from jaxbandit.running.results.report import table

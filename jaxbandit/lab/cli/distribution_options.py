@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from tyro.conf import Positional, arg
 
 from jaxbandit.base.refusals import wrong
-from jaxbandit.lab.cli.statuses import DONE
+from jaxbandit.lab.cli.endings import DONE
 
 
 @dataclass(frozen=True, kw_only=True)

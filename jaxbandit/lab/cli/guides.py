@@ -9,7 +9,7 @@ from tyro.conf import Positional, arg
 
 from jaxbandit.base.refusals import BadInput, reason
 from jaxbandit.lab.cli import listing, showing
-from jaxbandit.lab.cli.statuses import DONE
+from jaxbandit.lab.cli.endings import DONE
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,7 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from jaxbandit.lab.cli.guards import bad_input
-from jaxbandit.lab.cli.statuses import DONE
+from jaxbandit.lab.cli.endings import DONE, bad_input
 
 
 @dataclass(frozen=True)

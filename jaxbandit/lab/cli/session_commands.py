@@ -11,8 +11,7 @@ from tyro.conf import Positional, arg
 
 from jaxbandit.base import text
 from jaxbandit.base.refusals import BadInput, reason, refuse, show
-from jaxbandit.lab.cli.guards import bad_input
-from jaxbandit.lab.cli.statuses import DONE
+from jaxbandit.lab.cli.endings import DONE, bad_input
 
 if TYPE_CHECKING:
     from jaxbandit.decide.sessions.opened import Pulls

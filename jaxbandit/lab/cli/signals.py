@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from jaxbandit.engine.driver import interrupts
-from jaxbandit.lab.cli.statuses import INTERRUPTED
+from jaxbandit.lab.cli.endings import INTERRUPTED
 
 LINE = "interrupted; run the same command to resume"
 TWICE = "interrupted twice, so not saved again; run the same command to resume from the last save"

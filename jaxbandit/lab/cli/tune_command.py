@@ -9,8 +9,7 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from jaxbandit.base import extras
-from jaxbandit.lab.cli.guards import bad_input, figures
-from jaxbandit.lab.cli.statuses import DONE
+from jaxbandit.lab.cli.endings import DONE, bad_input, figures
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ class Tune:
 
         with bad_input():
             spec = search.load(self.spec, imports=not self.no_import)
-            from jaxbandit.decide.tuning import command
+            from jaxbandit.lab.experiments import search as command
 
             out = self.out or Path(f"{self.spec.stem}-tune")
             from jaxbandit.running.distribution.executors import opened

@@ -1,4 +1,4 @@
-"""Context managers that turn the errors of a command's work into the one-line errors of the command line."""
+"""How a command ends: its exit statuses, and errors of its work turned into errors of one line."""
 
 import errno
 from collections.abc import Iterator
@@ -6,6 +6,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from jaxbandit.base.refusals import BadInput, Unfinished, reason
+
+DONE = 0
+BUG = 1
+BAD_INPUT = 2
+INTERRUPTED = 3  # the same command resumes
 
 FULL = (errno.ENOSPC, errno.EDQUOT)  # the errors of a disk that is full
 
