@@ -150,7 +150,7 @@ class Decisions:
 
     def _looked(self, state: PyTree) -> Looked:
         state = self._replanned(state)
-        stopped = called("algorithm.stop", self.algorithm.stop, state)
+        stopped = rounds.stops(self.algorithm, state)
         rule: Any = self.algorithm.batch
         plan = called("algorithm.batch.plan", rule.plan, state) if self.kind == "batch" else None
         return Looked(state, stopped, plan)
