@@ -38,7 +38,7 @@ class Tune:
 
         with bad_input():
             spec = search.load(self.spec, imports=not self.no_import)
-            from jaxbandit.decide.tuning import command
+            from jaxbandit.lab.experiments import search as command
 
             out = self.out or Path(f"{self.spec.stem}-tune")
             from jaxbandit.running.distribution.executors import opened
