@@ -26,7 +26,7 @@ def plot_tuning(result: Any, figure: Any = None) -> Any:
       result: a TuneResult.
       figure: an empty matplotlib Figure; default: a new one, made with pyplot so that a notebook shows it.
     """
-    order = ranked(result.table, result.maximize)[:SHOWN]
+    order = result.ranking()[:SHOWN]
     if figure is None:
         with lab():
             import matplotlib.pyplot as plt
@@ -38,12 +38,6 @@ def plot_tuning(result: Any, figure: Any = None) -> Any:
     _means(middle, result, order)
     _spent(right, result, order)
     return figure
-
-
-def ranked(table: Any, maximize: bool) -> np.ndarray:
-    """Return the indices of the configurations: survivors first, then by mean; those without a score come last."""
-    mean = np.where(np.isnan(table["mean"]), -np.inf, table["mean"] if maximize else -table["mean"])
-    return np.lexsort((table["index"], -mean, ~table["survivor"]))
 
 
 def _left(ax: Any, result: Any) -> None:
