@@ -127,7 +127,7 @@ def measure_case(case: Case) -> dict[str, Any]:
         "mean_samples": float(found.samples.mean()),
         "max_samples": int(found.samples.max()),
         "ns_per_run_step": statistics.median(ours),
-        "lane_utilisation": found.lane_utilisation,
+        "lane_utilization": found.lane_utilization,
         "compile_seconds": compiled,
     }
     if beside:
@@ -145,7 +145,7 @@ def table(rows: list[dict[str, Any]]) -> str:
     for row in rows:
         loop, times, numpy = (row.get(k) for k in ("while_loop_ns", "times_faster", "numpy_ns"))
         lines.append(
-            f"{row['case']:38s}{row['ns_per_run_step']:9.1f}{100 * row['lane_utilisation']:11.1f}%"
+            f"{row['case']:38s}{row['ns_per_run_step']:9.1f}{100 * row['lane_utilization']:11.1f}%"
             + (f"{loop:12.1f}{times:7.1f}x" if loop is not None else " " * 20)
             + (f"{numpy:10.0f}" if numpy is not None else "")
         )

@@ -59,7 +59,7 @@ EXPERIMENTS = {
         delta = 0.1
     """,
 }
-OWN = ("seconds", "run_steps", "devices", "lane_utilisation", "json_sha256")  # of a life, not of the runs
+OWN = ("seconds", "run_steps", "devices", "lane_utilization", "json_sha256")  # of a life, not of the runs
 SIGNALS = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM)
 CORES = sorted(os.sched_getaffinity(0))
 PROGRAM = """

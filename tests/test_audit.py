@@ -301,7 +301,7 @@ def made_up(monkeypatch):
             compile_seconds=0.0,
             run_seconds=0.5,
             run_steps=int(number.sum()),
-            lane_utilisation=1.0,
+            lane_utilization=1.0,
             devices=["cpu"],
             identity={},
         )

@@ -212,7 +212,7 @@ BROKEN = {
         "types",
         "select returns float32[], must be int32[]",
     ),
-    "stop is not a bool": (changed(stop=lambda good, k, bonus: lambda s: s.round), "types", "never()"),
+    "stop is not a bool": (changed(stop=lambda good, k, bonus: lambda s: s.round), "types", "None if it does not stop"),
     "float counts": (
         changed(
             init=lambda good, k, bonus: lambda key: good.init(key)._replace(counts=jnp.zeros(k)),

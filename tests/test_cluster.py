@@ -24,7 +24,7 @@ from jaxbandit.running.distribution.executors import opened
 from jaxbandit.running.distribution.processes import Processes
 
 pytestmark = pytest.mark.quickly_compiled
-OWN = ("seconds", "run_steps", "devices", "lane_utilisation", "json_sha256")  # of a life, not of the runs
+OWN = ("seconds", "run_steps", "devices", "lane_utilization", "json_sha256")  # of a life, not of the runs
 STOPPING = """
 kind = "identify"
 runs = 300

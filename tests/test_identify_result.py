@@ -23,7 +23,7 @@ def test_summary_has_the_fixed_keys_and_right_numbers():
     cell = stopping([30, 10, 40, 20], shortfall=[0, 0.2, 0, 0]).summary()
     assert list(cell) == [
         *("instance", "algorithm", "params", "runs", "samples", "error", "outcomes", "pulls"),
-        *("lane_utilisation", "seconds", "run_steps"),
+        *("lane_utilization", "seconds", "run_steps"),
     ]
     samples = cell["samples"]
     assert (samples["mean"], samples["max"]) == (25, 40)
@@ -37,7 +37,7 @@ def test_summary_has_the_fixed_keys_and_right_numbers():
     np.testing.assert_allclose([cell["error"]["low"], cell["error"]["high"]], theirs, rtol=1e-9)
     assert cell["outcomes"] == {"stopped": 4, "max_rounds": 0, "nonfinite": 0, "precision": 0, "out_of_range": 0}
     assert cell["pulls"] == {"mean": [(20 + 6 + 26 + 13) / 4, (10 + 4 + 14 + 7) / 4]}
-    assert cell["lane_utilisation"] == 0.5
+    assert cell["lane_utilization"] == 0.5
     json.dumps(cell, allow_nan=False)
 
 

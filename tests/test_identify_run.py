@@ -281,7 +281,7 @@ def test_command_line(tmp_path, monkeypatch, capsys):
     document = json.loads(capsys.readouterr().out)
     assert (document["kind"], document["precision"], document["schema"]) == ("identify", "float64", 1)
     cell = document["cells"][0]
-    assert {"samples", "error", "outcomes", "pulls", "lane_utilisation", "seconds", "run_steps"} <= set(cell)
+    assert {"samples", "error", "outcomes", "pulls", "lane_utilization", "seconds", "run_steps"} <= set(cell)
     assert cell["outcomes"]["stopped"] + cell["outcomes"]["max_rounds"] == 70 and cell["outcomes"]["max_rounds"] > 0
     assert cell["samples"]["max_rounds"] == 12 and cell["samples"]["restricted_mean"] < 12
     with open("json/summary.json", encoding="utf-8") as file:

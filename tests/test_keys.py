@@ -25,7 +25,7 @@ def played(algorithm, environment):
     both = (algorithm, environment)
     draw = generator.watched(lambda t: rounds.draw(*both, WORDS, t, KIND))
     play = generator.watched(lambda *a: rounds.play(*both, *a)[:2])
-    stop = generator.watched(algorithm.stop)
+    stop = generator.watched(lambda state: rounds.stops(algorithm, state))
     end = generator.watched(lambda state: rounds.recommendation(algorithm, state))
     world, state = generator.watched(lambda: rounds.begin(*both, WORDS, KIND))()
     if algorithm.replan is not None:

@@ -292,7 +292,7 @@ def test_lanes_without_runs_are_few():
     """Refilled lanes waste little; lanes that wait for the slowest run would waste most of a heavy tail."""
     found = identify_cell(make_lucb, MEANS, num_runs=4000, lanes=64, workers=1)
     waiting = found.samples[:3968].reshape(-1, 64).max(1).sum() * 64
-    assert found.lane_utilisation > 0.85 and found.lane_steps < 0.8 * waiting
+    assert found.lane_utilization > 0.85 and found.lane_steps < 0.8 * waiting
     assert found.run_steps == found.samples.sum()
 
 
@@ -349,7 +349,7 @@ def test_interrupted_and_resumed(make, tmp_path):
         assert rest.run_steps < whole.run_steps  # what was saved is not played again
     again = identify_cell(make, MEANS, num_runs=400, checkpoint_dir=tmp_path / "1")
     same(whole, again)
-    assert again.run_steps == 0 and np.isnan(again.lane_utilisation)
+    assert again.run_steps == 0 and np.isnan(again.lane_utilization)
 
 
 def test_a_checkpoint_of_something_else_is_refused(tmp_path):

@@ -50,8 +50,8 @@ def test_normal_quantile():
 def test_words_give_the_normal_law(x64, atol):
     count = 2**16
     words = ((np.arange(count) * 2 + 1) * 2**15).astype(np.uint32)  # the middles of equal parts of all words
-    centred = words.astype(np.int32) + 0.5
-    expected = np.sign(centred) * stats.norm.isf(np.abs(centred) / 2**32)
+    centered = words.astype(np.int32) + 0.5
+    expected = np.sign(centered) * stats.norm.isf(np.abs(centered) / 2**32)
     edges = np.array([0, 2**31 - 1, 2**31, 2**32 - 1], np.uint32)
     with jax.enable_x64(x64):
         # One call and one program: each operation outside jit is a compilation.

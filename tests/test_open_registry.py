@@ -89,6 +89,10 @@ def branches(num_arms: int, *, scale: float = 1.0):
     return steady(num_arms) if scale > 0.5 else steady(num_arms, scale=0.0)
 
 
+def endless(num_arms: int):
+    return steady(num_arms)._replace(stop=jb.never())
+
+
 def number(num_arms: int):
     return 3
 
@@ -242,8 +246,9 @@ def test_no_import(own, capsys):
     assert not Path("touched").exists()
 
 
-def test_without_a_stopping_rule_there_is_nothing_to_identify(own, capsys):
-    changed = f'algorithm.race.type="{own}:steady"'
+@pytest.mark.parametrize("name", ["steady", "endless"])
+def test_without_a_stopping_rule_there_is_nothing_to_identify(own, capsys, name):
+    changed = f'algorithm.race.type="{own}:{name}"'
     refused(capsys, ["run", "stopping.toml", "--set", changed], "has no stopping rule", 'kind = "simulate"')
 
 

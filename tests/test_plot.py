@@ -177,6 +177,19 @@ def test_matplotlib_is_imported_only_when_drawing():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_results_do_not_import_figures_when_they_are_made():
+    code = """
+import sys
+import jaxbandit as jb
+
+pair = jb.lucb(2, delta=0.1, sigma=0.5), jb.bernoulli([0.1, 0.9])
+str(jb.simulate(*pair, horizon=5, num_runs=2, progress=False)), str(jb.identify(*pair, num_runs=2, progress=False))
+jb.tune, jb.hyperband
+assert not [name for name in sys.modules if "plot" in name]
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_bands_of_one_standard_error(axes):
     one = noisy(10.0)
     regret_curves.plot([one], axes, bands="standard error")

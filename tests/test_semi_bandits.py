@@ -14,6 +14,7 @@ from jaxbandit.algorithms.combinatorial import teams as helpers
 from jaxbandit.base.contract import action_of
 from jaxbandit.engine.driver.horizon import simulate_cell
 from jaxbandit.engine.driver.identify import identify_cell
+from jaxbandit.engine.rounds.step import stops
 from jaxbandit.environments.combinatorial.full_bandit import full_bandit
 from jaxbandit.environments.combinatorial.semi_bandit import semi_bandit
 from jaxbandit.environments.recorded.crowd import crowd
@@ -36,7 +37,7 @@ def run(make, rewards, keys):
     def body(state, step):
         noise, row = step
         selected = algorithm.select(noise, state, None)
-        team, stopped = action_of(selected), algorithm.stop(state)
+        team, stopped = action_of(selected), stops(algorithm, state)
         state = algorithm.update(state, None, selected, jnp.where(team, row, 0.0))
         return state, (team, stopped, algorithm.recommend(state))
 

@@ -16,7 +16,7 @@ import pytest
 
 import jaxbandit as jb
 from jaxbandit.base.contract import action_of
-from jaxbandit.decide.sessions import directory, told
+from jaxbandit.decide.sessions import directory, rewards
 from jaxbandit.decide.sessions.certificate import mixture_radius
 from jaxbandit.engine.rounds import keys
 from jaxbandit.theory.solvers import student
@@ -65,9 +65,9 @@ def in_any_order(rule, path, rng, monkeypatch):
     while True:
         try:
             with jb.session_directory(path, rule, seed=3) as d:
-                assert d.session.counts.sum() + len(d.session.opened.later) == len(told_so_far)
+                assert d.session.counts.sum() + len(d.session.batch.later) == len(told_so_far)
                 while d.session.counts.sum() < PULLS:
-                    nothing_open = d.session.opened.size == 0  # what a rule draws depends on when it is asked
+                    nothing_open = d.session.batch.size == 0  # what a rule draws depends on when it is asked
                     pulls = d.ask(4 if nothing_open else int(rng.integers(1, 5)))
                     known = dict(zip(pulls.id.tolist(), rewards_of(pulls).tolist(), strict=True))
                     some = rng.permutation(pulls.id)[: rng.integers(1, len(pulls.id) + 1)].tolist()
@@ -101,7 +101,6 @@ def test_so_they_are_for_rules_without_batches(kind, tmp_path, monkeypatch):
 SCRIPT = """
 import sys
 import jaxbandit as jb
-from jaxbandit.base import action_of
 from test_sessions import RULES, rewards_of
 with jb.session_directory(sys.argv[1], RULES["batch"], seed=3) as d:
     while True:
@@ -204,10 +203,10 @@ def test_history_is_kept_in_few_parts_that_length_alone_decides():
     values = rng.random(1000)
     while count < 1000:
         step = int(rng.integers(1, 40))
-        history, count = told.longer(history, values[count : count + step]), min(count + step, 1000)
+        history, count = rewards.longer(history, values[count : count + step]), min(count + step, 1000)
         assert [len(part) for part in history] == [1 << b for b in reversed(range(10)) if count >> b & 1]
     ids = rng.permutation(1000)
-    np.testing.assert_array_equal(told.values_of(history, ids), values[ids])
+    np.testing.assert_array_equal(rewards.values_of(history, ids), values[ids])
 
 
 REFUSED = {
@@ -257,6 +256,13 @@ def test_a_failure_may_count_as_a_number():
     s = jb.tell(s, pulls.id, [np.nan, 0.5, -np.inf])
     assert s.totals.means.tolist() == [0.0, 0.5, 0.0]
     assert leaves(jb.tell(s, 0, np.nan)) == leaves(s)
+
+
+def test_a_failure_is_stored_as_its_number(tmp_path):
+    with jb.session_directory(tmp_path, RULES["batch"], on_failure=0.25) as d:
+        d.tell(d.ask().id[:2], [np.nan, 1])
+    last = (tmp_path / directory.LOG).read_text(encoding="utf-8").splitlines()[-1]
+    assert last == '{"tell": [0, 1], "rewards": [0.25, 1.0]}'
 
 
 def test_contexts_are_asked_for_and_checked():
@@ -323,9 +329,9 @@ def test_the_flag_of_the_process_is_not_touched():
 def test_totals_are_means_and_variances_to_the_last_digits():
     rng = np.random.default_rng(2)
     arms, values = rng.integers(0, 3, 5000), 1e6 + 1e-3 * rng.standard_normal(5000)
-    totals = told.no_totals(4)
+    totals = rewards.no_totals(4)
     for part in np.array_split(np.arange(5000), 37):
-        totals = told.with_rewards(totals, arms[part], values[part])
+        totals = rewards.with_rewards(totals, arms[part], values[part])
     for arm in range(3):
         own = values[arms == arm].astype(np.longdouble)
         assert totals.means[arm] == pytest.approx(float(own.mean()), rel=1e-15)
@@ -337,7 +343,7 @@ def test_certificate_of_a_proved_rule():
     s = in_order(RULES["batch"]._replace(promise=jb.Promise(0.05, 0.1)), paired=True)
     c = jb.certificate(s)
     assert (c.rule, c.delta, c.epsilon, c.m, c.proved, c.stopped) == ("paired_race", 0.05, 0.1, 1, True, False)
-    n, values = s.counts, told.values_of(s.history, np.arange(int(s.counts.sum())))
+    n, values = s.counts, rewards.values_of(s.history, np.arange(int(s.counts.sum())))
     arms = np.tile(np.arange(3), 8)  # nobody is dropped in these rounds
     assert n.tolist() == [8, 8, 8] and c.coverage == 0.95
     for arm in range(3):

@@ -35,7 +35,7 @@ def engine(algorithm, environment, batches):
             replan = algorithm.replan
             if replan is not None:
                 state = jax.lax.cond(replan.due(state), replan.apply, lambda same: same, state)
-            stopped = algorithm.stop(state)
+            stopped = rounds.stops(algorithm, state)
             if batches:
                 noise = rounds.draw_batch(environment, words, t, "threefry4x32")
                 after, sums, _ = rounds.play_batch(algorithm, environment, world, state, noise)
@@ -62,7 +62,7 @@ def take_the_engines_pulls(algorithm, environment):
     """Return how many steps were compared, and whether both stopped after them."""
     batches = rounds.plays_batches(algorithm, environment)
     s = jb.session(algorithm, seed=SEED, run=RUN)
-    assert (s.decisions.kind == "batch") == batches
+    assert (s.programs.kind == "batch") == batches
     compared, pulls_so_far = 0, 0
     for pulled, feedback, context in engine(algorithm, environment, batches):
         if compared == (BATCHES if batches else ROUNDS) or pulls_so_far > MOST:

@@ -206,6 +206,7 @@ REFUSED = {  # with x = 1 two configurations fail, and either may be the first
     "no function": (3, {}, "train = 3, must be a function"),
     "arms": (score, {"rule": jb.paired_race(5)}, "rule has 5 arms, must have one for each of 6"),
     "never stops": (score, {"rule": jb.ucb1(6)}, "ucb1 never stops"),
+    "stop=never()": (score, {"rule": jb.ucb1(6)._replace(stop=jb.never())}, "ucb1 never stops"),
     "epsilon": (score, {"rule": None}, "epsilon is missing, must be the tolerated simple regret"),
     "two epsilons": (
         score,

@@ -78,7 +78,8 @@ def test_algorithms_and_environments_show_what_they_declare():
     shown = checked(jb.lucb(3, delta=0.05, sigma=0.5)._replace(name=HOSTILE)._repr_html_())
     assert f"<Algorithm {HOSTILE}>" in shown and "one of 3 arms" in shown and "stops by its own rule" in shown
     assert "the best arm up to epsilon = 0 with error rate at most delta = 0.05" in shown
-    assert "stops never guarantee none" in checked(jb.ucb1(2)._repr_html_())
+    for regret in (jb.ucb1(2), jb.ucb1(2)._replace(stop=jb.never())):
+        assert "stops never guarantee none" in checked(regret._repr_html_())
     shown = checked(jb.bernoulli([0.2, 0.7])._replace(name=HOSTILE)._repr_html_())
     assert f"<Environment {HOSTILE}>" in shown and "in [0, 1]" in shown and "bernoulli family" in shown
     shown = []

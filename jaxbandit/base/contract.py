@@ -10,10 +10,6 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import jax.numpy as jnp
-
-from jaxbandit.base import describing
-from jaxbandit.base.markup import html_table, view
 from jaxbandit.base.types import Array, Key, Numbers, Scalar
 
 State = Any
@@ -34,9 +30,8 @@ def no_context() -> Callable[[State, Noise], None]:
     return lambda state, noise: None
 
 
-def never() -> Callable[[State], Array]:
-    """Return a `stop` function that is always False, for an algorithm that runs until the horizon."""
-    return lambda state: jnp.zeros((), bool)
+def never() -> None:
+    """Return the `stop` of an algorithm that does not stop by itself: None, which is also the default."""
 
 
 class Arms(NamedTuple):
@@ -189,7 +184,7 @@ class Algorithm(NamedTuple):
         m num_arms + a. Results report the pulls, and the regret is computed from them where that is exact.
       recommend: `(state) -> recommendation`. None recommends the arm with the most pulls.
       noise: `(key) -> noise`, all randomness that `select` uses in one round.
-      stop: `(state) -> bool[]`, whether the run stops.
+      stop: `(state) -> bool[]`, whether the run stops. None for an algorithm that does not stop by itself.
       phases: counts of rounds by kind, or None.
       replan: expensive work that is needed only in rare rounds, or None.
       batch: pulls that are fixed in advance, or None.
@@ -210,7 +205,7 @@ class Algorithm(NamedTuple):
     pulls: Callable[[State], Array] | None = None
     recommend: Callable[[State], Recommendation] | None = None
     noise: Callable[[Key], Noise] = none()
-    stop: Callable[[State], Array] = never()
+    stop: Callable[[State], Array] | None = None
     phases: Phases | None = None
     replan: Replan | None = None
     batch: Batch | None = None
@@ -226,7 +221,9 @@ class Algorithm(NamedTuple):
         return f"<Algorithm {self.name or 'without a name'}>"
 
     def _repr_html_(self) -> str:
-        return view(repr(self), html_table((), describing.algorithm(self, never=Algorithm._field_defaults["stop"])))
+        from jaxbandit.base import describing  # only a notebook shows HTML
+
+        return describing.algorithm(self)
 
 
 class Environment(NamedTuple):
@@ -274,7 +271,9 @@ class Environment(NamedTuple):
         return f"<Environment {self.name or 'without a name'}>"
 
     def _repr_html_(self) -> str:
-        return view(repr(self), html_table((), describing.environment(self)))
+        from jaxbandit.base import describing
+
+        return describing.environment(self)
 
 
 class Outcome(enum.IntEnum):

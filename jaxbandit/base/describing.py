@@ -1,12 +1,13 @@
-"""Descriptions of algorithms and environments in words, for their HTML tables in notebooks."""
+"""Algorithms and environments as a notebook shows them: HTML tables that describe them in words."""
 
-from collections.abc import Iterable
 from typing import Any
 
+from jaxbandit.base.markup import html_table, view
 
-def algorithm(given: Any, never: Any) -> Iterable[tuple[str, str]]:
-    """Return the rows of the table of an algorithm; `never` is the stopping rule of one that does not stop."""
-    stops = given.stop is not never
+
+def algorithm(given: Any) -> str:
+    """Return an HTML table that describes an Algorithm."""
+    stops = given.stop is not None
     facts = {
         "actions": _actions(given.arms),
         "rewards it is designed for": _rewards(given.rewards),
@@ -15,11 +16,11 @@ def algorithm(given: Any, never: Any) -> Iterable[tuple[str, str]]:
         "budget": "none" if given.budget is None else f"{_number(given.budget)} pulls",
         "pulls": "in batches" if given.batch is not None else "one at a time",
     }
-    return facts.items()
+    return view(repr(given), html_table((), facts.items()))
 
 
-def environment(given: Any) -> Iterable[tuple[str, str]]:
-    """Return the rows of the table of an environment."""
+def environment(given: Any) -> str:
+    """Return an HTML table that describes an Environment."""
     moving = "at known rounds" if given.schedule is not None else "every round" if given.transition else "never"
     facts = {
         "actions": _actions(given.arms),
@@ -29,7 +30,7 @@ def environment(given: Any) -> Iterable[tuple[str, str]]:
         "identification": "not evaluated" if given.simple_regret is None else "evaluated by simple regret",
         "rounds": "any number" if given.length is None else f"at most {given.length:,}",
     }
-    return facts.items()
+    return view(repr(given), html_table((), facts.items()))
 
 
 def _number(value: Any) -> str:

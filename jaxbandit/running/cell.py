@@ -176,12 +176,12 @@ def stopping_result(
     record: Any, guarantee: Mapping[str, Any], *, budgeted: bool = False, warnings: Sequence[str] = (), **labels: Any
 ) -> StoppingResult:
     """Return the result of a record of runs that stop, or of runs with a fixed budget if `budgeted`."""
-    utilisation = float(record.lane_utilisation)
+    utilization = float(record.lane_utilization)
     kind = BudgetResult if budgeted else StoppingResult
     return kind.from_record(
         record,
         guarantee=dict(guarantee),
-        lane_utilisation=utilisation if math.isfinite(utilisation) else None,
+        lane_utilization=utilization if math.isfinite(utilization) else None,
         warnings=list(warnings),
         **labels,
     )

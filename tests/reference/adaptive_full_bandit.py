@@ -37,14 +37,14 @@ def lead(estimate, matrix, radius, best, members):
     return y @ estimate + radius * np.sqrt(y @ matrix @ y)
 
 
-def centred(matrix):
+def centered(matrix):
     projector = np.eye(len(matrix)) - 1 / len(matrix)
     return projector @ matrix @ projector
 
 
 def climbed(estimate, matrix, radius, best, k, count, steps, more=()):
     """The set with the largest lead after some tangent steps from several sets."""
-    own = np.diag(centred(matrix))
+    own = np.diag(centered(matrix))
     begin = []
     for s in scales(own, best, k, count):
         both = coarse(np.concatenate([estimate, radius / (2 * s) * own]))
@@ -62,7 +62,7 @@ def climbed(estimate, matrix, radius, best, k, count, steps, more=()):
 
 def bound(estimate, matrix, radius, best, k):
     """An upper bound on the lead of every set."""
-    matrix = centred(matrix)
+    matrix = centered(matrix)
     root = np.sqrt(np.diag(matrix))
     power = np.linalg.matrix_power(matrix / np.outer(root, root), 32)
     widths = np.sum(power**2) ** (1 / 64) * root**2

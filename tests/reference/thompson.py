@@ -15,9 +15,9 @@ def words_in(pairs):
 
 def draw(word, a, b):
     """The logit of a draw by inversion, at a level of 31 bits; the sign of the word gives the side of 1/2."""
-    centred = int(np.uint32(word).astype(np.int32)) + 0.5
-    tail = abs(centred) / 2**32
-    return logit(beta.ppf(tail, a, b)) if centred < 0 else -logit(beta.ppf(tail, b, a))
+    centered = int(np.uint32(word).astype(np.int32)) + 0.5
+    tail = abs(centered) / 2**32
+    return logit(beta.ppf(tail, a, b)) if centered < 0 else -logit(beta.ppf(tail, b, a))
 
 
 def play(rewards, words, coins, prior_alpha=1.0, prior_beta=1.0, ties=None):

@@ -78,9 +78,9 @@ def by_intervals(interval):
 
     def rule(x, alive, num_arms, memory, **options):
         for a in alive:
-            centre, radius = interval(x[a], num_arms, memory.setdefault(a, {}), **options)
+            center, radius = interval(x[a], num_arms, memory.setdefault(a, {}), **options)
             low, high = memory.get((a, "interval"), (-np.inf, np.inf))
-            memory[a, "interval"] = max(low, centre - radius), min(high, centre + radius)
+            memory[a, "interval"] = max(low, center - radius), min(high, center + radius)
         top = max(memory[a, "interval"][0] for a in alive)
         return [a for a in alive if memory[a, "interval"][1] >= top]
 

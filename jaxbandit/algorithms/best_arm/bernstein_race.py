@@ -97,12 +97,12 @@ def bernstein_race(
             n = look.rounds
             parts = statistic.parts + (look.rewards - look.before) * (look.rewards - look.means)
             x = log_union + math.log(3 * EXPONENT / (EXPONENT - 1)) + EXPONENT * jnp.log(n)
-            centre, radius = look.means, jnp.sqrt(2 * jnp.maximum(parts, 0.0) * x) / n + 3 * width * x / n
+            center, radius = look.means, jnp.sqrt(2 * jnp.maximum(parts, 0.0) * x) / n + 3 * width * x / n
         else:
             parts = _played(statistic.parts, look, log_union, least, width)
-            centre = least + width * parts.rewards / parts.weights
+            center = least + width * parts.rewards / parts.weights
             radius = width * (log_union + parts.deviations) / parts.weights
-        return BernsteinStatistic(parts, narrowed(statistic.interval, look, centre, radius))
+        return BernsteinStatistic(parts, narrowed(statistic.interval, look, center, radius))
 
     def keep(statistic: BernsteinStatistic, look: Look) -> Array:
         return undominated(statistic.interval, look)

@@ -24,10 +24,10 @@ def unbounded(num_arms: int) -> Interval:
     return Interval(-wide, wide)
 
 
-def narrowed(interval: Interval, look: Look, centre: Array, radius: Array) -> Interval:
+def narrowed(interval: Interval, look: Look, center: Array, radius: Array) -> Interval:
     """Return the intersection with center +- radius for the survivors; other intervals stay as they are."""
-    low = jnp.where(look.survivors, jnp.maximum(interval.low, centre - radius), interval.low)
-    high = jnp.where(look.survivors, jnp.minimum(interval.high, centre + radius), interval.high)
+    low = jnp.where(look.survivors, jnp.maximum(interval.low, center - radius), interval.low)
+    high = jnp.where(look.survivors, jnp.minimum(interval.high, center + radius), interval.high)
     return Interval(low, high)
 
 

@@ -15,7 +15,7 @@ def check_wrapped(where: str, algorithm: Any) -> Algorithm:
         got = getattr(algorithm, "__name__", type(algorithm).__name__)
         raise ValueError(f"{where}: algorithm = {got}, must be an Algorithm, as a factory such as kl_ucb(9) returns")
     name = algorithm.name or "the algorithm"
-    if algorithm.stop is not Algorithm._field_defaults["stop"] or algorithm.batch is not None:
+    if algorithm.stop is not None or algorithm.batch is not None:
         raise ValueError(
             f"{where}: algorithm = {name} has a stopping rule or pulls in batches; give one with a fixed horizon"
         )

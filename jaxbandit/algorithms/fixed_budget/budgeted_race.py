@@ -50,11 +50,11 @@ def budgeted_race(
     factory = paired_race if rule == "paired_race" else kim_nelson
     own = factory(num_arms, delta=delta, epsilon=epsilon)
     budgets.check(where, budget, num_arms, f"a pull of each of {num_arms} arms")
-    assert own.batch is not None and own.pulls is not None
-    plan, pulls = own.batch.plan, own.pulls
+    assert own.batch is not None and own.pulls is not None and own.stop is not None
+    plan, pulls, decided = own.batch.plan, own.pulls, own.stop
 
     def stop(state: PyTree) -> Array:
         asked = jnp.sum(pulls(state)) + jnp.sum(plan(state))  # within a round, the rest of it
-        return own.stop(state) | (asked > budgets.whole(budget))
+        return decided(state) | (asked > budgets.whole(budget))
 
     return own._replace(stop=stop, promise=None, budget=budget, name=where)

@@ -12,8 +12,9 @@ from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.extras import extra
 from jaxbandit.base.refusals import refuse
+from jaxbandit.decide.sessions.ask_tell import ask, tell
 from jaxbandit.decide.sessions.certificate import certificate
-from jaxbandit.decide.sessions.session import Session, ask, session, tell
+from jaxbandit.decide.sessions.session import Session, session
 from jaxbandit.decide.tuning.rules import chosen, default_rule, one_of, said_once
 
 with extra("sklearn"):

@@ -186,7 +186,7 @@ def certificate(session: Session) -> Certificate:
     """
     rule, totals = session.rule, session.totals
     promise, assumptions = rule.promise, ["the rewards of an arm are independent and identically distributed"]
-    single = session.decisions.set_size is None and not session.decisions.needs_context
+    single = session.programs.set_size is None and not session.programs.needs_context
     coverage = COVERAGE if promise is None else 1 - float(promise.delta)
     low = high = None
     if single:
@@ -247,7 +247,7 @@ def _intervals(session: Session, coverage: float) -> tuple[np.ndarray, np.ndarra
         sigma = (most - least) / 2  # Hoeffding's lemma; `tell` checks that rewards are in range
     if sigma is None:
         squares = n * totals.variances
-        with session.decisions.scope():
+        with session.programs.scope():
             ratio, known = map(np.asarray, _student(n.astype(np.float64), np.log(level), squares, np.abs(means)))
         radius = np.full(len(n), np.inf)
         radius[known] = np.sqrt(totals.variances[known] * ratio[known])
@@ -255,8 +255,8 @@ def _intervals(session: Session, coverage: float) -> tuple[np.ndarray, np.ndarra
     else:
         radius, assumed = mixture_radius(n, sigma, level), []
     radius = np.where(totals.counts > 0, radius, np.inf)
-    centre = np.where(totals.counts > 0, means, 0.0)
-    return np.maximum(centre - radius, least), np.minimum(centre + radius, most), assumed
+    center = np.where(totals.counts > 0, means, 0.0)
+    return np.maximum(center - radius, least), np.minimum(center + radius, most), assumed
 
 
 def mixture_radius(n: np.ndarray, sigma: Any, level: float) -> np.ndarray:

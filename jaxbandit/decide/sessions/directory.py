@@ -20,9 +20,11 @@ import jax
 import numpy as np
 
 from jaxbandit.base.contract import Algorithm
-from jaxbandit.base.types import PyTree
+from jaxbandit.base.types import ArrayLike, PyTree
+from jaxbandit.decide.sessions.ask_tell import accept, ask, receive, tell, withdraw
+from jaxbandit.decide.sessions.pulls import Pulls
 from jaxbandit.decide.sessions.saving import certified, identity_of, require_same
-from jaxbandit.decide.sessions.session import Pulls, Session, ask, session, tell, withdraw
+from jaxbandit.decide.sessions.session import Session, session
 from jaxbandit.engine.storage import files as storage
 
 ABOUT = "session.json"
@@ -33,7 +35,7 @@ CERTIFICATE = "certificate.json"
 class SessionDirectory:
     """A session whose changes are written to the disk before they take effect, opened by `session_directory`."""
 
-    def __init__(self, path: Path, session: Session, log: int, meta: Mapping[str, Any], asked: list[list[Any]]):
+    def __init__(self, path: Path, log: int, meta: Mapping[str, Any], session: Session, asked: list[list[Any]]):
         self.path = path
         self.session = session
         self.asked = asked  # arms of all pulls in the order of their ids, grouped by the `ask` that first returned them
@@ -52,14 +54,15 @@ class SessionDirectory:
         self.session = after
         return pulls
 
-    def tell(self, ids: Any, rewards: Any) -> None:
+    def tell(self, ids: ArrayLike, rewards: ArrayLike) -> None:
         """Report the rewards of pulls, as for `jaxbandit.tell`. When it returns, they are on the disk."""
-        after = tell(self.session, ids, rewards)
+        ids, values = accept(self.session, ids, rewards)
+        after = receive(self.session, ids, values)
         if after is not self.session:
-            self._write({"tell": np.atleast_1d(ids).tolist(), "rewards": _numbers(rewards, self.session.on_failure)})
+            self._write({"tell": ids.tolist(), "rewards": values.tolist()})
         self.session = after
 
-    def withdraw(self, ids: Any) -> None:
+    def withdraw(self, ids: ArrayLike) -> None:
         """Withdraw pending pulls, as for `jaxbandit.withdraw`."""
         after = withdraw(self.session, ids)
         self._write({"withdraw": np.atleast_1d(ids).tolist()})
@@ -124,11 +127,10 @@ def session_directory(
         try:
             lines, whole = _lines(path)
             os.ftruncate(log, whole)
-            here, asked = _replayed(path, fresh, lines)
-            opened = SessionDirectory(path, here, log, about["meta"], asked)
-            yield opened
+            found = SessionDirectory(path, log, about["meta"], *_replayed(path, fresh, lines))
+            yield found
             if "spec" not in about["meta"] and about["meta"].get("kind") != "tune":
-                _keep_certificate(opened)
+                _write_certificate(path, found.session)
         finally:
             os.close(log)
 
@@ -158,14 +160,13 @@ def read_about(path: Path) -> dict[str, Any]:
     return about
 
 
-def _keep_certificate(opened: SessionDirectory) -> None:
+def _write_certificate(path: Path, session: Session) -> None:
     """Write certificate.json, unless it is that of the same log."""
-    session, path = opened.session, opened.path / CERTIFICATE
-    size = (opened.path / LOG).stat().st_size
+    size = (path / LOG).stat().st_size
     with contextlib.suppress(OSError):  # the log is complete, and the next close writes the certificate
-        if (read_certificate(opened.path) or {}).get("log_bytes") != size:
+        if (read_certificate(path) or {}).get("log_bytes") != size:
             content = {"log_bytes": size, **certified(session)}
-            storage.write_bytes(path, (json.dumps(content, indent=1, allow_nan=False) + "\n").encode())
+            storage.write_bytes(path / CERTIFICATE, (json.dumps(content, indent=1, allow_nan=False) + "\n").encode())
 
 
 def read_certificate(path: Path) -> dict[str, Any] | None:
@@ -214,16 +215,11 @@ def _replayed(path: Path, session: Session, lines: list[bytes]) -> tuple[Session
 
 def _place(session: Session) -> tuple[int, ...]:
     """The part of a session that `ask` may change."""
-    opened = session.opened
-    return opened.first, opened.size, opened.issued, len(opened.withdrawn)
+    batch = session.batch
+    return batch.first, batch.size, batch.issued, len(batch.withdrawn)
 
 
 def new_arms(before: Session, pulls: Pulls) -> list[Any]:
     """Return the arms of the pulls that no earlier `ask` returned, as written in the log; for sets, their members."""
-    new = pulls.arm[pulls.id >= before.opened.first + before.opened.issued]
+    new = pulls.arm[pulls.id >= before.batch.first + before.batch.issued]
     return [np.flatnonzero(row).tolist() for row in new] if new.dtype == bool else new.tolist()
-
-
-def _numbers(rewards: Any, on_failure: float | None) -> list[float]:
-    values = np.atleast_1d(np.asarray(rewards, np.float64))
-    return np.where(np.isfinite(values), values, 0.0 if on_failure is None else on_failure).tolist()

@@ -9,14 +9,16 @@ import jax
 import numpy as np
 
 from jaxbandit.base.contract import Algorithm
+from jaxbandit.decide.sessions.ask_tell import choose_again
 from jaxbandit.decide.sessions.certificate import certificate
-from jaxbandit.decide.sessions.session import Session, chosen_again, session
-from jaxbandit.decide.sessions.told import longer
+from jaxbandit.decide.sessions.rewards import longer
+from jaxbandit.decide.sessions.session import Session, session
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage import identity
 
 SCHEMA = 1
 NUMBERS = ("first", "size", "issued", "entered")
+BATCH = "opened"  # name of the open batch in files
 ARRAYS = ("base", "later", "values", "withdrawn", "sums", "squares")
 # Entries that may differ between versions although the rule is the same.
 VERSIONS = ("jax", "jaxlib", "jaxbandit", "platform")
@@ -36,7 +38,7 @@ def identity_of(session: Session) -> dict[str, Any]:
         "run": session.run,
         "paired": session.paired,
         **({} if session.on_failure is None else {"on_failure": session.on_failure}),
-        "program": session.decisions.digest,
+        "program": session.programs.digest,
         **identity.surroundings("cpu"),
     }
 
@@ -71,16 +73,16 @@ def save_session(path: str | Path, session: Session) -> None:
     Raises:
       ValueError: a context is not an array.
     """
-    opened = session.opened
-    context = jax.tree.leaves(opened.context)
+    batch = session.batch
+    context = jax.tree.leaves(batch.context)
     if len(context) > 1:
         raise ValueError(f"save_session: a context of {len(context)} arrays, must be one array")
-    arrays = {f"opened.{name}": np.asarray(getattr(opened, name)) for name in ARRAYS}
+    arrays = {f"{BATCH}.{name}": np.asarray(getattr(batch, name)) for name in ARRAYS}
     arrays |= {f"state.{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(session.state))}
-    arrays |= {f"plan.{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(opened.plan))}
+    arrays |= {f"plan.{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(batch.plan))}
     arrays |= {f"totals.{name}": value for name, value in session.totals._asdict().items()}
     arrays |= {"context": np.asarray(context[0])} if context else {}
-    numbers = {name: getattr(opened, name) for name in NUMBERS}
+    numbers = {name: getattr(batch, name) for name in NUMBERS}
     about = {"identity": identity_of(session), "round": session.round, "stopped": session.stopped, **numbers}
     about |= certified(session)
     history = np.concatenate([np.zeros(0), *session.history])
@@ -114,11 +116,11 @@ def load_session(path: str | Path, rule: Algorithm) -> Session:
         leaves, structure = jax.tree.flatten(tree)
         return jax.tree.unflatten(structure, [arrays[f"{name}.{i}"] for i in range(len(leaves))])
 
-    opened = fresh.opened._replace(
-        plan=filled("plan", fresh.opened.plan),
+    batch = fresh.batch._replace(
+        plan=filled("plan", fresh.batch.plan),
         context=arrays.get("context"),
         **{name: about[name] for name in NUMBERS},
-        **{name: arrays[f"opened.{name}"] for name in ARRAYS},
+        **{name: arrays[f"{BATCH}.{name}"] for name in ARRAYS},
     )
     totals = type(fresh.totals)(*(arrays[f"totals.{name}"] for name in fresh.totals._fields))
     history = longer((), arrays["history"])
@@ -126,10 +128,10 @@ def load_session(path: str | Path, rule: Algorithm) -> Session:
     loaded = replace(
         fresh,
         state=state,
-        opened=opened,
+        batch=batch,
         totals=totals,
         history=history,
         round=about["round"],
         stopped=about["stopped"],
     )
-    return chosen_again(loaded)
+    return choose_again(loaded)

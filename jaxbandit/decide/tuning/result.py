@@ -14,7 +14,6 @@ from jaxbandit.base.text import align
 from jaxbandit.base.types import PyTree
 from jaxbandit.decide.tuning.configs import Configs
 from jaxbandit.engine.storage import files as storage
-from jaxbandit.running.plotting.tuning import plot_tuning, ranked
 from jaxbandit.running.results.base import versions
 from jaxbandit.running.results.json_files import plain, write_json
 from jaxbandit.theory.intervals import CONFIDENCE, student
@@ -60,11 +59,18 @@ class TuneResult:
 
     def plot(self) -> Any:
         """Return a matplotlib figure of the remaining configurations, the means with intervals, and the trainings."""
+        from jaxbandit.running.plotting.tuning import plot_tuning
+
         return plot_tuning(self)
+
+    def ranking(self) -> np.ndarray:
+        """Return the indices of the configurations: survivors first, then by mean; those without a score come last."""
+        mean = np.where(np.isnan(self.table["mean"]), -np.inf, self.table["mean"] * (1 if self.maximize else -1))
+        return np.lexsort((self.table["index"], -mean, ~self.table["survivor"]))
 
     def summary(self) -> dict[str, Any]:
         """Return the summary that `jaxbandit tune --json` prints, and that is stored as summary.json."""
-        order = ranked(self.table, self.maximize)
+        order = self.ranking()
         certificate = {} if self.certificate is None else {"certificate": self.certificate.to_json()}
         return plain(
             {
@@ -136,7 +142,7 @@ class TuneResult:
 
     def _rows(self) -> tuple[list[tuple[str, ...]], str]:
         """The headings and the best rows of the table, and a line with the number of rows that are not shown."""
-        order = ranked(self.table, self.maximize)[:SHOWN]
+        order = self.ranking()[:SHOWN]
         rows: list[tuple[str, ...]] = [("", "trainings", "mean", "low", "high", "survivor", "configuration")]
         for i in map(int, order):
             numbers = [self.table[name][i] for name in ("mean", "low", "high")]

@@ -7,8 +7,10 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from jaxbandit.decide.sessions.ask_tell import ask, pull_keys, tell
 from jaxbandit.decide.sessions.directory import new_arms
-from jaxbandit.decide.sessions.session import Pulls, Session, ask, pull_keys, tell
+from jaxbandit.decide.sessions.pulls import Pulls
+from jaxbandit.decide.sessions.session import Session
 from jaxbandit.decide.tuning.calls import Part
 from jaxbandit.decide.tuning.configs import Configs, failed
 from jaxbandit.decide.tuning.progress import Progress
@@ -69,7 +71,7 @@ def play(store: Any, evaluate: Evaluate, configs: Configs, scores: Scores, repor
       BadInput: a training failed, or the rule would never stop because scores do not vary. All scores are stored first.
       KeyboardInterrupt: the search was interrupted. All scores are stored first.
     """
-    limit = MOST if store.session.decisions.kind == "batch" else None
+    limit = MOST if store.session.programs.kind == "batch" else None
     waited = 0.0
     with interrupts.heard(lambda: None):
         while not store.session.stopped and not interrupts.asked():

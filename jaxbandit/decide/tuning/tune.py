@@ -172,7 +172,7 @@ def _rule(rule: Algorithm | None, space: Configs, delta: Scalar | None, epsilon:
         return default_rule("tune", space.count, delta, epsilon)
     fit.check_kind("tune: rule", rule, Algorithm)
     said_once("tune", rule, delta, epsilon)
-    if rule.stop is Algorithm._field_defaults["stop"]:
+    if rule.stop is None:
         refuse("tune", f": rule = {rule.name} never stops by itself, must have a stopping rule, such as paired_race")
     if rule.arms is not None and (rule.arms.set_size is not None or rule.arms.num_contexts is not None):
         refuse("tune", f": rule = {rule.name} pulls sets of arms or is given contexts, must pull single arms")

@@ -48,7 +48,7 @@ class Identified(NamedTuple):
     batches: np.ndarray | None = None  # int32[runs], number of batches of pulls; None if pulls are single
 
     @property
-    def lane_utilisation(self) -> float:
+    def lane_utilization(self) -> float:
         """Useful divided by executed lane-steps, in (0, 1]; nan if this call had no runs to play."""
         return self.run_steps / self.lane_steps if self.lane_steps else float("nan")
 

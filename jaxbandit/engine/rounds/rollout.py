@@ -124,7 +124,7 @@ def run_until_stop(key: Key, algorithm: Algorithm, environment: Environment, max
     def body(carry: tuple) -> tuple:
         world, state, t, samples, watch, _ = carry
         state = _replanned(algorithm, state)
-        stopped = algorithm.stop(state)
+        stopped = rounds.stops(algorithm, state)
         moved, after, excess, count = step(world, state, t)
         over = (count > limit - samples) | (count < 0)
         outcome = jnp.where(stopped, int(Outcome.STOPPED), jnp.where(over, int(Outcome.MAX_ROUNDS), -1))

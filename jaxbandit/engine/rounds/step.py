@@ -130,6 +130,11 @@ def plays_batches(algorithm: Algorithm, environment: Environment) -> bool:
     return rule is not None and law is not None and (law.squares is not None or not rule.squares)
 
 
+def stops(algorithm: Algorithm, state: PyTree) -> Array:
+    """Whether a run stops in this state, bool[]; False for an algorithm that does not stop by itself."""
+    return jnp.zeros((), bool) if algorithm.stop is None else called("algorithm.stop", algorithm.stop, state)
+
+
 def recommendation(algorithm: Algorithm, state: PyTree) -> PyTree:
     """The algorithm's recommendation: by default the arm pulled most, or the first of them; None without pulls."""
     if algorithm.recommend is not None:

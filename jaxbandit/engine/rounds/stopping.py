@@ -76,7 +76,7 @@ class StoppingRun(SingleRun):
             live &= ~algorithm.replan.due(state)
         # Counts are set to 0 in lanes without a live run, because a stopping rule may take long if its answer is True.
         looked = jax.tree.map(partial(_nothing_pulled, live), state, self.state_varies) if self.batches else state
-        stopped = live & rounds.called("algorithm.stop", algorithm.stop, looked)
+        stopped = live & rounds.stops(algorithm, looked)
         (moved, after, counted), count = self._counted(arguments, world, state, tally, noise)
         over = (count > limit - pulls) | (count < 0)  # negative if the batch is too large to be counted exactly
         played = live & ~stopped & ~over

@@ -121,8 +121,8 @@ def _rejection(keys: Key, n: Array, p: Array, accepted: Array) -> Array:
     b = 1.15 + 2.53 * deviation
     a = -0.0873 + 0.0248 * b + 0.01 * p
     alpha = (2.83 + 5.1 / b) * deviation
-    centre = jnp.floor(n * p)  # added last, because in float32 n p + 1/2 may have no digits for a fraction
-    offset = n * p - centre + 0.5
+    center = jnp.floor(n * p)  # added last, because in float32 n p + 1/2 may have no digits for a fraction
+    offset = n * p - center + 0.5
     top = _log_mass(jnp.floor((n + 1) * p), n, p)
 
     def body(carry: tuple[Array, ...]) -> tuple[Array, ...]:
@@ -131,7 +131,7 @@ def _rejection(keys: Key, n: Array, p: Array, accepted: Array) -> Array:
         u, v = draw(keys)
         u = u - 0.5
         edge = 0.5 - jnp.abs(u)
-        proposed = centre + jnp.floor((2 * a / edge + b) * u + offset)
+        proposed = center + jnp.floor((2 * a / edge + b) * u + offset)
         inside = (proposed >= 0) & (proposed <= n)
         sure = (edge >= 0.07) & (v <= 0.92 - 4.2 / b)
         ratio = _log_mass(jnp.clip(proposed, 0.0, n), n, p) - top

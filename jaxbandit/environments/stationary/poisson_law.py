@@ -52,15 +52,15 @@ def _rejection(key: Key, mean: Array, accepted: Array) -> Array:
     b = 0.931 + 2.53 * jnp.sqrt(mean)
     a = -0.059 + 0.02483 * b
     inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)
-    centre = jnp.floor(mean)  # added last, because in float32 a large mean has no digits for a fraction
-    offset = mean - centre + 0.43
+    center = jnp.floor(mean)  # added last, because in float32 a large mean has no digits for a fraction
+    offset = mean - center + 0.43
 
     def body(carry: tuple[Array, ...]) -> tuple[Array, ...]:
         attempt, k, done = carry
         u, v = jax.random.uniform(jax.random.fold_in(key, attempt), (2, *mean.shape))
         u, v = u - 0.5, as_float(jnp.maximum(v, jnp.finfo(v.dtype).tiny))
         edge = 0.5 - jnp.abs(u)
-        proposed = centre + jnp.floor((2 * a / edge + b) * u + offset)
+        proposed = center + jnp.floor((2 * a / edge + b) * u + offset)
         sure = (edge >= 0.07) & (v <= 0.9277 - 3.6224 / (b - 2))
         inside = (proposed >= 0) & ((edge >= 0.013) | (v <= edge))
         chance = jnp.log(v * inverse_alpha / (a / (edge * edge) + b))

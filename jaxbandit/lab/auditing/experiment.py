@@ -214,7 +214,7 @@ class _Played:
             "arrays": {name: np.concatenate([b.arrays[name] for b in self.batches]) for name in KEPT},
             "seconds": {name: sum(b.seconds[name] for b in self.batches) for name in first.seconds},
             "run_steps": sum(b.run_steps for b in self.batches),
-            "lane_utilisation": None,
+            "lane_utilization": None,
         }
         return AuditedResult(**labels, finding=finding)
 

@@ -14,7 +14,7 @@ from jaxbandit.base.refusals import BadInput, reason, refuse, show
 from jaxbandit.lab.cli.endings import DONE, bad_input
 
 if TYPE_CHECKING:
-    from jaxbandit.decide.sessions.opened import Pulls
+    from jaxbandit.decide.sessions.pulls import Pulls
     from jaxbandit.decide.sessions.session import Session
     from jaxbandit.lab.specs.session import SessionSpec
 
@@ -51,7 +51,7 @@ class Ask:
             meta = {"spec": spec.to_dict()}
             with session_directory(self.directory, spec.build(), meta=meta, **options) as opened:
                 pulls, session = opened.ask(self.n, context=self.context), opened.session
-        if self.n is not None and self.n > 1 and session.decisions.kind == "single" and not session.stopped:
+        if self.n is not None and self.n > 1 and session.programs.kind == "single" and not session.stopped:
             print(
                 f"jaxbandit: {spec.algorithm.type} decides on one pull at a time, so --n has no effect", file=sys.stderr
             )
@@ -111,7 +111,6 @@ class Status:
         """Print it."""
         from jaxbandit.decide.sessions.certificate import certificate
         from jaxbandit.decide.sessions.directory import read_session
-        from jaxbandit.decide.sessions.stored import arm_labels
 
         with bad_input():
             spec = _spec(self.directory, None, not self.no_import)
@@ -122,17 +121,16 @@ class Status:
             about = {"schema": 1, "name": spec.name, "seed": spec.seed, **arms, "pending": pending}
             print(json_module.dumps({**about, "certificate": found.to_json()}, allow_nan=False))
             return DONE
-        print(found.table(arm_labels(spec)))
+        print(found.table(spec.labels))
         print(f"\npending: {', '.join(map(str, pending[:20]))}{', ...' * (len(pending) > 20)}" if pending else "")
         return DONE
 
 
 def _spec(directory: Path, path: Path | None, imports: bool) -> "SessionSpec":
     """Return the spec of the session, from the file if one is given, otherwise the one stored in the directory."""
-    from jaxbandit.decide.sessions.stored import stored_spec
     from jaxbandit.lab.specs import session
 
-    return stored_spec(directory, imports=imports) if path is None else session.load(path, imports=imports)
+    return session.load_stored(directory, imports=imports) if path is None else session.load(path, imports=imports)
 
 
 def _scores(given: Sequence[str]) -> tuple[list[int], list[float]]:
@@ -182,7 +180,7 @@ def _rows(session: "Session", pulls: "Pulls", spec: "SessionSpec") -> list[dict[
     import jax
     import numpy as np
 
-    from jaxbandit.decide.sessions.session import pull_keys
+    from jaxbandit.decide.sessions.ask_tell import pull_keys
 
     words = np.asarray(jax.random.key_data(pull_keys(session, pulls))).tolist()
     rows = []

@@ -8,6 +8,7 @@ import numpy as np
 
 from jaxbandit.base.contract import Algorithm, action_of
 from jaxbandit.base.types import Array, PyTree
+from jaxbandit.engine.rounds.step import stops
 from jaxbandit.lab.conformance.check_case import Case, as_arrays, explained, make_key, recommended, settled
 
 BATCHES = 6  # number of batches to check
@@ -67,13 +68,13 @@ def _step(algorithm: Algorithm, state: PyTree, num_arms: int) -> _Step:
     values = jnp.linspace(0.1, 0.9, num_arms)
     pulls = rule.plan(state)
     total = jnp.sum(pulls, dtype=jnp.int32)
-    over = algorithm.stop(state) | (total > MOST_PULLS)
+    over = stops(algorithm, state) | (total > MOST_PULLS)
     n = pulls.astype(values.dtype)
     whole = rule.absorb(state, pulls, n * values, *((n * values * values,) if rule.squares else ()))
 
     def turn(i: Array, carry: tuple[PyTree, PyTree, Array]) -> tuple[PyTree, PyTree, Array]:
         together, before, early = carry
-        early |= (i > 1) & algorithm.stop(before)
+        early |= (i > 1) & stops(algorithm, before)
         action = algorithm.select(algorithm.noise(jax.random.fold_in(make_key(), i)), before, None)
         one = algorithm.update(before, None, action, values[action_of(action)])
         # Turn 0 is the whole batch, so that a new plan, which is most of the program, is compiled only once.
@@ -85,7 +86,7 @@ def _step(algorithm: Algorithm, state: PyTree, num_arms: int) -> _Step:
 
     def decided(after: Any) -> dict[str, Any]:
         pulled = {} if algorithm.pulls is None else {"pulls": algorithm.pulls(after)}
-        return {**pulled, "stop": algorithm.stop(after), "recommend": recommended(algorithm, after)}
+        return {**pulled, "stop": stops(algorithm, after), "recommend": recommended(algorithm, after)}
 
     return _Step(together, pulls, over, early, decided(together), decided(single))
 

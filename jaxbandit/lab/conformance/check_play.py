@@ -11,6 +11,7 @@ from jaxbandit.base.contract import Algorithm, Choice, action_of
 from jaxbandit.base.numerics import as_float
 from jaxbandit.base.types import Array, PyTree
 from jaxbandit.engine.layout import jaxprs
+from jaxbandit.engine.rounds.step import stops
 from jaxbandit.lab.conformance.check_case import (
     Case,
     as_arrays,
@@ -113,7 +114,7 @@ def _play(case: Case, hyper: dict[str, Any], words: Array, rewards: Array) -> _P
         before, pulls = carry
         t, own, worldly = step
         state = settled(algorithm, before)
-        overdue, live = waits(algorithm, state), ~algorithm.stop(state)
+        overdue, live = waits(algorithm, state), ~stops(algorithm, state)
         context: Any = world.observe(world_state, worldly) if world else None
         selected, nan_index = select(own, state, context)
         action = action_of(selected)
@@ -137,7 +138,7 @@ def _play(case: Case, hyper: dict[str, Any], words: Array, rewards: Array) -> _P
     steps = jnp.arange(case.rounds, dtype=jnp.int32), own, worldly
     (state, _), (actions, seen, lives) = jax.lax.scan(body, (begun, unpulled), steps)
     rounds = jnp.sum(seen.astype(jnp.int32), axis=0, dtype=jnp.int32)
-    last = (~lives[0], state, recommended(algorithm, state), algorithm.stop(state))
+    last = (~lives[0], state, recommended(algorithm, state), stops(algorithm, state))
     return _Play._make((actions, *rounds, *last))
 
 

@@ -35,7 +35,7 @@ class _Round(NamedTuple):
     selected: PyTree  # an action, or a Choice
     after: PyTree
     recommendation: PyTree
-    stop: Array
+    stop: Array | None
     planned: Array | None
 
 
@@ -74,7 +74,7 @@ def _one_round(case: Case, algorithm: Algorithm, key: Key) -> _Round:
     arms = getattr(recommendation, "shape", ())
     if len(arms) == 1 and (recommendation.dtype != np.int32 or not 1 <= arms[0] <= case.num_arms):
         case.fail("types", f"recommend returns {describe(recommendation)}, must be int32[m], m arms")
-    stop = flag(case, "stop", algorithm.stop, after, "never() if it does not stop")
+    stop = None if algorithm.stop is None else flag(case, "stop", algorithm.stop, after, "None if it does not stop")
     return _Round(state, noise, selected, after, recommendation, stop, _optional(case, algorithm, after))
 
 

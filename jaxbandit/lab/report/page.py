@@ -57,7 +57,7 @@ class Page:
         """Return the bytes of the HTML file."""
         style, script = _asset("report.css"), _asset("report.js")
         vendored = _asset(UPLOT)
-        licence, _, rest = vendored.partition("<style>")
+        notice, _, rest = vendored.partition("<style>")
         plot_style, _, rest = rest.partition("</style>")
         plot_script = rest.partition("<script>")[2].rpartition("</script>")[0]
         scripts = (plot_script, script) if self._charts else ()
@@ -82,7 +82,7 @@ class Page:
         body = [header, navigation, tag("main", *sections)]
         if scripts:
             body.append(parts.embedded_json("charts", shared(self._charts)))
-            body.append(Html(licence))
+            body.append(Html(notice))
             body += [Html(f"<script>{one}</script>") for one in scripts]
         document = tag("html", tag("head", *head), tag("body", *body), lang="en")
         return f"{MARK}{document}\n".encode()

@@ -47,7 +47,7 @@ def _pairs(table: Mapping[str, Any]) -> str:
 def _cells(results: Sequence[Any]) -> Html:
     rows = []
     for name, result in zip(names.algorithms(results), results, strict=True):
-        lanes = getattr(result, "lane_utilisation", None)
+        lanes = getattr(result, "lane_utilization", None)
         params = ", ".join(f"{key} = {value}" for key, value in result.params.items())
         seconds = [f"{result.seconds.get(part, 0.0):,.2f}" for part in ("compile", "run")]
         used = "" if lanes is None else f"{100 * lanes:.0f} %"

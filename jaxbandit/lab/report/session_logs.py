@@ -12,11 +12,11 @@ from jaxbandit.base.markup import tag
 from jaxbandit.base.refusals import BadInput
 from jaxbandit.decide.sessions.certificate import Certificate, certificate
 from jaxbandit.decide.sessions.directory import LOG, read_about, read_certificate, read_session
-from jaxbandit.decide.sessions.stored import arm_labels, stored_spec
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.lab.report import charts, parts, provenance, searches
 from jaxbandit.lab.report.charts import Chart, Curve
 from jaxbandit.lab.report.page import Page
+from jaxbandit.lab.specs.session import load_stored
 
 NOT_CURRENT = (
     "The recommendation, the guarantee and the intervals cannot be shown, because the rule of this session is defined "
@@ -41,12 +41,12 @@ def page_of(directory: Path, *, imports: bool = True) -> Page:
     """
     about = read_about(directory)
     entries = _entries(directory)
-    spec = stored_spec(directory, imports=imports) if isinstance(about["meta"].get("spec"), dict) else None
+    spec = load_stored(directory, imports=imports) if isinstance(about["meta"].get("spec"), dict) else None
     if spec is None:
         found = _stored(directory, about, entries)
     else:
         session = read_session(directory, spec.build())
-        found = _Known(spec.name, arm_labels(spec), certificate(session), session.num_told, len(session.pending))
+        found = _Known(spec.name, spec.labels, certificate(session), session.num_told, len(session.pending))
     rule = found.certificate.rule if spec is None else spec.algorithm.type
     begun = about["meta"] if spec is None else spec.to_dict()
     return _page(found, rule, entries, about["identity"], begun)

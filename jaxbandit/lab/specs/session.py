@@ -36,6 +36,13 @@ class SessionSpec:
         where = f"{self.name}: algorithm[0]"
         return tables.build_alone(where, self.algorithm, len(self.names))
 
+    @property
+    def labels(self) -> list[str]:
+        """The label of each arm: its name, or its number and configuration."""
+        if self.configs is None:
+            return list(self.names)
+        return [f"{i}: " + ", ".join(f"{k}={v}" for k, v in config.items()) for i, config in enumerate(self.configs)]
+
     def to_dict(self) -> dict[str, Any]:
         """Return the session as plain data, which `parse` can read."""
         own = {"name": self.algorithm.name, "type": self.algorithm.type}
@@ -57,6 +64,26 @@ def load(path: Path, *, imports: bool = True) -> SessionSpec:
       BadInput: the file cannot be read or something in it is wrong; the message is one line.
     """
     return parse(source.read(path), str(path), path.parent, imports=imports)
+
+
+def load_stored(directory: Path, *, imports: bool = True) -> SessionSpec:
+    """Return the spec with which the session of a directory was begun.
+
+    Args:
+      directory: path of the session directory.
+      imports: whether a `type` may name a factory outside the package; importing its module runs its code.
+
+    Raises:
+      ValueError: the directory holds no session, or one that was begun in Python.
+    """
+    from jaxbandit.decide.sessions.directory import ABOUT, read_about  # imports JAX
+
+    if not (directory / ABOUT).exists():
+        refuse(str(directory), ": holds no session; begin one with jaxbandit ask DIR SPEC.toml")
+    data = read_about(directory)["meta"].get("spec")
+    if not isinstance(data, dict):
+        refuse(str(directory), ": its session was begun in Python, where its rule is defined; continue it there")
+    return parse(data, str(directory / ABOUT), directory, imports=imports)
 
 
 def parse(data: Mapping[str, Any], origin: str, base: Path = Path(), *, imports: bool = True) -> SessionSpec:

@@ -113,7 +113,7 @@ def judge(where: str, cell: Cell, experiment: Experiment) -> None:
         refuse(where, f": {error}")
     if experiment.kind == "simulate":
         return
-    if algorithm.stop is Algorithm._field_defaults["stop"]:
+    if algorithm.stop is None:
         refuse(f"{where}.type", f' = "{entry.name}", has no stopping rule (stop); it is for kind = "simulate"')
     if experiment.precision == "float32" and algorithm.verify is None:
         refuse(where, f': {entry.name} cannot verify runs of precision = "float32", must be "float64"')

@@ -13,7 +13,7 @@ from jaxbandit.base.contract import Outcome
 from jaxbandit.base.refusals import BadInput
 from jaxbandit.base.text import number
 from jaxbandit.running.plotting.style import (
-    GREY,
+    GRAY,
     INK,
     PALE,
     SIZE,
@@ -32,7 +32,7 @@ SHOWN_RUNS = 300  # number of single runs that are drawn as dots
 SHOWN_STEPS = 2000  # largest number of steps in the curve of a distribution
 NAMED_ARMS = 12  # up to this number of arms, the marks of the algorithms stand side by side above each arm
 ROW = 0.36  # inches per algorithm
-BOUND: dict[str, Any] = {"color": GREY, "linewidth": 1.2, "linestyle": (0, (4, 2)), "zorder": 1.5}
+BOUND: dict[str, Any] = {"color": GRAY, "linewidth": 1.2, "linestyle": (0, (4, 2)), "zorder": 1.5}
 
 
 def plot_stopping(results: Sequence[Any], ax: Any = None, *, points: int = SHOWN_STEPS) -> Any:

@@ -12,7 +12,7 @@ from jaxbandit.base.extras import lab
 LOG_FROM = 8.0  # an axis is logarithmic if its largest value is at least this multiple of its smallest
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 DASHES = ("-", (0, (3.5, 1.2)), (0, (1.2, 0.9)))
-INK, GREY, PALE = "#222222", "#777777", "#dddddd"
+INK, GRAY, PALE = "#222222", "#777777", "#dddddd"
 SIZE = (8.4, 4.8)  # inches
 UNNAMED = "environment"  # the label of an instance without a name
 FOOT = "footnotes"
@@ -98,7 +98,7 @@ def footnotes(ax: Any, results: Sequence[Any], also: Sequence[str] = ()) -> None
         found.remove()
     if lines:
         place = {"xycoords": ("axes fraction", ax.xaxis.label), "textcoords": "offset points", "va": "top", "gid": FOOT}
-        ax.annotate("\n".join(lines), (0, 0), (0, -5), fontsize=8.5, color=GREY, annotation_clip=False, **place)
+        ax.annotate("\n".join(lines), (0, 0), (0, -5), fontsize=8.5, color=GRAY, annotation_clip=False, **place)
 
 
 def plain_text(figure: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 
 from jaxbandit.base.refusals import BadInput
 from jaxbandit.running.plotting.stopping_times import BOUND, mean_of
-from jaxbandit.running.plotting.style import GREY, SIZE, footnotes, labels, legend, look, new_axes, quiet, scale
+from jaxbandit.running.plotting.style import GRAY, SIZE, footnotes, labels, legend, look, new_axes, quiet, scale
 
 Point = tuple[float, Any]  # a value of the parameter, and the StoppingResult for it
 
@@ -114,7 +114,7 @@ def plot_sweep(sweep: Sweep, ax: Any = None) -> Any:
     if not scale(ax.yaxis, [max(float(r.samples().mean()), 1.0) for r in results]):
         ax.set_ylim(bottom=0)
     if any(r.censored for points in sweep.curves.values() for _, r in points):
-        ax.plot([], [], "^", color="white", markeredgecolor=GREY, markersize=8, label="censored: the mean is larger")
+        ax.plot([], [], "^", color="white", markeredgecolor=GRAY, markersize=8, label="censored: the mean is larger")
     ax.set_xlabel(sweep.parameter)
     ax.set_ylabel("mean samples")
     place = f"{sweep.title}: mean" if sweep.title else "Mean"

@@ -7,7 +7,7 @@ import numpy as np
 
 from jaxbandit.base.refusals import BadInput
 from jaxbandit.base.text import number
-from jaxbandit.running.plotting.style import GREY, INK
+from jaxbandit.running.plotting.style import GRAY, INK
 
 SLOPE, MINIMAX, ORACLE, CHANGE = "asymptotic slope", "minimax", "asymptote of a restarting oracle", "change"
 APART = 0.008  # smallest distance between the lines of two changes, as a fraction of the axes
@@ -70,6 +70,6 @@ def mark_changes(ax: Any, result: Any) -> None:
         place = ax.transAxes.inverted().transform(ax.transData.transform((change, 0.0)))[0]
         if 0 < place < 1 and place - last >= APART:
             ax.axvline(
-                change, color=GREY, linewidth=0.9, linestyle=(0, (1, 2)), zorder=0.5, gid=CHANGE, label="_change"
+                change, color=GRAY, linewidth=0.9, linestyle=(0, (1, 2)), zorder=0.5, gid=CHANGE, label="_change"
             )
             last = place

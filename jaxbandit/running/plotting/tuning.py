@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from jaxbandit.base.extras import lab
-from jaxbandit.running.plotting.style import COLORS, GREY, INK, quiet, scale
+from jaxbandit.running.plotting.style import COLORS, GRAY, INK, quiet, scale
 
 SHOWN = 20  # largest number of configurations with a row: the survivors, then those with the best means
 WIDTH, HEIGHT, ROW = 13.0, 3.2, 0.17  # inches: width, height without rows, and height per row
@@ -26,7 +26,7 @@ def plot_tuning(result: Any, figure: Any = None) -> Any:
       result: a TuneResult.
       figure: an empty matplotlib Figure; default: a new one, made with pyplot so that a notebook shows it.
     """
-    order = ranked(result.table, result.maximize)[:SHOWN]
+    order = result.ranking()[:SHOWN]
     if figure is None:
         with lab():
             import matplotlib.pyplot as plt
@@ -38,12 +38,6 @@ def plot_tuning(result: Any, figure: Any = None) -> Any:
     _means(middle, result, order)
     _spent(right, result, order)
     return figure
-
-
-def ranked(table: Any, maximize: bool) -> np.ndarray:
-    """Return the indices of the configurations: survivors first, then by mean; those without a score come last."""
-    mean = np.where(np.isnan(table["mean"]), -np.inf, table["mean"] if maximize else -table["mean"])
-    return np.lexsort((table["index"], -mean, ~table["survivor"]))
 
 
 def _left(ax: Any, result: Any) -> None:
@@ -61,7 +55,7 @@ def _left(ax: Any, result: Any) -> None:
 def _means(ax: Any, result: Any, order: np.ndarray) -> None:
     mean, low, high = (result.table[name][order] for name in ("mean", "low", "high"))
     for row, (index, at, bottom, top) in enumerate(zip(order, mean, low, high, strict=True)):
-        color = COLORS[1] if index == result.index else INK if result.table["survivor"][index] else GREY
+        color = COLORS[1] if index == result.index else INK if result.table["survivor"][index] else GRAY
         if np.isfinite(bottom) and np.isfinite(top):
             ax.plot([bottom, top], [row, row], color=color, linewidth=1.6, solid_capstyle="butt")
         ax.plot([at], [row], "o", color=color, markersize=4.5)
@@ -82,7 +76,7 @@ def _spent(ax: Any, result: Any, order: np.ndarray) -> None:
     colors = [COLORS[1] if i == result.index else COLORS[0] for i in order]
     ax.barh(range(len(order)), pulls, color=colors, height=0.65)
     for row, count in enumerate(pulls):
-        ax.annotate(f"{count:,}", (count, row), (3, 0), textcoords="offset points", va="center", fontsize=8, color=GREY)
+        ax.annotate(f"{count:,}", (count, row), (3, 0), textcoords="offset points", va="center", fontsize=8, color=GRAY)
     ax.set_xlim(0, 1.15 * max(pulls.max(), 1))
     _rows(ax, len(order), [])
     ax.set_xlabel("trainings")

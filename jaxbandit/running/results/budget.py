@@ -99,8 +99,8 @@ class BudgetResult(StoppingResult):
         content["outcomes"] = self.outcomes()
         if "pulls" in self.arrays and len(used):
             content["pulls"] = {"mean": self.arrays["pulls"][self.counts()].mean(axis=0)}
-        if self.lane_utilisation is not None:
-            content["lane_utilisation"] = self.lane_utilisation
+        if self.lane_utilization is not None:
+            content["lane_utilization"] = self.lane_utilization
         return content
 
     def headline(self) -> str:

@@ -150,7 +150,7 @@ def _stopping(results: Sequence[Any]) -> Rows:
                 f"[{error['low']:.4f}, {error['high']:.4f}]" if error else "",
                 result.promised,
                 ", ".join(f"{count} {name}" for name, count in outcomes.items()),
-                f"{100 * content['lane_utilisation']:.0f} %" if "lane_utilisation" in content else "",
+                f"{100 * content['lane_utilization']:.0f} %" if "lane_utilization" in content else "",
                 *_seconds(result),
             )
         )

@@ -39,7 +39,7 @@ class StoppingResult(Result):
     # The algorithm's guarantee: delta, epsilon, m and proved (False for a heuristic). Without a guarantee only epsilon,
     # above which a simple regret is an error.
     guarantee: Mapping[str, Any]
-    lane_utilisation: float | None  # ratio of useful to executed lane-steps in the last call; None if it ran nothing
+    lane_utilization: float | None  # ratio of useful to executed lane-steps in the last call; None if it ran nothing
     warnings: list[str]
 
     @property
@@ -122,7 +122,7 @@ class StoppingResult(Result):
         return time * max(float(np.log(1 / (2.4 * delta))), 0.0)
 
     def content(self) -> dict[str, Any]:
-        """Return `samples`, `batches`, `error`, `outcomes`, `pulls`, `lane_utilisation`; what is unknown is absent."""
+        """Return `samples`, `batches`, `error`, `outcomes`, `pulls`, `lane_utilization`; what is unknown is absent."""
         times = self.samples()
         mean = "restricted_mean" if self.censored else "mean"
         content: dict[str, Any] = {}
@@ -150,8 +150,8 @@ class StoppingResult(Result):
         content["outcomes"] = self.outcomes()
         if "pulls" in self.arrays and len(times):
             content["pulls"] = {mean: self.arrays["pulls"][self.counts()].mean(axis=0)}
-        if self.lane_utilisation is not None:
-            content["lane_utilisation"] = self.lane_utilisation
+        if self.lane_utilization is not None:
+            content["lane_utilization"] = self.lane_utilization
         if self.warnings:
             content["warnings"] = self.warnings
         return content

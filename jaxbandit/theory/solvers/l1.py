@@ -134,9 +134,9 @@ def l1_representation(features: Array, target: Array, *, steps: int = 12) -> Rep
         factor = factorise(ratio_up + ratio_down)
         duality = (dot(it.up, low) + dot(it.down, high)) / (2 * x.shape[0])
 
-        def direction(centre_up: Array, centre_down: Array) -> tuple[Array, Array, Array, Array]:
-            """Newton's step to up * low = centre_up, down * high = centre_down and x'(up - down) = y."""
-            fixed_up, fixed_down = centre_up / low, centre_down / high
+        def direction(center_up: Array, center_down: Array) -> tuple[Array, Array, Array, Array]:
+            """Newton's step to up * low = center_up, down * high = center_down and x'(up - down) = y."""
+            fixed_up, fixed_down = center_up / low, center_down / high
             change = solve(factor, y - dot(fixed_up - fixed_down, x))
             moved = dot(x, change)
             return fixed_up - it.up + ratio_up * moved, fixed_down - it.down - ratio_down * moved, change, moved
@@ -149,8 +149,8 @@ def l1_representation(features: Array, target: Array, *, steps: int = 12) -> Rep
         up, down, change, moved = direction(nothing, nothing)
         primal, dual = (jnp.minimum(length, 1.0) for length in lengths(up, down, moved))
         after = dot(it.up + primal * up, low - dual * moved) + dot(it.down + primal * down, high + dual * moved)
-        centre = jnp.clip((after / (2 * x.shape[0] * duality)) ** 3, 1e-6, 1.0) * duality
-        up, down, change, moved = direction(centre + up * moved, centre - down * moved)
+        center = jnp.clip((after / (2 * x.shape[0] * duality)) ** 3, 1e-6, 1.0) * duality
+        up, down, change, moved = direction(center + up * moved, center - down * moved)
         primal, dual = (jnp.minimum(0.995 * length, 1.0) for length in lengths(up, down, moved))
         new = _Iterate(it.up + primal * up, it.down + primal * down, it.dual + dual * change)
         going = (duality > 4 * unit) & jnp.isfinite(primal + dual + jnp.sum(change))

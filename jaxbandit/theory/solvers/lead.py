@@ -45,10 +45,10 @@ def lead_bound(family: DecisionClass, estimate: Array, matrix: Array, radius: Ar
       radius: float[] >= 0, traced.
       best: bool[n], a best set of the family for the estimate; traced.
     """
-    centred = _centred(matrix)
-    own = jnp.diagonal(centred)
+    centered = _centered(matrix)
+    own = jnp.diagonal(centered)
     root = jnp.sqrt(own)
-    widths = largest_eigenvalue_bound(centred / (root[:, None] * root[None])) * own
+    widths = largest_eigenvalue_bound(centered / (root[:, None] * root[None])) * own
     scales = _scales(family, widths, best, SCALES)
 
     def bound(scale: Array) -> Array:
@@ -69,7 +69,7 @@ def starts(family: DecisionClass, estimate: Array, matrix: Array, radius: Array,
       best: bool[n], a best set of the family for the estimate; traced.
       count: an integer >= 2; static.
     """
-    own = jnp.diagonal(_centred(matrix))
+    own = jnp.diagonal(_centered(matrix))
 
     def start(scale: Array) -> Array:
         scores = coarse(jnp.concatenate([estimate, radius / (2 * scale) * own]))
@@ -139,7 +139,7 @@ def coarse(scores: Array) -> Array:
     return jnp.round(scores * (FINENESS / jnp.where(largest > 0, largest, 1.0)))
 
 
-def _centred(matrix: Array) -> Array:
+def _centered(matrix: Array) -> Array:
     """Return P W P, where P is the projector orthogonal to 1."""
     sums = jnp.mean(matrix, 1)
     return matrix - sums[:, None] - sums[None] + jnp.mean(sums)

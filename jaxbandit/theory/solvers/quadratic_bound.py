@@ -49,9 +49,9 @@ def upper_bound(weights: Array, k: int, *, spectral: bool | None = None) -> Arra
         return bound
     sums = jnp.sum(weights, 1)
     mean = jnp.mean(sums)
-    centred = weights - (sums[None] + sums[:, None] - mean) / size
+    centered = weights - (sums[None] + sums[:, None] - mean) / size
     linear = 2 * k / size * jnp.sum(lax.top_k(sums - mean, k)[0])
-    largest = jnp.max(jnp.linalg.eigvalsh(centred))
+    largest = jnp.max(jnp.linalg.eigvalsh(centered))
     return jnp.minimum(bound, k * k / size * mean + linear + k * (1 - k / size) * jnp.maximum(largest, 0.0))
 
 

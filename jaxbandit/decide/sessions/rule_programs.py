@@ -1,4 +1,4 @@
-"""An algorithm's functions as a session calls them: for one run, on the host's CPU, in float64, compiled once."""
+"""The programs of a session: an algorithm's functions for one run, on the host's CPU, in float64, compiled once."""
 
 import functools
 from collections.abc import Callable
@@ -21,16 +21,16 @@ IMPLEMENTATION = "threefry4x32"  # the engine's default, so that a session has t
 Kind = Literal["batch", "draws", "single"]
 
 
-class Looked(NamedTuple):
-    """The rule before its next pulls, after `replan`, `stop` and `Batch.plan` have been evaluated."""
+class Decision(NamedTuple):
+    """What the rule decides before its next pulls: the results of `replan`, `stop` and `Batch.plan`."""
 
     state: PyTree  # after `replan`, if it was due
     stopped: Array  # bool[]
     plan: Any  # result of Batch.plan, None if pulls are chosen one by one
 
 
-class Decisions:
-    """The compiled functions of one algorithm.
+class RulePrograms:
+    """The compiled functions of one algorithm, which is the rule of a session.
 
     `kind` is "batch" if the algorithm plans pulls ahead, "draws" if it is randomized, so that several draws from one
     state may differ, and "single" if its state determines the next pull.
@@ -56,28 +56,28 @@ class Decisions:
         """Context manager that enables float64 within its block only, not in the whole process."""
         return jax.enable_x64(True)
 
-    def begin(self, seed: int, run: int) -> tuple[np.ndarray, Looked]:
+    def begin(self, seed: int, run: int) -> tuple[np.ndarray, Decision]:
         """Key words of the run's random draws, and the rule before its first pull."""
         with self.scope():
             words, state = self._call("begin", self._begin, np.uint32(seed), np.int32(run))
-            return np.asarray(words), self._look(state)
+            return np.asarray(words), self._decision(state)
 
     def select(self, words: np.ndarray, round: int, state: PyTree, context: PyTree) -> Any:
         """What `select` returns in a round: an action or a Choice."""
         with self.scope():
             return self._call("select", self._select, words, np.int32(round), state, context)
 
-    def update(self, state: PyTree, context: PyTree, choice: Any, feedback: float) -> Looked:
+    def update(self, state: PyTree, context: PyTree, choice: Any, feedback: float) -> Decision:
         """The rule after one reward."""
         with self.scope():
-            return self._look(self._call("update", self._update, state, context, choice, np.float64(feedback)))
+            return self._decision(self._call("update", self._update, state, context, choice, np.float64(feedback)))
 
-    def absorb(self, state: PyTree, plan: Any, sums: np.ndarray, squares: np.ndarray) -> Looked:
+    def absorb(self, state: PyTree, plan: Any, sums: np.ndarray, squares: np.ndarray) -> Decision:
         """The rule after a whole batch."""
         rule: Any = self.algorithm.batch
         with self.scope():
             more = (squares,) if rule.squares else ()
-            return self._look(self._call("absorb", self._absorb, state, plan, sums, *more))
+            return self._decision(self._call("absorb", self._absorb, state, plan, sums, *more))
 
     def recommendation(self, state: PyTree) -> np.ndarray | None:
         """The recommended arms, int32[m], or None.
@@ -103,11 +103,11 @@ class Decisions:
         """Digest of everything that the rule's decisions depend on, including its arguments."""
         with self.scope():
             noise = jax.eval_shape(self._noise, self._key, self._words[1])
-            examples: list = [(self._begin, self._words), (self._looked, (self.state,))]
+            examples: list = [(self._begin, self._words), (self._decide, (self.state,))]
             if self.kind == "batch":
                 rule: Any = self.algorithm.batch
                 plan = jax.eval_shape(rule.plan, self.state)
-                sums = jax.ShapeDtypeStruct(_counts(plan).shape, jnp.float64)
+                sums = jax.ShapeDtypeStruct(counts_of(plan).shape, jnp.float64)
                 examples += [(self._absorb, (self.state, plan, sums, *((sums,) if rule.squares else ())))]
             elif not self.needs_context or self._context_shape() is not None:
                 context = self._context_shape()
@@ -117,8 +117,8 @@ class Decisions:
                 examples += [(self._update, (self.state, context, choice, number))]
             return identity.of_program(examples)
 
-    def _look(self, state: PyTree) -> Looked:
-        return self._call("look", self._looked, state)
+    def _decision(self, state: PyTree) -> Decision:
+        return self._call("decide", self._decide, state)
 
     def _begin(self, seed: Array, run: Array) -> tuple[Array, PyTree]:
         return self._run_words(seed, run), self._init(seed, run)
@@ -148,12 +148,12 @@ class Decisions:
         same_state("algorithm.batch.absorb", "state", self.state, after)
         return after
 
-    def _looked(self, state: PyTree) -> Looked:
+    def _decide(self, state: PyTree) -> Decision:
         state = self._replanned(state)
-        stopped = called("algorithm.stop", self.algorithm.stop, state)
+        stopped = rounds.stops(self.algorithm, state)
         rule: Any = self.algorithm.batch
         plan = called("algorithm.batch.plan", rule.plan, state) if self.kind == "batch" else None
-        return Looked(state, stopped, plan)
+        return Decision(state, stopped, plan)
 
     def _replanned(self, state: PyTree) -> PyTree:
         replan = self.algorithm.replan
@@ -206,13 +206,14 @@ class Decisions:
         return compiled(*given)
 
 
-def decisions_of(algorithm: Algorithm) -> Decisions:
+def rule_programs(algorithm: Algorithm) -> RulePrograms:
     """The compiled functions of this algorithm object, cached for later sessions of the same object."""
     fit.check_kind("algorithm", algorithm, Algorithm)
-    return kept(("session", Same(algorithm)), lambda: Decisions(algorithm))
+    return kept(("session", Same(algorithm)), lambda: RulePrograms(algorithm))
 
 
-def _counts(plan: Any) -> Any:
+def counts_of(plan: Any) -> Any:
+    """The pulls of each arm, or of each set, that a result of `Batch.plan` has."""
     return plan.counts if isinstance(plan, SetPulls) else plan
 
 

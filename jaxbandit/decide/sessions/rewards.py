@@ -1,9 +1,11 @@
-"""The rewards reported to a session, in the order of ids, their totals by arm, and the checks of new rewards."""
+"""The rewards of a session: in the order of ids, in totals by arm, and the checks of new ones."""
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+
+from jaxbandit.base.types import ArrayLike
 
 History = tuple[np.ndarray, ...]  # rewards in order of ids, in arrays whose lengths are decreasing powers of two
 
@@ -83,7 +85,7 @@ def earlier(actions: np.ndarray) -> np.ndarray:
     return found
 
 
-def checked_ids(where: str, ids: Any) -> np.ndarray:
+def check_ids(where: str, ids: ArrayLike) -> np.ndarray:
     """One or several ids as int64[n]; an error is raised if they are not integers."""
     found = np.asarray(ids)
     if found.size == 0:
@@ -93,9 +95,11 @@ def checked_ids(where: str, ids: Any) -> np.ndarray:
     return np.atleast_1d(found).astype(np.int64)
 
 
-def checked(ids: Any, rewards: Any, on_failure: float | None, low: float, high: float) -> tuple[np.ndarray, np.ndarray]:
-    """Ids and rewards of equal number, after checking that the rewards are finite and in [low, high]."""
-    ids = checked_ids("tell", ids)
+def check_rewards(
+    ids: ArrayLike, rewards: ArrayLike, on_failure: float | None, low: float, high: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Ids and as many rewards, all in [low, high] after `on_failure` has replaced those that are not finite."""
+    ids = check_ids("tell", ids)
     try:
         values = np.asarray(rewards, np.float64)
     except (TypeError, ValueError):
@@ -151,9 +155,9 @@ def new(
     old = unique < sum(map(len, history))
     _same(unique[old], value[old], values_of(history, unique[old]))
     at = np.minimum(np.searchsorted(later, unique - first), max(len(later) - 1, 0))
-    kept = ~old & (later[at] == unique - first) if len(later) else np.zeros(len(unique), bool)
-    _same(unique[kept], value[kept], later_values[at[kept]])
-    fresh = ~old & ~kept
+    early = ~old & (later[at] == unique - first) if len(later) else np.zeros(len(unique), bool)
+    _same(unique[early], value[early], later_values[at[early]])
+    fresh = ~old & ~early
     return unique[fresh], value[fresh]
 
 

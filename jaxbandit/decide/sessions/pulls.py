@@ -1,4 +1,4 @@
-"""The open batch of a session: its arms, which pulls have been asked for, and which rewards have been reported."""
+"""The pulls of a session: its open batch, which of them have been asked for, and which rewards have been reported."""
 
 from typing import Any, NamedTuple
 
@@ -6,10 +6,9 @@ import jax
 import numpy as np
 
 from jaxbandit.base import checks
-from jaxbandit.base.contract import SetPulls
 from jaxbandit.base.types import PyTree
-from jaxbandit.decide.sessions import told
-from jaxbandit.decide.sessions.decisions import Decisions, Looked
+from jaxbandit.decide.sessions.rewards import earlier
+from jaxbandit.decide.sessions.rule_programs import Decision, RulePrograms, counts_of
 
 MOST_INDEX = 2**31 - 1
 
@@ -23,7 +22,7 @@ class Pulls(NamedTuple):
     index: np.ndarray  # pyright: ignore[reportIncompatibleMethodOverride]
 
 
-class Opened(NamedTuple):
+class OpenBatch(NamedTuple):
     """The batch of pulls that the algorithm waits for. It receives their rewards when all of them are reported."""
 
     first: int  # id of the first
@@ -42,65 +41,60 @@ class Opened(NamedTuple):
     squares: np.ndarray  # float64[...], sum of the squared rewards
 
 
-def opened_of(looked: Looked, first: int, base: np.ndarray) -> tuple[PyTree, bool, Opened]:
-    """The state of a rule, whether it has stopped, and the batch that it opens next."""
-    stopped, plan = bool(looked.stopped), jax.tree.map(np.asarray, looked.plan)
-    counts = _counts(plan)
-    size = 0 if stopped or counts is None else int(counts.sum(dtype=np.int64))
-    if counts is not None and not stopped and (size < 1 or counts.min() < 0):
+def next_batch(decision: Decision, first: int, base: np.ndarray) -> OpenBatch:
+    """The batch that a rule opens next, of which no pull has been asked for."""
+    plan = jax.tree.map(np.asarray, decision.plan)
+    counts = counts_of(plan)
+    size = 0 if decision.stopped or counts is None else int(counts.sum(dtype=np.int64))
+    if counts is not None and not decision.stopped and (size < 1 or counts.min() < 0):
         raise ValueError(f"algorithm.batch.plan = {counts.tolist()}, must be counts >= 0 of at least one pull")
     nothing, sums = np.zeros(0, np.int64), np.zeros(0 if counts is None else len(counts))
-    opened = Opened(
+    return OpenBatch(
         first, size, 0, 0, base, plan, (), nothing, None, nothing, np.zeros(0), nothing, sums, np.zeros_like(sums)
     )
-    return looked.state, stopped, opened
 
 
-def untold(opened: Opened) -> np.ndarray:
+def without_reward(batch: OpenBatch) -> np.ndarray:
     """Positions in the batch of the pulls that were asked for and have no reward yet."""
-    asked = np.arange(opened.entered, opened.issued, dtype=np.int64)
-    return np.setdiff1d(asked, opened.later, assume_unique=True) if len(opened.later) else asked
+    asked = np.arange(batch.entered, batch.issued, dtype=np.int64)
+    return np.setdiff1d(asked, batch.later, assume_unique=True) if len(batch.later) else asked
 
 
-def _counts(plan: Any) -> Any:
-    return plan.counts if isinstance(plan, SetPulls) else plan
-
-
-def actions_at(opened: Opened, positions: np.ndarray) -> tuple[Any, Any]:
+def actions_at(batch: OpenBatch, positions: np.ndarray) -> tuple[Any, Any]:
     """For positions in a batch: the index of the arm or set in the plan, and the arm, or the set bool[n, num_arms]."""
-    plan: Any = opened.plan
-    counts = _counts(plan)
+    plan: Any = batch.plan
+    counts = counts_of(plan)
     if counts is None:
-        return positions, opened.actions[positions]
+        return positions, batch.actions[positions]
     actions = np.searchsorted(np.cumsum(counts, dtype=np.int64), positions, side="right")
     return actions, actions if plan is counts else plan.sets[actions]
 
 
-def pulls_at(opened: Opened, positions: np.ndarray, num_arms: int, set_size: int | None) -> Pulls:
+def pulls_at(batch: OpenBatch, positions: np.ndarray, num_arms: int, set_size: int | None) -> Pulls:
     """The pulls at these positions in a batch."""
-    ids = opened.first + positions
+    ids = batch.first + positions
     if set_size is not None:
-        arms = np.zeros((0, num_arms), bool) if not len(positions) else actions_at(opened, positions)[1]
+        arms = np.zeros((0, num_arms), bool) if not len(positions) else actions_at(batch, positions)[1]
         index = ids
     elif not len(positions):
         arms, index = positions, positions
-    elif opened.plan is not None:
-        arms = actions_at(opened, positions)[0]
-        ends = np.cumsum(opened.plan, dtype=np.int64)
-        index = opened.base[arms] + positions - (ends - opened.plan)[arms]
+    elif batch.plan is not None:
+        arms = actions_at(batch, positions)[0]
+        ends = np.cumsum(batch.plan, dtype=np.int64)
+        index = batch.base[arms] + positions - (ends - batch.plan)[arms]
     else:
-        arms = opened.actions[positions]
-        index = opened.base[arms] + told.earlier(opened.actions)[positions]
+        arms = batch.actions[positions]
+        index = batch.base[arms] + earlier(batch.actions)[positions]
     if len(index) and index.max() > MOST_INDEX:
         raise ValueError(f"ask: pull {int(index.max())} of one arm, must be at most {MOST_INDEX}")
     return Pulls(ids, arms if arms.dtype == bool else arms.astype(np.int32), index.astype(np.int32))
 
 
-def checked_context(decisions: Decisions, opened: Opened, stopped: bool, context: PyTree) -> PyTree:
+def checked_context(programs: RulePrograms, batch: OpenBatch, stopped: bool, context: PyTree) -> PyTree:
     """The context in the form that the rule takes; an error is raised if it is missing or superfluous."""
-    arms, name = decisions.algorithm.arms, decisions.algorithm.name or "the algorithm"
-    waits = opened.size > 0
-    if not decisions.needs_context:
+    arms, name = programs.algorithm.arms, programs.algorithm.name or "the algorithm"
+    waits = batch.size > 0
+    if not programs.needs_context:
         if context is not None:
             raise ValueError(f"ask: context = {context!r}, must be left out: {name} does not use contexts")
         return None
@@ -112,8 +106,8 @@ def checked_context(decisions: Decisions, opened: Opened, stopped: bool, context
         context = np.int32(checks.integer("ask", "context", context, 0, arms.num_contexts - 1))
     else:
         context = jax.tree.map(np.asarray, context)
-    if waits and not _equal(context, opened.context):
-        raise ValueError(f"ask: context = {context!r}, but pull {opened.first}, in another context, has no reward yet")
+    if waits and not _equal(context, batch.context):
+        raise ValueError(f"ask: context = {context!r}, but pull {batch.first}, in another context, has no reward yet")
     return context
 
 
