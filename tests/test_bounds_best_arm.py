@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import optimize
 
+from jaxbandit.lab.experiments.truth import truth_of
 from jaxbandit.lab.specs import spec
-from jaxbandit.running.truth import truth_of
 from jaxbandit.theory.bounds import best_arm_lower_bound, characteristic_time
 
 DIVERGENCE = {

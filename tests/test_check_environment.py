@@ -38,6 +38,8 @@ def good():
         batch=jb.BatchRewards(noise=lambda key: jax.random.uniform(key, (MOST, len(MEANS))), sums=sums),
         arms=jb.Arms(2),
         rewards=jb.Rewards(0.0, 1.0),
+        known=lambda: {"sigma": 0.5},
+        truth=jb.Truth(means=lambda state: state, regret_constant=lambda: 1.5),
         name="coins",
     )
 
@@ -96,6 +98,32 @@ BROKEN = {  # a function or record in place of the good one, the property it bre
         "regret",
         "in round 3",
     ),
+    "means of others": (
+        {"truth": jb.Truth(means=lambda state: state * state)},
+        "truth",
+        "action 1 has mean 0.36 with gap 0 and action 0 0.04 with gap 0.4; correct truth.means or regret",
+    ),
+    "a mean of no arm": (
+        {"truth": jb.Truth(means=lambda state: state[:1])},
+        "truth",
+        "means returns float32[1], must return float[2], one mean for each arm",
+    ),
+    "a list of what is known": ({"known": lambda: ["sigma"]}, "truth", "known returns ['sigma'], must return a dict"),
+    "parameters without names": (
+        {"truth": jb.Truth(parameters=lambda: {0: 1.5})},
+        "truth",
+        "truth.parameters returns {0: 1.5}, must return a dict with names",
+    ),
+    "a negative constant": (
+        {"truth": jb.Truth(regret_constant=lambda: -1.0)},
+        "truth",
+        "truth.regret_constant returns -1, must be a number >= 0",
+    ),
+    "a segment without a constant": (
+        {"schedule": jb.Schedule((0,), [MEANS], lambda row: float("nan"))},
+        "truth",
+        "schedule.regret_constant returns nan, must be a number >= 0",
+    ),
     "sums too large": (
         {"batch": BATCH._replace(sums=too_large)},
         "batches of pulls",
@@ -142,8 +170,8 @@ def test_the_good_one_passes_and_what_is_absent_is_not_said_to_be_checked():
     report = jb.check_environment(COINS)
     assert (report.name, report.properties) == ("coins", tuple(PROPERTIES))
     assert str(report).startswith("coins:\n  traceable: ")
-    left = jb.check_environment(COINS._replace(batch=None, regret=None)).properties
-    assert set(PROPERTIES) - set(left) == {"batches of pulls", "regret"}
+    left = jb.check_environment(COINS._replace(batch=None, regret=None, known=None, truth=None)).properties
+    assert set(PROPERTIES) - set(left) == {"batches of pulls", "regret", "truth"}
 
 
 def test_a_world_that_changes_passes():

@@ -9,10 +9,11 @@ from results_by_hand import noisy, result
 import jaxbandit as jb
 from jaxbandit import bounds
 from jaxbandit.lab import cli
+from jaxbandit.lab.experiments.truth import warnings_of
 from jaxbandit.lab.specs import spec
 from jaxbandit.running.plotting import regret_curves, theory
 from jaxbandit.running.results.report import table
-from jaxbandit.running.truth import clock_of, warnings_of
+from jaxbandit.running.truth import clock_of
 
 pytestmark = pytest.mark.quickly_compiled
 

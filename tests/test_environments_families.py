@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jaxbandit.environments.recorded.fiesta import describe_fiesta, fiesta
+from jaxbandit.environments.recorded.fiesta import fiesta
 from jaxbandit.environments.recorded.table import table
 from jaxbandit.environments.stationary.bernoulli import bernoulli
 from jaxbandit.environments.stationary.exponential import exponential
-from jaxbandit.environments.stationary.gaussian import describe_gaussian, gaussian
+from jaxbandit.environments.stationary.gaussian import gaussian
 from jaxbandit.environments.stationary.poisson import poisson
 from jaxbandit.lab.specs import spec
 
@@ -105,8 +105,8 @@ def test_gaussian_with_a_standard_deviation_an_arm():
 
 
 def test_an_algorithm_may_know_the_largest_sigma():
-    assert describe_gaussian([0.0, 1.0], sigma=[0.5, 3.0]) == {"sigma": 3.0}
-    assert describe_gaussian([0.0, 1.0], sigma=0.5) == {"sigma": 0.5}
+    assert gaussian([0.0, 1.0], sigma=[0.5, 3.0]).known() == {"sigma": 3.0}
+    assert gaussian([0.0, 1.0], sigma=0.5).known() == {"sigma": 0.5}
     one, two = (gaussian([0.0, 1.0], sigma=sigma) for sigma in (0.7, [0.7, 0.7]))
     np.testing.assert_array_equal(singly(one, 100), singly(two, 100))
     assert one.init(jax.random.key(0)).sigmas is None  # its state is what it was
@@ -177,7 +177,7 @@ def test_fiesta_has_the_recorded_scores():
     np.testing.assert_array_equal(eight, np.delete(means, [1, 4, 7, 10]))
     two = fiesta(("tdlstm", "atae"))
     np.testing.assert_array_equal(two.init(jax.random.key(0)).means, means[[9, 0]])
-    assert two.name == "fiesta" and 0.1 < describe_fiesta()["sigma"] < 0.15
+    assert two.name == "fiesta" and 0.1 < fiesta().known()["sigma"] < 0.15
 
 
 @pytest.mark.skipif(not SCORES.exists(), reason="the shared data folder is not beside the repository")
@@ -191,7 +191,7 @@ def test_fiesta_table_is_the_recorded_one():
 
 
 def test_what_theory_says_does_not_depend_on_the_order_of_the_arms():
-    from jaxbandit.running.truth import truth_of
+    from jaxbandit.lab.experiments.truth import truth_of
 
     gaussian_arms = {"type": "gaussian", "means": [0.0, 0.5, 0.9], "sigma": [1.0, 2.0, 3.0]}
     data = {

@@ -10,13 +10,13 @@ import pytest
 from scipy import stats
 
 from jaxbandit.base.contract import Arms
-from jaxbandit.environments.linear_arms.linear import describe_linear, linear
-from jaxbandit.environments.linear_arms.linear_random import describe_linear_random, linear_random
-from jaxbandit.environments.linear_arms.soare import describe_soare, soare
-from jaxbandit.environments.linear_arms.top_m_classic import describe_top_m_classic, top_m_classic
+from jaxbandit.environments.linear_arms.linear import linear
+from jaxbandit.environments.linear_arms.linear_random import linear_random
+from jaxbandit.environments.linear_arms.soare import soare
+from jaxbandit.environments.linear_arms.top_m_classic import top_m_classic
 from jaxbandit.environments.recorded.crowd import crowd
-from jaxbandit.environments.recorded.r6a_like import describe_r6a_like, r6a_like
-from jaxbandit.environments.recorded.table import describe_table, table
+from jaxbandit.environments.recorded.r6a_like import r6a_like
+from jaxbandit.environments.recorded.table import table
 from jaxbandit.environments.stationary.bernoulli import bernoulli
 from jaxbandit.environments.stationary.beta import beta
 from jaxbandit.environments.stationary.binomial import binomial
@@ -53,6 +53,11 @@ BATCHES = [name for name in INSTANCES if name != "beta"]
 def _float64():
     with jax.enable_x64(True):
         yield
+
+
+def facts(environment):
+    """Return what is known of an instance, and its true parameters."""
+    return environment.known() | environment.truth.parameters()
 
 
 def truth(environment):
@@ -99,7 +104,7 @@ def test_simple_regret_is_the_definition():
 
 @pytest.mark.parametrize("scale", [1e-6, 1e6])
 def test_ties_on_paper_are_ties(scale):
-    known = describe_top_m_classic(37, 9, 0.01)
+    known = facts(top_m_classic(37, 9, 0.01))
     for seed in range(20):  # how a product is rounded is the machine's: on paper all are scale^2
         rotation = np.linalg.qr(np.random.default_rng(seed).standard_normal((36, 36)))[0] * scale
         features, theta = known["features"] @ rotation, known["theta"] @ rotation
@@ -251,7 +256,7 @@ def test_sign_noise_at_the_ends_of_its_uniform():
 
 
 def test_soare_is_the_papers():
-    known = describe_soare(3, np.pi / 6, sigma=2.0)
+    known = facts(soare(3, np.pi / 6, sigma=2.0))
     expected = [[1, 0, 0], [0, 1, 0], [0, 0, 1], [np.sqrt(3) / 2, 1 / 2, 0]]
     np.testing.assert_allclose(known["features"], expected, atol=1e-15)
     np.testing.assert_array_equal(known["theta"], [2, 0, 0])
@@ -267,7 +272,7 @@ def test_top_m_classic_is_the_papers(num_arms, m):
     arms = {a: e(1) + e(a) for a in range(2, m + 1)}
     arms |= {1: e(1), m + 1: np.cos(0.3) * e(1) + np.sin(0.3) * e(m + 1)}
     arms |= {a: e(a - 1) for a in range(m + 2, num_arms + 1)}
-    known = describe_top_m_classic(num_arms, m, 0.3)
+    known = facts(top_m_classic(num_arms, m, 0.3))
     np.testing.assert_array_equal(known["features"], [arms[a] for a in range(1, num_arms + 1)])
     np.testing.assert_array_equal(known["theta"], e(1))
     assert (known["sigma"], known["theta_norm"], known["m"]) == (0.5, 1.0, m)
@@ -276,19 +281,19 @@ def test_top_m_classic_is_the_papers(num_arms, m):
 
 
 def test_random_instances():
-    by_arm, spectral = (describe_linear_random(20, 7, instance_seed=3, normalization=n) for n in ("arm", "spectral"))
+    by_arm, spectral = (facts(linear_random(20, 7, instance_seed=3, normalization=n)) for n in ("arm", "spectral"))
     np.testing.assert_allclose(np.linalg.norm(by_arm["features"], axis=1), 1, rtol=1e-14)
     np.testing.assert_allclose(np.linalg.svd(spectral["features"])[1][0], 1, rtol=1e-14)
     ratio = by_arm["features"] / spectral["features"]
     np.testing.assert_allclose(ratio, ratio[:, :1] * np.ones(7), rtol=1e-13)
     np.testing.assert_array_equal(truth(linear_random(20, 7, instance_seed=3)).means, by_arm["features"][:, 0])
-    other = describe_linear_random(20, 7, instance_seed=4)
+    other = facts(linear_random(20, 7, instance_seed=4))
     assert (other["features"] != by_arm["features"]).all()
 
 
 @pytest.mark.statistical
 def test_random_features_are_uniform_on_the_sphere():
-    x = describe_linear_random(20_000, 3)["features"]
+    x = linear_random(20_000, 3).known()["features"]
     for axis in range(3):  # Archimedes: each coordinate of a uniform point of the sphere in R^3 is uniform
         assert stats.kstest(x[:, axis], stats.uniform(-1, 2).cdf).pvalue > LEVEL / 3
 
@@ -296,7 +301,7 @@ def test_random_features_are_uniform_on_the_sphere():
 def test_made_click_instances():
     places = set()
     for seed, num_arms in enumerate((2, 5, 30, 30, 100, 5)):
-        known = describe_r6a_like(num_arms, instance_seed=seed, min_gap=0.06)
+        known = facts(r6a_like(num_arms, instance_seed=seed, min_gap=0.06))
         pairs = known["features"].reshape(num_arms, 6, 6)
         user, article = pairs[:, :, 0], pairs[:, 0, :]
         np.testing.assert_allclose(pairs, user[:, :, None] * article[:, None, :], rtol=1e-15)
@@ -311,25 +316,25 @@ def test_made_click_instances():
     assert len(places) > 2  # the best arm is not always in the same place
 
 
-def everything(environment, known):
+def everything(environment):
     """What must not depend on whether arguments are traced: the truth, rewards, the description."""
     state = environment.init(jax.random.key(0))
     arms = jnp.arange(state.means.size, dtype=jnp.int32)
     noise = environment.noise(jax.random.key(4))
     reward = jax.vmap(lambda arm: environment.reward(state, None, arm, noise))(arms)
-    return state.means, state.gaps, reward, {k: jnp.asarray(v, jnp.float64) for k, v in known.items()}
+    return state.means, state.gaps, reward, {k: jnp.asarray(v, jnp.float64) for k, v in facts(environment).items()}
 
 
 STACK = (np.stack([FEATURES, FEATURES[::-1], FEATURES / 3]), np.stack([THETA, THETA[::-1], -THETA]))
 TRACED = {
-    "linear": (lambda x, t, s: everything(linear(x, t, sigma=s), describe_linear(x, t, sigma=s)), (*STACK, None)),
+    "linear": (lambda x, t, s: everything(linear(x, t, sigma=s)), (*STACK, None)),
     "linear, signs": (
-        lambda x, t, s: everything(linear(x, t, noise="sign", sigma=s), describe_linear(x, t, noise="sign", sigma=s)),
+        lambda x, t, s: everything(linear(x, t, noise="sign", sigma=s)),
         (*STACK, None),
     ),
-    "soare": (lambda a, s: everything(soare(3, a, sigma=s), describe_soare(3, a, sigma=s)), ([0.01, 0.5, 1.5], None)),
+    "soare": (lambda a, s: everything(soare(3, a, sigma=s)), ([0.01, 0.5, 1.5], None)),
     "top_m_classic": (
-        lambda a, s: everything(top_m_classic(5, 2, a, sigma=s), describe_top_m_classic(5, 2, a, sigma=s)),
+        lambda a, s: everything(top_m_classic(5, 2, a, sigma=s)),
         ([0.01, 0.5, 1.5], None),
     ),
 }
@@ -353,14 +358,14 @@ def test_a_mean_that_rounding_takes_beyond_1_is_1():
 
 
 def test_table_describes_what_is_known_of_it():
-    assert describe_table(RECORDED) == {"sigma": 0.5}
-    assert describe_table(RECORDED, sigma=2.0) == {"sigma": 2.0}
-    known = describe_table(RECORDED, [[1.0, 0.0, 0.0], [1.0, 1.0, 0.0]])
+    assert table(RECORDED).known() == {"sigma": 0.5}
+    assert table(RECORDED, sigma=2.0).known() == {"sigma": 2.0}
+    known = facts(table(RECORDED, [[1.0, 0.0, 0.0], [1.0, 1.0, 0.0]]))
     np.testing.assert_allclose(known["theta"], [0.5, -0.25, 0.0], atol=1e-15)
     np.testing.assert_allclose(known["theta_norm"], np.sqrt(5) / 4, rtol=1e-14)
-    far = describe_table(RECORDED, [[1.0], [1.0]])  # misspecified: both arms look alike
+    far = facts(table(RECORDED, [[1.0], [1.0]]))  # misspecified: both arms look alike
     np.testing.assert_allclose(far["theta"], [0.375], rtol=1e-14)
-    traced = jax.jit(describe_table)(RECORDED, np.array([[1.0], [1.0]]))
+    traced = jax.jit(lambda *given: facts(table(*given)))(RECORDED, np.array([[1.0], [1.0]]))
     np.testing.assert_allclose(traced["theta"], [0.375], rtol=1e-12)
     assert traced["sigma"] == 0.5
 
@@ -373,7 +378,7 @@ def test_real_drugs():
     assert rewards.shape == (18, 10) and features.shape == (10, 71)
     np.testing.assert_array_equal(label, [1] * 5 + [-1] * 5)
     np.testing.assert_allclose(np.linalg.norm(features, axis=1), 1, rtol=1e-12)  # normalised by its authors
-    known, state = describe_table(rewards, features, sigma=0.5), truth(table(rewards, features))
+    known, state = facts(table(rewards, features, sigma=0.5)), truth(table(rewards, features))
     np.testing.assert_array_equal(known["features"], features)
     np.testing.assert_allclose(features @ known["theta"], state.means, rtol=1e-13)  # the ten are independent
     assert float(simple_regret(state, jnp.arange(5, dtype=jnp.int32))) == 0.0  # the five that treat epilepsy
@@ -416,7 +421,7 @@ REFUSALS = {
         "r6a_like: num_arms = 9, must be at most 1: none of 10000 pairs",
     ),
     "table sigma": (lambda: table(RECORDED, sigma=-1.0), "table: sigma = -1.0, must be a number in (0, inf)"),
-    "described features": (lambda: describe_table(RECORDED, np.eye(3)), "table: features has 3 rows, must have 2"),
+    "described features": (lambda: table(RECORDED, np.eye(3)), "table: features has 3 rows, must have 2"),
 }
 
 

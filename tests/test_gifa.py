@@ -12,13 +12,13 @@ from jaxbandit.algorithms import gifa, lingape, lingifa, lucb, m_lingape, ugape
 from jaxbandit.algorithms.exploration.gap_indices import decide, largest_others
 from jaxbandit.engine.driver.identify import identify_cell
 from jaxbandit.environments.linear_arms.soare import soare
-from jaxbandit.environments.linear_arms.top_m_classic import describe_top_m_classic, top_m_classic
+from jaxbandit.environments.linear_arms.top_m_classic import top_m_classic
 from jaxbandit.theory.estimators import least_squares, square_root_least_squares
 
 pytestmark = pytest.mark.quickly_compiled
 
 RANDOM = np.random.default_rng(8).normal(size=(5, 3))
-CLASSIC = describe_top_m_classic(4, 2, np.pi / 6)["features"]
+CLASSIC = top_m_classic(4, 2, np.pi / 6).known()["features"]
 
 
 def play(make, rewards, seed=0, **traced):
@@ -183,7 +183,7 @@ def test_duplicates_and_arms_never_pulled_stay_finite(classical):
     ("features", "regularization"),
     [
         (np.vstack([np.eye(5), [np.cos(0.01), np.sin(0.01), 0, 0, 0]]), 1.0),
-        (describe_top_m_classic(3, 1, 0.1)["features"], 0.025**2),
+        (top_m_classic(3, 1, 0.1).known()["features"], 0.025**2),
     ],
     ids=["soare 0.01", "classic 0.1"],
 )

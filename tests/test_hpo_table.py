@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from jaxbandit.environments.recorded.hpo_recorded import PACKAGE, recorded
-from jaxbandit.environments.recorded.hpo_table import describe_hpo_table, hpo_table
+from jaxbandit.environments.recorded.hpo_table import hpo_table
 
 pytestmark = pytest.mark.quickly_compiled
 SPEC = importlib.util.find_spec(PACKAGE)
@@ -56,7 +56,7 @@ def test_the_arms_are_the_recorded_configurations(dataset, folder, metric, shape
     with jax.enable_x64(True):
         drawn = np.asarray(some.init(jax.random.key(0)).means)
     assert len(drawn) == 50 and np.isin(drawn, means).all()
-    assert describe_hpo_table(dataset, num_arms=50, instance_seed=3)["sigma"] == some.rewards.sigma
+    assert hpo_table(dataset, num_arms=50, instance_seed=3).known()["sigma"] == some.rewards.sigma
 
 
 def test_a_file_is_read_once_and_kept(tmp_path, cache, monkeypatch):

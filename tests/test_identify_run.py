@@ -15,17 +15,17 @@ from results_by_hand import stopping
 from jaxbandit.algorithms.exploration.presets import lingape, lucb
 from jaxbandit.base.refusals import BadInput
 from jaxbandit.engine.driver.identify import Identified
-from jaxbandit.environments.linear_arms.soare import describe_soare, soare
+from jaxbandit.environments.linear_arms.soare import soare
 from jaxbandit.environments.stationary.gaussian import gaussian
 from jaxbandit.lab import cli
 from jaxbandit.lab.experiments import experiment as running
+from jaxbandit.lab.experiments.truth import truth_of, warnings_of
 from jaxbandit.lab.specs import spec
 from jaxbandit.running import progress
 from jaxbandit.running.identify import identify
 from jaxbandit.running.progress import runs_bar
 from jaxbandit.running.results.loading import load
 from jaxbandit.running.sweep import sweep
-from jaxbandit.running.truth import truth_of, warnings_of
 
 TEXT = """
 name = "stop"
@@ -76,7 +76,7 @@ def calls(monkeypatch):
         return found()
 
     monkeypatch.setattr("jaxbandit.lab.experiments.playing.identify_cell", identify_cell)
-    monkeypatch.setattr("jaxbandit.running.truth.characteristic_time", lambda *_: 1.0)  # a compilation a shape
+    monkeypatch.setattr("jaxbandit.running.truth.characteristic_time_of", lambda *_: 1.0)  # a compilation a shape
     return made
 
 
@@ -193,7 +193,7 @@ def test_an_instance_can_be_swept(monkeypatch):
     monkeypatch.setattr(engine, "identify_cell", identify_cell)
 
     def both(angle, delta):
-        return lingape(describe_soare(2, angle)["features"], delta=delta), soare(2, angle)
+        return lingape(soare(2, angle).known()["features"], delta=delta), soare(2, angle)
 
     results = sweep(both, None, {"angle": [0.1, 0.2], "delta": [0.05, 0.05]}, num_runs=2)
     assert makes[0][0] is makes[1][0]

@@ -11,8 +11,8 @@ from jaxbandit.algorithms.regret.lin_ucb import lin_ucb
 from jaxbandit.algorithms.regret.linear_level import linear_level
 from jaxbandit.engine.driver.horizon import simulate_cell
 from jaxbandit.environments.linear_arms.linear import linear
-from jaxbandit.environments.linear_arms.linear_contextual import describe_linear_contextual, linear_contextual
-from jaxbandit.environments.linear_arms.linear_contextual_classes import describe_linear_contextual_classes
+from jaxbandit.environments.linear_arms.linear_contextual import linear_contextual
+from jaxbandit.environments.linear_arms.linear_contextual_classes import linear_contextual_classes
 from jaxbandit.environments.linear_arms.linear_contextual_random import linear_contextual_random
 from jaxbandit.lab.experiments.experiment import run_experiment
 from jaxbandit.lab.specs import spec
@@ -238,17 +238,20 @@ def test_lin_ucb_has_the_regret_of_an_independent_program(sets, probabilities, r
 
 def test_classes_of_data_are_a_linear_instance():
     datasets = pytest.importorskip("sklearn.datasets")
-    known = describe_linear_contextual_classes("wine", num_contexts=178, num_components=13)
-    features, theta = known["features"], known["theta"]
+    environment = linear_contextual_classes("wine", num_contexts=178, num_components=13)
+    truth = environment.truth.parameters()
+    features, theta = environment.known()["features"], truth["theta"]
     assert features.shape == (178, 3, 42) and np.linalg.matrix_rank(features.reshape(-1, 42)) == 42
-    np.testing.assert_array_equal(known["probabilities"], np.full(178, 1 / 178))
+    np.testing.assert_array_equal(truth["probabilities"], np.full(178, 1 / 178))
     # All rows, in the order drawn: regression on all components tells the three cultivars apart.
     order = np.random.default_rng(0).choice(178, 178, replace=False)
     assert ((features * theta).sum(2).argmax(1) == datasets.load_wine().target[order]).mean() > 0.98
     assert features[0, 0, 0] == 1 and not features[0, 0, 14:].any() and not features[0, 1, :14].any()
 
 
-def test_a_description_holds_what_is_known_and_the_truth():
-    known = describe_linear_contextual(CHANGING, (0.3, 0.7), np.array([1.0, 0.0, 1.0]), mask=MASK, sigma=2.0)
-    assert set(known) == {"features", "mask", "sigma", "theta_norm", "theta", "probabilities"}
+def test_what_is_known_is_apart_from_what_is_true():
+    environment = linear_contextual(CHANGING, (0.3, 0.7), np.array([1.0, 0.0, 1.0]), mask=MASK, sigma=2.0)
+    known = environment.known()
+    assert set(known) == {"features", "mask", "sigma", "theta_norm"}
+    assert set(environment.truth.parameters()) == {"theta", "probabilities"}
     assert known["theta_norm"] == 2**0.5 and known["sigma"] == 2.0

@@ -74,11 +74,8 @@ def spread(means: ArrayLike, *, width: float = 0.1):
         regret=lambda means, context, action: jnp.max(means) - means[action],
         simple_regret=lambda means, arms: jnp.max(means) - jnp.min(means[arms]),
         arms=jb.Arms(len(means)),
+        known=lambda: {"sigma": width},
     )
-
-
-def describe_spread(means, *, width):
-    return {"sigma": width}
 
 
 def raises(num_arms: int):
@@ -167,7 +164,7 @@ def test_arguments_are_read_off_the_signature_and_filled(own):
     filled = [cell.arguments for cell in experiment.cells()]
     assert filled[0] == {"scale": 0.3, "level": "none", "num_arms": 2} and filled[1]["scale"] == 0.7
     [cell] = spec.load("stopping.toml").cells()
-    assert cell.arguments == {"delta": 0.1, "num_arms": 2, "sigma": 0.1}  # sigma: what describe_spread says
+    assert cell.arguments == {"delta": 0.1, "num_arms": 2, "sigma": 0.1}  # sigma: what spread declares as known
     assert experiment.algorithms[0].name == "steady" and experiment.instances[0].name == "spread"
 
 

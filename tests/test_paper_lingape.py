@@ -326,7 +326,7 @@ def test_the_papers_parameters(lingape):
             assert [arguments["delta"], arguments["sigma"]] == [0.05, *sigma]
             if cell.algorithm.type == "lingape":
                 assert (arguments["epsilon"], arguments["regularization"], arguments["threshold"]) == (0, 1, "det")
-                assert arguments["theta_norm"] == pytest.approx(np.linalg.norm(cell.instance.known["theta"]))
+                assert arguments["theta_norm"] == pytest.approx(np.linalg.norm(cell.instance.hidden["theta"]))
             if cell.algorithm.type == "xy_adaptive":
                 assert arguments["alpha"] == 0.1
     assert [i["dim"] for i in data["instance"] if i["type"] == "soare"] == list(shown["figure1"].at)
@@ -340,13 +340,14 @@ def test_the_papers_parameters(lingape):
 
 
 def test_clicks_in_the_span_of_their_features_are_the_same_instance(lingape):
-    from jaxbandit.environments.recorded.r6a_like import describe_r6a_like
+    from jaxbandit.environments.recorded.r6a_like import r6a_like
 
     data, about = lingape
     figure = figure_experiments.figures_of(about)["figure3"]
     part = figure_experiments.experiment(data, figure)
     for table in part["instance"]:
-        known = describe_r6a_like(int(table["name"].removeprefix("clicks-")))
+        clicks = r6a_like(int(table["name"].removeprefix("clicks-")))
+        known = clicks.known() | clicks.truth.parameters()
         x, theta = np.array(table["features"]), np.array(table["theta"])
         assert x.shape[1] == np.linalg.matrix_rank(known["features"]) == np.linalg.matrix_rank(x)
         np.testing.assert_allclose(x @ x.T, known["features"] @ known["features"].T, atol=1e-12)  # entries up to 4

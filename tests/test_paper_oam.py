@@ -8,7 +8,7 @@ import pytest
 from results_by_hand import result
 
 from jaxbandit.algorithms.regret.oam import KINDS
-from jaxbandit.environments.linear_arms.linear_random import describe_linear_random
+from jaxbandit.environments.linear_arms.linear_random import linear_random
 from jaxbandit.lab.papers import assessment, figure_experiments, open_readings, paper, published, report, verdict
 from jaxbandit.lab.papers.measures import Quantity
 from jaxbandit.lab.specs import source
@@ -82,7 +82,7 @@ def test_the_papers_parameters(oam):
     assert instances["5.2 two"]["action_sets"] == instances["5.3"]["action_sets"]
     assert [instances[n]["probabilities"] for n in ("5.2 two", "5.3")] == [[0.99, 0.01], [0.8, 0.2]]
     assert (instances["5.4"]["num_arms"], instances["D.1"]["num_arms"]) == (100, 5)
-    np.testing.assert_array_equal(instances["D.2"]["action_sets"], [describe_linear_random(5, 2)["features"]])
+    np.testing.assert_array_equal(instances["D.2"]["action_sets"], [linear_random(5, 2).known()["features"]])
     about = {a["name"]: {k: v for k, v in a.items() if k not in ("name", "type")} for a in data["algorithm"]}
     assert about["OAM, eps 0"] == {}  # epsilon 0, all arms must pass, each arm forced once: the defaults
     assert about["OAM, no forcing"] == {"force": False}

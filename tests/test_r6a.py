@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from jaxbandit.environments.recorded.click_arms import choose, ridge
-from jaxbandit.environments.recorded.r6a import describe_r6a, r6a, read_click_log
+from jaxbandit.environments.recorded.r6a import r6a, read_click_log
 
 pytestmark = pytest.mark.quickly_compiled
 
@@ -198,7 +198,8 @@ def test_instance_of_a_log(tmp_path):
     lines, truth = made_log(3000, seed=1)
     path = str(write(tmp_path / "clicks", [*lines, "dirt"]))
     with pytest.warns(UserWarning, match="3000 of 3001 lines kept \\(bad_width 1\\)"):
-        known = describe_r6a(path, 5, instance_seed=2)
+        instance = r6a(path, 5, instance_seed=2)
+        known = instance.known() | instance.truth.parameters()
     user, article = (np.array([visit[i] for visit in truth]) for i in (3, 4))
     clicks = np.array([2.0 * visit[2] - 1 for visit in truth])
     pairs = np.einsum("ni,nj->nij", user, article).reshape(-1, 36)
@@ -215,10 +216,10 @@ def test_instance_of_a_log(tmp_path):
         assert np.abs(state.means).max() <= 1
         assert np.sort(state.gaps)[1] >= 0.05
         assert float(environment.reward(state, None, 0, environment.noise(jax.random.key(1)))) in (-1.0, 1.0)
-    other = describe_r6a(path, 5, instance_seed=3)
+    other = r6a(path, 5, instance_seed=3).known()
     assert not np.array_equal(other["features"], known["features"])
     write(tmp_path / "clicks", lines[:2000])  # a file that has changed is read again
-    assert not np.array_equal(describe_r6a(path, 5, instance_seed=2)["theta"], known["theta"])
+    assert not np.array_equal(r6a(path, 5, instance_seed=2).truth.parameters()["theta"], known["theta"])
 
 
 REFUSALS = {

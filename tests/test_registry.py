@@ -45,8 +45,6 @@ def test_every_registered_factory_is_public():
         for entry in entries.values():
             assert getattr(jaxbandit, entry.name) is getattr(package, entry.name) is entry.factory()
             assert entry.name in dir(package)
-        described = {f"describe_{entry.name}" for entry in entries.values() if getattr(entry, "described", False)}
-        assert described <= set(dir(package))
 
 
 def test_the_namespaces_list_their_names_before_anything_is_imported():

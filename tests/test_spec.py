@@ -172,7 +172,7 @@ def test_real_table():
     instance = spec.parse(data, "x.toml", EPILEPSY).instances[0]
     assert instance.known["num_arms"] == 10
     assert np.shape(instance.arguments["rewards"]) == (18, 10)
-    assert len(instance.public()["features"]) == 10
+    assert len(instance.known["features"]) == 10
 
 
 def test_embedded_experiments_are_valid():

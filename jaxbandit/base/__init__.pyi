@@ -12,6 +12,7 @@ from .contract import Replan as Replan
 from .contract import Rewards as Rewards
 from .contract import Schedule as Schedule
 from .contract import SetPulls as SetPulls
+from .contract import Truth as Truth
 from .contract import never as never
 from .contract import no_context as no_context
 from .contract import none as none

@@ -162,10 +162,45 @@ class Promise(NamedTuple):
 
 
 class Schedule(NamedTuple):
-    """Piecewise-constant means whose change points are the same in all runs and do not depend on the actions."""
+    """Piecewise-constant means whose change points are the same in all runs and do not depend on the actions.
 
-    starts: tuple[int, ...]  # number of rounds played before each segment begins, increasing from 0
-    means: Any  # float[segments, num_arms], may be traced
+    Attributes:
+      starts: number of rounds played before each segment begins, increasing from 0. A declared oracle may know them.
+      means: float[segments, num_arms], may be traced.
+      regret_constant: `(means) -> float >= 0`, the constant of the lower bound on regret, as in `Truth`, of the
+        stationary problem with the means of one segment, float[num_arms]. None if it is not known.
+    """
+
+    starts: tuple[int, ...]
+    means: Any
+    regret_constant: Callable[[Any], float] | None = None
+
+
+class Truth(NamedTuple):
+    """The ground truth of an instance, which results and figures show and no algorithm sees. All of it is optional.
+
+    The functions without arguments are called outside of tracing, on an environment whose arguments are concrete. They
+    should import what they need when they are called, because most environments are built without being asked.
+
+    Attributes:
+      means: `(state) -> float[num_arms]`, the mean rewards of the single arms in the state's round; with contexts
+        float[num_contexts, num_arms], where padding is -inf. Results show them if they are the same in all runs.
+      regret_constant: `() -> float >= 0`, the factor of log(t) in the asymptotic lower bound on regret, which holds in
+        every run.
+      characteristic_time: `() -> float > 0`, T*, the number of pulls per unit of log(1/delta) that every rule needs to
+        identify the best arm; inf if two arms are best.
+      dim: dimension d of the parameter of linear means, on which the worst-case regret d sqrt(n) depends.
+      parameters: `() -> dict`, the true parameters by name, such as theta, for bounds and for declared oracles.
+      costly: whether `regret_constant` takes seconds, because it solves an optimization problem. `simulate` then leaves
+        it out; experiments from files include it.
+    """
+
+    means: Callable[[State], Array] | None = None
+    regret_constant: Callable[[], float] | None = None
+    characteristic_time: Callable[[], float] | None = None
+    dim: int | None = None
+    parameters: Callable[[], dict[str, Any]] | None = None
+    costly: bool = False
 
 
 class Algorithm(NamedTuple):
@@ -249,6 +284,9 @@ class Environment(NamedTuple):
       arms: the action space. None if not declared.
       rewards: the range and the distribution of the rewards. None if not declared.
       schedule: piecewise-constant means with known change points, which results and figures show, or None.
+      known: `() -> dict`, what an algorithm may know about the instance besides `arms`, such as features and sigma, by
+        the name of an algorithm's argument. Called outside of tracing where its values are needed. None if nothing.
+      truth: what is true of the instance and hidden from algorithms: means, lower bounds, parameters. None if unknown.
       length: number of rounds that the environment has; a longer horizon is an error. None if there is no limit.
       name: name used in results and figures.
     """
@@ -264,6 +302,8 @@ class Environment(NamedTuple):
     arms: Arms | None = None
     rewards: Rewards | None = None
     schedule: Schedule | None = None
+    known: Callable[[], dict[str, Any]] | None = None
+    truth: Truth | None = None
     length: int | None = None
     name: str = ""
 

@@ -21,7 +21,7 @@ from jaxbandit.running.promises import guarantee_of
 from jaxbandit.running.results.budget import BudgetResult
 from jaxbandit.running.results.regret import RegretResult
 from jaxbandit.running.results.stopping import StoppingResult
-from jaxbandit.running.truth import clock_of, means_of, regret_constant_of, sorted_means_of
+from jaxbandit.running.truth import truth_of
 
 Precision = Literal["float32", "float64"]
 Make = Callable[[PyTree], tuple[Algorithm, Environment]]
@@ -86,15 +86,13 @@ def run_simulate(
         given["checkpoint_dir"] = None if checkpoint_dir is None else Path(checkpoint_dir)
         play = simulate_cell if across is None else functools.partial(across, labels["algorithm"])
         record: Any = play(make, arguments, **given)
-    means = means_of(pair[1])
-    constant = regret_constant_of(pair[1], means) if regret_constant is None else regret_constant
-    truth = {"means": means, "regret_constant": constant, **clock_of(pair[1])}
+    truth = truth_of(pair[1], regret_constant=regret_constant)
     result = RegretResult.from_record(
         record,
         params=params,
         seed=seed,
         precision=chosen,
-        truth={key: value for key, value in truth.items() if value is not None},
+        truth=truth,
         **labels,
     )
     failures.judge([result], max_failed)
@@ -140,8 +138,6 @@ def run_identify(
         given["checkpoint_dir"] = None if checkpoint_dir is None else Path(checkpoint_dir)
         play = identify_cell if across is None else functools.partial(across, labels["algorithm"])
         record: Any = play(make, arguments, **given)
-    means = means_of(pair[1])
-    truth = {"means": means, "sorted_means": sorted_means_of(pair[1]) if means is None else None}
     result = stopping_result(
         record,
         guarantee,
@@ -149,7 +145,7 @@ def run_identify(
         params=params,
         seed=seed,
         precision=precision,
-        truth={key: value for key, value in truth.items() if value is not None},
+        truth=truth_of(pair[1], stops=True),
         max_rounds=most,
         **labels,
     )

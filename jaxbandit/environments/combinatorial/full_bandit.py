@@ -11,11 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base import checks
-from jaxbandit.base.contract import Arms, BatchRewards, Environment, Rewards, SetPulls
+from jaxbandit.base.contract import Arms, BatchRewards, Environment, Rewards, SetPulls, Truth
 from jaxbandit.base.numerics import as_float, matrix_vector, standard_normal
 from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
 from jaxbandit.environments.stationary.binomial import binomial
 from jaxbandit.environments.stationary.simple_regret import sum_simple_regret
+from jaxbandit.environments.stationary.unrelated_arms import means_of_state
 
 
 class FullBanditState(NamedTuple):
@@ -72,6 +73,7 @@ def full_bandit(
     means = checks.array(where, "means", means, min_size=2, low=low, high=high)
     k = checks.integer(where, "k", k, 1, means.shape[0] - 1)
     environment = from_members(means, k, _GAUSSIAN if noise == "gaussian" else blocks, sigma)
+    environment = environment._replace(known=lambda: {"sigma": sigma if noise == "gaussian" else float(k)})
     if decision_class is None:
         return environment
     checks.decision_class(where, decision_class, means.shape[0], k)
@@ -81,22 +83,6 @@ def full_bandit(
         return sum_simple_regret(state, recommendation, best=best)
 
     return environment._replace(simple_regret=simple_regret)
-
-
-def describe_full_bandit(
-    means: Array,
-    k: int,
-    *,
-    noise: Literal["gaussian", "bernoulli"] = "gaussian",
-    sigma: Scalar = 1.0,
-    blocks: Literal["exact", "normal"] = "exact",
-    decision_class: Any = None,
-) -> dict[str, Any]:
-    """Return what an algorithm may know about `full_bandit`: k, and sigma, the scale of the noise of a pull.
-
-    With Bernoulli noise sigma is k, as in the paper: a bound on the noise of k members in [-1, 1] each.
-    """
-    return {"k": k, "sigma": sigma if noise == "gaussian" else float(k)}
 
 
 _GAUSSIAN = "gaussian"
@@ -151,6 +137,7 @@ def from_members(means: Any, k: int, law: str, sigma: Scalar = 1.0) -> Environme
         batch=BatchRewards(lambda key: key, sums),
         arms=Arms(num_arms, k),
         rewards=Rewards(sigma=sigma, family=law) if law == _GAUSSIAN else Rewards(0.0, float(k), sigma=float(k)),
+        truth=Truth(means=means_of_state),
         name="full_bandit",
     )
 

@@ -49,13 +49,6 @@ def full_bandit_random(
     return full_bandit(means[order], k, sigma=sigma)._replace(name=where)
 
 
-def describe_full_bandit_random(
-    num_arms: int, k: int, gap: Scalar, *, instance_seed: int = 0, sigma: Scalar = 1.0
-) -> dict[str, Any]:
-    """Return what an algorithm may know about `full_bandit_random`: k and sigma."""
-    return {"k": k, "sigma": sigma}
-
-
 def _concatenate(top: np.ndarray, rest: Any) -> Any:
     if isinstance(rest, np.ndarray):
         return np.concatenate([top, rest])

@@ -1,7 +1,5 @@
 """Semi-bandit feedback: a pull names a set of k arms and shows the reward of each member, 0 or 1."""
 
-from typing import Any
-
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Arms, Environment, Rewards
 from jaxbandit.base.numerics import as_float
@@ -32,11 +30,6 @@ def semi_bandit(means: ArrayLike, k: int) -> Environment:
         return as_float(action & (noise < state.means))
 
     return by_members(from_members(means, k, "exact"), k)._replace(reward=reward, name="semi_bandit")
-
-
-def describe_semi_bandit(means: Array, k: int) -> dict[str, Any]:
-    """Return what an algorithm may know about `semi_bandit`: k."""
-    return {"k": k}
 
 
 def by_members(environment: Environment, k: int) -> Environment:

@@ -11,12 +11,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base import checks
-from jaxbandit.base.contract import Arms, BatchRewards, Environment, Rewards
+from jaxbandit.base.contract import Arms, BatchRewards, Environment, Rewards, Truth
 from jaxbandit.base.numerics import as_float, get_at
 from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
+from jaxbandit.environments.linear_arms.linear_truth import linear_known, linear_truth
 from jaxbandit.environments.stationary.binomial import binomial
 from jaxbandit.environments.stationary.gaussian import gaussian
 from jaxbandit.environments.stationary.simple_regret import simple_regret
+from jaxbandit.environments.stationary.unrelated_arms import means_of_state
 
 _ROUNDING = 1e-12  # by how much an inner product may exceed 1
 
@@ -38,7 +40,7 @@ def linear(
       theta: float[dim], finite; traced. It is hidden from algorithms.
       noise: "gaussian", or "sign" for rewards -1 and 1; static.
       sigma: with Gaussian noise its standard deviation, > 0; traced. With sign noise it is only the sub-Gaussian scale
-        that `describe_linear` reports, >= 1: rewards in [-1, 1] are 1-sub-Gaussian by Hoeffding's lemma, and no smaller
+        that algorithms are told, >= 1: rewards in [-1, 1] are 1-sub-Gaussian by Hoeffding's lemma, and no smaller
         scale is valid for all means. The LinGapE paper uses 2.
 
     Returns:
@@ -54,26 +56,12 @@ def linear(
       Xu, Honda and Sugiyama (2018), A fully adaptive algorithm for pure exploration in linear bandits, AISTATS, Section
       7.2, for the sign noise.
     """
-    return from_means("linear", linear_means("linear", features, theta), noise, sigma)
-
-
-def describe_linear(
-    features: Array, theta: Array, *, noise: Literal["gaussian", "sign"] = "gaussian", sigma: Scalar = 1.0
-) -> dict[str, Any]:
-    """Return what an algorithm may know about `linear`, and theta, which is for bounds and declared oracles only.
-
-    The keys are features, float[num_arms, dim]; sigma; theta_norm, the Euclidean norm of theta; and theta, float[dim].
-    Concrete arguments give float64 NumPy arrays.
-    """
-    checks.choice("linear", "noise", noise, ("gaussian", "sign"))
-    return description(features, theta, sigma)
-
-
-def description(features: Array, theta: Array, sigma: Scalar) -> dict[str, Any]:
-    """Return the description of any environment whose means are features @ theta."""
-    x = checks.array("linear", "features", features, ndim=2)
-    weights = checks.array("linear", "theta", theta)
-    return {"features": x, "sigma": sigma, "theta_norm": (weights * weights).sum() ** 0.5, "theta": weights}
+    environment = from_means("linear", linear_means("linear", features, theta), noise, sigma)
+    x, weights = checks.array("linear", "features", features, ndim=2), checks.array("linear", "theta", theta)
+    return environment._replace(
+        known=lambda: linear_known(x, weights, sigma),
+        truth=linear_truth(x, weights, sigma, gaussian=noise == "gaussian"),
+    )
 
 
 def linear_means(where: str, features: Array, theta: Array) -> Any:
@@ -133,5 +121,6 @@ def _signs(where: str, means: Array) -> Environment:
         batch=BatchRewards(lambda key: key, sums, squares),
         arms=Arms(len(means)),
         rewards=Rewards(-1.0, 1.0, sigma=1.0, family="sign"),
+        truth=Truth(means=means_of_state),
         name=where,
     )

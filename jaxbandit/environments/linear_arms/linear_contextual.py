@@ -12,10 +12,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base import checks
-from jaxbandit.base.contract import Arms, Environment, Rewards
+from jaxbandit.base.contract import Arms, Environment, Rewards, Truth
 from jaxbandit.base.numerics import as_float, get_at, standard_normal
 from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
-from jaxbandit.environments.linear_arms.linear import description
+from jaxbandit.environments.linear_arms.linear_truth import linear_known, linear_truth
+from jaxbandit.environments.stationary.unrelated_arms import means_of_state
 
 _SUM = 1e-9  # by how much the sum of probabilities may differ from 1, because they are given as decimals
 
@@ -59,6 +60,7 @@ def linear_contextual(
       Hao, Lattimore and Szepesvari (2020), Adaptive exploration in linear contextual bandit, AISTATS, Section 2.
     """
     where = "linear_contextual"
+    padding = masked(mask)
     action_sets, mask = checked(where, action_sets, probabilities, mask, sigma)
     theta = checks.array(where, "theta", theta)
     if theta.shape[0] != action_sets.shape[2]:
@@ -73,25 +75,13 @@ def linear_contextual(
             return as_float(products)
         return jnp.sum(as_float(action_sets) * as_float(theta)[None, None], axis=2)
 
-    return from_means(where, means, action_sets.shape[1], probabilities, mask, sigma)
-
-
-def describe_linear_contextual(
-    action_sets: Array,
-    probabilities: Array,
-    theta: Array,
-    *,
-    mask: np.ndarray | None = None,
-    sigma: Scalar = 1.0,
-) -> dict[str, Any]:
-    """Return what an algorithm may know about `linear_contextual`, and the truth, which is for bounds only.
-
-    An algorithm may know features (the action sets), mask if it is given, sigma, and theta_norm, the Euclidean norm of
-    theta. The truth is theta and probabilities. Concrete arguments give float64 NumPy arrays.
-    """
-    x = checks.array("linear_contextual", "action_sets", action_sets, ndim=3)
-    known = description(x[0], theta, sigma) | {"features": x, "probabilities": probabilities}
-    return known if mask is None else known | {"mask": np.asarray(mask)}
+    environment = from_means(where, means, action_sets.shape[1], probabilities, mask, sigma)
+    return environment._replace(
+        known=lambda: linear_known(action_sets, theta, sigma) | padding,
+        truth=linear_truth(action_sets, theta, sigma, mask=mask)._replace(
+            parameters=lambda: {"theta": theta, "probabilities": probabilities}
+        ),
+    )
 
 
 def checked(
@@ -108,6 +98,11 @@ def checked(
         raise ValueError(f"{where}: probabilities sum to {float(weights.sum())!r}, must sum to 1")
     checks.number(where, "sigma", sigma, low=0.0, open_low=True)
     return sets, mask
+
+
+def masked(mask: np.ndarray | None) -> dict[str, Any]:
+    """Return the mask, which an algorithm may know, if it is given."""
+    return {} if mask is None else {"mask": np.asarray(mask)}
 
 
 def from_means(
@@ -164,5 +159,6 @@ def from_means(
         regret=regret,
         arms=Arms(num_arms, num_contexts=num_contexts if num_contexts > 1 else None),  # no context with one set
         rewards=Rewards(sigma=sigma, family="gaussian"),
+        truth=Truth(means=means_of_state),
         name=where,
     )

@@ -13,7 +13,7 @@ import numpy as np
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Environment
 from jaxbandit.base.types import Scalar
-from jaxbandit.environments.linear_arms.linear_contextual import describe_linear_contextual, linear_contextual
+from jaxbandit.environments.linear_arms.linear_contextual import linear_contextual
 
 Dataset = Literal["digits", "wine", "breast_cancer"]
 _PENALTY = 1.0  # penalty of the ridge regression on standardized columns
@@ -54,18 +54,6 @@ def linear_contextual_classes(
     """
     instance = _instance(dataset, num_contexts, num_components, instance_seed)
     return linear_contextual(*instance, sigma=sigma)._replace(name="linear_contextual_classes")
-
-
-def describe_linear_contextual_classes(
-    dataset: Dataset,
-    *,
-    num_contexts: int = 50,
-    num_components: int = 3,
-    instance_seed: int = 0,
-    sigma: Scalar = 0.5,
-) -> dict[str, Any]:
-    """Return what an algorithm may know about `linear_contextual_classes`; keys as in `describe_linear_contextual`."""
-    return describe_linear_contextual(*_instance(dataset, num_contexts, num_components, instance_seed), sigma=sigma)
 
 
 def _instance(dataset: Dataset, num_contexts: int, num_components: int, instance_seed: int) -> tuple[Any, Any, Any]:

@@ -4,16 +4,15 @@ Hao, Lattimore and Szepesvari (2020, OAM), Appendix D.2: a normal vector divided
 `linear_random` is one instance with random features and fixed theta for all runs.
 """
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base.contract import Environment
+from jaxbandit.base.contract import Environment, Truth
 from jaxbandit.base.numerics import as_float
 from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
-from jaxbandit.environments.linear_arms.linear_contextual import checked, from_means
+from jaxbandit.environments.linear_arms.linear_contextual import checked, from_means, masked
+from jaxbandit.environments.stationary.unrelated_arms import means_of_state
 
 
 def linear_contextual_random(
@@ -39,6 +38,7 @@ def linear_contextual_random(
       Hao, Lattimore and Szepesvari (2020), Adaptive exploration in linear contextual bandit, AISTATS, Appendix D.2.
     """
     where = "linear_contextual_random"
+    padding = masked(mask)
     action_sets, mask = checked(where, action_sets, probabilities, mask, sigma)
 
     def means(key: Key) -> Array:
@@ -46,17 +46,9 @@ def linear_contextual_random(
         theta = drawn / jnp.sqrt(jnp.sum(drawn * drawn))
         return jnp.sum(as_float(action_sets) * theta[None, None], axis=2)
 
-    return from_means(where, means, action_sets.shape[1], probabilities, mask, sigma)
-
-
-def describe_linear_contextual_random(
-    action_sets: Array, probabilities: Array, *, mask: np.ndarray | None = None, sigma: Scalar = 1.0
-) -> dict[str, Any]:
-    """Return what an algorithm may know about `linear_contextual_random`, and probabilities, which are for bounds only.
-
-    The keys are those of `describe_linear_contextual`, with theta_norm = 1 and without theta, which differs between
-    runs.
-    """
-    sets, _ = checked("linear_contextual_random", action_sets, probabilities, mask, sigma)
-    known = {"features": sets, "sigma": sigma, "theta_norm": 1.0, "probabilities": probabilities}
-    return known if mask is None else known | {"mask": np.asarray(mask)}
+    return from_means(where, means, action_sets.shape[1], probabilities, mask, sigma)._replace(
+        known=lambda: {"features": action_sets, "sigma": sigma, "theta_norm": 1.0} | padding,
+        truth=Truth(
+            means=means_of_state, dim=action_sets.shape[2], parameters=lambda: {"probabilities": probabilities}
+        ),
+    )

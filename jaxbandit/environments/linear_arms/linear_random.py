@@ -12,7 +12,7 @@ import numpy as np
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Environment
 from jaxbandit.base.types import Scalar
-from jaxbandit.environments.linear_arms.linear import describe_linear, linear
+from jaxbandit.environments.linear_arms.linear import linear
 
 
 def linear_random(
@@ -44,18 +44,6 @@ def linear_random(
     """
     instance = _instance(num_arms, dim, instance_seed, normalization)
     return linear(*instance, sigma=sigma)._replace(name="linear_random")
-
-
-def describe_linear_random(
-    num_arms: int,
-    dim: int,
-    *,
-    instance_seed: int = 0,
-    normalization: Literal["arm", "spectral"] = "arm",
-    sigma: Scalar = 0.5,
-) -> dict[str, Any]:
-    """Return what an algorithm may know about `linear_random`, and theta; keys as in `describe_linear`."""
-    return describe_linear(*_instance(num_arms, dim, instance_seed, normalization), sigma=sigma)
 
 
 def _instance(

@@ -14,7 +14,7 @@ from jaxbandit.base import checks
 from jaxbandit.base.contract import Environment
 from jaxbandit.base.numerics import as_float
 from jaxbandit.base.types import Scalar
-from jaxbandit.environments.linear_arms.linear import describe_linear, linear
+from jaxbandit.environments.linear_arms.linear import linear
 
 
 def soare(dim: int, angle: Scalar, *, sigma: Scalar = 1.0) -> Environment:
@@ -37,11 +37,6 @@ def soare(dim: int, angle: Scalar, *, sigma: Scalar = 1.0) -> Environment:
       Soare, Lazaric and Munos (2014), Best-arm identification in linear bandits, NeurIPS.
     """
     return linear(*_instance(dim, angle), sigma=sigma)._replace(name="soare")
-
-
-def describe_soare(dim: int, angle: Scalar, *, sigma: Scalar = 1.0) -> dict[str, Any]:
-    """Return what an algorithm may know about `soare`, and theta; keys as in `describe_linear`."""
-    return describe_linear(*_instance(dim, angle), sigma=sigma)
 
 
 def _instance(dim: int, angle: Scalar) -> tuple[Any, Any]:

@@ -7,7 +7,8 @@ import numpy as np
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Environment
 from jaxbandit.base.types import Scalar
-from jaxbandit.environments.linear_arms.linear import describe_linear, linear
+from jaxbandit.environments.linear_arms.linear import linear
+from jaxbandit.environments.linear_arms.linear_truth import linear_known
 from jaxbandit.environments.linear_arms.soare import at_angle
 
 
@@ -33,12 +34,10 @@ def top_m_classic(num_arms: int, m: int, angle: Scalar, *, sigma: Scalar = 0.5) 
     Source:
       Reda, Kaufmann and Delahaye-Duriez (2021), Top-m identification for linear bandits, AISTATS, Section 5.
     """
-    return linear(*_instance(num_arms, m, angle), sigma=sigma)._replace(name="top_m_classic")
-
-
-def describe_top_m_classic(num_arms: int, m: int, angle: Scalar, *, sigma: Scalar = 0.5) -> dict[str, Any]:
-    """Return what an algorithm may know about `top_m_classic`, m included, and theta; keys as in `describe_linear`."""
-    return {**describe_linear(*_instance(num_arms, m, angle), sigma=sigma), "m": m}
+    features, theta = _instance(num_arms, m, angle)
+    return linear(features, theta, sigma=sigma)._replace(
+        known=lambda: {**linear_known(features, theta, sigma), "m": m}, name="top_m_classic"
+    )
 
 
 def _instance(num_arms: int, m: int, angle: Scalar) -> tuple[Any, Any]:

@@ -9,6 +9,7 @@ from jaxbandit.base.contract import Environment, Rewards
 from jaxbandit.base.numerics import as_float
 from jaxbandit.base.types import Array, Scalar
 from jaxbandit.environments.non_stationary.piecewise import piecewise
+from jaxbandit.theory import bounds  # its names are imported when they are called
 
 MOST_ROUNDS = 2**31
 
@@ -72,4 +73,5 @@ def constrained_adversary(num_arms: int = 8, *, gap: Scalar = 0.125) -> Environm
         noise=jax.random.uniform,
         reward=reward,
         rewards=Rewards(0.0, 1.0, sigma=0.5, family="bernoulli"),
+        regret_constant=lambda row: bounds.bernoulli_regret_constant(row),
     )

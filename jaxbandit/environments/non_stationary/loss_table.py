@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base import checks
-from jaxbandit.base.contract import Arms, Environment, Rewards
+from jaxbandit.base.contract import Arms, Environment, Rewards, Truth
 from jaxbandit.base.numerics import as_float, get_at
 from jaxbandit.base.types import Array, ArrayLike
 from jaxbandit.environments.non_stationary.piecewise import Clock, started, ticked
@@ -52,6 +52,7 @@ def loss_table(losses: ArrayLike | Callable[[Array], Array]) -> Environment:
         transition=ticked,
         arms=Arms(num_arms),
         rewards=Rewards(0.0, 1.0),
+        truth=Truth(means=lambda state: rewards(state.round)),
         length=length,
         name="loss_table",
     )

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base import checks
-from jaxbandit.base.contract import Arms, Environment, Noise, Rewards, Schedule
+from jaxbandit.base.contract import Arms, Environment, Noise, Rewards, Schedule, Truth
 from jaxbandit.base.numerics import as_float, get_at
 from jaxbandit.base.types import Array, Key
 
@@ -60,6 +60,7 @@ def piecewise(
     noise: Callable[[Key], Noise],
     reward: Callable[[Array, Noise], Array],
     rewards: Rewards,
+    regret_constant: Callable[[Any], float],
 ) -> Environment:
     """Return the environment of a schedule that `segments` has validated.
 
@@ -70,6 +71,7 @@ def piecewise(
       noise: function that draws the noise of one round.
       reward: function from the mean of the arm and the noise to the reward.
       rewards: the declared rewards of the environment.
+      regret_constant: function from the means of a segment to the constant of their lower bound on regret.
     """
     # Concrete means are subtracted in float64, because regret adds up a gap and its rounding over many rounds.
     gaps = None if checks.is_traced(means) else np.max(means, 1, keepdims=True) - means
@@ -92,6 +94,7 @@ def piecewise(
         transition=ticked,
         arms=Arms(means.shape[1]),
         rewards=rewards,
-        schedule=Schedule(tuple(starts.tolist()), means),
+        schedule=Schedule(tuple(starts.tolist()), means, regret_constant),
+        truth=Truth(means=lambda state: row(means, state)),
         name=name,
     )

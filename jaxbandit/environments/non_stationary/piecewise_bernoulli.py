@@ -1,7 +1,6 @@
 """Bernoulli arms whose means jump at known rounds and are constant in between."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import jax
 
@@ -9,6 +8,7 @@ from jaxbandit.base.contract import Environment, Rewards
 from jaxbandit.base.numerics import as_float
 from jaxbandit.base.types import ArrayLike
 from jaxbandit.environments.non_stationary.piecewise import piecewise, segments
+from jaxbandit.theory import bounds  # its names are imported when they are called
 
 
 def piecewise_bernoulli(means: ArrayLike, starts: Sequence[int]) -> Environment:
@@ -39,9 +39,5 @@ def piecewise_bernoulli(means: ArrayLike, starts: Sequence[int]) -> Environment:
         noise=jax.random.uniform,
         reward=lambda mean, noise: as_float(noise < mean),
         rewards=Rewards(0.0, 1.0, sigma=0.5, family="bernoulli"),
+        regret_constant=lambda row: bounds.bernoulli_regret_constant(row),
     )
-
-
-def describe_piecewise_bernoulli(means: ArrayLike, starts: Sequence[int]) -> dict[str, Any]:
-    """Return what an oracle may know about `piecewise_bernoulli`: the rounds at which its segments begin."""
-    return {"starts": tuple(starts)}

@@ -1,13 +1,13 @@
 """Gaussian arms whose means jump at known rounds; the standard deviation is constant."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Environment, Rewards
 from jaxbandit.base.numerics import as_float, standard_normal
 from jaxbandit.base.types import ArrayLike, Scalar
 from jaxbandit.environments.non_stationary.piecewise import piecewise, segments
+from jaxbandit.theory import bounds  # its names are imported when they are called
 
 
 def piecewise_gaussian(means: ArrayLike, starts: Sequence[int], *, sigma: Scalar = 1.0) -> Environment:
@@ -36,9 +36,5 @@ def piecewise_gaussian(means: ArrayLike, starts: Sequence[int], *, sigma: Scalar
         noise=standard_normal,
         reward=lambda mean, noise: mean + as_float(sigma) * noise,
         rewards=Rewards(sigma=sigma, family="gaussian"),
-    )
-
-
-def describe_piecewise_gaussian(means: ArrayLike, starts: Sequence[int], *, sigma: Scalar = 1.0) -> dict[str, Any]:
-    """Return what an algorithm may know about `piecewise_gaussian`, sigma, and starts, which are for oracles only."""
-    return {"sigma": sigma, "starts": tuple(starts)}
+        regret_constant=lambda row: bounds.gaussian_regret_constant(row, sigma),
+    )._replace(known=lambda: {"sigma": sigma})

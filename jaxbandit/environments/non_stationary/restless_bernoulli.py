@@ -7,9 +7,10 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxbandit.base import checks
-from jaxbandit.base.contract import Arms, Environment, Rewards
+from jaxbandit.base.contract import Arms, Environment, Rewards, Truth
 from jaxbandit.base.numerics import as_float, get_at, normal_of_words
 from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
+from jaxbandit.environments.stationary.unrelated_arms import means_of_state
 
 
 class RestlessState(NamedTuple):
@@ -95,5 +96,6 @@ def restless_bernoulli(
         transition=transition,
         arms=Arms(num_arms),
         rewards=Rewards(0.0, 1.0, sigma=0.5, family="bernoulli"),
+        truth=Truth(means=means_of_state),
         name=where,
     )

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxbandit.base import checks
-from jaxbandit.base.contract import Arms, Environment, Rewards
+from jaxbandit.base.contract import Arms, Environment, Rewards, Truth
 from jaxbandit.base.numerics import as_float, get_at
 from jaxbandit.base.types import Array, Scalar
 from jaxbandit.environments.non_stationary.piecewise import Clock, started, ticked
@@ -59,5 +59,6 @@ def sinusoidal_bernoulli(
         transition=ticked,
         arms=Arms(num_arms),
         rewards=Rewards(0.0, 1.0, sigma=0.5, family="bernoulli"),
+        truth=Truth(means=means),
         name=where,
     )

@@ -94,18 +94,6 @@ def crowd(
     return full_bandit(means, k, noise="bernoulli", blocks=blocks)._replace(name="crowd")
 
 
-def describe_crowd(
-    dataset: Literal["it", "medicine", "chinese", "pokemon", "english", "science"] | str,
-    *,
-    feedback: Literal["single", "full", "semi"] = "single",
-    k: int | None = None,
-    blocks: Literal["exact", "normal"] = "exact",
-) -> dict[str, Any]:
-    """Return what an algorithm may know about `crowd`: k for teams, and sigma = k with full-bandit feedback."""
-    k = _team(feedback, k)
-    return {} if k is None else {"k": k} | ({"sigma": float(k)} if feedback == "full" else {})
-
-
 def _means(dataset: str) -> Any:
     name = dataset.lower() if isinstance(dataset, str) else dataset
     checks.choice("crowd", "dataset", name, (*_CORRECT, *_ALIASES))

@@ -99,21 +99,8 @@ def crowd_answers(
     members = from_members(right.mean(axis=0), k, "normal")
     if feedback == "semi":
         return by_members(members, k)._replace(noise=noise, reward=each, name=where)
-    return members._replace(noise=noise, reward=reward, batch=BatchRewards(lambda key: key, sums), name=where)
-
-
-def describe_crowd_answers(
-    path: str | Path,
-    *,
-    k: int = 10,
-    feedback: Literal["full", "semi"] = "full",
-    blocks: Literal["exact", "normal"] = "exact",
-) -> dict[str, Any]:
-    """Return what an algorithm may know about `crowd_answers`: k, and for full-bandit feedback sigma = k.
-
-    k is an upper bound on the scale of a team's noise.
-    """
-    return {"k": k} | ({"sigma": float(k)} if feedback == "full" else {})
+    batch = BatchRewards(lambda key: key, sums)
+    return members._replace(noise=noise, reward=reward, batch=batch, known=lambda: {"sigma": float(k)}, name=where)
 
 
 def read_answers(path: str | Path) -> Any:

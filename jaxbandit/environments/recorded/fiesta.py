@@ -10,7 +10,7 @@ import numpy as np
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Environment
 from jaxbandit.environments.recorded.fiesta_scores import RECORDED, scores
-from jaxbandit.environments.recorded.table import describe_table, table
+from jaxbandit.environments.recorded.table import table
 
 
 def fiesta(
@@ -43,16 +43,6 @@ def fiesta(
       bandit algorithms, ACL.
     """
     return table(_recorded(models), rows=rows, permute=permute)._replace(name="fiesta")
-
-
-def describe_fiesta(
-    models: Literal["all", "eight"] | tuple[str, ...] = "all",
-    *,
-    rows: Literal["independent", "common"] = "independent",
-    permute: bool = False,
-) -> dict[str, Any]:
-    """Return what an algorithm may know about `fiesta`: sigma, half the range of the scores, as in `table`."""
-    return describe_table(_recorded(models))
 
 
 def _recorded(models: Any) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Environment
 from jaxbandit.environments.recorded.hpo_recorded import files, recorded
-from jaxbandit.environments.recorded.table import describe_table, table
+from jaxbandit.environments.recorded.table import table
 
 Dataset = Literal[
     "australian",
@@ -73,18 +73,6 @@ def hpo_table(
     """
     drawn = _drawn(dataset, num_arms, instance_seed)
     return table(drawn, rows=rows, permute=permute)._replace(name="hpo_table")
-
-
-def describe_hpo_table(
-    dataset: Dataset,
-    *,
-    num_arms: int | None = None,
-    instance_seed: int = 0,
-    rows: Literal["independent", "common"] = "independent",
-    permute: bool = False,
-) -> dict[str, Any]:
-    """Return what an algorithm may know about `hpo_table`: sigma, half the range of the scores, as in `table`."""
-    return describe_table(_drawn(dataset, num_arms, instance_seed))
 
 
 def _drawn(dataset: str, num_arms: int | None, instance_seed: int) -> Any:

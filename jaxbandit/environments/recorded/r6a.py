@@ -20,7 +20,7 @@ import numpy as np
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Environment
 from jaxbandit.base.types import Scalar
-from jaxbandit.environments.linear_arms.linear import describe_linear, linear
+from jaxbandit.environments.linear_arms.linear import linear
 from jaxbandit.environments.recorded.click_arms import choose, products, ridge
 
 _PLACE = {b"%d" % fid: fid - 1 for fid in range(1, 7)}  # feature identifier -> position; the first is the constant 1
@@ -167,19 +167,6 @@ def r6a(
     """
     instance = _instance(path, num_arms, instance_seed, min_gap, penalty)
     return linear(*instance, noise="sign", sigma=sigma)._replace(name="r6a")
-
-
-def describe_r6a(
-    path: str | Path,
-    num_arms: int,
-    *,
-    instance_seed: int = 0,
-    min_gap: float = 0.05,
-    penalty: float = 0.01,
-    sigma: Scalar = 2.0,
-) -> dict[str, Any]:
-    """Return what an algorithm may know about `r6a`, and theta; keys as in `describe_linear`."""
-    return describe_linear(*_instance(path, num_arms, instance_seed, min_gap, penalty), noise="sign", sigma=sigma)
 
 
 def _instance(path: str | Path, num_arms: int, instance_seed: int, min_gap: float, penalty: float) -> tuple[Any, Any]:

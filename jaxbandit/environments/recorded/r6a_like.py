@@ -11,7 +11,7 @@ import numpy as np
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Environment
 from jaxbandit.base.types import Scalar
-from jaxbandit.environments.linear_arms.linear import describe_linear, linear
+from jaxbandit.environments.linear_arms.linear import linear
 from jaxbandit.environments.recorded.click_arms import choose, products
 
 _PAIRS = 10_000  # number of pairs from which arms are drawn, at least 100 per arm
@@ -41,13 +41,6 @@ def r6a_like(num_arms: int, *, instance_seed: int = 0, min_gap: float = 0.05, si
     """
     instance = _instance(num_arms, instance_seed, min_gap)
     return linear(*instance, noise="sign", sigma=sigma)._replace(name="r6a_like")
-
-
-def describe_r6a_like(
-    num_arms: int, *, instance_seed: int = 0, min_gap: float = 0.05, sigma: Scalar = 2.0
-) -> dict[str, Any]:
-    """Return what an algorithm may know about `r6a_like`, and theta; keys as in `describe_linear`."""
-    return describe_linear(*_instance(num_arms, instance_seed, min_gap), noise="sign", sigma=sigma)
 
 
 def _instance(num_arms: int, instance_seed: int, min_gap: float) -> tuple[Any, Any]:

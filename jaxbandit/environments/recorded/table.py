@@ -12,11 +12,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base import checks
-from jaxbandit.base.contract import Arms, BatchRewards, Environment, Rewards
+from jaxbandit.base.contract import Arms, BatchRewards, Environment, Rewards, Truth
 from jaxbandit.base.numerics import as_float, get_at
 from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
+from jaxbandit.environments.linear_arms.linear_truth import linear_known
 from jaxbandit.environments.stationary.arm_order import arm_order
 from jaxbandit.environments.stationary.simple_regret import simple_regret
+from jaxbandit.environments.stationary.unrelated_arms import means_of_state
 
 
 class TableState(NamedTuple):
@@ -42,8 +44,10 @@ def table(
 
     Args:
       rewards: float[num_rows, num_arms], finite; traced. Row i is one record of every arm's reward.
-      features: float[num_arms, dim], known features of each arm, or None. They do not affect rewards; `describe_table`
-        passes them on.
+      features: float[num_arms, dim], known features of each arm, or None. They do not affect rewards, but an
+        algorithm may know them, and theta is their minimum-norm least-squares fit of the means: the truth if they
+        represent the means (always, if they are linearly independent), and otherwise the nearest linear model, for
+        which no bound holds.
       sigma: sub-Gaussian scale that algorithms are told, > 0; traced. None means half the difference between the
         largest and the smallest entry of rewards, which is large enough by Hoeffding's lemma.
       rows: whether the arms of a batch draw "common" or "independent" rows; static.
@@ -57,7 +61,7 @@ def table(
       ValueError: rewards is empty, ragged, not finite or not two-dimensional, features does not have one row per arm,
         or sigma is not a finite number above 0.
     """
-    rewards, _ = _recorded(rewards, features)
+    rewards, known = _recorded(rewards, features)
     num_rows, num_arms = rewards.shape
     if sigma is not None:
         checks.number("table", "sigma", sigma, low=0.0, open_low=True)
@@ -65,6 +69,13 @@ def table(
     if permute and features is not None:
         raise ValueError("table: permute = True, must be False with features, which are in the order of the arms")
     low, high = rewards.min(), rewards.max()
+    scale = (high - low) / 2 if sigma is None else sigma
+
+    def theta() -> Any:
+        means = _means(rewards)
+        if all(isinstance(given, np.ndarray) for given in (known, means)):
+            return np.linalg.lstsq(known, means, rcond=None)[0]
+        return jnp.linalg.lstsq(as_float(known), as_float(means))[0]
 
     def init(key: Key) -> TableState:
         mu = as_float(_means(rewards))
@@ -113,35 +124,15 @@ def table(
         simple_regret=simple_regret,
         batch=BatchRewards(lambda key: key, sums, squares),
         arms=Arms(num_arms),
-        rewards=Rewards(low, high, sigma=(high - low) / 2 if sigma is None else sigma),
+        rewards=Rewards(low, high, sigma=scale),
+        known=lambda: {"sigma": scale} if known is None else linear_known(known, theta(), scale),
+        truth=Truth(
+            means=means_of_state,
+            dim=None if known is None else known.shape[1],
+            parameters=None if known is None else lambda: {"theta": theta()},
+        ),
         name="table",
     )
-
-
-def describe_table(
-    rewards: Array,
-    features: Array | None = None,
-    *,
-    sigma: Scalar | None = None,
-    rows: Literal["common", "independent"] = "common",
-    permute: bool = False,
-) -> dict[str, Any]:
-    """Return what an algorithm may know about `table`: sigma, and with features the keys of `describe_linear`.
-
-    Theta is then the minimum-norm least-squares fit of the means. It is the truth if the features represent the means
-    (always, if they are linearly independent), and otherwise the nearest linear model, for which no bound holds.
-    """
-    recorded, known = _recorded(rewards, features)
-    if sigma is None:
-        sigma = (recorded.max() - recorded.min()) / 2
-    if known is None:
-        return {"sigma": sigma}
-    means = _means(recorded)
-    if all(isinstance(given, np.ndarray) for given in (known, means)):
-        theta = np.linalg.lstsq(known, means, rcond=None)[0]
-    else:
-        theta = jnp.linalg.lstsq(as_float(known), as_float(means))[0]
-    return {"features": known, "sigma": sigma, "theta_norm": (theta * theta).sum() ** 0.5, "theta": theta}
 
 
 def _recorded(rewards: Array, features: Array | None) -> tuple[Any, Any]:

@@ -12,6 +12,7 @@ from jaxbandit.base.types import Array, ArrayLike, Key
 from jaxbandit.environments.stationary.arm_order import means_of_run
 from jaxbandit.environments.stationary.binomial import binomial
 from jaxbandit.environments.stationary.simple_regret import simple_regret
+from jaxbandit.environments.stationary.unrelated_arms import bernoulli_arms
 
 
 class BernoulliState(NamedTuple):
@@ -68,5 +69,6 @@ def bernoulli(means: ArrayLike, *, permute: bool = False) -> Environment:
         batch=BatchRewards(lambda key: key, sums, squares),
         arms=Arms(len(means)),
         rewards=Rewards(0.0, 1.0, sigma=0.5, family="bernoulli"),
+        truth=bernoulli_arms(means),
         name="bernoulli",
     )

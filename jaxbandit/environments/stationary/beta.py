@@ -13,10 +13,11 @@ import numpy as np
 from scipy import special
 
 from jaxbandit.base import checks
-from jaxbandit.base.contract import Arms, Environment, Rewards
+from jaxbandit.base.contract import Arms, Environment, Rewards, Truth
 from jaxbandit.base.numerics import as_float, get_at
 from jaxbandit.base.types import Array, ArrayLike, Key
 from jaxbandit.environments.stationary.simple_regret import simple_regret
+from jaxbandit.environments.stationary.unrelated_arms import means_of_state
 
 _CELL_BITS = 4  # 2^4 cells per octave; each further bit reduces the error of the cubics 16-fold
 _OCTAVES = 32  # levels are odd multiples of 2^-33 in (0, 1/2), scaled to half-integers from 2^-1 to 2^31
@@ -104,5 +105,6 @@ def beta(alpha: ArrayLike, beta: ArrayLike) -> Environment:
         simple_regret=simple_regret,
         arms=Arms(len(a)),
         rewards=Rewards(0.0, 1.0, sigma=0.5, family="beta"),
+        truth=Truth(means=means_of_state),
         name="beta",
     )

@@ -11,6 +11,7 @@ from jaxbandit.base.numerics import as_float, get_at, log
 from jaxbandit.base.types import Array, ArrayLike, Key
 from jaxbandit.environments.stationary.arm_order import means_of_run
 from jaxbandit.environments.stationary.simple_regret import simple_regret
+from jaxbandit.environments.stationary.unrelated_arms import family_arms
 
 
 class ExponentialState(NamedTuple):
@@ -60,6 +61,7 @@ def exponential(means: ArrayLike, *, permute: bool = False) -> Environment:
         batch=BatchRewards(lambda key: key, sums),
         arms=Arms(len(means)),
         rewards=Rewards(low=0.0, family="exponential"),
+        truth=family_arms(means, "exponential"),
         name="exponential",
     )
 

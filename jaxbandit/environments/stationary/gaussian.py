@@ -12,6 +12,7 @@ from jaxbandit.base.numerics import as_float, get_at, standard_normal
 from jaxbandit.base.types import Array, ArrayLike, Key, Numbers
 from jaxbandit.environments.stationary.arm_order import arm_order
 from jaxbandit.environments.stationary.simple_regret import simple_regret
+from jaxbandit.environments.stationary.unrelated_arms import gaussian_arms
 
 
 class GaussianState(NamedTuple):
@@ -28,7 +29,8 @@ def gaussian(means: ArrayLike, *, sigma: Numbers = 1.0, permute: bool = False) -
     Args:
       means: float[num_arms], finite; traced. Rewards are not confined to [0, 1] even if the means are.
       sigma: standard deviation of every arm's reward, > 0, or float[num_arms] with one per arm; traced. An algorithm
-        that takes a single sigma may know the largest one, as `describe_gaussian` reports it.
+        that takes a single sigma may know the largest one, because the noise of every arm is
+        sub-Gaussian with that scale.
       permute: whether each run has the arms, with their sigmas, in a random order of its own; static.
 
     Returns:
@@ -50,6 +52,9 @@ def gaussian(means: ArrayLike, *, sigma: Numbers = 1.0, permute: bool = False) -
             order = arm_order(key, len(means))
             mu, sigmas = get_at(mu, order), None if sigmas is None else get_at(sigmas, order)
         return GaussianState(mu, jnp.max(mu) - mu, sigmas)
+
+    def known() -> dict[str, Any]:
+        return {"sigma": jnp.max(jnp.asarray(sigma)) if checks.is_traced(sigma) else float(np.max(sigma))}
 
     def scale(state: GaussianState) -> Array:
         return state.sigmas if own else as_float(sigma)
@@ -84,16 +89,10 @@ def gaussian(means: ArrayLike, *, sigma: Numbers = 1.0, permute: bool = False) -
         batch=BatchRewards(batch_noise, sums, squares),
         arms=Arms(len(means)),
         rewards=Rewards(sigma=sigma, family="gaussian"),
+        known=known,
+        truth=gaussian_arms(means, sigma),
         name="gaussian",
     )
-
-
-def describe_gaussian(means: ArrayLike, *, sigma: Numbers = 1.0, permute: bool = False) -> dict[str, Any]:
-    """Return what an algorithm may know about `gaussian`: sigma, or the largest of unequal ones.
-
-    The noise of every arm is sub-Gaussian with that scale, so guarantees for sub-Gaussian rewards hold.
-    """
-    return {"sigma": jnp.max(jnp.asarray(sigma)) if checks.is_traced(sigma) else float(np.max(sigma))}
 
 
 def _checked(sigma: Any, num_arms: int) -> Any:

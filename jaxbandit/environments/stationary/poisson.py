@@ -12,6 +12,7 @@ from jaxbandit.base.types import Array, ArrayLike, Key
 from jaxbandit.environments.stationary.arm_order import means_of_run
 from jaxbandit.environments.stationary.poisson_law import poisson_draw, poisson_inverse
 from jaxbandit.environments.stationary.simple_regret import simple_regret
+from jaxbandit.environments.stationary.unrelated_arms import family_arms
 
 
 class PoissonState(NamedTuple):
@@ -64,5 +65,6 @@ def poisson(means: ArrayLike, *, permute: bool = False) -> Environment:
         batch=BatchRewards(lambda key: key, sums),
         arms=Arms(len(means)),
         rewards=Rewards(low=0.0, family="poisson"),
+        truth=family_arms(means, "poisson"),
         name="poisson",
     )

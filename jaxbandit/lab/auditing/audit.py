@@ -60,7 +60,7 @@ def audit(
       ValueError: the experiment, a limit or the directory cannot be used. The message has one line.
     """
     from jaxbandit.lab.auditing.experiment import audit_experiment
-    from jaxbandit.running.truth import warnings_of
+    from jaxbandit.lab.experiments.truth import warnings_of
 
     limits = Limits(confidence, resolution, factor, runs, seconds)
     limits.check()

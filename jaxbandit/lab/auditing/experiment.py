@@ -19,6 +19,7 @@ from jaxbandit.lab.auditing.cell import Batch, Finding, Limits, audit
 from jaxbandit.lab.experiments import directory, division, playing, tasks
 from jaxbandit.lab.experiments.division import How
 from jaxbandit.lab.experiments.playing import play
+from jaxbandit.lab.experiments.truth import guarantee
 from jaxbandit.lab.specs.spec import Cell, Experiment
 from jaxbandit.running import failures
 from jaxbandit.running.progress import runs_bar
@@ -26,7 +27,7 @@ from jaxbandit.running.results import json_files, names
 from jaxbandit.running.results.loading import load_cell
 from jaxbandit.running.results.saving import save_cell, summary
 from jaxbandit.running.results.stopping import StoppingResult
-from jaxbandit.running.truth import guarantee, means_of
+from jaxbandit.running.truth import means_of
 from jaxbandit.theory.confidence_sequence import confidence_sequence
 from jaxbandit.theory.intervals import CONFIDENCE
 

@@ -58,7 +58,7 @@ class Audit(Divided):
         out = self.out or Path(f"{source.locate(self.spec).stem}-audit")
         from jaxbandit.lab.auditing.experiment import audit_experiment, document
         from jaxbandit.lab.auditing.experiment import table as audit_table
-        from jaxbandit.running.truth import warnings_of
+        from jaxbandit.lab.experiments.truth import warnings_of
 
         for line in warnings_of(experiment):
             print(f"jaxbandit: warning: {line}", file=sys.stderr)

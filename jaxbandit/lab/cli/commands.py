@@ -77,7 +77,7 @@ class Run(Divided):
         experiment = spec.load(self.spec, self.set, imports=not self.no_import, quick=self.quick, **given)
         out = self.out or Path(f"{source.locate(self.spec).stem}-result")
         from jaxbandit.lab.experiments.experiment import run_experiment
-        from jaxbandit.running.truth import warnings_of
+        from jaxbandit.lab.experiments.truth import warnings_of
 
         for line in warnings_of(experiment):
             print(f"jaxbandit: warning: {line}", file=sys.stderr)

@@ -13,7 +13,9 @@ import numpy as np
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Environment, SetPulls
 from jaxbandit.base.types import Array, PyTree
+from jaxbandit.lab.conformance import check_truth
 from jaxbandit.lab.conformance.check_case import CheckFailed, describe, leaves, make_key
+from jaxbandit.lab.conformance.check_truth import SHARE
 
 PROPERTIES = {
     "traceable": "JAX can trace the functions, and tracing again gives the same program: all randomness is JAX's",
@@ -21,12 +23,12 @@ PROPERTIES = {
     "precision": "floats are float32, and float64 inside enable_x64",
     "feedback": "every sampled feedback is finite and within the range that rewards declares",
     "regret": "no gap is negative, and in every sampled context some arm has gap 0",
+    "truth": "declared means differ by the gaps; what is known is a dict; a lower bound's constant is at least 0",
     "batches of pulls": "the sums of a batch agree with single pulls in mean and variance, within 5 standard errors",
 }
 SAMPLES = 2000  # number of rounds sampled for each arm
 PULLS = 8  # of each arm in a batch
 ERRORS = 5.0  # standard errors: a correct environment with ten arms fails less than once in 10^5
-SHARE = 1e-5  # rounding error of a gap that is 0, relative to the largest gap
 
 
 class EnvironmentReport(NamedTuple):
@@ -42,6 +44,7 @@ class EnvironmentReport(NamedTuple):
 class _Sampled(NamedTuple):
     feedback: PyTree  # [samples, ...] of an action
     regret: Array | None  # float[samples]
+    mean: Array | None  # float[samples]
 
 
 def check_environment(
@@ -74,6 +77,10 @@ def check_environment(
     checked = [name for name in PROPERTIES if name != "batches of pulls" or environment.batch is not None]
     if environment.regret is None:
         checked.remove("regret")
+    if check_truth.declares(environment):
+        _Case(environment, np.zeros(1), seed).check_values()
+    else:
+        checked.remove("truth")
     for x64 in (False, True):
         with jax.enable_x64(x64), jax.numpy_dtype_promotion("strict"):
             case = _Case(environment, _actions(environment, actions, seed), seed)
@@ -104,6 +111,13 @@ class _Case:
 
     def fail(self, prop: str, message: str) -> NoReturn:
         raise CheckFailed(f"{self.name} ({jnp.result_type(float)}): {prop}: {message}")
+
+    def fail_truth(self, message: str) -> NoReturn:
+        self.fail("truth", message)
+
+    def check_values(self) -> None:
+        """Check what is declared as plain values, outside of tracing."""
+        check_truth.check_values(self.environment, self.fail_truth)
 
     def traced(self, name: str, function: Callable | None, *arguments: Any) -> Any:
         """Return the shapes of a function's results, and check that it traces to the same program twice."""
@@ -136,6 +150,7 @@ class _Case:
         met = (world, context, jax.eval_shape(lambda: self.actions[0]))
         feedback = self.traced("reward", environment.reward, *met, noise)
         regret = self.traced("regret", environment.regret, *met)
+        self.check_shape_of_means(world)
         after = self.traced("transition", environment.transition, *met, noise)
         for path, leaf in (leaves(world, "state") | leaves(feedback, "feedback") | leaves(regret, "regret")).items():
             if jnp.issubdtype(leaf.dtype, jnp.floating) and leaf.dtype != jnp.result_type(float):
@@ -151,6 +166,16 @@ class _Case:
                 self.fail(
                     "types", f"{path} is {here} from init, {there} from transition; cast so that both are the same"
                 )
+
+    def check_shape_of_means(self, world: PyTree) -> None:
+        truth, arms = self.environment.truth, self.environment.arms
+        means = None if truth is None else self.traced("truth.means", truth.means, world)
+        if means is None or arms is None:
+            return
+        wanted = check_truth.wanted_shape(arms)
+        if getattr(means, "shape", None) != wanted:
+            got, shape = ", ".join(map(describe, jax.tree.leaves(means))), ", ".join(map(str, wanted))
+            self.fail("truth", f"means returns {got}, must return float[{shape}], one mean for each arm")
 
     def check_rounds(self, rounds: int) -> None:
         """Check the feedback and the gaps of every action in the states of one run."""
@@ -171,7 +196,10 @@ class _Case:
         environment = self.environment
         context = environment.observe(world, noise)
         regret = None if environment.regret is None else environment.regret(world, context, action)
-        return _Sampled(environment.reward(world, context, action, noise), regret)
+        truth, mean = environment.truth, None
+        if regret is not None and environment.arms is not None and truth is not None and truth.means is not None:
+            mean = check_truth.mean_of(truth.means(world), context, action)
+        return _Sampled(environment.reward(world, context, action, noise), regret, mean)
 
     def _judge(self, seen: _Sampled, when: str) -> None:
         for path, x in leaves(seen.feedback, "feedback").items():
@@ -202,6 +230,8 @@ class _Case:
                 "regret",
                 f"no arm has gap 0 {when}, the smallest is {gaps.min(1).max():g}; the gap of the best arm must be 0",
             )
+        if seen.mean is not None:
+            check_truth.check_means(seen.mean, seen.regret, self.fail_truth)
 
     def check_batches(self) -> None:
         """Check the sums of PULLS pulls of every action against the same number of single pulls."""

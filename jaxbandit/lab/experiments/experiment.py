@@ -11,13 +11,13 @@ from jaxbandit.engine.storage import parts
 from jaxbandit.engine.storage.checkpoint import Finished
 from jaxbandit.lab.experiments import directory, division, memory, playing, tasks
 from jaxbandit.lab.experiments.division import How, Share
+from jaxbandit.lab.experiments.truth import seeks_best_arm, truth_of
 from jaxbandit.lab.specs.spec import Cell, Experiment
 from jaxbandit.running import failures
 from jaxbandit.running.distribution.executors import Crew
 from jaxbandit.running.progress import progress_bar, runs_bar
 from jaxbandit.running.results.base import Result
 from jaxbandit.running.results.saving import cell_paths, save_cell, write_summary
-from jaxbandit.running.truth import seeks_best_arm, truth_of
 
 
 def run_experiment(

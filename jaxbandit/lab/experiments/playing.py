@@ -17,13 +17,13 @@ from jaxbandit.engine.driver.horizon import Record, simulate_cell
 from jaxbandit.engine.driver.identify import Identified, identify_cell
 from jaxbandit.engine.rounds.fit import misfit
 from jaxbandit.engine.rounds.step import ContractError
+from jaxbandit.lab.experiments.truth import cautions, guarantee
 from jaxbandit.lab.specs.arguments import plain
 from jaxbandit.lab.specs.registry import Entry
 from jaxbandit.lab.specs.spec import Cell, Experiment
 from jaxbandit.running.cell import Make, stopping_result
 from jaxbandit.running.results.base import Result
 from jaxbandit.running.results.regret import RegretResult
-from jaxbandit.running.truth import cautions, guarantee
 
 
 def play(experiment: Experiment, cell: Cell, truth: dict[str, Any], options: dict[str, Any]) -> Result:

@@ -53,7 +53,7 @@ def run(
       ValueError: the experiment or the directory cannot be used. The message has one line.
     """
     from jaxbandit.lab.experiments.experiment import run_experiment
-    from jaxbandit.running.truth import warnings_of
+    from jaxbandit.lab.experiments.truth import warnings_of
 
     given = {"runs": runs, "horizon": horizon, "seed": seed}
     experiment = specs.load(spec, overrides, imports=imports, quick=quick, **given)

@@ -116,19 +116,19 @@ def experiment(data: Mapping[str, Any], figure: Figure) -> dict[str, Any]:
 
 def _in_span(instance: Mapping[str, Any]) -> dict[str, Any]:
     """Return the linear instance in an orthonormal basis of the span of its features, with the same inner products."""
-    entry = ENVIRONMENTS[instance["type"]]
-    description = entry.description()
-    if description is None:
+    arguments = {key: value for key, value in instance.items() if key not in ("name", "type")}
+    environment: Any = ENVIRONMENTS[instance["type"]].factory()(**arguments)
+    known = {} if environment.known is None else environment.known()
+    if "features" not in known:
         raise BadInput(f"reproduce: span: instance {instance['name']} has no features")
-    known = description(**{key: value for key, value in instance.items() if key not in ("name", "type")})
-    features, theta = np.asarray(known["features"]), np.asarray(known["theta"])
+    features, theta = np.asarray(known["features"]), np.asarray(environment.truth.parameters()["theta"])
     basis = np.linalg.svd(features)[2][: np.linalg.matrix_rank(features)]
     return {
         "name": instance["name"],
         "type": "linear",
         "features": (features @ basis.T).tolist(),
         "theta": (basis @ theta).tolist(),
-        "noise": "gaussian" if entry.gaussian else "sign",
+        "noise": environment.rewards.family,
         "sigma": float(known["sigma"]),
     }
 

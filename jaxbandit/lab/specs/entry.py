@@ -42,15 +42,8 @@ class Entry:
     kind: str = "simulate"  # algorithms: the kind of experiment they are for; "" means both
     truth: tuple[str, ...] = ()  # algorithms: the true parameters that a declared oracle is given
     public: tuple[str, ...] = ()  # environments: arguments that an algorithm may know
-    described: bool = (
-        False  # environments: the module has `describe_NAME`, which returns what is known about an instance
-    )
-    gaussian: bool = False  # environments: Gaussian noise of one sigma, unless `noise` says otherwise
     concrete: tuple[str, ...] = ()  # arguments used in Python or NumPy, so that every value is compiled separately
     concrete_rule: str = ""  # algorithms: `concrete` applies with this `rule` only; "" means always
-    regret_constant: str | None = (
-        None  # environments: a function of jaxbandit.theory.bounds.regret; its arguments are matched by name
-    )
 
     def factory(self) -> Callable[..., Any]:
         """Import and return the factory."""
@@ -67,14 +60,6 @@ class Entry:
     def parameters(self) -> dict[str, Parameter]:
         """Return the factory's arguments by name, in order. This imports its module."""
         return parameters_of(self.factory())
-
-    def description(self) -> Callable[..., dict[str, Any]] | None:
-        """Import and return the function `describe_NAME` of an environment, or None if it has none.
-
-        The function takes the arguments of the factory and returns what is known about the instance, by name.
-        """
-        about = f"describe_{self.attribute or self.name}"
-        return getattr(importlib.import_module(self.module), about) if self.described else None
 
     def traced(self, given: Mapping[str, Any]) -> set[str]:
         """Return the names of those of the given arguments that can change without recompilation."""

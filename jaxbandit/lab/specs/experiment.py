@@ -7,7 +7,7 @@ from typing import Any
 from jaxbandit.base import extras
 from jaxbandit.lab.specs import arguments, registry
 from jaxbandit.lab.specs.entry import Entry
-from jaxbandit.lab.specs.registry import FILLED, KNOWABLE
+from jaxbandit.lab.specs.registry import FILLED
 
 # For each kind, the keys that only this kind has.
 OWN = {
@@ -28,7 +28,8 @@ class InstanceSpec:
     name: str
     type: str
     arguments: Mapping[str, Any]
-    known: Mapping[str, Any] = field(compare=False)  # what follows from the arguments, true parameters included
+    known: Mapping[str, Any] = field(compare=False)  # what an algorithm may know, which follows from the arguments
+    hidden: Mapping[str, Any] = field(compare=False)  # true parameters, for declared oracles
 
     @property
     def entry(self) -> Entry:
@@ -38,10 +39,6 @@ class InstanceSpec:
     def build(self) -> Any:
         """Return the Environment."""
         return self.entry.build(self.arguments)
-
-    def public(self) -> dict[str, Any]:
-        """Return what an algorithm may know about this instance."""
-        return {k: v for k, v in self.known.items() if k in KNOWABLE}
 
 
 @dataclass(frozen=True)
@@ -109,8 +106,8 @@ class Experiment:
         return cell.params["budget"] if self.budget else self.max_rounds
 
     def _filled(self, instance: InstanceSpec, algorithm: AlgorithmSpec) -> dict[str, Any]:
-        oracle = {name: instance.known[name] for name in algorithm.entry.truth if name in instance.known}
-        known = instance.public() | oracle | ({"horizon": self.horizon} if self.horizon else {})
+        oracle = {name: instance.hidden[name] for name in algorithm.entry.truth if name in instance.hidden}
+        known = dict(instance.known) | oracle | ({"horizon": self.horizon} if self.horizon else {})
         wanted = {k: p for k, p in algorithm.entry.parameters().items() if k not in algorithm.arguments}
         default = {k: p.default for k, p in wanted.items() if k in FILLED and not p.required}
         return default | {k: v for k, v in known.items() if k in wanted}

@@ -54,7 +54,6 @@ def entry(reference: str) -> Entry:
         "",
         attribute=attribute,
         kind="",
-        described=callable(getattr(module, f"describe_{attribute}", None)),
     )
     try:
         arguments = tuple(found.parameters())

@@ -33,13 +33,17 @@ def instance(where: str, table: Mapping[str, Any], base: Path, imports: bool) ->
     given = _arguments(where, table, entry, base)
     _complete(where, entry, given)
     environment = _returned(where, entry, build(where, entry, given), Environment)
-    known = {k: v for k, v in given.items() if k in entry.public}
+    known, hidden = {k: v for k, v in given.items() if k in entry.public}, {}
     if environment.arms is not None:
-        known["num_arms"] = environment.arms.num_arms
-    if entry.described:
-        with jax.enable_x64(True):
-            known |= _description(where, entry, given)
-    return InstanceSpec(name, entry.name, given, known)
+        sizes = {"num_arms": environment.arms.num_arms, "k": environment.arms.set_size}
+        known |= {name: size for name, size in sizes.items() if size is not None}
+    if environment.schedule is not None:
+        hidden["starts"] = environment.schedule.starts
+    with jax.enable_x64(True):
+        known |= _declared(where, entry, "known", environment.known)
+        if environment.truth is not None:
+            hidden |= _declared(where, entry, "truth.parameters", environment.truth.parameters)
+    return InstanceSpec(name, entry.name, given, known, hidden)
 
 
 def algorithm(
@@ -184,18 +188,14 @@ def _returned(where: str, entry: Entry, built: Any, wanted: type) -> Any:
     return built
 
 
-def _description(where: str, entry: Entry, given: Mapping[str, Any]) -> dict[str, Any]:
-    describe: Any = entry.description()
-    if not references.is_reference(entry.name):
-        return {k: arguments.constant(v) for k, v in describe(**given).items()}
-    told = references.call(where, describe.__name__, lambda: describe(**given))
-    if not isinstance(told, dict):
-        wrong(
-            f"{where}: {describe.__name__}",
-            told,
-            "a dict of what an algorithm may know, with names of arguments as keys",
-        )
-    return {k: arguments.constant(v) for k, v in told.items()}
+def _declared(where: str, entry: Entry, name: str, declared: Any) -> dict[str, Any]:
+    """Return what the function `name` of an instance's Environment declares, as constants; nothing if it is None."""
+    if declared is None:
+        return {}
+    found = references.call(where, name, declared) if references.is_reference(entry.name) else declared()
+    if not isinstance(found, dict):
+        wrong(f"{where}: {name}", found, "a dict with names of an algorithm's arguments as keys")
+    return {key: arguments.constant(value) for key, value in found.items()}
 
 
 def _typed(

@@ -46,11 +46,11 @@ def ratios(num_arms: int, dim: int, m: int, *, normalization: str, first: int, c
 
 
 def _features(num_arms: int, dim: int, normalization: Any, start: int, size: int) -> np.ndarray:
-    describe: Any = ENVIRONMENTS["linear_random"].description()
-    known = [
-        describe(num_arms, dim, instance_seed=seed, normalization=normalization) for seed in range(start, start + size)
+    draw: Any = ENVIRONMENTS["linear_random"].factory()
+    drawn = [
+        draw(num_arms, dim, instance_seed=seed, normalization=normalization) for seed in range(start, start + size)
     ]
-    return np.stack([instance["features"] for instance in known])
+    return np.stack([instance.known()["features"] for instance in drawn])
 
 
 def _ratios(features: np.ndarray, m: int) -> np.ndarray:

@@ -1,0 +1,57 @@
+"""What is known and what is true of arms whose means are linear in their features."""
+
+from typing import Any
+
+import numpy as np
+
+from jaxbandit.base.contract import Truth
+from jaxbandit.base.types import Scalar
+from jaxbandit.environments.stationary.unrelated_arms import means_of_state
+from jaxbandit.theory import bounds  # its names are imported when they are called
+
+MOST_NUMBERS = 1000  # largest number of feature entries for which the regret constant is computed within seconds
+
+
+def linear_known(features: Any, theta: Any, sigma: Scalar) -> dict[str, Any]:
+    """Return features, sigma and theta_norm, the Euclidean norm of theta, which an algorithm may know.
+
+    Args:
+      features: float[num_arms, dim], or float[num_contexts, num_arms, dim]; float64 NumPy if concrete.
+      theta: float[dim], likewise.
+      sigma: sub-Gaussian scale of the noise.
+    """
+    return {"features": features, "sigma": sigma, "theta_norm": (theta * theta).sum() ** 0.5}
+
+
+def linear_truth(features: Any, theta: Any, sigma: Scalar, *, gaussian: bool = True, mask: Any = None) -> Truth:
+    """Return the truth for the arguments of `linear_known`; the lower bounds are those of Gaussian noise.
+
+    Args:
+      features: as for `linear_known`.
+      theta: float[dim].
+      sigma: standard deviation of the noise.
+      gaussian: whether the noise is Gaussian.
+      mask: bool[num_contexts, num_arms], False for padding, or None.
+    """
+
+    def regret_constant() -> float:
+        found = float(bounds.linear_regret_constant(features, theta, mask=mask).bound)
+        return found * float(sigma) ** 2
+
+    def characteristic_time() -> float:
+        import jax
+
+        from jaxbandit.theory.solvers.best_arm import best_arm_design
+
+        with jax.enable_x64(True):
+            means = (features * theta).sum(axis=1)
+            return float(jax.jit(best_arm_design)(features, means, sigma=float(sigma)).bound)
+
+    return Truth(
+        means=means_of_state,
+        regret_constant=regret_constant if gaussian and np.size(features) <= MOST_NUMBERS else None,
+        characteristic_time=characteristic_time if gaussian and features.ndim == 2 and len(features) > 1 else None,
+        dim=features.shape[-1],
+        parameters=lambda: {"theta": theta},
+        costly=True,
+    )
