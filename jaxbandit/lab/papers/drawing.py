@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.lab.papers import box_plots
+from jaxbandit.lab.papers import box_plots, origins
 from jaxbandit.lab.papers.figure_experiments import Figure, cells
 from jaxbandit.running.plotting import figures, stopping_times, sweeps
 from jaxbandit.running.plotting.style import INK, SIZE, canvas, file_name, legend
@@ -66,4 +66,4 @@ def _pulls(figure: Figure, results: ResultSet, published: Sequence[Mapping[str, 
 
 
 def _label(theirs: Sequence[Mapping[str, Any]]) -> str:
-    return "published: " + ", ".join(dict.fromkeys(e["source"] for e in theirs))
+    return "published: " + ", ".join(dict.fromkeys(origins.place(e) for e in theirs))

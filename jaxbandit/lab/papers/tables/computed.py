@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from jaxbandit.lab.papers import verdict
+from jaxbandit.lab.papers import origins, verdict
 from jaxbandit.lab.papers.tables import complexity, full_bandit, times
 from jaxbandit.running.results import json_files
 
@@ -95,7 +95,9 @@ def judge(claims: Sequence[Mapping[str, Any]], tables: Sequence[Mapping[str, Any
             check = {"statement": f"{row['what']} {'>' if above else '<'} {claim['value']:g}"}
             check |= {"difference": value - claim["value"], "low": low, "high": high, "confidence": row["confidence"]}
             checks.append(check | {"verdict": verdict.side(low, high, 1 if above else -1)})
-        if checks:
+        if checks and origins.is_quoted(claim):
+            judged.append({"quantity": "share", **claim, "checks": []})
+        elif checks:
             together = verdict.together([check["verdict"] for check in checks])
             judged.append({"quantity": "share", **claim, "checks": checks, "verdict": together})
     return judged
