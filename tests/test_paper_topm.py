@@ -10,7 +10,7 @@ from scipy import stats
 
 from jaxbandit.base.refusals import BadInput
 from jaxbandit.lab.experiments import side_by_side
-from jaxbandit.lab.papers import box_plots, figure_experiments, own_instances, paper, published
+from jaxbandit.lab.papers import drawing, figure_experiments, own_instances, paper, published
 from jaxbandit.lab.papers.tables import complexity, computed
 from jaxbandit.lab.specs import source, spec
 from jaxbandit.running.results.base import ResultSet
@@ -275,14 +275,14 @@ def test_boxes_mark_published_numbers_below_their_rows(tmp_path):
     figure = figure_experiments.Figure("f", "Title", ["it"], ["a", "b"], draw="boxes")
     published = [NUMBER | {"quantity": "samples", "algorithm": "b", "value": 70}]
     published += [NUMBER | {"quantity": "error", "value": 0.02}, NUMBER | {"quantity": "samples", "algorithm": "no"}]
-    path = box_plots.write(figure, results, {"published": published}, tmp_path)
+    path = drawing.boxes(figure, results, {"published": published}, tmp_path)
     assert path.read_bytes().startswith(b"\x89PNG")
     from matplotlib.figure import Figure
 
     ax = Figure().add_subplot()
-    assert box_plots._mark(ax, list(results), {"published": published}, "samples")
+    assert drawing._mark_boxes(ax, list(results), {"published": published}, "samples")
     (line,) = ax.get_lines()
-    assert (list(line.get_xdata()), list(line.get_ydata())) == ([70], [1 + box_plots.BELOW])
+    assert (list(line.get_xdata()), list(line.get_ydata())) == ([70], [1 + drawing.BELOW])
 
 
 class _Parts:

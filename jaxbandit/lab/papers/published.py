@@ -138,6 +138,7 @@ def judge_together(
     found = []
     for claim in claims:
         known = [n for n in judged if n["source"] == claim["published"] and n["quantity"] == "samples"]
+        known = [n for n in known if not origins.is_quoted(n)]
         if known:
             part = len(known) < sum(entry["source"] == claim["published"] for entry in entries)
             checks = [{"statement": _statement(n), "verdict": n["verdict"]} for n in known]
