@@ -16,7 +16,7 @@ from jax import lax
 
 import jaxbandit as jb
 from benchmarks import digits
-from jaxbandit.environments.recorded.fiesta_scores import RECORDED, scores
+from jaxbandit.environments.recorded.fiesta import recorded_scores
 from jaxbandit.theory.intervals import clopper_pearson, student_of
 from jaxbandit.theory.solvers import student
 
@@ -28,8 +28,9 @@ FRESH = 1_000_003  # seed of the trainings that evaluate a choice
 
 def fiesta(sweeps: int) -> dict[str, Any]:
     """Return the errors and trainings of sweeps, in which the search sees the scores one by one."""
-    names = list(RECORDED)
-    recorded = np.stack([scores(name) for name in names], axis=1)
+    scores = recorded_scores()
+    names = list(scores)
+    recorded = np.stack([scores[name] for name in names], axis=1)
     means = recorded.mean(axis=0)
 
     def train(key: Any, config: Any) -> float:

@@ -13,7 +13,8 @@ import pytest
 
 from jaxbandit.lab.cli import cache
 
-# What commands keep for the next one, they keep here; what Matplotlib knows of fonts stays where it is.
+# Commands under test keep compiled programs in the repository and not in the user's cache directory. Only Matplotlib's
+# list of fonts, which takes long to build, stays there.
 CACHES = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
 os.environ.setdefault("MPLCONFIGDIR", str(CACHES / "matplotlib"))
 os.environ["XDG_CACHE_HOME"] = str(Path(__file__).parents[1] / ".pytest_cache" / "d")

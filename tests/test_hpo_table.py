@@ -8,8 +8,7 @@ import jax
 import numpy as np
 import pytest
 
-from jaxbandit.environments.recorded.hpo_recorded import PACKAGE, recorded
-from jaxbandit.environments.recorded.hpo_table import hpo_table
+from jaxbandit.environments.recorded.hpo_table import PACKAGE, hpo_table, recorded
 
 pytestmark = pytest.mark.quickly_compiled
 SPEC = importlib.util.find_spec(PACKAGE)
@@ -66,7 +65,7 @@ def test_a_file_is_read_once_and_kept(tmp_path, cache, monkeypatch):
     (kept,) = cache.iterdir()
     recorded.cache_clear()
     with monkeypatch.context() as patched:
-        patched.setattr("jaxbandit.environments.recorded.hpo_recorded._scores", lambda *_: pytest.fail("read again"))
+        patched.setattr("jaxbandit.environments.recorded.hpo_table._scores", lambda *_: pytest.fail("read again"))
         assert recorded(path, "val_acc").tolist() == found.tolist()
     kept.write_bytes(kept.read_bytes()[:40])
     recorded.cache_clear()

@@ -76,24 +76,34 @@ def test_kept_without_outputs_and_with_little_metadata(path):
 
 
 @every_notebook
-def test_it_opens_in_colab_installs_what_it_needs_and_says_what_to_change(path):
+def test_it_says_how_long_it_takes_installs_what_it_needs_and_says_what_to_change(path):
     """The link and the installation are those of the one place that knows where the source is hosted."""
     assert links.written(path) == path.read_text(encoding="utf-8")
     cells = nbformat.read(path, as_version=4).cells
-    assert re.match(r"# .+\n\n\[Open in Colab\]\(https://colab\S+\) · about .+ on two cores\n\n", cells[0].source)
+    link = "" if links.repository() is None else r"\[Open in Colab\]\(https://colab\S+\) · "
+    assert re.match(rf"# .+\n\n{link}[Aa]bout .+ on two cores\.?\n\n", cells[0].source)
     first = next(cell.source for cell in cells if cell.cell_type == "code")
     assert first.startswith('import importlib.util\n\nif importlib.util.find_spec("jaxbandit") is None:')
     assert any("**Try it:**" in cell.source for cell in cells if cell.cell_type == "markdown")
+    assert "OWNER" not in path.read_text(encoding="utf-8")
 
 
-def test_a_link_that_is_stale_is_seen_and_one_that_is_missing_refused(tmp_path):
+def test_a_notebook_leads_to_the_repository_where_there_is_one(tmp_path, monkeypatch):
     path = tmp_path / "first_steps.ipynb"
     text = next(path for path in NOTEBOOKS if path.stem == "first_steps").read_text(encoding="utf-8")
-    stale = text.replace("https://colab", "https://elsewhere")
-    path.write_text(stale, encoding="utf-8")
-    assert links.written(path) == text != stale
-    path.write_text(text.replace("[Open in Colab]", "Colab"), encoding="utf-8")
-    with pytest.raises(ValueError, match="0 links to Colab and 1 installations"):
+    path.write_text(text, encoding="utf-8")
+    monkeypatch.setattr(links, "repository", lambda: "https://github.com/us/it")
+    hosted = links.written(path)
+    page = "https://colab.research.google.com/github/us/it/blob/main/notebooks/first_steps.ipynb"
+    assert f"[Open in Colab]({page}) · about 10 seconds on two cores" in hosted
+    assert "jaxbandit[lab] @ git+https://github.com/us/it" in hosted
+    path.write_text(hosted, encoding="utf-8")
+    assert links.written(path) == hosted
+    monkeypatch.setattr(links, "repository", lambda: None)
+    without = links.written(path)
+    assert "colab" not in without.lower() and "git+" not in without and "About 10 seconds on two cores." in without
+    path.write_text(text.replace("on two cores", "here"), encoding="utf-8")
+    with pytest.raises(ValueError, match="0 times on two cores and 1 installations"):
         links.written(path)
 
 

@@ -53,7 +53,7 @@ def test_the_wheel_is_the_package_alone(wheel):
     package = {name for name in found if not name.startswith(f"{about}/")}
     kept = {path for path in (ROOT / "jaxbandit").rglob("*") if path.is_file() and "__pycache__" not in path.parts}
     assert package == {path.relative_to(ROOT).as_posix() for path in kept}
-    assert {Path(name).suffix for name in package} == {".py", ".toml", ".typed", ".css", ".html", ".js"}
+    assert {Path(name).suffix for name in package} == {".py", ".pyi", ".csv", ".toml", ".typed", ".css", ".html", ".js"}
     assert not [name for name in package if "benchmarks" in name]
     assert b"jaxbandit = jaxbandit.lab.cli:process" in found[f"{about}/entry_points.txt"]
     needs = Parser().parsestr(found[f"{about}/METADATA"].decode()).get_all("Requires-Dist", [])

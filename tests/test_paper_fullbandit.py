@@ -12,7 +12,7 @@ from results_by_hand import stopping
 
 from jaxbandit.algorithms.exploration.super_arms import uniform_inverse
 from jaxbandit.lab.papers import figure_experiments, own_instances, paper, verdict
-from jaxbandit.lab.papers.tables import computed, full_bandit_costs, full_bandit_looks
+from jaxbandit.lab.papers.tables import computed, full_bandit_costs, full_bandit_figures
 from jaxbandit.lab.specs import source, spec
 from jaxbandit.running.results.base import ResultSet
 
@@ -109,7 +109,7 @@ def test_first_order_never_passes_the_optimum_and_mostly_reaches_nine_tenths():
     sets = np.array([[i in c for i in range(n)] for c in itertools.combinations(range(n), k)])
     ratios = []
     with jax.enable_x64(True):
-        program = jax.jit(functools.partial(full_bandit_looks.first_order, k=k))
+        program = jax.jit(functools.partial(full_bandit_figures.first_order, k=k))
         for _ in range(30):
             support = sets[rng.permutation(len(sets))[:20]].astype(float)
             matrix, theta = np.linalg.inv(support.T @ support / 20), rng.normal(size=n)

@@ -303,7 +303,7 @@ def test_the_paper_is_complete(lingape):
     assert len(set(ids)) == len(ids)
     for claim in about["claim"]:
         assert "verdict" not in claim
-        assert claim["source"].startswith(("Section ", "Theorem "))
+        assert claim["read"].startswith(("Section ", "Theorem "))
         assert claim.get("quantity", "samples") in verdict.QUANTITIES["identify"]
         checks = verdict.checks_of(claim)
         assert checks
@@ -311,7 +311,7 @@ def test_the_paper_is_complete(lingape):
             assert {(q.instance, name) for name in (q.algorithm, q.minus, q.over) if name} <= cells
         if {"margin", "factor"} & claim.keys() and "at least five" not in claim["text"]:
             assert claim["reason"]
-    assert all(item["text"] and item["source"] and item["reason"] for item in about["untested"])
+    assert all(item["text"] and item["read"] and item["reason"] for item in about["untested"])
 
 
 def test_the_papers_parameters(lingape):

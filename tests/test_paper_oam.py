@@ -52,7 +52,7 @@ def test_the_paper_is_complete(oam):
     ids = [claim["id"] for claim in about["claim"]]
     assert len(set(ids)) == len(ids)
     for claim in about["claim"]:
-        assert "verdict" not in claim and claim["source"].startswith(("Section 5.", "Appendix D"))
+        assert "verdict" not in claim and claim["read"].startswith(("Section 5.", "Appendix D"))
         if {"margin", "factor", "within", "at"} & claim.keys():
             assert claim["reason"]
     claims = open_readings.each_reading(about)

@@ -10,7 +10,7 @@ from scipy import stats
 
 from jaxbandit.base.refusals import BadInput
 from jaxbandit.lab.experiments import side_by_side
-from jaxbandit.lab.papers import box_plots, figure_experiments, own_instances, paper, published
+from jaxbandit.lab.papers import drawing, figure_experiments, own_instances, paper, published
 from jaxbandit.lab.papers.tables import complexity, computed
 from jaxbandit.lab.specs import source, spec
 from jaxbandit.running.results.base import ResultSet
@@ -53,7 +53,7 @@ def test_every_figure_is_an_experiment_and_everything_said_is_of_its_cells(tmp_p
         for instance in np.atleast_1d(claim["instance"]):
             names = claim.get("ratio") or [*np.atleast_1d(claim["algorithm"]), *np.atleast_1d(claim.get("against", []))]
             assert {(instance, name) for name in names} <= cells, claim["id"]
-    sources = {entry["source"] for entry in PAPER["published"]}
+    sources = {entry["ours"] for entry in PAPER["published"] if "ours" in entry}
     assert {claim["published"] for claim in PAPER["near"]} <= sources
 
 
@@ -275,14 +275,14 @@ def test_boxes_mark_published_numbers_below_their_rows(tmp_path):
     figure = figure_experiments.Figure("f", "Title", ["it"], ["a", "b"], draw="boxes")
     published = [NUMBER | {"quantity": "samples", "algorithm": "b", "value": 70}]
     published += [NUMBER | {"quantity": "error", "value": 0.02}, NUMBER | {"quantity": "samples", "algorithm": "no"}]
-    path = box_plots.write(figure, results, {"published": published}, tmp_path)
+    path = drawing.boxes(figure, results, {"published": published}, tmp_path)
     assert path.read_bytes().startswith(b"\x89PNG")
     from matplotlib.figure import Figure
 
     ax = Figure().add_subplot()
-    assert box_plots._mark(ax, list(results), {"published": published}, "samples")
+    assert drawing._mark_boxes(ax, list(results), {"published": published}, "samples")
     (line,) = ax.get_lines()
-    assert (list(line.get_xdata()), list(line.get_ydata())) == ([70], [1 + box_plots.BELOW])
+    assert (list(line.get_xdata()), list(line.get_ydata())) == ([70], [1 + drawing.BELOW])
 
 
 class _Parts:

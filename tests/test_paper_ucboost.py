@@ -184,7 +184,7 @@ def test_the_paper_is_complete():
     assert len(set(ids)) == len(ids)
     for claim in about["claim"]:
         assert "verdict" not in claim
-        assert claim["source"].startswith("Section 6.")
+        assert claim["read"].startswith("Section 6.")
         guarantee = claim.get("quantity") == "guarantee"
         for check in verdict.checks_of(claim):
             for q in (check.left, check.right):
@@ -194,7 +194,7 @@ def test_the_paper_is_complete():
             assert claim["reason"]
     for entry in own_instances.one_each(about["published"]):
         assert (entry["instance"] in instances) and (entry["algorithm"] in algorithms)
-        assert "independent" in entry["source"] and entry["horizon"] == data["horizon"]
+        assert "independent" in entry["ours"] and entry["horizon"] == data["horizon"]
     table = about["complexity"]["table2"]
     rows = {row["instance"]: row["microseconds"] for row in table["rows"]}
     for microseconds in rows.values():

@@ -8,8 +8,8 @@ import jax
 import numpy as np
 import pytest
 
-from jaxbandit.environments.recorded.click_arms import choose, ridge
-from jaxbandit.environments.recorded.r6a import r6a, read_click_log
+from jaxbandit.environments.recorded.r6a import r6a, read_click_log, ridge
+from jaxbandit.environments.recorded.r6a_like import choose
 
 pytestmark = pytest.mark.quickly_compiled
 

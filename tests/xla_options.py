@@ -17,7 +17,7 @@ _options_of_jax = getattr(compiler, "get_compile_options", None)
 
 
 def of_every_program(more):
-    """Compile with these options too, from now on, what this process compiles; those of a program's own go before."""
+    """From now on, compile every program of this process with these options, except where it has its own."""
     if _options_of_jax is None:  # another JAX: what jax.jit compiles takes longer
         return
 

@@ -1,4 +1,4 @@
-"""Failed runs, which means leave out: a warning of one line, and an error if more failed than the caller allows."""
+"""Failed runs are excluded from every mean; a one-line warning counts them, and too many of them are an error."""
 
 import warnings
 from collections.abc import Sequence

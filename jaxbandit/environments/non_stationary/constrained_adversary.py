@@ -52,7 +52,8 @@ def constrained_adversary(num_arms: int = 8, *, gap: Scalar = 0.125) -> Environm
 
     Source:
       Zimmert and Seldin (2021), Tsallis-INF: an optimal algorithm for stochastic and adversarial bandits, JMLR 22,
-      Section 6; the phase lengths are those of their published code.
+      Section 6, quoted from memory and not compared with the paper; the phase lengths are those of a program by other
+      authors.
     """
     num_arms = checks.integer("constrained_adversary", "num_arms", num_arms, 2)
     checks.number("constrained_adversary", "gap", gap, low=0.0, high=1.0, open_low=True)

@@ -1,15 +1,17 @@
 """Machine-learning models as arms: a pull trains and scores one, as recorded for 12 models by Moss et al. (ACL 2019).
 
-The data and their license are in `fiesta_scores`.
+The scores are in fiesta.csv, with their origin and license.
 """
 
+import functools
+import io
+from importlib import resources
 from typing import Any, Literal
 
 import numpy as np
 
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Environment
-from jaxbandit.environments.recorded.fiesta_scores import RECORDED, scores
 from jaxbandit.environments.recorded.table import table
 
 
@@ -45,12 +47,22 @@ def fiesta(
     return table(_recorded(models), rows=rows, permute=permute)._replace(name="fiesta")
 
 
+@functools.cache
+def recorded_scores() -> dict[str, np.ndarray]:
+    """Return the scores of each model, float64[500], in alphabetical order of the models."""
+    text = (resources.files("jaxbandit.environments.recorded") / "fiesta.csv").read_text(encoding="utf-8")
+    names, *rows = [line for line in text.splitlines() if not line.startswith("#")]
+    table = np.loadtxt(io.StringIO("\n".join(rows)), delimiter=",")
+    return dict(zip(names.split(","), table.T, strict=True))
+
+
 def _recorded(models: Any) -> Any:
+    scores = recorded_scores()
     if isinstance(models, str):
         checks.choice("fiesta", "models", models, ("all", "eight"))
-        models = [name for name in RECORDED if models == "all" or not name.endswith("_200")]
+        models = [name for name in scores if models == "all" or not name.endswith("_200")]
     for i, name in enumerate(models):
-        checks.choice("fiesta", f"models[{i}]", name, tuple(RECORDED))
+        checks.choice("fiesta", f"models[{i}]", name, tuple(scores))
     if len(set(models)) < max(len(models), 2):
         raise ValueError(f"fiesta: models = {list(models)}, must be two or more different models")
-    return np.stack([scores(name) for name in models], axis=1)
+    return np.stack([scores[name] for name in models], axis=1)

@@ -21,10 +21,11 @@ from jaxbandit.base import checks
 from jaxbandit.base.contract import Environment
 from jaxbandit.base.types import Scalar
 from jaxbandit.environments.linear_arms.linear import linear
-from jaxbandit.environments.recorded.click_arms import choose, products, ridge
+from jaxbandit.environments.recorded.r6a_like import choose, products
 
 _PLACE = {b"%d" % fid: fid - 1 for fid in range(1, 7)}  # feature identifier -> position; the first is the constant 1
 _LOST = ("bad_width", "bad_token", "displayed_not_in_pool")
+_BATCH = 1 << 16  # number of pairs whose 36 products are held in memory at once
 _HEAD, _ARTICLE = 10, 7  # number of tokens before the articles, and per article (its identifier and six features)
 
 
@@ -198,3 +199,15 @@ def _fitted(path: str | Path, stamp: tuple[int, int], penalty: float) -> tuple[C
         warnings.warn(f"r6a: {path}: {log.counts['kept']} of {log.counts['read']} lines kept ({lost})", stacklevel=2)
     theta = ridge(log.user, log.article, np.where(log.click, 1.0, -1.0), penalty)
     return log, theta, (log.user @ theta.reshape(6, 6) * log.article).sum(axis=1)
+
+
+def ridge(user: np.ndarray, article: np.ndarray, reward: np.ndarray, penalty: float) -> np.ndarray:
+    """Return float64[36], the minimizer over theta of sum (reward - x' theta)^2 + penalty theta' theta."""
+    size = user.shape[1] * article.shape[1]
+    gram, moment = penalty * np.eye(size), np.zeros(size)
+    for start in range(0, len(user), _BATCH):
+        part = slice(start, start + _BATCH)
+        x = products(user[part], article[part])
+        gram += x.T @ x
+        moment += x.T @ reward[part]
+    return np.linalg.solve(gram, moment)

@@ -2,6 +2,9 @@
 
 Users and articles are mixtures of five segments in addition to a constant, as in the Yahoo! R6A log; the probability of
 a click is bilinear in them, and rewards are -1 and 1. Nothing is fitted to the log; `r6a` reads the log itself.
+
+The arms are user-article pairs. The features of a pair are all products of the six features of the user and the six of
+the article, the first of which is the constant 1, so x is in R^36.
 """
 
 from typing import Any
@@ -12,7 +15,6 @@ from jaxbandit.base import checks
 from jaxbandit.base.contract import Environment
 from jaxbandit.base.types import Scalar
 from jaxbandit.environments.linear_arms.linear import linear
-from jaxbandit.environments.recorded.click_arms import choose, products
 
 _PAIRS = 10_000  # number of pairs from which arms are drawn, at least 100 per arm
 _CLICK_RATE = 0.04  # mean over pairs of segments, whose rates are drawn from an exponential distribution
@@ -57,3 +59,26 @@ def _instance(num_arms: int, instance_seed: int, min_gap: float) -> tuple[Any, A
     x = products(user, article)
     arms = choose("r6a_like", x @ theta.ravel(), num_arms, min_gap, rng)
     return x[arms], theta.ravel()
+
+
+def products(user: np.ndarray, article: np.ndarray) -> np.ndarray:
+    """Return float64[n, 36], whose entry 6 i + j is the product of the user's feature i and the article's feature j."""
+    return (user[:, :, None] * article[:, None, :]).reshape(len(user), -1)
+
+
+def choose(where: str, means: np.ndarray, num_arms: int, min_gap: float, rng: np.random.Generator) -> np.ndarray:
+    """Return the indices of num_arms random entries of `means`, one of which, at a random place, is best by min_gap.
+
+    The best arm is the best of num_arms random entries, among those that exceed enough other entries by min_gap. The
+    other arms are random ones among these other entries.
+    """
+    order = rng.permutation(len(means))
+    num_below = np.searchsorted(np.sort(means), means - min_gap, side="right")
+    most = int(num_below.max(initial=0))
+    if most < num_arms - 1:
+        found = f"none of {len(means)} pairs is {min_gap:g} above more than {most} others"
+        raise ValueError(f"{where}: num_arms = {num_arms}, must be at most {most + 1}: {found}")
+    eligible = order[num_below[order] >= num_arms - 1][:num_arms]
+    best = eligible[np.argmax(means[eligible])]
+    below = order[means[order] <= means[best] - min_gap]
+    return np.insert(below[: num_arms - 1], rng.integers(num_arms), best)

@@ -84,11 +84,11 @@ def forecast(experiment: Experiment, *, workers: int | None = None) -> list[Fore
     """Estimate what each cell of an experiment would take on this machine.
 
     Cells that share a compiled program share its calibration: the cell is played for about a second and what it
-    computed is thrown away. Of a fixed horizon the estimate is run-steps over measured speed. Of runs that stop by
-    their own rule it is the time so far divided by the number of runs that have ended, times all runs. That is right on
-    average for exponential stopping times and up to twice too much if all runs stop after a similar number of rounds;
-    it is given once half of the runs, or 1,000 of them, have ended within five seconds. Otherwise only the time that
-    it takes if every run reaches `max_rounds` is given.
+    computed is thrown away. For a fixed horizon, the estimate is the number of run-steps divided by the measured speed.
+    For runs that stop by their own rule, it is the number of all runs times the time so far, divided by the number of
+    runs that have ended. This is right on average for exponential stopping times, and up to twice too much if all runs
+    stop after a similar number of rounds. It is given once half of the runs, or 1,000 of them, have ended within five
+    seconds. Otherwise, only the time that it takes if every run reaches `max_rounds` is given.
 
     Args:
       experiment: what `spec.load` returns.

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.lab.papers import open_readings, published, verdict
+from jaxbandit.lab.papers import open_readings, origins, published, verdict
 from jaxbandit.lab.papers.figure_experiments import Figure
 from jaxbandit.running.results import json_files
 from jaxbandit.running.results.base import ResultSet, versions
@@ -21,9 +21,9 @@ def assess(results: ResultSet, paper: Mapping[str, Any], shown: Sequence[Figure]
     claims = [narrowed(claim, results) for claim in open_readings.each_reading(paper)]
     confidence = paper["confidence"]
     theirs = published.numbers(paper.get("published", []), results)
-    judged = verdict.judge(claims, results, confidence=confidence, others=len(theirs))
-    checks = verdict.num_intervals(judged)
-    level = intervals.bonferroni(confidence, checks + len(theirs))
+    verified = sum(not origins.is_quoted(n) for n in theirs)
+    judged = verdict.judge(claims, results, confidence=confidence, others=verified)
+    level = intervals.bonferroni(confidence, verdict.num_intervals(judged) + verified)
     beside = [published.judge(n, results[n["instance"], n["algorithm"]], level) for n in theirs]
     first = results[0]
     content = summary(
@@ -51,7 +51,7 @@ def assess(results: ResultSet, paper: Mapping[str, Any], shown: Sequence[Figure]
             cell["pulls"] |= {"low": interval.low, "high": interval.high}
         if (entry := totals.get((result.instance, result.algorithm))) is not None:
             kept = {k: v for k, v in entry.items() if k not in ("instance", "algorithm", "verdict")}
-            cell |= {"published": kept, "verdict": entry["verdict"]}
+            cell |= {"published": kept} | {k: entry[k] for k in ("verdict",) if k in entry}
     return json_files.plain(content)
 
 

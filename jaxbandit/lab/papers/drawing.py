@@ -1,4 +1,4 @@
-"""Figures of papers with one experiment for each figure, in which crosses mark the published numbers.
+"""Figures of papers: curves, pulls and box plots of samples, in which crosses mark the published numbers.
 
 matplotlib is imported only when a figure is drawn.
 """
@@ -9,13 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.lab.papers import box_plots
+from jaxbandit.lab.papers import origins
 from jaxbandit.lab.papers.figure_experiments import Figure, cells
 from jaxbandit.running.plotting import figures, stopping_times, sweeps
 from jaxbandit.running.plotting.style import INK, SIZE, canvas, file_name, legend
 from jaxbandit.running.results.base import ResultSet
 
 MARK: dict[str, Any] = {"marker": "x", "color": INK, "linestyle": "none", "markersize": 7, "markeredgewidth": 1.6}
+# Of box plots.
+SMALL: dict[str, Any] = MARK | {"markersize": 5, "markeredgewidth": 1.4}
+BELOW = 0.33  # offset as a fraction of a row, so that our marks stay visible
+TITLE, LABELS = 0.55, 0.95  # inches above the first row of panels, and below each row
 
 
 def write(shown: Sequence[Figure], results: ResultSet, content: Mapping[str, Any], directory: Path) -> list[Path]:
@@ -23,7 +27,7 @@ def write(shown: Sequence[Figure], results: ResultSet, content: Mapping[str, Any
     paths = []
     for figure in shown:
         if figure.draw == "boxes":
-            paths.append(box_plots.write(figure, results, content, directory))
+            paths.append(boxes(figure, results, content, directory))
             continue
         if figure.draw == "each":
             look = {"bands": figure.bands, "minimax": figure.minimax, "log": figure.log}
@@ -66,4 +70,39 @@ def _pulls(figure: Figure, results: ResultSet, published: Sequence[Mapping[str, 
 
 
 def _label(theirs: Sequence[Mapping[str, Any]]) -> str:
-    return "published: " + ", ".join(dict.fromkeys(e["source"] for e in theirs))
+    return "published: " + ", ".join(dict.fromkeys(origins.place(e) for e in theirs))
+
+
+def boxes(figure: Figure, results: ResultSet, content: Mapping[str, Any], directory: Path) -> Path:
+    """Write the box plots of a figure, one PNG file with a row of panels for each instance; return its path."""
+    rows = [[r for r in cells(figure, results) if r.instance == instance] for instance in figure.instances]
+    width, height = stopping_times.rows_size(rows[0])
+    panel = height - LABELS
+    whole = TITLE + len(rows) * (panel + LABELS)
+    sheet = canvas((width, whole), layout=None)  # all panels have the same height, whatever their labels
+    axes = sheet.subplots(len(rows), 2, squeeze=False, sharey="row", width_ratios=(3, 2))
+    sheet.subplots_adjust(wspace=0.16, hspace=LABELS / panel, top=1 - TITLE / whole, bottom=LABELS / whole)
+    marked = False
+    for (left, right), row in zip(axes, rows, strict=True):
+        stopping_times.plot_samples(row, left)
+        stopping_times.plot_error(row, right)
+        right.tick_params(labelleft=False)
+        if left.get_xscale() == "linear":
+            left.locator_params(axis="x", nbins=5)
+        marked |= any([_mark_boxes(left, row, content, "samples"), _mark_boxes(right, row, content, "error")])
+    sheet.text(0, 1, figure.title + "   (x: published)" * marked, fontsize=12, color=INK, va="bottom")
+    path = directory / f"{file_name(figure.name)}.png"
+    sheet.savefig(path, bbox_inches="tight", pad_inches=0.15)
+    return path
+
+
+def _mark_boxes(ax: Any, row: Sequence[Any], content: Mapping[str, Any], quantity: str) -> bool:
+    places = {(result.instance, result.algorithm): i for i, result in enumerate(row)}
+    theirs = [e for e in content["published"] if e["quantity"] == quantity]
+    theirs = [e for e in theirs if (e["instance"], e["algorithm"]) in places]
+    at = [places[e["instance"], e["algorithm"]] + BELOW for e in theirs]
+    ax.plot([e["value"] for e in theirs], at, zorder=6, clip_on=False, **SMALL)
+    if theirs:  # the axes must contain all marks
+        (low, high), values = ax.get_xlim(), [e["value"] for e in theirs]
+        ax.set_xlim(min(low, 0.92 * min(values)), max(high, 1.04 * max(values)))
+    return bool(theirs)

@@ -10,6 +10,7 @@ from typing import Any
 from jaxbandit.base.checks import nearest
 from jaxbandit.base.refusals import BadInput
 from jaxbandit.base.text import align
+from jaxbandit.lab.papers import origins
 
 OPEN = ("algorithm", "against", "gap", "ratio")  # keys of a claim that name algorithms
 ALONE = "(no reading)"  # the row of claims that do not depend on a reading
@@ -48,7 +49,7 @@ def table(paper: Mapping[str, Any], judged: Sequence[Mapping[str, Any]]) -> dict
     if not paper.get("readings"):
         return None
     claims = list(dict.fromkeys(claim["id"] for claim in judged))
-    verdicts = {(claim.get("reading", ALONE), claim["id"]): claim["verdict"] for claim in judged}
+    verdicts = {(claim.get("reading", ALONE), claim["id"]): origins.verdict_of(claim) for claim in judged}
     rows = [*(reading for names in paper["readings"].values() for reading in names), ALONE]
     shown = {row: [verdicts.get((row, claim), "") for claim in claims] for row in rows}
     return {"claims": claims, "rows": {row: cells for row, cells in shown.items() if any(cells)}}

@@ -16,7 +16,7 @@ from jaxbandit.base import refusals
 from jaxbandit.base.checks import nearest
 from jaxbandit.base.refusals import BadInput
 from jaxbandit.engine.storage import files as storage
-from jaxbandit.lab.papers import assessment, drawing, figure_experiments, own_instances
+from jaxbandit.lab.papers import assessment, drawing, figure_experiments, origins, own_instances
 from jaxbandit.lab.papers.figure_experiments import Figure
 from jaxbandit.lab.papers.report import cost, report
 from jaxbandit.lab.papers.tables import computed
@@ -64,9 +64,10 @@ def reproduce(
 ) -> Reproduction:
     """Run a paper's experiments, or the part that `out` still lacks, and compare the results with its numbers.
 
-    Every published number is compared by means of the prediction interval of reproduction/published.py, and every claim
-    by means of the interval of a difference (reproduction/verdict.py). All verdicts hold jointly at the confidence
-    level of the paper's TOML file.
+    Every published number is compared by means of a prediction interval (lab/papers/published.py), and every claim by
+    means of the interval of a difference (lab/papers/verdict.py). All verdicts hold jointly at the confidence level of
+    the paper's TOML file. Numbers and claims that nobody compared with the paper's text are shown as "quoted, not
+    verified" and get no verdict.
 
     Args:
       paper: "ucboost", "lingape", "topm", "oam", "fullbandit", "track_and_stop", "fixed_budget", "fiesta",
@@ -164,4 +165,4 @@ def _read(paper: str) -> tuple[dict[str, Any], dict[str, Any], str]:
         raise BadInput(f"reproduce: paper = {paper!r}, must be one of {', '.join(known)}{nearest(paper, list(known))}")
     path = source.embedded()[paper]
     data = source.read(path)
-    return data, data.pop("paper"), path.name
+    return data, origins.settled(data.pop("paper"), path.name), path.name

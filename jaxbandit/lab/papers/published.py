@@ -23,23 +23,24 @@ import numpy as np
 from scipy import stats
 
 from jaxbandit.base.text import number as words
-from jaxbandit.lab.papers import measures, verdict
+from jaxbandit.lab.papers import measures, origins, verdict
 from jaxbandit.running.results.base import ResultSet
 from jaxbandit.running.results.stopping import StoppingResult
 from jaxbandit.theory import intervals
 
 WIDE = 0.05
-SHOWN = ("quantity", "arm", "round", "horizon", "value", "sd", "runs", "margin", "wide", "reason", "source", "note")
+SHOWN = ("quantity", "arm", "round", "horizon", "value", "sd", "runs", "margin", "wide", "reason", "source", "origin")
+SHOWN += ("note",)
 
 
 def numbers(entries: Sequence[Mapping[str, Any]], results: ResultSet) -> list[dict[str, Any]]:
     """Return the published numbers of the cells that `results` holds, one table each.
 
-    An entry names `instance`, `algorithm`, `source` and `runs`. It gives the `value` of a `quantity`, with the standard
-    deviation `sd` of a run if it is printed, or instead of it the `pulls` of all arms, whose sum is the number of
-    samples. The quantity is "samples" (default) or "error". For a fixed `horizon`, it is "regret" or "hindsight" at the
-    end of the horizon, or "kind", the fraction of the rounds of the kind `round`; such a number is compared only with
-    runs of the same horizon.
+    An entry names `instance`, `algorithm`, `runs` and where it comes from (origins.py). It gives the `value` of a
+    `quantity`, with the standard deviation `sd` of a run if it is printed, or instead of it the `pulls` of all arms,
+    whose sum is the number of samples. The quantity is "samples" (default) or "error". For a fixed `horizon`, it is
+    "regret" or "hindsight" at the end of the horizon, or "kind", the fraction of the rounds of the kind `round`; such a
+    number is compared only with runs of the same horizon.
 
     Args:
       entries: the published numbers of the paper.
@@ -73,10 +74,13 @@ def judge(number: Mapping[str, Any], result: Any, confidence: float) -> dict[str
     """Return a published number with its verdict and the interval that decides it.
 
     `low` and `high` are the ends of the prediction interval, and `allowed` is this interval widened by the margin of
-    the number. They are absent if our runs give no interval.
+    the number. They are absent if our runs give no interval. A number that was quoted and not verified has neither
+    interval nor verdict.
     """
     table = {"instance": result.instance, "algorithm": result.algorithm}
     table |= {key: number[key] for key in SHOWN if key in number}
+    if origins.is_quoted(number):
+        return table
     found = (_rate if number["quantity"] == "error" else _mean)(number, result, confidence)
     if found is None:
         return table | {"verdict": "undecided"}
@@ -134,6 +138,7 @@ def judge_together(
     found = []
     for claim in claims:
         known = [n for n in judged if n["source"] == claim["published"] and n["quantity"] == "samples"]
+        known = [n for n in known if not origins.is_quoted(n)]
         if known:
             part = len(known) < sum(entry["source"] == claim["published"] for entry in entries)
             checks = [{"statement": _statement(n), "verdict": n["verdict"]} for n in known]

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jaxbandit.base.text import align, number, wrapped
-from jaxbandit.lab.papers import open_readings
+from jaxbandit.lab.papers import open_readings, origins
 from jaxbandit.lab.papers.tables import computed
 from jaxbandit.running.results.base import left_out
 from jaxbandit.running.results.report import kinds_table
@@ -113,7 +113,7 @@ def _theirs(entry: Mapping[str, Any] | None) -> tuple[str, str, str]:
     rate = entry["quantity"] == "error"
     value, *allowed = (f"{x:.4f}" if rate else number(x) for x in (entry["value"], *entry.get("allowed", [])))
     note = f" ({entry['note']})" if entry.get("note") else ""
-    return value, f"[{', '.join(allowed)}]" if allowed else "", entry["verdict"] + note
+    return value, f"[{', '.join(allowed)}]" if allowed else "", origins.verdict_of(entry) + note
 
 
 def _aligned(lines: Sequence[tuple[str, ...]]) -> str:
@@ -129,7 +129,7 @@ def _regret_table(
 ) -> str:
     """Return a table of one of REGRETS for the cells of one instance, with the published numbers of each cell."""
     given = [e for e in published if e["instance"] == instance and e["quantity"] == what]
-    sources = len({e["source"] for e in given}) > 1
+    sources = len({e["source"] for e in given}) > 1 or any(e.get("origin") == origins.OURS for e in given)
     rows: list[tuple[str, ...]] = [("algorithm", what, "95 % interval", *BESIDE, "source" if sources else "")]
     known = [cell for cell in cells if cell.get(what, {}).get("mean")]
     for cell in sorted(known, key=lambda c: -c[what]["mean"][-1]):
@@ -177,18 +177,37 @@ def cost(content: Mapping[str, Any], longer: Mapping[int, int]) -> list[str]:
 def _claims_table(content: Mapping[str, Any]) -> str:
     lines = []
     for claim in content["claims"]:
-        checks = [check for check in claim["checks"] if check["verdict"] == claim["verdict"]]
         text = f"{claim['text']} (in part)" if claim.get("in_part") else claim["text"]
         text = f"{claim['reading']}: {text}" if "reading" in claim else text
-        lines.append(wrapped(f"{claim['id']:<5}  {claim['verdict']:<9}", text, f"decided by: {_check_text(checks[0])}"))
-    words = ("agrees", "disagrees", "undecided")
-    counts = ", ".join(f"{sum(c['verdict'] == word for c in content['claims'])} {word}" for word in words)
+        head = f"{claim['id']:<5}  {origins.verdict_of(claim):<9}"
+        if origins.is_quoted(claim):
+            lines.append(wrapped(head, text, claim["source"]))
+            continue
+        text = f"{text} (not a claim of the paper)" if claim.get("origin") == origins.OURS else text
+        deciding = next(check for check in claim["checks"] if check["verdict"] == claim["verdict"])
+        lines.append(wrapped(head, text, f"decided by: {_check_text(deciding)}"))
     confidence = f"all intervals hold jointly with {100 * content['paper']['confidence']:g} % confidence"
     confidence += ", and those of the last tables among themselves" if content.get("complexity") else ""
     left = [
-        wrapped("not tested:", f"{item['text']} ({item['source']}): {item['reason']}") for item in content["untested"]
+        wrapped("not tested:", f"{item['text']} ({origins.place(item)}): {item['reason']}")
+        for item in content["untested"]
     ]
-    return "\n".join([f"claims: {counts} ({confidence})", *lines, *left])
+    return "\n".join([f"claims: {_counts(content['claims'])} ({confidence})", *lines, *left])
+
+
+def _counts(claims: Sequence[Mapping[str, Any]]) -> str:
+    """Return the number of claims of the paper by verdict, and apart from them those without one and our own."""
+    ours = [claim for claim in claims if claim.get("origin") == origins.OURS]
+    quoted = [claim for claim in claims if origins.is_quoted(claim)]
+    found = [_by_verdict([claim for claim in claims if claim not in ours and claim not in quoted])]
+    found += [f"{len(quoted)} {origins.QUOTED}"] if quoted else []
+    found += [f"of our own {_by_verdict(ours)}"] if ours else []
+    return "; ".join(found)
+
+
+def _by_verdict(claims: Sequence[Mapping[str, Any]]) -> str:
+    words = ("agrees", "disagrees", "undecided")
+    return ", ".join(f"{sum(claim['verdict'] == word for claim in claims)} {word}" for word in words)
 
 
 def _check_text(check: Mapping[str, Any]) -> str:

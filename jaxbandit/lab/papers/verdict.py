@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from jaxbandit.base.refusals import BadInput
-from jaxbandit.lab.papers import measures
+from jaxbandit.lab.papers import measures, origins
 from jaxbandit.lab.papers.measures import Quantity
 from jaxbandit.running.results.base import ResultSet
 from jaxbandit.theory import intervals
@@ -131,20 +131,21 @@ def judge(
     """Return the claims with their checks and verdicts.
 
     Args:
-      claims: tables as `checks_of` reads them, with `id`, `text` and `source`. For a fixed horizon, `quantity` is
-        "regret" (default), "hindsight" (regret against the best fixed arm), "pulls" of `arm`, or "guarantee": the
-        constant of log t in the regret bound of the distance that `algorithm` then names, which has no noise and hence
-        no interval. For runs that stop, it is "samples" (default), "pulls" or "share" of one or several arms `arm`, or
-        "error", the error rate, which is compared with a `value` (Clopper-Pearson interval). For a fixed budget, which
-        `at` specifies, it is also "simple_regret"; there the default is "error", which is compared with a value or with
-        another algorithm (Student interval of run-by-run differences). A claim about cells that `results` lacks, or
-        one that compares nothing, is left out.
+      claims: tables as `checks_of` reads them, with `id`, `text`, `source` and `origin` (origins.py). For a fixed
+        horizon, `quantity` is "regret" (default), "hindsight" (regret against the best fixed arm), "pulls" of `arm`, or
+        "guarantee": the constant of log t in the regret bound of the distance that `algorithm` then names, which has no
+        noise and hence no interval. For runs that stop, it is "samples" (default), "pulls" or "share" of one or several
+        arms `arm`, or "error", the error rate, which is compared with a `value` (Clopper-Pearson interval). For a fixed
+        budget, which `at` specifies, it is also "simple_regret"; there the default is "error", which is compared with a
+        value or with another algorithm (Student interval of run-by-run differences). A claim about cells that `results`
+        lacks, or one that compares nothing, is left out.
       results: our results.
       confidence: the joint confidence of all intervals.
       others: number of further intervals that hold jointly with these.
 
     Returns:
-      One table for each claim: the claim itself, its `checks` with difference and interval, and its `verdict`.
+      One table for each claim: the claim itself, its `checks` with difference and interval, and its `verdict`. A claim
+      that was quoted and not verified has no checks and no verdict.
     """
     known = QUANTITIES[results[0].kind]
     claims = [{"quantity": known[0]} | dict(claim) for claim in claims]
@@ -155,14 +156,18 @@ def judge(
     level = intervals.bonferroni(confidence, num_intervals(claims) + others)
     judged = []
     for claim in claims:
+        if origins.is_quoted(claim):
+            judged.append(claim | {"checks": []})
+            continue
         checks = [_judge(check, claim, results, level) for check in checks_of(claim)]
         judged.append({**claim, "checks": checks, "verdict": together([c["verdict"] for c in checks])})
     return judged
 
 
 def num_intervals(claims: Sequence[Mapping[str, Any]]) -> int:
-    """Return how many intervals the claims need."""
-    return sum(len(checks_of(claim)) for claim in claims if claim["quantity"] in WITH_INTERVAL)
+    """Return how many intervals the claims need; those that were quoted and not verified need none."""
+    needed = [claim for claim in claims if claim["quantity"] in WITH_INTERVAL and not origins.is_quoted(claim)]
+    return sum(len(checks_of(claim)) for claim in needed)
 
 
 def _measured(claim: Mapping[str, Any], results: ResultSet) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from jaxbandit.lab.papers import origins
 from jaxbandit.lab.report import experiments, parts, provenance
 from jaxbandit.lab.report.page import Page
 from jaxbandit.running.results.loading import load
@@ -14,7 +15,7 @@ def page_of(directory: Path, summary: Mapping[str, Any]) -> Page:
     paper = summary["paper"]
     about = [", ".join(paper.get("authors", [])), f"{paper.get('year', '')}, {paper.get('url', '')}"]
     page = Page(paper.get("title", summary.get("name", directory.name)), [line for line in about if line.strip(", ")])
-    untested = [f"Not tested: {c['text']} ({c['source']}): {c['reason']}" for c in summary.get("untested", [])]
+    untested = [f"Not tested: {c['text']} ({origins.place(c)}): {c['reason']}" for c in summary.get("untested", [])]
     page.add("Claims", _claims(summary.get("claims", [])), parts.bullets([*untested, *summary.get("skipped", [])]))
     notes = [f"({name}) {note}" for name, note in paper.get("notes", {}).items()]
     page.add("Published numbers", _published(summary), parts.bullets(notes))
@@ -28,7 +29,7 @@ def page_of(directory: Path, summary: Mapping[str, Any]) -> Page:
 
 
 def _claims(claims: Sequence[Mapping[str, Any]]) -> Any:
-    rows = [(str(c.get("id", "")), c.get("text", ""), c.get("verdict", ""), c.get("source", "")) for c in claims]
+    rows = [(str(c.get("id", "")), c.get("text", ""), origins.verdict_of(c), origins.place(c)) for c in claims]
     head = ("claim", "what the paper states", "verdict", "where")
     return parts.table("Claims of the paper, with verdicts from our confidence intervals", head, rows) if rows else None
 
@@ -42,9 +43,9 @@ def _published(summary: Mapping[str, Any]) -> Any:
         allowed = entry.get("allowed", [])
         interval = f"[{', '.join(f'{end:,.6g}' for end in allowed)}]" if allowed else ""
         ours = "" if value is None else f"{value:,.6g}"
-        verdict = entry.get("verdict", "") + (f" ({entry['note']})" if entry.get("note") else "")
-        told = (entry["quantity"], f"{entry['value']:,.6g}", interval, ours, verdict)
-        rows.append((*key, *told, entry.get("source", "")))
+        verdict = origins.verdict_of(entry) + (f" ({entry['note']})" if entry.get("note") else "")
+        shown = (entry["quantity"], f"{entry['value']:,.6g}", interval, ours, verdict)
+        rows.append((*key, *shown, origins.place(entry)))
     if not rows:
         return None
     head = ("instance", "algorithm", "quantity", "published", "prediction interval", "ours", "verdict", "source")
@@ -56,14 +57,10 @@ def _published(summary: Mapping[str, Any]) -> Any:
 
 def _ours(cell: Mapping[str, Any], entry: Mapping[str, Any]) -> float | None:
     """Return our value of a published quantity, the last one of a curve; None if it refers to a part of the cell."""
-    told = cell.get(entry["quantity"], {})
+    ours = cell.get(entry["quantity"], {})
     if any(name in entry for name in ("arm", "round", "at")):
         return None
-    value = next((told[name] for name in ("rate", "mean", "restricted_mean") if name in told), None)
-    return (
-        value[-1]
-        if isinstance(value, list) and value and "at" in told
-        else value
-        if not isinstance(value, list)
-        else None
-    )
+    value = next((ours[name] for name in ("rate", "mean", "restricted_mean") if name in ours), None)
+    if isinstance(value, list):
+        return value[-1] if value and "at" in ours else None
+    return value

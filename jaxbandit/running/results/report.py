@@ -118,7 +118,7 @@ def _share(cell: Mapping[str, Any], name: str, entry: Mapping[str, Any] | None) 
     share = f"{cell['rounds_by_kind'][name]:.4f}"
     if "rounds_by_kind_se" in cell:
         share += f" ± {cell['rounds_by_kind_se'][name]:.4f}"
-    return share if entry is None else f"{share} ({entry['value']:g}: {entry['verdict']})"
+    return share if entry is None else f"{share} ({entry['value']:g}: {entry.get('verdict', 'quoted, not verified')})"
 
 
 def _mean(content: Mapping[str, Any]) -> str:

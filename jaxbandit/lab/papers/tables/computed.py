@@ -1,7 +1,7 @@
 """Computed tables of a paper (constants, costs and times): which ones to compute, their rows, claims and text.
 
-Each table [paper.complexity.NAME] of a paper's TOML file specifies one. Its `kind` belongs to a single paper and is
-implemented in complexity.py, full_bandit.py or times.py.
+Each table [paper.complexity.NAME] of a paper's TOML file specifies one. Its `kind` is one of KINDS, belongs to a single
+paper, and is implemented in another file of this directory.
 """
 
 import time
@@ -9,9 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from jaxbandit.lab.papers import verdict
-from jaxbandit.lab.papers.tables import complexity, full_bandit, times
+from jaxbandit.lab.papers import origins, verdict
+from jaxbandit.lab.papers.tables import complexity, full_bandit_costs, full_bandit_figures, times
 from jaxbandit.running.results import json_files
+
+Rows = Callable[..., list[dict[str, Any]]]
 
 
 def wanted(paper: Mapping[str, Any], target: str, *, quick: bool, runs: int | None) -> tuple[dict[str, int], list[str]]:
@@ -61,8 +63,8 @@ def evaluate(
         stored = json_files.read_json(path) if path.exists() else {}
         if stored.get("request") != request:
             start = time.perf_counter()
-            told = {"confidence": paper["confidence"], **table}
-            rows = _ROWS[table["kind"]](told, {**data, "paper": paper}, size)
+            instances = {instance["name"]: instance for instance in paper.get("instance", [])}
+            rows = KINDS[table["kind"]][0]({"confidence": paper["confidence"], **table}, data, instances, size)
             about = {key: table[key] for key in ("kind", "title", "source")}
             content = {"name": name, **about, "rows": rows, "seconds": time.perf_counter() - start}
             stored = json_files.plain({"request": request, "table": content})
@@ -95,7 +97,9 @@ def judge(claims: Sequence[Mapping[str, Any]], tables: Sequence[Mapping[str, Any
             check = {"statement": f"{row['what']} {'>' if above else '<'} {claim['value']:g}"}
             check |= {"difference": value - claim["value"], "low": low, "high": high, "confidence": row["confidence"]}
             checks.append(check | {"verdict": verdict.side(low, high, 1 if above else -1)})
-        if checks:
+        if checks and origins.is_quoted(claim):
+            judged.append({"quantity": "share", **claim, "checks": []})
+        elif checks:
             together = verdict.together([check["verdict"] for check in checks])
             judged.append({"quantity": "share", **claim, "checks": checks, "verdict": together})
     return judged
@@ -103,22 +107,24 @@ def judge(claims: Sequence[Mapping[str, Any]], tables: Sequence[Mapping[str, Any
 
 def text(table: Mapping[str, Any]) -> str:
     """Return a table as plain text."""
-    return f"{table['title']}\n{_TEXT[table['kind']](table['rows'])}"
+    return f"{table['title']}\n{KINDS[table['kind']][1](table['rows'])}"
 
 
-def _by_name(data: Mapping[str, Any]) -> dict[str, Any]:
-    return {table["name"]: table for table in data["paper"].get("instance", [])}
+def _of_instances(rows: Rows) -> Rows:
+    return lambda table, data, instances, size: rows(table, instances, size)
 
 
-def _full_bandit(table: Mapping[str, Any], data: Mapping[str, Any], size: int) -> list[dict[str, Any]]:
-    return full_bandit.ROWS[table["kind"]](table, _by_name(data), size)
-
-
-_ROWS: dict[str, Callable[[Mapping[str, Any], Mapping[str, Any], int], list[dict[str, Any]]]] = {
-    "shares": lambda table, data, size: complexity.shares(table, instances=size, confidence=table["confidence"]),
-    "values": lambda table, data, size: complexity.values(table, _by_name(data)),
-    "times": lambda table, data, size: times.times(table, data, size),
-    **dict.fromkeys(full_bandit.ROWS, _full_bandit),
+# The rows of a table, from the table, the paper's experiment, the paper's own instances by name and the size, and their
+# text.
+KINDS: dict[str, tuple[Rows, Callable[[Sequence[Mapping[str, Any]]], str]]] = {
+    "shares": (
+        lambda table, data, instances, size: complexity.shares(table, instances=size, confidence=table["confidence"]),
+        complexity.shares_text,
+    ),
+    "values": (lambda table, data, instances, size: complexity.values(table, instances), complexity.values_text),
+    "times": (lambda table, data, instances, size: times.times(table, data, size), times.times_text),
+    "costs": (_of_instances(full_bandit_costs.costs), full_bandit_costs.costs_text),
+    "crowd_sets": (_of_instances(full_bandit_costs.crowd_sets), full_bandit_costs.crowd_sets_text),
+    "approximation": (_of_instances(full_bandit_figures.approximation), full_bandit_figures.approximation_text),
+    "run_time": (_of_instances(full_bandit_figures.run_time), full_bandit_figures.run_time_text),
 }
-_TEXT = {"shares": complexity.shares_text, "values": complexity.values_text, "times": times.times_text}
-_TEXT |= full_bandit.TEXT

@@ -6,11 +6,12 @@ as it is printed, in which C_t occurs twice, and the data sets of Table 1.
 
 import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from jaxbandit.base.text import align
 from jaxbandit.lab.specs.registry import ENVIRONMENTS, super_arms
 
 MOST_ROUNDS = 1e30  # largest stopping time that is searched for
@@ -150,3 +151,27 @@ def crowd_sets(table: Mapping[str, Any], instances: Mapping[str, Mapping[str, An
         row = {"instance": name, "workers": ours[0], "average": ours[1], "best": ours[2]}
         rows.append(row | {"published": [workers, average, best], "verdict": "agrees" if same else "disagrees"})
     return rows
+
+
+def costs_text(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return the rows of `costs` as text."""
+    modes = ("fixed", "certified", "theorem")
+    head = ("instance", "n", "sets", "seed", *(f"alpha {m}" for m in modes), *(f"SAQM {m}" for m in modes), "printed")
+    lines: list[tuple[str, ...]] = [(*head, "Theorem 3", "ICB", "Lemma 3")]
+    for row in rows:
+        samples = [row["samples"][mode] for mode in (*modes, "printed")]
+        values = [*samples, row["theorem_3"], row["samples"]["ICB"], row["lemma_3"]]
+        known = [str(row[key]) for key in ("instance", "num_arms", "num_sets", "support_seed")]
+        alphas = [f"{row['alpha'][mode]:.3g}" for mode in modes]
+        lines.append((*known, *alphas, *(f"{value:.3g}" for value in values)))
+    return align(lines, right=range(1, len(head) + 3))
+
+
+def crowd_sets_text(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return the rows of `crowd_sets` as text."""
+    lines = [("instance", "workers", "average", "best", "published", "")]
+    for row in rows:
+        theirs = "{}, {:.2f}, {:.2f}".format(*row["published"])
+        ours = str(row["workers"]), f"{row['average']:.3f}", f"{row['best']:.3f}"
+        lines.append((row["instance"], *ours, theirs, row["verdict"]))
+    return align(lines, right=range(1, 4))

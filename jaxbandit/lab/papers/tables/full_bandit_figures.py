@@ -9,11 +9,12 @@ import functools
 import itertools
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from jaxbandit.base.text import align
 from jaxbandit.lab.papers.tables.full_bandit_costs import peeled, radius
 from jaxbandit.lab.specs.registry import ENVIRONMENTS, super_arms
 from jaxbandit.theory import intervals
@@ -172,3 +173,23 @@ def _milliseconds(program: Callable[..., Any], given: tuple[Any, ...]) -> float:
         program(*given).block_until_ready()
         taken.append(time.perf_counter() - begun)
     return float(np.median(taken)) * 1e3
+
+
+def approximation_text(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return the rows of `approximation` as text."""
+    lines = [("rule", "gap", "t", "supports", "mean ratio", "smallest", f"above {ABOVE}", "interval")]
+    for row in rows:
+        numbers = f"{row['mean']:.3f}", f"{row['least']:.3f}", f"{row['rate']:.2f}"
+        place = row["variant"], str(row["gap"]), str(row["rounds"]), str(row["supports"])
+        lines.append((*place, *numbers, f"[{row['low']:.2f}, {row['high']:.2f}]"))
+    return align(lines, right=range(1, 7))
+
+
+def run_time_text(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return the rows of `run_time` as text."""
+    rules = ("ICB", "SAQM", "SA-FOA", "Exhaustive")
+    lines: list[tuple[str, ...]] = [("n", "k", "super-arms", *rules)]
+    for row in rows:
+        numbers = [f"{row[rule]:,.3f}" if rule in row else "" for rule in rules]
+        lines.append((str(row["num_arms"]), str(row["k"]), f"{row['sets']:.3g}", *numbers))
+    return align(lines, right=range(7))

@@ -1,0 +1,73 @@
+"""Where each number and claim of a paper's TOML file comes from: read, quoted from memory, or this project's own.
+
+Every table of ENTRIES has exactly one of three keys, whose value names the place:
+
+- `read`: somebody compared the entry with this place in the paper or in its authors' public programs. Only these are
+  counted as what the paper published.
+- `unverified`: the entry was quoted from memory and never compared with this place. It is shown as QUOTED, and it gets
+  no interval and no verdict.
+- `ours`: the paper does not say this. It is an expectation of this project, or a number of a program written for it. It
+  gets a verdict, which is counted apart.
+
+`settled` replaces the key by `source`, which holds the place, and `origin`, which names the key.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from jaxbandit.base.refusals import BadInput
+
+READ, UNVERIFIED, OURS = ORIGINS = ("read", "unverified", "ours")
+ENTRIES = ("claim", "near", "share", "published", "untested")
+QUOTED = "quoted, not verified"
+
+
+def settled(paper: Mapping[str, Any], file: str) -> dict[str, Any]:
+    """Return the table [paper] of a TOML file, in which every entry has `source` and `origin`.
+
+    A computed table [paper.complexity.NAME] has a `source`, too. It stands beside printed numbers, which have to be
+    read.
+
+    Args:
+      paper: the table [paper].
+      file: name of the TOML file, for messages.
+
+    Raises:
+      BadInput: an entry has none of the three keys, or several of them.
+    """
+    found = dict(paper)
+    for kind in ENTRIES:
+        where = f"{file}: paper.{kind}"
+        allowed = (OURS,) if kind == "near" else ORIGINS  # it is we who compare a group of numbers with ours
+        entries = [_settled(entry, f"{where}[{i}]", allowed) for i, entry in enumerate(paper.get(kind, []))]
+        found |= {kind: entries} if kind in paper else {}
+    tables = {name: dict(table) for name, table in paper.get("complexity", {}).items()}
+    for name, table in tables.items():
+        tables[name] = _settled(table, f"{file}: paper.complexity.{name}", (READ,))
+        del tables[name]["origin"]
+    return found | ({"complexity": tables} if tables else {})
+
+
+def _settled(entry: Mapping[str, Any], where: str, allowed: tuple[str, ...]) -> dict[str, Any]:
+    given = [key for key in ORIGINS if key in entry]
+    if len(given) != 1 or given[0] not in allowed:
+        name = f" ({entry['id']})" if "id" in entry else ""
+        raise BadInput(f"{where}{name}: has {' and '.join(given) or 'no place'}, must have one of {', '.join(allowed)}")
+    rest = {key: value for key, value in entry.items() if key not in ORIGINS}
+    return rest | {"source": entry[given[0]], "origin": given[0]}
+
+
+def is_quoted(entry: Mapping[str, Any]) -> bool:
+    """Return whether an entry was quoted from memory and never compared with its source."""
+    return entry.get("origin") == UNVERIFIED
+
+
+def place(entry: Mapping[str, Any]) -> str:
+    """Return the source of an entry in words, which say so if the paper is not the source."""
+    source = entry.get("source", "")
+    return f"{QUOTED}: {source}" if is_quoted(entry) else f"ours: {source}" if entry.get("origin") == OURS else source
+
+
+def verdict_of(entry: Mapping[str, Any]) -> str:
+    """Return the verdict on an entry in words."""
+    return QUOTED if is_quoted(entry) else entry.get("verdict", "")
