@@ -136,9 +136,7 @@ def kl_lucb(
     def recommend(state: KLLUCBState) -> Array:
         if m == 1:
             return argmax(state.means)[None]
-        arms, places = jnp.arange(num_arms, dtype=jnp.int32), jnp.arange(m, dtype=jnp.int32)
-        order = gap_indices.ranks(state.means, None)
-        return jnp.sum(jnp.where(order[None] == places[:, None], arms[None], 0), 1, dtype=jnp.int32)
+        return gap_indices.best_first(state.means, m, None)
 
     def stop(state: KLLUCBState) -> Array:
         return ~starting(state) & (state.pending < 0) & turn(state).apart

@@ -14,16 +14,15 @@ from jaxbandit.algorithms.exploration.static_super_arms import (
     Look,
     Rule,
     Schedule,
-    promise,
+    Support,
     squared_norm,
     static_super_arms,
+    static_task,
 )
-from jaxbandit.algorithms.exploration.super_arms import AllocationKind, SupportKind, super_arms
-from jaxbandit.algorithms.exploration.thresholds import independent_threshold
+from jaxbandit.algorithms.exploration.super_arms import AllocationKind, SupportKind
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.numerics import as_float, matrix_vector
 from jaxbandit.base.types import Array, ArrayLike, Scalar
-from jaxbandit.theory.solvers.decision_classes import top_k
 
 MOST_SETS = 200_000  # an evaluation scores all sets, of many runs at once: 100 MB of scores for 64 runs
 
@@ -81,25 +80,15 @@ def exhaustive(
       full-bandit feedback, Neural Computation 32, Algorithm 5.
     """
     where = "exhaustive"
-    arms = super_arms(
-        where,
-        num_arms,
-        k,
-        support=support,
-        num_sets=num_sets,
-        support_seed=support_seed,
-        sets=sets,
-        allocation=allocation,
-        weights=weights,
-    )
+    pulls = Support(support, num_sets, support_seed, sets, allocation, weights)
+    task = static_task(where, num_arms, k, pulls, delta, epsilon, sigma)
     total = math.comb(num_arms, k)
     if total > MOST_SETS:
         raise ValueError(
             f"{where}: num_arms = {num_arms}, k = {k} make {total} super-arms, must be at most {MOST_SETS}: all "
             "of them are scored; use saqm or icb instead"
         )
-    promised = promise(where, delta, epsilon, sigma, k)
-    family = top_k(num_arms, k)
+    family = task.family
     every: Any = family.enumerate().astype(np.float64)
 
     def prepare(inverse: Array) -> tuple[Array, Array]:
@@ -113,11 +102,9 @@ def exhaustive(
         products, own = look.design
         squares = jnp.maximum(own - 2 * matrix_vector(products, members) + squared_norm(best, look.inverse), 0.0)
         value = jnp.sum(jnp.where(best, look.estimate, 0.0))
-        level = 2 * independent_threshold(look.rounds, log_arms=family.log_size, delta=delta)
-        width = as_float(sigma) * level * jnp.sqrt(squares / look.rounds)
+        width = as_float(sigma) * task.level(look.rounds) * jnp.sqrt(squares / look.rounds)
         ahead = matrix_vector(as_float(every), look.estimate) - value + width
         other = matrix_vector(as_float(every), members) < k - 0.5
         return jnp.max(jnp.where(other, ahead, -jnp.inf)) <= as_float(epsilon)
 
-    rule = Rule(prepare, stop, family.best)
-    return static_super_arms(where, arms, rule, grid, schedule, promised, sigma)
+    return static_super_arms(task, Rule(prepare, stop), schedule, grid)

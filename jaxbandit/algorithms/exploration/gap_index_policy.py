@@ -7,7 +7,7 @@ and w_a > 0; ties go to the lowest-numbered arm by default.
 """
 
 from types import ModuleType
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args, get_type_hints
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +20,7 @@ from jaxbandit.algorithms.exploration.representations import pair_weights
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Promise, Rewards
 from jaxbandit.base.numerics import as_float, get_at, set_at
-from jaxbandit.base.types import Array, Key, Scalar
+from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
 from jaxbandit.theory.estimators import arm_means, least_squares, square_root_least_squares
 from jaxbandit.theory.estimators.arm_means import ArmMeans
 from jaxbandit.theory.estimators.least_squares import LeastSquares
@@ -48,6 +48,30 @@ FORMS: dict[type, ModuleType] = {
 }
 
 
+class Parts(NamedTuple):
+    """What distinguishes the algorithms of the family, static; `gifa` explains each part."""
+
+    candidates: Candidates = "means"
+    index: Index = "paired"
+    leader: Leader = "lucb"
+    rule: Rule = "greedy"
+    stop: Stop = "lucb"
+    threshold: Threshold = "theory"
+    initial_pulls: bool = True
+    ties: Ties = "lowest"
+
+
+class Problem(NamedTuple):
+    """What is to be found, and what is assumed of the rewards: numbers that every algorithm of the family takes."""
+
+    m: int  # static
+    delta: Scalar
+    epsilon: Scalar
+    sigma: Scalar
+    regularization: Scalar = 1.0  # of models with features only, as is theta_norm
+    theta_norm: Scalar = 0.0
+
+
 class GapIndexState(NamedTuple):
     """Pulls and estimates. A field that the selected parts do not need is None."""
 
@@ -60,29 +84,13 @@ class GapIndexState(NamedTuple):
     priority: Any  # int32[num_arms] >= 0, among tied arms the largest value wins; random ties only
 
 
-def gap_index_policy(
-    where: str,
-    features: Array,
-    *,
-    rule: Rule,
-    threshold: Threshold,
-    m: int,
-    delta: Scalar,
-    epsilon: Scalar,
-    sigma: Scalar,
-    ties: Ties,
-    regularization: Scalar = 1.0,
-    theta_norm: Scalar = 0.0,
-    candidates: Candidates = "means",
-    index: Index = "paired",
-    leader: Leader = "lucb",
-    stop: Stop = "lucb",
-    initial_pulls: bool = True,
-) -> Algorithm:
-    """Return the algorithm with these parts, which `gifa` explains; `where` is its name in error messages."""
+def gap_index_policy(where: str, features: ArrayLike, parts: Parts, problem: Problem) -> Algorithm:
+    """Return the algorithm with these parts; `where` is its name in error messages."""
     features = checks.array(where, "features", features, ndim=2, min_size=2)
     num_arms, dim = features.shape
-    _check_parts(where, features, candidates, index, leader, rule, stop, threshold, ties)
+    _check_parts(where, features, parts)
+    candidates, index, leader, rule, stop, threshold, initial_pulls, ties = parts
+    m, delta, epsilon, sigma, regularization, theta_norm = problem
     m = checks.integer(where, "m", m, 1, num_arms - 1)
     checks.number(where, "delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
     checks.number(where, "epsilon", epsilon, low=0.0)
@@ -192,10 +200,8 @@ def gap_index_policy(
         decision = decide(state)
         if m == 1 and candidates == "means":
             return decision.leader[None]
-        arms, places = jnp.arange(num_arms, dtype=jnp.int32), jnp.arange(m, dtype=jnp.int32)
         means = _form(state).means(state.estimate)
-        order = gap_indices.ranks(jnp.where(decision.inside, means, -jnp.inf), state.priority)
-        return jnp.sum(jnp.where(order[None] == places[:, None], arms[None], 0), 1, dtype=jnp.int32)
+        return gap_indices.best_first(jnp.where(decision.inside, means, -jnp.inf), m, state.priority)
 
     def stops(state: GapIndexState) -> Array:
         ready = ~starting(state)
@@ -240,32 +246,18 @@ def _added(sums: Array, arm: Array, reward: Array) -> Array:
     return jnp.stack([set_at(sums[0], arm, after), set_at(sums[1], arm, (after - total) - addend)])
 
 
-def _check_parts(
-    where: str,
-    features: Array,
-    candidates: str,
-    index: str,
-    leader: str,
-    rule: str,
-    stop: str,
-    threshold: str,
-    ties: str,
-) -> None:
-    checks.choice(where, "candidates", candidates, ("means", "ugape"))
-    checks.choice(where, "index", index, ("paired", "individual", "classical"))
-    checks.choice(where, "leader", leader, ("lucb", "ugape"))
-    checks.choice(where, "stop", stop, ("lucb", "ugape"))
-    checks.choice(where, "ties", ties, ("lowest", "random"))
-    rules, levels = ("greedy", "optimized", "largest_variance", "both"), ("det", "theory", "heuristic", "lucb1")
-    checks.choice(where, "rule", rule, rules)
-    checks.choice(where, "threshold", threshold, levels)
-    if index == "classical" and rule not in rules[2:]:
-        raise ValueError(f"{where}: rule = {rule!r}, must be one of {', '.join(rules[2:])} with the classical index")
-    if index == "classical" and threshold not in levels[2:]:
-        raise ValueError(
-            f"{where}: threshold = {threshold!r}, must be one of {', '.join(levels[2:])} with the classical index"
-        )
-    if rule == "optimized" and isinstance(features, np.ndarray):
+def _check_parts(where: str, features: Array | np.ndarray, parts: Parts) -> None:
+    for name, kind in get_type_hints(Parts).items():
+        if kind is not bool:
+            checks.choice(where, name, getattr(parts, name), get_args(kind))
+    if parts.index == "classical":
+        for name, allowed in (("rule", get_args(Rule)[2:]), ("threshold", get_args(Threshold)[2:])):
+            if getattr(parts, name) not in allowed:
+                raise ValueError(
+                    f"{where}: {name} = {getattr(parts, name)!r}, must be one of {', '.join(allowed)} with the "
+                    "classical index"
+                )
+    if parts.rule == "optimized" and isinstance(features, np.ndarray):
         rank = np.linalg.matrix_rank(features)
         if rank < features.shape[1]:
             raise ValueError(

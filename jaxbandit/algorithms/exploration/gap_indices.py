@@ -40,6 +40,13 @@ def ranks(values: Array, priority: Array | None) -> Array:
     return jnp.sum(before, 1, dtype=jnp.int32)
 
 
+def best_first(values: Array, m: int, priority: Array | None) -> Array:
+    """Return the m entries with the largest values, int32[m], the largest first, with ties as in `first`."""
+    entries, places = jnp.arange(values.shape[0], dtype=jnp.int32), jnp.arange(m, dtype=jnp.int32)
+    at_place = ranks(values, priority)[None] == places[:, None]  # one True a row
+    return jnp.sum(jnp.where(at_place, entries[None], 0), 1, dtype=jnp.int32)
+
+
 def largest_others(matrix: Array, m: int) -> Array:
     """Return the m-th largest entry of each row j of a square matrix without its diagonal, float[num_arms]."""
     num_arms = matrix.shape[0]

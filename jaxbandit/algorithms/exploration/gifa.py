@@ -4,7 +4,15 @@ The differences from the papers are listed in gap_index_policy.py. presets.py an
 combinations.
 """
 
-from jaxbandit.algorithms.exploration.gap_index_policy import Index, Rule, Threshold, Ties, gap_index_policy
+from jaxbandit.algorithms.exploration.gap_index_policy import (
+    Index,
+    Parts,
+    Problem,
+    Rule,
+    Threshold,
+    Ties,
+    gap_index_policy,
+)
 from jaxbandit.algorithms.exploration.gap_indices import Candidates, Leader, Stop
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.types import ArrayLike, Scalar
@@ -72,21 +80,5 @@ def gifa(
       Reda, Kaufmann and Delahaye-Duriez (2021), Top-m identification for linear bandits, AISTATS, Algorithm 1; Xu,
       Honda and Sugiyama (2018), A fully adaptive algorithm for pure exploration in linear bandits, AISTATS.
     """
-    return gap_index_policy(
-        "gifa",
-        features,
-        candidates=candidates,
-        index=index,
-        leader=leader,
-        rule=rule,
-        stop=stop,
-        threshold=threshold,
-        initial_pulls=initial_pulls,
-        m=m,
-        delta=delta,
-        epsilon=epsilon,
-        sigma=sigma,
-        regularization=regularization,
-        theta_norm=theta_norm,
-        ties=ties,
-    )
+    parts = Parts(candidates, index, leader, rule, stop, threshold, initial_pulls, ties)
+    return gap_index_policy("gifa", features, parts, Problem(m, delta, epsilon, sigma, regularization, theta_norm))

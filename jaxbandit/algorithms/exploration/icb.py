@@ -10,14 +10,21 @@ from typing import Literal
 
 import jax.numpy as jnp
 
-from jaxbandit.algorithms.exploration.static_super_arms import Look, Rule, Schedule, promise, static_super_arms
-from jaxbandit.algorithms.exploration.super_arms import AllocationKind, SupportKind, super_arms
+from jaxbandit.algorithms.exploration.static_super_arms import (
+    Look,
+    Rule,
+    Schedule,
+    Support,
+    static_super_arms,
+    static_task,
+)
+from jaxbandit.algorithms.exploration.super_arms import AllocationKind, SupportKind
 from jaxbandit.algorithms.exploration.thresholds import independent_threshold
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.numerics import as_float
 from jaxbandit.base.types import Array, ArrayLike, Scalar
-from jaxbandit.theory.solvers.decision_classes import DecisionClass, challenger, top_k
+from jaxbandit.theory.solvers.decision_classes import DecisionClass, challenger
 
 
 def icb(
@@ -79,35 +86,23 @@ def icb(
       full-bandit feedback, Neural Computation 32, Algorithm 4, Lemmas 1 and 3.
     """
     where = "icb"
-    arms = super_arms(
-        where,
-        num_arms,
-        k,
-        support=support,
-        num_sets=num_sets,
-        support_seed=support_seed,
-        sets=sets,
-        allocation=allocation,
-        weights=weights,
-    )
     checks.choice(where, "radius", radius, ("lemma1", "prop1"))
-    promised = promise(where, delta, epsilon, sigma, k)
-    family = top_k(num_arms, k) if decision_class is None else decision_class
-    checks.decision_class(where, family, num_arms, k)
+    pulls = Support(support, num_sets, support_seed, sets, allocation, weights)
+    task = static_task(where, num_arms, k, pulls, delta, epsilon, sigma, family=decision_class)
+    family = task.family
 
-    def level(rounds: Array) -> Array:
+    def radius_at(rounds: Array) -> Array:
         if radius == "prop1":
-            return 2 * independent_threshold(rounds, log_arms=family.log_size, delta=delta)
-        return independent_threshold(rounds, log_arms=math.log(num_arms), delta=delta)
+            return task.radius(rounds)
+        level = independent_threshold(rounds, log_arms=math.log(num_arms), delta=delta)
+        return as_float(sigma) * level / jnp.sqrt(rounds)
 
     def prepare(inverse: Array) -> Array:
         return jnp.sqrt(jnp.diagonal(inverse))
 
     def stop(look: Look) -> Array:
         best = family.best(look.estimate)
-        widths = as_float(sigma) * level(look.rounds) / jnp.sqrt(look.rounds) * look.design
-        rival = challenger(family, look.estimate, widths, best)
+        rival = challenger(family, look.estimate, radius_at(look.rounds) * look.design, best)
         return rival.value - jnp.sum(jnp.where(best, look.estimate, 0.0)) < as_float(epsilon)
 
-    rule = Rule(prepare, stop, family.best)
-    return static_super_arms(where, arms, rule, grid, schedule, promised, sigma)
+    return static_super_arms(task, Rule(prepare, stop), schedule, grid)

@@ -5,7 +5,7 @@ Reda, Kaufmann and Delahaye-Duriez (2021), Table 1. Differences from the paper a
 
 from typing import Literal
 
-from jaxbandit.algorithms.exploration.gap_index_policy import Threshold, Ties, gap_index_policy
+from jaxbandit.algorithms.exploration.gap_index_policy import Parts, Problem, Threshold, Ties, gap_index_policy
 from jaxbandit.algorithms.exploration.gap_indices import Stop
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
@@ -62,15 +62,8 @@ def m_lingape(
     return gap_index_policy(
         "m_lingape",
         features,
-        rule=rule,
-        threshold=threshold,
-        m=m,
-        delta=delta,
-        epsilon=epsilon,
-        sigma=sigma,
-        regularization=regularization,
-        theta_norm=theta_norm,
-        ties=ties,
+        Parts(rule=rule, threshold=threshold, ties=ties),
+        Problem(m, delta, epsilon, sigma, regularization, theta_norm),
     )
 
 
@@ -127,21 +120,5 @@ def lingifa(
     """
     checks.choice("lingifa", "rule", rule, ("largest_variance", "greedy"))
     checks.choice("lingifa", "index", index, ("paired", "individual"))
-    return gap_index_policy(
-        "lingifa",
-        features,
-        candidates="ugape",
-        index=index,
-        leader="ugape",
-        rule=rule,
-        stop=stop,
-        threshold=threshold,
-        initial_pulls=False,
-        m=m,
-        delta=delta,
-        epsilon=epsilon,
-        sigma=sigma,
-        regularization=regularization,
-        theta_norm=theta_norm,
-        ties=ties,
-    )
+    parts = Parts("ugape", index, "ugape", rule, stop, threshold, initial_pulls=False, ties=ties)
+    return gap_index_policy("lingifa", features, parts, Problem(m, delta, epsilon, sigma, regularization, theta_norm))

@@ -5,11 +5,11 @@ Sugiyama (2017), Algorithm 1. Differences from the papers are listed in gap_inde
 rate of LUCB here. m-LinGapE and LinGIFA are in linear_top_m.py.
 """
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
-from jaxbandit.algorithms.exploration.gap_index_policy import Threshold, Ties, gap_index_policy
+from jaxbandit.algorithms.exploration.gap_index_policy import Parts, Problem, Threshold, Ties, gap_index_policy
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.types import ArrayLike, Scalar
@@ -62,15 +62,9 @@ def lucb(
     num_arms = checks.integer("lucb", "num_arms", num_arms, 2)
     return gap_index_policy(
         "lucb",
-        _unrelated(num_arms),
-        index="classical",
-        rule=rule,
-        threshold=threshold,
-        m=m,
-        delta=delta,
-        epsilon=epsilon,
-        sigma=sigma,
-        ties=ties,
+        np.eye(num_arms),  # of unstructured arms the classical index uses only the number
+        Parts(index="classical", rule=rule, threshold=threshold, ties=ties),
+        Problem(m, delta, epsilon, sigma),
     )
 
 
@@ -115,20 +109,10 @@ def ugape(
       confidence, NeurIPS.
     """
     num_arms = checks.integer("ugape", "num_arms", num_arms, 2)
-    return gap_index_policy(
-        "ugape",
-        _unrelated(num_arms),
-        candidates="ugape",
-        index="classical",
-        rule="largest_variance",
-        stop="ugape",
-        threshold=threshold,
-        m=m,
-        delta=delta,
-        epsilon=epsilon,
-        sigma=sigma,
-        ties=ties,
+    parts = Parts(
+        candidates="ugape", index="classical", rule="largest_variance", stop="ugape", threshold=threshold, ties=ties
     )
+    return gap_index_policy("ugape", np.eye(num_arms), parts, Problem(m, delta, epsilon, sigma))
 
 
 def lingape(
@@ -180,18 +164,6 @@ def lingape(
     return gap_index_policy(
         "lingape",
         features,
-        rule=rule,
-        threshold=threshold,
-        m=1,
-        delta=delta,
-        epsilon=epsilon,
-        sigma=sigma,
-        regularization=regularization,
-        theta_norm=theta_norm,
-        ties=ties,
+        Parts(rule=rule, threshold=threshold, ties=ties),
+        Problem(1, delta, epsilon, sigma, regularization, theta_norm),
     )
-
-
-def _unrelated(num_arms: int) -> Any:
-    """Return features for unstructured arms; the classical index uses only their number."""
-    return np.eye(num_arms)

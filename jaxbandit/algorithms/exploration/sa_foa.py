@@ -15,17 +15,16 @@ from jaxbandit.algorithms.exploration.static_super_arms import (
     Look,
     Rule,
     Schedule,
-    promise,
+    Support,
     squared_norm,
     static_super_arms,
+    static_task,
 )
-from jaxbandit.algorithms.exploration.super_arms import AllocationKind, SupportKind, super_arms
-from jaxbandit.algorithms.exploration.thresholds import independent_threshold
+from jaxbandit.algorithms.exploration.super_arms import AllocationKind, SupportKind
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.numerics import as_float, matrix_vector, one_by_one
 from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
-from jaxbandit.theory.solvers.decision_classes import top_k
 from jaxbandit.theory.solvers.densest import peeling
 
 _BESIDE = 4  # number of anchors of one run that are evaluated together
@@ -89,21 +88,11 @@ def sa_foa(
       full-bandit feedback, Neural Computation 32, Algorithm 3.
     """
     where = "sa_foa"
-    arms = super_arms(
-        where,
-        num_arms,
-        k,
-        support=support,
-        num_sets=num_sets,
-        support_seed=support_seed,
-        sets=sets,
-        allocation=allocation,
-        weights=weights,
-    )
     draws = num_arms if anchors is None else checks.integer(where, "anchors", anchors, 1)
     checks.number(where, "eps_factor", eps_factor, low=0.0)
-    promised = promise(where, delta, epsilon, sigma, k, proved=False)
-    family = top_k(num_arms, k)
+    pulls = Support(support, num_sets, support_seed, sets, allocation, weights)
+    task = static_task(where, num_arms, k, pulls, delta, epsilon, sigma, proved=False)
+    arms, family = task.arms, task.family
 
     def anchor(key: Key, number: Array) -> Array:
         key = jax.random.fold_in(key, number)
@@ -169,8 +158,7 @@ def sa_foa(
 
     def stop(look: Look) -> Array:
         best = family.best(look.estimate)
-        level = 2 * independent_threshold(look.rounds, log_arms=family.log_size, delta=delta)
-        radius = as_float(sigma) * level / jnp.sqrt(look.rounds)
+        radius = task.radius(look.rounds)
         allowed = as_float(eps_factor) * as_float(epsilon)
         assert look.key is not None  # the rule declares that it draws
         given = look.key, best, allowed, look.estimate, look.inverse, radius
@@ -181,5 +169,4 @@ def sa_foa(
         _, ahead = first_order(look.estimate, look.inverse, best, radius)
         return good & (found | more | (ahead(family.second_best(look.estimate, best)) <= allowed))
 
-    rule = Rule(lambda inverse: None, stop, family.best, draws=True)
-    return static_super_arms(where, arms, rule, grid, schedule, promised, sigma)
+    return static_super_arms(task, Rule(lambda inverse: None, stop, draws=True), schedule, grid)

@@ -11,17 +11,16 @@ from jaxbandit.algorithms.exploration.static_super_arms import (
     Look,
     Rule,
     Schedule,
-    promise,
+    Support,
     squared_norm,
     static_super_arms,
+    static_task,
 )
-from jaxbandit.algorithms.exploration.super_arms import AllocationKind, SupportKind, super_arms
-from jaxbandit.algorithms.exploration.thresholds import independent_threshold
+from jaxbandit.algorithms.exploration.super_arms import AllocationKind, SupportKind
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.numerics import as_float
 from jaxbandit.base.types import Array, ArrayLike, Scalar
-from jaxbandit.theory.solvers.decision_classes import top_k
 from jaxbandit.theory.solvers.densest import peeling, quadratic
 from jaxbandit.theory.solvers.quadratic_bound import AlphaMode
 from jaxbandit.theory.solvers.quadratic_bound import alpha as ratio_of
@@ -93,22 +92,11 @@ def saqm(
       full-bandit feedback, Neural Computation 32, Algorithms 1 and 2, Theorems 1 and 3.
     """
     where = "saqm"
-    arms = super_arms(
-        where,
-        num_arms,
-        k,
-        support=support,
-        num_sets=num_sets,
-        support_seed=support_seed,
-        sets=sets,
-        allocation=allocation,
-        weights=weights,
-    )
+    pulls = Support(support, num_sets, support_seed, sets, allocation, weights)
+    task = static_task(where, num_arms, k, pulls, delta, epsilon, sigma, proved=alpha != "fixed")
     checks.integer(where, "k", k, 2, num_arms - 1)
     checks.choice(where, "alpha", alpha, ("certified", "theorem", "fixed"))
     checks.number(where, "fixed_alpha", fixed_alpha, low=0.0, high=1.0, open_low=True)
-    promised = promise(where, delta, epsilon, sigma, k, proved=alpha != "fixed")
-    sets_of_k = top_k(num_arms, k)
 
     def prepare(inverse: Array) -> Array:
         """Return the rule's bound on the largest norm of a set, float[]: the value found by peeling, over alpha."""
@@ -116,12 +104,9 @@ def saqm(
         return jnp.sqrt(quadratic(inverse, widest)) / ratio_of(inverse, widest, k, mode=alpha, fixed=fixed_alpha)
 
     def stop(look: Look) -> Array:
-        best = sets_of_k.best(look.estimate)
+        best = task.family.best(look.estimate)
         gap = jnp.min(jnp.where(best, look.estimate, jnp.inf)) - jnp.max(jnp.where(best, -jnp.inf, look.estimate))
-        level = 2 * independent_threshold(look.rounds, log_arms=sets_of_k.log_size, delta=delta)
-        radius = as_float(sigma) * level / jnp.sqrt(look.rounds)
         own = jnp.sqrt(squared_norm(best, look.inverse))
-        return gap + as_float(epsilon) >= radius * (own + look.design)
+        return gap + as_float(epsilon) >= task.radius(look.rounds) * (own + look.design)
 
-    rule = Rule(prepare, stop, sets_of_k.best)
-    return static_super_arms(where, arms, rule, grid, schedule, promised, sigma)
+    return static_super_arms(task, Rule(prepare, stop), schedule, grid)

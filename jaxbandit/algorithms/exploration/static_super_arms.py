@@ -14,11 +14,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.algorithms.exploration import tracking
-from jaxbandit.algorithms.exploration.super_arms import SuperArms
+from jaxbandit.algorithms.exploration.super_arms import AllocationKind, SuperArms, SupportKind, super_arms
+from jaxbandit.algorithms.exploration.thresholds import independent_threshold
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Batch, Promise, Rewards, SetPulls, none
 from jaxbandit.base.numerics import as_float, matrix_vector
-from jaxbandit.base.types import Array, Key, PyTree, Scalar
+from jaxbandit.base.types import Array, ArrayLike, Key, PyTree, Scalar
+from jaxbandit.theory.solvers.decision_classes import DecisionClass, top_k
 
 Schedule = Literal["geometric", "every"]
 MOST_EVERY = 24  # up to this many arms the rule may be evaluated in every round, which inverts a matrix each time
@@ -46,33 +48,82 @@ class Look(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """When to stop, and what to recommend."""
+    """When to stop."""
 
     prepare: Callable[[Array], PyTree]  # t A_t^-1 -> what `stop` needs from it
     stop: Callable[[Look], Array]  # bool[]
-    best: Callable[[Array], Array]  # estimate -> bool[n], the k arms to recommend
     draws: bool = False
 
 
-def static_super_arms(
-    where: str, arms: SuperArms, rule: Rule, grid: Scalar, schedule: Schedule, promised: Promise, sigma: Scalar
-) -> Algorithm:
-    """Return the algorithm that pulls `arms` until `rule` stops it.
+class Support(NamedTuple):
+    """The arguments of `super_arms` beside num_arms and k, which `saqm` explains."""
+
+    support: SupportKind
+    num_sets: int | None
+    support_seed: int
+    sets: ArrayLike | None
+    allocation: AllocationKind
+    weights: ArrayLike | None
+
+
+class Task(NamedTuple):
+    """What is pulled, what may be recommended, and what is promised of it."""
+
+    where: str  # name of the algorithm, also for error messages
+    arms: SuperArms  # the support and the allocation
+    family: DecisionClass  # the sets that may be recommended
+    promised: Promise
+    sigma: Scalar  # bound on the noise of a pull
+
+    def level(self, rounds: Array) -> Array:
+        """Return the paper's C_t / sigma, float[], a union bound over the sets of the family and the rounds."""
+        return 2 * independent_threshold(rounds, log_arms=self.family.log_size, delta=self.promised.delta)
+
+    def radius(self, rounds: Array) -> Array:
+        """Return C_t / sqrt(t), float[], by which norms in t A_t^-1 are multiplied."""
+        return as_float(self.sigma) * self.level(rounds) / jnp.sqrt(rounds)
+
+
+def static_task(
+    where: str,
+    num_arms: int,
+    k: int,
+    support: Support,
+    delta: Scalar,
+    epsilon: Scalar,
+    sigma: Scalar,
+    *,
+    proved: bool = True,
+    family: DecisionClass | None = None,
+) -> Task:
+    """Check the arguments that the four algorithms share; None as `family` means all sets of k.
+
+    Raises:
+      ValueError: an argument is out of range, or the support does not span all arms.
+    """
+    arms = super_arms(where, num_arms, k, **support._asdict())
+    promised = promise(where, delta, epsilon, sigma, k, proved=proved)
+    if family is None:
+        family = top_k(num_arms, k)
+    checks.decision_class(where, family, num_arms, k)
+    return Task(where, arms, family, promised, sigma)
+
+
+def static_super_arms(task: Task, rule: Rule, schedule: Schedule, grid: Scalar) -> Algorithm:
+    """Return the algorithm that pulls the sets of `task` until `rule` stops it.
 
     Args:
-      where: name of the algorithm, also for error messages.
-      arms: the support and the allocation.
+      task: the sets that are pulled, and what is promised.
       rule: the stopping rule.
-      grid: ratio between successive pull counts at which the rule is evaluated, >= 1; traced. Counts are rounded up to
-        whole periods.
       schedule: static. "geometric" uses the grid. "every" evaluates the rule in every round from the first that has an
         estimate, whatever the grid; each evaluation then inverts A_t, so at most MOST_EVERY arms are allowed.
-      promised: what the rule guarantees.
-      sigma: bound on the noise of a pull that it is made for.
+      grid: ratio between successive pull counts at which the rule is evaluated, >= 1; traced. Counts are rounded up to
+        whole periods.
 
     Raises:
       ValueError: an argument is out of range.
     """
+    where, arms = task.where, task.arms
     checks.number(where, "grid", grid, low=1.0)
     checks.choice(where, "schedule", schedule, ("geometric", "every"))
     num_arms, period, sets = arms.num_arms, arms.period, arms.sets
@@ -155,7 +206,7 @@ def static_super_arms(
         return moved(state, jnp.sum(pulls.counts, dtype=state.rounds.dtype), sums)
 
     def recommend(state: SuperArmState) -> Array:
-        return in_order(rule.best(estimate(state)), arms.k)
+        return in_order(task.family.best(estimate(state)), arms.k)
 
     def stop(state: SuperArmState) -> Array:
         matrix = inverse(state.rounds)
@@ -177,9 +228,9 @@ def static_super_arms(
         batch=Batch(plan, absorb),
         # A rule that draws random numbers may draw other sets in float64.
         verify=None if rule.draws else lambda state: stop(state._replace(design=prepared())),
-        promise=promised,
+        promise=task.promised,
         arms=Arms(num_arms, arms.k),
-        rewards=Rewards(sigma=sigma),
+        rewards=Rewards(sigma=task.sigma),
         name=where,
     )
 
