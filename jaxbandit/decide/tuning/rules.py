@@ -1,14 +1,16 @@
 """The default rule that chooses among configurations, and the checks that any rule must pass."""
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
+from jaxbandit.algorithms.best_arm.paired_race import paired_race
+from jaxbandit.algorithms.best_arm.student_race import student_race
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.refusals import refuse
 from jaxbandit.base.types import Scalar
 from jaxbandit.decide.sessions.session import Session
-from jaxbandit.lab.specs.registry import ALGORITHMS
 
 DELTA = 0.05
 PAIRED = 5000  # most configurations for `paired_race`, which keeps the variances of all pairs in memory
@@ -35,20 +37,20 @@ def default_rule(where: str, count: int, delta: Scalar | None, epsilon: float | 
         if epsilon:
             told = "for which the default rule is student_race, which takes no epsilon; leave it out, or give a rule"
             refuse(where, f": epsilon = {epsilon}, but there are {count} configurations, {told}")
-        return _registered("student_race", num_arms=count, delta=delta)
+        return _made(student_race, num_arms=count, delta=delta)
     if epsilon is None:
         refuse(
             where,
             ": epsilon is missing, must be the tolerated simple regret, such as 0.005; with 0, ties are never decided",
         )
     checks.number(where, "epsilon", epsilon, low=0.0)
-    return _registered("paired_race", num_arms=count, delta=delta, epsilon=float(epsilon))
+    return _made(paired_race, num_arms=count, delta=delta, epsilon=float(epsilon))
 
 
 @functools.lru_cache(maxsize=16)
-def _registered(name: str, **arguments: Any) -> Algorithm:
+def _made(factory: Callable[..., Algorithm], **arguments: Any) -> Algorithm:
     """The rule. The same arguments give the same object, so that its compiled functions are reused."""
-    return ALGORITHMS[name].factory()(**arguments)
+    return factory(**arguments)
 
 
 def said_once(where: str, rule: Algorithm, delta: Scalar | None, epsilon: float | None) -> None:
