@@ -14,3 +14,5 @@ from . import stopping as stopping
 from . import teams as teams
 from . import tune as tune
 from . import worlds as worlds
+
+__all__: list[str]

@@ -19,7 +19,6 @@ sys.path.insert(0, str(ROOT))
 import numpy as np  # noqa: E402
 
 import jaxbandit as jb  # noqa: E402
-from jaxbandit.lab.specs.facts import facts  # noqa: E402
 from jaxbandit.lab.specs.registry import ALGORITHMS  # noqa: E402
 
 FILE = Path(__file__).with_name("measured.toml")
@@ -127,7 +126,7 @@ UNKNOWN = "Gaussian, variances unknown"
 
 def instance_of(name: str) -> str:
     """Return the name of the instance that an algorithm is measured on."""
-    known = facts()[name]
+    known = ALGORITHMS[name]
     if known.question == "budget":
         return "gaussian budget" if known.rewards == UNKNOWN else "budget"
     if known.question == "confidence":
@@ -140,7 +139,7 @@ def instance_of(name: str) -> str:
 def measured(name: str) -> dict[str, Any]:
     """Return an algorithm's regret, samples or error rate with its 95 % interval."""
     entry, key = ALGORITHMS[name], instance_of(name)
-    instance, question = INSTANCES[key], facts()[name].question
+    instance, question = INSTANCES[key], entry.question
     given = {parameter: instance.told[parameter] for parameter in entry.parameters() if parameter in instance.told}
     given |= OWN.get(name, {})
     factory, environment = functools.partial(entry.factory(), **given), instance.make()

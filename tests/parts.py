@@ -1,7 +1,8 @@
-"""A small instance of every registered algorithm, with an environment that it can be played on, and of environments."""
+"""A small instance of every registered algorithm and environment, and an environment for each algorithm."""
 
 import numpy as np
 
+from jaxbandit.base.declaration import declaration_of
 from jaxbandit.environments.combinatorial.full_bandit import full_bandit
 from jaxbandit.environments.combinatorial.semi_bandit import semi_bandit
 from jaxbandit.environments.linear_arms.linear import linear
@@ -18,39 +19,11 @@ ARGUMENTS |= {"budget": 40, "a": 1.0, "epsilon": 0.1}  # of a rule that is given
 SETS = np.stack([FEATURES, FEATURES[::-1] / 2])
 SHARES = np.array([0.25, 0.75])
 MEANS = [0.2, 0.5, 0.6]
-INSTANCES = {  # several of a name where they draw differently
-    "bernoulli": [{"means": MEANS}],
-    "gaussian": [{"means": MEANS}, {"means": MEANS, "sigma": [1.0, 0.2, 0.5], "permute": True}],
-    "piecewise_bernoulli": [{"means": [MEANS, MEANS[::-1]], "starts": [0, 10]}],
-    "piecewise_gaussian": [{"means": [MEANS, MEANS[::-1]], "starts": [0, 10], "sigma": 0.5}],
-    "sinusoidal_bernoulli": [{"num_arms": 3, "period": 7.5}],
-    "restless_bernoulli": [{"num_arms": 3, "sigma": 0.3}, {"num_arms": 3, "means": MEANS}],
-    "loss_table": [{"losses": np.linspace(0, 1, 180).reshape(60, 3)[::-1]}],
-    "constrained_adversary": [{"num_arms": 3}],
-    "poisson": [{"means": [0.0, 2.5, 60.0]}],
-    "exponential": [{"means": MEANS}],
-    "beta": [{"alpha": [1.0, 2.0], "beta": [2.0, 2.0]}, {"alpha": [0.1, 2.0], "beta": [2.0, 2.0]}],
-    "crowd": [{"dataset": "it"}, *({"dataset": "it", "feedback": feedback, "k": 10} for feedback in ("full", "semi"))],
-    "crowd_answers": [{"k": 2}, {"k": 2, "blocks": "normal"}, {"k": 2, "feedback": "semi"}],
-    "full_bandit": [
-        {"means": MEANS, "k": 2, "noise": noise, "blocks": blocks}
-        for noise, blocks in (("gaussian", "exact"), ("bernoulli", "exact"), ("bernoulli", "normal"))
-    ],
-    "full_bandit_random": [{"num_arms": 3, "k": 2, "gap": 0.3}],
-    "semi_bandit": [{"means": MEANS, "k": 2}],
-    "table": [{"rewards": np.array([[0.0, 0.5], [1.0, 0.25], [0.5, 0.0]])}],
-    "fiesta": [{"models": ("atae", "tdlstm"), "permute": True}],
-    "hpo_table": [{"dataset": "australian", "num_arms": 3}],
-    "linear": [{"features": FEATURES, "theta": THETA / 2, "noise": noise} for noise in ("gaussian", "sign")],
-    "linear_contextual": [{"action_sets": SETS, "probabilities": SHARES, "theta": THETA}],
-    "linear_contextual_random": [{"action_sets": SETS, "probabilities": SHARES}],
-    "linear_contextual_classes": [{"dataset": "wine"}],
-    "soare": [{"dim": 3, "angle": 0.1}],
-    "top_m_classic": [{"num_arms": 3, "m": 1, "angle": 0.1}],
-    "linear_random": [{"num_arms": 3, "dim": 2}],
-    "r6a_like": [{"num_arms": 3}],
-}
-NOT_HERE = ("r6a",)  # it needs the log, and is `linear` with sign noise
+
+
+def declared(entry):
+    """What a registered factory declares, with what tests play of it."""
+    return declaration_of(entry.factory())
 
 
 def algorithm(name, **more):
@@ -59,7 +32,12 @@ def algorithm(name, **more):
     required = {p.name for p in entry.parameters().values() if p.required} | {"support", "a"} & set(entry.arguments)
     if "num_changes" in entry.arguments:  # its hyperparameters follow from the horizon
         required.add("horizon")
-    return entry.factory()(**({k: v for k, v in ARGUMENTS.items() if k in required} | more))
+    given = {k: v for k, v in ARGUMENTS.items() if k in required}
+    if missing := required - given.keys():  # arguments of this algorithm alone
+        own = declared(entry)
+        played = {k: some[0] for k, some in own.tries.items()} | dict(*own.settings[:1])
+        given |= {k: played[k] for k in missing}
+    return entry.factory()(**(given | more))
 
 
 def pair(name, **more):
@@ -74,12 +52,11 @@ def pair(name, **more):
     return own, (beta([1.0, 2.0, 3.0], [2.0, 2.0, 1.0]) if entry.kind == "simulate" else bernoulli(MEANS))
 
 
-def environments(answers):
-    """(name, environment) of every registered one; `answers` is a directory for crowd_answers."""
-    assert INSTANCES.keys() | set(NOT_HERE) == ENVIRONMENTS.keys(), "an environment is not in the table"
+def environments(answers, names=ENVIRONMENTS):
+    """(name, environment) of every setting that is declared; `answers` is a directory for crowd_answers."""
     (answers / "truth.csv").write_text("task,label\na,1\nb,2\nc,1\n")
     (answers / "answer.csv").write_text("task,x,y,z\na,1,2,1\nb,2,2,1\nc,2,1,1\n")
-    for name, instances in INSTANCES.items():
+    for name in names:
         more = {"path": str(answers)} if name == "crowd_answers" else {}
-        for arguments in instances:
-            yield name, ENVIRONMENTS[name].factory()(**more, **arguments)
+        for arguments in declared(ENVIRONMENTS[name]).settings:
+            yield name, ENVIRONMENTS[name].build(more | arguments)

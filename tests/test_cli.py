@@ -73,7 +73,7 @@ def test_list(capsys):
         assert f"  {name}" in text
     assert cli.main(["list", "--json"]) == 0
     listing = json.loads(capsys.readouterr().out)
-    assert [item["name"] for item in listing["algorithms"]] == list(ALGORITHMS)
+    assert {item["name"]: item["kind"] for item in listing["algorithms"]} == {n: e.kind for n, e in ALGORITHMS.items()}
     assert {"name", "arguments", "summary"} == set(listing["environments"][0])
 
 

@@ -121,7 +121,7 @@ def violations(sources: Mapping[str, str]) -> list[str]:
             if base.split(".")[0] != "jaxbandit":
                 continue
             target = f"{base}.{name}" if name and f"{base}.{name}" in sources else base
-            if target == "jaxbandit" and name in CONCRETE:
+            if base == "jaxbandit" and name in CONCRETE:
                 target = base = f"jaxbandit.{name}"
             if target == "jaxbandit":
                 found.append(f"{module} imports the public face: name the module that defines {name or 'it'}")

@@ -77,11 +77,11 @@ def test_a_factory_of_the_user_may_be_wrapped(tmp_path, monkeypatch):
         ({"type": "delayed(kl_ucb)", "dely": 1}, "dely: unknown key, must be one of .*did you mean 'delay'"),
         (
             {"type": "delayd(kl_ucb)"},
-            r"one of delayed\(ALGORITHM\), batched\(ALGORITHM\).*did you mean 'delayed'",
+            r"one of batched\(ALGORITHM\), delayed\(ALGORITHM\).*did you mean 'delayed'",
         ),
         ({"type": "delayed(kl_ubc)", "delay": 1}, "did you mean 'kl_ucb'"),
         ({"type": "delayed(lucb)", "delay": 1}, '= "lucb", is for kind = "identify"'),
-        ({"type": "delayed()", "delay": 1}, "must be one of uniform"),
+        ({"type": "delayed()", "delay": 1}, "must be one of batched_elimination"),
         ({"type": "batched(kl_ucb)", "grid": [5, 5]}, r"algorithm\[0\].grid\[1\] = 5 after 5, must be increasing"),
         ({"type": "batched(kl_ucb)", "grid": [500]}, r"grid\[0\] = 500, must be an integer in \[1, 60\]"),
     ],

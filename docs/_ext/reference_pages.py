@@ -18,19 +18,29 @@ from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
 import jaxbandit
-from jaxbandit.lab.specs.facts import SETTINGS, facts
+from jaxbandit.base.declaration import SETTINGS
+from jaxbandit.lab.specs.declared import Declared
+from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS
 
 HERE = Path(__file__).resolve().parents[1] / "reference"
 MODULES = ("algorithms", "bounds", "environments", "numerics")  # public names that are modules
-# Page, title, what it is about, and the modules whose public names stand there; the longest prefix decides.
+PARTS = "Parts: the frame of an index policy, thresholds, sets of arms"
+FEEDBACK = "Grids of batches, feedback told later"
+KNOWN = "What is known of an instance, and readers of data"
+# Page, title, what it is about, and the modules whose public names stand there.
 GROUPS = (
     (
         "running",
         "Running and results",
         "Simulations, experiments, results, comparisons and figures.",
-        "running reproduction auditing results plotting refusals engine.rollout",
+        "running engine.rounds.rollout lab.auditing lab.experiments lab.papers base.refusals",
     ),
-    ("contracts", "Contracts", "What an algorithm and an environment are, and checks of your own.", "base conformance"),
+    (
+        "contracts",
+        "Contracts",
+        "What an algorithm and an environment are, and checks of your own.",
+        "base.contract base.declaration lab.conformance",
+    ),
     (
         "algorithms",
         "Algorithms",
@@ -42,9 +52,9 @@ GROUPS = (
         "sessions",
         "Sessions",
         "One run of an algorithm that decides about real rewards.",
-        "engine.session engine.opened sessions",
+        "decide.sessions",
     ),
-    ("tuning", "Tuning", "Searches among configurations of your own program.", "tuning"),
+    ("tuning", "Tuning", "Searches among configurations of your own program.", "decide.tuning"),
 )
 
 
@@ -54,16 +64,25 @@ def groups() -> dict[str, dict[str, list[str]]]:
     Raises:
       ExtensionError: a public name belongs to no group.
     """
-    home = {name: module for module, names in jaxbandit._NAMES.items() for name in names.split()}
+    home: dict[str, str] = {}
+    for package in jaxbandit._PACKAGES:
+        home |= Declared(package.__name__.rpartition(".")[2]).modules
     found: dict[str, dict[str, list[str]]] = {page: {} for page, *_ in GROUPS}
     for name in sorted({*jaxbandit.__all__} - {"__version__", *MODULES}):
-        pages = [p for p, *_, rooms in GROUPS for room in rooms.split() if f"{home[name]}.".startswith(f"{room}.")]
+        module = f"{home[name].removeprefix('jaxbandit.')}."
+        pages = [p for p, *_, rooms in GROUPS for room in rooms.split() if module.startswith(f"{room}.")]
         if len(pages) != 1:
             raise ExtensionError(f"jaxbandit.{name}, of {home[name]}, belongs to {len(pages)} groups, must be in one")
-        known = facts().get(name)
-        heading = "" if known is None else f"{known.question.capitalize()}: {SETTINGS[known.setting]}"
-        found[pages[0]].setdefault(heading, []).append(name)
+        found[pages[0]].setdefault(_heading(name, module), []).append(name)
     return found
+
+
+def _heading(name: str, module: str) -> str:
+    if entry := ALGORITHMS.get(name):
+        return f"{entry.question.capitalize()}: {SETTINGS[entry.setting]}"
+    if module.startswith("algorithms."):
+        return FEEDBACK if module.startswith("algorithms.feedback.") else PARTS
+    return KNOWN if module.startswith("environments.") and name not in ENVIRONMENTS else ""
 
 
 def _listing(names: list[str], module: str = "jaxbandit") -> str:
@@ -83,19 +102,12 @@ def _pages() -> Iterator[tuple[str, str]]:
         headings = found[page]
         if page == "algorithms":
             order = [f"{q}: {s}" for q in ("Regret", "Confidence", "Budget") for s in SETTINGS.values()]
-            for heading in sorted(filter(None, headings), key=order.index):
+            for heading in sorted(headings, key=[*order, FEEDBACK, PARTS].index):
                 text += f"\n## {heading}\n\n" + _listing(headings[heading])
-            own = [name for name in jaxbandit.algorithms.__all__ if name not in jaxbandit.__all__]
-            text += "\n## Grids of batches, feedback told later\n\n" + _listing(headings[""])
-            text += "\n## Parts: the frame of an index policy, thresholds, sets of arms\n\n" + _listing(
-                own, "jaxbandit.algorithms"
-            )
         else:
             text += "\n" + _listing(headings[""])
-        if page == "environments":
-            own = [name for name in jaxbandit.environments.__all__ if name not in jaxbandit.__all__]
-            text += "\n## What is known of an instance, and readers of data\n\n"
-            text += _listing(own, "jaxbandit.environments")
+        if page == "environments" and KNOWN in headings:
+            text += f"\n## {KNOWN}\n\n" + _listing(headings[KNOWN])
         if page in MODULES:
             text += _module(page)
         yield page, text
@@ -155,8 +167,8 @@ def link(code: str) -> str:
 def docstring(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
     """Convert a docstring; to that of a record add its fields as they stand in the source, comments included."""
     lines[:] = docstrings.converted(lines, link)
-    if known := facts().get(name.removeprefix("jaxbandit.")):
-        told = {"Guarantee": known.guarantee, "Cost of a round": known.cost, "Memory of a run": known.memory}
+    if known := ALGORITHMS.get(name.removeprefix("jaxbandit.")):
+        told = {"Rewards": known.rewards, "Cost of a round": known.cost, "Memory of a run": known.memory}
         lines += [f":{title}: {docstrings.escaped(text)}" for title, text in told.items()]
     if what == "class" and (fields := _fields(thing)):
         lines += ["", ".. code-block:: python", "", *textwrap.indent(fields, "   ").splitlines(), ""]

@@ -16,4 +16,6 @@ from .contract import Truth as Truth
 from .contract import never as never
 from .contract import no_context as no_context
 from .contract import none as none
+from .declaration import Declaration as Declaration
+from .declaration import declare as declare
 from .refusals import RunsLeftOut as RunsLeftOut

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from jaxbandit.base.contract import Algorithm, Environment
+from jaxbandit.base.parameters import parameters_of
 from jaxbandit.base.refusals import refuse
-from jaxbandit.lab.specs.entry import parameters_of
 from jaxbandit.running.carried import made
 from jaxbandit.running.cell import Precision, fixed, run_identify, swept
 from jaxbandit.running.elsewhere import across_of

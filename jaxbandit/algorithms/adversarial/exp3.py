@@ -7,16 +7,31 @@ from jaxbandit.algorithms.adversarial.exponential_weights import Rate, exponenti
 from jaxbandit.algorithms.adversarial.regularized_leader import regularized_leader
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.types import Array, Scalar
 
 
+@declare(
+    question="regret",
+    setting="adversarial",
+    rewards="in [0, 1]",
+    cost="O(K)",
+    memory="O(K)",
+    tries={"eta": (0.5, 2.0)},
+    settings=({}, {"rate": "fixed"}),
+)
 def exp3(num_arms: int, *, rate: Rate = "anytime", horizon: int | None = None, eta: Scalar | None = None) -> Algorithm:
-    """Return EXP3: exponential weights on importance-weighted estimates of the losses.
+    """Exponential weights on estimated losses, Auer et al. 2002.
+
+    Return EXP3: exponential weights on importance-weighted estimates of the losses.
 
     Round t draws arm a with probability p_a proportional to exp(-eta_t L_a). L_a is the sum of the arm's estimated
     losses: the observed loss, 1 minus the reward, divided by p_a in rounds that draw the arm, and 0 in all others.
 
-    Guarantee: for rewards in [0, 1] that an oblivious adversary fixed in advance, the expected regret against the best
+    Guarantee: Expected regret of at most 2 sqrt(T K log K) against the best fixed arm, for every T and losses fixed in
+    advance (Bubeck and Cesa-Bianchi 2012).
+
+    In detail, for rewards in [0, 1] that an oblivious adversary fixed in advance, the expected regret against the best
     fixed arm after T rounds of K arms is at most sqrt(2 T K log K) with the fixed rate for T, and 2 sqrt(T K log K) for
     every T with the anytime rate, both with the default eta. The regret of a single run may be far larger; `exp3_ix`
     bounds it with high probability.

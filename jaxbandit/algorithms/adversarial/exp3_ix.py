@@ -8,18 +8,32 @@ from jaxbandit.algorithms.adversarial.exponential_weights import Rate, exponenti
 from jaxbandit.algorithms.adversarial.regularized_leader import regularized_leader
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.types import Array, Scalar
 
 
+@declare(
+    question="regret",
+    setting="adversarial",
+    rewards="in [0, 1]",
+    cost="O(K)",
+    memory="O(K)",
+    tries={"eta": (0.5, 2.0)},
+)
 def exp3_ix(
     num_arms: int, *, rate: Rate = "anytime", horizon: int | None = None, eta: Scalar | None = None
 ) -> Algorithm:
-    """Return EXP3-IX, which is EXP3 with implicit exploration.
+    """EXP3 with implicit exploration, Neu 2015.
+
+    Return EXP3-IX, which is EXP3 with implicit exploration.
 
     Round t draws arm a with probability p_a proportional to exp(-eta_t L_a). The loss of the drawn arm, 1 minus the
     reward, enters the sum L_a of its estimated losses divided by p_a + eta_t / 2 instead of p_a.
 
-    Guarantee: for rewards in [0, 1] that an oblivious adversary fixed in advance, with probability at least 1 - delta
+    Guarantee: With probability 1 - delta, regret O(sqrt(K T log K) + sqrt(K T / log K) log(1 / delta)) against the best
+    fixed arm, for losses fixed in advance (Neu 2015).
+
+    In detail, for rewards in [0, 1] that an oblivious adversary fixed in advance, with probability at least 1 - delta
     the regret against the best fixed arm after T rounds of K arms is O(sqrt(K T log K) + sqrt(K T / log K) log(1 /
     delta)), with either default rate.
 

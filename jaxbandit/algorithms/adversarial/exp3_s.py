@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from jaxbandit.algorithms.adversarial.drawing import draw, draw_noise
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Rewards
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
 from jaxbandit.base.types import Array, Key, Scalar
 
@@ -23,6 +24,15 @@ class Exp3SState(NamedTuple):
     weights: Array  # float[num_arms], their sum is 1
 
 
+@declare(
+    question="regret",
+    setting="adversarial",
+    rewards="in [0, 1]",
+    cost="O(K)",
+    memory="O(K)",
+    tries={"alpha": (0.01, 0.1), "gamma": (0.1, 0.5)},
+    settings=({"horizon": 60},),
+)
 def exp3_s(
     num_arms: int,
     *,
@@ -31,13 +41,18 @@ def exp3_s(
     alpha: Scalar | None = None,
     gamma: Scalar | None = None,
 ) -> Algorithm:
-    """Return EXP3.S, for adversarial rewards with a best arm that changes num_changes times.
+    """EXP3 for a best arm that changes, Auer et al. 2002.
+
+    Return EXP3.S, for adversarial rewards with a best arm that changes num_changes times.
 
     Round t draws arm a with probability (1 - gamma) w_a + gamma / K, where the weights w sum to 1. The weight of the
     drawn arm is multiplied by exp(gamma x / K), where x is the reward divided by its probability. Then every arm
     receives the fraction e alpha / K of the total weight, so that no weight becomes too small to recover.
 
-    Guarantee: for rewards in [0, 1] that an oblivious adversary fixed in advance, against every sequence of arms with
+    Guarantee: Expected regret O(sqrt(K T Y log(K T))) against every sequence of arms with at most Y changes, for known
+    T and Y >= 1 and losses fixed in advance (Auer et al. 2002).
+
+    In detail, for rewards in [0, 1] that an oblivious adversary fixed in advance, against every sequence of arms with
     at most Y changes, the expected regret after T rounds of K arms is at most 2 sqrt(e - 1) sqrt(K T ((Y + 1) log(K T)
     + e)), with the defaults for these T and Y.
 

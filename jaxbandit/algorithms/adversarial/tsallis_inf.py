@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jaxbandit.algorithms.adversarial.regularized_leader import regularized_leader
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float
 from jaxbandit.base.types import Array, Scalar
 from jaxbandit.theory.solvers.tsallis import tsallis_probabilities
@@ -18,10 +19,21 @@ from jaxbandit.theory.solvers.tsallis import tsallis_probabilities
 ETAS = {"importance": 2.0, "reduced_variance": 4.0}  # the values in the paper's theorems, by estimate
 
 
+@declare(
+    question="regret",
+    setting="adversarial",
+    rewards="in [0, 1]",
+    cost="O(K), four Newton steps",
+    memory="O(K)",
+    tries={"eta": (0.5, 2.0)},
+    settings=({}, {"estimate": "reduced_variance"}),
+)
 def tsallis_inf(
     num_arms: int, *, estimate: Literal["importance", "reduced_variance"] = "importance", eta: Scalar | None = None
 ) -> Algorithm:
-    """Return Tsallis-INF with the learning rate eta / sqrt(t) in round t.
+    """Tsallis-INF, optimal for stochastic and for adversarial losses, Zimmert and Seldin 2021.
+
+    Return Tsallis-INF with the learning rate eta / sqrt(t) in round t.
 
     Round t draws an arm from the distribution that minimizes the estimated loss, regularized by the Tsallis entropy of
     order 1/2: p_a = 4 / (eta_t (L_a - x))^2, where L_a is the sum of the arm's estimated losses and x normalizes.
@@ -31,6 +43,9 @@ def tsallis_inf(
     "importance" and 2 sqrt(K T) + 10 K log T + 16 with "reduced_variance". On stochastic rewards with a unique best
     arm, and in the stochastically constrained adversarial regime, it is O(log T) times the sum of 1 / gap over the
     other arms.
+
+    Guarantee: Expected regret of at most 4 sqrt(K T) + 1 for losses fixed in advance, and O(sum of log T / gap) on
+    stochastic rewards with a unique best arm (Zimmert and Seldin 2021).
 
     Args:
       num_arms: number of arms K, an integer >= 1; static.

@@ -15,6 +15,7 @@ from jaxbandit.algorithms.best_arm.intervals import Interval, check_range, narro
 from jaxbandit.algorithms.best_arm.racing import Look, race
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Promise, Rewards
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float
 from jaxbandit.base.types import Array, Scalar
 
@@ -37,6 +38,15 @@ class PlugIn(NamedTuple):
     squares: Array  # float[num_arms], of (X_t - q_t)^2
 
 
+@declare(
+    question="confidence",
+    setting="arms",
+    rewards="in a known range [low, high], any law",
+    finds="1",
+    cost="O(K) a batch of one pull of each survivor",
+    memory="O(K)",
+    tries={"delta": (0.05, 0.5), "low": (0.0, -1.0), "high": (1.0, 2.0)},
+)
 def bernstein_race(
     num_arms: int,
     *,
@@ -45,7 +55,9 @@ def bernstein_race(
     low: Scalar = 0.0,
     high: Scalar = 1.0,
 ) -> Algorithm:
-    """Return the empirical Bernstein race, which finds the best arm for bounded rewards of any distribution.
+    """Eliminates arms with bounded rewards by empirical Bernstein intervals, Mnih et al. 2008.
+
+    Return the empirical Bernstein race, which finds the best arm for bounded rewards of any distribution.
 
     Each round pulls every surviving arm once. An arm is eliminated once its confidence interval lies below that of
     another survivor. After n rounds, the interval of "bernstein" is mean +- (sqrt(2 v x / n) + 3 (high - low) x / n),
@@ -55,7 +67,9 @@ def bernstein_race(
     sum (X - q)^2 psi(lambda)) / (sum lambda), where q is the regularized mean and psi(lambda) = -log(1 - lambda) -
     lambda. The second interval is narrower in nearly all cases.
 
-    Guarantee: if the rewards of each arm are independent and in [low, high], with any dependence between arms, then
+    Guarantee: The error rate is at most delta.
+
+    In detail, if the rewards of each arm are independent and in [low, high], with any dependence between arms, then
     P(the last survivor is not the best arm) <= delta. The best arm can only be eliminated if its mean exceeds its own
     upper bound or the mean of another arm is below its lower bound, which are K events in total. Give the tightest
     known range, because the number of pulls also grows with (high - low) / gap.

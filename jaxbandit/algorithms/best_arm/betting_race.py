@@ -15,6 +15,7 @@ from jaxbandit.algorithms.best_arm.pairs import few_arms
 from jaxbandit.algorithms.best_arm.racing import Look, race
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Promise, Rewards
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float, log
 from jaxbandit.base.types import Array, Scalar
 
@@ -29,8 +30,19 @@ class BettingStatistic(NamedTuple):
     squares: Array  # float[num_arms, num_arms], sum of (D_t - q_t)^2, q is the regularized mean
 
 
+@declare(
+    question="confidence",
+    setting="arms",
+    rewards="in a known range [low, high], any law",
+    finds="1",
+    cost="O(K^2) a batch of one pull of each survivor",
+    memory="O(K^2)",
+    tries={"delta": (0.05, 0.5), "low": (0.0, -1.0), "high": (1.0, 2.0)},
+)
 def betting_race(num_arms: int, *, delta: Scalar = 0.05, low: Scalar = 0.0, high: Scalar = 1.0) -> Algorithm:
-    """Return the betting race, which finds the best arm for bounded rewards by comparing the rewards of each round.
+    """Eliminates arms with bounded rewards by betting, after Waudby-Smith and Ramdas 2024.
+
+    Return the betting race, which finds the best arm for bounded rewards by comparing the rewards of each round.
 
     Each round pulls every surviving arm once. For survivors l and i, let D in [-1, 1] be the difference between their
     rewards divided by high - low. A bettor starts with wealth 1 and stakes a fraction lambda_t in [0, 1/2] on D_t > 0,
@@ -38,7 +50,9 @@ def betting_race(num_arms: int, *, delta: Scalar = 0.05, low: Scalar = 0.0, high
     1/2], where q and s are the regularized mean and variance of D so far. Arm i is eliminated once the wealth against
     it of some survivor l reaches (K - 1) / delta.
 
-    Guarantee: if the rewards are in [low, high] and independent between rounds, with any dependence between arms
+    Guarantee: The error rate is at most delta, also with common random numbers.
+
+    In detail, if the rewards are in [low, high] and independent between rounds, with any dependence between arms
     (common random numbers included), then P(the last survivor is not the best arm) <= delta. Against the best arm, D
     has a mean of at most 0, so each of the K - 1 wealth processes is a nonnegative supermartingale, which by Ville's
     inequality reaches (K - 1) / delta with probability at most delta / (K - 1). It suffices that the mean of D in each

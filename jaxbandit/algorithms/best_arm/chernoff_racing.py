@@ -9,11 +9,21 @@ from jaxbandit.algorithms.best_arm.racing import Drop, Look, kept, race
 from jaxbandit.algorithms.best_arm.thresholds import ThresholdName, pair_threshold, rewards_of
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Promise
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.types import Array, Scalar
 from jaxbandit.theory.solvers.families import FamilyName, transport
 from jaxbandit.theory.solvers.families import family as family_of
 
 
+@declare(
+    question="confidence",
+    setting="arms",
+    rewards="of a known one-parameter family",
+    finds="1",
+    cost="O(K) a batch of pulls",
+    memory="O(K)",
+    tries={"delta": (0.05, 0.5), "sigma": (0.2, 1.0), "grid": (1.001, 1.5)},
+)
 def chernoff_racing(
     num_arms: int,
     *,
@@ -24,12 +34,16 @@ def chernoff_racing(
     sigma: Scalar = 1.0,
     grid: Scalar = 1.0,
 ) -> Algorithm:
-    """Return Chernoff racing, which finds the best arm of a one-parameter exponential family.
+    """Eliminates arms by likelihood ratios, Garivier and Kaufmann 2016.
+
+    Return Chernoff racing, which finds the best arm of a one-parameter exponential family.
 
     Each round pulls every surviving arm once. A survivor is eliminated if the generalized likelihood ratio statistic Z
     of the empirically best arm against it exceeds the threshold beta.
 
-    Guarantee: with the thresholds "kk", "gauss" and "kt", P(the last survivor is not the best arm) <= delta. The best
+    Guarantee: The error rate is at most delta.
+
+    In detail, with the thresholds "kk", "gauss" and "kt", P(the last survivor is not the best arm) <= delta. The best
     arm a can only be eliminated if Z_{b,a} > beta for some arm b, which the threshold bounds over all b and all times
     at once. The guarantee therefore holds whether one or several arms are eliminated in a round, and whichever rounds
     are used for comparisons.

@@ -14,10 +14,20 @@ from jaxbandit.algorithms.best_arm.pairs import few_arms, more_squares
 from jaxbandit.algorithms.best_arm.racing import Look, race
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Promise, Rewards
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float
 from jaxbandit.base.types import Array, Scalar
 
 
+@declare(
+    question="confidence",
+    setting="arms",
+    rewards="Gaussian, variances unknown",
+    finds="1",
+    cost="O(K^2) a batch of one pull of each survivor",
+    memory="O(K^2)",
+    tries={"epsilon": (0.1, 0.0, 1.0), "delta": (0.05, 0.5)},
+)
 def kim_nelson(
     num_arms: int,
     *,
@@ -27,7 +37,9 @@ def kim_nelson(
     first_rounds: int = 10,
     delta: Scalar = 0.05,
 ) -> Algorithm:
-    """Return Kim and Nelson's KN or KN++, which finds an arm that is best by at least epsilon.
+    """KN and KN++, for gaps of at least epsilon, Kim and Nelson 2001.
+
+    Return Kim and Nelson's KN or KN++, which finds an arm that is best by at least epsilon.
 
     It is a ranking-and-selection procedure with an indifference zone, for Gaussian rewards of unknown variances. Each
     round pulls every surviving arm once. From round n0 = first_rounds on, survivor i is eliminated after round r if its
@@ -48,6 +60,9 @@ def kim_nelson(
     If all gaps are far above epsilon, it stops earlier than rules whose guarantee covers all gaps. Use `paired_race` if
     the result must not depend on epsilon. The state holds num_arms^2 pair variances; "kn++" with independent arms holds
     only num_arms, because then S^2_il = S^2_i + S^2_l. It runs in float64 only, because it cannot verify float32 runs.
+
+    Guarantee: The error rate is at most delta where every gap is at least epsilon (Kim and Nelson 2001), for small
+    epsilon only with the variant "kn++"; none for smaller gaps.
 
     Args:
       num_arms: number of arms K, an integer in [2, 5000]; static. For more arms use `student_race`, or "kn++" with

@@ -16,6 +16,7 @@ from jaxbandit.algorithms.best_arm.thresholds import rewards_of
 from jaxbandit.algorithms.exploration import gap_indices
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Promise
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import argmax, as_float, get_at, log
 from jaxbandit.base.types import Array, Key, Scalar
 from jaxbandit.theory.estimators import counts as statistics
@@ -43,6 +44,15 @@ class Turn(NamedTuple):
     apart: Array  # bool[], whether the two bounds are separated, which stops the run
 
 
+@declare(
+    question="confidence",
+    setting="arms",
+    rewards="of a known one-parameter family",
+    finds="m",
+    cost="O(K) for m = 1, else O(K^2); one inversion of the divergence an arm",
+    memory="O(K)",
+    tries={"delta": (0.05, 0.5), "epsilon": (0.1, 0.0, 1.0), "sigma": (0.2, 1.0)},
+)
 def kl_lucb(
     num_arms: int,
     *,
@@ -53,14 +63,18 @@ def kl_lucb(
     epsilon: Scalar = 0.0,
     sigma: Scalar = 1.0,
 ) -> Algorithm:
-    """Return KL-LUCB, which finds the m best arms of a one-parameter exponential family.
+    """The m best arms of a one-parameter family, Kaufmann and Kalyanakrishnan 2013.
+
+    Return KL-LUCB, which finds the m best arms of a one-parameter exponential family.
 
     Each turn pulls the weakest arm among the m empirically best (by lower bound) and its strongest rival (by upper
     bound). The run stops when the upper bound of the rival exceeds the lower bound of the weakest arm by less than
     epsilon. The bounds of arm a are the smallest and the largest y with n_a d(mean_a, y) <= level, where d is the
     family's divergence.
 
-    Guarantee: for all thresholds except "heuristic", with probability at least 1 - delta the m recommended arms have
+    Guarantee: The error rate is at most delta.
+
+    In detail, for all thresholds except "heuristic", with probability at least 1 - delta the m recommended arms have
     means at most epsilon below the m-th best mean; with epsilon = 0 they are the m best arms. As long as every arm's
     mean is in its interval, no arm outside J exceeds one in J by epsilon or more when the run stops.
 

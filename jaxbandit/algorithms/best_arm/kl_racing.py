@@ -15,6 +15,7 @@ from jaxbandit.algorithms.best_arm.racing import Drop, Look, kept, race
 from jaxbandit.algorithms.best_arm.thresholds import rewards_of
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Promise, Rewards
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float, log
 from jaxbandit.base.types import Array, Scalar
 from jaxbandit.theory.solvers.families import FamilyName
@@ -24,6 +25,15 @@ EXPONENT = 1.1  # alpha of the paper's level, as in its experiments
 FACTOR = 11.1  # k_1 of the paper's level, above 1 + 1 / (alpha - 1)
 
 
+@declare(
+    question="confidence",
+    setting="arms",
+    rewards="of a known one-parameter family",
+    finds="1",
+    cost="O(K) a batch of pulls",
+    memory="O(K)",
+    tries={"delta": (0.05, 0.5), "sigma": (0.2, 1.0), "grid": (1.001, 1.5)},
+)
 def kl_racing(
     num_arms: int,
     *,
@@ -34,12 +44,16 @@ def kl_racing(
     sigma: Scalar = 1.0,
     grid: Scalar = 1.0,
 ) -> Algorithm:
-    """Return KL-Racing, which finds the best arm of a one-parameter family with intervals from its divergence.
+    """Eliminates arms by confidence intervals, Kaufmann and Kalyanakrishnan 2013.
+
+    Return KL-Racing, which finds the best arm of a one-parameter family with intervals from its divergence.
 
     Let L be the level and r the number of pulls of each survivor. The worst survivor is eliminated once its upper
     bound, the largest y with r d(mean, y) <= L, is below the lower bound of the empirically best arm.
 
-    Guarantee: for all thresholds except "heuristic", P(the last survivor is not the best arm) <= delta. As long as
+    Guarantee: The error rate is at most delta.
+
+    In detail, for all thresholds except "heuristic", P(the last survivor is not the best arm) <= delta. As long as
     every arm's mean is in its interval, an arm whose interval lies below another's is not the best. The guarantee
     therefore holds whether one or several arms are eliminated in a round, and whichever rounds are used for
     comparisons.
@@ -99,17 +113,30 @@ def kl_racing(
     )
 
 
+@declare(
+    question="confidence",
+    setting="arms",
+    rewards="sub-Gaussian, scale given",
+    finds="1",
+    cost="O(K) a batch of pulls",
+    memory="O(K)",
+    tries={"delta": (0.05, 0.5), "sigma": (0.2, 1.0), "grid": (1.001, 1.5)},
+)
 def successive_elimination(
     num_arms: int, *, delta: Scalar = 0.05, sigma: Scalar = 1.0, grid: Scalar = 1.0
 ) -> Algorithm:
-    """Return Successive Elimination, which finds the best arm for sub-Gaussian rewards.
+    """Eliminates sub-Gaussian arms, Even-Dar et al. 2006.
+
+    Return Successive Elimination, which finds the best arm for sub-Gaussian rewards.
 
     Each round pulls every surviving arm once. After r rounds it eliminates every survivor whose mean is at least 2 c
     below the largest one, where c = sqrt(2 sigma^2 log(4 K r^2 / delta) / r). The paper assumes rewards in [0, 1], for
     which sigma = 1/2, and has c = sqrt(log(4 K r^2 / delta) / r), which is sqrt(2) times as wide as Hoeffding's bound
     requires.
 
-    Guarantee: P(the last survivor is not the best arm) <= delta. The probability that one of the K means leaves its
+    Guarantee: The error rate is at most delta.
+
+    In detail, P(the last survivor is not the best arm) <= delta. The probability that one of the K means leaves its
     interval in some round is at most the sum over r of delta / (2 r^2), which is 0.83 delta.
 
     Args:

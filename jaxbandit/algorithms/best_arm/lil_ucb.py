@@ -10,6 +10,7 @@ import jax.numpy as jnp
 
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Promise, Rewards
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
 from jaxbandit.base.types import Array, Key, Scalar
 from jaxbandit.theory.estimators import counts as statistics
@@ -26,15 +27,28 @@ class LilUCBState(NamedTuple):
     upper: Array  # float[num_arms], the indices, inf before the first pull
 
 
+@declare(
+    question="confidence",
+    setting="arms",
+    rewards="sub-Gaussian, scale given",
+    finds="1",
+    cost="O(K)",
+    memory="O(K)",
+    tries={"delta": (0.05, 0.5), "sigma": (0.2, 1.0)},
+)
 def lil_ucb(num_arms: int, *, variant: Variant = "theory", delta: Scalar = 0.05, sigma: Scalar = 1.0) -> Algorithm:
-    """Return lil'UCB, which finds the best arm for sub-Gaussian rewards.
+    """UCB that stops when one arm has most of the pulls, Jamieson et al. 2014.
+
+    Return lil'UCB, which finds the best arm for sub-Gaussian rewards.
 
     It pulls the arm with the largest mean_i + (1 + beta) (1 + sqrt(e)) sqrt(2 sigma^2 (1 + e) log(log((1 + e) n_i + 2)
     / d) / n_i), and stops when one arm has been pulled at least 1 + lambda times as often as all others together.
 
-    Guarantee: none at exactly these constants. With e = 0.01, beta = 1 and d as in "theory", the paper's theorem holds
-    for lambda larger than ((2 + beta) / beta)^2 = 9 by a factor that tends to 1 as delta tends to 0; the value 9 is
-    that of the paper's experiments. The "heuristic" of the same paper is far quicker and has no theorem.
+    Guarantee: None at these constants; a theorem holds for slightly larger ones (Jamieson et al. 2014).
+
+    With e = 0.01, beta = 1 and d as in "theory", the paper's theorem holds for lambda larger than ((2 + beta) / beta)^2
+    = 9 by a factor that tends to 1 as delta tends to 0; the value 9 is that of the paper's experiments. The "heuristic"
+    of the same paper is far quicker and has no theorem.
 
     Args:
       num_arms: number of arms, an integer >= 2; static.

@@ -14,13 +14,25 @@ from jaxbandit.algorithms.best_arm.pairs import few_arms, more_squares
 from jaxbandit.algorithms.best_arm.racing import Look, best, race
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Promise, Rewards
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float, get_at
 from jaxbandit.base.types import Array, Scalar
 from jaxbandit.theory.solvers import student
 
 
+@declare(
+    question="confidence",
+    setting="arms",
+    rewards="Gaussian, variances unknown",
+    finds="1",
+    cost="O(K^2) a batch of one pull of each survivor",
+    memory="O(K^2)",
+    tries={"delta": (0.05, 0.5), "epsilon": (0.1, 0.0, 1.0)},
+)
 def paired_race(num_arms: int, *, delta: Scalar = 0.05, epsilon: Scalar = 0.0) -> Algorithm:
-    """Return the paired Student race, which finds the best arm for rewards of unknown variances.
+    """Eliminates arms by paired differences of rewards, Gaussian with unknown variances, original to jaxbandit.
+
+    Return the paired Student race, which finds the best arm for rewards of unknown variances.
 
     Each round pulls every surviving arm once. After n rounds the difference D = X_l - X_i between two survivors has the
     empirical mean d and the variance v (with divisor n), and the lower confidence bound d - sqrt(v R_n) on its mean,
@@ -28,7 +40,9 @@ def paired_race(num_arms: int, *, delta: Scalar = 0.05, epsilon: Scalar = 0.0) -
     eliminated once the bound for some survivor l is above 0. With epsilon > 0 the race also ends, recommending the best
     survivor b, once the bound for X_b - X_l is above -epsilon for every other survivor l.
 
-    Guarantee: if the rounds are independent draws from one distribution and the differences are Gaussian, with any
+    Guarantee: The error rate is at most delta, also with common random numbers.
+
+    In detail, if the rounds are independent draws from one distribution and the differences are Gaussian, with any
     variances and any correlation between arms, then P(the recommended arm is more than epsilon below the best) <=
     delta, whatever the gaps. Proof: let a be a best arm. If arm l eliminates a, the bound for X_l - X_a is above 0
     although its mean is at most 0. If the race ends with an arm b that is more than epsilon below a, then either the

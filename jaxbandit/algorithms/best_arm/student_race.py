@@ -12,6 +12,7 @@ from jaxbandit.algorithms.best_arm.intervals import Interval, narrowed, unbounde
 from jaxbandit.algorithms.best_arm.racing import Look, race
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Promise, Rewards
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float
 from jaxbandit.base.types import Array, Scalar
 from jaxbandit.theory.solvers import student
@@ -24,14 +25,27 @@ class StudentStatistic(NamedTuple):
     interval: Interval
 
 
+@declare(
+    question="confidence",
+    setting="arms",
+    rewards="Gaussian, variances unknown",
+    finds="1",
+    cost="O(K) a batch of one pull of each survivor",
+    memory="O(K)",
+    tries={"delta": (0.05, 0.5)},
+)
 def student_race(num_arms: int, *, delta: Scalar = 0.05) -> Algorithm:
-    """Return the Student race, which finds the best arm for Gaussian rewards of unknown variances.
+    """Eliminates Gaussian arms with unknown variances by t intervals.
+
+    Return the Student race, which finds the best arm for Gaussian rewards of unknown variances.
 
     Each round pulls every surviving arm once. After n rounds an arm has the interval mean +- sqrt(v R_n), intersected
     with its earlier intervals, where v is the empirical variance with divisor n and R_n is `student.squared_radius`,
     one-sided at level delta / K. Arm i is eliminated once its upper bound is below the lower bound of a survivor.
 
-    Guarantee: if the rewards of each arm are independent and Gaussian with any variances, with any dependence between
+    Guarantee: The error rate is at most delta.
+
+    In detail, if the rewards of each arm are independent and Gaussian with any variances, with any dependence between
     arms, then P(the last survivor is not the best arm) <= delta. The best arm can only be eliminated if its mean
     exceeds its own upper bound or the mean of another arm is below its lower bound, which are K one-sided events. The
     two-sided intervals at delta are these at about delta / 2. If the rewards of a round can be paired, `paired_race`

@@ -15,6 +15,7 @@ from jaxbandit.algorithms.best_arm.comparison import ArmStatistics
 from jaxbandit.algorithms.best_arm.unknown_variance import LawName, LawThreshold, comparison
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Promise
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
 from jaxbandit.base.types import Array, Key, Scalar
 from jaxbandit.theory.solvers.beta import draw_noise
@@ -39,6 +40,15 @@ class TopTwoNoise(NamedTuple):
     redraws: Any  # a key, for the challenger's posterior draws; None if it makes none
 
 
+@declare(
+    question="confidence",
+    setting="arms",
+    rewards="of a known one-parameter family, or Gaussian with unknown variances",
+    finds="1",
+    cost="O(K)",
+    memory="O(K)",
+    tries={"beta": (0.5, 0.3), "delta": (0.05, 0.5), "sigma": (0.2, 1.0)},
+)
 def top_two(
     num_arms: int,
     *,
@@ -51,14 +61,20 @@ def top_two(
     delta: Scalar = 0.05,
     sigma: Scalar = 1.0,
 ) -> Algorithm:
-    """Return a top-two rule, which finds the best arm of a one-parameter family at a small cost per round.
+    """Compares a leader with a challenger, Russo 2016, Jourdan et al. 2022.
+
+    Return a top-two rule, which finds the best arm of a one-parameter family at a small cost per round.
 
     Each round pulls the leader with probability beta and the challenger otherwise. The default is EB-TCI. Other rules
     of the literature are, as (leader, challenger): EB-TC ("eb", "tc"), T3C ("ts", "tc"), TS-TCI ("ts", "tci"), TTTS
     ("ts", "ts") and TTUCB ("ucb", "tc"). Let b be the arm with the best empirical mean. The run stops when the
     generalized likelihood ratio statistic Z_bj exceeds its threshold for all other arms j.
 
-    Guarantee: with a proved threshold, P(the answer is wrong) <= delta, whatever the leader, the challenger and beta.
+    Guarantee: The error rate is at most delta; for the rules and families of the papers and means that differ, the
+    expected number of pulls is asymptotically the least possible if the best arm receives the share beta (Jourdan et
+    al. 2022).
+
+    In detail, with a proved threshold, P(the answer is wrong) <= delta, whatever the leader, the challenger and beta.
     As delta tends to 0, the expected number of pulls of these rules is asymptotically optimal among allocations that
     give the best arm the fraction beta of the pulls, for the rules and families covered by the papers.
 

@@ -14,6 +14,7 @@ from jaxbandit.algorithms.best_arm.comparison import ArmStatistics
 from jaxbandit.algorithms.best_arm.unknown_variance import LawName, LawThreshold, comparison
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Promise, Replan
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import argmax, as_float
 from jaxbandit.base.types import Array, Key, Scalar
 
@@ -28,6 +29,15 @@ class TrackAndStopState(NamedTuple):
     targets: Array | None  # float[num_arms], 1 / num_arms plus the proportions of all rounds; None with D-tracking
 
 
+@declare(
+    question="confidence",
+    setting="arms",
+    rewards="of a known one-parameter family, or Gaussian with unknown variances",
+    finds="1",
+    cost="O(K), and the optimal shares when pulls have grown by 1 %",
+    memory="O(K)",
+    tries={"growth": (1.0, 1.1), "delta": (0.05, 0.5), "sigma": (0.2, 1.0)},
+)
 def track_and_stop(
     num_arms: int,
     *,
@@ -38,7 +48,9 @@ def track_and_stop(
     delta: Scalar = 0.05,
     sigma: Scalar = 1.0,
 ) -> Algorithm:
-    """Return Track-and-Stop, which finds the best arm of a one-parameter family with asymptotically fewest pulls.
+    """Tracks the optimal proportions of pulls, Garivier and Kaufmann 2016.
+
+    Return Track-and-Stop, which finds the best arm of a one-parameter family with asymptotically fewest pulls.
 
     An arm with at most sqrt(t) - K/2 pulls is pulled if there is one. Otherwise let w be the proportions that are
     optimal for the empirical means: D-tracking pulls the arm with the largest t w_a - n_a, and C-tracking the one with
@@ -46,7 +58,10 @@ def track_and_stop(
     empirical mean. The run stops when the generalized likelihood ratio statistic Z_bj exceeds its threshold for all
     other arms j.
 
-    Guarantee: with a proved threshold, P(the answer is wrong) <= delta, whatever the pulls. As delta tends to 0, the
+    Guarantee: The error rate is at most delta; for 0 or 1 rewards or the named family, with growth = 1, the expected
+    number of pulls is asymptotically optimal as delta tends to 0 (Garivier and Kaufmann 2016).
+
+    In detail, with a proved threshold, P(the answer is wrong) <= delta, whatever the pulls. As delta tends to 0, the
     paper proves for one-parameter families and growth = 1 that the expected number of pulls is to first order the
     characteristic time (see `optimal_weights`) times log(1/delta), which is the least of any rule with error
     probability at most delta.

@@ -13,6 +13,7 @@ from jaxbandit.algorithms.combinatorial import teams
 from jaxbandit.algorithms.combinatorial.teams import TeamState
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Promise, Rewards
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float
 from jaxbandit.base.types import Array, Scalar
 from jaxbandit.theory.solvers.families import family
@@ -26,6 +27,15 @@ class Doubt(NamedTuple):
     width: Array  # float[num_arms], widths of the confidence intervals
 
 
+@declare(
+    question="confidence",
+    setting="semi-bandit",
+    rewards="in [0, 1]",
+    finds="k",
+    cost="O(K k)",
+    memory="O(K)",
+    tries={"delta": (0.05, 0.5), "epsilon": (0.1, 0.0, 1.0)},
+)
 def clucb(
     num_arms: int,
     *,
@@ -34,14 +44,18 @@ def clucb(
     delta: Scalar = 0.05,
     epsilon: Scalar = 0.0,
 ) -> Algorithm:
-    """Return CLUCB, which finds the k arms with the largest sum of means from semi-bandit feedback.
+    """Semi-bandits, the set of k arms with the largest sum, Chen et al. 2014.
+
+    Return CLUCB, which finds the k arms with the largest sum of means from semi-bandit feedback.
 
     Let J be the k arms with the largest empirical means. The means outside J are raised to their upper confidence
     bounds and those in J lowered to their lower bounds; the rival is the set of the k largest of these values. The run
     stops once the sum of the rival exceeds that of J by at most epsilon. Otherwise it pulls the arms in which the two
     sets differ, those with the widest intervals first, filled up with the other arms in the same order.
 
-    Guarantee: for all thresholds except "heuristic", with probability at least 1 - delta the sum of the means of the
+    Guarantee: The recommended sum is at most epsilon below the best, with probability 1 - delta.
+
+    In detail, for all thresholds except "heuristic", with probability at least 1 - delta the sum of the means of the
     recommended arms is at most epsilon below the largest. Rewards within a team may depend on each other in any way,
     because the intervals are those of single arms.
 

@@ -9,6 +9,7 @@ from jax import lax
 from jaxbandit.algorithms.combinatorial import teams
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Rewards
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float
 from jaxbandit.base.types import Array, Key, Scalar
 from jaxbandit.theory.solvers.beta import beta_shape, draw_logits, draw_noise
@@ -21,14 +22,25 @@ class CombinatorialThompsonState(NamedTuple):
     successes: Array  # int32[num_arms]
 
 
+@declare(
+    question="regret",
+    setting="semi-bandit",
+    rewards="0 or 1",
+    finds="k",
+    cost="O(K k), one Beta draw an arm",
+    memory="O(K)",
+    tries={"prior_alpha": (1.0, 0.5), "prior_beta": (1.0, 2.5)},
+)
 def combinatorial_thompson(num_arms: int, *, k: int, prior_alpha: Scalar = 1.0, prior_beta: Scalar = 1.0) -> Algorithm:
-    """Return combinatorial Thompson sampling for sets of k arms with semi-bandit feedback.
+    """Semi-bandits, the k arms with the largest posterior draws, Wang and Chen 2018.
+
+    Return combinatorial Thompson sampling for sets of k arms with semi-bandit feedback.
 
     The means of the arms have independent Beta(prior_alpha, prior_beta) priors. Each round draws a mean for every arm
     from its posterior and pulls the k arms with the largest draws. A member's reward strictly between 0 and 1 is
     replaced by a Bernoulli draw with that success probability.
 
-    Guarantee: for independent arms with rewards in [0, 1] and uniform priors, Wang and Chen prove logarithmic regret.
+    Guarantee: With the uniform prior, logarithmic regret for independent arms (Wang and Chen 2018).
 
     Args:
       num_arms: number of arms, an integer >= 2; static.

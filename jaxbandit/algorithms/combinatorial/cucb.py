@@ -12,18 +12,34 @@ from jaxbandit.algorithms.combinatorial import teams
 from jaxbandit.algorithms.combinatorial.teams import TeamState
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float
 from jaxbandit.base.types import Array, Scalar
 from jaxbandit.theory.solvers.kl import kl_upper
 
 
+@declare(
+    question="regret",
+    setting="semi-bandit",
+    rewards="in [0, 1]",
+    finds="k",
+    cost="O(K k)",
+    memory="O(K)",
+    tries={"c": (1.5, 0.5)},
+    settings=({}, {"index": "kl"}),
+)
 def cucb(num_arms: int, *, k: int, index: Literal["ucb", "kl"] = "ucb", c: Scalar = 1.5) -> Algorithm:
-    """Return CUCB, which pulls the k arms with the largest upper confidence bounds, with semi-bandit feedback.
+    """Semi-bandits, the k arms with the largest indices, Chen et al. 2013.
+
+    Return CUCB, which pulls the k arms with the largest upper confidence bounds, with semi-bandit feedback.
 
     The index of an arm with N pulls is mean + sqrt(c log t / N), or with index="kl" the largest q with kl(mean, q) <=
     log t / N.
 
-    Guarantee: for rewards in [0, 1], with index="ucb" and c = 1.5, Kveton et al. bound the regret by O(K k log(T) /
+    Guarantee: Regret O(K k log T / gap), where gap is the smallest of a team, and O(sqrt(K k T log T)) whatever the
+    gaps (Kveton et al. 2015); not with the index "kl".
+
+    In detail, for rewards in [0, 1], with index="ucb" and c = 1.5, Kveton et al. bound the regret by O(K k log(T) /
     gap) and by O(sqrt(K k T log T)) whatever the gaps, for K arms and teams of k.
 
     Args:

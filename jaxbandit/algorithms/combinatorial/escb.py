@@ -15,19 +15,34 @@ from jaxbandit.algorithms.combinatorial import teams
 from jaxbandit.algorithms.combinatorial.teams import TeamState
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import argmax, as_float, exploration_level, matrix_vector
 from jaxbandit.base.types import Array, Scalar
 
 LISTED = 5000  # teams
 
 
+@declare(
+    question="regret",
+    setting="semi-bandit",
+    rewards="in [0, 1]",
+    finds="k",
+    cost="O(k) for each of all C(K, k) teams, at most 5,000",
+    memory="O(K)",
+    tries={"c": (0.0, 3.0)},
+)
 def escb(num_arms: int, *, k: int, c: Scalar = 0.0) -> Algorithm:
-    """Return ESCB-2, which pulls the team with the largest index, with semi-bandit feedback.
+    """Semi-bandits, the set of k arms with the largest index, Combes et al. 2015.
+
+    Return ESCB-2, which pulls the team with the largest index, with semi-bandit feedback.
 
     The index of a team M is the sum of its members' means plus sqrt(f(t) / 2 * sum of 1 / N_i over M), where f(t) = log
     t + c k log log t. Arms without a reward come first.
 
-    Guarantee: for independent arms with rewards in [0, 1] and c = 4, the paper bounds the regret by O(K sqrt(k) log(T)
+    Guarantee: With c = 4, regret O(sqrt(k) K log T / gap) for independent arms, where gap is the smallest of a team
+    (Combes et al. 2015); the default c = 0, recommended in practice, is not covered.
+
+    In detail, for independent arms with rewards in [0, 1] and c = 4, the paper bounds the regret by O(K sqrt(k) log(T)
     / gap) for K arms and teams of k.
 
     Args:

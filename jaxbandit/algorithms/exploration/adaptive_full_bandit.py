@@ -27,6 +27,7 @@ from jaxbandit.algorithms.exploration.static_super_arms import in_order, promise
 from jaxbandit.algorithms.exploration.super_arms import super_arms, uniform_inverse
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Batch, Choice, Replan, Rewards, SetPulls
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import argmax, as_float, get_at, matrix_vector, product, set_at
 from jaxbandit.base.types import Array, Key, Scalar
 from jaxbandit.theory.estimators import ordinary_least_squares as least_squares
@@ -49,6 +50,22 @@ class AdaptiveState(NamedTuple):
     done: Array  # bool[]
 
 
+@declare(
+    question="confidence",
+    setting="full-bandit",
+    rewards="sub-Gaussian, scale given",
+    finds="k",
+    cost="O(K^3) a batch of pulls",
+    memory="O(K^2)",
+    tries={
+        "explore": (0.2, 1.0),
+        "grid": (1.001, 1.5),
+        "delta": (0.05, 0.5),
+        "epsilon": (0.1, 0.0, 1.0),
+        "sigma": (0.2, 1.0),
+    },
+    settings=({"choices": 2},),
+)
 def adaptive_full_bandit(
     num_arms: int,
     *,
@@ -63,7 +80,9 @@ def adaptive_full_bandit(
     epsilon: Scalar = 0.0,
     sigma: Scalar = 1.0,
 ) -> Algorithm:
-    """Return an adaptive algorithm for the k best arms from sums of k rewards (full-bandit feedback).
+    """The k best arms from sums of k, super-arms chosen adaptively, original to jaxbandit.
+
+    Return an adaptive algorithm for the k best arms from sums of k rewards (full-bandit feedback).
 
     It pulls every set of a random support once. Then it evaluates the stopping rule and, unless it stops, plans the
     pulls until the next evaluation: a fraction `explore` evenly over the support, and the rest over `choices`
@@ -71,7 +90,10 @@ def adaptive_full_bandit(
     that distinguishes the rival M from the empirically best set M_hat, where A includes the super-arms chosen before
     it.
 
-    Guarantee: with bound="certified" it is (epsilon, delta)-PAC, that is, with probability at least 1 - delta the sum
+    Guarantee: The recommended sum is at most epsilon below the best, with probability 1 - delta; not with the bound
+    "climbed".
+
+    In detail, with bound="certified" it is (epsilon, delta)-PAC, that is, with probability at least 1 - delta the sum
     of the means of the recommended arms is at most epsilon below the largest. The proof is in the module's docstring.
     With bound="climbed" its recommendation carries no guarantee. No bound on the number of samples is proved.
 

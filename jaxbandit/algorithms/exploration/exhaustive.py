@@ -21,12 +21,24 @@ from jaxbandit.algorithms.exploration.static_super_arms import (
 )
 from jaxbandit.algorithms.exploration.super_arms import AllocationKind, SupportKind
 from jaxbandit.base.contract import Algorithm
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float, matrix_vector
 from jaxbandit.base.types import Array, ArrayLike, Scalar
 
 MOST_SETS = 200_000  # an evaluation scores all sets, of many runs at once: 100 MB of scores for 64 runs
 
 
+@declare(
+    question="confidence",
+    setting="full-bandit",
+    rewards="sub-Gaussian, scale given",
+    finds="k",
+    cost="O(C(K, k)) super-arms scored a batch of pulls",
+    memory="O(C(K, k) K), shared by all runs",
+    concrete=("sets", "weights"),
+    tries={"delta": (0.05, 0.5), "epsilon": (0.1, 0.0, 1.0), "sigma": (0.2, 1.0), "grid": (1.001, 1.5)},
+    settings=({"support": "all"},),
+)
 def exhaustive(
     num_arms: int,
     *,
@@ -43,13 +55,17 @@ def exhaustive(
     schedule: Schedule = "geometric",
     grid: Scalar = 1.01,
 ) -> Algorithm:
-    """Return the exhaustive search over all super-arms for the k best arms from their sums (full-bandit feedback).
+    """The k best arms from sums of k, all super-arms scored, Kuroki et al. 2019.
+
+    Return the exhaustive search over all super-arms for the k best arms from their sums (full-bandit feedback).
 
     The pulls follow a static allocation over a support of super-arms. The run stops when, in the confidence ellipsoid
     of the least-squares estimate, no other set of k can exceed the empirically best set by more than epsilon. It is the
     reference for `saqm`, `sa_foa` and `icb`, which use the same ellipsoid and approximate this maximization.
 
-    Guarantee: it is (epsilon, delta)-PAC: with probability at least 1 - delta the sum of the means of the recommended
+    Guarantee: The recommended sum is at most epsilon below the best, with probability 1 - delta.
+
+    In detail, it is (epsilon, delta)-PAC: with probability at least 1 - delta the sum of the means of the recommended
     arms is at most epsilon below the largest.
 
     Args:

@@ -15,9 +15,32 @@ from jaxbandit.algorithms.exploration.gap_index_policy import (
 )
 from jaxbandit.algorithms.exploration.gap_indices import Candidates, Leader, Stop
 from jaxbandit.base.contract import Algorithm
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.types import ArrayLike, Scalar
 
 
+@declare(
+    question="confidence",
+    setting="features",
+    rewards="sub-Gaussian, scale given",
+    finds="m",
+    cost="O(K^2), or O(K d + d^2) for more than 3 d arms; for m > 1, and with other parts, O(m K^2)",
+    memory="O(K^2), or O(K + d^2) for more than 3 d arms",
+    concrete=("features",),
+    concrete_rule="optimized",
+    tries={
+        "delta": (0.05, 0.5),
+        "epsilon": (0.1, 0.0, 1.0),
+        "sigma": (0.2, 1.0),
+        "regularization": (1.0, 0.01),
+        "theta_norm": (1.0, 2.0),
+    },
+    settings=(
+        {},
+        {"index": "classical", "rule": "both", "threshold": "lucb1", "m": 2},
+        {"candidates": "ugape", "leader": "ugape", "stop": "ugape", "ties": "random", "m": 2},
+    ),
+)
 def gifa(
     features: ArrayLike,
     *,
@@ -36,13 +59,17 @@ def gifa(
     theta_norm: Scalar = 1.0,
     ties: Ties = "lowest",
 ) -> Algorithm:
-    """Return the gap-index algorithm with the given parts, for the m best arms; the defaults give m-LinGapE.
+    """The gap-index family, with every component to be chosen, Reda et al. 2021.
+
+    Return the gap-index algorithm with the given parts, for the m best arms; the defaults give m-LinGapE.
 
     B_ij is an upper confidence bound on mu_i - mu_j. Each round determines m candidates J, the most ambiguous candidate
     b and its challenger c, the arm outside J with the largest B_cb; it stops if the stopping rule is satisfied, and
     otherwise pulls an arm that distinguishes b from c. max^m denotes the m-th largest value.
 
-    Guarantee: with the thresholds "det" and "theory" (linear models) or "lucb1" (classical index), with probability at
+    Guarantee: The error rate is at most delta, with the thresholds that are proved for the index chosen.
+
+    In detail, with the thresholds "det" and "theory" (linear models) or "lucb1" (classical index), with probability at
     least 1 - delta the m recommended arms have means at most epsilon below the m-th best mean. With other combinations
     of threshold and index the recommendation carries no guarantee.
 

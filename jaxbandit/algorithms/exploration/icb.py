@@ -22,11 +22,23 @@ from jaxbandit.algorithms.exploration.super_arms import AllocationKind, SupportK
 from jaxbandit.algorithms.exploration.thresholds import independent_threshold
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float
 from jaxbandit.base.types import Array, ArrayLike, Scalar
 from jaxbandit.theory.solvers.decision_classes import DecisionClass, challenger
 
 
+@declare(
+    question="confidence",
+    setting="full-bandit",
+    rewards="sub-Gaussian, scale given",
+    finds="k",
+    cost="O(K^2) a batch of pulls",
+    memory="O(K)",
+    concrete=("sets", "weights"),
+    tries={"delta": (0.05, 0.5), "epsilon": (0.1, 0.0, 1.0), "sigma": (0.2, 1.0), "grid": (1.001, 1.5)},
+    settings=({"support": "all"}, {"support": "all", "schedule": "every"}),
+)
 def icb(
     num_arms: int,
     *,
@@ -45,13 +57,17 @@ def icb(
     schedule: Schedule = "geometric",
     grid: Scalar = 1.01,
 ) -> Algorithm:
-    """Return ICB, independent confidence bounds, for the k best arms from their sums (full-bandit feedback).
+    """The k best arms from sums of k, an interval for each arm, Kuroki et al. 2019.
+
+    Return ICB, independent confidence bounds, for the k best arms from their sums (full-bandit feedback).
 
     The pulls follow a static allocation over a support of super-arms, and least squares estimate the single arms. The
     run stops when no other set can exceed the empirically best one by epsilon or more, given an independent confidence
     interval for each arm.
 
-    Guarantee: it is (epsilon, delta)-PAC: with probability at least 1 - delta the sum of the means of the recommended
+    Guarantee: The recommended sum is at most epsilon below the best, with probability 1 - delta.
+
+    In detail, it is (epsilon, delta)-PAC: with probability at least 1 - delta the sum of the means of the recommended
     arms is at most epsilon below the largest.
 
     Args:

@@ -12,6 +12,7 @@ from jaxbandit.algorithms.exploration import thresholds
 from jaxbandit.algorithms.exploration.static_designs import spanning_features
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Promise, Replan, Rewards
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import argmax, as_float, get_at
 from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
 from jaxbandit.theory.estimators import counts as one_pull
@@ -33,6 +34,15 @@ class LazyTrackAndStopState(NamedTuple):
     floor: Array  # float[], the smallest eigenvalue of sum_{a in A_0} x_a x_a'
 
 
+@declare(
+    question="confidence",
+    setting="features",
+    rewards="sub-Gaussian, scale given",
+    finds="1",
+    cost="O(K d^2 + d^3), and the optimal design whenever the number of pulls is a power of 2",
+    memory="O(K + d)",
+    tries={"delta": (0.05, 0.5), "sigma": (0.2, 1.0), "slack": (0.1, 0.5)},
+)
 def lazy_track_and_stop(
     features: ArrayLike,
     *,
@@ -41,13 +51,18 @@ def lazy_track_and_stop(
     slack: Scalar = 0.1,
     threshold: Literal["det", "heuristic"] = "det",
 ) -> Algorithm:
-    """Return Lazy Track-and-Stop, which finds the best arm of a linear bandit with asymptotically fewest pulls.
+    """Tracks the optimal design, which is recomputed rarely, Jedra and Proutiere 2020.
+
+    Return Lazy Track-and-Stop, which finds the best arm of a linear bandit with asymptotically fewest pulls.
 
     The pulls track the sum of the designs that are optimal for the least-squares estimates of rounds 2^k, with forced
     exploration while the smallest eigenvalue of V = sum_a N_a x_a x_a' is small. It stops when the smallest value over
     suboptimal arms i of gap_i^2 / (2 sigma^2 y' V^-1 y) with y = x_best - x_i reaches beta.
 
-    Guarantee: with the threshold "det", P(the answer is wrong) <= delta, and as delta tends to 0 the number of pulls is
+    Guarantee: The error rate is at most delta; as delta tends to 0, the number of pulls is asymptotically optimal for
+    Gaussian noise up to the factor 1 + slack (after Jedra and Proutiere 2020).
+
+    In detail, with the threshold "det", P(the answer is wrong) <= delta, and as delta tends to 0 the number of pulls is
     asymptotically optimal up to the factor 1 + slack. The basis is pulled first, so V >= c I with c the smallest
     eigenvalue of sum_{a in A_0} x_a x_a', and hence V^-1 <= (1 + u) (V + u c I)^-1 for u = slack. The self-normalized
     bound then proves beta = (1 + u) log(det(V / (u c) + I)^(1/2) / delta), which does not need a bound on theta. With

@@ -13,6 +13,7 @@ from jax import lax
 from jaxbandit.algorithms.exploration import thresholds
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Promise, Rewards
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import argmax, as_float, get_at, product, set_at
 from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
 from jaxbandit.theory.estimators import least_squares
@@ -43,6 +44,15 @@ class Turn(NamedTuple):
     mix_gap: Array  # float[] >= 0, mixability gap of this round
 
 
+@declare(
+    question="confidence",
+    setting="features",
+    rewards="sub-Gaussian, scale given",
+    finds="1",
+    cost="O(K^2)",
+    memory="O(K^2)",
+    tries={"delta": (0.05, 0.5), "sigma": (0.2, 1.0), "regularization": (1.0, 0.01), "theta_norm": (1.0, 2.0)},
+)
 def lin_game(
     features: ArrayLike,
     *,
@@ -52,7 +62,9 @@ def lin_game(
     theta_norm: Scalar = 1.0,
     threshold: Literal["theory", "heuristic"] = "theory",
 ) -> Algorithm:
-    """Return LinGame, which finds the best arm of a linear bandit by playing a game against nature.
+    """A game between a learner and nature, Degenne et al. 2020.
+
+    Return LinGame, which finds the best arm of a linear bandit by playing a game against nature.
 
     In each round the learner of the empirically best arm plays weights, nature answers with the closest parameter for
     which another arm is best, the learner receives optimistic gains, and the pulls track the sum of the weights. It
@@ -61,7 +73,10 @@ def lin_game(
     instead of beta(t, 1/t^3), gains are at most log t, and nature's best response uses V_w + (lambda / t) I, which is
     never singular.
 
-    Guarantee: with the threshold "theory", P(the answer is wrong) <= delta. The paper proves that its version is
+    Guarantee: The error rate is at most delta; the paper's version, whose optimism and first pulls differ, is
+    asymptotically optimal in the expected number of pulls as delta tends to 0 (Degenne et al. 2020).
+
+    In detail, with the threshold "theory", P(the answer is wrong) <= delta. The paper proves that its version is
     asymptotically optimal as delta tends to 0. With "heuristic" the recommendation carries no guarantee.
 
     Args:

@@ -9,9 +9,27 @@ from jaxbandit.algorithms.exploration.gap_index_policy import Parts, Problem, Th
 from jaxbandit.algorithms.exploration.gap_indices import Stop
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.types import ArrayLike, Scalar
 
 
+@declare(
+    question="confidence",
+    setting="features",
+    rewards="sub-Gaussian, scale given",
+    finds="m",
+    cost="O(K^2), or O(K d + d^2) for more than 3 d arms; for m > 1 always O(K^2)",
+    memory="O(K^2), or O(K + d^2) for more than 3 d arms",
+    concrete=("features",),
+    concrete_rule="optimized",
+    tries={
+        "delta": (0.05, 0.5),
+        "epsilon": (0.1, 0.0, 1.0),
+        "sigma": (0.2, 1.0),
+        "regularization": (1.0, 0.01),
+        "theta_norm": (1.0, 2.0),
+    },
+)
 def m_lingape(
     features: ArrayLike,
     *,
@@ -25,13 +43,17 @@ def m_lingape(
     theta_norm: Scalar = 1.0,
     ties: Ties = "lowest",
 ) -> Algorithm:
-    """Return m-LinGapE, which finds the m best arms of a linear bandit.
+    """The m best arms of linear means, Reda et al. 2021.
+
+    Return m-LinGapE, which finds the m best arms of a linear bandit.
 
     Let J be the m arms with the largest estimated means, and let B_ij be an upper confidence bound on mu_i - mu_j. b in
     J and c outside J maximize B_cb. It stops when B_cb <= epsilon, and otherwise pulls an arm that reduces the
     uncertainty in the direction x_b - x_c.
 
-    Guarantee: with the thresholds "det" and "theory", sigma-sub-Gaussian noise and a valid theta_norm, with probability
+    Guarantee: The error rate is at most delta.
+
+    In detail, with the thresholds "det" and "theory", sigma-sub-Gaussian noise and a valid theta_norm, with probability
     at least 1 - delta the m recommended arms have means at most epsilon below the m-th best mean. With the other
     thresholds the recommendation carries no guarantee.
 
@@ -67,6 +89,21 @@ def m_lingape(
     )
 
 
+@declare(
+    question="confidence",
+    setting="features",
+    rewards="sub-Gaussian, scale given",
+    finds="m",
+    cost="O(m K^2)",
+    memory="O(K^2), or O(K + d^2) for more than 3 d arms",
+    tries={
+        "delta": (0.05, 0.5),
+        "epsilon": (0.1, 0.0, 1.0),
+        "sigma": (0.2, 1.0),
+        "regularization": (1.0, 0.01),
+        "theta_norm": (1.0, 2.0),
+    },
+)
 def lingifa(
     features: ArrayLike,
     *,
@@ -82,13 +119,17 @@ def lingifa(
     theta_norm: Scalar = 1.0,
     ties: Ties = "lowest",
 ) -> Algorithm:
-    """Return LinGIFA, which finds the m best arms of a linear bandit by gap indices alone, without initial pulls.
+    """The m best arms of linear means, with one index per arm, Reda et al. 2021.
+
+    Return LinGIFA, which finds the m best arms of a linear bandit by gap indices alone, without initial pulls.
 
     Let B_ij be an upper confidence bound on mu_i - mu_j, and let max^m denote the m-th largest value. The candidates J
     are the m arms j with the smallest max^m_{i != j} B_ij, b is the one with the largest of these values in J, and c is
     the arm outside J with the largest B_cb.
 
-    Guarantee: with the thresholds "det" and "theory", sigma-sub-Gaussian noise and a valid theta_norm, with probability
+    Guarantee: The error rate is at most delta.
+
+    In detail, with the thresholds "det" and "theory", sigma-sub-Gaussian noise and a valid theta_norm, with probability
     at least 1 - delta the m recommended arms have means at most epsilon below the m-th best mean. With the other
     thresholds the recommendation carries no guarantee.
 

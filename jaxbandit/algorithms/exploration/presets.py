@@ -12,11 +12,21 @@ import numpy as np
 from jaxbandit.algorithms.exploration.gap_index_policy import Parts, Problem, Threshold, Ties, gap_index_policy
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.types import ArrayLike, Scalar
 
 ClassicalThreshold = Literal["lucb1", "heuristic"]
 
 
+@declare(
+    question="confidence",
+    setting="arms",
+    rewards="sub-Gaussian, scale given",
+    finds="m",
+    cost="O(K) for m = 1, else O(K^2)",
+    memory="O(K)",
+    tries={"delta": (0.05, 0.5), "epsilon": (0.1, 0.0, 1.0), "sigma": (0.2, 1.0)},
+)
 def lucb(
     num_arms: int,
     *,
@@ -28,13 +38,17 @@ def lucb(
     sigma: Scalar = 1.0,
     ties: Ties = "lowest",
 ) -> Algorithm:
-    """Return LUCB, which finds the m best arms by comparing the m best empirical means with the strongest arm outside.
+    """LUCB, the m best arms without features, Kalyanakrishnan et al. 2012.
+
+    Return LUCB, which finds the m best arms by comparing the m best empirical means with the strongest arm outside.
 
     Let J be the m arms with the largest empirical means, b the arm in J with the smallest lower confidence bound, and c
     the arm outside with the largest upper confidence bound. It stops when the upper bound of c exceeds the lower bound
     of b by at most epsilon, and otherwise pulls b or c, or both.
 
-    Guarantee: with the threshold "lucb1" and sub-Gaussian rewards, with probability at least 1 - delta the m
+    Guarantee: The error rate is at most delta.
+
+    In detail, with the threshold "lucb1" and sub-Gaussian rewards, with probability at least 1 - delta the m
     recommended arms have means at most epsilon below the m-th best mean. With "heuristic" the recommendation carries no
     guarantee.
 
@@ -68,6 +82,15 @@ def lucb(
     )
 
 
+@declare(
+    question="confidence",
+    setting="arms",
+    rewards="sub-Gaussian, scale given",
+    finds="m",
+    cost="O(m K^2)",
+    memory="O(K)",
+    tries={"delta": (0.05, 0.5), "epsilon": (0.1, 0.0, 1.0), "sigma": (0.2, 1.0)},
+)
 def ugape(
     num_arms: int,
     *,
@@ -78,13 +101,17 @@ def ugape(
     sigma: Scalar = 1.0,
     ties: Ties = "lowest",
 ) -> Algorithm:
-    """Return UGapE, which finds the m best arms by the smallest upper bounds on their simple regret.
+    """UGapE, the m best arms without features, Gabillon et al. 2012.
+
+    Return UGapE, which finds the m best arms by the smallest upper bounds on their simple regret.
 
     For each arm j, let B_j be the m-th largest upper confidence bound of the other arms minus the lower bound of j. The
     candidates J are the m arms with the smallest B. It stops when the largest B in J is at most epsilon. Otherwise it
     pulls the one with fewer pulls of two arms: the candidate that is most ambiguous and the strongest arm outside J.
 
-    Guarantee: with the threshold "lucb1" and sub-Gaussian rewards, with probability at least 1 - delta the m
+    Guarantee: The error rate is at most delta.
+
+    In detail, with the threshold "lucb1" and sub-Gaussian rewards, with probability at least 1 - delta the m
     recommended arms have means at most epsilon below the m-th best mean. With "heuristic" the recommendation carries no
     guarantee.
 
@@ -115,6 +142,23 @@ def ugape(
     return gap_index_policy("ugape", np.eye(num_arms), parts, Problem(m, delta, epsilon, sigma))
 
 
+@declare(
+    question="confidence",
+    setting="features",
+    rewards="sub-Gaussian, scale given",
+    finds="1",
+    cost="O(K^2), or O(K d + d^2) for more than 3 d arms",
+    memory="O(K^2), or O(K + d^2) for more than 3 d arms",
+    concrete=("features",),
+    concrete_rule="optimized",
+    tries={
+        "delta": (0.05, 0.5),
+        "epsilon": (0.1, 0.0, 1.0),
+        "sigma": (0.2, 1.0),
+        "regularization": (1.0, 0.01),
+        "theta_norm": (1.0, 2.0),
+    },
+)
 def lingape(
     features: ArrayLike,
     *,
@@ -127,13 +171,17 @@ def lingape(
     theta_norm: Scalar = 1.0,
     ties: Ties = "lowest",
 ) -> Algorithm:
-    """Return LinGapE, which finds the best arm of a linear bandit; it is m-LinGapE with m = 1 and the threshold "det".
+    """The best arm of linear means, Xu et al. 2017.
+
+    Return LinGapE, which finds the best arm of a linear bandit; it is m-LinGapE with m = 1 and the threshold "det".
 
     Let b be the empirically best arm and c the arm with the largest upper confidence bound B_cb on its mean minus that
     of b. It stops when B_cb <= epsilon, and otherwise pulls an arm that reduces the uncertainty in the direction x_b -
     x_c.
 
-    Guarantee: with the thresholds "det" and "theory", sigma-sub-Gaussian noise and a valid theta_norm, with probability
+    Guarantee: The error rate is at most delta.
+
+    In detail, with the thresholds "det" and "theory", sigma-sub-Gaussian noise and a valid theta_norm, with probability
     at least 1 - delta the recommended arm is at most epsilon below the best. With the other thresholds the
     recommendation carries no guarantee.
 

@@ -10,20 +10,34 @@ from jaxbandit.algorithms.exploration.phased_designs import PhasedState, active_
 from jaxbandit.algorithms.exploration.static_designs import spanning_features
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import argmax, as_float
 from jaxbandit.base.types import Array, ArrayLike, Scalar
 from jaxbandit.theory.estimators import ordinary_least_squares as least_squares
 from jaxbandit.theory.solvers.design import pair_differences, transductive_design
 
 
+@declare(
+    question="confidence",
+    setting="features",
+    rewards="sub-Gaussian, scale given",
+    finds="1",
+    cost="O(K^2 d^2) at the end of each phase, and a new design",
+    memory="O(K)",
+    tries={"delta": (0.05, 0.5), "sigma": (0.2, 1.0), "rounding": (0.1, 0.3)},
+)
 def rage(features: ArrayLike, *, delta: Scalar = 0.05, sigma: Scalar = 1.0, rounding: Scalar = 0.1) -> Algorithm:
-    """Return RAGE, which finds the best arm of a linear bandit in phases that halve the gaps that can be resolved.
+    """Designs for the remaining arms, with gaps halved in each phase, Fiez et al. 2019.
+
+    Return RAGE, which finds the best arm of a linear bandit in phases that halve the gaps that can be resolved.
 
     Phase t pulls arms according to the design that is optimal for the differences of the active arms, with value rho on
     p arms. It takes max(ceil(8 (2^(t+1))^2 sigma^2 rho (1 + r) log(K^2 t^2 / delta)), ceil(p (1 + 1/r))) pulls, where r
     = rounding, and then eliminates the arms whose estimate is at least 2^-(t+2) below the best.
 
-    Guarantee: for sigma-sub-Gaussian noise, P(the answer is wrong) <= delta. An error requires that the best arm is
+    Guarantee: The error rate is at most delta.
+
+    In detail, for sigma-sub-Gaussian noise, P(the answer is wrong) <= delta. An error requires that the best arm is
     eliminated in some phase t by one of K - 1 arms, through a deviation of probability at most delta / (K t)^2 each; in
     total at most delta pi^2 (K - 1) / (6 K^2) < delta. The constants are those of the paper's Algorithm 1; the authors'
     experiments use smaller ones.

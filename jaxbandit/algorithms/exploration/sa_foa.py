@@ -23,6 +23,7 @@ from jaxbandit.algorithms.exploration.static_super_arms import (
 from jaxbandit.algorithms.exploration.super_arms import AllocationKind, SupportKind
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float, matrix_vector, one_by_one
 from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
 from jaxbandit.theory.solvers.densest import peeling
@@ -30,6 +31,23 @@ from jaxbandit.theory.solvers.densest import peeling
 _BESIDE = 4  # number of anchors of one run that are evaluated together
 
 
+@declare(
+    question="confidence",
+    setting="full-bandit",
+    rewards="sub-Gaussian, scale given",
+    finds="k",
+    cost="O(K^2) for each of K anchors a batch of pulls",
+    memory="O(K)",
+    concrete=("sets", "weights"),
+    tries={
+        "eps_factor": (0.5, 1.0),
+        "delta": (0.05, 0.5),
+        "epsilon": (0.1, 0.0, 1.0),
+        "sigma": (0.2, 1.0),
+        "grid": (1.001, 1.5),
+    },
+    settings=({"support": "all"},),
+)
 def sa_foa(
     num_arms: int,
     *,
@@ -48,14 +66,18 @@ def sa_foa(
     schedule: Schedule = "geometric",
     grid: Scalar = 1.01,
 ) -> Algorithm:
-    """Return SA-FOA, static allocation with a first-order approximation, for the k best arms from their sums.
+    """The k best arms from sums of k, first-order approximation, no guarantee, Kuroki et al. 2019.
+
+    Return SA-FOA, static allocation with a first-order approximation, for the k best arms from their sums.
 
     The pulls follow a static allocation over a support of super-arms (full-bandit feedback). At each evaluation of the
     stopping rule, the norm in the confidence ellipsoid is linearized at random super-arms, the anchors, and each
     resulting quadratic problem is solved approximately for a candidate. Let Z' be the largest upper confidence bound of
     a candidate. The run stops once Z' - theta(M_hat) <= eps_factor * epsilon.
 
-    Guarantee: none. delta only sets the size of the confidence ellipsoid.
+    Guarantee: None: the published rule may stop too early.
+
+    The argument delta only sets the size of the confidence ellipsoid.
 
     Args:
       num_arms: number of single arms n, an integer >= 2; static.

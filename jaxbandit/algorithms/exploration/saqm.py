@@ -19,6 +19,7 @@ from jaxbandit.algorithms.exploration.static_super_arms import (
 from jaxbandit.algorithms.exploration.super_arms import AllocationKind, SupportKind
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float
 from jaxbandit.base.types import Array, ArrayLike, Scalar
 from jaxbandit.theory.solvers.densest import peeling, quadratic
@@ -26,6 +27,23 @@ from jaxbandit.theory.solvers.quadratic_bound import AlphaMode
 from jaxbandit.theory.solvers.quadratic_bound import alpha as ratio_of
 
 
+@declare(
+    question="confidence",
+    setting="full-bandit",
+    rewards="sub-Gaussian, scale given",
+    finds="k",
+    cost="O(K^2) a batch of pulls",
+    memory="O(K)",
+    concrete=("sets", "weights"),
+    tries={
+        "fixed_alpha": (0.9, 0.5),
+        "delta": (0.05, 0.5),
+        "epsilon": (0.1, 0.0, 1.0),
+        "sigma": (0.2, 1.0),
+        "grid": (1.001, 1.5),
+    },
+    settings=({"support": "all"},),
+)
 def saqm(
     num_arms: int,
     *,
@@ -44,14 +62,19 @@ def saqm(
     schedule: Schedule = "geometric",
     grid: Scalar = 1.01,
 ) -> Algorithm:
-    """Return SAQM, static allocation with approximate quadratic maximization, for the k best arms from their sums.
+    """The k best arms from sums of k, approximate quadratic maximization, Kuroki et al. 2019.
+
+    Return SAQM, static allocation with approximate quadratic maximization, for the k best arms from their sums.
 
     The pulls follow a static allocation over a support of super-arms (full-bandit feedback), and least squares estimate
     the single arms. The run stops when the gap between the k-th and the (k+1)-th estimate, plus epsilon, is at least
     the confidence radius times the norm of the empirically best set plus an upper bound on the largest norm of any set.
     That bound is the value that peeling finds divided by the ratio alpha.
 
-    Guarantee: with alpha="certified" or "theorem" it is (epsilon, delta)-PAC: with probability at least 1 - delta the
+    Guarantee: The recommended sum is at most epsilon below the best, with probability 1 - delta; not with a fixed
+    alpha.
+
+    In detail, with alpha="certified" or "theorem" it is (epsilon, delta)-PAC: with probability at least 1 - delta the
     sum of the means of the k recommended arms is at most epsilon below the largest. With "fixed" the recommendation
     carries no guarantee.
 

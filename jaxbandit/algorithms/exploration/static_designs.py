@@ -14,6 +14,7 @@ import numpy as np
 from jaxbandit.algorithms.exploration import thresholds, tracking
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Batch, Promise, Rewards
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import argmax, as_float
 from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
 from jaxbandit.theory.estimators import counts as one_pull
@@ -30,13 +31,26 @@ class StaticDesignState(NamedTuple):
     weights: Array  # float[num_arms], the design, on the simplex
 
 
+@declare(
+    question="confidence",
+    setting="features",
+    rewards="sub-Gaussian, scale given",
+    finds="1",
+    cost="O(K d^2 + d^3) a batch of pulls",
+    memory="O(K)",
+    tries={"delta": (0.05, 0.5), "sigma": (0.2, 1.0), "grid": (1.001, 1.5)},
+)
 def xy_static(features: ArrayLike, *, delta: Scalar = 0.05, sigma: Scalar = 1.0, grid: Scalar = 1.001) -> Algorithm:
-    """Return XY-static allocation, which finds the best arm with a fixed design for all differences of two arms.
+    """A fixed design for all differences of arms, Soare et al. 2014.
+
+    Return XY-static allocation, which finds the best arm with a fixed design for all differences of two arms.
 
     The design minimizes the largest y' A^-1 y over the differences y of two feature vectors, where A is the design
     matrix. It stops when the estimated gap of every arm to the best is at least its confidence width.
 
-    Guarantee: P(the answer is wrong) <= delta, for noise that is sigma-sub-Gaussian.
+    Guarantee: The error rate is at most delta.
+
+    In detail, P(the answer is wrong) <= delta, for noise that is sigma-sub-Gaussian.
 
     Args:
       features: float[num_arms, dim] with num_arms >= 2, finite, spanning R^dim; traced.
@@ -62,13 +76,26 @@ def xy_static(features: ArrayLike, *, delta: Scalar = 0.05, sigma: Scalar = 1.0,
     return _static_design("xy_static", features, solve, delta, sigma, grid)
 
 
+@declare(
+    question="confidence",
+    setting="features",
+    rewards="sub-Gaussian, scale given",
+    finds="1",
+    cost="O(K d^2 + d^3) a batch of pulls",
+    memory="O(K)",
+    tries={"delta": (0.05, 0.5), "sigma": (0.2, 1.0), "grid": (1.001, 1.5)},
+)
 def g_static(features: ArrayLike, *, delta: Scalar = 0.05, sigma: Scalar = 1.0, grid: Scalar = 1.001) -> Algorithm:
-    """Return G-static allocation, which finds the best arm with a fixed design for the means of all arms.
+    """A fixed design for all arms, Soare et al. 2014.
+
+    Return G-static allocation, which finds the best arm with a fixed design for the means of all arms.
 
     The design minimizes the largest x' A^-1 x over the feature vectors x (G-optimality), where A is the design matrix.
     It stops when the estimated gap of every arm to the best is at least its confidence width.
 
-    Guarantee: P(the answer is wrong) <= delta, for noise that is sigma-sub-Gaussian.
+    Guarantee: The error rate is at most delta.
+
+    In detail, P(the answer is wrong) <= delta, for noise that is sigma-sub-Gaussian.
 
     Args:
       features: float[num_arms, dim] with num_arms >= 2, finite, spanning R^dim; traced.

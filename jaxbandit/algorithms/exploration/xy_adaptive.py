@@ -18,6 +18,7 @@ from jaxbandit.algorithms.exploration.phased_designs import (
 from jaxbandit.algorithms.exploration.static_designs import spanning_features
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import argmax, as_float
 from jaxbandit.base.types import Array, ArrayLike, Scalar
 from jaxbandit.theory.estimators import ordinary_least_squares as least_squares
@@ -26,10 +27,21 @@ from jaxbandit.theory.solvers.design import pair_differences, transductive_desig
 SMALLEST = 1e-30  # a weight so small that it leads to one pull and no second
 
 
+@declare(
+    question="confidence",
+    setting="features",
+    rewards="sub-Gaussian, scale given",
+    finds="1",
+    cost="O(K^2 d^2) at the end of each phase, and a new design",
+    memory="O(K)",
+    tries={"delta": (0.05, 0.5), "sigma": (0.2, 1.0), "alpha": (0.1, 0.5)},
+)
 def xy_adaptive(
     features: ArrayLike, *, delta: Scalar = 0.05, sigma: Scalar = 1.0, alpha: Scalar = 0.1, retest: bool = True
 ) -> Algorithm:
-    """Return XY-adaptive allocation, which finds the best arm of a linear bandit in phases of static designs.
+    """Designs for the remaining arms, phase by phase, Soare et al. 2014.
+
+    Return XY-adaptive allocation, which finds the best arm of a linear bandit in phases of static designs.
 
     A phase pulls according to the design that best estimates the differences y of the arms not yet discarded, until the
     largest y' A^-1 y is at most alpha times that of the last phase. Then all arms are tested anew on the pulls of that
@@ -49,7 +61,9 @@ def xy_adaptive(
       was not designed for it. It can then happen that no phase considers all arms and the run never ends, as on
       soare(5, 0.5).
 
-    Guarantee: P(the answer is wrong) <= delta for alpha <= 0.8, for noise that is sigma-sub-Gaussian. The pulls of a
+    Guarantee: The error rate is at most delta; with retest, a run may never end.
+
+    In detail, P(the answer is wrong) <= delta for alpha <= 0.8, for noise that is sigma-sub-Gaussian. The pulls of a
     phase are fixed before its rewards, so after a phase of n pulls the probability that one of the K - 1 other arms
     beats the best one is less than K (pi^2 delta / (6 n^2 K^2))^4, which is less than delta / 4000 because n >= K >= 2.
     There are fewer than 4000 phases, because the largest variance falls by the factor alpha in each, and float64 has no

@@ -12,6 +12,7 @@ from jaxbandit.algorithms.exploration import thresholds, tracking
 from jaxbandit.algorithms.exploration.static_designs import first_look, next_look, spanning_features
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Batch, Promise, Rewards
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
 from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
 from jaxbandit.theory.estimators import ordinary_least_squares as least_squares
@@ -26,15 +27,29 @@ class OracleState(NamedTuple):
     weights: Array  # float[num_arms], the design, on the simplex
 
 
+@declare(
+    question="confidence",
+    setting="features",
+    rewards="sub-Gaussian, scale given",
+    finds="1",
+    cost="O(K d^2 + d^3) a batch of pulls",
+    memory="O(K)",
+    truth=("theta",),
+    tries={"theta": ((1.0, 0.2),), "delta": (0.05, 0.5), "sigma": (0.2, 1.0), "grid": (1.001, 1.5)},
+)
 def xy_oracle(
     features: ArrayLike, theta: ArrayLike, *, delta: Scalar = 0.05, sigma: Scalar = 1.0, grid: Scalar = 1.001
 ) -> Algorithm:
-    """Return XY-oracle allocation, a reference that knows theta and stops when it could prove which arm is best.
+    """An oracle, the optimal design for the true theta, Soare et al. 2014.
+
+    Return XY-oracle allocation, a reference that knows theta and stops when it could prove which arm is best.
 
     The design minimizes the largest variance of the differences from the best arm divided by their true gaps. It stops
     when confidence intervals of that width would prove which arm is best. Rewards are not used.
 
-    Guarantee: it never errs, because it knows theta. Its number of pulls is a reference for other algorithms.
+    Guarantee: An oracle for comparison: it is told theta and never errs.
+
+    Its number of pulls is a reference for other algorithms.
 
     Args:
       features: float[num_arms, dim] with num_arms >= 2, finite, spanning R^dim; traced.

@@ -15,6 +15,7 @@ import numpy as np
 from jaxbandit.algorithms.feedback.grids import checked_grid
 from jaxbandit.algorithms.feedback.wrapped import check_wrapped, no_pulls, with_pull
 from jaxbandit.base.contract import Algorithm, Phases, Replan
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import get_at
 from jaxbandit.base.types import Array, Key, PyTree
 
@@ -29,6 +30,7 @@ class BatchedState(NamedTuple):
     pulls: Array | None  # int32[num_pulls], all pulls made
 
 
+@declare()
 def batched(
     algorithm: Algorithm,
     grid: Literal["minimax", "geometric"] | Sequence[int] = "minimax",
@@ -36,7 +38,9 @@ def batched(
     num_batches: int | None = None,
     horizon: int | None = None,
 ) -> Algorithm:
-    """Return the algorithm with batched feedback: that of rounds t_(j-1) + 1, ..., t_j arrives at the end of round t_j.
+    """With feedback at the ends of batches only, Perchet et al. 2016.
+
+    Return the algorithm with batched feedback: that of rounds t_(j-1) + 1, ..., t_j arrives at the end of round t_j.
 
     Within a batch the algorithm selects from its state at the end of the previous batch. A deterministic index policy
     therefore pulls a single arm during a whole batch, and Thompson sampling is the better algorithm to wrap.

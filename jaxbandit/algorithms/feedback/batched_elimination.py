@@ -15,6 +15,7 @@ import numpy as np
 from jaxbandit.algorithms.feedback.grids import checked_grid
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Rewards
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import argmax, as_float, get_at
 from jaxbandit.base.types import Array, Key, Scalar
 from jaxbandit.theory.estimators import counts as estimator
@@ -30,6 +31,15 @@ class BatchedEliminationState(NamedTuple):
     means: Array  # float[num_arms]
 
 
+@declare(
+    question="regret",
+    setting="batches",
+    rewards="sub-Gaussian, scale 1",
+    cost="O(K)",
+    memory="O(K)",
+    tries={"gamma": (1.0, 0.3)},
+    settings=({"horizon": 60}, {"horizon": 60, "radius": "paper"}),
+)
 def batched_elimination(
     num_arms: int,
     *,
@@ -39,12 +49,17 @@ def batched_elimination(
     radius: Literal["code", "paper"] = "code",
     gamma: Scalar | None = None,
 ) -> Algorithm:
-    """Return BaSE, batched successive elimination, for feedback that arrives at the ends of batches only.
+    """BaSE, eliminates arms at the ends of batches, Gao et al. 2019.
+
+    Return BaSE, batched successive elimination, for feedback that arrives at the ends of batches only.
 
     Within a batch the remaining arms are pulled in turn. At its end, arms whose mean is too far below the largest one
     are eliminated.
 
-    Guarantee: with M of order log log T batches on the minimax grid, the paper bounds the minimax regret by O(log K
+    Guarantee: With the radius "paper" and a constant above its default, minimax regret up to logarithms with a number
+    of batches of order log log T (Gao et al. 2019); none at the default radius.
+
+    In detail, with M of order log log T batches on the minimax grid, the paper bounds the minimax regret by O(log K
     sqrt(log(K T)) sqrt(K T)), which up to logarithms is that of an algorithm without batches. The proof is for
     radius="paper" with a sufficiently large gamma.
 

@@ -15,6 +15,7 @@ from jax import lax
 from jaxbandit.algorithms.feedback.wrapped import check_wrapped, no_pulls, with_pull
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Choice, Phases, Replan, action_of
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float, get_at, set_at
 from jaxbandit.base.types import Array, Key, PyTree, Scalar
 
@@ -55,10 +56,13 @@ class DelayedState(NamedTuple):
     arrivals: Arrivals | None  # None if the delay is constant
 
 
+@declare()
 def delayed(
     algorithm: Algorithm, *, delay: int | None = None, mean: Scalar | None = None, cap: int = 1000
 ) -> Algorithm:
-    """Return the algorithm under delayed feedback: that of round s can be used from round s + 1 + delay on.
+    """With feedback that arrives some rounds after its pull, Joulani et al. 2013.
+
+    Return the algorithm under delayed feedback: that of round s can be used from round s + 1 + delay on.
 
     Feedbacks that arrive in the same round are applied in the order of their pulls. Those due after the horizon are
     lost.

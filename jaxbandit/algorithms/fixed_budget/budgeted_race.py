@@ -9,9 +9,19 @@ from jaxbandit.algorithms.best_arm.paired_race import paired_race
 from jaxbandit.algorithms.fixed_budget import budgets
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.types import Array, PyTree, Scalar
 
 
+@declare(
+    question="budget",
+    setting="arms",
+    rewards="Gaussian, variances unknown",
+    finds="1",
+    cost="O(K^2) a batch of one pull of each survivor",
+    memory="O(K^2)",
+    tries={"budget": (30.0, 41.0), "epsilon": (0.1, 0.3), "delta": (0.1, 0.3)},
+)
 def budgeted_race(
     num_arms: int,
     *,
@@ -20,12 +30,16 @@ def budgeted_race(
     delta: Scalar = 0.05,
     budget: Scalar,
 ) -> Algorithm:
-    """Return a race that also ends when the remaining budget does not allow another round.
+    """A race that stops by its own rule or when its budget is spent.
+
+    Return a race that also ends when the remaining budget does not allow another round.
 
     Each round pulls every surviving arm once. The budget matters only at the end; `sequential_halving`, in contrast,
     plans its rounds by it.
 
-    Guarantee: for a run that ends by the race's own rule, the guarantee of the race holds. If the budget ends the run,
+    Guarantee: That of the race, if the run ends by the race's own rule; none if the budget ends it.
+
+    In detail, for a run that ends by the race's own rule, the guarantee of the race holds. If the budget ends the run,
     the survivor with the largest mean is recommended (ties to the lowest-numbered arm), without any guarantee.
 
     Args:

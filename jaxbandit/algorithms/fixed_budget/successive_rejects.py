@@ -11,14 +11,27 @@ from jaxbandit.algorithms.fixed_budget import budgets
 from jaxbandit.algorithms.fixed_budget.elimination import elimination
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float
 from jaxbandit.base.types import Array, Scalar
 
 ROUNDING = 8  # units in the last place by which a quotient that is mathematically an integer may come out too large
 
 
+@declare(
+    question="budget",
+    setting="arms",
+    rewards="in [0, 1]",
+    finds="m",
+    cost="O(K^2) comparisons a phase, of K - 1 phases",
+    memory="O(K)",
+    tries={"budget": (30.0, 41.0)},
+    settings=({}, {"m": 2}),
+)
 def successive_rejects(num_arms: int, *, m: int = 1, budget: Scalar) -> Algorithm:
-    """Return Successive Rejects, or for m > 1 Successive Accepts and Rejects (SAR), with a fixed budget.
+    """Eliminates arms one by one, Audibert et al. 2010, Bubeck et al. 2013.
+
+    Return Successive Rejects, or for m > 1 Successive Accepts and Rejects (SAR), with a fixed budget.
 
     With K arms and L = 1/2 + sum_{i=2}^K 1/i, phase k = 1, ..., K - 1 brings each survivor to ceil((budget - K) / (L (K
     + 1 - k))) pulls, for which the budget suffices. At the end of each phase the arm with the smallest mean is
@@ -30,7 +43,10 @@ def successive_rejects(num_arms: int, *, m: int = 1, budget: Scalar) -> Algorith
     one of the m, or the worst one, which is rejected and also leaves if the two gaps are equal. For m = 1 this is
     Successive Rejects.
 
-    Guarantee: for rewards in [0, 1], P(error) <= K (K - 1) / 2 exp(-(budget - K) / (L H2)) for m = 1, and P(error) <= 2
+    Guarantee: For m = 1, P(error) <= K (K - 1) / 2 exp(-(budget - K) / (L H2)) with L = 1/2 + 1/2 + ... + 1/K (Audibert
+    et al. 2010); a similar bound for m > 1 (Bubeck et al. 2013).
+
+    In detail, for rewards in [0, 1], P(error) <= K (K - 1) / 2 exp(-(budget - K) / (L H2)) for m = 1, and P(error) <= 2
     K^2 exp(-(budget - K) / (8 L H2)) for any m, with H2 as in `jaxbandit.bounds.h2` for that m.
 
     Args:

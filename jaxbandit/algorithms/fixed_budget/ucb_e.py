@@ -6,18 +6,33 @@ from jaxbandit.algorithms.fixed_budget import budgets
 from jaxbandit.algorithms.regret.index_policy import IndexState, index_policy
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import argmax, as_float
 from jaxbandit.base.types import Array, Scalar
 
 
+@declare(
+    question="budget",
+    setting="arms",
+    rewards="in [0, 1]",
+    finds="1",
+    cost="O(K)",
+    memory="O(K)",
+    tries={"budget": (30.0, 41.0), "a": (2.0, 0.5)},
+)
 def ucb_e(
     num_arms: int, *, budget: Scalar, a: Scalar | None = None, c: Scalar | None = None, h1: Scalar | None = None
 ) -> Algorithm:
-    """Return UCB-E, which pulls the arm with the largest mean + sqrt(a / n) until the budget is spent.
+    """An upper confidence bound with a fixed amount of exploration, Audibert et al. 2010.
+
+    Return UCB-E, which pulls the arm with the largest mean + sqrt(a / n) until the budget is spent.
 
     n is the number of pulls of the arm. Each arm is pulled once first. The arm with the largest mean is recommended.
 
-    Guarantee: for rewards in [0, 1] and a <= 25 (budget - num_arms) / (36 H1), P(error) <= 2 budget num_arms exp(-2 a /
+    Guarantee: P(error) <= 2 budget K exp(-2 a / 25) if a <= 25 (budget - K) / (36 H1), so H1 has to be known (Audibert
+    et al. 2010).
+
+    In detail, for rewards in [0, 1] and a <= 25 (budget - num_arms) / (36 H1), P(error) <= 2 budget num_arms exp(-2 a /
     25), with H1 as in `jaxbandit.bounds.h1`. The rule thus needs to know H1; a larger `a`, for which nothing is proved,
     often makes fewer errors.
 

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jaxbandit.algorithms.fixed_budget import budgets
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import argmax, as_float, get_at
 from jaxbandit.base.types import Array, Key, Scalar
 from jaxbandit.theory.estimators import counts as estimator
@@ -26,15 +27,30 @@ class UGapEbState(NamedTuple):
     named: Array  # int32[m], J in the round in which that value was attained
 
 
+@declare(
+    question="budget",
+    setting="arms",
+    rewards="in [0, 1]",
+    finds="m",
+    cost="O(K^2)",
+    memory="O(K)",
+    tries={"budget": (30.0, 41.0), "a": (2.0, 0.5)},
+    settings=({}, {"m": 2}),
+)
 def ugape_b(num_arms: int, *, m: int = 1, budget: Scalar, a: Scalar) -> Algorithm:
-    """Return UGapEb, which finds the m best arms with a fixed budget by pulling arms that are hard to tell apart.
+    """UGapE for a fixed budget, Gabillon et al. 2012.
+
+    Return UGapEb, which finds the m best arms with a fixed budget by pulling arms that are hard to tell apart.
 
     Every arm is pulled once. Let U_i and L_i be mean_i +- sqrt(a / n_i), and let B_i be the m-th largest U among the
     other arms minus L_i. J is the set of the m arms with the smallest B. Of the arm in J with the smallest L and the
     arm outside J with the largest U, the one with fewer pulls is pulled. The recommendation is the J for which max_{i
     in J} B_i was the smallest over all rounds, including the last.
 
-    Guarantee: for rewards in [0, 1] and a <= (budget - num_arms) / (16 sum_i 1 / gap_i^2), P(error) <= 2 budget
+    Guarantee: P(error) <= 2 budget K exp(-2 a) if a <= (budget - K) / (16 sum of 1 / gap^2), so this sum has to be
+    known (Gabillon et al. 2012).
+
+    In detail, for rewards in [0, 1] and a <= (budget - num_arms) / (16 sum_i 1 / gap_i^2), P(error) <= 2 budget
     num_arms exp(-2 a). In practice this is too little exploration: an `a` sixteen times as large made far fewer errors.
 
     Args:

@@ -7,15 +7,27 @@ from jaxbandit.algorithms.fixed_budget import budgets
 from jaxbandit.algorithms.fixed_budget.elimination import elimination
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.types import Array, Scalar
 
 
+@declare(
+    question="budget",
+    setting="arms",
+    rewards="in [0, 1]",
+    finds="m",
+    cost="O(K^2) comparisons, once",
+    memory="O(K)",
+    tries={"budget": (30.0, 41.0)},
+    settings=({}, {"m": 2}),
+)
 def uniform_allocation(num_arms: int, *, m: int = 1, budget: Scalar) -> Algorithm:
-    """Return the rule that pulls each arm floor(budget / num_arms) times and recommends the m largest means.
+    """A baseline, pulls every arm equally often and recommends the m largest means.
 
-    Guarantee: for rewards in [0, 1] and n = floor(budget / num_arms), P(error) is at most the sum of exp(-n gap^2) over
-    all pairs of one of the m best arms and one of the others, where gap is the difference of their means (Hoeffding's
-    inequality).
+    Return the rule that pulls each arm floor(budget / num_arms) times and recommends the m largest means.
+
+    Guarantee: P(error) <= the sum of exp(-n gap^2) over pairs of a best arm and another one, with n = floor(budget / K)
+    (Hoeffding's inequality).
 
     Args:
       num_arms: number of arms, an integer >= 1; static.

@@ -14,6 +14,7 @@ from jaxbandit.algorithms.non_stationary.upper_index import INDICES, Index, uppe
 from jaxbandit.algorithms.regret.uniform import arm_of
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Phases, Rewards
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
 from jaxbandit.base.types import Array, Key, Scalar
 from jaxbandit.theory.estimators import recent_means as estimator
@@ -33,6 +34,15 @@ class CusumUcbState(NamedTuple):
     kinds: Array  # int32[2], rounds of forced exploration, and rounds that raised an alarm
 
 
+@declare(
+    question="regret",
+    setting="changing",
+    rewards="in [0, 1]",
+    cost="O(K)",
+    memory="O(K)",
+    tries={"threshold": (2.0, 0.5), "alpha": (0.1, 0.5), "epsilon": (0.1, 0.0), "xi": (1.0, 2.0)},
+    settings=({"min_pulls": 3}, {"min_pulls": 3, "index": "kl"}),
+)
 def cusum_ucb(
     num_arms: int,
     *,
@@ -45,7 +55,9 @@ def cusum_ucb(
     horizon: int | None = None,
     num_changes: int = 1,
 ) -> Algorithm:
-    """Return CUSUM-UCB, whose arms restart one by one when a CUSUM test detects that their mean has changed.
+    """UCB restarted by two-sided CUSUM tests, Liu et al. 2018.
+
+    Return CUSUM-UCB, whose arms restart one by one when a CUSUM test detects that their mean has changed.
 
     The first min_pulls rewards of an arm since its restart give its reference mean u. From then on a reward x updates
     g+ = max(0, g+ + u - x - epsilon) and g- = max(0, g- + x - u - epsilon), and the arm restarts when either reaches
@@ -53,7 +65,11 @@ def cusum_ucb(
     index mean_a + sqrt(xi log n / N_a), where n is the sum of the current counts N_a; the kl index is the largest q
     with kl(mean_a, q) <= log n / N_a.
 
-    Guarantee: for piecewise-stationary Bernoulli rewards with known T and Y and changes of at least 3 epsilon that are
+    Guarantee: For 0 or 1 rewards, known Y, changes of at least 3 epsilon that are far enough apart, and alpha and
+    threshold with the constants of the paper, which depend on epsilon, regret O(sqrt(T Y log(T / Y))) (Liu, Lee and
+    Shroff 2018).
+
+    In detail, for piecewise-stationary Bernoulli rewards with known T and Y and changes of at least 3 epsilon that are
     far enough apart, the paper bounds the regret by O(sqrt(T Y log(T / Y))) for the UCB index, if alpha and threshold
     have the constants of the paper, which depend on epsilon and are 1 in the defaults.
 

@@ -11,6 +11,7 @@ from jaxbandit.algorithms.non_stationary import tuned
 from jaxbandit.algorithms.non_stationary.upper_index import INDICES, Index, upper_index
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Rewards
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
 from jaxbandit.base.types import Array, Key, Scalar
 
@@ -27,6 +28,14 @@ class DUcbState(NamedTuple):
     pulls: Array  # int32[num_arms]
 
 
+@declare(
+    question="regret",
+    setting="changing",
+    rewards="in [0, bound]",
+    cost="O(K)",
+    memory="O(K)",
+    tries={"discount": (0.9, 1.0), "xi": (0.6, 2.0), "bound": (1.0, 2.0)},
+)
 def d_ucb(
     num_arms: int,
     *,
@@ -37,12 +46,17 @@ def d_ucb(
     horizon: int | None = None,
     num_changes: int = 1,
 ) -> Algorithm:
-    """Return discounted UCB (D-UCB) for changing means, in which a reward from s rounds ago has weight discount^s.
+    """UCB with discounted rewards, Garivier and Moulines 2011.
+
+    Return discounted UCB (D-UCB) for changing means, in which a reward from s rounds ago has weight discount^s.
 
     With the discounted counts N_a and sums S_a, and n the sum of all N_a, the index is S_a / N_a + 2 B sqrt(xi log n /
     N_a). The kl index is the largest q with kl(S_a / N_a, q) <= log n / N_a.
 
-    Guarantee: for rewards in [0, B] with Y changes of the means within T rounds, the UCB index, xi > 1/2 and the
+    Guarantee: Regret O(sqrt(T Y) log T) for a known number of changes Y and gaps bounded away from 0 (Garivier and
+    Moulines 2011); not with the index "kl" or xi of at most 1/2.
+
+    In detail, for rewards in [0, B] with Y changes of the means within T rounds, the UCB index, xi > 1/2 and the
     default discount, the paper bounds the regret by O(sqrt(T Y) log T), with a constant that grows as gaps shrink.
 
     Args:

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from jaxbandit.algorithms.non_stationary import tuned
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Rewards
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
 from jaxbandit.base.types import Array, Key, Scalar
 from jaxbandit.theory.solvers.beta import beta_shape, draw_logits, draw_pairs, words_of_pairs
@@ -28,16 +29,26 @@ class DiscountedThompsonState(NamedTuple):
     pulls: Array  # int32[num_arms]
 
 
+@declare(
+    question="regret",
+    setting="changing",
+    rewards="in [0, 1]",
+    cost="O(K), one Beta draw an arm",
+    memory="O(K)",
+    tries={"discount": (0.9, 1.0)},
+)
 def discounted_thompson(
     num_arms: int, *, discount: Scalar | None = None, horizon: int | None = None, num_changes: int = 1
 ) -> Algorithm:
-    """Return discounted Thompson sampling for changing means, with posteriors Beta(1 + S, 1 + F).
+    """Thompson sampling with discounted evidence, Raj and Kalyani 2017.
+
+    Return discounted Thompson sampling for changing means, with posteriors Beta(1 + S, 1 + F).
 
     S and F are the discounted numbers of successes and failures of an arm: after every round both are multiplied by the
     discount, for all arms. Each round draws a mean for every arm from its posterior and pulls the arm with the largest
     draw.
 
-    Guarantee: none is proved.
+    Guarantee: None: the paper bounds the probability of pulling a worse arm, for two arms only.
 
     Args:
       num_arms: number of arms, an integer >= 1; static.

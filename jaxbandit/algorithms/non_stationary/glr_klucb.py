@@ -18,6 +18,7 @@ from jaxbandit.algorithms.non_stationary.likelihood_ratio import split_ratio
 from jaxbandit.algorithms.non_stationary.upper_index import forced_arm, upper_index
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Phases, Replan, Rewards
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import argmax, as_float, exploration_level, get_at, set_at
 from jaxbandit.base.types import Array, Key, Scalar
 from jaxbandit.theory.estimators import recent_means as estimator
@@ -49,6 +50,19 @@ class GlrKlUcbState(NamedTuple):
     kinds: Array  # int32[2], rounds of forced exploration, and alarms
 
 
+@declare(
+    question="regret",
+    setting="changing",
+    rewards="in [0, 1]",
+    cost="O(K); a test scans up to T / split_every marks",
+    memory="O(K T / split_every), or O(K marks)",
+    tries={"alpha": (0.1, 0.5), "delta": (0.05, 0.5), "scale": (1.0, 2.0)},
+    settings=(
+        {"horizon": 60, "test_every": 2, "split_every": 1},
+        {"horizon": 60, "test_every": 2, "split_every": 1, "restart": "global"},
+        {"horizon": 60, "test_every": 2, "split_every": 1, "marks": 4},
+    ),
+)
 def glr_klucb(
     num_arms: int,
     *,
@@ -62,14 +76,20 @@ def glr_klucb(
     horizon: int | None = None,
     num_changes: int = 1,
 ) -> Algorithm:
-    """Return GLR-klUCB, which is kl-UCB with restarts when a likelihood ratio test detects that a mean has changed.
+    """kl-UCB restarted by likelihood ratio tests, Besson et al. 2022.
+
+    Return GLR-klUCB, which is kl-UCB with restarts when a likelihood ratio test detects that a mean has changed.
 
     The m rewards of an arm since its restart are tested whenever m is a multiple of test_every, over the splits s that
     are multiples of split_every. The test raises an alarm if the largest value over s of
     s kl(mean_1:s, mean_1:m) + (m - s) kl(mean_s+1:m, mean_1:m) is at least log(3 m^1.5 / delta). A fraction alpha of
     the rounds pulls each arm in turn.
 
-    Guarantee: for piecewise-stationary rewards in [0, 1] with detectable changes, the paper bounds the regret by
+    Guarantee: None for the defaults, the paper's experimental choices; with a larger test threshold, an index with c =
+    3, every split tested, known Y and changes that are large and far enough apart, regret O(sqrt(K Y T log T)) (Besson
+    et al. 2022).
+
+    In detail, for piecewise-stationary rewards in [0, 1] with detectable changes, the paper bounds the regret by
     O(sqrt(K Y T log T)) for K arms and Y changes within T rounds, with alpha and delta tuned for T and Y. The proof is
     for a larger threshold of the test, all splits tested, and an index with c = 3 as in `kl_ucb`. The test and the
     defaults used here are those of the paper's experiments, which it does not cover.

@@ -12,6 +12,7 @@ from jaxbandit.algorithms.non_stationary import tuned
 from jaxbandit.algorithms.non_stationary.upper_index import INDICES, Index, forced_arm, upper_index
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Phases, Rewards
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import argmax, as_float, exploration_level, get_at, set_at
 from jaxbandit.base.types import Array, Key, Scalar
 from jaxbandit.theory.estimators import recent_means as estimator
@@ -34,6 +35,16 @@ class MUcbState(NamedTuple):
     kinds: Array  # int32[2], rounds of forced exploration, and rounds that raised an alarm
 
 
+@declare(
+    question="regret",
+    setting="changing",
+    rewards="in [0, 1]",
+    cost="O(K)",
+    memory="O(K W), for a window of W rewards",
+    concrete=("threshold",),
+    tries={"threshold": (1.5, 0.5), "gamma": (0.0, 0.5), "xi": (2.0, 0.5)},
+    settings=({"window": 4}, {"window": 4, "index": "kl"}),
+)
 def m_ucb(
     num_arms: int,
     *,
@@ -45,14 +56,19 @@ def m_ucb(
     horizon: int | None = None,
     num_changes: int = 1,
 ) -> Algorithm:
-    """Return M-UCB, which restarts all arms when the two halves of an arm's last `window` rewards differ.
+    """UCB restarted when the two halves of a window differ, Cao et al. 2019.
+
+    Return M-UCB, which restarts all arms when the two halves of an arm's last `window` rewards differ.
 
     An alarm is raised if the sums of the newer and the older half differ by more than the threshold. A fraction gamma
     of the rounds pulls each arm in turn, and the others pull the arm with the largest index mean_a + sqrt(xi log(t -
     tau) / N_a), where tau is the number of rounds before the last restart. The kl index is the largest q with
     kl(mean_a, q) <= log(t - tau) / N_a.
 
-    Guarantee: for piecewise-stationary rewards in [0, 1] with detectable changes, the paper bounds the regret by
+    Guarantee: Regret O(sqrt(K Y T log T)) when Y is known, the window is long enough for the smallest change, and
+    changes are far enough apart for it (Cao et al. 2019); not with the index "kl".
+
+    In detail, for piecewise-stationary rewards in [0, 1] with detectable changes, the paper bounds the regret by
     O(sqrt(Y K T log T)) for K arms and Y changes within T rounds, with the UCB index and hyperparameters tuned for T
     and Y.
 

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from jaxbandit.algorithms.non_stationary.upper_index import upper_index
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Rewards
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import argmax, exploration_level, get_at, set_at
 from jaxbandit.base.types import Array, Key
 from jaxbandit.theory.estimators import recent_means as estimator
@@ -27,13 +28,26 @@ class OracleRestartState(NamedTuple):
     pulls: Array  # int32[num_arms]
 
 
+@declare(
+    question="regret",
+    setting="changing",
+    rewards="in [0, 1]",
+    cost="O(K), one numerical inversion of kl an arm",
+    memory="O(K)",
+    truth=("starts",),
+    settings=({"starts": (0, 20)},),
+)
 def oracle_restart(num_arms: int, *, starts: Sequence[int]) -> Algorithm:
-    """Return kl-UCB that restarts at the beginning of each segment of the environment, which it is told.
+    """An oracle, kl-UCB that is told when the means change.
+
+    Return kl-UCB that restarts at the beginning of each segment of the environment, which it is told.
 
     The index of arm a is the largest q with kl(mean_a, q) <= log(s) / N_a, where the round s, the mean and the count
     are those since the last restart.
 
-    Guarantee: within each segment, that of `kl_ucb` with c = 0.
+    Guarantee: An oracle for comparison: it is told when the means change and plays kl-UCB anew in each segment.
+
+    In detail, within each segment, that of `kl_ucb` with c = 0.
 
     Args:
       num_arms: number of arms, an integer >= 1; static.

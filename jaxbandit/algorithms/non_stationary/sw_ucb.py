@@ -11,6 +11,7 @@ from jaxbandit.algorithms.non_stationary import tuned
 from jaxbandit.algorithms.non_stationary.upper_index import INDICES, Index, upper_index
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Rewards
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
 from jaxbandit.base.types import Array, Key, Scalar
 
@@ -27,6 +28,16 @@ class SwUcbState(NamedTuple):
     pulls: Array  # int32[num_arms]
 
 
+@declare(
+    question="regret",
+    setting="changing",
+    rewards="in [0, bound]",
+    cost="O(K)",
+    memory="O(K + W), for a window of W rounds",
+    concrete=("bound",),
+    tries={"xi": (0.6, 2.0), "bound": (1.0, 2.0)},
+    settings=({"window": 7},),
+)
 def sw_ucb(
     num_arms: int,
     *,
@@ -37,12 +48,17 @@ def sw_ucb(
     horizon: int | None = None,
     num_changes: int = 1,
 ) -> Algorithm:
-    """Return sliding-window UCB (SW-UCB) for changing means, which uses the last `window` rounds only.
+    """UCB with the rewards in a sliding window, Garivier and Moulines 2011.
+
+    Return sliding-window UCB (SW-UCB) for changing means, which uses the last `window` rounds only.
 
     The window counts rounds, not pulls. With counts N_a and means over the window, the index is mean_a + B sqrt(xi log
     min(t, window) / N_a). The kl index is the largest q with kl(mean_a, q) <= log min(t, window) / N_a.
 
-    Guarantee: for rewards in [0, B] with Y changes of the means within T rounds, the UCB index, xi > 1/2 and the
+    Guarantee: Regret O(sqrt(T Y log T)) for a known number of changes Y and gaps bounded away from 0 (Garivier and
+    Moulines 2011); not with the index "kl" or xi of at most 1/2.
+
+    In detail, for rewards in [0, B] with Y changes of the means within T rounds, the UCB index, xi > 1/2 and the
     default window, the paper bounds the regret by O(sqrt(T Y log T)), with a constant that grows as gaps shrink.
 
     Sums over the window are updated by subtracting what leaves and adding what enters. So that rounding errors do not

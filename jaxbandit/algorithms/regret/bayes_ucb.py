@@ -12,6 +12,7 @@ from jax import lax
 
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Rewards
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
 from jaxbandit.base.types import Array, Key, Scalar
 from jaxbandit.theory.solvers.beta import with_arm
@@ -27,14 +28,27 @@ class BayesUcbState(NamedTuple):
     law: QuantileShape  # of float[num_arms] each
 
 
+@declare(
+    question="regret",
+    setting="arms",
+    rewards="in [0, 1]",
+    cost="O(K), one Beta quantile an arm",
+    memory="O(K), 18 K numbers",
+    tries={"prior_alpha": (1.0, 0.5), "prior_beta": (1.0, 2.5)},
+)
 def bayes_ucb(num_arms: int, *, prior_alpha: Scalar = 1.0, prior_beta: Scalar = 1.0) -> Algorithm:
-    """Return Bayes-UCB: pull the arm whose posterior mean reward has the largest quantile of level 1 - 1/t.
+    """The posterior quantile 1 - 1/t as index, Kaufmann et al. 2012.
+
+    Return Bayes-UCB: pull the arm whose posterior mean reward has the largest quantile of level 1 - 1/t.
 
     The mean of each arm has an independent Beta(prior_alpha, prior_beta) prior. In round t the index of arm a is the
     quantile of level 1 - 1/t of Beta(prior_alpha + S_a, prior_beta + N_a - S_a), where S_a is the sum of the N_a
     rewards of the arm. Ties go to the lowest-numbered arm.
 
-    Guarantee: with a uniform prior and quantiles of level 1 - 1/(t (log n)^c) for a horizon n and c >= 5, the paper
+    Guarantee: None for the level 1 - 1 / t that is used, the paper's experimental choice; with a uniform prior and the
+    level 1 - 1 / (t log^5 T), asymptotically optimal for Bernoulli rewards (Kaufmann, Cappe and Garivier 2012).
+
+    In detail, with a uniform prior and quantiles of level 1 - 1/(t (log n)^c) for a horizon n and c >= 5, the paper
     proves that the regret for Bernoulli rewards is asymptotically optimal. The default used here and in the paper's
     experiments is c = 0, for which nothing is proved.
 

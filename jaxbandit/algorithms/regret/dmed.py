@@ -12,6 +12,7 @@ import jax.numpy as jnp
 
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Rewards
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import argmax, as_float, bernoulli_kl, set_at
 from jaxbandit.base.types import Array, Key
 from jaxbandit.theory.estimators import counts as estimator
@@ -31,13 +32,24 @@ class DmedState(NamedTuple):
     following: Array  # bool[num_arms], L_N: arms of the next list
 
 
+@declare(
+    question="regret",
+    setting="arms",
+    rewards="0 or 1",
+    cost="O(K)",
+    memory="O(K)",
+)
 def dmed(num_arms: int) -> Algorithm:
-    """Return DMED, which pulls every arm of a list in ascending order while it builds the next list.
+    """Deterministic minimum empirical divergence, Honda and Takemura 2010.
+
+    Return DMED, which pulls every arm of a list in ascending order while it builds the next list.
 
     After each round n, arm j joins the next list if N_j kl(mean_j, best mean) <= log(n / N_j), unless it is still
     waiting in the current list. Each arm is pulled once at the start, and the first list contains all arms.
 
-    Guarantee: for Bernoulli rewards the regret is asymptotically optimal, that is, it attains the lower bound of Lai
+    Guarantee: Asymptotically optimal for Bernoulli rewards with a best mean below 1 (Honda and Takemura 2010).
+
+    In detail, for Bernoulli rewards the regret is asymptotically optimal, that is, it attains the lower bound of Lai
     and Robbins (the paper proves this for arms of finite support).
 
     Args:

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from jaxbandit.algorithms.regret.uniform import arm_of
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import argmax, as_float
 from jaxbandit.base.types import Array, Key, Scalar
 from jaxbandit.theory.estimators import counts as estimator
@@ -25,13 +26,23 @@ class EpsilonGreedyState(NamedTuple):
     means: Array  # float[num_arms]
 
 
+@declare(
+    question="regret",
+    setting="arms",
+    rewards="any",
+    cost="O(K)",
+    memory="O(K)",
+    tries={"epsilon": (0.1, 0.0, 1.0)},
+)
 def epsilon_greedy(num_arms: int, *, epsilon: Scalar = 0.1) -> Algorithm:
-    """Return epsilon-greedy, which explores uniformly with probability epsilon and is greedy otherwise.
+    """The arm with the largest empirical mean, a random one with probability epsilon.
+
+    Return epsilon-greedy, which explores uniformly with probability epsilon and is greedy otherwise.
 
     The greedy arm is the one with the largest empirical mean. Each arm is pulled once before anything else. The
     recommendation is the arm with the largest empirical mean.
 
-    Guarantee: none. With a constant epsilon > 0 the regret grows linearly in the horizon.
+    Guarantee: None: regret grows linearly, because epsilon is constant.
 
     Args:
       num_arms: number of arms, an integer >= 1; static.

@@ -10,18 +10,30 @@ import numpy as np
 from jaxbandit.algorithms.regret.action_sets import action_sets
 from jaxbandit.algorithms.regret.linear_policy import LinearState, linear_policy
 from jaxbandit.base.contract import Algorithm
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.types import Array, ArrayLike
 from jaxbandit.theory.estimators import recursive_least_squares as estimator
 
 
+@declare(
+    question="regret",
+    setting="features",
+    rewards="any",
+    cost="O(K d + d^2)",
+    memory="O(K + d^2)",
+)
 def greedy(features: ArrayLike, *, mask: np.ndarray | None = None) -> Algorithm:
-    """Return the greedy linear policy, which always pulls the arm with the largest estimated mean x' theta_hat.
+    """The arm with the largest least-squares estimate.
+
+    Return the greedy linear policy, which always pulls the arm with the largest estimated mean x' theta_hat.
 
     theta_hat is the ordinary least-squares estimate. Initial pulls continue until the arms pulled span R^dim. The
     policy is a baseline that shows what exploration is worth.
 
-    Guarantee: none. The regret is linear in the horizon on many instances; it is bounded on instances where the
-    contexts provide enough exploration by themselves.
+    Guarantee: None: it may settle on a worse arm.
+
+    The regret is linear in the horizon on many instances; it is bounded on instances where the contexts provide enough
+    exploration by themselves.
 
     Args:
       features: float[num_arms, dim] for one action set, or float[num_contexts, num_arms, dim] for one set per context;

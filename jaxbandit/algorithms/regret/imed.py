@@ -8,20 +8,29 @@ import jax.numpy as jnp
 
 from jaxbandit.algorithms.regret.index_policy import IndexState, index_policy
 from jaxbandit.base.contract import Algorithm, Rewards
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float, bernoulli_kl
 from jaxbandit.base.types import Array
 
 
+@declare(
+    question="regret",
+    setting="arms",
+    rewards="0 or 1",
+    cost="O(K)",
+    memory="O(K)",
+)
 def imed(num_arms: int) -> Algorithm:
-    """Return IMED: pull the arm with the smallest N_a kl(mean_a, best mean) + log N_a.
+    """Indexed minimum empirical divergence, Honda and Takemura 2015.
+
+    Return IMED: pull the arm with the smallest N_a kl(mean_a, best mean) + log N_a.
 
     The policy needs neither a confidence level nor an inversion of the divergence. Arms that attain the best empirical
     mean have divergence 0 and index log N_a, so the least pulled of them comes first. While the best empirical mean is
     1, every arm with a mean below 1 has an infinite index and is not pulled until the best mean has fallen. Each arm is
     pulled once first, and ties go to the lowest-numbered arm.
 
-    Guarantee: for Bernoulli rewards the regret is asymptotically optimal, that is, it attains the lower bound of Lai
-    and Robbins.
+    Guarantee: Asymptotically optimal for Bernoulli rewards with a best mean below 1 (Honda and Takemura 2015).
 
     Args:
       num_arms: number of arms, an integer >= 1; static.

@@ -7,17 +7,31 @@ below it by more than 1e-7.
 from jaxbandit.algorithms.regret.index_policy import IndexState, divergence_budget, index_policy
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Rewards
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.types import Array, Scalar
 from jaxbandit.theory.solvers.kl import kl_upper
 
 
+@declare(
+    question="regret",
+    setting="arms",
+    rewards="in [0, 1]",
+    cost="O(K), one numerical inversion of kl an arm",
+    memory="O(K)",
+    tries={"c": (0.0, 3.0)},
+)
 def kl_ucb(num_arms: int, *, c: Scalar = 0.0) -> Algorithm:
-    """Return kl-UCB: the index of arm a is the largest q with kl(mean_a, q) <= (log t + c log log t) / N_a.
+    """UCB with the Bernoulli relative entropy, Garivier and Cappe 2011.
+
+    Return kl-UCB: the index of arm a is the largest q with kl(mean_a, q) <= (log t + c log log t) / N_a.
 
     kl(p, q) is the divergence between Bernoulli distributions with means p and q. Each arm is pulled once first, and
     ties go to the lowest-numbered arm.
 
-    Guarantee: with c = 3, for rewards in [0, 1] the expected pulls of a suboptimal arm a are at most log(T) / kl(mu_a,
+    Guarantee: With c = 3, asymptotically optimal for Bernoulli rewards, and logarithmic regret for all rewards in [0,
+    1] (Garivier and Cappe 2011); the default c = 0, recommended in practice, is not covered.
+
+    In detail, with c = 3, for rewards in [0, 1] the expected pulls of a suboptimal arm a are at most log(T) / kl(mu_a,
     mu_best) to first order. For Bernoulli rewards this matches the lower bound of Lai and Robbins.
 
     Args:

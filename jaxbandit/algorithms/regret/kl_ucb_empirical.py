@@ -10,6 +10,7 @@ import jax.numpy as jnp
 
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Rewards
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import argmax, as_float, exploration_level
 from jaxbandit.base.types import Array, Key, Scalar
 from jaxbandit.theory.solvers.empirical_kl import empirical_upper
@@ -24,14 +25,27 @@ class EmpiricalState(NamedTuple):
     seen: Array  # int32[num_arms, num_atoms]
 
 
+@declare(
+    question="regret",
+    setting="arms",
+    rewards="in [0, 1]",
+    cost="O(K L), for L atoms",
+    memory="O(K L)",
+    tries={"c": (0.0, 3.0)},
+)
 def kl_ucb_empirical(num_arms: int, *, num_atoms: int = 2, c: Scalar = 0.0) -> Algorithm:
-    """Return empirical KL-UCB for rewards on the grid i / (num_atoms - 1), i = 0, ..., num_atoms - 1.
+    """kl-UCB for the empirical distribution, Cappe et al. 2013.
+
+    Return empirical KL-UCB for rewards on the grid i / (num_atoms - 1), i = 0, ..., num_atoms - 1.
 
     The index of arm a is the largest mean of a distribution on the grid whose KL divergence from the arm's empirical
     distribution is at most (log t + c log log t) / N_a. With two atoms this is kl-UCB. Each arm is pulled once first,
     and ties go to the lowest-numbered arm.
 
-    Guarantee: for rewards of finite support in [0, 1] with means above 0 and a best mean below 1, Cappe et al. prove
+    Guarantee: With c = 1, means above 0 and a best mean below 1, asymptotically optimal for rewards that lie on the
+    atoms (Cappe et al. 2013); neither other rewards nor the default c = 0 are covered.
+
+    In detail, for rewards of finite support in [0, 1] with means above 0 and a best mean below 1, Cappe et al. prove
     that the regret is asymptotically optimal with c = 1. This holds here for rewards on the grid. Neither other rewards
     nor the default c = 0 are covered.
 

@@ -18,11 +18,21 @@ from jaxbandit.algorithms.regret.linear_level import checked_horizon
 from jaxbandit.algorithms.regret.linear_policy import LinearState, linear_policy
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Rewards
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float, product, standard_normal
 from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
 from jaxbandit.theory.estimators import recursive_least_squares as estimator
 
 
+@declare(
+    question="regret",
+    setting="features",
+    rewards="sub-Gaussian, scale given",
+    cost="O(K d + d^2)",
+    memory="O(K + d^2)",
+    tries={"delta": (0.05, 0.5), "sigma": (0.2, 1.0)},
+    settings=({"horizon": 60}, {"horizon": 60, "variant": "theory"}),
+)
 def lin_ts(
     features: ArrayLike,
     *,
@@ -32,12 +42,17 @@ def lin_ts(
     delta: Scalar | None = None,
     sigma: Scalar = 1.0,
 ) -> Algorithm:
-    """Return linear Thompson sampling for known action sets.
+    """Linear Thompson sampling, from the posterior or with the radius of the regret bound.
+
+    Return linear Thompson sampling for known action sets.
 
     Each round draws theta = theta_hat + v V^(-1/2) z with z standard normal in R^dim, and pulls the arm of the round's
     set with the largest x' theta.
 
-    Guarantee: for the variant "theory" and sigma-sub-Gaussian noise, Agrawal and Goyal bound the regret by O~(d^(3/2)
+    Guarantee: With the variant "theory", regret O(d^(3/2) sqrt(T)) up to logarithms with probability 1 - delta (Agrawal
+    and Goyal 2013); none for the default posterior.
+
+    In detail, for the variant "theory" and sigma-sub-Gaussian noise, Agrawal and Goyal bound the regret by O~(d^(3/2)
     sqrt(T)) with probability 1 - delta. For "heuristic" nothing is proved.
 
     Args:

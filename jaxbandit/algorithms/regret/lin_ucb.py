@@ -16,11 +16,27 @@ from jaxbandit.algorithms.regret.linear_level import checked_horizon, linear_lev
 from jaxbandit.algorithms.regret.linear_policy import LinearState, linear_policy
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Rewards
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float
 from jaxbandit.base.types import Array, ArrayLike, Scalar
 from jaxbandit.theory.estimators import recursive_least_squares as estimator
 
 
+@declare(
+    question="regret",
+    setting="features",
+    rewards="sub-Gaussian, scale given",
+    cost="O(K d^2)",
+    memory="O(K + d^2)",
+    tries={
+        "c": (0.0, 3.0),
+        "delta": (0.05, 0.5),
+        "sigma": (0.2, 1.0),
+        "theta_norm": (1.0, 2.0),
+        "regularization": (1.0, 0.01),
+    },
+    settings=({"horizon": 60}, {"horizon": 60, "variant": "oful"}),
+)
 def lin_ucb(
     features: ArrayLike,
     *,
@@ -33,12 +49,18 @@ def lin_ucb(
     theta_norm: Scalar = 1.0,
     regularization: Scalar = 1.0,
 ) -> Algorithm:
-    """Return LinUCB for known action sets.
+    """Linear UCB on known action sets, with the radius of the OAM paper or of OFUL.
+
+    Return LinUCB for known action sets.
 
     Each round pulls the arm of the round's set with the largest x' theta_hat + radius sqrt(x' V^-1 x), where theta_hat
     is the least-squares estimate and V the design matrix. The variant sets the radius and the regularization.
 
-    Guarantee: for "oful", with sigma-sub-Gaussian noise, a bound theta_norm on the norm of theta and bounded features,
+    Guarantee: With the variant "oful", regret O(d sqrt(T) log T) with probability 1 - delta, for known bounds on theta
+    and the features (Abbasi-Yadkori et al. 2011); no regret bound is stated for the default "fn", the baseline of the
+    OAM paper.
+
+    In detail, for "oful", with sigma-sub-Gaussian noise, a bound theta_norm on the norm of theta and bounded features,
     Abbasi-Yadkori et al. prove regret O~(d sqrt(T)) with probability 1 - delta. "fn" is the baseline of the OAM paper.
 
     Args:

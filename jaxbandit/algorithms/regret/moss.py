@@ -7,20 +7,32 @@ import jax.numpy as jnp
 from jaxbandit.algorithms.regret.index_policy import IndexState, index_policy
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Rewards
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float
 from jaxbandit.base.types import Array
 
 ANYTIME_ALPHA = 1.35
 
 
+@declare(
+    question="regret",
+    setting="arms",
+    rewards="in [0, 1]",
+    cost="O(K)",
+    memory="O(K)",
+    settings=({}, {"horizon": 30}),
+)
 def moss(num_arms: int, *, horizon: int | None = None) -> Algorithm:
-    """Return MOSS, the minimax optimal strategy: regret of order sqrt(num_arms * horizon) whatever the gaps.
+    """Minimax optimal UCB, Audibert and Bubeck 2009; anytime without horizon.
+
+    Return MOSS, the minimax optimal strategy: regret of order sqrt(num_arms * horizon) whatever the gaps.
 
     The index of an arm pulled s times is mean + sqrt(max(log(n / (K s)), 0) / s) for K arms and the horizon n. Without
     a horizon, n is the round t and the logarithm is multiplied by (1 + alpha) / 2 with alpha = 1.35, the value in the
     regret bound of Degenne and Perchet. Each arm is pulled once first, and ties go to the lowest-numbered arm.
 
-    Guarantee: for rewards in [0, 1] the regret is O(sqrt(K n)) uniformly over all instances.
+    Guarantee: Minimax optimal up to a constant: regret O(sqrt(K T)) whatever the gaps, with the horizon (Audibert and
+    Bubeck 2009) or without it (Degenne and Perchet 2016).
 
     Args:
       num_arms: number of arms K, an integer >= 1; static.

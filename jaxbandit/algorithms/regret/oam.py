@@ -18,6 +18,7 @@ from jaxbandit.algorithms.regret.action_sets import ActionSets, Start
 from jaxbandit.algorithms.regret.linear_level import checked_horizon, linear_level
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Choice, Phases, Replan, Rewards
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float, get_at
 from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
 from jaxbandit.theory.estimators import recursive_least_squares as estimator
@@ -43,6 +44,15 @@ class OamState(NamedTuple):
     logdet: Array  # float[], log det G at that round
 
 
+@declare(
+    question="regret",
+    setting="features",
+    rewards="sub-Gaussian, scale given",
+    cost="O(K d^2), and a convex program when information has grown by 1 + zeta",
+    memory="O(K + d^2)",
+    tries={"epsilon": (0.1, 0.0, 1.0), "budget": (0.5, 2.0), "c": (0.0, 3.0), "zeta": (1.2, 0.5), "sigma": (0.2, 1.0)},
+    settings=({"horizon": 60}, {"horizon": 60, "exploit_if": "any", "spanner": True}),
+)
 def oam(
     features: ArrayLike,
     *,
@@ -58,7 +68,9 @@ def oam(
     zeta: Scalar = 0.1,
     sigma: Scalar = 1.0,
 ) -> Algorithm:
-    """Return optimal allocation matching (OAM) for linear contextual bandits.
+    """Optimal allocation matching, Hao et al. 2020.
+
+    Return optimal allocation matching (OAM) for linear contextual bandits.
 
     OAM makes its pulls follow the allocation that attains the asymptotic lower bound. Let G be the design matrix, and
     let f_n = 2 (1 + 1 / log n) log n + c d log(d log n). A round exploits if the arms x of its set satisfy x' G^-1 x <=
@@ -67,7 +79,10 @@ def oam(
     f_n / least gap^2) ("unwasted"), or, if no arm lags behind, the arm of LinUCB ("wasted"). T is the solution of the
     optimization problem (4.2) at the estimated gaps.
 
-    Guarantee: with schedule="paper" and exploit_if="all", Theorem 4.3 proves that the regret is asymptotically optimal
+    Guarantee: With the schedule "paper", a positive epsilon and Gaussian noise, asymptotically optimal (Hao, Lattimore
+    and Szepesvari 2020); the defaults, the paper's experimental choices, are not covered.
+
+    In detail, with schedule="paper" and exploit_if="all", Theorem 4.3 proves that the regret is asymptotically optimal
     as the horizon grows, for Gaussian noise. The default epsilon = 0 is outside the theorem.
 
     Args:

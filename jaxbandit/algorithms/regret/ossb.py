@@ -16,6 +16,7 @@ from jaxbandit.algorithms.regret import allocation_matching as matching
 from jaxbandit.algorithms.regret.action_sets import Start
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Choice, Phases, Replan, Rewards
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float, get_at
 from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
 from jaxbandit.theory.estimators import recursive_least_squares as least_squares
@@ -40,6 +41,14 @@ class OssbState(NamedTuple):
     logdet: Array  # float[], log det G at that round
 
 
+@declare(
+    question="regret",
+    setting="features",
+    rewards="Gaussian, scale given",
+    cost="O(K d^2), and a convex program when information has grown by 1 + zeta",
+    memory="O(K + d^2)",
+    tries={"epsilon": (0.1, 0.0, 1.0), "gamma": (0.0, 0.5), "zeta": (1.2, 0.5), "sigma": (0.2, 1.0)},
+)
 def ossb(
     features: ArrayLike,
     *,
@@ -50,13 +59,18 @@ def ossb(
     zeta: Scalar = 0.1,
     sigma: Scalar = 1.0,
 ) -> Algorithm:
-    """Return OSSB for linear bandits, whose pulls track (1 + gamma) log t times the allocation of the lower bound.
+    """Tracks the allocation of the lower bound, Combes et al. 2017.
+
+    Return OSSB for linear bandits, whose pulls track (1 + gamma) log t times the allocation of the lower bound.
 
     A round exploits, pulling the arm with the best estimated mean, if all arms of its set have as many pulls as their
     target. Otherwise it pulls the least pulled arm if that arm has at most epsilon times as many pulls as there were
     exploration rounds ("estimate"), or else the arm that lags furthest behind its target ("explore").
 
-    Guarantee: with epsilon and gamma > 0, no laziness (zeta = 0) and Gaussian noise, the paper proves that the regret
+    Guarantee: With zeta = 0 and positive epsilon and gamma, asymptotically within a factor of the lower bound that
+    tends to 1 as both tend to 0 (Combes et al. 2017); the defaults epsilon = gamma = 0 and zeta = 0.1 are not covered.
+
+    In detail, with epsilon and gamma > 0, no laziness (zeta = 0) and Gaussian noise, the paper proves that the regret
     is asymptotically within a factor of the lower bound that tends to 1 as epsilon and gamma tend to 0. The defaults of
     0 are outside the theorem.
 

@@ -11,6 +11,7 @@ from jax import lax
 
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Rewards
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
 from jaxbandit.base.types import Array, Key, Scalar
 from jaxbandit.theory.solvers.beta import BetaShape, beta_shape, draw_logits, draw_pairs, with_arm, words_of_pairs
@@ -24,15 +25,25 @@ class ThompsonState(NamedTuple):
     shapes: BetaShape  # its leaves are float[num_arms] and float[terms, num_arms]
 
 
+@declare(
+    question="regret",
+    setting="arms",
+    rewards="in [0, 1]",
+    cost="O(K), one Beta draw an arm",
+    memory="O(K), 17 K numbers",
+    tries={"prior_alpha": (1.0, 0.5), "prior_beta": (1.0, 2.5)},
+)
 def thompson(num_arms: int, *, prior_alpha: Scalar = 1.0, prior_beta: Scalar = 1.0) -> Algorithm:
-    """Return Thompson sampling with independent Beta(prior_alpha, prior_beta) priors on the means.
+    """Thompson sampling with a Beta posterior.
+
+    Return Thompson sampling with independent Beta(prior_alpha, prior_beta) priors on the means.
 
     Each round draws a mean for every arm from its posterior, Beta(prior_alpha + S_a, prior_beta + F_a) with S_a
     successes and F_a failures, and pulls the arm with the largest draw. A reward strictly between 0 and 1 is replaced
     by a Bernoulli draw with that success probability (Algorithm 2); rewards 0 and 1 are used as they are.
 
-    Guarantee: for rewards in [0, 1] and uniform priors, Agrawal and Goyal prove logarithmic regret; Kaufmann, Korda and
-    Munos (2012) prove that it is asymptotically optimal for Bernoulli rewards.
+    Guarantee: With the uniform prior, asymptotically optimal for Bernoulli rewards with a unique best arm (Kaufmann,
+    Korda and Munos 2012), and logarithmic regret for all rewards in [0, 1] (Agrawal and Goyal 2012).
 
     Args:
       num_arms: number of arms, an integer >= 1; static.

@@ -9,18 +9,33 @@ import jax.numpy as jnp
 from jaxbandit.algorithms.regret.index_policy import IndexState, divergence_budget, index_policy
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Rewards
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import exploration_level
 from jaxbandit.base.types import Array, Distance, Scalar
 from jaxbandit.theory.solvers.semidistance import UPPER
 
 
+@declare(
+    question="regret",
+    setting="arms",
+    rewards="in [0, 1]",
+    cost="O(K); a closed form for each arm, or an inversion of kl",
+    memory="O(K)",
+    tries={"c": (0.0, 3.0)},
+    settings=({}, {"distance": "sq"}, {"distance": "bq"}, {"distance": "h"}, {"distance": "lb"}, {"distance": "t"}),
+)
 def ucb(num_arms: int, *, distance: Distance = "kl", c: Scalar = 0.0) -> Algorithm:
-    """Return UCB(d): the index of arm a is the largest q with d(mean_a, q) <= (log t + c log log t) / N_a.
+    """The largest mean within a confidence radius of a semi-distance, Liu et al. 2018.
+
+    Return UCB(d): the index of arm a is the largest q with d(mean_a, q) <= (log t + c log log t) / N_a.
 
     d is one of six semi-distances on [0, 1]. Most have closed-form indices, and "kl" gives kl-UCB. Each arm is pulled
     once first, and ties go to the lowest-numbered arm.
 
-    Guarantee: with c = 3 and rewards in [0, 1], the paper bounds the asymptotic regret by log(T) times the sum over
+    Guarantee: With c = 3, regret of at most log T times the sum over the other arms of gap / d(mean, best mean), to
+    first order (Liu et al. 2018); the default c = 0, the paper's experimental choice, is not covered.
+
+    In detail, with c = 3 and rewards in [0, 1], the paper bounds the asymptotic regret by log(T) times the sum over
     suboptimal arms of gap_a / d(mu_a, mu_best), for every d that is at most kl.
 
     Args:
@@ -53,13 +68,23 @@ def ucb(num_arms: int, *, distance: Distance = "kl", c: Scalar = 0.0) -> Algorit
     return index_policy("ucb", num_arms, by_square if distance == "sq" else index, rewards=Rewards(0.0, 1.0))
 
 
+@declare(
+    question="regret",
+    setting="arms",
+    rewards="in [0, 1]",
+    cost="O(K)",
+    memory="O(K)",
+    tries={"c": (0.0, 3.0)},
+)
 def ucb1(num_arms: int, *, c: Scalar = 0.0) -> Algorithm:
-    """Return UCB1, that is, UCB(d_sq): the index is mean_a + sqrt((log t + c log log t) / (2 N_a)), and at most 1.
+    """UCB with the squared distance, Auer et al. 2002.
+
+    Return UCB1, that is, UCB(d_sq): the index is mean_a + sqrt((log t + c log log t) / (2 N_a)), and at most 1.
 
     Each arm is pulled once first, and ties go to the lowest-numbered arm.
 
-    Guarantee: with c = 3 and rewards in [0, 1], the asymptotic regret is at most log(T) times the sum over suboptimal
-    arms of 1 / (2 gap_a).
+    Guarantee: With c = 3, regret of at most log T times the sum over the other arms of 1 / (2 gap), to first order (Liu
+    et al. 2018); the default c = 0, the paper's experimental choice, is not covered.
 
     Args:
       num_arms: number of arms, an integer >= 1; static.
@@ -78,14 +103,26 @@ def ucb1(num_arms: int, *, c: Scalar = 0.0) -> Algorithm:
     return ucb(num_arms, distance="sq", c=c)._replace(name="ucb1")
 
 
+@declare(
+    question="regret",
+    setting="arms",
+    rewards="in [0, 1]",
+    cost="O(K)",
+    memory="O(K)",
+)
 def ucb1_auer(num_arms: int) -> Algorithm:
-    """Return UCB1 as first published: the index is mean_a + sqrt(2 log t / N_a).
+    """UCB1 as published, mean + sqrt(2 log t / N), Auer et al. 2002.
+
+    Return UCB1 as first published: the index is mean_a + sqrt(2 log t / N_a).
 
     The confidence width is twice that of `ucb1` with c = 0, and the index is not clipped at 1, so that the actions do
     not change if all rewards are shifted by a constant. Each arm is pulled once first, and ties go to the
     lowest-numbered arm.
 
-    Guarantee: for rewards in [0, 1], Theorem 1 bounds the regret after T rounds by 8 log(T) times the sum of 1 / gap_a
+    Guarantee: Expected regret of at most 8 log T times the sum over the other arms of 1 / gap, plus a constant of the
+    instance, for every T (Auer et al. 2002).
+
+    In detail, for rewards in [0, 1], Theorem 1 bounds the regret after T rounds by 8 log(T) times the sum of 1 / gap_a
     over suboptimal arms, plus (1 + pi^2 / 3) times the sum of the gaps.
 
     Args:

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Rewards
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
 from jaxbandit.base.types import Array, Key, Scalar
 from jaxbandit.theory.estimators import counts as estimator
@@ -28,13 +29,26 @@ class UcbVState(NamedTuple):
     inverse_counts: Array  # float[num_arms], 1 / counts, inf where never pulled
 
 
+@declare(
+    question="regret",
+    setting="arms",
+    rewards="in [0, 1]",
+    cost="O(K)",
+    memory="O(K)",
+    tries={"zeta": (1.2, 0.5), "c": (0.0, 3.0)},
+)
 def ucb_v(num_arms: int, *, zeta: Scalar = 1.2, c: Scalar = 1.0) -> Algorithm:
-    """Return UCB-V, an upper-confidence-bound policy whose width adapts to the empirical variance of each arm.
+    """UCB with empirical variances, Audibert et al. 2009.
+
+    Return UCB-V, an upper-confidence-bound policy whose width adapts to the empirical variance of each arm.
 
     The index of an arm pulled s times is mean + sqrt(2 V E / s) + 3 c E / s, where V is the empirical variance with
     divisor s and E = zeta log t. Each arm is pulled once first.
 
-    Guarantee: for rewards in [0, 1] the paper proves logarithmic regret for zeta > 1 with c = 1 (with the constant 10
+    Guarantee: Expected regret of at most 10 log T times the sum over the other arms of variance / gap + 2 (Audibert et
+    al. 2009).
+
+    In detail, for rewards in [0, 1] the paper proves logarithmic regret for zeta > 1 with c = 1 (with the constant 10
     at the default zeta = 1.2), and it shows that the regret can be polynomial for zeta < 1.
 
     Args:

@@ -8,18 +8,33 @@ bisections: Algorithm 3 as printed updates k but not its bracket. What is comput
 from jaxbandit.algorithms.regret.index_policy import IndexState, divergence_budget, index_policy
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Rewards
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float
 from jaxbandit.base.types import Array, Distance, Scalar
 from jaxbandit.theory.solvers import semidistance
 
 
+@declare(
+    question="regret",
+    setting="arms",
+    rewards="in [0, 1]",
+    cost="O(K |D|), closed forms",
+    memory="O(K)",
+    tries={"c": (0.0, 3.0)},
+    settings=({}, {"distances": ("sq",)}, {"distances": ("bq", "h", "lb", "t")}),
+)
 def ucboost(num_arms: int, *, distances: tuple[Distance, ...] = ("bq", "h", "lb"), c: Scalar = 0.0) -> Algorithm:
-    """Return UCBoost(D): the index of an arm is the smallest of the indices of UCB(d) over d in D.
+    """The minimum of several closed-form UCB indices, Liu et al. 2018.
+
+    Return UCBoost(D): the index of an arm is the smallest of the indices of UCB(d) over d in D.
 
     With the default D all indices have closed forms, so a round is much cheaper than with kl-UCB, and the regret is
     between those of UCB1 and kl-UCB. Each arm is pulled once first, and ties go to the lowest-numbered arm.
 
-    Guarantee: with c = 3 and rewards in [0, 1], the paper bounds the asymptotic regret by log(T) times the sum over
+    Guarantee: With c = 3, regret of at most log T times the sum over the other arms of gap / max over D of d(mean, best
+    mean), to first order (Liu et al. 2018); the default c = 0, the paper's experimental choice, is not covered.
+
+    In detail, with c = 3 and rewards in [0, 1], the paper bounds the asymptotic regret by log(T) times the sum over
     suboptimal arms of gap_a / max_{d in D} d(mu_a, mu_best), for members d that are at most kl.
 
     Args:
@@ -49,13 +64,27 @@ def ucboost(num_arms: int, *, distances: tuple[Distance, ...] = ("bq", "h", "lb"
     return index_policy("ucboost", num_arms, index, rewards=Rewards(0.0, 1.0))
 
 
+@declare(
+    question="regret",
+    setting="arms",
+    rewards="in [0, 1]",
+    cost="O(K log(1 / eps)), closed forms",
+    memory="O(K)",
+    tries={"eps": (0.01, 0.3), "c": (0.0, 3.0)},
+)
 def ucboost_eps(num_arms: int, *, eps: Scalar = 0.01, c: Scalar = 0.0) -> Algorithm:
-    """Return UCBoost(eps): the index of a semi-distance that is within eps of the Bernoulli divergence kl.
+    """Approximates kl-UCB within eps, Liu et al. 2018, Algorithm 3.
+
+    Return UCBoost(eps): the index of a semi-distance that is within eps of the Bernoulli divergence kl.
 
     The semi-distance is the maximum of a finite family whose size grows as eps decreases, and the index is the smallest
     of the members' indices. Each arm is pulled once first, and ties go to the lowest-numbered arm.
 
-    Guarantee: with c = 3 and rewards in [0, 1], the paper bounds the asymptotic regret by log(T) times the sum over
+    Guarantee: With c = 3, regret of at most log T times the sum over the other arms of gap / (kl(mean, best mean) -
+    eps), to first order, for eps below these kl (Liu et al. 2018); the default c = 0, the paper's experimental choice,
+    is not covered.
+
+    In detail, with c = 3 and rewards in [0, 1], the paper bounds the asymptotic regret by log(T) times the sum over
     suboptimal arms of gap_a / (kl(mu_a, mu_best) - eps), for eps below these divergences.
 
     Args:
@@ -82,13 +111,26 @@ def ucboost_eps(num_arms: int, *, eps: Scalar = 0.01, c: Scalar = 0.0) -> Algori
     return index_policy("ucboost_eps", num_arms, index, rewards=Rewards(0.0, 1.0))
 
 
+@declare(
+    question="regret",
+    setting="arms",
+    rewards="in [0, 1]",
+    cost="O(K log(1 / eps)), closed forms",
+    memory="O(K)",
+    tries={"eps": (0.01, 0.3), "c": (0.0, 3.0)},
+)
 def ucboost_lb(num_arms: int, *, eps: Scalar = 0.01, c: Scalar = 0.0) -> Algorithm:
-    """Return the policy of Appendix C of the UCBoost paper: an approximation of kl-UCB from above with error eps in kl.
+    """Approximates kl-UCB by a lower bound, Liu et al. 2018, Algorithm 4.
+
+    Return the policy of Appendix C of the UCBoost paper: an approximation of kl-UCB from above with error eps in kl.
 
     The index q' of an arm with mean p is at least the index q of kl-UCB, and kl(p, q') - kl(p, q) <= eps. Each arm is
     pulled once first, and ties go to the lowest-numbered arm.
 
-    Guarantee: with c = 3 and rewards in [0, 1], the index is an upper confidence bound whenever that of kl-UCB is one,
+    Guarantee: No regret bound of its own; its index is at least kl-UCB's and exceeds it by at most eps in kl (Liu et
+    al. 2018).
+
+    In detail, with c = 3 and rewards in [0, 1], the index is an upper confidence bound whenever that of kl-UCB is one,
     and its width exceeds that of kl-UCB by at most eps in divergence.
 
     Args:

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import argmax
 from jaxbandit.base.types import Array
 from jaxbandit.theory.estimators import counts as estimator
@@ -23,12 +24,21 @@ def arm_of(u: Array, num_arms: int) -> Array:
     return jnp.floor(u * num_arms).astype(jnp.int32)
 
 
+@declare(
+    question="regret",
+    setting="arms",
+    rewards="any",
+    cost="O(1)",
+    memory="O(K)",
+)
 def uniform(num_arms: int) -> Algorithm:
-    """Return the policy that pulls a uniformly random arm in every round, independently of the rewards.
+    """A uniformly random arm in each round.
+
+    Return the policy that pulls a uniformly random arm in every round, independently of the rewards.
 
     It recommends the arm with the largest empirical mean; ties go to the lowest-numbered arm.
 
-    Guarantee: none on the regret, which is linear in the horizon.
+    Guarantee: None: a baseline whose regret grows linearly.
 
     Args:
       num_arms: number of arms, an integer >= 1; static.

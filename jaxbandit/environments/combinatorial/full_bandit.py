@@ -12,6 +12,7 @@ import numpy as np
 
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Arms, BatchRewards, Environment, Rewards, SetPulls, Truth
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float, matrix_vector, standard_normal
 from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
 from jaxbandit.environments.stationary.binomial import binomial
@@ -26,6 +27,13 @@ class FullBanditState(NamedTuple):
     best: Array  # float[], sum of the k largest
 
 
+@declare(
+    settings=(
+        {"means": (0.2, 0.5, 0.6), "k": 2, "noise": "gaussian", "blocks": "exact"},
+        {"means": (0.2, 0.5, 0.6), "k": 2, "noise": "bernoulli", "blocks": "exact"},
+        {"means": (0.2, 0.5, 0.6), "k": 2, "noise": "bernoulli", "blocks": "normal"},
+    ),
+)
 def full_bandit(
     means: ArrayLike,
     k: int,
@@ -35,7 +43,9 @@ def full_bandit(
     blocks: Literal["exact", "normal"] = "exact",
     decision_class: Any = None,
 ) -> Environment:
-    """Return the bandit in which a pull names k arms and shows the sum of their rewards (full-bandit feedback).
+    """A pull of k arms, of which only the sum of rewards is observed.
+
+    Return the bandit in which a pull names k arms and shows the sum of their rewards (full-bandit feedback).
 
     Args:
       means: float[num_arms], means of the single arms, finite, and in [0, 1] with Bernoulli noise; num_arms > k.

@@ -6,14 +6,20 @@ import numpy as np
 
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Environment
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.types import Scalar
 from jaxbandit.environments.combinatorial.full_bandit import full_bandit
 
 
+@declare(
+    settings=({"num_arms": 3, "k": 2, "gap": 0.3},),
+)
 def full_bandit_random(
     num_arms: int, k: int, gap: Scalar, *, instance_seed: int = 0, sigma: Scalar = 1.0
 ) -> Environment:
-    """Return the random full-bandit instance number `instance_seed`, the same for all runs and seeds of an experiment.
+    """full_bandit with random means and a gap after the k-th.
+
+    Return the random full-bandit instance number `instance_seed`, the same for all runs and seeds of an experiment.
 
     The means of the k best arms are uniform on [0, 1], the next mean is `gap` below the smallest of them, and the
     others are uniform between -1 and that mean. The order of the arms is random too.

@@ -2,13 +2,19 @@
 
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Arms, Environment, Rewards
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float
 from jaxbandit.base.types import Array, ArrayLike
 from jaxbandit.environments.combinatorial.full_bandit import FullBanditState, from_members
 
 
+@declare(
+    settings=({"means": (0.2, 0.5, 0.6), "k": 2},),
+)
 def semi_bandit(means: ArrayLike, k: int) -> Environment:
-    """Return the Bernoulli semi-bandit: a pull names k arms, pays their sum, and shows the reward of each of them.
+    """A pull of k arms, of which each reward, 0 or 1, is observed.
+
+    Return the Bernoulli semi-bandit: a pull names k arms, pays their sum, and shows the reward of each of them.
 
     `full_bandit` with Bernoulli noise is the same problem with the same noise, but shows only the sum.
 

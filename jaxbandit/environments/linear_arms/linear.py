@@ -12,6 +12,7 @@ import numpy as np
 
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Arms, BatchRewards, Environment, Rewards, Truth
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float, get_at
 from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
 from jaxbandit.environments.linear_arms.linear_truth import linear_known, linear_truth
@@ -30,10 +31,18 @@ class SignState(NamedTuple):
     gaps: Array  # float[num_arms], max(means) - means
 
 
+@declare(
+    settings=(
+        {"features": ((1.0, 0.1), (-0.5, 0.9), (0.7, 0.5)), "theta": (0.5, 0.1), "noise": "gaussian"},
+        {"features": ((1.0, 0.1), (-0.5, 0.9), (0.7, 0.5)), "theta": (0.5, 0.1), "noise": "sign"},
+    ),
+)
 def linear(
     features: ArrayLike, theta: ArrayLike, *, noise: Literal["gaussian", "sign"] = "gaussian", sigma: Scalar = 1.0
 ) -> Environment:
-    """Return the linear bandit, whose arms are the rows of a feature matrix: arm a has mean features[a] @ theta.
+    """Means linear in the features, Gaussian noise or rewards -1 and 1.
+
+    Return the linear bandit, whose arms are the rows of a feature matrix: arm a has mean features[a] @ theta.
 
     Args:
       features: float[num_arms, dim], finite; traced.

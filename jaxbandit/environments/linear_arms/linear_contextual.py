@@ -13,6 +13,7 @@ import numpy as np
 
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Arms, Environment, Rewards, Truth
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float, get_at, standard_normal
 from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
 from jaxbandit.environments.linear_arms.linear_truth import linear_known, linear_truth
@@ -28,6 +29,15 @@ class LinearContextualState(NamedTuple):
     gaps: Array  # float[num_contexts, num_arms], best mean of the context minus means, 0 for padding
 
 
+@declare(
+    settings=(
+        {
+            "action_sets": (((1.0, 0.1), (-0.5, 0.9), (0.7, 0.5)), ((0.35, 0.25), (-0.25, 0.45), (0.5, 0.05))),
+            "probabilities": (0.25, 0.75),
+            "theta": (1.0, 0.2),
+        },
+    ),
+)
 def linear_contextual(
     action_sets: ArrayLike,
     probabilities: ArrayLike,
@@ -36,7 +46,9 @@ def linear_contextual(
     mask: np.ndarray | None = None,
     sigma: Scalar = 1.0,
 ) -> Environment:
-    """Return the linear contextual bandit, which draws one of several known action sets in each round.
+    """An action set with linear means for each context.
+
+    Return the linear contextual bandit, which draws one of several known action sets in each round.
 
     Args:
       action_sets: float[num_contexts, num_arms, dim], finite; traced. Row a of set m has the features of arm a of

@@ -12,6 +12,7 @@ import numpy as np
 
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Environment
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.types import Scalar
 from jaxbandit.environments.linear_arms.linear_contextual import linear_contextual
 
@@ -19,6 +20,9 @@ Dataset = Literal["digits", "wine", "breast_cancer"]
 _PENALTY = 1.0  # penalty of the ridge regression on standardized columns
 
 
+@declare(
+    settings=({"dataset": "wine"},),
+)
 def linear_contextual_classes(
     dataset: Dataset,
     *,
@@ -27,7 +31,9 @@ def linear_contextual_classes(
     instance_seed: int = 0,
     sigma: Scalar = 0.5,
 ) -> Environment:
-    """Return the instance number `instance_seed` of a classification data set, the same for all runs and seeds.
+    """A scikit-learn data set, with rows as contexts and classes as arms.
+
+    Return the instance number `instance_seed` of a classification data set, the same for all runs and seeds.
 
     A row is z = (1, its first principal components), standardized over all rows: the columns before and the components
     after the decomposition. The contexts are num_contexts rows drawn without replacement, all with the same

@@ -9,16 +9,27 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base.contract import Environment, Truth
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float
 from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
 from jaxbandit.environments.linear_arms.linear_contextual import checked, from_means, masked
 from jaxbandit.environments.stationary.unrelated_arms import means_of_state
 
 
+@declare(
+    settings=(
+        {
+            "action_sets": (((1.0, 0.1), (-0.5, 0.9), (0.7, 0.5)), ((0.35, 0.25), (-0.25, 0.45), (0.5, 0.05))),
+            "probabilities": (0.25, 0.75),
+        },
+    ),
+)
 def linear_contextual_random(
     action_sets: ArrayLike, probabilities: ArrayLike, *, mask: np.ndarray | None = None, sigma: Scalar = 1.0
 ) -> Environment:
-    """Return `linear_contextual` with a random theta of norm 1 in each run, so that regret is averaged over problems.
+    """linear_contextual with theta drawn on the unit sphere in each run.
+
+    Return `linear_contextual` with a random theta of norm 1 in each run, so that regret is averaged over problems.
 
     Args:
       action_sets: float[num_contexts, num_arms, dim], finite; traced. Row a of set m has the features of arm a of

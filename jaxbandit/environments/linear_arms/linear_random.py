@@ -11,10 +11,14 @@ import numpy as np
 
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Environment
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.types import Scalar
 from jaxbandit.environments.linear_arms.linear import linear
 
 
+@declare(
+    settings=({"num_arms": 3, "dim": 2},),
+)
 def linear_random(
     num_arms: int,
     dim: int,
@@ -23,7 +27,9 @@ def linear_random(
     normalization: Literal["arm", "spectral"] = "arm",
     sigma: Scalar = 0.5,
 ) -> Environment:
-    """Return the random linear instance number `instance_seed` with theta = e_1, the same for all runs and seeds.
+    """Linear arms with random features of norm 1.
+
+    Return the random linear instance number `instance_seed` with theta = e_1, the same for all runs and seeds.
 
     Args:
       num_arms: number of arms, an integer >= 1; static. The paper's m is floor(num_arms / 3) + 1 (its Table 4; A.2

@@ -12,13 +12,19 @@ from jax.core import Tracer
 
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Environment
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float
 from jaxbandit.base.types import Scalar
 from jaxbandit.environments.linear_arms.linear import linear
 
 
+@declare(
+    settings=({"dim": 3, "angle": 0.1},),
+)
 def soare(dim: int, angle: Scalar, *, sigma: Scalar = 1.0) -> Environment:
-    """Return the instance with arms e_1, ..., e_dim and cos(angle) e_1 + sin(angle) e_2, and theta = 2 e_1.
+    """The canonical basis and an arm at a small angle to the best one.
+
+    Return the instance with arms e_1, ..., e_dim and cos(angle) e_1 + sin(angle) e_2, and theta = 2 e_1.
 
     To tell the two best arms apart, the suboptimal arm e_2 with mean 0 must be pulled.
 

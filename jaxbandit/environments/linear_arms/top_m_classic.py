@@ -6,14 +6,20 @@ import numpy as np
 
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Environment
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.types import Scalar
 from jaxbandit.environments.linear_arms.linear import linear
 from jaxbandit.environments.linear_arms.linear_truth import linear_known
 from jaxbandit.environments.linear_arms.soare import at_angle
 
 
+@declare(
+    settings=({"num_arms": 3, "m": 1, "angle": 0.1},),
+)
 def top_m_classic(num_arms: int, m: int, angle: Scalar, *, sigma: Scalar = 0.5) -> Environment:
-    """Return the classic Top-m linear instance in dimension d = num_arms - 1 with theta = e_1.
+    """The instance of soare for the m best arms.
+
+    Return the classic Top-m linear instance in dimension d = num_arms - 1 with theta = e_1.
 
     The arms are e_1; e_1 + e_a for a = 2, ..., m; cos(angle) e_1 + sin(angle) e_(m+1); and e_(m+1), ..., e_d. The m
     best arms have mean 1, the next one cos(angle), and the others 0. For num_arms = 3 and m = 1 the arms are e_1,

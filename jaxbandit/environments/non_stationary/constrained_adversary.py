@@ -6,6 +6,7 @@ import numpy as np
 
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Environment, Rewards
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float
 from jaxbandit.base.types import Array, Scalar
 from jaxbandit.environments.non_stationary.piecewise import piecewise
@@ -27,8 +28,13 @@ def phase_starts() -> np.ndarray:
     return np.array(starts, np.int32)
 
 
+@declare(
+    settings=({"num_arms": 3},),
+)
 def constrained_adversary(num_arms: int = 8, *, gap: Scalar = 0.125) -> Environment:
-    """Return the stochastically constrained adversary: Bernoulli arms whose means jump while the gaps stay the same.
+    """Rewards 0 or 1, means that jump together while their gaps stay constant.
+
+    Return the stochastically constrained adversary: Bernoulli arms whose means jump while the gaps stay the same.
 
     Arm 0 is always better than the others by `gap`. The mean losses of arm 0 and of the other arms are 0 and gap in
     phases 0, 2, 4, ..., and 1 - gap and 1 in phases 1, 3, 5, ... Phases last 1, 2, 4, 7, 12, ... rounds; a phase of n

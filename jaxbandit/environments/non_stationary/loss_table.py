@@ -9,13 +9,19 @@ import numpy as np
 
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Arms, Environment, Rewards, Truth
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float, get_at
 from jaxbandit.base.types import Array, ArrayLike
 from jaxbandit.environments.non_stationary.piecewise import Clock, started, ticked
 
 
+@declare(
+    settings=({"losses": np.linspace(0, 1, 180).reshape(60, 3)[::-1]},),
+)
 def loss_table(losses: ArrayLike | Callable[[Array], Array]) -> Environment:
-    """Return the bandit whose losses are all fixed in advance: the reward of a pull is 1 - loss, without noise.
+    """A table of the losses of every round and arm, fixed in advance.
+
+    Return the bandit whose losses are all fixed in advance: the reward of a pull is 1 - loss, without noise.
 
     All runs have the same losses. Nothing is assumed about them, which is the setting of the regret bounds of
     adversarial algorithms; those compare with the best fixed arm in hindsight, see `simulate(..., hindsight=True)`.

@@ -5,14 +5,21 @@ from collections.abc import Sequence
 import jax
 
 from jaxbandit.base.contract import Environment, Rewards
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float
 from jaxbandit.base.types import ArrayLike
 from jaxbandit.environments.non_stationary.piecewise import piecewise, segments
 from jaxbandit.theory import bounds  # its names are imported when they are called
 
 
+@declare(
+    concrete=("means",),
+    settings=({"means": ((0.2, 0.5, 0.6), (0.6, 0.5, 0.2)), "starts": (0, 10)},),
+)
 def piecewise_bernoulli(means: ArrayLike, starts: Sequence[int]) -> Environment:
-    """Return the piecewise-stationary Bernoulli bandit, whose means change at given rounds.
+    """Rewards 0 or 1, means that jump at given rounds.
+
+    Return the piecewise-stationary Bernoulli bandit, whose means change at given rounds.
 
     The means do not depend on the actions (the environment is oblivious), and all runs share the schedule. The regret
     is dynamic: the gap of an action is relative to the best arm of the round in which it is played.

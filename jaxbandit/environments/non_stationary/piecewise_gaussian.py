@@ -4,14 +4,21 @@ from collections.abc import Sequence
 
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Environment, Rewards
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float, standard_normal
 from jaxbandit.base.types import ArrayLike, Scalar
 from jaxbandit.environments.non_stationary.piecewise import piecewise, segments
 from jaxbandit.theory import bounds  # its names are imported when they are called
 
 
+@declare(
+    concrete=("means",),
+    settings=({"means": ((0.2, 0.5, 0.6), (0.6, 0.5, 0.2)), "starts": (0, 10), "sigma": 0.5},),
+)
 def piecewise_gaussian(means: ArrayLike, starts: Sequence[int], *, sigma: Scalar = 1.0) -> Environment:
-    """Return the piecewise-stationary Gaussian bandit, whose means change at given rounds.
+    """Normal rewards, means that jump at given rounds.
+
+    Return the piecewise-stationary Gaussian bandit, whose means change at given rounds.
 
     The environment is oblivious and its regret dynamic, as for `piecewise_bernoulli`.
 

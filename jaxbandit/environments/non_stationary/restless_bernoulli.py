@@ -8,6 +8,7 @@ from jax import lax
 
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Arms, Environment, Rewards, Truth
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float, get_at, normal_of_words
 from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
 from jaxbandit.environments.stationary.unrelated_arms import means_of_state
@@ -26,6 +27,9 @@ class RestlessNoise(NamedTuple):
     steps: Array  # float[num_arms], standard normal; the means drift whether the arms are played or not
 
 
+@declare(
+    settings=({"num_arms": 3, "sigma": 0.3}, {"num_arms": 3, "means": (0.2, 0.5, 0.6)}),
+)
 def restless_bernoulli(
     num_arms: int,
     *,
@@ -34,7 +38,9 @@ def restless_bernoulli(
     high: Scalar = 1.0,
     means: ArrayLike | None = None,
 ) -> Environment:
-    """Return the restless Bernoulli bandit, whose means are Gaussian random walks reflected at `low` and `high`.
+    """Rewards 0 or 1, means that follow a reflected random walk, drawn anew in each run.
+
+    Return the restless Bernoulli bandit, whose means are Gaussian random walks reflected at `low` and `high`.
 
     Each run has its own random walks, which are the same for every algorithm with the same seed. The regret is dynamic;
     the best fixed arm in hindsight is that of the run.

@@ -6,15 +6,21 @@ from jax import lax
 
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Arms, Environment, Rewards, Truth
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float, get_at
 from jaxbandit.base.types import Array, Scalar
 from jaxbandit.environments.non_stationary.piecewise import Clock, started, ticked
 
 
+@declare(
+    settings=({"num_arms": 3, "period": 7.5},),
+)
 def sinusoidal_bernoulli(
     num_arms: int, *, center: Scalar = 0.5, amplitude: Scalar = 0.3, period: Scalar = 2500.0
 ) -> Environment:
-    """Return the Bernoulli bandit whose means follow sine waves with evenly spaced phases.
+    """Rewards 0 or 1, means that oscillate.
+
+    Return the Bernoulli bandit whose means follow sine waves with evenly spaced phases.
 
     In round r, counted from 0, the mean of arm a is center + amplitude sin(2 pi (r / period + a / num_arms)). The
     environment is oblivious, all runs share its schedule, and its regret is dynamic.

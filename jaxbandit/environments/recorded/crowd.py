@@ -12,6 +12,7 @@ import numpy as np
 
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Environment
+from jaxbandit.base.declaration import declare
 from jaxbandit.environments.combinatorial.full_bandit import full_bandit
 from jaxbandit.environments.combinatorial.semi_bandit import semi_bandit
 from jaxbandit.environments.stationary.bernoulli import bernoulli
@@ -52,6 +53,13 @@ _CORRECT = {
 # fmt: on
 
 
+@declare(
+    settings=(
+        {"dataset": "it"},
+        {"dataset": "it", "feedback": "full", "k": 10},
+        {"dataset": "it", "feedback": "semi", "k": 10},
+    ),
+)
 def crowd(
     dataset: Literal["it", "medicine", "chinese", "pokemon", "english", "science"] | str,
     *,
@@ -59,7 +67,9 @@ def crowd(
     k: int | None = None,
     blocks: Literal["exact", "normal"] = "exact",
 ) -> Environment:
-    """Return the Bernoulli bandit whose arms are the workers of a crowdsourcing data set.
+    """Crowd workers whose answers are right or wrong (six data sets).
+
+    Return the Bernoulli bandit whose arms are the workers of a crowdsourcing data set.
 
     Arm w answers correctly with probability equal to its recorded proportion of correct answers, independently of the
     other workers. The numbers of arms and tasks are: it 36 and 25; medicine 45 and 36; chinese 50 and 24; pokemon 55

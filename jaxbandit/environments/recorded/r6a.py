@@ -19,6 +19,7 @@ import numpy as np
 
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Environment
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.types import Scalar
 from jaxbandit.environments.linear_arms.linear import linear
 from jaxbandit.environments.recorded.r6a_like import choose, products
@@ -129,6 +130,9 @@ def _features(tokens: tuple[bytes, ...]) -> tuple[float, ...]:
     return tuple(values.values())
 
 
+@declare(
+    concrete=("min_gap", "penalty"),
+)
 def r6a(
     path: str | Path,
     num_arms: int,
@@ -138,7 +142,9 @@ def r6a(
     penalty: float = 0.01,
     sigma: Scalar = 2.0,
 ) -> Environment:
-    """Return a linear instance whose arms are visits of the R6A click log, with theta fitted to its clicks.
+    """Arms fitted to a Yahoo! R6A click log.
+
+    Return a linear instance whose arms are visits of the R6A click log, with theta fitted to its clicks.
 
     An arm is the pair of a visit's user and the article shown; its features are all products of their features, x in
     R^36. Theta is the ridge fit of clicks coded as 1 and -1. The best arm is the best of num_arms random visits, among

@@ -13,6 +13,7 @@ import numpy as np
 
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Environment
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.types import Scalar
 from jaxbandit.environments.linear_arms.linear import linear
 
@@ -20,8 +21,14 @@ _PAIRS = 10_000  # number of pairs from which arms are drawn, at least 100 per a
 _CLICK_RATE = 0.04  # mean over pairs of segments, whose rates are drawn from an exponential distribution
 
 
+@declare(
+    concrete=("min_gap",),
+    settings=({"num_arms": 3},),
+)
 def r6a_like(num_arms: int, *, instance_seed: int = 0, min_gap: float = 0.05, sigma: Scalar = 2.0) -> Environment:
-    """Return the synthetic click instance number `instance_seed`, the same for all runs and seeds of an experiment.
+    """Synthetic clicks in the form of the R6A log.
+
+    Return the synthetic click instance number `instance_seed`, the same for all runs and seeds of an experiment.
 
     The 36 features span 25 dimensions, because the mixture weights add up to the constant, as they do in the R6A log.
 

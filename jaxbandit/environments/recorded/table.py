@@ -13,6 +13,7 @@ import numpy as np
 
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Arms, BatchRewards, Environment, Rewards, Truth
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float, get_at
 from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
 from jaxbandit.environments.linear_arms.linear_truth import linear_known
@@ -29,6 +30,10 @@ class TableState(NamedTuple):
     order: Any = None  # int32[num_arms], the column of each arm; None keeps the order of the table
 
 
+@declare(
+    concrete=("rewards", "features"),
+    settings=({"rewards": ((0.0, 0.5), (1.0, 0.25), (0.5, 0.0))},),
+)
 def table(
     rewards: ArrayLike,
     features: ArrayLike | None = None,
@@ -37,7 +42,9 @@ def table(
     rows: Literal["common", "independent"] = "common",
     permute: bool = False,
 ) -> Environment:
-    """Return the K-armed bandit that replays a table of recorded rewards.
+    """Recorded rewards, rows drawn with replacement.
+
+    Return the K-armed bandit that replays a table of recorded rewards.
 
     Each round draws one row of the table uniformly, with replacement, and the reward of an arm is its entry in that
     row.

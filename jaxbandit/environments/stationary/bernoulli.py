@@ -7,6 +7,7 @@ import jax.numpy as jnp
 
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Arms, BatchRewards, Environment, Rewards
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float, get_at
 from jaxbandit.base.types import Array, ArrayLike, Key
 from jaxbandit.environments.stationary.arm_order import means_of_run
@@ -22,8 +23,13 @@ class BernoulliState(NamedTuple):
     gaps: Array  # float[num_arms], max(means) - means
 
 
+@declare(
+    settings=({"means": (0.2, 0.5, 0.6)},),
+)
 def bernoulli(means: ArrayLike, *, permute: bool = False) -> Environment:
-    """Return the K-armed Bernoulli bandit: the reward of arm a is 1 with probability means[a] and 0 otherwise.
+    """Rewards 0 or 1.
+
+    Return the K-armed Bernoulli bandit: the reward of arm a is 1 with probability means[a] and 0 otherwise.
 
     Its noise is one uniform number per round, shared by all arms. Batches of pulls are answered with exact binomial
     draws.

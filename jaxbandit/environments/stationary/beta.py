@@ -14,6 +14,7 @@ from scipy import special
 
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Arms, Environment, Rewards, Truth
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float, get_at
 from jaxbandit.base.types import Array, ArrayLike, Key
 from jaxbandit.environments.stationary.simple_regret import simple_regret
@@ -60,8 +61,14 @@ def quantile(table: Array, arm: Array, bits: Array) -> Array:
     return jnp.clip(c0 + x * (c1 + x * (c2 + x * c3)), 0.0, 1.0)
 
 
+@declare(
+    concrete=("alpha", "beta"),
+    settings=({"alpha": (1.0, 2.0), "beta": (2.0, 2.0)}, {"alpha": (0.1, 2.0), "beta": (2.0, 2.0)}),
+)
 def beta(alpha: ArrayLike, beta: ArrayLike) -> Environment:
-    """Return the K-armed bandit with Beta rewards: the reward of arm a is Beta(alpha[a], beta[a]).
+    """Beta rewards.
+
+    Return the K-armed bandit with Beta rewards: the reward of arm a is Beta(alpha[a], beta[a]).
 
     Args:
       alpha: float[num_arms], > 0. Concrete values >= 1/2 use the fast table; traced values are allowed.

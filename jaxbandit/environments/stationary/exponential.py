@@ -7,6 +7,7 @@ import jax.numpy as jnp
 
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Arms, BatchRewards, Environment, Rewards
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float, get_at, log
 from jaxbandit.base.types import Array, ArrayLike, Key
 from jaxbandit.environments.stationary.arm_order import means_of_run
@@ -21,8 +22,13 @@ class ExponentialState(NamedTuple):
     gaps: Array  # float[num_arms], max(means) - means
 
 
+@declare(
+    settings=({"means": (0.2, 0.5, 0.6)},),
+)
 def exponential(means: ArrayLike, *, permute: bool = False) -> Environment:
-    """Return the K-armed bandit with exponential rewards.
+    """Exponential rewards.
+
+    Return the K-armed bandit with exponential rewards.
 
     Args:
       means: float[num_arms], finite and > 0; traced.

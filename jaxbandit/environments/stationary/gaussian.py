@@ -8,6 +8,7 @@ import numpy as np
 
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Arms, BatchRewards, Environment, Rewards
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float, get_at, standard_normal
 from jaxbandit.base.types import Array, ArrayLike, Key, Numbers
 from jaxbandit.environments.stationary.arm_order import arm_order
@@ -23,8 +24,13 @@ class GaussianState(NamedTuple):
     sigmas: Any = None  # float[num_arms]; None if one sigma, which is not part of the state, holds for all arms
 
 
+@declare(
+    settings=({"means": (0.2, 0.5, 0.6)}, {"means": (0.2, 0.5, 0.6), "sigma": (1.0, 0.2, 0.5), "permute": True}),
+)
 def gaussian(means: ArrayLike, *, sigma: Numbers = 1.0, permute: bool = False) -> Environment:
-    """Return the K-armed Gaussian bandit: the reward of arm a is normal with mean means[a].
+    """Normal rewards, with one standard deviation for all arms or one for each.
+
+    Return the K-armed Gaussian bandit: the reward of arm a is normal with mean means[a].
 
     Args:
       means: float[num_arms], finite; traced. Rewards are not confined to [0, 1] even if the means are.

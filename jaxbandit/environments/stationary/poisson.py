@@ -7,6 +7,7 @@ import jax.numpy as jnp
 
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Arms, BatchRewards, Environment, Rewards
+from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float, get_at
 from jaxbandit.base.types import Array, ArrayLike, Key
 from jaxbandit.environments.stationary.arm_order import means_of_run
@@ -22,8 +23,13 @@ class PoissonState(NamedTuple):
     gaps: Array  # float[num_arms], max(means) - means
 
 
+@declare(
+    settings=({"means": (0.0, 2.5, 60.0)},),
+)
 def poisson(means: ArrayLike, *, permute: bool = False) -> Environment:
-    """Return the K-armed Poisson bandit: the reward of arm a is Poisson with mean means[a].
+    """Poisson rewards.
+
+    Return the K-armed Poisson bandit: the reward of arm a is Poisson with mean means[a].
 
     Args:
       means: float[num_arms], finite and >= 0; traced. The time of a round grows with the square root of the largest

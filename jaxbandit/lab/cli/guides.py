@@ -19,12 +19,15 @@ class List:
     kind: Literal["simulate", "identify", "wrapper", "environment", "experiment"] | None = None
     """List only one group, for example simulate: algorithms for a fixed horizon, or identify: algorithms that stop.
     Default: all groups."""
+    package: Annotated[str | None, arg(name="from", metavar="PACKAGE")] = None
+    """List the algorithms and environments that a package of your own declares, instead of those of jaxbandit. The
+    package is imported, from the working directory or the environment."""
     json: bool = False
     """Print one JSON document instead of text."""
 
     def __call__(self) -> int:
         """Print the listing."""
-        listing.show(self.json, self.kind)
+        listing.show(self.json, self.kind, self.package)
         return DONE
 
 
@@ -33,7 +36,8 @@ class Show:
     """Show what a name stands for: its arguments with defaults, its source, a line of Python, and a TOML example."""
 
     name: Annotated[Positional[str], arg(metavar="NAME")]
-    """An algorithm, wrapper, environment or embedded experiment that `jaxbandit list` shows."""
+    """An algorithm, wrapper, environment or embedded experiment that `jaxbandit list` shows, or package.module:factory
+    of a package of your own."""
     json: bool = False
     """Print one JSON document instead of text."""
 

@@ -4,7 +4,10 @@ import json
 import textwrap
 from typing import Any
 
-from jaxbandit.lab.specs import facts, source
+from jaxbandit.base.declaration import SETTINGS
+from jaxbandit.base.refusals import BadInput, refuse
+from jaxbandit.lab.specs import source
+from jaxbandit.lab.specs.entry import Entry
 
 WIDTH, INDENT = 80, 29
 HEADINGS = {  # group -> its heading
@@ -18,42 +21,69 @@ KEYS = {"simulate": "algorithms", "identify": "algorithms", "wrapper": "wrappers
 KEYS |= {"environment": "environments", "experiment": "papers"}
 
 
-def listing(kind: str | None = None) -> dict[str, list[dict[str, Any]]]:
-    """Return algorithms, wrappers, environments and embedded experiments, or one group of HEADINGS, one line each."""
+def listing(kind: str | None = None, package: str | None = None) -> dict[str, list[dict[str, Any]]]:
+    """Return algorithms, wrappers, environments and embedded experiments, one line each.
+
+    Args:
+      kind: one group of HEADINGS; None means all.
+      package: a module or package outside this one, which is imported, and whose declared algorithms and environments
+        are listed instead.
+
+    Raises:
+      BadInput: the package cannot be imported, or nothing in it declares itself.
+    """
     found: dict[str, list[dict[str, Any]]] = {}
-    for group in HEADINGS if kind is None else (kind,):
-        found.setdefault(KEYS[group], []).extend(_group(group))
+    for group, rows in _groups(kind, package).items():
+        found.setdefault(KEYS[group], []).extend(rows)
     return found
 
 
-def _group(group: str) -> list[dict[str, Any]]:
-    from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS, PROBLEM_DATA, WRAPPERS
+def _groups(kind: str | None, package: str | None) -> dict[str, list[dict[str, Any]]]:
+    """Return the rows of each group of HEADINGS, or of one."""
+    from jaxbandit.lab.specs.references import declared
+    from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS, WRAPPERS
 
-    if group == "experiment":
-        return [{"name": name, "summary": source.about(path)} for name, path in source.embedded().items()]
-    entries = {"wrapper": WRAPPERS, "environment": ENVIRONMENTS}.get(group, ALGORITHMS)
-    hidden = PROBLEM_DATA if entries is ALGORITHMS else ()
-    return [
-        {
-            "name": entry.name,
-            "arguments": [name for name in entry.arguments if name not in hidden],
-            "summary": entry.summary,
-        }
-        | ({"kind": entry.kind, "setting": facts.facts()[entry.name].setting} if entries is ALGORITHMS else {})
-        for entry in entries.values()
-        if entries is not ALGORITHMS or entry.kind == group
-    ]
+    if package is None:
+        entries = {"wrapper": [*WRAPPERS.values()], "environment": [*ENVIRONMENTS.values()]}
+        algorithms = [*ALGORITHMS.values()]
+    else:
+        try:
+            both = declared(package)
+        except BadInput as error:
+            refuse("list: --from", f" = {package!r}, {error}")
+        if not both:
+            refuse("list: --from", f" = {package!r}, declares nothing; decorate its factories with jaxbandit.declare")
+        entries = {"environment": [entry for entry in both if not entry.question]}
+        algorithms = [entry for entry in both if entry.question]
+    entries |= {group: [entry for entry in algorithms if entry.kind == group] for group in ("simulate", "identify")}
+    found = {group: [*map(_row, entries[group])] for group in HEADINGS if entries.get(group)}
+    if package is None:
+        found["experiment"] = [
+            {"name": name, "summary": source.about(path)} for name, path in source.embedded().items()
+        ]
+    return found if kind is None else {kind: found.get(kind, [])}
 
 
-def show(as_json: bool, kind: str | None = None) -> None:
+def _row(entry: Entry) -> dict[str, Any]:
+    from jaxbandit.lab.specs.registry import PROBLEM_DATA
+
+    hidden = PROBLEM_DATA if entry.question else ()
+    row: dict[str, Any] = {
+        "name": entry.name,
+        "arguments": [name for name in entry.arguments if name not in hidden],
+        "summary": entry.summary,
+    }
+    return row | ({"kind": entry.kind, "setting": entry.setting} if entry.question else {})
+
+
+def show(as_json: bool, kind: str | None = None, package: str | None = None) -> None:
     """Print the listing as text of at most 80 columns, or as one JSON document."""
     if as_json:
-        print(json.dumps(listing(kind), indent=1))
+        print(json.dumps(listing(kind, package), indent=1))
         return
-    for group in HEADINGS if kind is None else (kind,):
+    for group, rows in _groups(kind, package).items():
         print(HEADINGS[group])
-        rows = _group(group)
-        for setting, heading in [*facts.SETTINGS.items(), (None, "")]:
+        for setting, heading in [*SETTINGS.items(), (None, "")]:
             some = [row for row in rows if row.get("setting") == setting]
             if some and heading:
                 print(f" {heading}:")
@@ -64,7 +94,11 @@ def show(as_json: bool, kind: str | None = None) -> None:
 
 
 def _print(row: dict[str, Any]) -> None:
-    lines = textwrap.wrap(row["summary"], WIDTH - INDENT)
-    print(f"  {row['name']:<{INDENT - 4}}  {lines[0]}")
+    lines = textwrap.wrap(row["summary"], WIDTH - INDENT) or [""]
+    name = row["name"]
+    if len(name) > INDENT - 4:  # of a factory outside the package
+        print(f"  {name}")
+        name = ""
+    print(f"  {name:<{INDENT - 4}}  {lines[0]}")
     for line in lines[1:]:
         print(" " * INDENT + line)

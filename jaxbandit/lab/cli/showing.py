@@ -1,6 +1,5 @@
 """What `jaxbandit show NAME` prints: arguments, source, a line of Python and a TOML to start from."""
 
-import dataclasses
 import inspect
 import json
 import re
@@ -9,16 +8,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from jaxbandit.base.refusals import nearest, refuse
-from jaxbandit.lab.specs import facts, source
-from jaxbandit.lab.specs.entry import Entry, Parameter
+from jaxbandit.base.declaration import declaration_of
+from jaxbandit.base.parameters import Parameter
+from jaxbandit.base.refusals import BadInput, nearest, refuse
+from jaxbandit.lab.specs import references, source
+from jaxbandit.lab.specs.entry import Entry
 from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS, FILLED, PROBLEM_DATA, WRAPPERS
 
 WIDTH = 80
 ARTICLES = {"algorithm": "an algorithm", "wrapper": "a wrapper of algorithms", "environment": "an environment"}
-TITLES = "Args|Returns|Raises|Yields|Guarantees?|Complexity|Sources?|References?|Notes?|Examples?|See also|Attributes"
 GROUPS: Mapping[str, Mapping[str, Entry]] = {"algorithm": ALGORITHMS, "wrapper": WRAPPERS, "environment": ENVIRONMENTS}
-FACTS = {"Rewards": "rewards", "Guarantee": "guarantee", "Cost of a round": "cost", "Memory of a run": "memory"}
+DECLARED = ("question", "setting", "rewards", "cost", "memory", "finds")
+LINES = {"Rewards": "rewards", "Guarantee": "guarantee", "Cost of a round": "cost", "Memory of a run": "memory"}
 SHOWN = ("Source", "Reference", "Note")  # sections of a docstring, beside its arguments
 PLAYED = {  # kind of an algorithm -> how it is played
     "simulate": "jb.simulate(algorithm, environment, horizon=10_000, num_runs=1_000)",
@@ -48,6 +49,8 @@ def about(name: str) -> list[dict[str, Any]]:
     Raises:
       BadInput: nothing has this name.
     """
+    if references.is_reference(name):
+        return [_outside(name)]
     found = [_of(group, entries[name]) for group, entries in GROUPS.items() if name in entries]
     if not found and name not in source.embedded():
         names = [*ALGORITHMS, *WRAPPERS, *ENVIRONMENTS, *source.embedded()]
@@ -55,8 +58,18 @@ def about(name: str) -> list[dict[str, Any]]:
     return found
 
 
+def _outside(name: str) -> dict[str, Any]:
+    try:
+        entry = references.entry(name)
+    except BadInput as error:
+        refuse(f"show: NAME = {name!r}", f", {error}")
+    if declaration_of(entry.factory()) is None:
+        refuse(f"show: NAME = {name!r}", ", declares nothing about itself; decorate it with jaxbandit.declare")
+    return _of("algorithm" if entry.question else "environment", entry)
+
+
 def _of(group: str, entry: Entry) -> dict[str, Any]:
-    sections = _sections(inspect.getdoc(entry.factory()) or "")
+    sections = entry.sections()
     meanings = _meanings(sections.get("Args", ""))
     parameters = entry.parameters()
     return {
@@ -65,7 +78,7 @@ def _of(group: str, entry: Entry) -> dict[str, Any]:
         **({"kind": entry.kind} if group == "algorithm" else {}),
         "description": sections[""],
         "arguments": [_argument(group, p, meanings.get(p.name, "")) for p in parameters.values()],
-        **(dataclasses.asdict(facts.facts()[entry.name]) if group == "algorithm" else {}),
+        **({key: getattr(entry, key) for key in DECLARED} if group == "algorithm" else {}),
         **{title.lower(): text for title, text in sections.items() if title.rstrip("s") in ("Guarantee", *SHOWN)},
         "python": _python(group, entry, parameters),
         "toml": _toml(group, entry, parameters),
@@ -103,8 +116,8 @@ def _described(name: str, found: Mapping[str, Any]) -> str:
         filled = ", filled from the instance or horizon" if argument.get("filled") else ""
         lines.append(f"  {argument['name']} ({value}{filled})")
         lines += textwrap.wrap(argument["meaning"], WIDTH, initial_indent=" " * 6, subsequent_indent=" " * 6)
-    for title, key in FACTS.items():
-        if key in found:
+    for title, key in LINES.items():
+        if found.get(key):
             lines += ["", *textwrap.wrap(f"{title}: {found[key]}", WIDTH)]
     for title in (title for title in found if title.rstrip("s").capitalize() in SHOWN):
         lines += ["", *textwrap.wrap(f"{title.capitalize()}: {found[title]}", WIDTH)]
@@ -120,10 +133,13 @@ def _python(group: str, entry: Entry, parameters: Mapping[str, Parameter]) -> st
         for name, p in parameters.items()
         if p.required
     ]
-    call = f"jb.{entry.attribute or entry.name}({', '.join(given)})"
-    if group == "environment":
-        return f"environment = {call}"
-    return "\n".join([f"algorithm = {call}", *([PLAYED[entry.kind]] if group == "algorithm" else [])])
+    call = f"{entry.attribute}({', '.join(given)})"
+    if references.is_reference(entry.name):
+        lines = [f"from {entry.module} import {entry.attribute}"]
+    else:
+        lines, call = [], f"jb.{call}"
+    lines.append(f"{'environment' if group == 'environment' else 'algorithm'} = {call}")
+    return "\n".join([*lines, *([PLAYED[entry.kind]] if group == "algorithm" else [])])
 
 
 def _toml(group: str, entry: Entry, parameters: Mapping[str, Parameter]) -> str:
@@ -160,17 +176,6 @@ def _wrapped(text: str) -> list[str]:
             else:
                 lines += textwrap.wrap(block, WIDTH)
     return lines[1:]
-
-
-def _sections(doc: str) -> dict[str, str]:
-    """Return a docstring's sections by title, what precedes them under "", with the indents taken off."""
-    found, title = {"": []}, ""
-    for line in doc.splitlines():
-        if match := re.match(rf"({TITLES}):(?: (.+))?$", line):
-            title, line = match[1], match[2] or ""
-            found[title] = []
-        found[title].append(line)
-    return {title: textwrap.dedent("\n".join(lines)).strip() for title, lines in found.items()}
 
 
 def _meanings(text: str) -> dict[str, str]:

@@ -11,6 +11,7 @@ import jax
 
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Environment
+from jaxbandit.base.declaration import declaration_of
 from jaxbandit.lab.conformance import check_batches, check_play, check_trace
 from jaxbandit.lab.conformance.check_case import Case, CheckFailed
 
@@ -64,7 +65,8 @@ def check_algorithm(
         than a number of arms, as in `lambda num_arms, **hyper: mine(features[:num_arms], **hyper)`.
       num_arms: numbers of arms to check. The largest is checked most thoroughly.
       traced: at least one value for every traced hyperparameter, as in {"epsilon": [0.1, 0.2]}. The first is the
-        default in the other checks.
+        default in the other checks. None means what the factory declares as `tries` (see `declare`), apart from what
+        is bound.
       environment: function (num_arms) -> Environment that provides contexts and rewards, for algorithms that need a
         context. With several action sets, contexts are int32[], pulls and recommendations give arm a of set m the
         index num_arms m + a, and an action that a set lacks has the regret NaN.
@@ -83,6 +85,9 @@ def check_algorithm(
     if not arms:
         raise ValueError("check_algorithm: num_arms is empty, must hold at least one number of arms")
     checks.integer("check_algorithm", "rounds", rounds, 2 * arms[-1] + 1)
+    if traced is None and (declared := declaration_of(make)):
+        bound = make.keywords if isinstance(make, functools.partial) else {}
+        traced = {name: some for name, some in declared.tries.items() if name not in bound}
     values = {name: list(some) for name, some in (traced or {}).items()}
     for name, some in values.items():
         if not some:

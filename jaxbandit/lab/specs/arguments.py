@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from jaxbandit.base.parameters import Parameter
 from jaxbandit.base.refusals import boolean, choice, integer, known, number, reason, refuse, show, wrong
-from jaxbandit.lab.specs.entry import Parameter
 
 
 class Sweep(tuple[float, ...]):

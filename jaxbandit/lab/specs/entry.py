@@ -1,53 +1,51 @@
-"""Entries of the registry: the module from which a factory is imported on demand, and the arguments it declares."""
+"""What is known of a factory by its name without calling it: its declaration, its docstring and its arguments."""
 
-import functools
 import importlib
-import inspect
-import types
-import typing
+import re
+import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-Kind = Literal["array", "scalar", "number", "integer", "boolean", "choice", "choices", "path", "static"]
+from jaxbandit.base.declaration import Declaration
+from jaxbandit.base.parameters import Parameter, parameters_of
 
-
-@dataclass(frozen=True)
-class Parameter:
-    """One argument of a factory, as declared by its signature."""
-
-    name: str
-    kind: Kind  # "array", "scalar" and "number" (either of the two) are traced, all others are static
-    required: bool
-    default: Any = None
-    choices: tuple[str, ...] = ()
-    optional: bool = False  # None is allowed
-
-    @property
-    def traced(self) -> bool:
-        """Whether the value can change without recompilation."""
-        return self.kind in ("array", "scalar", "number")
+TITLES = "Args|Returns|Raises|Yields|Guarantees?|Complexity|Sources?|References?|Notes?|Examples?|See also|Attributes"
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A factory: what `jaxbandit list` shows of it, and where it is imported from."""
+@dataclass(frozen=True, kw_only=True)
+class Entry(Declaration):
+    """A factory: what it declares, and where it is imported from."""
 
     name: str  # its `type` in TOML; for a factory outside the package "package.module:factory"
     module: str
-    summary: str
-    arguments: tuple[str, ...] = ()
-    attribute: str = ""  # name of the factory in the module; "" means `name`
-    kind: str = "simulate"  # algorithms: the kind of experiment they are for; "" means both
-    truth: tuple[str, ...] = ()  # algorithms: the true parameters that a declared oracle is given
-    public: tuple[str, ...] = ()  # environments: arguments that an algorithm may know
-    concrete: tuple[str, ...] = ()  # arguments used in Python or NumPy, so that every value is compiled separately
-    concrete_rule: str = ""  # algorithms: `concrete` applies with this `rule` only; "" means always
+    attribute: str  # name of the factory in the module
+    arguments: tuple[str, ...]
+    doc: str = ""  # its docstring
+
+    @property
+    def summary(self) -> str:
+        """The first line of the docstring, without the full stop."""
+        return self.doc.partition("\n")[0].removesuffix(".")
+
+    @property
+    def guarantee(self) -> str:
+        """What is proved, in one line: the first paragraph of the docstring's Guarantee; "" without one."""
+        return " ".join(self.sections().get("Guarantee", "").partition("\n\n")[0].split())
+
+    def sections(self) -> dict[str, str]:
+        """Return the docstring's sections by title, what is between them and the summary under ""."""
+        found, title = {"": []}, ""
+        for line in self.doc.partition("\n")[2].splitlines():
+            if match := re.match(rf"({TITLES}):(?: (.+))?$", line):
+                title, line = match[1], match[2] or ""
+                found[title] = []
+            found[title].append(line)
+        return {title: textwrap.dedent("\n".join(lines)).strip() for title, lines in found.items()}
 
     def factory(self) -> Callable[..., Any]:
         """Import and return the factory."""
-        return getattr(importlib.import_module(self.module), self.attribute or self.name)
+        return getattr(importlib.import_module(self.module), self.attribute)
 
     def build(self, given: Mapping[str, Any]) -> Any:
         """Call the factory with concrete arguments; nested tuples of numbers become float64 NumPy arrays."""
@@ -66,57 +64,3 @@ class Entry:
         still = self.concrete if not self.concrete_rule or given.get("rule") == self.concrete_rule else ()
         parameters = self.parameters()
         return {k for k, v in given.items() if parameters[k].traced and v is not None and k not in still}
-
-
-@functools.cache
-def parameters_of(factory: Callable[..., Any]) -> dict[str, Parameter]:
-    """Return a factory's arguments by name, in order."""
-    try:
-        hints = typing.get_type_hints(factory.func if isinstance(factory, functools.partial) else factory)
-    except (NameError, TypeError):  # a factory outside the package may use names that only its type checker knows
-        hints = {}
-    return {
-        name: _parameter(name, hints.get(name, Any), p.default)
-        for name, p in inspect.signature(factory).parameters.items()
-        if p.kind not in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    }
-
-
-def _parameter(name: str, annotation: Any, default: Any) -> Parameter:
-    union = typing.get_origin(annotation) in (typing.Union, types.UnionType)
-    members = set(typing.get_args(annotation)) if union else {annotation}
-    optional = type(None) in members
-    members -= {type(None)}
-    required = default is inspect.Parameter.empty
-    kind, choices = _kind(members)
-    return Parameter(name, kind, required, None if required else default, choices, optional)
-
-
-def _kind(members: set[Any]) -> tuple[Kind, tuple[str, ...]]:
-    import jax
-    import numpy as np
-
-    if jax.Array in members:
-        scalar = "number" if np.ndarray in members else "scalar"  # jax.typing.ArrayLike has both, and float
-        return (scalar if float in members else "array"), ()
-    if Path in members:
-        return "path", ()
-    if float in members and members <= {float, int}:
-        return "scalar", ()
-    if len(members) != 1:
-        return "static", ()
-    (only,) = members
-    origin, arguments = typing.get_origin(only), typing.get_args(only)
-    if only is int or only is bool:
-        return ("integer" if only is int else "boolean"), ()
-    if origin is Literal:
-        return "choice", arguments
-    if origin in (tuple, list) or (inspect.isclass(origin) and issubclass(origin, typing.Iterable)):
-        inner = arguments[0] if arguments else None
-        return "choices", typing.get_args(inner) if typing.get_origin(inner) is Literal else ()
-    return "static", ()
-
-
-def named(*entries: Entry) -> Mapping[str, Entry]:
-    """Return a read-only mapping of the entries by name."""
-    return types.MappingProxyType({entry.name: entry for entry in entries})

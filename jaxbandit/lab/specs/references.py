@@ -6,13 +6,17 @@ The module is searched for in the working directory and then in the environment.
 import functools
 import hashlib
 import importlib
+import inspect
 import os
+import pkgutil
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from jaxbandit.base.declaration import declaration_of
+from jaxbandit.base.parameters import parameters_of
 from jaxbandit.base.refusals import BadInput, nearest, refuse, show
 from jaxbandit.lab.specs.entry import Entry
 
@@ -48,19 +52,36 @@ def entry(reference: str) -> Entry:
         raise BadInput(f"has no {attribute} in module {name}{nearest(attribute, functions)}")
     if not callable(factory):
         raise BadInput(f"is a {type(factory).__name__}, must be a function that returns an algorithm or an environment")
-    found = Entry(
-        reference,
-        name,
-        "",
-        attribute=attribute,
-        kind="",
-    )
+    return _entry(reference, module, attribute, factory)
+
+
+def _entry(reference: str, module: ModuleType, attribute: str, factory: Callable[..., Any]) -> Entry:
     try:
-        arguments = tuple(found.parameters())
+        arguments = tuple(parameters_of(factory))
     except ValueError as error:
         raise BadInput(f"has no signature to read arguments from ({error})") from None
+    declared = declaration_of(factory)
+    about: dict[str, Any] = {} if declared is None else dict(vars(declared))
+    place = {"name": reference, "module": module.__name__, "attribute": attribute}
+    found = Entry(**about, **place, arguments=arguments, doc=inspect.getdoc(factory) or "")
     sources(found)  # digest the source that was imported, which may be edited while this process runs
-    return Entry(**{**vars(found), "arguments": arguments})
+    return found
+
+
+def declared(package: str) -> list[Entry]:
+    """Import a module outside the package, with all that it contains, and return what its functions declare.
+
+    Raises:
+      BadInput: the name is not that of a module, or a module cannot be imported.
+    """
+    if not all(map(str.isidentifier, package.split("."))):
+        raise BadInput("must be the name of a module or package that can be imported")
+    modules = [_import(package)]
+    for each in pkgutil.walk_packages(getattr(modules[0], "__path__", ()), f"{package}."):
+        if not each.name.endswith(".__main__"):  # a program, which would run
+            modules.append(_import(each.name))
+    own = [(m, name, f) for m in modules for name, f in vars(m).items() if inspect.isfunction(f)]
+    return [entry(f"{m.__name__}:{name}") for m, name, f in own if f.__module__ == m.__name__ and declaration_of(f)]
 
 
 @functools.cache

@@ -1,9 +1,9 @@
 """The registry of algorithms and environments by name, and what an algorithm may know about an environment."""
 
+from jaxbandit.base.parameters import Parameter
 from jaxbandit.lab.specs import references
-from jaxbandit.lab.specs.algorithms import ALGORITHMS, super_arms
-from jaxbandit.lab.specs.entry import Entry, Parameter
-from jaxbandit.lab.specs.environments import ENVIRONMENTS
+from jaxbandit.lab.specs.declared import Declared
+from jaxbandit.lab.specs.entry import Entry
 from jaxbandit.lab.specs.wrappers import WRAPPERS, parts, wrapped
 
 __all__ = [
@@ -17,9 +17,10 @@ __all__ = [
     "Parameter",
     "algorithm",
     "environment",
-    "super_arms",
 ]
 
+ALGORITHMS = Declared("algorithms", lambda entry: bool(entry.question))
+ENVIRONMENTS = Declared("environments")
 PROBLEM_DATA = (
     "num_arms",
     "theta",

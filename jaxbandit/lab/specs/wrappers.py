@@ -1,35 +1,23 @@
 """Wrappers of algorithms, as in the `type` "delayed(kl_ucb)", which takes the arguments of both.
 
-A wrapped algorithm is used like any other algorithm. To add a wrapper, add an entry here.
+A wrapped algorithm is used like any other algorithm. A wrapper declares no question.
 """
 
 import functools
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
+from jaxbandit.base.parameters import Parameter
 from jaxbandit.base.refusals import refuse, show
-from jaxbandit.lab.specs.entry import Entry, Parameter, named
+from jaxbandit.lab.specs.declared import Declared
+from jaxbandit.lab.specs.entry import Entry
 
-_NONE = Entry("", "", "")
 SHARED = ("horizon",)  # arguments that have the same meaning in the wrapper and in the algorithm
 
 
-def _wrapper(name: str, summary: str, *arguments: str) -> Entry:
-    return Entry(name, f"jaxbandit.algorithms.feedback.{name}", summary, ("algorithm", *arguments))
-
-
-WRAPPERS: Mapping[str, Entry] = named(
-    _wrapper(
-        "delayed", "with feedback that arrives some rounds after its pull, Joulani et al. 2013", "delay", "mean", "cap"
-    ),
-    _wrapper(
-        "batched",
-        "with feedback at the ends of batches only, Perchet et al. 2016",
-        *("grid", "num_batches", "horizon"),
-    ),
-)
+WRAPPERS = Declared("algorithms", lambda entry: not entry.question)
 
 
 def parts(type_: Any) -> tuple[str, str] | None:
@@ -48,26 +36,17 @@ def wrapped(where: str, name: str, inner: Entry) -> "Wrapped":
             where,
             f" = {show(f'{name}({inner.name})')}, has two arguments named {both[0]}; rename that of the algorithm",
         )
-    return Wrapped(
-        f"{name}({inner.name})",
-        inner.module,
-        f"{inner.summary}; {outer.summary}",
-        (*inner.arguments, *(a for a in own if a not in inner.arguments)),
-        kind=inner.kind,
-        truth=inner.truth,
-        concrete=inner.concrete,
-        concrete_rule=inner.concrete_rule,
-        inner=inner,
-        outer=outer,
-    )
+    arguments = (*inner.arguments, *(a for a in own if a not in inner.arguments))
+    about = {"name": f"{name}({inner.name})", "arguments": arguments, "inner": inner, "outer": outer}
+    return Wrapped(**{**vars(inner), **about})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Wrapped(Entry):
     """A wrapper around an algorithm, with the arguments of both."""
 
-    inner: Entry = field(default=_NONE)
-    outer: Entry = field(default=_NONE)
+    inner: Entry
+    outer: Entry
 
     def factory(self) -> Callable[..., Any]:
         """Return the factory of the wrapped algorithm, which is the same object for the same two factories."""

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from jaxbandit.algorithms import super_arms
 from jaxbandit.base.text import align
-from jaxbandit.lab.specs.registry import ENVIRONMENTS, super_arms
+from jaxbandit.lab.specs.registry import ENVIRONMENTS
 
 MOST_ROUNDS = 1e30  # largest stopping time that is searched for
 
@@ -113,7 +114,7 @@ def costs(table: Mapping[str, Any], instances: Mapping[str, Mapping[str, Any]], 
     for name in table["instances_of"][:size]:
         told, means, k = instances[name]["tell"], _means(instances[name]["dataset"]), instances[name]["k"]
         n, given = len(means), {key: told[key] for key in ("num_sets", "support_seed") if key in told}
-        inverse = super_arms()("costs", n, k, **given).inverse
+        inverse = super_arms("costs", n, k, **given).inverse
         with jax.enable_x64(True):
             weights, members = jax.numpy.asarray(inverse), jax.numpy.asarray(peeled(inverse, k))
             alphas = {mode: float(alpha(weights, members, k, mode=mode)) for mode in ("fixed", "certified", "theorem")}

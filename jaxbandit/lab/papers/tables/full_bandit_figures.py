@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from jaxbandit.algorithms import super_arms
 from jaxbandit.base.text import align
 from jaxbandit.lab.papers.tables.full_bandit_costs import peeled, radius
-from jaxbandit.lab.specs.registry import ENVIRONMENTS, super_arms
+from jaxbandit.lab.specs.registry import ENVIRONMENTS
 from jaxbandit.theory import intervals
 
 ABOVE = 0.9  # the paper observes approximation ratios above this value
@@ -79,7 +80,7 @@ def approximation(table: Mapping[str, Any], instances: Mapping[str, Any], size: 
 
     n, k, sigma = table["num_arms"], table["k"], float(table["k"])
     sets = all_sets(n, k).astype(float)
-    supports = [super_arms()("approximation", n, k, support_seed=seed) for seed in range(size)]
+    supports = [super_arms("approximation", n, k, support_seed=seed) for seed in range(size)]
     inverses = np.array([arms.inverse for arms in supports])
     exact = np.sqrt(np.einsum("mi,rij,mj->rm", sets, inverses, sets).max(1))
     widest = [math.sqrt(w[np.ix_(s, s)].sum()) for w in inverses for s in [peeled(w, k)]]

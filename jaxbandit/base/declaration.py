@@ -1,0 +1,110 @@
+"""What a factory of algorithms or environments says about itself, once, in its own file: the decorator `declare`.
+
+Lists, `show`, the tables of the documentation, TOML and the conformance tests read it. What the docstring says is not
+said again: its first line is the summary of every list, the first paragraph of its Guarantee is that of the tables, and
+arguments, static or traced, are those of the signature.
+"""
+
+import functools
+import inspect
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar
+
+Question = Literal["regret", "confidence", "budget"]
+Setting = Literal["arms", "changing", "adversarial", "batches", "features", "semi-bandit", "full-bandit"]
+
+QUESTIONS: Mapping[Question, str] = types.MappingProxyType(
+    {
+        "regret": "Earn as much as possible over a fixed number of rounds",
+        "confidence": "Find the best at a given error rate, with as few pulls as possible",
+        "budget": "Find the best with a given number of pulls",
+    }
+)
+SETTINGS: Mapping[Setting, str] = types.MappingProxyType(
+    {
+        "arms": "arms without features",
+        "changing": "arms whose means change",
+        "adversarial": "losses that an adversary chooses",
+        "batches": "rewards that are observed only at the ends of batches",
+        "features": "arms with features and linear means",
+        "semi-bandit": "teams of k arms, each member's reward is observed",
+        "full-bandit": "teams of k arms, only the sum of their rewards is observed",
+    }
+)
+
+Factory = TypeVar("Factory", bound=Callable[..., Any])
+_ATTRIBUTE = "__declaration__"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Declaration:
+    """What is declared about a factory beside its signature and docstring; an algorithm is what answers a question.
+
+    K is the number of arms, d the dimension of the features, T the number of rounds, Y the number of changes of the
+    means, and k the number of arms in a team. A guarantee holds for rewards as in `rewards`, independent between rounds
+    unless an adversary chooses them, for exact arithmetic, and for the default arguments unless it specifies others. A
+    gap is the difference between the best mean and that of an arm (of a team, where stated), and "asymptotically
+    optimal" regret attains the lower bound of Lai and Robbins, or its counterpart for linear means, to first order.
+    """
+
+    question: Question | Literal[""] = ""  # algorithms: what it optimizes; "" for environments and wrappers
+    setting: Setting = "arms"  # algorithms: what it plays on
+    rewards: str = "any"  # algorithms: what it assumes about the rewards and their noise
+    finds: Literal["", "1", "m", "k"] = ""  # algorithms: how many arms it recommends; "" if it is for regret
+    cost: str = ""  # algorithms: elementary operations per round, or per batch of pulls where it says so
+    memory: str = ""  # algorithms: numbers that a run has from round to round
+    truth: tuple[str, ...] = ()  # algorithms: the true parameters that an oracle is given
+    concrete: tuple[str, ...] = ()  # arguments used in Python or NumPy, so that every value is compiled separately
+    concrete_rule: str = ""  # algorithms: `concrete` applies with this `rule` only; "" means always
+    public: tuple[str, ...] = ()  # environments: arguments that an algorithm may know
+    # Traced arguments: values that conformance tests play, the first as the base of the others.
+    tries: Mapping[str, tuple[Any, ...]] = field(default_factory=dict, compare=False)
+    # Other arguments (all of an environment) as conformance tests play them; each entry is complete.
+    settings: tuple[Mapping[str, Any], ...] = field(default=(), compare=False)
+
+    @property
+    def kind(self) -> str:
+        """The kind of experiment that an algorithm is for: "simulate" or "identify"; "" for what is no algorithm."""
+        return {"": "", "regret": "simulate"}.get(self.question, "identify")
+
+
+def declare(**fields: Any) -> Callable[[Factory], Factory]:
+    """Declare, as a decorator, what is known about a factory of algorithms or environments; returns the factory itself.
+
+    Args:
+      **fields: those of `Declaration`. An algorithm declares at least its question ("regret", "confidence" or
+        "budget"); an environment may declare nothing, as `@declare()`.
+
+    Returns:
+      A decorator that attaches the Declaration to the factory.
+
+    Raises:
+      TypeError: a field is unknown.
+      ValueError: a question or setting is unknown, or a field names an argument that the factory does not have.
+    """
+    record = Declaration(**fields)
+    allowed = {"question": (*QUESTIONS, ""), "setting": tuple(SETTINGS), "finds": ("", "1", "m", "k")}
+
+    def attach(factory: Factory) -> Factory:
+        where = factory.__name__
+        for name, choices in allowed.items():
+            if (value := getattr(record, name)) not in choices:
+                raise ValueError(
+                    f"{where}: declares {name} = {value!r}, must be one of {', '.join(map(repr, choices))}"
+                )
+        own = inspect.signature(factory).parameters
+        for name in ("truth", "concrete", "public", "tries"):
+            for argument in getattr(record, name):
+                if argument not in own:
+                    raise ValueError(f"{where}: declares {name} of {argument!r}, must be one of {', '.join(own)}")
+        setattr(factory, _ATTRIBUTE, record)
+        return factory
+
+    return attach
+
+
+def declaration_of(factory: Any) -> Declaration | None:
+    """Return what a factory, or that of a functools.partial, declares about itself; None if it declares nothing."""
+    return getattr(factory.func if isinstance(factory, functools.partial) else factory, _ATTRIBUTE, None)
