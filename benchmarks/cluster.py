@@ -42,9 +42,9 @@ EXPERIMENT = """
 CLIENT = """
     import os, sys
     from pathlib import Path
-    from jaxbandit.distribution.executors import opened
-    from jaxbandit.running.experiment import run_experiment
-    from jaxbandit.specs import spec
+    from jaxbandit.running.distribution.executors import opened
+    from jaxbandit.lab.experiments.experiment import run_experiment
+    from jaxbandit.lab.specs import spec
 
     if __name__ == "__main__":
         file, out, told = sys.argv[1:]

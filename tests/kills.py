@@ -66,12 +66,13 @@ PROGRAM = """
     import json, os, signal, sys
     from pathlib import Path
     import matplotlib.pyplot, tomli_w, tyro  # what commands import when they are called
-    from jaxbandit.cli import command_line, commands, signals
-    from jaxbandit.engine import checkpoint, queues, tiles
-    from jaxbandit.plotting import figures
-    from jaxbandit.running import experiment as running
+    from jaxbandit.lab.cli import command_line, commands, signals
+    from jaxbandit.engine.driver import queues, tiles
+    from jaxbandit.engine.storage import checkpoint
+    from jaxbandit.running.plotting import figures
+    from jaxbandit.lab.experiments import experiment as running
     from jaxbandit.running import truth
-    from jaxbandit.specs import spec
+    from jaxbandit.lab.specs import spec
 
     def main(file, out, said, told, ready, settings):
         settings = json.loads(settings)

@@ -109,8 +109,8 @@ def test_numbers_do_not_depend_on_the_number_of_devices(tmp_path):
         import sys, jax, numpy as np
         jax.config.update("jax_num_cpu_devices", int(sys.argv[1]))
         from jaxbandit.algorithms.regret import epsilon_greedy
-        from jaxbandit.engine.horizon import simulate_cell
-        from jaxbandit.environments.bernoulli import bernoulli
+        from jaxbandit.engine.driver.horizon import simulate_cell
+        from jaxbandit.environments.stationary.bernoulli import bernoulli
 
         def make(means):
             return epsilon_greedy(3, epsilon=0.3), bernoulli(means)
@@ -134,9 +134,9 @@ def test_each_of_several_processes_plays_on_its_own_devices():
         jax.distributed.initialize(f"localhost:{sys.argv[1]}", num_processes=2, process_id=int(sys.argv[2]))
         from jaxbandit.algorithms.exploration.presets import lucb
         from jaxbandit.algorithms.regret import ucb1
-        from jaxbandit.engine.horizon import simulate_cell
-        from jaxbandit.engine.identify import identify_cell
-        from jaxbandit.environments.bernoulli import bernoulli
+        from jaxbandit.engine.driver.horizon import simulate_cell
+        from jaxbandit.engine.driver.identify import identify_cell
+        from jaxbandit.environments.stationary.bernoulli import bernoulli
 
         assert len(jax.devices()) == 2 and len(jax.local_devices()) == 1
         means = np.array([0.0, 0.5, 1.0])

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import jaxbandit as jb
-from jaxbandit.algorithms import super_arms as support
+from jaxbandit.algorithms.exploration import super_arms as support
 from jaxbandit.base.contract import SetPulls
 from jaxbandit.engine.driver.identify import identify_cell
 from jaxbandit.environments.combinatorial.full_bandit import _pairs

@@ -152,7 +152,7 @@ def test_numbers_do_not_depend_on_the_number_of_devices(whole, tmp_path):
         import sys, jax, numpy as np
         jax.config.update("jax_num_cpu_devices", 2)
         sys.path.insert(0, sys.argv[1])
-        from jaxbandit.engine.horizon import simulate_cell
+        from jaxbandit.engine.driver.horizon import simulate_cell
         from test_horizon_replan import MEANS, OPTIONS, make
 
         r = simulate_cell(make, MEANS, **OPTIONS)

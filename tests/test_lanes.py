@@ -410,9 +410,10 @@ PROGRAM = f"""
     import sys
     sys.path.insert(0, {os.path.dirname(__file__)!r})
     import jax, numpy as np
-    from jaxbandit.engine import checkpoint, queues
-    from jaxbandit.engine.identify import identify_cell
-    from jaxbandit.engine import sizes
+    from jaxbandit.engine.driver import queues
+    from jaxbandit.engine.driver.identify import identify_cell
+    from jaxbandit.engine.layout import sizes
+    from jaxbandit.engine.storage import checkpoint
     from test_lanes import make_lucb, make_super_arms, same, MEANS
     checkpoint.SAVE_SECONDS = 0.0
     queues.CALL_SECONDS = 0.02

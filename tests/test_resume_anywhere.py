@@ -219,7 +219,7 @@ CHILD = """
     import jax
     jax.config.update("jax_num_cpu_devices", 2)
     sys.path.insert(0, sys.argv[1])
-    from jaxbandit.engine import checkpoint
+    from jaxbandit.engine.storage import checkpoint
     from test_resume_anywhere import *
 
     checkpoint.SAVE_SECONDS, tiles.CHUNK_SECONDS, queues.CALL_SECONDS = 0.0, 0.01, 0.01

@@ -91,7 +91,7 @@ def test_python_without_extras(tmp_path):
 def test_the_command_line_without_extras(tmp_path):
     lines = at_a_terminal(
         """
-        from jaxbandit.cli import main
+        from jaxbandit.lab.cli import main
 
         listings = ["list"], ["list", "--json"], ["list", "--kind", "identify"]
         for argv in (["--version"], *listings, ["run"], ["--help"], ["nothing"]):

@@ -97,7 +97,7 @@ def reproduce(
       ValueError: there is no such paper or figure, `out` holds another experiment, or too many runs failed.
       KeyboardInterrupt: the run was interrupted. Its state has been saved, and the same call resumes.
 
-    Source: the TOML file reproduction/papers/NAME.toml states where the paper gives each number and claim.
+    Source: the TOML file lab/papers/experiments/NAME.toml states where the paper gives each number and claim.
     """
     data, about, source = _read(paper)
     for name, value in (("runs", runs), ("horizon", horizon)):  # checked before tables are computed, which takes time
