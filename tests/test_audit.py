@@ -29,7 +29,7 @@ from jaxbandit.lab.auditing.cell import (
     VIOLATES,
     Batch,
     Limits,
-    audit,
+    audit_draws,
     batch_length,
     judge,
 )
@@ -92,7 +92,7 @@ def test_a_sound_rule_is_seldom_accused_and_a_broken_one_seldom_acquitted():
     limits = Limits(confidence=0.9, runs=100_000)
 
     def verdicts(rate):
-        return [audit(coin(seed, rate), 0.05, limits, first=100).verdict for seed in range(150)]
+        return [audit_draws(coin(seed, rate), 0.05, limits, first=100).verdict for seed in range(150)]
 
     kept, broken = verdicts(0.05), verdicts(0.052)
     most = stats.binom.isf(1e-6, 150, 0.1)
@@ -107,7 +107,7 @@ def test_a_sound_rule_is_seldom_accused_and_a_broken_one_seldom_acquitted():
 )
 def test_it_stops_as_soon_as_it_knows(rate, verdict, most):
     """One seed; each verdict's probability is above 0.999, the numbers of runs leave half as many to spare."""
-    finding = audit(coin(1, rate), 0.05)
+    finding = audit_draws(coin(1, rate), 0.05)
     assert finding.verdict == verdict and finding.runs <= most
     assert finding.low <= rate <= finding.high
     if verdict == CONSERVATIVE:
@@ -122,16 +122,16 @@ def test_runs_go_on_where_they_were_until_the_budget_is_spent():
         asked.append((first, number))
         return Batch(round(0.05 * number), 0, 1.0)  # the very rate that is promised: no verdict ever
 
-    assert audit(draw, 0.05, Limits(runs=12_345), first=500)[0] == UNDECIDED
+    assert audit_draws(draw, 0.05, Limits(runs=12_345), first=500)[0] == UNDECIDED
     assert asked[:4] == [(0, 500), (500, 500), (1000, 500), (1500, 750)]
     assert all(a + n == b for (a, n), (b, _) in itertools.pairwise(asked))
     assert sum(n for _, n in asked) == 12_345
     asked.clear()
-    assert audit(draw, 0.05, Limits(seconds=3.0), first=500).runs == 1500
+    assert audit_draws(draw, 0.05, Limits(seconds=3.0), first=500).runs == 1500
 
 
 def test_runs_that_never_stop_end_the_audit():
-    finding = audit(coin(2, 0.01, unjudged=0.5), 0.05)
+    finding = audit_draws(coin(2, 0.01, unjudged=0.5), 0.05)
     assert finding.verdict == UNDECIDED and finding.runs < 3000 and finding.factor is None
     assert finding.low <= 0.01 and finding.high >= 0.51
 
@@ -139,7 +139,7 @@ def test_runs_that_never_stop_end_the_audit():
 @pytest.mark.parametrize("name", ["confidence", "resolution", "factor", "runs", "seconds"])
 def test_limits_out_of_range_are_refused(name):
     with pytest.raises(BadInput, match=f"audit: {name} = 0, must be"):
-        audit(coin(0, 0.0), 0.05, Limits()._replace(**{name: 0}))
+        audit_draws(coin(0, 0.0), 0.05, Limits()._replace(**{name: 0}))
 
 
 def test_batch_lengths():

@@ -132,6 +132,16 @@ def test_sweeps_of_parameters_and_of_instances_are_found():
     assert sweeps.sweeps([stopping(SPREAD)]) == []
 
 
+def test_the_sweep_of_results_is_one_of_their_figures(axes):
+    results = ResultSet("demo", (*swept([0.2, 0.05], instance="x"),))
+    assert results.plot(axes, what="sweep") is axes and axes.get_xlabel() == "delta"
+    table = [{"arguments": {"angle": a}} for a in (0.1, 0.2)]
+    across = [stopping(SPREAD, instance=f"{i}", params=EXACT, truth=truth) for i, truth in enumerate(table)]
+    assert ResultSet("demo", (*across,)).plot(what="sweep").get_xlabel() == "angle"
+    with pytest.raises(ValueError, match=r"what = 'sweep', but the results hold 0 sweeps, must hold one"):
+        stopping(SPREAD).plot(axes, what="sweep")
+
+
 def test_a_sweep_shows_means_and_marks_censored_ones(axes):
     late = [0, Outcome.MAX_ROUNDS]
     results = [*swept([0.2, 0.05]), stopping([10, 1000], outcome=late, params=EXACT | {"delta": 0.01})]

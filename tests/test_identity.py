@@ -1,7 +1,9 @@
 """What a checkpoint must have in common with the call that takes it up, by name; one process in a directory."""
 
+import errno
 import itertools
 import json
+import os
 import subprocess
 import sys
 import textwrap
@@ -114,6 +116,19 @@ def test_one_process_in_a_directory(tmp_path):
     with storage.locked(tmp_path), pytest.raises(ValueError, match="in use by"), storage.locked(tmp_path):
         pass
     assert not (tmp_path / storage.LOCK).exists()
+
+
+@pytest.mark.parametrize("code", [errno.ENOSYS, errno.ENOLCK])
+def test_a_file_system_without_locks_excludes_nobody(code, tmp_path, monkeypatch):
+    def flock(descriptor, operation):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    with storage.locked(tmp_path), storage.locked(tmp_path):
+        pass
+    (tmp_path / storage.LOCK).mkdir()
+    with pytest.raises(IsADirectoryError), storage.locked(tmp_path):  # what is wrong with the file itself is said
+        pass
 
 
 def test_saves_are_rarer_where_they_take_long(tmp_path, monkeypatch):

@@ -76,6 +76,12 @@ def test_kept_without_outputs_and_with_little_metadata(path):
 
 
 @every_notebook
+def test_it_imports_public_names_only(path):
+    sources = "\n".join(cell.source for cell in nbformat.read(path, as_version=nbformat.NO_CONVERT).cells)
+    assert set(re.findall(r"(?:from|import) jaxbandit\.([\w.]+)", sources)) <= {"algorithms", "environments"}
+
+
+@every_notebook
 def test_it_says_how_long_it_takes_installs_what_it_needs_and_says_what_to_change(path):
     """The link and the installation are those of the one place that knows where the source is hosted."""
     assert links.written(path) == path.read_text(encoding="utf-8")

@@ -4,7 +4,7 @@ The lists are written when a build begins, so that no public name can be forgott
 """
 
 import ast
-import importlib
+import functools
 import inspect
 import re
 import textwrap
@@ -23,7 +23,8 @@ from jaxbandit.lab.specs.declared import Declared
 from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS
 
 HERE = Path(__file__).resolve().parents[1] / "reference"
-MODULES = ("algorithms", "bounds", "environments", "numerics")  # public names that are modules
+# Public names that are modules.
+MODULES = tuple("algorithms auditing bounds environments intervals numerics solvers style types".split())
 PARTS = "Parts: the frame of an index policy, thresholds, sets of arms"
 FEEDBACK = "Grids of batches, feedback told later"
 KNOWN = "What is known of an instance, and readers of data"
@@ -114,8 +115,17 @@ def _pages() -> Iterator[tuple[str, str]]:
     about = "What theory says about an instance: lower bounds, complexities, divergences."
     listing = _listing(jaxbandit.bounds.__all__, "jaxbandit.bounds")
     yield "bounds", f"# Bounds\n\n{about}\n\n{listing}{_module('bounds')}"
-    members = ".. automodule:: jaxbandit.base.numerics\n   :members:\n   :member-order: bysource\n"
-    yield "numerics", f"# Numerics\n\n```{{eval-rst}}\n{members}```\n"
+    for page in ("numerics", "intervals", "style"):
+        members = f".. automodule:: {getattr(jaxbandit, page).__name__}\n   :members:\n   :member-order: bysource\n"
+        yield page, f"# {page.capitalize()}\n\n```{{eval-rst}}\n{members}```\n"
+    path = f"../../{Path(jaxbandit.types.__file__).relative_to(HERE.parents[1])}"
+    yield "types", f"# Types\n\n```{{literalinclude}} {path}\n:language: python\n```\n"
+    about = "Numerical solvers, for indices of your own."
+    functions = [name for name in jaxbandit.solvers.__all__ if name.islower()]  # the others are tables of functions
+    yield "solvers", f"# Solvers\n\n{about}\n\n{_listing(functions, 'jaxbandit.solvers')}{_module('solvers')}"
+    about = "The delta audit of runs that you draw yourself; `audit` is that of an experiment in a file."
+    listing = _listing(jaxbandit.auditing.__all__, "jaxbandit.auditing")
+    yield "auditing", f"# Auditing\n\n{about}\n\n{listing}{_module('auditing')}"
     names = ("sklearn.BanditSearchCV", "optuna.BanditSampler", "optuna.StopAtCertificate")
     lines = [f".. autoclass:: jaxbandit.decide.integrations.{name}" for name in names]
     lines.append(".. autofunction:: jaxbandit.decide.integrations.optuna.certificate")
@@ -124,7 +134,7 @@ def _pages() -> Iterator[tuple[str, str]]:
 
 
 def _stub(name: str, module: str, page: str) -> str:
-    thing = getattr(importlib.import_module(module), name)
+    thing = functools.reduce(getattr, [*module.split(".")[1:], name], jaxbandit)
     kind = "autoclass" if inspect.isclass(thing) else "autofunction"
     members = "   :members:\n   :member-order: bysource\n" if kind == "autoclass" else ""
     # An orphan: in the table of contents hundreds of names would hide the pages, and take most of a build's time.

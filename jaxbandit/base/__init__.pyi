@@ -1,4 +1,5 @@
 from . import numerics as numerics
+from . import types as types
 from .contract import Algorithm as Algorithm
 from .contract import Arms as Arms
 from .contract import Batch as Batch

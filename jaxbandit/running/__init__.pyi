@@ -1,4 +1,5 @@
 from .identify import identify as identify
+from .plotting import style as style
 from .plotting.figures import plot as plot
 from .results.base import Result as Result
 from .results.compare import compare as compare

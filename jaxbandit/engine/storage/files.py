@@ -9,12 +9,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
+import filelock
 import numpy as np
-
-try:
-    import fcntl
-except ImportError:  # not available on every system
-    fcntl = None
 
 # NumPy parses an array's header as a Python literal, and in CPython 3.11 all threads share the parser's recursion
 # counter, so concurrent reads may fail with "SystemError: AST constructor recursion depth mismatch".
@@ -50,44 +46,31 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
 def locked(directory: Path) -> Iterator[None]:
     """Hold an exclusive lock on `directory`, which is created if it is missing.
 
-    The system releases the lock when the process ends, even if it is killed. On systems and file systems without
-    locks, other processes are not excluded.
+    The system releases the lock when the process ends, even if it is killed. On file systems without locks, other
+    processes are not excluded.
 
     Raises:
       ValueError: another process holds the lock. The message has one line and names the process.
     """
     directory.mkdir(parents=True, exist_ok=True)
-    if fcntl is None:
-        yield
-        return
     path = directory / LOCK
-    descriptor = _lock(path)
+    lock = filelock.FileLock(path, fallback_to_soft=False)  # a soft lock would outlive a process that is killed
     try:
+        lock.acquire(blocking=False)
+    except filelock.Timeout:
+        holder = path.read_text(errors="replace") if path.exists() else ""
+        raise ValueError(
+            f"{directory}: in use by {holder or 'another process'}; wait until it has ended, or give another directory"
+        ) from None
+    except OSError as error:
+        if error.filename is not None:  # the file cannot be opened; otherwise it cannot be locked
+            raise
+    try:
+        path.write_text(f"process {os.getpid()} on {socket.gethostname()}")
         yield
     finally:
         path.unlink(missing_ok=True)  # before the release, so that a process that has just opened it sees it is gone
-        os.close(descriptor)
-
-
-def _lock(path: Path) -> int:
-    assert fcntl is not None
-    while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            holder = os.pread(descriptor, 200, 0).decode(errors="replace") or "another process"
-            os.close(descriptor)
-            raise ValueError(
-                f"{path.parent}: in use by {holder}; wait until it has ended, or give another directory"
-            ) from None
-        except OSError:  # a file system without locks
-            return descriptor
-        if path.exists() and os.path.samestat(os.stat(path), os.fstat(descriptor)):
-            os.truncate(descriptor, 0)
-            os.pwrite(descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode(), 0)
-            return descriptor
-        os.close(descriptor)  # the previous holder has just removed the file: try again
+        lock.release()
 
 
 @contextlib.contextmanager

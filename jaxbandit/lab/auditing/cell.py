@@ -117,10 +117,10 @@ def batch_length(runs: int, first: int, most: int) -> int:
     return min(max(first, runs // 2), most - runs)
 
 
-def audit(
+def audit_draws(
     draw: Callable[[int, int], Batch], delta: float, limits: Limits | None = None, *, first: int = 1000, cells: int = 1
 ) -> Finding:
-    """Draw batches until the verdict is settled or the budget is spent.
+    """Audit a rule of which you draw the runs: draw batches until the verdict is settled or the budget is spent.
 
     Args:
       draw: plays runs number a, ..., a + n - 1 when called with (a, n). Equal calls must give equal batches.

@@ -15,7 +15,7 @@ import numpy as np
 
 from jaxbandit.base.refusals import BadInput, refuse
 from jaxbandit.base.text import align
-from jaxbandit.lab.auditing.cell import Batch, Finding, Limits, audit
+from jaxbandit.lab.auditing.cell import Batch, Finding, Limits, audit_draws
 from jaxbandit.lab.experiments import directory, division, playing, tasks
 from jaxbandit.lab.experiments.division import How
 from jaxbandit.lab.experiments.playing import play
@@ -103,7 +103,7 @@ def audit_experiment(
         for cell in cells:
             played = _Played(experiment, cell, out, show, workers, how)
             delta = guarantee(cell)["delta"]
-            finding = audit(played.draw, delta, limits, first=experiment.runs, cells=len(cells))
+            finding = audit_draws(played.draw, delta, limits, first=experiment.runs, cells=len(cells))
             results.append(played.joined(finding))
             failures.judge(results[-1:], max_failed)
         if out is not None:

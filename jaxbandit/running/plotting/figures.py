@@ -13,6 +13,7 @@ STOPPING = {
     "samples": stopping_times.plot_samples,
     "error": stopping_times.plot_error,
     "pulls": stopping_times.plot_pulls,
+    "sweep": sweeps.plot_only_sweep,
 }
 
 
@@ -30,9 +31,10 @@ def plot(
       results: a Result, a ResultSet, or a list of Results of the same kind.
       ax: matplotlib Axes, which may already hold other results. Default: the Axes of a new figure.
       what: the quantity to draw. For a fixed horizon, the result's measure "regret" or "feedback" (default), or
-        "hindsight"; for algorithms that stop, "stopping" (default), "samples", "error" or "pulls"; for a fixed budget,
-        "error" (default) or "simple_regret".
-      instance: the instance to draw. Default: that of the first result.
+        "hindsight"; for algorithms that stop, "stopping" (default), "samples", "error", "pulls" or "sweep"; for a
+        fixed budget, "error" (default) or "simple_regret". "sweep" draws the mean samples against the parameter that
+        the results sweep.
+      instance: the instance to draw. Default: that of the first result; for "sweep", all of them.
       **look: options of regret figures: bands = "95 %" or "standard error"; minimax, whether to draw the minimax rate;
         and log, whether the axis of the regret is logarithmic.
 
@@ -51,7 +53,8 @@ def plot(
         held = ", ".join(sorted(kinds)) or "none given"
         refuse("plot", f": results of {len(kinds)} kinds ({held}), must be of one kind")
     wanted = some[0].instance if instance is None else instance
-    shown = [result for result in some if result.instance == wanted]
+    every = what == "sweep" and instance is None
+    shown = [result for result in some if every or result.instance == wanted]
     if not shown:
         choice("plot: instance", wanted, tuple(dict.fromkeys(result.instance for result in some)))
     if look and kinds != {"simulate"}:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxbandit.base.refusals import BadInput
+from jaxbandit.base.refusals import BadInput, refuse
 from jaxbandit.running.plotting.stopping_times import BOUND, mean_of
 from jaxbandit.running.plotting.style import GRAY, SIZE, footnotes, labels, legend, look, new_axes, quiet, scale
 
@@ -81,6 +81,15 @@ def _varies(tables: Sequence[Mapping[str, Any]]) -> str:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def plot_only_sweep(results: Sequence[Any], ax: Any = None) -> Any:
+    """Draw the one sweep that the results hold, as `plot_sweep` does; return the Axes."""
+    found = sweeps(results)
+    if len(found) != 1:
+        names = f" ({', '.join(sweep.name for sweep in found)})" if found else ""
+        refuse("plot: what", f" = 'sweep', but the results hold {len(found)} sweeps{names}, must hold one")
+    return plot_sweep(found[0], ax)
 
 
 def plot_sweep(sweep: Sweep, ax: Any = None) -> Any:

@@ -1,1 +1,8 @@
-"""Numerical solvers: functions of arrays that know nothing about bandits."""
+"""Numerical solvers: functions of arrays that know nothing about bandits.
+
+Names are imported when they are first used.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
