@@ -92,10 +92,6 @@ def _pages() -> Iterator[tuple[str, str]]:
             )
         else:
             text += "\n" + _listing(headings[""])
-        if page == "environments":
-            own = [name for name in jaxbandit.environments.__all__ if name not in jaxbandit.__all__]
-            text += "\n## What is known of an instance, and readers of data\n\n"
-            text += _listing(own, "jaxbandit.environments")
         if page in MODULES:
             text += _module(page)
         yield page, text
