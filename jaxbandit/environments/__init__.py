@@ -1,4 +1,4 @@
-"""The environments, and what is known of their instances.
+"""The environments, and readers of recorded data.
 
 Names are imported when they are first used.
 """
