@@ -50,17 +50,18 @@ def assess(results: ResultSet, paper: Mapping[str, Any], shown: Sequence[Figure]
             interval = intervals.student(pulls.mean(axis=0), pulls.var(axis=0, ddof=1), result.counted)
             cell["pulls"] |= {"low": interval.low, "high": interval.high}
         if (entry := totals.get((result.instance, result.algorithm))) is not None:
-            kept = {k: v for k, v in entry.items() if k not in ("instance", "algorithm", "verdict")}
-            cell |= {"published": kept} | {k: entry[k] for k in ("verdict",) if k in entry}
+            rest = {k: v for k, v in entry.items() if k not in ("instance", "algorithm", "verdict")}
+            cell |= {"published": rest} | ({"verdict": entry["verdict"]} if "verdict" in entry else {})
     return json_files.plain(content)
 
 
 def narrowed(claim: Mapping[str, Any], results: ResultSet) -> dict[str, Any]:
     """Return a claim restricted to the instances and algorithms that were run, with `in_part` if some are missing."""
-    held = {"instance": {r.instance for r in results}, "algorithm": {r.algorithm for r in results}}
-    held["against"] = held["algorithm"]
-    left = {k: kept for k in held if isinstance(claim.get(k), list) and (kept := [v for v in claim[k] if v in held[k]])}
-    return dict(claim) | left | ({"in_part": True} if any(len(left[k]) < len(claim[k]) for k in left) else {})
+    played = {"instance": {r.instance for r in results}, "algorithm": {r.algorithm for r in results}}
+    played["against"] = played["algorithm"]
+    lists = {k: [v for v in claim[k] if v in played[k]] for k in played if isinstance(claim.get(k), list)}
+    narrow = {k: values for k, values in lists.items() if values}
+    return dict(claim) | narrow | ({"in_part": True} if any(len(narrow[k]) < len(claim[k]) for k in narrow) else {})
 
 
 def without_cells(data: Mapping[str, Any], paper: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ def each_reading(paper: Mapping[str, Any]) -> list[dict[str, Any]]:
     Raises BadInput if a claim names an unknown one of [paper.readings], or several.
     """
     readings = paper.get("readings", {})
-    found = []
+    claims = []
     for claim in paper.get("claim", []):
         names = {name for key in OPEN for name in _braced(claim.get(key))}
         for name in names:
@@ -32,13 +32,13 @@ def each_reading(paper: Mapping[str, Any]) -> list[dict[str, Any]]:
         if len(names) > 1:
             raise BadInput(f"claim {claim['id']}: readings {', '.join(sorted(names))}, must be of one algorithm")
         if not names:
-            found.append(dict(claim))
+            claims.append(dict(claim))
             continue
         (name,) = names
         for reading in readings[name]:
             filled = {key: _filled(claim[key], name, reading) for key in OPEN if key in claim}
-            found.append(dict(claim) | filled | {"reading": reading})
-    return found
+            claims.append(dict(claim) | filled | {"reading": reading})
+    return claims
 
 
 def table(paper: Mapping[str, Any], judged: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:

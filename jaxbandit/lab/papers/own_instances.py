@@ -66,19 +66,19 @@ def split(
     With `quick`, a figure cannot be run if it has no `quick` settings, or if it takes its cells from another that
     then lacks some of them.
     """
-    kept, lines = {}, []
+    runnable, lines = {}, []
     for name, figure in figures.items():
         source = figures[figure.within] if figure.within else figure
         reasons = [missing[instance] for instance in figure.instances if instance in missing]
         lacking = figure.within and not figure.quick and set(figure.algorithms) - set(source.hurried().algorithms)
         reasons += ["available only without --quick"] if quick and (not source.quick or lacking) else []
         if not reasons:
-            kept[name] = figure
+            runnable[name] = figure
         elif name == target:
             raise BadInput(f"reproduce: figure {name}: {reasons[0]}")
         elif not target:
             lines.append(f"{figure.title}: not run, {reasons[0]}")
-    return kept, lines
+    return runnable, lines
 
 
 def parts(experiment: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -89,40 +89,40 @@ def parts(experiment: dict[str, Any]) -> dict[str, dict[str, Any]]:
     lots: list[tuple[dict[str, Any], list[dict[str, Any]]]] = []
     for table in experiment["instance"]:
         more, instance = table.get("tell", {}), {key: value for key, value in table.items() if key != "tell"}
-        known = [instances for told, instances in lots if told == more]
+        known = [instances for given, instances in lots if given == more]
         if known:
             known[0].append(instance)
         else:
             lots.append((more, [instance]))
-    found = {}
+    experiments = {}
     for more, instances in lots:
         algorithms = [table | more for table in experiment["algorithm"]]
         part = experiment | {"instance": instances, "algorithm": algorithms}
-        found["" if len(lots) == 1 else instances[0]["name"]] = tell(part)
-    return found
+        experiments["" if len(lots) == 1 else instances[0]["name"]] = tell(part)
+    return experiments
 
 
 def tell(experiment: dict[str, Any]) -> dict[str, Any]:
     """Return the experiment of a figure in which the m of the instances is an argument of the algorithms."""
-    told, instances = set(), []
+    values, instances = set(), []
     for table in experiment["instance"]:
         unknown = "m" in table and "m" not in ENVIRONMENTS[table["type"]].arguments
-        told |= {table["m"]} if unknown else set()
+        values |= {table["m"]} if unknown else set()
         instances.append({key: value for key, value in table.items() if key != "m" or not unknown})
-    if len(told) > 1:
-        refuse(experiment["name"], f": m = {sorted(told)}, must be one for all instances of a figure")
-    more = {"m": told.pop()} if told else {}
+    if len(values) > 1:
+        refuse(experiment["name"], f": m = {sorted(values)}, must be one for all instances of a figure")
+    more = {"m": values.pop()} if values else {}
     return experiment | {"instance": instances, "algorithm": [table | more for table in experiment["algorithm"]]}
 
 
 def one_each(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the published numbers one by one: if `algorithm` is a list, the other lists have one item for each."""
-    found: list[dict[str, Any]] = []
+    singles: list[dict[str, Any]] = []
     for entry in entries:
         if isinstance(entry["algorithm"], str):
-            found.append(dict(entry))
+            singles.append(dict(entry))
             continue
         lists = {key: value for key, value in entry.items() if isinstance(value, list)}
         for row in zip(*lists.values(), strict=True):
-            found.append(dict(entry) | dict(zip(lists, row, strict=True)))
-    return found
+            singles.append(dict(entry) | dict(zip(lists, row, strict=True)))
+    return singles

@@ -2,8 +2,8 @@
 
 A paper's TOML file is an experiment with an additional table [paper]. This table holds the title, the figures, each of
 which is an experiment (figure_experiments.py), claims (verdict.py), published numbers (published.py) and what is not
-tested; instances of the paper (own_instances.py), possible readings of an algorithm (open_readings.py) and tables next
-to the figures (tables/).
+tested, each with the place where somebody read it (origins.py); instances of the paper (own_instances.py), possible
+readings of an algorithm (open_readings.py) and tables next to the figures (tables/).
 """
 
 import dataclasses

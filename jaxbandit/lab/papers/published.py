@@ -47,13 +47,13 @@ def numbers(entries: Sequence[Mapping[str, Any]], results: ResultSet) -> list[di
       results: our results.
     """
     cells = {(r.instance, r.algorithm): r for r in results}
-    found = []
+    single = []
     for entry in entries:
         ours = cells.get((entry["instance"], entry["algorithm"]))
         if ours is None or not _comparable(entry, ours):
             continue
-        found += _one_by_one(entry)
-    return found
+        single += _one_by_one(entry)
+    return single
 
 
 def _comparable(entry: Mapping[str, Any], ours: Any) -> bool:
@@ -81,14 +81,14 @@ def judge(number: Mapping[str, Any], result: Any, confidence: float) -> dict[str
     table |= {key: number[key] for key in SHOWN if key in number}
     if origins.is_quoted(number):
         return table
-    found = (_rate if number["quantity"] == "error" else _mean)(number, result, confidence)
-    if found is None:
+    interval = (_rate if number["quantity"] == "error" else _mean)(number, result, confidence)
+    if interval is None:
         return table | {"verdict": "undecided"}
     scale = 1.0 if number["quantity"] in ("error", "kind") else abs(number["value"])
     slack = number.get("margin", 0.0) * scale
     if "margin" in number and "arm" in number:
         slack += 1  # a fraction of a few pulls is smaller than the rounding of the number
-    low, high = found
+    low, high = interval
     decided = decide(number["value"], low, high, slack=slack, wide=number.get("wide", WIDE) * scale)
     allowed = [low - slack, high + slack]
     return table | {"low": low, "high": high, "allowed": allowed, "confidence": confidence, "verdict": decided}
@@ -135,16 +135,20 @@ def judge_together(
       entries: all published numbers of the paper.
       judged: the numbers of the cells that were run, as `judge` returns them.
     """
-    found = []
+    judged_claims = []
     for claim in claims:
         known = [n for n in judged if n["source"] == claim["published"] and n["quantity"] == "samples"]
         known = [n for n in known if not origins.is_quoted(n)]
         if known:
             part = len(known) < sum(entry["source"] == claim["published"] for entry in entries)
             checks = [{"statement": _statement(n), "verdict": n["verdict"]} for n in known]
-            told = {"quantity": "samples", "checks": checks, "verdict": verdict.together([n["verdict"] for n in known])}
-            found.append({**claim, **({"in_part": True} if part else {}), **told})
-    return found
+            outcome = {
+                "quantity": "samples",
+                "checks": checks,
+                "verdict": verdict.together([n["verdict"] for n in known]),
+            }
+            judged_claims.append({**claim, **({"in_part": True} if part else {}), **outcome})
+    return judged_claims
 
 
 def _statement(number: Mapping[str, Any]) -> str:

@@ -118,10 +118,10 @@ def _theirs(entry: Mapping[str, Any] | None) -> tuple[str, str, str]:
 
 def _aligned(lines: Sequence[tuple[str, ...]]) -> str:
     """Align the columns that are not empty, with numbers to the right."""
-    kept = [column for column in zip(*lines, strict=True) if any(column[1:])]
-    right = [i for i, column in enumerate(kept) if column[0] not in ("instance", "algorithm", "source", "")]
-    keys = sum(column[0] in ("instance", "algorithm") for column in kept)
-    return align(list(zip(*kept, strict=True)), right, keys) if kept else "no run is counted"
+    shown = [column for column in zip(*lines, strict=True) if any(column[1:])]
+    right = [i for i, column in enumerate(shown) if column[0] not in ("instance", "algorithm", "source", "")]
+    keys = sum(column[0] in ("instance", "algorithm") for column in shown)
+    return align(list(zip(*shown, strict=True)), right, keys) if shown else "no run is counted"
 
 
 def _regret_table(
@@ -153,8 +153,8 @@ def _regret_table(
 
 def _left_out(cells: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return one line for each cell whose means exclude runs, with their number and the reason."""
-    found = [(cell, left_out(cell["runs"], cell.get("outcomes", {}))) for cell in cells]
-    return [f"{cell['instance']}/{cell['algorithm']}: {words}" for cell, words in found if words]
+    cells_and_words = [(cell, left_out(cell["runs"], cell.get("outcomes", {}))) for cell in cells]
+    return [f"{cell['instance']}/{cell['algorithm']}: {words}" for cell, words in cells_and_words if words]
 
 
 def cost(content: Mapping[str, Any], longer: Mapping[int, int]) -> list[str]:
@@ -199,10 +199,10 @@ def _counts(claims: Sequence[Mapping[str, Any]]) -> str:
     """Return the number of claims of the paper by verdict, and apart from them those without one and our own."""
     ours = [claim for claim in claims if claim.get("origin") == origins.OURS]
     quoted = [claim for claim in claims if origins.is_quoted(claim)]
-    found = [_by_verdict([claim for claim in claims if claim not in ours and claim not in quoted])]
-    found += [f"{len(quoted)} {origins.QUOTED}"] if quoted else []
-    found += [f"of our own {_by_verdict(ours)}"] if ours else []
-    return "; ".join(found)
+    parts = [_by_verdict([claim for claim in claims if claim not in ours and claim not in quoted])]
+    parts += [f"{len(quoted)} {origins.QUOTED}"] if quoted else []
+    parts += [f"of our own {_by_verdict(ours)}"] if ours else []
+    return "; ".join(parts)
 
 
 def _by_verdict(claims: Sequence[Mapping[str, Any]]) -> str:

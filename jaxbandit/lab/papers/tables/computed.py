@@ -55,7 +55,7 @@ def evaluate(
         computed again.
       sizes: the names of the tables to compute, with their sizes.
     """
-    found = []
+    tables = []
     for name, size in sizes.items():
         table = paper["complexity"][name]
         request = json_files.plain({"name": name, "size": size, "confidence": paper["confidence"]} | table)
@@ -69,8 +69,8 @@ def evaluate(
             content = {"name": name, **about, "rows": rows, "seconds": time.perf_counter() - start}
             stored = json_files.plain({"request": request, "table": content})
             json_files.write_json(path, stored)
-        found.append(stored["table"])
-    return found
+        tables.append(stored["table"])
+    return tables
 
 
 def judge(claims: Sequence[Mapping[str, Any]], tables: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -39,14 +39,14 @@ def times(table: Mapping[str, Any], data: Mapping[str, Any], runs: int) -> list[
         theirs = row["microseconds"]
         ours = dict(zip(theirs, np.transpose(measured), strict=True))
         for name, values in ours.items():
-            found = {"instance": row["instance"], "variant": name, "nanoseconds": float(np.exp(np.log(values).mean()))}
-            found |= {"published_microseconds": theirs[name], "published_ratio": theirs[name] / theirs[reference]}
+            entry = {"instance": row["instance"], "variant": name, "nanoseconds": float(np.exp(np.log(values).mean()))}
+            entry |= {"published_microseconds": theirs[name], "published_ratio": theirs[name] / theirs[reference]}
             if name != reference:
                 interval = intervals.student_of(np.log(values / ours[reference]), level)
                 ratio = {"ratio": interval.value, "low": interval.low, "high": interval.high}
-                found |= {key: float(np.exp(value)) for key, value in ratio.items()} | {"confidence": level}
-                found |= {"what": f"{row['instance']}: time of {name} over that of {reference}"}
-            rows.append(found)
+                entry |= {key: float(np.exp(value)) for key, value in ratio.items()} | {"confidence": level}
+                entry |= {"what": f"{row['instance']}: time of {name} over that of {reference}"}
+            rows.append(entry)
     return rows
 
 
