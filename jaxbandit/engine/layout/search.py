@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxbandit.base.types import Array
-from jaxbandit.engine.layout import jaxprs
+from jaxbandit.engine.layout.jaxprs import Equation
 
 LEAST = 17  # smallest number of entries for which the loop is faster
 UNROLLED = 2  # number of arms per iteration if the computation of an index is short (benchmarks/RESULTS.md)
@@ -24,7 +24,7 @@ TRANSCENDENTAL = frozenset("exp exp2 expm1 log log1p logistic pow sin cos tan ta
 class Made(NamedTuple):
     """How a value was computed: by an elementwise operation, or by repeating a scalar."""
 
-    equation: Any
+    equation: Equation
     operands: tuple
     marks: tuple[bool, ...]
     entries: int  # number of entries of the vector, in one run
@@ -47,7 +47,7 @@ def first_largest(vector: Array, made: Mapping[int, Made], largest: bool, dtype:
     order = _operations(vector, made)
     if not order:
         return None
-    heavy = any(made[x].equation.primitive.name in TRANSCENDENTAL for x in order) or len(order) > SHORT
+    heavy = any(made[x].equation.name in TRANSCENDENTAL for x in order) or len(order) > SHORT
     turns = 1 if heavy else UNROLLED
 
     def indices(first: Array | int, number: int) -> Array:
@@ -63,13 +63,13 @@ def first_largest(vector: Array, made: Mapping[int, Made], largest: bool, dtype:
         for name in order:
             node = made[name]
             operands = [at(x, varies) for x, varies in zip(node.operands, node.marks, strict=True)]
-            if node.equation.primitive.name in REPEATS:
+            if node.equation.name in REPEATS:
                 values[name] = operands[0]
                 continue
             shape = jnp.broadcast_shapes(*(x.shape for x in operands))
             shape = shape if len(shape) != 1 else (1, *shape)
             operands = [jnp.broadcast_to(x if x.ndim != 1 else x[None], shape) for x in operands]
-            (values[name],) = jaxprs.bind(node.equation, operands)
+            (values[name],) = node.equation.bind(operands)
         found = values[id(vector)]
         return jnp.broadcast_to(found if largest else -found, (number, lanes))
 
@@ -110,12 +110,11 @@ def _operations(vector: Any, made: Mapping[int, Made]) -> list[int]:
     return order
 
 
-def how_made(equation: Any, operands: tuple, marks: tuple, elementwise: frozenset) -> Made | None:
+def how_made(equation: Equation, operands: tuple, marks: tuple, elementwise: frozenset) -> Made | None:
     """The record of an operation whose result is a vector computed elementwise; None for any other operation."""
-    if len(equation.outvars) != 1 or len(shape := equation.outvars[0].aval.shape) != 1:
+    if len(equation.outputs) != 1 or len(shape := equation.outputs[0].shape) != 1:
         return None
-    name = equation.primitive.name
-    alike = len(operands) == 1 and equation.invars[0].aval.shape in ((), shape)
-    if name in elementwise or (alike and name in REPEATS):
+    alike = len(operands) == 1 and equation.inputs[0].shape in ((), shape)
+    if equation.name in elementwise or (alike and equation.name in REPEATS):
         return Made(equation, operands, marks, shape[0])
     return None
