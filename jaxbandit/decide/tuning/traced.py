@@ -105,7 +105,7 @@ def batches(traced: Traced) -> list[int]:
     found = []
     for group in traced.groups:
         key = "batch", *_key(traced, group), devices()[0]
-        found.append(compiled.kept(key, lambda group=group: _batch(traced, group)))
+        found.append(compiled.remember(key, lambda group=group: _batch(traced, group)))
     return found
 
 
@@ -156,7 +156,7 @@ class Trainings:
             each, whole = PartitionSpec(AXIS), PartitionSpec()
             function = jax.shard_map(function, mesh=mesh, in_specs=(whole, each, each), out_specs=each, check_vma=False)
         key = "trainings", *_key(traced, group), size, tuple(self._devices)
-        program = compiled.kept(key, lambda: compiled.compile(function, self._devices[0], *example))
+        program = compiled.remember(key, lambda: compiled.compile_program(function, self._devices[0], *example))
         return program, columns, wide
 
     def __call__(self, words: np.ndarray, arms: np.ndarray) -> Iterator[Part]:

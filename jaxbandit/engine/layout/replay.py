@@ -127,7 +127,7 @@ def _rule(equation: Equation, operands: tuple, marks: tuple, lanes: int, known: 
     if name in ELEMENTWISE:
         return equation.bind([whole(i) for i in everything])
     if name in ("argmax", "argmin") and out.shape == ():
-        if whole_loops.searches() and jnp.issubdtype(operands[0].dtype, jnp.floating):
+        if whole_loops.searches_arms() and jnp.issubdtype(operands[0].dtype, jnp.floating):
             found = search.first_largest(operands[0], known, name == "argmax", params["index_dtype"])
             if found is not None:
                 return [found]
