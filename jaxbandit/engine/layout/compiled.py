@@ -163,16 +163,16 @@ def compile_program(
 
         return jax.jit(anew, donate_argnums=donate).lower(*examples)
 
-    def made(whole: bool) -> tuple[Any, bool]:
+    def attempt(whole: bool) -> tuple[Any, bool]:
         """The compiled function, and whether it calls a library."""
         with whole_loops.whole(whole and cpu, searches):
             lowered = lower()
             calls = cpu and calls_library(lowered)
             return None if calls and whole else lowered.compile(compiler_options=_options(device)), calls
 
-    compiled, takes_turns = made(whole)
+    compiled, takes_turns = attempt(whole)
     if takes_turns and whole:
-        compiled, _ = made(whole=False)
+        compiled, _ = attempt(whole=False)
     if not takes_turns:
         return compiled
 

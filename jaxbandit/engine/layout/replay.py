@@ -74,8 +74,8 @@ def replay(
             with equation.scope():
                 results = _operation(equation, operands, marks, lanes, known)
             known[token] = results, operands  # keeps the operands alive, so that their ids stay valid
-            if (how := search.how_made(equation, operands, marks, ELEMENTWISE)) is not None:
-                known[id(results[0][0])] = how
+            if (recipe := search.recipe_of(equation, operands, marks, ELEMENTWISE)) is not None:
+                known[id(results[0][0])] = recipe
         return known[token][0]
 
     found = evaluate(program, list(zip(inputs, flags, strict=True)), compute, lambda x: (x, False))

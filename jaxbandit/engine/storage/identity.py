@@ -46,8 +46,8 @@ def surroundings(platform: str) -> dict[str, str]:
 def differences(stored: Identity, here: Identity) -> list[str]:
     """Return a description of each difference, such as "seed 1, here 0"; empty if there is none."""
     names = [name for name in {**here, **stored} if stored.get(name) != here.get(name)]
-    told = [name for name in names if not set(_FOLLOWS.get(name, ())) & set(names)]
-    return [_UNSHOWN.get(name, f"{name} {stored.get(name)}, here {here.get(name)}") for name in told]
+    own = [name for name in names if not set(_FOLLOWS.get(name, ())) & set(names)]
+    return [_UNSHOWN.get(name, f"{name} {stored.get(name)}, here {here.get(name)}") for name in own]
 
 
 def require(where: object, stored: Identity, here: Identity) -> None:
