@@ -82,7 +82,7 @@ def compiled_row(target_name: str, name: str, precision: str | None, known: str)
     from jaxbandit.engine.driver.lanes import LanesProgram
     from jaxbandit.engine.driver.program import Program
     from jaxbandit.engine.layout import sizes
-    from jaxbandit.engine.layout.compiled import held
+    from jaxbandit.engine.layout.compiled import total_memory
     from jaxbandit.engine.rounds import keys
     from jaxbandit.engine.rounds.single import SingleRun
     from jaxbandit.engine.rounds.stopping import StoppingRun
@@ -141,7 +141,7 @@ def compiled_row(target_name: str, name: str, precision: str | None, known: str)
         "open_loops": round.open_loops,
         "bytes": round.bytes,
         "flops": round.flops,
-        "memory": held(compiled),
+        "memory": total_memory(compiled),
         "predicted_memory": runs * program.run_bytes,
         "seconds_a_round": max(starts, moved or 0.0),
         "even_runs": None if not moved else int(runs * starts / moved),

@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxbandit.engine.layout.compiled import compile
+from jaxbandit.engine.layout.compiled import compile_program
 from jaxbandit.theory.solvers.allocation import allocation
 
 REPEATS = 3
@@ -64,7 +64,7 @@ def measure_batch(num_arms: int, dim: int, count: int) -> dict[str, Any]:
     with jax.enable_x64(True):
         batch = jax.device_put(features), jax.device_put(gaps)
         begun = time.perf_counter()
-        solve = compile(jax.vmap(lambda x, own: allocation(x, own, LEVEL)), jax.devices()[0], *batch)
+        solve = compile_program(jax.vmap(lambda x, own: allocation(x, own, LEVEL)), jax.devices()[0], *batch)
         compiled = time.perf_counter() - begun
         found = jax.block_until_ready(solve(*batch))
         seconds = []

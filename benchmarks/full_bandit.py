@@ -21,7 +21,7 @@ import numpy as np
 
 from jaxbandit.base.types import Array
 from jaxbandit.engine.driver.identify import identify_cell
-from jaxbandit.engine.layout.compiled import compile, cores
+from jaxbandit.engine.layout.compiled import compile_program, cores
 from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS
 from jaxbandit.theory.solvers.densest import peeling
 from jaxbandit.theory.solvers.quadratic_bound import upper_bound
@@ -157,7 +157,7 @@ def measure_checks(size: int, k: int, runs: int) -> dict[str, Any]:
     with jax.enable_x64(True):
         batches = [jax.device_put(part) for part in parts]
         begun = time.perf_counter()
-        programs = [compile(jax.vmap(f), jax.devices()[0], batches[0]) for f in (check, peel)]
+        programs = [compile_program(jax.vmap(f), jax.devices()[0], batches[0]) for f in (check, peel)]
         compiled = time.perf_counter() - begun
         with ThreadPoolExecutor(threads) as pool:
 

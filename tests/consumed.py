@@ -2,16 +2,15 @@
 
 import itertools
 import math
-from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
+
+from jaxbandit.engine.layout import jaxprs
 
 DRAWS = {"random_bits", "random_gamma"}
 DERIVES = {"random_fold_in", "random_split"}
-INNER = ("jaxpr", "call_jaxpr", "call", "fun_jaxpr")
 
 
 class Generator:
@@ -25,7 +24,6 @@ class Generator:
         self.consumed = []  # (implementation, key words, block) of each word drawn
         self.derived = set()  # the same, of each key made from a key
         self._found = {}
-        self._draws = {}
 
     def watched(self, function):
         """The function, which logs what it draws; its arguments must have the same shapes in each call."""
@@ -33,13 +31,13 @@ class Generator:
 
         def call(*arguments):
             if not found:
-                closed, shape = jax.make_jaxpr(function, return_shape=True)(*arguments)
-                structure = jax.tree.structure(shape)
-                found.append((closed, structure, None if draws(closed.jaxpr) else jax.jit(function)))
-            closed, structure, compiled = found[0]
+                traced, shape = jaxprs.trace(function, *arguments)
+                program, structure = jaxprs.read(traced), jax.tree.structure(shape)
+                found.append((program, structure, None if draws(program) else jax.jit(function)))
+            program, structure, compiled = found[0]
             if compiled is not None:
                 return compiled(*arguments)
-            return jax.tree.unflatten(structure, self._evaluate(closed, jax.tree.leaves(arguments)))
+            return jax.tree.unflatten(structure, self._evaluate(program, jax.tree.leaves(arguments)))
 
         return call
 
@@ -52,63 +50,68 @@ class Generator:
             seen.add(block)
         return twice
 
-    def _evaluate(self, closed, arguments):
-        jaxpr = closed.jaxpr
-        values = dict(zip(jaxpr.constvars, closed.consts, strict=True))
-        values |= dict(zip(jaxpr.invars, arguments, strict=True))
+    def _evaluate(self, program, arguments):
+        values = dict(zip(program.variables, program.constants, strict=True))
+        values |= dict(zip(program.inputs, arguments, strict=True))
 
         def read(atoms):
-            return [atom.val if isinstance(atom, Literal) else values[atom] for atom in atoms]
+            return [atom.array if isinstance(atom, jaxprs.Literal) else values[atom] for atom in atoms]
 
-        for equation, compiled in self._steps(jaxpr):
-            if compiled is None:
-                given = read(equation.invars)
-                self._note(equation, given)
-                results = self._inside(equation, given)
-            else:
-                results = compiled(*read(equation.invars))
-            values |= dict(zip(equation.outvars, results, strict=True))
-        return read(jaxpr.outvars)
+        for operands, results, step in self._steps(program):
+            values |= dict(zip(results, step(read(operands)), strict=True))
+        return read(program.outputs)
 
-    def _steps(self, jaxpr):
-        """(equation, None) for one that draws; (what is between two of them, it compiled) for the rest."""
-        if id(jaxpr) not in self._found:
+    def _steps(self, program):
+        """(operands, results, function of the operands) for each equation that draws, and for what lies between."""
+        if id(program) not in self._found:
             steps = []
-            for draw, group in itertools.groupby(jaxpr.eqns, drawing):
+            for draw, group in itertools.groupby(program.equations, drawing):
                 equations = list(group)
-                steps += [(e, None) for e in equations] if draw else [_together(jaxpr, equations)]
-            self._found[id(jaxpr)] = jaxpr, steps  # the jaxpr too, so that no other has its id
-        return self._found[id(jaxpr)][1]
+                steps += [self._drawing(e) for e in equations] if draw else [_together(equations)]
+            self._found[id(program)] = program, steps  # the program too, so that no other has its id
+        return self._found[id(program)][1]
 
-    def _inside(self, equation, given):
-        """The results of an equation that draws."""
-        name, params = equation.primitive.name, equation.params
-        if name in DRAWS | DERIVES:
-            if id(equation) not in self._draws:  # by itself a primitive with a loop in it is compiled in every call
-                self._draws[id(equation)] = equation, jax.jit(partial(equation.primitive.bind, **params))
-            return [self._draws[id(equation)][1](*given)]
+    def _drawing(self, equation):
+        # Read once, because the steps of a program are found by its id.
+        programs = equation.programs
+        if equation.name == "while":
+            programs = [jaxprs.program_of(equation.params[name]) for name in ("cond_jaxpr", "body_jaxpr")]
+        one = jax.jit(
+            lambda *xs: equation.bind(xs)
+        )  # by itself a primitive with a loop in it is compiled in every call
+
+        def step(given):
+            self._note(equation, given)
+            return one(*given) if equation.name in DRAWS | DERIVES else self._inside(equation, programs, given)
+
+        return equation.operands, equation.results, step
+
+    def _inside(self, equation, programs, given):
+        """The results of an equation with a program in it that draws."""
+        name, params = equation.name, equation.params
         if name == "cond":
-            return self._evaluate(params["branches"][int(given[0])], given[1:])
+            return self._evaluate(programs[int(given[0])], given[1:])
         if name == "while":
             first, second = params["cond_nconsts"], params["cond_nconsts"] + params["body_nconsts"]
-            carry = given[second:]
-            while self._evaluate(params["cond_jaxpr"], given[:first] + carry)[0]:
-                carry = self._evaluate(params["body_jaxpr"], given[first:second] + carry)
+            (asks, body), carry = programs, given[second:]
+            while self._evaluate(asks, given[:first] + carry)[0]:
+                carry = self._evaluate(body, given[first:second] + carry)
             return carry
+        (body,) = programs
         if name == "scan":
-            first, second, rows = *_parts(params), []
+            first, number = jaxprs.scan_parts(equation)
+            second, rows = first + number, []
             carry = given[first:second]
             for i in range(params["length"])[:: -1 if params["reverse"] else 1]:
-                step = self._evaluate(params["jaxpr"], given[:first] + carry + [x[i] for x in given[second:]])
+                step = self._evaluate(body, given[:first] + carry + [x[i] for x in given[second:]])
                 carry, row = step[: len(carry)], step[len(carry) :]
                 rows.append(row)
             return carry + [jnp.stack(column[:: -1 if params["reverse"] else 1]) for column in zip(*rows, strict=True)]
-        (body,) = [params[key] for key in INNER if key in params]
-        assert len(body.jaxpr.invars) == len(given), f"what {name} does with its arguments is not known here"
+        assert len(body.inputs) == len(given), f"what {name} does with its arguments is not known here"
         return self._evaluate(body, given)
 
     def _note(self, equation, given):
-        name, params = equation.primitive.name, equation.params
+        name, params = equation.name, equation.params
         if name in DRAWS | DERIVES:
             data = jax.random.key_data(given[0])
             rows = np.asarray(data).reshape(-1, data.shape[-1])
@@ -124,39 +127,25 @@ class Generator:
                 self.consumed += [(*key, i) for key in about for i in range(size)]
 
 
-def inner(equation):
-    """The jaxprs inside an equation."""
-    for value in equation.params.values():
-        for part in value if isinstance(value, tuple | list) else (value,):
-            jaxpr = getattr(part, "jaxpr", part)
-            if hasattr(jaxpr, "eqns"):
-                yield jaxpr
-
-
 def drawing(equation):
     """Whether an equation draws, or makes keys of keys."""
-    return equation.primitive.name in DRAWS | DERIVES or any(map(draws, inner(equation)))
+    return equation.name in DRAWS | DERIVES or any(map(draws, equation.programs))
 
 
-def draws(jaxpr):
-    """Whether a jaxpr draws, or makes keys of keys, anywhere."""
-    return any(map(drawing, jaxpr.eqns))
+def draws(program):
+    """Whether a program draws, or makes keys of keys, anywhere."""
+    return any(map(drawing, program.equations))
 
 
-def _together(jaxpr, equations):
-    """The equations as one jaxpr, of what they read and of all that they give; and it compiled."""
-    given = [v for e in equations for v in e.outvars]
-    read = dict.fromkeys(v for e in equations for v in e.invars if not isinstance(v, Literal))
-    about = jaxpr.debug_info.with_unknown_names()
-    one = jaxpr.replace(
-        constvars=[], invars=[v for v in read if v not in given], outvars=given, eqns=equations, debug_info=about
-    )
-    return one, jax.jit(jaxpr_as_fun(ClosedJaxpr(one, [])))
+def _together(equations):
+    """The equations as one compiled function of what they read that returns all that they give."""
+    given = tuple(v for e in equations for v in e.results)
+    atoms = dict.fromkeys(v for e in equations for v in e.operands if not isinstance(v, jaxprs.Literal))
+    read = tuple(v for v in atoms if v not in given)
+    part = jaxprs.Program(read, tuple(equations), given, (), ())
 
+    @jax.jit
+    def together(*xs):
+        return jaxprs.evaluate(part, xs, lambda equation, operands: equation.bind(operands), lambda x: x)
 
-def _parts(params):
-    """Where the carry of a scan begins and ends among its operands; JAX 0.12 says it by trees of their places."""
-    if "num_consts" in params:
-        return params["num_consts"], params["num_consts"] + params["num_carry"]
-    consts, carry, _ = (len(list(part)) for part in params["ft_in"].elts)
-    return consts, consts + carry
+    return read, given, lambda xs: together(*xs)

@@ -1,5 +1,6 @@
 """How functions are compiled: options that a compiler lacks, linear algebra that takes turns, what is compiled anew."""
 
+import sys
 import threading
 
 import jax
@@ -109,7 +110,7 @@ def waits_while_another_is_alone(call):
 
 @pytest.mark.parametrize("name", ["inv", "sums and products"])
 def test_linear_algebra_takes_turns_and_nothing_else_does(name):
-    function = compiled.compile((LIBRARY | WITHOUT)[name], CPU, MATRIX)
+    function = compiled.compile_program((LIBRARY | WITHOUT)[name], CPU, MATRIX)
     assert waits_while_another_is_alone(lambda: function(MATRIX)) == (name in LIBRARY)
 
 
@@ -155,6 +156,52 @@ def test_another_trace_context_is_compiled_anew(scope):
     assert len(traced) == before and inside.regret.tobytes() == plain.regret.tobytes()
 
 
+def private_options():
+    """JAX's own list of what its traces depend on: the names, and the options by name or without."""
+    config = sys.modules[type(jax.config).__module__]
+    names, found = config.trace_context_names(), {}
+    kind = next(base for base in config.State.__mro__ if base.__name__ == "Config")
+    for module in [module for name, module in sys.modules.items() if name.startswith("jax.")]:
+        for value in list(vars(module).values()):
+            option = getattr(value, "_obj", value)
+            if isinstance(option, kind):
+                found[id(option)] = option
+    return config.trace_context, names, list(found.values())
+
+
+def test_the_key_of_programs_covers_all_on_which_a_trace_depends():
+    """Each entry of JAX's own trace context, when it is another, gives another key."""
+    context, names, options = private_options()
+    here, covered = compiled.trace_context(), {"axis_env_state"}  # changed below
+    for option in options:
+        value, before = option.value, context()
+        another = (not value) if isinstance(value, bool) else "another"
+        if getattr(option, "name", "") == "abstract_mesh_context_manager":
+            another = jax.sharding.AbstractMesh((1,), ("x",))
+        previous = option.swap_local(another)
+        try:
+            entries = {name for name, old, new in zip(names, before, context(), strict=True) if old is not new != old}
+            if entries:
+                assert compiled.trace_context() != here, entries
+        finally:
+            option.set_local(previous)
+        covered |= entries
+    assert covered == set(names) and compiled.trace_context() == here
+    inside = []
+    jax.vmap(lambda x: inside.append(compiled.trace_context()) or x, axis_name="runs")(jnp.ones(2))
+    assert inside != [here]
+
+
+def test_another_default_device_is_compiled_anew():
+    made = []
+    for _ in range(2):
+        compiled.remember("program", lambda: made.append(1))
+        with jax.default_device(CPU):
+            compiled.remember("program", lambda: made.append(2))
+            assert compiled.remembers("program")
+    assert made == [1, 2]
+
+
 def test_threads_take_up_the_scopes():
     seen = []
 
@@ -171,9 +218,10 @@ def test_threads_take_up_the_scopes():
         jax.default_prng_impl("threefry4x32"),
         jax.numpy_dtype_promotion("standard"),
         jax.numpy_rank_promotion("allow"),
+        jax.default_device(CPU),
     ):
         here = compiled.trace_context()
-        thread = threading.Thread(target=look, args=(compiled.same_scopes(),))
+        thread = threading.Thread(target=look, args=(compiled.scopes_of_thread(),))
         thread.start()
         thread.join()
     assert seen == [here] != [compiled.trace_context()]

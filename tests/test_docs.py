@@ -208,4 +208,14 @@ def test_ci_runs_the_readme_test_command():
     ci = text_of(".ci/run")
     assert re.search(r"pip install '([^']*)'", install)[1] in ci
     assert arguments == ""  # all tests
-    assert re.search(r'^"\$main/bin/pytest"$', ci, re.MULTILINE)
+    assert re.search(r'^  in_venv "\$main" pytest$', ci, re.MULTILINE)
+
+
+def test_hosted_ci_runs_jobs_of_ci_run():
+    """Each job of the workflow is one of .ci/run, each of which is a job of the workflow."""
+    ci, workflow = text_of(".ci/run"), text_of(".github/workflows/ci.yml")
+    [jobs] = re.findall(r"^    (\w+(?: \| \w+)+)\) ;;$", ci, re.MULTILINE)
+    jobs = set(jobs.split(" | "))
+    assert jobs == set(re.findall(r"^(\w+)\(\) \{", ci, re.MULTILINE)) & jobs
+    assert jobs == {*re.findall(r"job: (\w+)", workflow), *re.findall(r"\.ci/run (\w+)", workflow)}
+    assert jobs <= set(re.findall(r"^#   \.ci/run (\w+)", ci, re.MULTILINE))

@@ -65,8 +65,8 @@ def played():
 def test_a_list_of_budgets_is_a_result_each_of_one_compilation(monkeypatch):
     results, compiled = played(), []
     assert [r.budget for r in results] == BUDGETS and all(isinstance(r, BudgetResult) for r in results)
-    factory, world, first = rejects(), jb.table(ROWS), engine.compile
-    monkeypatch.setattr(engine, "compile", lambda *a, **o: compiled.append(a[0].__name__) or first(*a, **o))
+    factory, world, first = rejects(), jb.table(ROWS), engine.compile_program
+    monkeypatch.setattr(engine, "compile_program", lambda *a, **o: compiled.append(a[0].__name__) or first(*a, **o))
     again = jb.identify(factory, world, budget=8, num_runs=RUNS)
     once = list(compiled)
     jb.identify(factory, world, budget=BUDGETS, num_runs=RUNS)

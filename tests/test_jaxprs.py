@@ -1,5 +1,9 @@
 """What is read off programs: where faults of an input show, and which numbers are made from booleans."""
 
+import ast
+import re
+from pathlib import Path
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,7 +11,7 @@ import pytest
 
 import jaxbandit as jb
 from jaxbandit.base import numerics
-from jaxbandit.engine.layout import batching
+from jaxbandit.engine.layout import batching, jaxprs
 from jaxbandit.engine.rounds.stopping import StoppingRun
 
 STATE, FEEDBACK = np.array([1.0, 2.0], np.float32), np.array([3.0, 4.0, 5.0], np.float32)
@@ -80,3 +84,49 @@ def test_what_cannot_be_at_fault_is_not_watched():
         crowd = jb.full_bandit([0.1, 0.2, 0.8], 2)
         kept = recorder(jb.icb(3, k=2, delta=0.1, support="all"), crowd)
     assert kept.keeper is not None and not kept.watches and kept.watched == ()
+
+
+FORMAT = "eqns invars outvars constvars primitive jaxpr aval".split()  # attributes of a jaxpr and of its parts
+ROOT = Path(jb.__file__).parents[1]
+
+
+def parts_read(path):
+    """Places in a file that read a part of a jaxpr, by attribute or by its name."""
+    text = path.read_text(encoding="utf-8")
+    if not re.search(rf"""[."']({"|".join(FORMAT)})\b""", text):
+        return
+    for node in ast.walk(ast.parse(text)):
+        named = isinstance(node, ast.Call) and ast.unparse(node.func) in ("getattr", "hasattr")
+        if getattr(node.args[1] if named else node, "value" if named else "attr", None) in FORMAT:
+            yield f"{path.relative_to(ROOT)}:{node.lineno}"
+
+
+def test_one_module_knows_the_format_of_programs():
+    files = [path for room in ("jaxbandit", "benchmarks", "tests") for path in sorted((ROOT / room).rglob("*.py"))]
+    found = [line for path in files for line in parts_read(path)]
+    assert found and {line.split(":")[0] for line in found} == {"jaxbandit/engine/layout/jaxprs.py"}
+
+
+def test_constants_without_a_dtype_get_theirs():
+    traced, _ = jaxprs.trace(lambda v, i: jnp.zeros(3, bool).at[i].set(True) & v, np.ones(3, bool), np.int32(1))
+    atoms = [atom for equation in jaxprs.read(traced).equations for atom in equation.operands]
+    constants = [atom for atom in atoms if isinstance(atom, jaxprs.Literal)]
+    assert any(atom.value is True for atom in constants)
+    assert all(atom.array.dtype == atom.type.dtype for atom in constants)
+
+
+class Elsewhere:
+    """What another JAX may return."""
+
+    eqns = ()
+
+
+@pytest.mark.parametrize("form", [Elsewhere(), object()], ids=["another form", "no program"])
+def test_another_form_is_not_read(form):
+    with pytest.raises(jaxprs.UnknownForm):
+        jaxprs.read(form)
+
+
+def test_another_name_of_a_parameter_is_another_form():
+    with pytest.raises(jaxprs.UnknownForm, match="without the parameter shape"):
+        jaxprs.Params(form=1)["shape"]

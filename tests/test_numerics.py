@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from jaxbandit.base.numerics import log, matrix_vector, normal_of_words, normal_quantile, one_by_one, standard_normal
-from jaxbandit.engine.layout.compiled import compile
+from jaxbandit.engine.layout.compiled import compile_program
 
 
 def test_log_is_right_to_one_unit_of_rounding():
@@ -78,7 +78,7 @@ def test_matrix_vector_is_the_same_to_the_bit_in_every_batch():
     matrix, vectors = rng.normal(size=(5, 19)), rng.normal(size=(128, 19))
     with jax.enable_x64(True):
         many, few = [  # as the engine compiles, without calls of a library whose sums depend on the batch
-            np.asarray(compile(jax.vmap(matrix_vector, (None, 0)), jax.devices()[0], matrix, x)(matrix, x))
+            np.asarray(compile_program(jax.vmap(matrix_vector, (None, 0)), jax.devices()[0], matrix, x)(matrix, x))
             for x in (vectors, vectors[64:])
         ]
     np.testing.assert_allclose(many, vectors @ matrix.T, rtol=0, atol=1e-13)

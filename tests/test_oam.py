@@ -110,10 +110,10 @@ def test_a_phase_diagram_is_one_compilation(monkeypatch):
 
     def count(function, *examples, **more):
         compiled.append(function.__name__)
-        return compile(function, *examples, **more)
+        return compile_program(function, *examples, **more)
 
-    compile = horizon_engine.compile
-    monkeypatch.setattr(horizon_engine, "compile", count)
+    compile_program = horizon_engine.compile_program
+    monkeypatch.setattr(horizon_engine, "compile_program", count)
 
     def make(u, c):
         features = (

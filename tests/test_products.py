@@ -8,10 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 import parts
 import pytest
-from consumed import inner
 
 import jaxbandit
 from jaxbandit.base.numerics import dot
+from jaxbandit.engine.layout import jaxprs
 from jaxbandit.lab.specs.registry import ALGORITHMS
 
 ROOT = Path(jaxbandit.__file__).parent
@@ -46,19 +46,19 @@ def test_products_are_seen(line):
     assert not list(products(ast.parse("np.matmul(x, y) + dot(x, y)")))
 
 
-def factors(jaxpr):
-    """The precisions of the factors of every product in a jaxpr."""
-    for equation in jaxpr.eqns:
-        if equation.primitive.name in ("dot_general", "ragged_dot_general", "conv_general_dilated"):
+def factors(program):
+    """The precisions of the factors of every product in a program."""
+    for equation in program.equations:
+        if equation.name in ("dot_general", "ragged_dot_general", "conv_general_dilated"):
             yield from np.broadcast_to(equation.params["precision"], 2)
-        for body in inner(equation):
+        for body in equation.programs:
             yield from factors(body)
 
 
 def traced(function, *arguments):
     """Results and precisions."""
-    closed, shape = jax.make_jaxpr(function, return_shape=True)(*arguments)
-    return shape, list(factors(closed.jaxpr))
+    program, shape = jaxprs.trace(function, *arguments)
+    return shape, list(factors(jaxprs.read(program)))
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)

@@ -17,7 +17,7 @@ from jaxbandit.engine.driver.identify import identify_cell
 from jaxbandit.engine.driver.lanes import LanesProgram
 from jaxbandit.engine.driver.program import Program
 from jaxbandit.engine.layout import sizes
-from jaxbandit.engine.layout.compiled import held
+from jaxbandit.engine.layout.compiled import total_memory
 from jaxbandit.engine.rounds import keys
 from jaxbandit.engine.rounds.single import SingleRun
 from jaxbandit.engine.rounds.stopping import StoppingRun
@@ -124,7 +124,7 @@ def test_the_bytes_of_a_run_are_those_of_the_compiled_program(monkeypatch):
     runs, root, number = 1 << 13, keys.root_key(0), jax.ShapeDtypeStruct((), jnp.int32)
 
     def reserved(advance, donated, *given):
-        return held(jax.jit(advance, donate_argnums=donated).lower(*given).compile())
+        return total_memory(jax.jit(advance, donate_argnums=donated).lower(*given).compile())
 
     simulated = Program(SingleRun(lambda _: (ucb1(3), bernoulli(MEANS)), (), "threefry4x32"), 20)
     carry = jax.eval_shape(simulated.start, (), root, jax.ShapeDtypeStruct((runs,), jnp.int32))

@@ -1,6 +1,9 @@
-"""Loops compiled whole: what the compiler is asked, the same bytes with and without, another JAX."""
+"""Loops compiled whole: by XLA itself or because it is asked, the same bytes with and without, another JAX."""
 
+import re
+import sys
 import threading
+from pathlib import Path
 
 import equal_bytes
 import jax
@@ -8,19 +11,24 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
-from jax._src import compiler
 from jax.experimental.compilation_cache import compilation_cache
+from xla_options import compiler
 
+import jaxbandit as jb
 from jaxbandit import bernoulli, kl_ucb
+from jaxbandit.engine import layout
 from jaxbandit.engine.driver.horizon import simulate_cell
 from jaxbandit.engine.layout import compiled, whole_loops
 
 CPU = jax.devices("cpu")[0]
+below_0_12 = pytest.mark.skipif(whole_loops.BY_XLA, reason="from JAX 0.12 on, XLA compiles loops whole by itself")
+if not whole_loops.BY_XLA:
+    from jaxbandit.engine.layout import whole_loops_option as option
 
 
 def asked():
     """Whether the compiler is now asked for whole loops, in this thread."""
-    return whole_loops.OPTION.encode() in compiler.get_compile_options(1, 1).SerializeAsString()
+    return option.OPTION.encode() in compiler.get_compile_options(1, 1).SerializeAsString()
 
 
 def looped(x):
@@ -32,44 +40,71 @@ def kernels(compiled_loop):
     return "xla_cpu_small_call" in compiled_loop.as_text()
 
 
-def by_itself():
-    """Whether it does without being asked: with the engine's options XLA of JAX 0.12 does, that of 0.10 does not."""
+@pytest.mark.quickly_compiled
+def test_xla_does_without_being_asked_from_0_12_on():
     lowered = jax.jit(lambda x: looped(x)).lower(jnp.zeros((100, 64)))
-    return kernels(lowered.compile(compiler_options=compiled._options(CPU)))
+    assert kernels(lowered.compile(compiler_options=compiled._options(CPU))) == whole_loops.BY_XLA
 
 
 @pytest.mark.quickly_compiled
 @pytest.mark.parametrize("whole", [True, False])
 def test_a_loop_becomes_one_kernel(whole):
-    program = compiled.compile(lambda x: looped(x), CPU, jnp.zeros((100, 64)), whole=whole)
-    assert kernels(program) == (whole or by_itself())
+    program = compiled.compile_program(lambda x: looped(x), CPU, jnp.zeros((100, 64)), whole=whole)
+    assert kernels(program) == (whole or whole_loops.BY_XLA)
 
 
+def test_arms_are_searched_where_loops_are_whole(monkeypatch):
+    def searched(wanted):
+        with whole_loops.whole(wanted, searches=True):
+            return whole_loops.searches_arms()
+
+    assert searched(True) and not searched(False) and not whole_loops.searches_arms()
+    with whole_loops.whole(True):
+        assert not whole_loops.searches_arms()
+    monkeypatch.setattr(whole_loops, "ALLOWED", False)
+    assert not searched(True)
+
+
+def test_from_0_12_on_no_private_name_of_jax_is_used(monkeypatch):
+    """One module names one, and it is not imported there."""
+    root = Path(jb.__file__).parent
+    private = {path.name for path in root.rglob("*.py") if re.search(r"jax\._src", path.read_text(encoding="utf-8"))}
+    assert private == {"whole_loops_option.py"}
+    monkeypatch.setattr(whole_loops, "BY_XLA", True)
+    monkeypatch.delattr(layout, "whole_loops_option", raising=False)
+    monkeypatch.setitem(sys.modules, "jaxbandit.engine.layout.whole_loops_option", None)  # importing it is an error
+    with whole_loops.whole(True, searches=True):
+        assert whole_loops.searches_arms()
+
+
+@below_0_12
 def test_the_compiler_is_asked_within_the_scope_and_its_thread_alone():
     others = []
-    with whole_loops.wanted(True):
+    with whole_loops.whole(True):
         thread = threading.Thread(target=lambda: others.append(asked()))
         thread.start()
         thread.join()
         assert asked()
-        with whole_loops.wanted(False):
+        with whole_loops.whole(False):
             assert not asked()
         assert asked()
     assert not asked() and others == [False]
 
 
+@below_0_12
 def test_nothing_else_changes_in_the_options():
     before = compiler.get_compile_options(1, 1, env_options_overrides={"xla_cpu_prefer_vector_width": 512})
-    after = whole_loops.with_option(before)
+    after = option.with_option(before)
     assert after.env_option_overrides == before.env_option_overrides
     assert (after.num_replicas, after.num_partitions) == (1, 1)
-    added = whole_loops.OPTION.encode()
+    added = option.OPTION.encode()
     assert len(added) < len(after.SerializeAsString()) - len(before.SerializeAsString()) < len(added) + 30
 
 
+@below_0_12
 def test_what_the_user_has_set_stays():
-    once = whole_loops.with_option(compiler.get_compile_options(1, 1))
-    assert whole_loops.with_option(once) is once
+    once = option.with_option(compiler.get_compile_options(1, 1))
+    assert option.with_option(once) is once
 
 
 class Unreadable:
@@ -83,21 +118,22 @@ class Unreadable:
         raise ValueError("not like this")
 
 
+@below_0_12
 @pytest.mark.parametrize("options", [object(), Unreadable()])
 def test_options_of_another_form_are_left_alone(options):
-    assert whole_loops.with_option(options) is options
+    assert option.with_option(options) is options
 
 
+@below_0_12
 @pytest.mark.quickly_compiled
 def test_a_jax_without_the_function_compiles_as_it_would(monkeypatch):
-    monkeypatch.setattr(whole_loops, "_hooked", lambda: False)
-    program = compiled.compile(lambda x: looped(x), CPU, jnp.zeros((100, 64)), whole=True)
-    assert kernels(program) == by_itself()
-    monkeypatch.undo()
-    real = compiler.get_compile_options
     monkeypatch.delattr(compiler, "get_compile_options")
-    assert not whole_loops._hooked()
-    compiler.get_compile_options = real
+    with whole_loops.whole(True, searches=True):
+        assert not whole_loops.searches_arms()
+    monkeypatch.undo()
+    monkeypatch.setattr(option, "_hooked", lambda: False)
+    program = compiled.compile_program(lambda x: looped(x), CPU, jnp.zeros((100, 64)), whole=True)
+    assert not kernels(program)
 
 
 @pytest.fixture
@@ -127,10 +163,11 @@ def test_the_same_bytes_with_whole_loops_and_without_compiled_here_and_kept(name
 
     whole, programs = play()
     again = play()
-    monkeypatch.setattr(whole_loops, "_hooked", lambda: False)
+    monkeypatch.setattr(whole_loops, "ALLOWED", False)
     plain, more = play()
     assert again == (whole, programs) and plain == whole
-    assert more > programs > 0  # a program of its own, which is not taken for the other
+    assert more >= programs > 0
+    assert whole_loops.BY_XLA or more > programs  # a program of its own, which is not taken for the other
     assert play() == (whole, more)
 
 

@@ -10,11 +10,11 @@ import numpy as np
 
 from jaxbandit.base.contract import Algorithm, SetPulls
 from jaxbandit.base.types import Array, Device, PyTree
-from jaxbandit.engine.layout.compiled import Same, compile, kept
+from jaxbandit.engine.layout.compiled import Same, compile_program, remember
 from jaxbandit.engine.rounds import fit, keys
 from jaxbandit.engine.rounds import step as rounds
 from jaxbandit.engine.rounds.single import same_state
-from jaxbandit.engine.rounds.step import ContractError, afresh, called
+from jaxbandit.engine.rounds.step import ContractError, called, without_notes
 from jaxbandit.engine.storage import identity
 
 IMPLEMENTATION = "threefry4x32"  # the engine's default, so that a session has the random draws of the engine's run
@@ -39,7 +39,7 @@ class RulePrograms:
     def __init__(self, algorithm: Algorithm):
         self.algorithm = algorithm
         self._compiled: dict[Any, Callable] = {}
-        with self.scope(), afresh():
+        with self.scope(), without_notes():
             words = jax.eval_shape(lambda: jax.random.key_data(keys.root_key(0, IMPLEMENTATION)))
             self._words = jax.ShapeDtypeStruct((), jnp.uint32), jax.ShapeDtypeStruct((), jnp.int32)
             self._key = words
@@ -201,15 +201,15 @@ class RulePrograms:
             key = name, tuple((x.shape, x.dtype) for x in map(_as_array, jax.tree.leaves(given)))
         compiled = self._compiled.get(key)
         if compiled is None:
-            with afresh(), jax.default_device(_device()):
-                compiled = self._compiled[key] = compile(function, _device(), *jax.tree.map(_as_array, given))
+            with without_notes(), jax.default_device(_device()):
+                compiled = self._compiled[key] = compile_program(function, _device(), *jax.tree.map(_as_array, given))
         return compiled(*given)
 
 
 def rule_programs(algorithm: Algorithm) -> RulePrograms:
     """The compiled functions of this algorithm object, cached for later sessions of the same object."""
     fit.check_kind("algorithm", algorithm, Algorithm)
-    return kept(("session", Same(algorithm)), lambda: RulePrograms(algorithm))
+    return remember(("session", Same(algorithm)), lambda: RulePrograms(algorithm))
 
 
 def counts_of(plan: Any) -> Any:

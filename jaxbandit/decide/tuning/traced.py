@@ -20,7 +20,7 @@ from jaxbandit.base.refusals import refuse
 from jaxbandit.base.types import Array, Device
 from jaxbandit.decide.tuning.calls import Part, Train, said
 from jaxbandit.decide.tuning.configs import Configs, Group
-from jaxbandit.engine.layout import compiled, jaxprs, sizes
+from jaxbandit.engine.layout import analysis, compiled, jaxprs, sizes
 from jaxbandit.engine.rounds import keys
 from jaxbandit.engine.storage import identity
 from jaxbandit.running.distribution.driving import completed
@@ -69,14 +69,14 @@ def trace(train: Train, configs: Configs) -> Traced:
         function, example = _one(train, configs, group), _example(configs, group, 1)
         single = jax.tree.map(lambda x: x[0], example)
         try:
-            closed, shape = jax.make_jaxpr(function, return_shape=True)(*single)
+            program, shape = jaxprs.trace(function, *single)
         except Exception as error:
             raise NotTraceable(said(error)) from error
         leaves = jax.tree.leaves(shape)
         if len(leaves) != 1 or leaves[0].shape or not jnp.issubdtype(leaves[0].dtype, np.number):
             told = ", ".join(f"{leaf.dtype}{list(leaf.shape)}" for leaf in leaves) or "nothing"
             refuse("tune", f": train returns {told}, must return one number, the score")
-        needed = jaxprs.needed_inputs(closed)
+        needed = analysis.needed_inputs(jaxprs.read(program))
         if not any(needed):
             raise NotTraceable("JAX finds that its score does not depend on its arguments")
         if not needed[0]:
@@ -105,7 +105,7 @@ def batches(traced: Traced) -> list[int]:
     found = []
     for group in traced.groups:
         key = "batch", *_key(traced, group), devices()[0]
-        found.append(compiled.kept(key, lambda group=group: _batch(traced, group)))
+        found.append(compiled.remember(key, lambda group=group: _batch(traced, group)))
     return found
 
 
@@ -156,7 +156,7 @@ class Trainings:
             each, whole = PartitionSpec(AXIS), PartitionSpec()
             function = jax.shard_map(function, mesh=mesh, in_specs=(whole, each, each), out_specs=each, check_vma=False)
         key = "trainings", *_key(traced, group), size, tuple(self._devices)
-        program = compiled.kept(key, lambda: compiled.compile(function, self._devices[0], *example))
+        program = compiled.remember(key, lambda: compiled.compile_program(function, self._devices[0], *example))
         return program, columns, wide
 
     def __call__(self, words: np.ndarray, arms: np.ndarray) -> Iterator[Part]:

@@ -70,7 +70,8 @@ def programs(where: str, trainee: Trainee, configs: PyTree, batch: int | None) -
     """
     width = BATCH.get(jax.default_backend(), BATCH_ELSEWHERE) if batch is None else batch
     generators, digest = _judged(where, trainee, jax.tree.map(lambda column: jnp.asarray(column[0]), configs))
-    return compiled.kept(("trainings", trainee, width, digest), lambda: _programs(trainee, width, generators, digest))
+    key = ("trainings", trainee, width, digest)
+    return compiled.remember(key, lambda: _programs(trainee, width, generators, digest))
 
 
 def root(seed: int) -> np.ndarray:

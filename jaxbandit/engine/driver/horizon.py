@@ -19,10 +19,10 @@ from jaxbandit.base.types import Device, Key, PyTree
 from jaxbandit.engine.driver.program import Program, sharded
 from jaxbandit.engine.driver.tiles import JUDGED, Code, Job
 from jaxbandit.engine.layout import sizes
-from jaxbandit.engine.layout.compiled import compile, cores, kept
+from jaxbandit.engine.layout.compiled import compile_program, cores, remember
 from jaxbandit.engine.rounds import fit, keys
 from jaxbandit.engine.rounds.single import SingleRun
-from jaxbandit.engine.rounds.step import afresh
+from jaxbandit.engine.rounds.step import without_notes
 from jaxbandit.engine.storage import identity
 from jaxbandit.engine.storage.checkpoint import Checkpoint, Finished
 
@@ -248,11 +248,11 @@ def _traced(
     key = (make, structure, shapes, asked)
 
     def trace() -> tuple[Program, str]:
-        with afresh():
+        with without_notes():
             run = SingleRun(make, arguments, implementation, **options)
         return Program(run, num_checkpoints, replan_late, platform), identity.of_program(run.examples())
 
-    return key, *kept(key, trace)
+    return key, *remember(key, trace)
 
 
 def _names(program: Program, arguments: PyTree, root: Key) -> list[str]:
@@ -280,8 +280,8 @@ def _code(
         last = jax.ShapeDtypeStruct((), jnp.int32)
         checkpoints = jax.ShapeDtypeStruct((num_checkpoints,), jnp.int32)
         return Code(
-            start=compile(chosen.start, devices[0], arguments, root, runs),
-            advance=compile(
+            start=compile_program(chosen.start, devices[0], arguments, root, runs),
+            advance=compile_program(
                 chosen.advance,
                 devices[0],
                 arguments,
@@ -292,10 +292,10 @@ def _code(
                 whole=program.run.whole_loops,
                 searches=True,
             ),
-            finish=compile(chosen.finish, devices[0], arguments, carry),
+            finish=compile_program(chosen.finish, devices[0], arguments, carry),
             carry=jax.tree.structure(carry),
             varies=tuple(jax.tree.leaves(program.varying)),
             lanes=lanes,
         )
 
-    return kept((*key, lanes, tuple(devices)), construct)
+    return remember((*key, lanes, tuple(devices)), construct)

@@ -18,9 +18,9 @@ from jaxbandit.base.types import Device, PyTree
 from jaxbandit.engine.driver.lanes import Lanes, LanesProgram
 from jaxbandit.engine.driver.queues import Code, Job, Progress
 from jaxbandit.engine.layout import sizes
-from jaxbandit.engine.layout.compiled import compile, cores, is_kept, kept
+from jaxbandit.engine.layout.compiled import compile_program, cores, remember, remembers
 from jaxbandit.engine.rounds import fit, keys
-from jaxbandit.engine.rounds.step import afresh
+from jaxbandit.engine.rounds.step import without_notes
 from jaxbandit.engine.rounds.stopping import StoppingRun
 from jaxbandit.engine.storage import identity
 from jaxbandit.engine.storage.checkpoint import Checkpoint, Finished
@@ -126,7 +126,7 @@ def identify_cell(
         given, arguments = arguments, jax.tree.map(jnp.asarray, arguments)
         begun = time.perf_counter()
         key = (make, _shapes(arguments), implementation, precision, any_rewards, platform)
-        program, digest = kept(key, lambda: _traced(make, arguments, implementation, any_rewards, platform))
+        program, digest = remember(key, lambda: _traced(make, arguments, implementation, any_rewards, platform))
         if max_rounds > MOST_ROUNDS and not program.run.batches:
             raise ValueError(f"identify: max_rounds = {max_rounds}, must be in [1, {MOST_ROUNDS}] for single pulls")
         fit.check_length("identify", "max_rounds", max_rounds, program.run.length)
@@ -176,7 +176,7 @@ def _traced(
     make: Make, arguments: PyTree, implementation: str, any_rewards: bool, platform: str
 ) -> tuple[LanesProgram, str]:
     """The program and its digest."""
-    with afresh():
+    with without_notes():
         run = StoppingRun(make, arguments, implementation, any_rewards=any_rewards)
     return LanesProgram(run, platform), identity.of_program(run.examples())
 
@@ -216,18 +216,18 @@ def _code(program: LanesProgram, key: Any, arguments: PyTree, root: Any, given: 
         return jax.eval_shape(lambda a, n: program.empty(program.first(a), n, width), arguments, number)
 
     # Computed once for all devices by one program, because a run's numbers must not depend on the number of devices.
-    first = kept((*key, "first"), lambda: compile(program.first, jax.local_devices()[0], arguments))(arguments)
+    begin = remember((*key, "first"), lambda: compile_program(program.first, jax.local_devices()[0], arguments))
+    first = begin(arguments)
 
     def advance(width: int, device: Device) -> Any:
         def construct() -> Any:
-            more = (number, program.run.count, number, number)
-            with jax.default_device(device):
-                lanes = shapes(width)
-                return compile(
-                    program.advance, device, arguments, root, lanes, *more, donate=(2,), whole=program.run.whole_loops
-                )
+            more = (shapes(width), number, program.run.count, number, number)
+            return compile_program(
+                program.advance, device, arguments, root, *more, donate=(2,), whole=program.run.whole_loops
+            )
 
-        return kept(name(width, device), construct)
+        with jax.default_device(device):
+            return remember(name(width, device), construct)
 
     def empty(next: int, width: int, device: Device) -> Lanes:
         lanes = program.empty(first, np.int32(next), width)  # pyright: ignore[reportArgumentType]
@@ -235,7 +235,8 @@ def _code(program: LanesProgram, key: Any, arguments: PyTree, root: Any, given: 
         return jax.tree.map(lambda x: jax.device_put(np.asarray(x), device, may_alias=False), lanes)
 
     def compiled(width: int, device: Device) -> bool:
-        return is_kept(name(width, device))
+        with jax.default_device(device):
+            return remembers(name(width, device))
 
     verify = _verifier(program.run, key, given) if program.run.verifies else None
     run, counts = program.run, program.run.recorder.set_size is None and "pulls" in _names(program)
@@ -262,7 +263,7 @@ def _verifier(run: StoppingRun, key: Any, given: PyTree) -> Callable[[PyTree, in
         with jax.enable_x64(True), jax.default_device(jax.local_devices()[0]):
             wide = jax.tree.map(widen, states, run.state_varies)
             exact = jax.tree.map(jnp.asarray, given)
-            judge = kept((*key, "verify", size), lambda: compile(many, jax.local_devices()[0], exact, wide))
+            judge = remember((*key, "verify", size), lambda: compile_program(many, jax.local_devices()[0], exact, wide))
             return np.asarray(judge(exact, wide))[:number]
 
     return verify

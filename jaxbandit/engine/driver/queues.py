@@ -18,7 +18,7 @@ from jaxbandit.base.types import Device, Key, PyTree
 from jaxbandit.engine.driver import interrupts
 from jaxbandit.engine.driver.lanes import REFILL_SHARE, Lanes, Report
 from jaxbandit.engine.layout import sizes
-from jaxbandit.engine.layout.compiled import same_scopes
+from jaxbandit.engine.layout.compiled import scopes_of_thread
 from jaxbandit.engine.rounds.recorder import MISCOUNTED
 from jaxbandit.engine.rounds.step import ContractError
 from jaxbandit.engine.rounds.stopping import EMPTY, LIVE
@@ -91,7 +91,7 @@ class Job:
 
     def play(self, lanes: int, devices: Sequence[Device]) -> None:
         """Play every run, with one queue per entry of `devices`; on any exception, save all states and raise it."""
-        scopes = same_scopes()
+        scopes = scopes_of_thread()
         number = min(len(devices), self.left())
         queues = [Queue(self, i, *dealt, lanes, devices[i]) for i, dealt in enumerate(self._deal(number))]
 

@@ -16,7 +16,7 @@ import numpy as np
 from jaxbandit.base.contract import Outcome
 from jaxbandit.base.types import Key, PyTree
 from jaxbandit.engine.driver import interrupts
-from jaxbandit.engine.layout.compiled import same_scopes
+from jaxbandit.engine.layout.compiled import scopes_of_thread
 from jaxbandit.engine.layout.sizes import NOISE_STEPS
 from jaxbandit.engine.rounds.moments import Moments
 from jaxbandit.engine.rounds.recorder import MISCOUNTED, REPORTED
@@ -119,7 +119,7 @@ class Job:
 
     def play(self, tiles: Iterator[Tile], codes: Mapping[int, Code], workers: int) -> None:
         """Play every tile to the horizon with `workers` threads; on any exception, save all states and raise it."""
-        scopes = same_scopes()
+        scopes = scopes_of_thread()
         taking = threading.Lock()
 
         def work() -> None:

@@ -8,9 +8,9 @@ mixed layouts through the loop, and a round costs many times more. Here a functi
 operations are replayed on arrays whose last axis is the run, so that a pass over one arm of all runs is contiguous. A
 lookup or update of one entry of a vector becomes a gather, or a select over all entries if there are few.
 
-This requires reading the jaxpr of the function. If a version of JAX produces an unknown form, plain vmap is used
-instead, and every leaf counts as varying. The results are the same up to rounding, the code is slower, and a warning
-is issued once.
+This requires reading the traced function (`jaxprs.py`). If a version of JAX produces an unknown form, plain vmap is
+used instead, and every leaf counts as varying. The results are the same up to rounding, the code is slower, and a
+warning is issued once.
 """
 
 from collections.abc import Callable
@@ -20,11 +20,11 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandit.base.types import Array, PyTree
-from jaxbandit.engine.layout import jaxprs
+from jaxbandit.engine.layout import analysis, jaxprs
 from jaxbandit.engine.layout.compiled import warn_once
 from jaxbandit.engine.layout.replay import RUNS, replay, with_runs
 
-READING = True  # if False, no jaxpr is read, as if its form were unknown; used for comparison
+READING = True  # if False, no program is read, as if its form were unknown; used for comparison
 
 
 def varying_outputs(function: Callable[..., PyTree], arguments: tuple, varying: tuple) -> PyTree:
@@ -38,31 +38,30 @@ def varying_outputs(function: Callable[..., PyTree], arguments: tuple, varying: 
       arguments: example arguments (arrays or ShapeDtypeStructs).
       varying: for each argument, a tree of bools with the structure of the argument.
     """
-    closed, shape = jax.make_jaxpr(function, return_shape=True)(*arguments)
-    structure = jax.tree.structure(shape)
-    return jax.tree.unflatten(
-        structure,
-        _read(
-            lambda: jaxprs.dependent_outputs(closed, jax.tree.leaves(varying)), lambda: [True] * structure.num_leaves
-        ),
-    )
+    traced, shape = jaxprs.trace(function, *arguments)
+    structure, marks = jax.tree.structure(shape), jax.tree.leaves(varying)
+    flags = _read(lambda: analysis.dependent_outputs(jaxprs.read(traced), marks), lambda: [True] * structure.num_leaves)
+    return jax.tree.unflatten(structure, flags)
 
 
 def changed(function: Callable[..., PyTree], state: PyTree, *arguments: PyTree) -> PyTree:
     """Return a tree of bools like `state`: False where function(state, *arguments) returns a leaf unchanged."""
-    closed = jax.make_jaxpr(function)(state, *arguments)
+    traced, _ = jaxprs.trace(function, state, *arguments)
     structure = jax.tree.structure(state)
     number = structure.num_leaves
-    flags = _read(lambda: [not same for same in jaxprs.passed_on(closed)[:number]], lambda: [True] * number)
-    return jax.tree.unflatten(structure, flags)
+
+    def read() -> list[bool]:
+        return [not same for same in analysis.unchanged_outputs(jaxprs.read(traced))[:number]]
+
+    return jax.tree.unflatten(structure, _read(read, lambda: [True] * number))
 
 
 def needed(function: Callable[..., PyTree], state: PyTree, *arguments: PyTree) -> PyTree:
     """Return a tree of bools like `state`: False where function(state, *arguments) does not depend on a leaf."""
-    closed = jax.make_jaxpr(function)(state, *arguments)
+    traced, _ = jaxprs.trace(function, state, *arguments)
     structure = jax.tree.structure(state)
     number = structure.num_leaves
-    flags = _read(lambda: jaxprs.needed_inputs(closed)[:number], lambda: [True] * number)
+    flags = _read(lambda: analysis.needed_inputs(jaxprs.read(traced))[:number], lambda: [True] * number)
     return jax.tree.unflatten(structure, flags)
 
 
@@ -72,24 +71,25 @@ def keeps_faults(function: Callable[..., PyTree], state: PyTree, feedback: PyTre
     Such a leaf of function(state, feedback, *arguments) is not finite if the feedback is not finite, or if the leaf
     was not finite before.
     """
-    closed = jax.make_jaxpr(function)(state, feedback, *arguments)
-    structure, told = jax.tree.structure(state), jax.tree.structure(feedback).num_leaves
+    traced, _ = jaxprs.trace(function, state, feedback, *arguments)
+    structure = jax.tree.structure(state)
     number = structure.num_leaves
-    names = [*range(number), *(("feedback", i) for i in range(told))]
-    told_names = frozenset(names[number:])
+    rewards = [("feedback", i) for i in range(jax.tree.structure(feedback).num_leaves)]
+    names = [*range(number), *rewards]
 
     def read() -> list[bool]:
-        more = len(closed.jaxpr.invars) - len(names)
-        shown = jaxprs.shown_faults(closed.jaxpr, [*(frozenset([x]) for x in names), *[frozenset()] * more])
-        return [found >= told_names | {i} for i, found in enumerate(shown)]
+        program = jaxprs.read(traced)
+        more = len(program.inputs) - len(names)
+        shown = analysis.shown_faults(program, [*(frozenset([x]) for x in names), *[frozenset()] * more])
+        return [found >= {*rewards, i} for i, found in enumerate(shown)]
 
     return jax.tree.unflatten(structure, _read(read, lambda: [False] * number))
 
 
 def is_from_boolean(function: Callable[..., Array], *arguments: PyTree) -> bool:
     """Whether function(*arguments) is a conversion of a boolean, and therefore 0 or 1."""
-    closed = jax.make_jaxpr(function)(*arguments)
-    return _read(lambda: jaxprs.is_from_boolean(closed.jaxpr), lambda: False)
+    traced, _ = jaxprs.trace(function, *arguments)
+    return _read(lambda: analysis.is_from_boolean(jaxprs.read(traced)), lambda: False)
 
 
 def constant_flags(tree: PyTree, flag: bool) -> PyTree:
@@ -115,7 +115,7 @@ def batch_last(
         axis. False is allowed where the output does not depend on a varying input.
       lanes: number of runs.
     """
-    closed, shape = jax.make_jaxpr(function, return_shape=True)(*arguments)
+    traced, shape = jaxprs.trace(function, *arguments)
     structure = jax.tree.structure(shape)
     flags = jax.tree.leaves(varying)
     wanted = [out] * structure.num_leaves if isinstance(out, bool) else jax.tree.leaves(out)
@@ -124,7 +124,7 @@ def batch_last(
         leaves = [jnp.asarray(x) for x in jax.tree.leaves(inputs)]
 
         def replayed() -> list:
-            outputs, varies = replay(closed.jaxpr, closed.consts, leaves, flags, lanes, {})
+            outputs, varies = replay(jaxprs.read(traced), leaves, flags, lanes, {})
             assert all(w or not v for v, w in zip(varies, wanted, strict=True)), "a varying output needs its run axis"
             return [with_runs(x, lanes) if w and not v else x for x, v, w in zip(outputs, varies, wanted, strict=True)]
 
@@ -146,13 +146,13 @@ def without_splits(function: Callable[..., PyTree], arguments: tuple) -> Callabl
     With threefry4x32, both result in the same keys, which a test verifies. With fold_in, each key that is used costs
     one Threefry block, whereas XLA's CPU compiler recomputes the blocks of a split again and again.
     """
-    closed, shape = jax.make_jaxpr(function, return_shape=True)(*arguments)
+    traced, shape = jaxprs.trace(function, *arguments)
 
     def rewritten(*inputs: PyTree) -> PyTree:
         leaves = jax.tree.leaves(inputs)
 
         def replayed() -> PyTree:
-            outputs, _ = replay(closed.jaxpr, closed.consts, leaves, [False] * len(leaves), 0, {})
+            outputs, _ = replay(jaxprs.read(traced), leaves, [False] * len(leaves), 0, {})
             return jax.tree.unflatten(jax.tree.structure(shape), outputs)
 
         return _read(replayed, lambda: function(*inputs))
@@ -161,16 +161,14 @@ def without_splits(function: Callable[..., PyTree], arguments: tuple) -> Callabl
 
 
 def _read(reading: Callable[[], Any], plain: Callable[[], Any]) -> Any:
-    """Return reading(), or plain() and issue a warning if the form of the jaxpr is unknown."""
+    """Return reading(), or plain() and issue a warning if the form of the program is unknown."""
     if not READING:
         return plain()
     try:
         return reading()
-    except Exception as error:
-        result = plain()  # an error of the function itself is raised here
-        why = f"{type(error).__name__}: {error}".splitlines()[0]
+    except jaxprs.UnknownForm as error:
         warn_once(
-            f"a program is written in a form that this version does not know (JAX {jax.__version__}; {why}): its runs "
-            "are batched by jax.vmap, which is slower, with the same results up to rounding"
+            f"a program is written in a form that this version does not know (JAX {jax.__version__}; {error}): its "
+            "runs are batched by jax.vmap, which is slower, with the same results up to rounding"
         )
-        return result
+        return plain()

@@ -1,6 +1,7 @@
 """Compilation of functions, and a cache of the functions that earlier calls have compiled."""
 
 import functools
+import itertools
 import os
 import threading
 import warnings
@@ -15,7 +16,7 @@ from jaxbandit.base.numerics import alone
 from jaxbandit.base.types import Device
 from jaxbandit.engine.layout import whole_loops
 
-KEPT = 64
+MOST = 64  # programs in the cache
 CPU_OPTIONS = {
     "xla_cpu_prefer_vector_width": 512,  # twice the default; the compiler uses less if the CPU does not support it
     "xla_cpu_multi_thread_eigen": False,
@@ -24,17 +25,17 @@ CPU_OPTIONS = {
 }
 MORE_OPTIONS: dict[str, Any] = {}  # further compiler options for every platform; empty unless a caller adds some
 
-# Options of JAX that change what is computed: SCOPES have a context manager in `jax`, SETTINGS do not.
+# Options of JAX with a context manager in `jax`, which the threads of a call take up.
 SCOPES = (
-    "enable_x64 explicit_x64_dtypes default_matmul_precision default_prng_impl threefry_partitionable "
+    "enable_x64 explicit_x64_dtypes default_device default_matmul_precision default_prng_impl threefry_partitionable "
     "enable_custom_prng legacy_prng_key numpy_dtype_promotion numpy_rank_promotion debug_nans debug_infs "
     "debug_key_reuse softmax_custom_jvp allow_f16_reductions enable_checks"
 ).split()
-SETTINGS = (
-    "accurate_erf_inv compiler_enable_remat_pass disable_jit disable_most_optimizations exec_time_optimization_effort "
-    "high_dynamic_range_gumbel memory_fitting_effort memory_fitting_level mutable_array_checks optimization_level "
-    "random_seed_offset threefry_gpu_kernel_lowering use_hlo_logistic_lowering use_magma use_rgv3 "
-    "use_shardy_partitioner"
+# Options that change what is computed or how it is compiled, although they are no part of JAX's own trace context.
+NOT_TRACED = (
+    "default_prng_impl enable_custom_prng legacy_prng_key debug_nans debug_infs enable_checks "
+    "compiler_enable_remat_pass disable_most_optimizations exec_time_optimization_effort memory_fitting_effort "
+    "memory_fitting_level optimization_level use_hlo_logistic_lowering use_magma use_rgv3"
 ).split()
 
 # Targets of custom calls that are not library calls, because XLA implements them itself.
@@ -46,9 +47,10 @@ OF_XLA = frozenset(
 )
 PYTHON = "python_cpu_callback"  # suffix of the targets that call Python
 
-_kept: OrderedDict[Any, Any] = OrderedDict()  # least recently used first
+_programs: OrderedDict[Any, Any] = OrderedDict()  # least recently used first
 _lock = threading.Lock()
-_said: set[str] = set()  # warnings already issued
+_warnings: set[str] = set()  # those already issued
+_contexts = itertools.count()
 
 
 class Same:
@@ -64,50 +66,57 @@ class Same:
         return isinstance(other, Same) and self.value is other.value
 
 
-def kept(key: Any, construct: Callable[[], Any]) -> Any:
+def remember(key: Any, construct: Callable[[], Any]) -> Any:
     """Return the cached value for this key in the current trace context, or call construct() and cache its result."""
     key = (key, trace_context())
     with _lock:
-        if key in _kept:
-            _kept.move_to_end(key)
-            return _kept[key]
+        if key in _programs:
+            _programs.move_to_end(key)
+            return _programs[key]
     value = construct()
     with _lock:
-        _kept[key] = value
-        while len(_kept) > KEPT:
-            _kept.popitem(last=False)
+        _programs[key] = value
+        while len(_programs) > MOST:
+            _programs.popitem(last=False)
     return value
 
 
-def is_kept(key: Any) -> bool:
-    """Whether kept(key, ...) would return a cached value."""
+def remembers(key: Any) -> bool:
+    """Whether remember(key, ...) would return a cached value."""
     with _lock:
-        return (key, trace_context()) in _kept
+        return (key, trace_context()) in _programs
 
 
 def forget() -> None:
     """Clear the cache, and let `warn_once` repeat its warnings."""
     with _lock:
-        _kept.clear()
-        _said.clear()
+        _programs.clear()
+        _warnings.clear()
 
 
 def warn_once(message: str) -> None:
     """Issue a one-line warning, once per process."""
     with _lock:
-        said = message in _said
-        _said.add(message)
-    if not said:
+        repeated = message in _warnings
+        _warnings.add(message)
+    if not repeated:
         warnings.warn(f"jaxbandit: {message}", RuntimeWarning, stacklevel=2)
 
 
-def trace_context() -> tuple[tuple[str, str], ...]:
-    """The values in this thread of all options of JAX and its compiler that change what a program computes."""
-    options = [(name, repr(_value(name))) for name in (*SCOPES, *SETTINGS)]
-    return (*options, *((name, repr(value)) for name, value in sorted(MORE_OPTIONS.items())))
+def trace_context() -> tuple[Any, ...]:
+    """A key of this thread's trace context: equal only if the same function gives the same compiled program."""
+    (number,) = jax.eval_shape(_number_of_context)
+    options = [(name, repr(_value(name))) for name in NOT_TRACED]
+    return (number, *options, *((name, repr(value)) for name, value in sorted(MORE_OPTIONS.items())))
 
 
-def same_scopes() -> Callable[[], Any]:
+@jax.jit
+def _number_of_context() -> dict[int, None]:
+    """A number for each trace context. JAX runs this body again only where it would trace any other function again."""
+    return {next(_contexts): None}
+
+
+def scopes_of_thread() -> Callable[[], Any]:
     """Return a context manager that applies this thread's scoped options in another thread, which starts without."""
     values = {name: _value(name) for name in SCOPES if hasattr(jax, name)}
 
@@ -130,7 +139,7 @@ def _value(name: str) -> Any:
         return getattr(jax.config, f"jax_{name}", None)
 
 
-def compile(
+def compile_program(
     function: Callable,
     device: Device,
     *examples: Any,
@@ -154,16 +163,16 @@ def compile(
 
         return jax.jit(anew, donate_argnums=donate).lower(*examples)
 
-    def made(whole: bool) -> tuple[Any, bool]:
+    def attempt(whole: bool) -> tuple[Any, bool]:
         """The compiled function, and whether it calls a library."""
-        with whole_loops.wanted(whole and cpu, searches):
+        with whole_loops.whole(whole and cpu, searches):
             lowered = lower()
             calls = cpu and calls_library(lowered)
             return None if calls and whole else lowered.compile(compiler_options=_options(device)), calls
 
-    compiled, takes_turns = made(whole)
+    compiled, takes_turns = attempt(whole)
     if takes_turns and whole:
-        compiled, _ = made(whole=False)
+        compiled, _ = attempt(whole=False)
     if not takes_turns:
         return compiled
 
@@ -183,7 +192,7 @@ def memory(function: Callable, device: Device, *examples: Any) -> int | None:
     return None if found is None else int(found.temp_size_in_bytes + found.output_size_in_bytes)
 
 
-def held(compiled: Any) -> int | None:
+def total_memory(compiled: Any) -> int | None:
     """Return the bytes that a compiled program needs including its arguments; None if the compiler reports none."""
     found = _needs(compiled)
     if found is None:

@@ -1,159 +1,216 @@
-"""Analysis of jaxprs. This is the only module that depends on their format, which JAX may change.
+"""Programs as JAX traces them, read into plain records. This is the only module that knows the format of a jaxpr.
 
-Nothing is imported from JAX's internals: atoms and equations are recognized by their attributes. If a jaxpr cannot be
-read, the functions raise, and `engine/batching.py` falls back to running without the analysis.
+JAX may change that format. Nothing is imported from its internals: the parts of a jaxpr are recognized by their
+attributes. A form that cannot be read raises UnknownForm, and nothing else does, so that `batching.py` can fall back to
+running without the analysis while an error of our own is still seen.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import Any, NamedTuple, TypeVar
 
 import jax
-import jax.numpy as jnp
+import numpy as np
 
-INLINED = {  # call primitives, and the parameter that holds the called jaxpr
+from jaxbandit.base.types import PyTree
+
+CALLS = {  # call primitives, and the parameter that contains the called jaxpr
     "jit": "jaxpr",
     "pjit": "jaxpr",
     "closed_call": "call_jaxpr",
     "custom_jvp_call": "call_jaxpr",
     "custom_vjp_call": "call_jaxpr",
 }
-# Operations whose result is not finite wherever an operand is not finite; 0 * inf and inf - inf are NaN.
-_SHOW_FAULTS = frozenset(
-    "add broadcast_in_dim concatenate convert_element_type copy mul neg pad reduce_sum reshape squeeze sub "
-    "transpose".split()
-)
-_SAME_NUMBERS = ("broadcast_in_dim", "copy", "reshape", "squeeze")  # operations that only rearrange numbers
-_NOTHING: frozenset = frozenset()
+T = TypeVar("T")
 
 
-def is_literal(atom: Any) -> bool:
-    """Return whether an operand is a constant in the jaxpr and not a variable."""
-    return hasattr(atom, "val")
+class UnknownForm(Exception):
+    """A jaxpr has a form that this version of jaxbandit cannot read."""
 
 
-def opened(value: Any) -> tuple[Any, Sequence[Any]] | None:
-    """Return the jaxpr and its constants if `value` is a jaxpr, closed or not; otherwise None."""
+class Literal(NamedTuple):
+    """An operand that is a constant in the program."""
+
+    value: Any
+    type: Any  # shape and dtype
+
+    @property
+    def array(self) -> Any:
+        """The constant with its dtype, which JAX leaves out of a bool."""
+        return self.value if hasattr(self.value, "dtype") else np.asarray(self.value, self.type.dtype)
+
+
+class Params(dict):
+    """The parameters of an operation. Reading one that this version of JAX does not have raises UnknownForm."""
+
+    def __missing__(self, name: str) -> Any:
+        raise UnknownForm(f"an operation without the parameter {name}")
+
+
+class Equation(NamedTuple):
+    """One operation of a program. Operands are literals and variables; variables can be hashed and compared."""
+
+    name: str
+    params: Params
+    operands: tuple[Any, ...]
+    results: tuple[Any, ...]
+    inputs: tuple[Any, ...]  # shape and dtype of each operand
+    outputs: tuple[Any, ...]  # shape and dtype of each result
+    context: Any  # in which it was traced, such as `jax.threefry_partitionable`; None if JAX does not store it
+    effects: bool  # whether it does more than to compute its results
+    primitive: Any
+
+    @property
+    def identity(self) -> Any:
+        """Equal for two operations that compute the same from the same operands; None if nothing is the same."""
+        key = (self.primitive, tuple(sorted(self.params.items())), self.context)
+        try:
+            hash(key)
+        except TypeError:  # a parameter cannot be hashed
+            return None
+        return None if self.effects else key
+
+    @property
+    def called(self) -> "Program | None":
+        """The program that a plain call executes; None for every other operation."""
+        return program_of(self.params.get(CALLS.get(self.name, "")))
+
+    @property
+    def programs(self) -> "list[Program]":
+        """The programs among the parameters: those of a call, a loop or branches."""
+        parts = jax.tree.leaves(list(self.params.values()), is_leaf=lambda x: hasattr(x, "eqns"))
+        return [program for program in map(program_of, parts) if program is not None]
+
+    def scope(self) -> Any:
+        """Context manager for the context in which the operation was traced."""
+        return getattr(self.context, "manager", None) or nullcontext()
+
+    def bind(self, operands: Sequence[Any]) -> Sequence[Any]:
+        """The results on other operands, computed as in JAX's own evaluator."""
+        with _reading():
+            params = self.primitive.get_bind_params(dict(self.params))
+            several = self.primitive.multiple_results
+        if not isinstance(params, Mapping):
+            raise UnknownForm("the parameters with which an operation is bound are no mapping")
+        with self.scope():
+            results = self.primitive.bind(*operands, **params)
+        return results if several else [results]
+
+
+class Program(NamedTuple):
+    """A traced function: its operations in order, and the variables and literals that they read and define."""
+
+    inputs: tuple[Any, ...]
+    equations: tuple[Equation, ...]
+    outputs: tuple[Any, ...]
+    input_types: tuple[Any, ...]  # shape and dtype of each input
+    output_types: tuple[Any, ...]
+    variables: tuple[Any, ...] = ()  # those whose values are the constants
+    variable_types: tuple[Any, ...] = ()
+    constants: tuple[Any, ...] = ()
+
+
+def trace(function: Callable[..., PyTree], *arguments: PyTree) -> tuple[Any, PyTree]:
+    """Trace function(*arguments). Returns the jaxpr, to be read by the functions of this module, and the shapes."""
+    return jax.make_jaxpr(function, return_shape=True)(*arguments)
+
+
+def program_of(value: Any) -> Program | None:
+    """Read a jaxpr, with its constants if it is closed; None if `value` is no jaxpr."""
+    if isinstance(value, Program):
+        return value
     if not hasattr(value, "eqns"):
         return None
-    return getattr(value, "jaxpr", value), getattr(value, "consts", ())
+    with _reading():
+        jaxpr = getattr(value, "jaxpr", value)
+        return Program(
+            tuple(jaxpr.invars),
+            tuple(map(_equation, jaxpr.eqns)),
+            tuple(map(_atom, jaxpr.outvars)),
+            tuple(variable.aval for variable in jaxpr.invars),
+            tuple(atom.aval for atom in jaxpr.outvars),
+            tuple(jaxpr.constvars),
+            tuple(variable.aval for variable in jaxpr.constvars),
+            tuple(getattr(value, "consts", ())),
+        )
 
 
-def inner_programs(equation: Any) -> Iterator[Any]:
-    """Yield the jaxprs among the parameters of an equation: those of a call, a loop or branches."""
-    for part in jax.tree.leaves(list(equation.params.values()), is_leaf=lambda x: hasattr(x, "eqns")):
-        if (program := opened(part)) is not None:
-            yield program[0]
+def read(closed: Any) -> Program:
+    """Read what `trace` returned."""
+    program = program_of(closed)
+    if program is None:
+        raise UnknownForm("a traced function without operations")
+    return program
 
 
-def called(equation: Any) -> tuple[Any, Sequence[Any]] | None:
-    """Return the jaxpr that a plain call executes and its constants; None for every other operation."""
-    return opened(equation.params.get(INLINED.get(equation.primitive.name)))
-
-
-def bind(equation: Any, operands: Sequence[Any]) -> Sequence[Any]:
-    """Return the results of an equation on other operands, computed as in JAX's own evaluator."""
-    with scope(equation):
-        results = equation.primitive.bind(*operands, **equation.primitive.get_bind_params(equation.params))
-    return results if equation.primitive.multiple_results else [results]
-
-
-def scope(equation: Any) -> Any:
-    """Return the context in which the equation was traced, such as `jax.threefry_partitionable`."""
-    return getattr(getattr(equation, "ctx", None), "manager", None) or nullcontext()
-
-
-def dependent_outputs(closed: Any, flags: Sequence[bool]) -> list[bool]:
-    """Return for each output whether it depends, through any operation, on a flagged input."""
-    marked = {v for v, flag in zip(closed.jaxpr.invars, flags, strict=True) if flag}
-    for equation in closed.jaxpr.eqns:
-        if any(not is_literal(v) and v in marked for v in equation.invars):
-            marked.update(equation.outvars)
-    return [not is_literal(v) and v in marked for v in closed.jaxpr.outvars]
-
-
-def needed_inputs(closed: Any) -> list[bool]:
-    """Return for each input whether some output depends on it."""
-    needed = {v for v in closed.jaxpr.outvars if not is_literal(v)}
-    for equation in reversed(closed.jaxpr.eqns):
-        if not needed.isdisjoint(equation.outvars):
-            needed.update(v for v in equation.invars if not is_literal(v))
-    return [v in needed for v in closed.jaxpr.invars]
-
-
-def passed_on(closed: Any) -> list[bool]:
-    """Return for each output whether it is the input at the same position, unchanged."""
-    return [new is old for old, new in zip(closed.jaxpr.invars, closed.jaxpr.outvars, strict=False)]
-
-
-def shown_faults(program: Any, inputs: Sequence[frozenset]) -> list[frozenset]:
-    """Return for each output the names whose faults it shows.
-
-    A value shows the faults of a name if the value has an entry that is not finite whenever the named quantity has
-    one.
+def evaluate(
+    program: Program,
+    inputs: Sequence[T],
+    compute: Callable[[Equation, list[T]], Sequence[T]],
+    constant: Callable[[Any], T],
+) -> list[T]:
+    """Evaluate a program on values of any kind: arrays, or what is known about them.
 
     Args:
-      program: an open jaxpr.
-      inputs: for each input, the names whose faults it shows.
+      program: the program.
+      inputs: the values of its inputs.
+      compute: returns the values of an operation's results from those of its operands.
+      constant: returns the value of a constant.
+
+    Returns:
+      The values of the outputs.
     """
-    shown = dict(zip(program.invars, inputs, strict=True))
+    if len(program.variables) != len(program.constants):
+        raise UnknownForm("a program without the values of its constants")
+    values = dict(zip(program.variables, map(constant, program.constants), strict=True))
+    values.update(zip(program.inputs, inputs, strict=True))
 
-    def read(atom: Any) -> frozenset:
-        return _NOTHING if is_literal(atom) else shown.get(atom, _NOTHING)
+    def value(atom: Any) -> T:
+        return constant(atom.array) if isinstance(atom, Literal) else values[atom]
 
-    for equation in program.eqns:
-        operands, name, out = [read(v) for v in equation.invars], equation.primitive.name, equation.outvars
-        if (inner := called(equation)) is not None:
-            shown.update(zip(out, shown_faults(inner[0], operands), strict=True))
-        elif name == "scan":
-            shown.update(zip(out, _shown_by_scan(equation, operands), strict=False))
-        elif name == "div":
-            shown[out[0]] = operands[0]
-        elif name == "select_n":
-            shown[out[0]] = frozenset.intersection(*operands[1:])
-        elif name in _SHOW_FAULTS and _keeps_every_entry(equation):
-            shown[out[0]] = _NOTHING.union(*operands)
-    return [read(v) for v in program.outvars]
+    for equation in program.equations:
+        values.update(zip(equation.results, compute(equation, list(map(value, equation.operands))), strict=True))
+    return list(map(value, program.outputs))
 
 
-def is_from_boolean(program: Any) -> bool:
-    """Return whether the first output consists of zeros and ones that were converted from booleans."""
-    made = {v: equation for equation in program.eqns for v in equation.outvars}
-    atom = program.outvars[0]
-    while not is_literal(atom) and (equation := made.get(atom)) is not None:
-        if (inner := called(equation)) is not None:
-            return len(equation.outvars) == 1 and is_from_boolean(inner[0])
-        if equation.primitive.name == "convert_element_type" and equation.invars[0].aval.dtype == bool:
-            return True
-        if equation.primitive.name not in _SAME_NUMBERS:
-            return False
-        atom = equation.invars[0]
-    return False
+def scan_parts(equation: Equation) -> tuple[int, int]:
+    """The numbers of constants and of carries among the operands of a scan.
 
-
-def _keeps_every_entry(equation: Any) -> bool:
-    """Return whether the result is of floating point and contains every entry of every operand."""
-    out = equation.outvars[0].aval
-    edges = equation.params["padding_config"] if equation.primitive.name == "pad" else ()
-    return out.size > 0 and jnp.issubdtype(out.dtype, jnp.floating) and all(low >= 0 <= high for low, high, _ in edges)
-
-
-def _shown_by_scan(equation: Any, operands: Sequence[frozenset]) -> list[frozenset]:
-    """Return for each final carry of a scan the names whose faults it shows.
-
-    These are the names shown by its initial value and by the inputs of each iteration, if every iteration keeps them.
+    What is scanned over, or stacked, has one more axis outside the loop. This distinguishes it in every version of the
+    parameters.
     """
-    inner: Any = opened(equation.params["jaxpr"])
-    # Values that are scanned over have one more axis outside the loop. This distinguishes them from constants and
-    # carries in every version of the parameters.
-    whole = [a.aval.ndim == b.aval.ndim for a, b in zip(equation.invars, inner[0].invars, strict=True)]
-    carried = sum(a.aval.ndim == b.aval.ndim for a, b in zip(equation.outvars, inner[0].outvars, strict=True))
-    first = sum(whole) - carried
-    begun = operands[first : first + carried]
-    inputs = [*operands[:first], *(frozenset([("carried", j)]) for j in range(carried)), *operands[first + carried :]]
-    after = shown_faults(inner[0], inputs)
-    own = [("carried", j) for j in range(carried)]
-    return [
-        start | end.difference(own) if equation.params["length"] and name in end else _NOTHING
-        for start, end, name in zip(begun, after, own, strict=False)
-    ]
+    (inner,) = equation.programs
+
+    def whole(outside: Sequence[Any], inside: Sequence[Any]) -> int:
+        return sum(len(a.shape) == len(b.shape) for a, b in zip(outside, inside, strict=True))
+
+    carries = whole(equation.outputs, inner.output_types)
+    return whole(equation.inputs, inner.input_types) - carries, carries
+
+
+@contextmanager
+def _reading() -> Iterator[None]:
+    """Context manager for reading parts of JAX's records, and nothing else: an error then is one of their form."""
+    try:
+        yield
+    except (AttributeError, KeyError, TypeError, ValueError, NotImplementedError) as error:
+        raise UnknownForm(f"{type(error).__name__}: {error}".splitlines()[0]) from error
+
+
+def _equation(equation: Any) -> Equation:
+    return Equation(
+        equation.primitive.name,
+        Params(equation.params),
+        tuple(map(_atom, equation.invars)),
+        tuple(equation.outvars),
+        tuple(atom.aval for atom in equation.invars),
+        tuple(variable.aval for variable in equation.outvars),
+        getattr(equation, "ctx", None),
+        bool(getattr(equation, "effects", ())),
+        equation.primitive,
+    )
+
+
+def _atom(atom: Any) -> Any:
+    """A literal, or the variable itself."""
+    return Literal(atom.val, atom.aval) if hasattr(atom, "val") else atom

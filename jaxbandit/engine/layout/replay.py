@@ -15,7 +15,8 @@ from jax import lax
 from jax.core import Tracer
 
 from jaxbandit.base.types import Array
-from jaxbandit.engine.layout import jaxprs, search, whole_loops
+from jaxbandit.engine.layout import search, whole_loops
+from jaxbandit.engine.layout.jaxprs import Equation, Literal, Program, evaluate
 
 RUNS = -1  # the batch axis comes last, so that a pass over one arm of all runs is contiguous
 
@@ -56,37 +57,29 @@ REWRITTEN = {
 
 
 def replay(
-    jaxpr: Any, consts: Sequence, inputs: Sequence, flags: Sequence[bool], lanes: int, known: dict
-) -> tuple[list, list]:
+    program: Program, inputs: Sequence, flags: Sequence[bool], lanes: int, known: dict
+) -> tuple[list[Array], list[bool]]:
     """Return the outputs, and which of them vary. `known` caches results, so that nothing is computed twice.
 
     Common subexpressions, such as those of `stop` and `select`, are eliminated here, because XLA would not find them
     behind the optimization barriers of argmax.
     """
-    values: dict[Any, tuple[Array, bool]] = {}
 
-    def read(v: Any) -> tuple[Any, bool]:
-        return (v.val, False) if jaxprs.is_literal(v) else values[v]
-
-    values.update((v, (x, False)) for v, x in zip(jaxpr.constvars, consts, strict=True))
-    values.update((v, (x, f)) for v, x, f in zip(jaxpr.invars, inputs, flags, strict=True))
-    for equation in jaxpr.eqns:
-        operands = tuple(read(v)[0] for v in equation.invars)
-        marks = tuple(read(v)[1] for v in equation.invars)
+    def compute(equation: Equation, values: list) -> list:
+        operands, marks = tuple(x for x, _ in values), tuple(varies for _, varies in values)
+        if (inner := equation.called) is not None:
+            return list(zip(*replay(inner, operands, marks, lanes, known), strict=True))
         token = _token(equation, operands, marks)
-        if (inner := jaxprs.called(equation)) is not None:
-            results, outs = replay(*inner, operands, marks, lanes, known)
-        elif token in known:
-            results, outs, _ = known[token]
-        else:
-            with jaxprs.scope(equation):
-                results, outs = _operation(equation, operands, marks, lanes, known)
-            known[token] = results, outs, operands  # keeps the operands alive, so that their ids stay valid
-            if (how := search.how_made(equation, operands, marks, ELEMENTWISE)) is not None:
-                known[id(results[0])] = how
-        values.update((v, (x, f)) for v, x, f in zip(equation.outvars, results, outs, strict=True))
-    results = [read(v) for v in jaxpr.outvars]
-    return [jnp.asarray(x) for x, _ in results], [f for _, f in results]
+        if token not in known:
+            with equation.scope():
+                results = _operation(equation, operands, marks, lanes, known)
+            known[token] = results, operands  # keeps the operands alive, so that their ids stay valid
+            if (recipe := search.recipe_of(equation, operands, marks, ELEMENTWISE)) is not None:
+                known[id(results[0][0])] = recipe
+        return known[token][0]
+
+    found = evaluate(program, list(zip(inputs, flags, strict=True)), compute, lambda x: (x, False))
+    return [jnp.asarray(x) for x, _ in found], [varies for _, varies in found]
 
 
 def with_runs(x: Array, lanes: int) -> Array:
@@ -94,19 +87,17 @@ def with_runs(x: Array, lanes: int) -> Array:
     return lax.broadcast_in_dim(x, (*x.shape, lanes), range(x.ndim))
 
 
-def _operation(
-    equation: Any, operands: tuple, marks: tuple, lanes: int, known: dict
-) -> tuple[Sequence[Array], list[bool]]:
-    """The results of one operation, and which of them vary."""
-    if equation.primitive.name == "random_split" and _is_one_threefry_key(operands[0]):
+def _operation(equation: Equation, operands: tuple, marks: tuple, lanes: int, known: dict) -> list[tuple[Array, bool]]:
+    """The results of one operation, each with whether it varies."""
+    if equation.name == "random_split" and _is_one_threefry_key(operands[0]):
         parts = range(math.prod(equation.params["shape"]))
         keys = jnp.stack([jax.random.fold_in(operands[0], i) for i in parts])
-        return [keys.reshape(equation.params["shape"])], [False]
-    results = _rule(equation, operands, marks, lanes, known) if any(marks) else jaxprs.bind(equation, operands)
-    return results, [any(marks)] * len(results)
+        return [(keys.reshape(equation.params["shape"]), False)]
+    results = _rule(equation, operands, marks, lanes, known) if any(marks) else equation.bind(operands)
+    return [(x, any(marks)) for x in results]
 
 
-def _token(equation: Any, operands: tuple, marks: tuple) -> Any:
+def _token(equation: Equation, operands: tuple, marks: tuple) -> Any:
     """A key that is equal for two operations with the same results."""
 
     def name(x: Any) -> Any:
@@ -114,19 +105,13 @@ def _token(equation: Any, operands: tuple, marks: tuple) -> Any:
             return id(x)
         return np.asarray(x).tobytes(), np.shape(x), x.dtype
 
-    scope = getattr(equation, "ctx", None)
-    token = (equation.primitive, tuple(map(name, operands)), marks, tuple(sorted(equation.params.items())), scope)
-    try:
-        hash(token)
-    except TypeError:  # with a parameter that is not hashable, the operation equals no other
-        return object()
-    return object() if getattr(equation, "effects", ()) else token  # operations with effects are never merged
+    same = equation.identity
+    return object() if same is None else (same, tuple(map(name, operands)), marks)
 
 
-def _rule(equation: Any, operands: tuple, marks: tuple, lanes: int, known: dict) -> Sequence[Array]:
+def _rule(equation: Equation, operands: tuple, marks: tuple, lanes: int, known: dict) -> Sequence[Array]:
     """One operation with at least one varying operand; every result varies."""
-    name, params = equation.primitive.name, equation.params
-    out = equation.outvars[0].aval
+    name, params, out = equation.name, equation.params, equation.outputs[0]
 
     def full(i: int) -> Array:
         return operands[i] if marks[i] else with_runs(jnp.asarray(operands[i]), lanes)
@@ -140,17 +125,17 @@ def _rule(equation: Any, operands: tuple, marks: tuple, lanes: int, known: dict)
     if name in REWRITTEN and not _is_plain(equation):
         return _vmapped(equation, operands, marks, lanes)
     if name in ELEMENTWISE:
-        return jaxprs.bind(equation, [whole(i) for i in everything])
+        return equation.bind([whole(i) for i in everything])
     if name in ("argmax", "argmin") and out.shape == ():
-        if whole_loops.searches() and jnp.issubdtype(operands[0].dtype, jnp.floating):
+        if whole_loops.searches_arms() and jnp.issubdtype(operands[0].dtype, jnp.floating):
             found = search.first_largest(operands[0], known, name == "argmax", params["index_dtype"])
             if found is not None:
                 return [found]
         return [_first_extreme(operands[0], name == "argmax", params["index_dtype"])]
     if name in ALONG_AXES:
-        return jaxprs.bind(equation, [full(0)])
+        return equation.bind([full(0)])
     if name == "reduce" and not any(marks[len(operands) // 2 :]):
-        return jaxprs.bind(equation, [*map(full, range(len(operands) // 2)), *operands[len(operands) // 2 :]])
+        return equation.bind([*map(full, range(len(operands) // 2)), *operands[len(operands) // 2 :]])
     if name == "broadcast_in_dim" and len(operands) == 1:
         dimensions = (*params["broadcast_dimensions"], out.ndim)
         return [lax.broadcast_in_dim(full(0), (*out.shape, lanes), dimensions)]
@@ -163,11 +148,11 @@ def _rule(equation: Any, operands: tuple, marks: tuple, lanes: int, known: dict)
         return [lax.dynamic_slice(operands[0], start, (*params["slice_sizes"], lanes))]
     if name == "dynamic_update_slice" and not any(marks[2:]):  # vmap would make it a scatter and transpose
         return [lax.dynamic_update_slice(full(0), full(1), [*operands[2:], jnp.zeros_like(operands[2])])]
-    if name == "dynamic_slice" and _is_entry(equation.invars[0].aval, params["slice_sizes"]):
+    if name == "dynamic_slice" and _is_entry(equation.inputs[0], params["slice_sizes"]):
         return [_entry(operands[0], full(1), marks[0])[None]]
-    if name == "dynamic_slice" and _is_row(equation, marks) and equation.invars[0].aval.shape[0] <= LOOKUP_LIMIT:
+    if name == "dynamic_slice" and _is_row(equation, marks) and equation.inputs[0].shape[0] <= LOOKUP_LIMIT:
         return [_row(full(0), full(1))[None]]
-    if name in ("scatter", "scatter-add") and _is_entry(out, (1,)) and equation.invars[2].aval.shape == ():
+    if name in ("scatter", "scatter-add") and _is_entry(out, (1,)) and equation.inputs[2].shape == ():
         vector, index, value = map(full, everything)
         return [_with_entry(vector, index[0], value, name == "scatter-add", params["mode"])]
     if name == "cond" and params.get("branches_platforms") and not marks[0]:
@@ -175,24 +160,24 @@ def _rule(equation: Any, operands: tuple, marks: tuple, lanes: int, known: dict)
     return _vmapped(equation, operands, marks, lanes)
 
 
-def _by_platform(equation: Any, operands: Sequence, marks: Sequence[bool], lanes: int) -> Sequence[Array]:
+def _by_platform(equation: Equation, operands: Sequence, marks: Sequence[bool], lanes: int) -> Sequence[Array]:
     """The results of `lax.platform_dependent`; each branch is replayed, because vmap would transpose the operands."""
 
-    def replayed(branch: Any) -> Any:
+    def replayed(branch: Program) -> Any:
         def play(*operands: Array) -> list[Array]:
-            results, varies = replay(branch.jaxpr, branch.consts, operands, marks, lanes, {})
+            results, varies = replay(branch, operands, marks, lanes, {})
             return [x if v else with_runs(x, lanes) for x, v in zip(results, varies, strict=True)]
 
         return play
 
-    pairs = zip(equation.params["branches_platforms"], equation.params["branches"], strict=True)
+    pairs = zip(equation.params["branches_platforms"], equation.programs, strict=True)
     ways = {name: replayed(branch) for platforms, branch in pairs for name in platforms or ("default",)}
     return lax.platform_dependent(*operands, **ways)
 
 
-def _is_plain(equation: Any) -> bool:
+def _is_plain(equation: Equation) -> bool:
     """Whether all parameters that the rule of the operation does not read are None."""
-    read = REWRITTEN[equation.primitive.name].split()
+    read = REWRITTEN[equation.name].split()
     return all(value is None or name in read for name, value in equation.params.items())
 
 
@@ -200,11 +185,11 @@ def _is_one_threefry_key(key: Any) -> bool:
     return key.ndim == 0 and str(jax.random.key_impl(key)) == "threefry4x32"
 
 
-def _vmapped(equation: Any, operands: tuple, marks: tuple, lanes: int) -> Sequence[Array]:
+def _vmapped(equation: Equation, operands: tuple, marks: tuple, lanes: int) -> Sequence[Array]:
     axes = [RUNS if mark else None for mark in marks]
 
     def bind(*xs: Array) -> Sequence[Array]:
-        return jaxprs.bind(equation, xs)
+        return equation.bind(xs)
 
     return jax.vmap(bind, axes, RUNS, axis_size=lanes)(*operands)
 
@@ -213,13 +198,13 @@ def _is_entry(vector: Any, sizes: tuple[int, ...]) -> bool:
     return len(vector.shape) == 1 and tuple(sizes) == (1,)
 
 
-def _is_row(equation: Any, marks: tuple) -> bool:
+def _is_row(equation: Equation, marks: tuple) -> bool:
     """Whether a dynamic_slice is the lookup of one row of a matrix."""
-    shape = equation.invars[0].aval.shape
+    shape = equation.inputs[0].shape
     if len(shape) != 2 or tuple(equation.params["slice_sizes"]) != (1, shape[1]):
         return False
-    column = equation.invars[2]
-    return jaxprs.is_literal(column) and int(column.val) == 0 and not marks[2]
+    column = equation.operands[2]
+    return isinstance(column, Literal) and int(column.value) == 0 and not marks[2]
 
 
 def _row(matrix: Array, index: Array) -> Array:

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxbandit.base.types import Array
-from jaxbandit.engine.layout import jaxprs
+from jaxbandit.engine.layout.jaxprs import Equation
 
 LEAST = 17  # smallest number of entries for which the loop is faster
 UNROLLED = 2  # number of arms per iteration if the computation of an index is short (benchmarks/RESULTS.md)
@@ -21,33 +21,33 @@ REPEATS = frozenset(("broadcast_in_dim", "reshape"))  # operations that repeat a
 TRANSCENDENTAL = frozenset("exp exp2 expm1 log log1p logistic pow sin cos tan tanh erf erf_inv erfc lgamma".split())
 
 
-class Made(NamedTuple):
+class Recipe(NamedTuple):
     """How a value was computed: by an elementwise operation, or by repeating a scalar."""
 
-    equation: Any
+    equation: Equation
     operands: tuple
     marks: tuple[bool, ...]
     entries: int  # number of entries of the vector, in one run
 
 
-def first_largest(vector: Array, made: Mapping[int, Made], largest: bool, dtype: Any) -> Array | None:
+def first_largest(vector: Array, recipes: Mapping[int, Recipe], largest: bool, dtype: Any) -> Array | None:
     """Argmax (or argmin) over axis 0 of [entries, lanes], the lowest index among ties; None if the loop does not apply.
 
     NaN counts as infinity for argmax, and as minus infinity for argmin.
 
     Args:
       vector: the vector that is searched, computed elementwise from vectors with as many entries.
-      made: how each value was computed, by the id of the value.
+      recipes: how each value was computed, by the id of the value.
       largest: True for argmax, False for argmin.
       dtype: dtype of the result.
     """
     entries, lanes = vector.shape
     if entries < LEAST:
         return None
-    order = _operations(vector, made)
+    order = _operations(vector, recipes)
     if not order:
         return None
-    heavy = any(made[x].equation.primitive.name in TRANSCENDENTAL for x in order) or len(order) > SHORT
+    heavy = any(recipes[x].equation.name in TRANSCENDENTAL for x in order) or len(order) > SHORT
     turns = 1 if heavy else UNROLLED
 
     def indices(first: Array | int, number: int) -> Array:
@@ -61,20 +61,20 @@ def first_largest(vector: Array, made: Mapping[int, Made], largest: bool, dtype:
             return values[id(x)] if id(x) in values else jnp.asarray(x)
 
         for name in order:
-            node = made[name]
+            node = recipes[name]
             operands = [at(x, varies) for x, varies in zip(node.operands, node.marks, strict=True)]
-            if node.equation.primitive.name in REPEATS:
+            if node.equation.name in REPEATS:
                 values[name] = operands[0]
                 continue
             shape = jnp.broadcast_shapes(*(x.shape for x in operands))
             shape = shape if len(shape) != 1 else (1, *shape)
             operands = [jnp.broadcast_to(x if x.ndim != 1 else x[None], shape) for x in operands]
-            (values[name],) = jaxprs.bind(node.equation, operands)
+            (values[name],) = node.equation.bind(operands)
         found = values[id(vector)]
         return jnp.broadcast_to(found if largest else -found, (number, lanes))
 
-    def look(first: Array | int, number: int, carried: tuple[Array, Array]) -> tuple[Array, Array]:
-        best, place = carried
+    def look(first: Array | int, number: int, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+        best, place = carry
         found = indices(first, number)
         found = jnp.where(found < jnp.inf, found, jnp.inf)
         for j in range(number):
@@ -83,22 +83,22 @@ def first_largest(vector: Array, made: Mapping[int, Made], largest: bool, dtype:
             place = jnp.where(better, jnp.asarray(first + j, dtype), place)
         return best, place
 
-    def turn(i: Array, carried: tuple[Array, Array]) -> tuple[Array, Array]:
+    def turn(i: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
         # The last iteration may repeat an arm, which does not change the result. Processing a remainder of arms after
         # the loop would make XLA copy the inputs of the loop.
         first = i * turns
-        return look(jnp.minimum(first, entries - turns) if entries % turns else first, turns, carried)
+        return look(jnp.minimum(first, entries - turns) if entries % turns else first, turns, carry)
 
-    carried = jnp.full(lanes, -jnp.inf, vector.dtype), jnp.zeros(lanes, dtype)
-    return lax.fori_loop(0, -(-entries // turns), turn, carried)[1]
+    carry = jnp.full(lanes, -jnp.inf, vector.dtype), jnp.zeros(lanes, dtype)
+    return lax.fori_loop(0, -(-entries // turns), turn, carry)[1]
 
 
-def _operations(vector: Any, made: Mapping[int, Made]) -> list[int]:
+def _operations(vector: Any, recipes: Mapping[int, Recipe]) -> list[int]:
     """The ids of the values from which `vector` is computed elementwise, in topological order with `vector` last."""
     entries, order, seen = vector.shape[0], [], set()
 
     def visit(x: Any) -> None:
-        node = made.get(id(x))
+        node = recipes.get(id(x))
         if id(x) in seen or node is None or node.entries != entries:
             return
         seen.add(id(x))
@@ -110,12 +110,11 @@ def _operations(vector: Any, made: Mapping[int, Made]) -> list[int]:
     return order
 
 
-def how_made(equation: Any, operands: tuple, marks: tuple, elementwise: frozenset) -> Made | None:
+def recipe_of(equation: Equation, operands: tuple, marks: tuple, elementwise: frozenset) -> Recipe | None:
     """The record of an operation whose result is a vector computed elementwise; None for any other operation."""
-    if len(equation.outvars) != 1 or len(shape := equation.outvars[0].aval.shape) != 1:
+    if len(equation.outputs) != 1 or len(shape := equation.outputs[0].shape) != 1:
         return None
-    name = equation.primitive.name
-    alike = len(operands) == 1 and equation.invars[0].aval.shape in ((), shape)
-    if name in elementwise or (alike and name in REPEATS):
-        return Made(equation, operands, marks, shape[0])
+    alike = len(operands) == 1 and equation.inputs[0].shape in ((), shape)
+    if equation.name in elementwise or (alike and equation.name in REPEATS):
+        return Recipe(equation, operands, marks, shape[0])
     return None

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import jax
 
 from jaxbandit.base.types import Device
-from jaxbandit.engine.layout.compiled import held
+from jaxbandit.engine.layout.compiled import total_memory
 
 LANE_MULTIPLE = 16  # one 512-bit vector of float32, which avoids a scalar remainder loop with different rounding
 LANES_LEAST = 64  # shorter loops may be unrolled and rounded differently, and would not be faster
@@ -129,7 +129,7 @@ def fitting(compiled: Callable[[int], Any], runs: int, memory: int, devices: int
     unit, least = LANE_MULTIPLE * devices, LANES_LEAST * devices
     while runs > least:
         try:
-            needs = held(compiled(runs)) or 0
+            needs = total_memory(compiled(runs)) or 0
         except jax.errors.JaxRuntimeError as error:
             if "RESOURCE_EXHAUSTED" not in str(error):
                 raise

@@ -1,92 +1,51 @@
 """Loops that XLA's CPU compiler turns into a single kernel.
 
 XLA's CPU runtime calls the kernels of a loop body one by one; with few arms, these calls cost as much as the work of a
-round. A compiler pass turns small loops into one function instead, and an option, a number of bytes, defines what is
-small. JAX can set only plain compiler options, while this one is an entry of a map. Therefore `wanted` adds it to the
-options that JAX builds in the private function `get_compile_options`. If a version of JAX has no such function, or
-other options, programs are compiled without it: they are slower, with the same results to the byte.
+round. A compiler pass turns loops into one function instead. From JAX 0.12 on, it does so for all loops, since the
+options of `compiled.py` leave nothing to other threads; before, `whole_loops_option.py` asks for it.
+
+In such a loop, an argmax over many arms is best computed arm by arm (`search.py`).
 """
 
-import functools
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
-OPTION = "xla_cpu_small_while_loop_byte_threshold"
-SMALL = 1_000_000_000  # bytes that an iteration reads and writes; large enough for every loop of the engine
+import jax
+
+BY_XLA = jax.__version_info__ >= (0, 12)  # whether XLA compiles loops whole without being asked
+ALLOWED = True  # if False, loops are compiled as XLA does by itself, and nothing is searched arm by arm; for comparison
 # Largest state of one run for which this is faster (measured in benchmarks/RESULTS.md): with many arms nothing is
 # gained, and batches that compare all pairs of twelve arms become a tenth slower.
 STATE_BYTES, BATCH_STATE_BYTES = 40960, 1024
-# Field numbers in XLA's messages CompileOptionsProto, ExecutableBuildOptionsProto and DebugOptions, from
-# compile_options.proto and xla.proto.
-BUILD_OPTIONS, DEBUG_OPTIONS, BACKEND_OPTIONS = 3, 3, 500
 
 _thread = threading.local()
 
 
 @contextmanager
-def wanted(wants: bool, searches: bool = False) -> Iterator[None]:
-    """Context manager in which this thread compiles loops for a CPU whole, if `wants` is True and JAX supports it.
+def whole(wanted: bool, searches: bool = False) -> Iterator[None]:
+    """Context manager in which this thread compiles loops for a CPU whole, if `wanted` is True and JAX supports it.
 
-    If `searches` is True as well, functions traced in it compute an argmax over many arms arm by arm (`search.py`).
+    If `searches` is True as well, functions traced in it compute an argmax over many arms arm by arm.
     """
-    before = getattr(_thread, "wants", False), getattr(_thread, "searches", False)
-    _thread.wants = wants and _hooked()
-    _thread.searches = searches and _thread.wants
-    try:
-        yield
-    finally:
-        _thread.wants, _thread.searches = before
+    before = searches_arms()
+    with _asked(wanted and ALLOWED) as are_whole:
+        _thread.searches = searches and are_whole
+        try:
+            yield
+        finally:
+            _thread.searches = before
 
 
-def searches() -> bool:
+def searches_arms() -> bool:
     """Whether functions traced by this thread should compute an argmax over many arms arm by arm."""
     return getattr(_thread, "searches", False)
 
 
-def with_option(options: Any) -> Any:
-    """The compiler's options with OPTION added; unchanged if it cannot be set, or if the user has set it."""
-    try:
-        given = options.SerializeAsString()
-        if OPTION.encode() in given:
-            return options
-        # If a protocol buffer contains a message field twice, the parser merges both.
-        entry = _field(1, OPTION.encode()) + _field(2, str(SMALL).encode())
-        message = _field(BUILD_OPTIONS, _field(DEBUG_OPTIONS, _field(BACKEND_OPTIONS, entry)))
-        found = type(options).ParseFromString(given + message)
-        return found if OPTION.encode() in found.SerializeAsString() else options
-    except Exception:  # the form is internal to JAX
-        return options
+def _asked(wanted: bool) -> AbstractContextManager[bool]:
+    """Context manager that yields whether the loops that this thread compiles are whole, as wanted."""
+    if BY_XLA:
+        return nullcontext(wanted)
+    from jaxbandit.engine.layout import whole_loops_option  # uses a private name of JAX
 
-
-def _hooked() -> bool:
-    """Wrap the function that builds JAX's compiler options, unless that was done; return whether there is one."""
-    try:
-        from jax._src import compiler
-
-        make: Callable[..., Any] = compiler.get_compile_options
-    except (ImportError, AttributeError):
-        return False
-    if hasattr(make, "with_whole_loops"):
-        return True
-
-    @functools.wraps(make)
-    def get_compile_options(*arguments: Any, **options: Any) -> Any:
-        made = make(*arguments, **options)
-        return with_option(made) if getattr(_thread, "wants", False) else made
-
-    get_compile_options.with_whole_loops = True  # pyright: ignore[reportFunctionMemberAccess, reportAttributeAccessIssue]
-    compiler.get_compile_options = get_compile_options
-    return True
-
-
-def _field(number: int, data: bytes) -> bytes:
-    """The encoding of a field of bytes in a protocol buffer."""
-    return _varint(number << 3 | 2) + _varint(len(data)) + data
-
-
-def _varint(number: int) -> bytes:
-    """The variable-length encoding of an integer >= 0: seven bits per byte, the lowest first."""
-    low, rest = number & 127, number >> 7
-    return bytes([low | 128]) + _varint(rest) if rest else bytes([low])
+    return whole_loops_option.asked(wanted)

@@ -43,7 +43,7 @@ class ContractError(ValueError):
 
 
 @contextlib.contextmanager
-def afresh() -> Iterator[None]:
+def without_notes() -> Iterator[None]:
     """Replace a ContractError by a new one, because JAX attaches notes of several lines to one that passes through."""
     try:
         yield

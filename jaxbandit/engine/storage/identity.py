@@ -46,8 +46,8 @@ def surroundings(platform: str) -> dict[str, str]:
 def differences(stored: Identity, here: Identity) -> list[str]:
     """Return a description of each difference, such as "seed 1, here 0"; empty if there is none."""
     names = [name for name in {**here, **stored} if stored.get(name) != here.get(name)]
-    told = [name for name in names if not set(_FOLLOWS.get(name, ())) & set(names)]
-    return [_UNSHOWN.get(name, f"{name} {stored.get(name)}, here {here.get(name)}") for name in told]
+    own = [name for name in names if not set(_FOLLOWS.get(name, ())) & set(names)]
+    return [_UNSHOWN.get(name, f"{name} {stored.get(name)}, here {here.get(name)}") for name in own]
 
 
 def require(where: object, stored: Identity, here: Identity) -> None:
@@ -76,13 +76,13 @@ class _Walk:
     """Digests of the parts of equations. Only values of types internal to JAX are digested by their repr."""
 
     def __init__(self):
-        self._known: dict[int, tuple[Any, bytes]] = {}  # by id of a jaxpr, kept alive so that its id stays unique
+        self._known: dict[int, tuple[Any, bytes]] = {}  # by id of a jaxpr, which stays alive and its id unique
 
     def digest(self, value: Any) -> bytes:
-        if (opened := jaxprs.opened(value)) is not None:
-            if id(value) not in self._known:
-                program, consts = opened
-                self._known[id(value)] = value, _join(self._jaxpr(program), *map(_array, consts))
+        if id(value) in self._known:
+            return self._known[id(value)][1]
+        if (program := jaxprs.program_of(value)) is not None:
+            self._known[id(value)] = value, _join(self._program(program), *map(_array, program.constants))
             return self._known[id(value)][1]
         return _join(type(value).__name__, *self._parts(value))
 
@@ -107,21 +107,26 @@ class _Walk:
             return [str(value.__module__), value.__qualname__]
         return [re.sub("0x[0-9a-f]+", "", repr(value))]  # addresses differ between processes
 
-    def _jaxpr(self, jaxpr: Any) -> bytes:
+    def _program(self, program: jaxprs.Program) -> bytes:
         numbers: dict[Any, int] = {}
 
-        def place(variable: Any) -> bytes:
-            if jaxprs.is_literal(variable):
-                return _join("literal", _aval(variable.aval), self.digest(variable.val))
-            number = numbers.setdefault(variable, len(numbers))
-            return _join(str(number), _aval(variable.aval))
+        def place(atom: Any, type_: Any) -> bytes:
+            if isinstance(atom, jaxprs.Literal):
+                return _join("literal", _type(type_), self.digest(atom.value))
+            number = numbers.setdefault(atom, len(numbers))
+            return _join(str(number), _type(type_))
 
-        parts = [_join("inputs", *map(place, (*jaxpr.constvars, *jaxpr.invars)))]
-        for equation in jaxpr.eqns:
-            inputs, outputs = (_join(*map(place, variables)) for variables in (equation.invars, equation.outvars))
-            split = str(getattr(getattr(equation, "ctx", None), "threefry_partitionable", None))
-            parts.append(_join(equation.primitive.name, inputs, outputs, self.digest(equation.params), split))
-        return _join("jaxpr", *parts, _join("outputs", *map(place, jaxpr.outvars)))
+        def places(atoms: Sequence[Any], types: Sequence[Any]) -> list[bytes]:
+            return list(map(place, atoms, types))
+
+        given = places(program.variables, program.variable_types) + places(program.inputs, program.input_types)
+        parts = [_join("inputs", *given)]
+        for equation in program.equations:
+            inputs = _join(*places(equation.operands, equation.inputs))
+            outputs = _join(*places(equation.results, equation.outputs))
+            split = str(getattr(equation.context, "threefry_partitionable", None))
+            parts.append(_join(equation.name, inputs, outputs, self.digest(dict(equation.params)), split))
+        return _join("jaxpr", *parts, _join("outputs", *places(program.outputs, program.output_types)))
 
 
 def _join(*parts: bytes | str) -> bytes:
@@ -133,9 +138,9 @@ def _join(*parts: bytes | str) -> bytes:
     return digest.digest()
 
 
-def _aval(aval: Any) -> bytes:
-    known = [str(getattr(aval, name, None)) for name in ("shape", "dtype", "weak_type")]
-    return _join(type(aval).__name__, *known)
+def _type(value: Any) -> bytes:
+    known = [str(getattr(value, name, None)) for name in ("shape", "dtype", "weak_type")]
+    return _join(type(value).__name__, *known)
 
 
 def _array(value: Any) -> bytes:

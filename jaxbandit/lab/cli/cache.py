@@ -5,6 +5,11 @@ of the compiler. This module chooses its location and keeps it safe. Code compil
 another, so there is one directory per kind of processor, for machines that share a home directory. Only the user may
 write there. Damaged entries are deleted and compiled again, and the oldest entries are deleted when the cache exceeds
 its size limit. If the cache cannot be written, it is silently not used.
+
+The limit is not JAX's own, `jax_compilation_cache_max_size`: JAX then reads the whole directory before each entry that
+it writes (measured: 0.1 s a program with 1,000 entries, and a first command writes dozens), whereas here a command
+reads it once. Below JAX 0.12, a process killed between the two files of an entry makes all later writing fail. And the
+limit would be one for each kind of processor and version of jaxlib, of which old ones would stay for ever.
 """
 
 import contextlib

@@ -72,28 +72,18 @@ def _has_nan(tree: PyTree) -> Array:
 def _watched(select: Callable[..., PyTree]) -> Callable[..., tuple[PyTree, Array]]:
     """`select`, and whether a NaN reached an argmax or argmin in it, which the action alone does not show."""
 
-    def run(jaxpr: Any, consts: Sequence[Any], values: Sequence[Any], seen: list[Array]) -> list[Any]:
-        env = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*consts, *values], strict=True))
-
-        def read(atom: Any) -> Any:
-            return atom.val if jaxprs.is_literal(atom) else env[atom]
-
-        for equation in jaxpr.eqns:
-            arguments = [read(atom) for atom in equation.invars]
-            inner = jaxprs.called(equation) if equation.primitive.name in ("jit", "pjit") else None
-            if inner is not None:
-                results = run(*inner, arguments, seen)
-            else:
-                if equation.primitive.name in ("argmax", "argmin") and is_float(arguments[0]):
-                    seen.append(jnp.any(jnp.isnan(arguments[0])))
-                results = jaxprs.bind(equation, arguments)
-            env.update(zip(equation.outvars, results, strict=True))
-        return [read(atom) for atom in jaxpr.outvars]
-
     def watched(*arguments: Any) -> tuple[PyTree, Array]:
-        program, shape = jax.make_jaxpr(lambda *a: select(*a), return_shape=True)(*arguments)
+        traced, shape = jaxprs.trace(lambda *a: select(*a), *arguments)
         seen = [jnp.zeros((), bool)]
-        selected = run(program.jaxpr, program.consts, jax.tree.leaves(arguments), seen)
+
+        def compute(equation: jaxprs.Equation, operands: list[Any]) -> Sequence[Any]:
+            if equation.name in ("jit", "pjit") and (inner := equation.called) is not None:
+                return jaxprs.evaluate(inner, operands, compute, lambda x: x)
+            if equation.name in ("argmax", "argmin") and is_float(operands[0]):
+                seen.append(jnp.any(jnp.isnan(operands[0])))
+            return equation.bind(operands)
+
+        selected = jaxprs.evaluate(jaxprs.read(traced), jax.tree.leaves(arguments), compute, lambda x: x)
         return jax.tree.unflatten(jax.tree.structure(shape), selected), jnp.any(jnp.stack(seen))
 
     return watched

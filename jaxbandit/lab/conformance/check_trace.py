@@ -12,6 +12,7 @@ from jax.core import Tracer
 from jaxbandit.base.contract import Algorithm, Batch, Phases, Replan, action_of
 from jaxbandit.base.types import Array, Key, PyTree
 from jaxbandit.engine.layout import jaxprs
+from jaxbandit.engine.layout.jaxprs import Program
 from jaxbandit.lab.conformance.check_case import (
     Case,
     CheckFailed,
@@ -132,29 +133,27 @@ def check_types(case: Case) -> _Round:
     return out
 
 
-def _draws(jaxpr: Any) -> bool:
+def _draws(program: Program) -> bool:
     """Whether the program draws any random numbers."""
-    return any(
-        e.primitive.name.startswith(("random_", "threefry")) or any(map(_draws, jaxprs.inner_programs(e)))
-        for e in jaxpr.eqns
-    )
+    return any(e.name.startswith(("random_", "threefry")) or any(map(_draws, e.programs)) for e in program.equations)
 
 
-def _draws_from_nothing(jaxpr: Any, given: Sequence[bool]) -> bool:
+def _draws_from_nothing(program: Program, given: Sequence[bool]) -> bool:
     """Whether a key is made here or is the same in every run, that is, derived from no input that is `given`."""
-    derived = {v for v, from_input in zip(jaxpr.invars, given, strict=True) if from_input}
-    for equation in jaxpr.eqns:
-        flags = [not jaxprs.is_literal(v) and v in derived for v in equation.invars]
-        name = equation.primitive.name
+    found = []
+
+    def derived(equation: jaxprs.Equation, flags: list[bool]) -> list[bool]:
+        name = equation.name
         if name == "random_seed" or (name in ("random_bits", "random_fold_in", "random_split") and not flags[0]):
-            return True
-        for inner in jaxprs.inner_programs(equation):
-            known = flags if len(inner.invars) == len(flags) else [True] * len(inner.invars)
+            found.append(name)
+        for inner in equation.programs:
+            known = flags if len(inner.inputs) == len(flags) else [True] * len(inner.inputs)
             if _draws_from_nothing(inner, known):
-                return True
-        if any(flags):
-            derived.update(equation.outvars)
-    return False
+                found.append(name)
+        return [any(flags)] * len(equation.results)
+
+    jaxprs.evaluate(program, given, derived, lambda _: False)
+    return bool(found)
 
 
 class Programs(NamedTuple):
@@ -180,7 +179,7 @@ def _trace(case: Case, algorithm: Algorithm, out: _Round) -> dict[str, Any]:
     }
     # A new function each time, because JAX would otherwise use its cache and not call the algorithm's function again.
     return {
-        name: jax.make_jaxpr(lambda *a, f=f: f(*a))(*arguments.get(name, (out.state,)))
+        name: jaxprs.trace(lambda *a, f=f: f(*a), *arguments.get(name, (out.state,)))[0]
         for name, f in _functions(algorithm).items()
     }
 
@@ -198,9 +197,10 @@ def _functions(algorithm: Algorithm) -> dict[str, Callable]:
 
 def _text(case: Case, name: str, program: Any) -> str:
     """The program and its constants as text, without the addresses of Python functions."""
-    if any(isinstance(const, Tracer) for const in program.consts):
+    constants = jaxprs.read(program).constants
+    if any(isinstance(const, Tracer) for const in constants):
         case.fail("pure", f"{name} uses a traced value stored outside the state; put it in the state")
-    plain = [c for c in program.consts if not jnp.issubdtype(c.dtype, jax.dtypes.prng_key)]
+    plain = [c for c in constants if not jnp.issubdtype(c.dtype, jax.dtypes.prng_key)]
     return re.sub(r"0x[0-9a-f]+", "", str(program)) + " ".join(np.asarray(c).tobytes().hex() for c in plain)
 
 
@@ -208,12 +208,12 @@ def check_programs(case: Case, out: _Round) -> Programs:
     """Check where random numbers are drawn; `out` is from check_types. Returns the programs, for check_same."""
     algorithm = case.make(case.num_arms, **case.hyper[0])
     programs = _trace(case, algorithm, out)
-    chance = programs["noise"].out_avals
-    keys = any(jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) for leaf in chance)
-    if chance and not (keys or _draws(programs["noise"].jaxpr)):
+    noise = jaxprs.read(programs["noise"])
+    keys = any(jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) for leaf in noise.output_types)
+    if noise.outputs and not (keys or _draws(noise)):
         case.fail("chance", "noise draws no random numbers; use none()")
     for name, program in programs.items():
-        if _draws_from_nothing(program.jaxpr, [True] * len(program.jaxpr.invars)):
+        if _draws_from_nothing(read := jaxprs.read(program), [True] * len(read.inputs)):
             case.fail("chance", f"{name} draws from a key of its own, which is the same in every run; draw in noise")
     return Programs(algorithm, out, {name: _text(case, name, program) for name, program in programs.items()})
 
