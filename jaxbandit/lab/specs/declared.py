@@ -56,9 +56,9 @@ def read(module: str) -> dict[str, Entry]:
         assert isinstance(function, ast.FunctionDef)
         (call,) = function.decorator_list
         assert isinstance(call, ast.Call)
-        declared: dict[str, Any] = {k.arg: ast.literal_eval(k.value) for k in call.keywords if k.arg not in PLAYED}
+        declared: dict[str, Any] = {str(k.arg): ast.literal_eval(k.value) for k in call.keywords if k.arg not in PLAYED}
         arguments = tuple(a.arg for a in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs))
         doc = inspect.cleandoc(ast.get_docstring(function) or "")
-        place = {"name": function.name, "module": module, "attribute": function.name}
+        place: dict[str, Any] = {"name": function.name, "module": module, "attribute": function.name}
         found[function.name] = Entry(**place, arguments=arguments, doc=doc, **declared)
     return found

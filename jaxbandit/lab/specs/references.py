@@ -63,7 +63,7 @@ def _entry(reference: str, module: ModuleType, attribute: str, factory: Callable
     declared = declaration_of(factory)
     about = {} if declared is None else dict(vars(declared))
     about["described"] = callable(getattr(module, f"describe_{attribute}", None))
-    place = {"name": reference, "module": module.__name__, "attribute": attribute}
+    place: dict[str, Any] = {"name": reference, "module": module.__name__, "attribute": attribute}
     found = Entry(**about, **place, arguments=arguments, doc=inspect.getdoc(factory) or "")
     sources(found)  # digest the source that was imported, which may be edited while this process runs
     return found
