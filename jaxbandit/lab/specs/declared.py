@@ -1,6 +1,6 @@
-"""The factories that declare themselves: those of this package, read from its files, and those of other packages.
+"""The factories of this package that declare themselves, read from its files.
 
-A package of ours lists its names in its stub `__init__.pyi`. What a factory declares is read from its source, from
+Each of its packages lists its names in a stub, `__init__.pyi`. What a factory declares is read from its source, from
 `@declare` to the end of the docstring, so that JAX is not imported to list names; a test compares it with the factory.
 """
 
@@ -48,7 +48,11 @@ class Declared(Mapping[str, Entry]):
 
 @functools.cache
 def read(module: str) -> dict[str, Entry]:
-    """Return the declared factories of a module of this package by name, without importing it."""
+    """Return the declared factories of a module of this package by name, without importing it.
+
+    Raises:
+      ValueError: a declaration is not written in literals.
+    """
     text = ROOT.joinpath(*module.split(".")[1:]).with_suffix(".py").read_text(encoding="utf-8")
     found = {}
     for head in HEAD.findall(text):
