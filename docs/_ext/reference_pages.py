@@ -7,6 +7,7 @@ import ast
 import functools
 import inspect
 import re
+import sys
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,6 +26,7 @@ from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS
 HERE = Path(__file__).resolve().parents[1] / "reference"
 # Public names that are modules.
 MODULES = tuple("algorithms auditing bounds environments intervals numerics solvers style types".split())
+sys.modules["jaxbandit.bounds"] = jaxbandit.bounds  # documented, and so imported, under its public name
 PARTS = "Parts: the frame of an index policy, thresholds, sets of arms"
 FEEDBACK = "Grids of batches, feedback told later"
 KNOWN = "What is known of an instance, and readers of data"

@@ -1,6 +1,6 @@
-"""The factories that declare themselves: those of this package, read from its files, and those of other packages.
+"""The factories of this package that declare themselves, read from its files.
 
-A package of ours lists its names in its stub `__init__.pyi`. What a factory declares is read from its source, from
+Each of its packages lists its names in a stub, `__init__.pyi`. What a factory declares is read from its source, from
 `@declare` to the end of the docstring, so that JAX is not imported to list names; a test compares it with the factory.
 """
 
@@ -48,7 +48,11 @@ class Declared(Mapping[str, Entry]):
 
 @functools.cache
 def read(module: str) -> dict[str, Entry]:
-    """Return the declared factories of a module of this package by name, without importing it."""
+    """Return the declared factories of a module of this package by name, without importing it.
+
+    Raises:
+      ValueError: a declaration is not written in literals.
+    """
     text = ROOT.joinpath(*module.split(".")[1:]).with_suffix(".py").read_text(encoding="utf-8")
     found = {}
     for head in HEAD.findall(text):
@@ -56,9 +60,9 @@ def read(module: str) -> dict[str, Entry]:
         assert isinstance(function, ast.FunctionDef)
         (call,) = function.decorator_list
         assert isinstance(call, ast.Call)
-        declared: dict[str, Any] = {k.arg: ast.literal_eval(k.value) for k in call.keywords if k.arg not in PLAYED}
+        declared: dict[str, Any] = {str(k.arg): ast.literal_eval(k.value) for k in call.keywords if k.arg not in PLAYED}
         arguments = tuple(a.arg for a in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs))
         doc = inspect.cleandoc(ast.get_docstring(function) or "")
-        place = {"name": function.name, "module": module, "attribute": function.name}
+        place: dict[str, Any] = {"name": function.name, "module": module, "attribute": function.name}
         found[function.name] = Entry(**place, arguments=arguments, doc=doc, **declared)
     return found
