@@ -15,6 +15,7 @@ from jaxbandit.engine.driver.horizon import simulate_cell
 from jaxbandit.engine.driver.identify import identify_cell
 from jaxbandit.engine.layout import compiled
 from jaxbandit.environments.stationary.bernoulli import bernoulli
+from jaxbandit.lab.specs.registry import ENVIRONMENTS
 from jaxbandit.lab.specs.spec import InstanceSpec
 from jaxbandit.running import truth
 
@@ -131,7 +132,7 @@ def test_verify_takes_turns():
 
 @pytest.mark.slow
 def test_truth_takes_turns():
-    instance = InstanceSpec("three", "gaussian", {"means": [0.0, 0.5, 1.0]}, {"sigma": 1.0})
+    instance = InstanceSpec("three", ENVIRONMENTS["gaussian"], {"means": [0.0, 0.5, 1.0]}, {"sigma": 1.0})
     assert waits_while_another_is_alone(lambda: truth.characteristic_time(instance, [0.0, 0.5, 1.0]))
 
 

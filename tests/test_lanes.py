@@ -402,7 +402,7 @@ def test_bad_arguments_are_one_line():
         with pytest.raises(ValueError, match=name) as error:
             identify_cell(make_race, MEANS, **{"num_runs": 5, name: value})
         assert "\n" not in str(error.value)
-    with pytest.raises(ValueError, match=r"max_rounds = 16777217, must be at most 16777216 in float32.*\"float64\""):
+    with pytest.raises(ValueError, match=r"precision = 'float32', must be \"float64\" for max_rounds = 16777217"):
         identify_cell(make_race, MEANS, num_runs=5, max_rounds=2**24 + 1, precision="float32")
 
 
@@ -410,9 +410,10 @@ PROGRAM = f"""
     import sys
     sys.path.insert(0, {os.path.dirname(__file__)!r})
     import jax, numpy as np
-    from jaxbandit.engine import checkpoint, queues
-    from jaxbandit.engine.identify import identify_cell
-    from jaxbandit.engine import sizes
+    from jaxbandit.engine.driver import queues
+    from jaxbandit.engine.driver.identify import identify_cell
+    from jaxbandit.engine.layout import sizes
+    from jaxbandit.engine.storage import checkpoint
     from test_lanes import make_lucb, make_super_arms, same, MEANS
     checkpoint.SAVE_SECONDS = 0.0
     queues.CALL_SECONDS = 0.02

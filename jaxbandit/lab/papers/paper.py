@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jaxbandit.base import refusals
-from jaxbandit.base.checks import nearest
-from jaxbandit.base.refusals import BadInput
+from jaxbandit.base import domains
+from jaxbandit.base.refusals import BadInput, nearest
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.lab.papers import assessment, drawing, figure_experiments, own_instances
 from jaxbandit.lab.papers.figure_experiments import Figure
@@ -97,12 +96,12 @@ def reproduce(
       ValueError: there is no such paper or figure, `out` holds another experiment, or too many runs failed.
       KeyboardInterrupt: the run was interrupted. Its state has been saved, and the same call resumes.
 
-    Source: the TOML file reproduction/papers/NAME.toml states where the paper gives each number and claim.
+    Source: the TOML file lab/papers/experiments/NAME.toml states where the paper gives each number and claim.
     """
     data, about, source = _read(paper)
     for name, value in (("runs", runs), ("horizon", horizon)):  # checked before tables are computed, which takes time
         if value is not None:
-            refusals.integer(f"reproduce: {name}", value, 1, 2**31 - 1)
+            domains.check(f"reproduce: {name}", value, domains.integer(1, 2**31 - 1))
     target = figure or ""
     if data["kind"] == "identify" and horizon is not None:
         raise BadInput(f"reproduce: horizon = {horizon}, only papers with a fixed horizon take one; leave it out")
