@@ -143,7 +143,7 @@ def _run(
     options: Mapping[str, Any],
 ) -> ResultSet:
     """Run the experiments of the figures, each in its directory, and return all their cells."""
-    from jaxbandit.lab.experiments.side_by_side import run_experiments
+    from jaxbandit.lab.experiments.experiment import run_experiments
     from jaxbandit.lab.specs.spec import parse
 
     experiments = [(figure.name, own_instances.parts(figure_experiments.experiment(data, figure))) for figure in run]
