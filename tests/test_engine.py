@@ -16,7 +16,7 @@ import pytest
 from parts import pair
 
 from jaxbandit.algorithms import epsilon_greedy, kl_ucb, ucb1, ucboost, uniform
-from jaxbandit.base import checks
+from jaxbandit.base import checks, domains
 from jaxbandit.base.contract import Algorithm, Environment, Outcome, never, none
 from jaxbandit.engine.driver import horizon as horizon_engine
 from jaxbandit.engine.driver import tiles
@@ -339,7 +339,10 @@ def test_a_state_that_changes_its_type_is_named():
     [
         ({"horizon": 0}, "horizon = 0, must be an integer in"),
         ({"horizon": 1.5}, "horizon = 1.5"),
-        ({"horizon": 2**24 + 1, "precision": "float32"}, "horizon = 16777217, must be at most 16777216 in float32"),
+        (
+            {"horizon": 2**24 + 1, "precision": "float32"},
+            "precision = 'float32', must be \"float64\" for horizon = 16777217",
+        ),
         ({"num_runs": -1}, "num_runs = -1"),
         ({"seed": -1}, "seed = -1"),
         ({"seed": True}, "seed = True"),
@@ -360,7 +363,7 @@ def test_refusals(change, line):
 
 
 def test_the_default_precision_counts_every_round():
-    most = checks.FLOAT32_COUNTS
+    most = domains.FLOAT32_COUNTS
     assert np.float32(most - 1) + np.float32(1) == most and np.float32(most) + np.float32(1) == most
     assert [checks.precision("here", None, "horizon", n) for n in (most, most + 1)] == ["float32", "float64"]
     assert checks.precision("here", "float32", "horizon", most) == "float32"

@@ -268,14 +268,14 @@ def test_an_experiment_with_budgets_runs_grows_and_is_drawn(tmp_path, capsys):
 
 BAD_TOML = {
     "below K": ("[6, 12]", "[6, 2]", "algorithm[0].budget = 2, must be a whole number of pulls in [3, "),
-    "duplicate": ("[6, 12]", "[6, 6]", "budget[1] = 6, must be a budget not listed before"),
+    "duplicate": ("[6, 12]", "[6, 6]", "budget[1] = 6, must be different from the entry [0]"),
     "half": ("[6, 12]", "6.5", "budget = 6.5, must be an integer in [1, "),
     "NaN": ("[6, 12]", "[nan]", "budget[0] = nan, must be an integer in [1, "),
     "empty": ("[6, 12]", "[]", "budget = [], must be a number of pulls, or a list of them"),
     "beside max_rounds": (
         "runs = 40",
         "runs = 40\nmax_rounds = 9",
-        "max_rounds = 9, not allowed with budget, which ends all runs; leave",
+        "max_rounds = 9, must be left out, because budget ends all runs",
     ),
     "under algorithm": (
         "a = {",

@@ -237,7 +237,7 @@ BAD = {
     "arms": ((CONFIGS[:4], race(6)), "BanditSampler: rule has 6 arms, must have one for each of 4 configurations"),
     "on_failure": (
         (CONFIGS, race(6), {"on_failure": math.nan}),
-        "BanditSampler: on_failure = nan, must be a number in (-inf, inf)",
+        "BanditSampler: on_failure = nan, must be a finite number",
     ),
 }
 

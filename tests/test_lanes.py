@@ -402,7 +402,7 @@ def test_bad_arguments_are_one_line():
         with pytest.raises(ValueError, match=name) as error:
             identify_cell(make_race, MEANS, **{"num_runs": 5, name: value})
         assert "\n" not in str(error.value)
-    with pytest.raises(ValueError, match=r"max_rounds = 16777217, must be at most 16777216 in float32.*\"float64\""):
+    with pytest.raises(ValueError, match=r"precision = 'float32', must be \"float64\" for max_rounds = 16777217"):
         identify_cell(make_race, MEANS, num_runs=5, max_rounds=2**24 + 1, precision="float32")
 
 

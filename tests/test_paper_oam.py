@@ -229,7 +229,7 @@ def test_what_is_run(monkeypatch, tmp_path, figure, options, names, runs, horizo
         raise _Stop(experiments)
 
     monkeypatch.setattr("jaxbandit.lab.specs.spec.parse", lambda data, origin: data)  # 60 factories are for others
-    monkeypatch.setattr("jaxbandit.lab.experiments.side_by_side.run_experiments", run_experiments)
+    monkeypatch.setattr("jaxbandit.lab.experiments.experiment.run_experiments", run_experiments)
     with pytest.raises(_Stop) as stop:
         paper.reproduce("oam", figure, out=tmp_path, **options)
     (experiments,) = stop.value.args

@@ -112,7 +112,11 @@ SPECS = {
     "no arms": ('configs = "configs.csv"', "", "arms: missing"),
     "both": ("seed = 7", "arms = 3", "arms: given together with configs"),
     "no arm": ('configs = "configs.csv"', "arms = []", r"arms = \[\], must be a number or a list"),
-    "same names": ('configs = "configs.csv"', 'arms = ["a", "b", "a"]', r'arms\[2\] = "a", must differ from arms\[0\]'),
+    "same names": (
+        'configs = "configs.csv"',
+        'arms = ["a", "b", "a"]',
+        r'\[2\] = "a", must be different from the entry \[0\]',
+    ),
     "no file": ("configs.csv", "absent.csv", "cannot be read"),
     "one arm": ('configs = "configs.csv"', "arms = 1", "num_arms = 1, must be an integer >= 2"),
     "argument": ("epsilon = 0.1", "epsilon = -1", r"algorithm\[0\].epsilon = -1.0, must be a number"),

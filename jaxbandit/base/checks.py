@@ -1,17 +1,21 @@
-"""Validation of arguments. An error is one line that names the place, the argument, the value and what is allowed.
+"""Validation of arguments of Python functions, by the same domains as the keys of TOML files.
+
+An error is one line that names the function, the argument, the value and what is allowed.
 
 Only concrete values can be checked. A traced value passes; if it makes a run fail, the run's outcome code shows it.
 """
 
 import math
-import operator
+from collections.abc import Iterable
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-FLOAT32_COUNTS = 2**24  # float32 has no larger odd number, and adding one more reward no longer changes a mean
+from jaxbandit.base import domains
+
+_STARTS = domains.several(domains.integer(0, 2**31 - 1), "a list of rounds, one per segment", increasing=True)
 
 
 def is_traced(value: Any) -> bool:
@@ -27,18 +31,7 @@ def untraced(where: str, instead: str) -> None:
 
 def integer(where: str, name: str, value: Any, low: int, high: int | None = None) -> int:
     """Return `value` as an int in [low, high]; raise ValueError otherwise."""
-    allowed = f"an integer >= {low}" if high is None else f"an integer in [{low}, {high}]"
-    if high is not None and high < low:
-        allowed = f"at least {low}, and here at most {high}: the problem is too small"
-    try:
-        if isinstance(value, bool | np.bool_):
-            raise TypeError
-        result = operator.index(value)
-    except TypeError:
-        raise ValueError(f"{where}: {name} = {value!r}, must be {allowed}") from None
-    if result < low or (high is not None and result > high):
-        raise ValueError(f"{where}: {name} = {value!r}, must be {allowed}")
-    return result
+    return _check(where, name, value, domains.integer(low, high))
 
 
 def number(
@@ -56,17 +49,7 @@ def number(
         if value.ndim:
             raise ValueError(f"{where}: {name} has shape {value.shape}, must be a scalar")
         return value
-    left, right = ("(" if open_low or low == -math.inf else "["), (")" if open_high or high == math.inf else "]")
-    allowed = f"a number in {left}{low:g}, {high:g}{right}"
-    if isinstance(value, str | bytes | bool | type(None)) or np.ndim(value):
-        raise ValueError(f"{where}: {name} = {value!r}, must be {allowed}")
-    try:
-        x = float(value)
-    except (TypeError, ValueError):
-        raise ValueError(f"{where}: {name} = {value!r}, must be {allowed}") from None
-    inside = (x > low if open_low else x >= low) and (x < high if open_high else x <= high)
-    if not (math.isfinite(x) and inside):
-        raise ValueError(f"{where}: {name} = {value!r}, must be {allowed}")
+    _check(where, name, value, domains.number(low, high, open_low=open_low, open_high=open_high))
     return value
 
 
@@ -98,12 +81,9 @@ def array(
         good = np.isfinite(value) & (value > low if open_low else value >= low) & (value <= high)
         if not good.all():
             at = tuple(int(i) for i in np.argwhere(~good)[0])
-            left = "(" if open_low or low == -math.inf else "["
-            right = ")" if high == math.inf else "]"
+            allowed = domains.interval(low, high, open_low)
             place = ", ".join(map(str, at))
-            raise ValueError(
-                f"{where}: {name}[{place}] = {float(value[at])!r}, must be in {left}{low:g}, {high:g}{right}"
-            )
+            raise ValueError(f"{where}: {name}[{place}] = {float(value[at])!r}, must be in {allowed}")
     return value
 
 
@@ -113,22 +93,16 @@ def starts(where: str, value: Any) -> np.ndarray:
     Raises:
       ValueError: the numbers do not begin with 0 or do not increase.
     """
-    if isinstance(value, str | bytes) or np.ndim(value) != 1 or not len(value):
-        raise ValueError(f"{where}: starts = {value!r}, must be a list of rounds, one per segment")
-    found = [integer(where, f"starts[{i}]", start, 0, 2**31 - 1) for i, start in enumerate(value)]
-    if found[0]:
-        raise ValueError(f"{where}: starts[0] = {found[0]}, must be 0, because the first segment begins with the run")
-    for i in range(1, len(found)):
-        if found[i] <= found[i - 1]:
-            raise ValueError(f"{where}: starts[{i}] = {found[i]}, must be greater than {found[i - 1]}, the one before")
-    return np.array(found, np.int32)
+    several = isinstance(value, Iterable) and not isinstance(value, str | bytes)
+    rounds = _check(where, "starts", list(value) if several else value, _STARTS)
+    if rounds[0]:
+        raise ValueError(f"{where}: starts[0] = {rounds[0]}, must be 0, because the first segment begins with the run")
+    return np.array(rounds, np.int32)
 
 
 def choice(where: str, name: str, value: Any, allowed: tuple[str, ...]) -> Any:
     """Return `value` if it is one of `allowed`; otherwise raise a ValueError that suggests the nearest name."""
-    if value not in allowed:
-        raise ValueError(f"{where}: {name} = {value!r}, must be one of {', '.join(allowed)}{nearest(value, allowed)}")
-    return value
+    return _check(where, name, value, domains.choice(allowed))
 
 
 def precision(where: str, value: str | None, name: str, rounds: int) -> Any:
@@ -136,30 +110,17 @@ def precision(where: str, value: str | None, name: str, rounds: int) -> Any:
 
     Args:
       where: the function whose argument this is, used in the error message.
-      value: "float32", "float64", or None for the default: float32 up to FLOAT32_COUNTS rounds and float64 beyond.
+      value: "float32", "float64", or None for the default: float32 up to `domains.FLOAT32_COUNTS` rounds and float64
+        beyond.
       name: the name of the argument that sets `rounds`, "horizon" or "max_rounds", used in the error message.
       rounds: the largest number of rounds that a run may have.
 
     Raises:
-      ValueError: `value` is another string, or is "float32" for more than FLOAT32_COUNTS rounds.
+      ValueError: `value` is another string, or is "float32" for more rounds than that.
     """
     if value is None:
-        return "float32" if rounds <= FLOAT32_COUNTS else "float64"
-    if choice(where, "precision", value, ("float32", "float64")) == "float32" and rounds > FLOAT32_COUNTS:
-        raise ValueError(
-            f"{where}: {name} = {rounds}, must be at most {FLOAT32_COUNTS} in float32, in which further rewards no "
-            'longer change a mean; give precision = "float64"'
-        )
-    return value
-
-
-def nearest(value: Any, allowed: Any) -> str:
-    """Return '; did you mean X?' for a misspelled name, or '' if no allowed name is similar."""
-    import difflib  # only needed for an error message
-
-    names = {str(a).casefold(): str(a) for a in allowed}
-    close = difflib.get_close_matches(str(value).casefold(), names, n=1)
-    return f"; did you mean {names[close[0]]!r}?" if close else ""
+        return domains.default_precision(rounds)
+    return _check(where, "precision", value, domains.precision(name, rounds))
 
 
 def action_sets(where: str, name: str, value: Any, mask: Any) -> tuple[Any, np.ndarray | None]:
@@ -198,3 +159,7 @@ def decision_class(where: str, family: Any, num_arms: int, k: int) -> None:
             f"{where}: decision_class = {family.name} has sets of {sets} among {family.num_arms} arms, must have sets "
             f"of size k = {k} among {num_arms}"
         )
+
+
+def _check(where: str, name: str, value: Any, domain: domains.Domain) -> Any:
+    return domains.check(f"{where}: {name}", value, domain, written=repr, error=ValueError)

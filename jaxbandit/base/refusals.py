@@ -1,16 +1,13 @@
-"""Validation of what a user wrote in a file or on the command line. This module does not import JAX.
+"""Errors about what a user gave, in a file, on the command line or in Python. This module does not import JAX.
 
-An error is one line that names the place, the key, the value and what is allowed. The values are plain ones, as TOML
-and the command line give them; `checks` validates the arguments of factories.
+An error is one line that names the place, the key or argument, the value and what is allowed.
 """
 
-import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn
 
 SHOWN = 60  # the most characters of a wrong value that a message repeats
 MOST_BITS = 1000
-NAME_BYTES = 100  # so that two names and that of an argument fit into a file name of 255 bytes
 
 
 class BadInput(ValueError):
@@ -27,14 +24,16 @@ class RunsLeftOut(UserWarning):
 
 def nearest(value: Any, allowed: Iterable[str]) -> str:
     """Return '; did you mean X?' for a misspelled name, or '' if no allowed name is similar."""
-    from jaxbandit.base import checks  # it imports JAX, which only an error message has to pay for
+    import difflib  # only needed for an error message
 
-    return checks.nearest(value, list(allowed))
+    names = {str(a).casefold(): str(a) for a in allowed}
+    close = difflib.get_close_matches(str(value).casefold(), names, n=1)
+    return f"; did you mean {names[close[0]]!r}?" if close else ""
 
 
-def refuse(where: str, what: str) -> NoReturn:
-    """Raise BadInput with a message of one line."""
-    raise BadInput(" ".join(f"{where}{what}".split()))
+def refuse(where: str, what: str, error: type[ValueError] = BadInput) -> NoReturn:
+    """Raise an error with a message of one line."""
+    raise error(" ".join(f"{where}{what}".split()))
 
 
 def show(value: Any) -> str:
@@ -55,63 +54,24 @@ def show(value: Any) -> str:
     return text if len(text) <= SHOWN else text[: SHOWN - 3] + "..."
 
 
-def wrong(where: str, value: Any, allowed: str) -> NoReturn:
-    """Raise BadInput for `value` at `where`, and say what is allowed."""
-    refuse(where, f" = {show(value)}, must be {allowed}")
+def wrong(
+    where: str,
+    value: Any,
+    allowed: str,
+    *,
+    written: Callable[[Any], str] = show,
+    error: type[ValueError] = BadInput,
+) -> NoReturn:
+    """Raise an error for `value` at `where`, and say what is allowed."""
+    refuse(where, f" = {written(value)}, must be {allowed}", error)
 
 
-def known(where: str, table: Mapping[str, Any], allowed: tuple[str, ...]) -> None:
+def known(where: str, table: Mapping[str, Any], allowed: Iterable[str]) -> None:
     """Raise BadInput for a key of `table` that is not allowed, and suggest the nearest one that is."""
     for key in table:
         if key not in allowed:
             near = nearest(key, allowed)
             refuse(f"{where}{key}", f": unknown key, must be one of {', '.join(allowed)}{near}")
-
-
-def integer(where: str, value: Any, low: int, high: int) -> int:
-    """Return an int in [low, high]."""
-    if type(value) is not int or not low <= value <= high:
-        wrong(where, value, f"an integer in [{low}, {high}]")
-    return value
-
-
-def number(where: str, value: Any) -> float:
-    """Return a finite number as a float."""
-    if type(value) in (int, float):
-        try:
-            if math.isfinite(value):
-                return float(value)
-        except OverflowError:  # an integer beyond the largest float
-            pass
-    wrong(where, value, "a finite number")
-
-
-def share(where: str, value: Any) -> float:
-    """Return a number in [0, 1] as a float."""
-    if type(value) not in (int, float) or not 0 <= value <= 1:
-        wrong(where, value, "a number in [0, 1]")
-    return float(value)
-
-
-def boolean(where: str, value: Any) -> bool:
-    """Return true or false."""
-    return value if isinstance(value, bool) else wrong(where, value, "true or false")
-
-
-def text(where: str, value: Any) -> str:
-    """Return a printable, non-empty string of one line, short enough for the name of a file."""
-    if not isinstance(value, str) or not value.strip() or not value.isprintable():
-        wrong(where, value, "a non-empty string of one line")
-    if len(value.encode()) > NAME_BYTES:
-        wrong(where, value, f"at most {NAME_BYTES} bytes long, because file names contain it")
-    return value
-
-
-def choice(where: str, value: Any, allowed: tuple[str, ...]) -> str:
-    """Return one of `allowed`."""
-    if value not in allowed:
-        wrong(where, value, f"one of {', '.join(allowed)}{nearest(value, allowed)}")
-    return value
 
 
 def reason(error: Exception) -> str:

@@ -97,7 +97,7 @@ def audit_experiment(
     _check(experiment, cells)
     show = None if progress else False
     results = []
-    with directory.disk(out), directory.alone(out):
+    with directory.disk(out), directory.lock(out):
         if out is not None:
             directory.claim(out, experiment, grows=False)
         for cell in cells:

@@ -29,7 +29,7 @@ FREE = ("runs", "max_failed")  # keys that may have changed, because no single r
 
 
 @contextlib.contextmanager
-def alone(out: Path | None) -> Iterator[None]:
+def lock(out: Path | None) -> Iterator[None]:
     """Lock the directory `out` against other processes, and create it if it does not exist."""
     if out is None:
         yield

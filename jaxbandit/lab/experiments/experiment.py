@@ -1,15 +1,20 @@
-"""Running an experiment cell by cell, with storing of each cell, resuming, and division among an executor's workers."""
+"""Running an experiment cell by cell, with storing of each cell, resuming, and division among an executor's workers.
+
+Several experiments may run at once: while one compiles, which uses one core, others run or compile as well.
+"""
 
 import contextlib
 import shutil
+import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
 from jaxbandit.base.refusals import BadInput
 from jaxbandit.engine.storage import parts
 from jaxbandit.engine.storage.checkpoint import Finished
-from jaxbandit.lab.experiments import directory, division, memory, playing, tasks
+from jaxbandit.lab.experiments import directory, division, forecast, playing, tasks
 from jaxbandit.lab.experiments.division import How, Share
 from jaxbandit.lab.experiments.truth import seeks_best_arm, truth_of
 from jaxbandit.lab.specs.spec import Cell, Experiment
@@ -71,10 +76,10 @@ def run_experiment(
     max_failed = experiment.max_failed if max_failed is None else max_failed
     failures.check_share("run", max_failed)
     cells = list(experiment.cells())
-    memory.check(experiment)
+    forecast.check_memory(experiment)
     how = None if executor is None else How(executor, runs_per_task, seconds_per_task, send_back, workers)
     crew = None if how is None else how.check("run")
-    with directory.disk(out), directory.alone(out):
+    with directory.disk(out), directory.lock(out):
         numbers: list[int] = list(range(len(cells)))
         done: dict[int, Result] = {}
         if out is not None:
@@ -209,3 +214,46 @@ def bar(
     if first.kind == "simulate":
         return progress_bar(round(share * sum(n * first.horizon for n in runs)), name, show, progress is True)
     return runs_bar(round(share * sum(runs)), name, show, progress is True)
+
+
+def run_experiments(
+    experiments: Sequence[tuple[Experiment, Path]],
+    *,
+    at_once: int = 1,
+    progress: bool | None = True,
+    **options: Any,
+) -> None:
+    """Run or resume experiments of one kind, each in its own directory.
+
+    Args:
+      experiments: pairs of an experiment and its directory.
+      at_once: number of experiments that run side by side. It does not affect the results.
+      progress: whether to show one progress bar for all of them on stderr, if it is a terminal.
+      **options: as for `run_experiment`.
+
+    Raises:
+      KeyboardInterrupt: the runs were interrupted. All have saved their state, and the same call resumes.
+    """
+    if at_once == 1:
+        for experiment, directory in experiments:
+            run_experiment(experiment, directory, progress=progress, **options)
+        return
+    stop = threading.Event()
+    with bar([experiment for experiment, _ in experiments], progress) as advance:
+
+        def heard(news: Any) -> None:
+            if stop.is_set():  # an exception raised here makes the engine save its state and end
+                raise KeyboardInterrupt
+            if advance is not None:
+                advance(news)
+
+        with ThreadPoolExecutor(at_once) as pool:
+            futures = [pool.submit(run_experiment, e, d, progress=heard, **options) for e, d in experiments]
+            try:
+                for future in as_completed(futures):
+                    future.result()
+            except BaseException:
+                stop.set()
+                for future in futures:
+                    future.cancel()
+                raise

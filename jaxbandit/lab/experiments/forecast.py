@@ -1,26 +1,67 @@
-"""What an experiment would take, before it is run: its cells, run-steps, memory, and an estimate of its seconds.
+"""What an experiment would take, before it is run: whether its results fit into the memory of this machine, and its
+cells, run-steps and an estimate of its seconds.
 
 Each compiled program is calibrated by playing the cell itself for a moment; nothing that it computes is kept.
 """
 
 import contextlib
 import math
+import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 
 from jaxbandit.base import text
-from jaxbandit.lab.experiments import memory, playing
+from jaxbandit.base.refusals import refuse
+from jaxbandit.lab.experiments import playing
 from jaxbandit.lab.specs.spec import Cell, Experiment
 from jaxbandit.running.results import names
 
+GIB = 2**30
+CONTROL_GROUP = Path("/sys/fs/cgroup/memory.max")  # the memory limit of a container, if there is one
 SECONDS = 1.0  # of one calibration, after the program has been compiled
 MOST_SECONDS = 5.0  # of one whose runs stop by their own rule, for so many of them to end:
 ENOUGH_RUNS = 1000  # or half of the runs, if that is fewer
+
+
+def check_memory(experiment: Experiment) -> None:
+    """Raise BadInput if the results of the experiment need more memory than there is."""
+    needed = experiment.runs * sum(bytes_per_run(experiment, cell) for cell in experiment.cells())
+    there = available()
+    if there is not None and needed > there:
+        remedy = "per_run = false keeps only means, or ask" if experiment.kind == "simulate" else "ask"
+        refuse(
+            f"{experiment.name}: runs",
+            f" = {experiment.runs}: what is kept of each run takes about {needed / GIB:,.0f} GiB, and this machine has "
+            f"{there / GIB:,.0f} GiB; {remedy} for fewer runs or cells",
+        )
+
+
+def bytes_per_run(experiment: Experiment, cell: Cell) -> int:
+    """Return about how many bytes the results of one run of a cell take."""
+    pulls = 4 * cell.instance.known.get("num_arms", 0)
+    if experiment.kind == "identify":
+        return 16 + pulls
+    width = 4 if experiment.precision == "float32" else 8
+    curves = 1 + experiment.hindsight
+    return 1 + (width * len(experiment.checkpoints) * curves + pulls if experiment.per_run else 0)
+
+
+def available() -> int | None:
+    """Return the bytes of memory that this process may use, or None if the system does not report them."""
+    try:
+        there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return None
+    try:
+        return min(there, int(CONTROL_GROUP.read_text(encoding="utf-8")))
+    except (OSError, ValueError):  # no such file, or "max"
+        return there
 
 
 @dataclass(frozen=True)
@@ -100,7 +141,7 @@ def forecast(experiment: Experiment, *, workers: int | None = None) -> list[Fore
     Raises:
       BadInput: the results would not fit into the memory, or a cell breaks its contract.
     """
-    memory.check(experiment)
+    check_memory(experiment)
     known: dict[Any, _Watch] = {}
     return [_of_cell(experiment, cell, known, workers) for cell in experiment.cells()]
 
@@ -134,7 +175,7 @@ def _of_cell(experiment: Experiment, cell: Cell, known: dict[Any, _Watch], worke
         cell.params,
         experiment.runs,
         rounds,
-        experiment.runs * memory.bytes_per_run(experiment, cell),
+        experiment.runs * bytes_per_run(experiment, cell),
         0.0 if shared else (watch.first or watch.last) - watch.begun,
         seconds if seconds is None or most is None else min(seconds, most),
         most,

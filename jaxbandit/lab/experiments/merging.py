@@ -10,7 +10,7 @@ from jaxbandit.base.refusals import BadInput, refuse, wrong
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage import parts
 from jaxbandit.engine.storage.parts import Part
-from jaxbandit.lab.experiments import directory, division, memory, playing, tasks
+from jaxbandit.lab.experiments import directory, division, forecast, playing, tasks
 from jaxbandit.lab.experiments.experiment import Job, bar
 from jaxbandit.lab.specs import spec
 from jaxbandit.lab.specs.spec import Cell, Experiment
@@ -45,7 +45,7 @@ def run_part(experiment: Experiment, out: Path, part: tuple[int, int], *, worker
       KeyboardInterrupt: the run was interrupted. Its state has been saved, and the same call resumes.
     """
     place, number = part
-    memory.check(experiment)
+    forecast.check_memory(experiment)
     with directory.disk(out):
         out.mkdir(parents=True, exist_ok=True)
         numbers, done = directory.claim(out, experiment)
@@ -100,7 +100,7 @@ def merge(
     out = places[0] if out is None else Path(out)
     max_failed = experiment.max_failed if max_failed is None else max_failed
     found = {cell.index: _parts(experiment, cell, places) for cell in experiment.cells()}
-    with directory.disk(out), directory.alone(out):
+    with directory.disk(out), directory.lock(out):
         numbers, done = directory.claim(out, experiment)
         job = Job(experiment, out, numbers, done, dict.fromkeys(("workers", "tile", "lanes", "chunk")), None)
         for cell in experiment.cells():  # all are checked before the first is written

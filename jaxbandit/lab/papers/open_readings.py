@@ -7,8 +7,7 @@ for each of them in turn, and a table shows the verdicts by reading and claim.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jaxbandit.base.checks import nearest
-from jaxbandit.base.refusals import BadInput
+from jaxbandit.base.refusals import BadInput, nearest
 from jaxbandit.base.text import align
 from jaxbandit.lab.papers import origins
 

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jaxbandit.base import refusals
-from jaxbandit.base.checks import nearest
-from jaxbandit.base.refusals import BadInput
+from jaxbandit.base import domains
+from jaxbandit.base.refusals import BadInput, nearest
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.lab.papers import assessment, drawing, figure_experiments, origins, own_instances
 from jaxbandit.lab.papers.figure_experiments import Figure
@@ -103,7 +102,7 @@ def reproduce(
     data, about, source = _read(paper)
     for name, value in (("runs", runs), ("horizon", horizon)):  # checked before tables are computed, which takes time
         if value is not None:
-            refusals.integer(f"reproduce: {name}", value, 1, 2**31 - 1)
+            domains.check(f"reproduce: {name}", value, domains.integer(1, 2**31 - 1))
     target = figure or ""
     if data["kind"] == "identify" and horizon is not None:
         raise BadInput(f"reproduce: horizon = {horizon}, only papers with a fixed horizon take one; leave it out")
@@ -145,7 +144,7 @@ def _run(
     options: Mapping[str, Any],
 ) -> ResultSet:
     """Run the experiments of the figures, each in its directory, and return all their cells."""
-    from jaxbandit.lab.experiments.side_by_side import run_experiments
+    from jaxbandit.lab.experiments.experiment import run_experiments
     from jaxbandit.lab.specs.spec import parse
 
     experiments = [(figure.name, own_instances.parts(figure_experiments.experiment(data, figure))) for figure in run]

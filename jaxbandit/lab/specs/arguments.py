@@ -10,8 +10,11 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from jaxbandit.base.domains import BOOLEAN, Domain, check, choice, integer, number, several
 from jaxbandit.base.parameters import Parameter
-from jaxbandit.base.refusals import boolean, choice, integer, known, number, reason, refuse, show, wrong
+from jaxbandit.base.refusals import known, reason, refuse, show, wrong
+
+NUMBER = number()
 
 
 class Sweep(tuple[float, ...]):
@@ -34,25 +37,22 @@ def convert(where: str, value: Any, parameter: Parameter, base: Path) -> Any:
         return None
     match parameter.kind:
         case "number" if type(value) in (int, float):
-            return number(where, value)
+            return check(where, value, NUMBER)
         case "array" | "number":
             return read_csv(where, base / value) if isinstance(value, str) else array(where, value)
         case "scalar":
-            return number(where, value)
+            return check(where, value, NUMBER)
         case "path":
             return value if isinstance(value, str) and value else wrong(where, value, "the name of a file or directory")
         case "integer":
-            return integer(where, value, -(2**31), 2**31 - 1)
+            return check(where, value, integer(-(2**31), 2**31 - 1))
         case "boolean":
-            return boolean(where, value)
+            return check(where, value, BOOLEAN)
         case "choice":
-            return choice(where, value, parameter.choices)
+            return check(where, value, choice(parameter.choices))
         case "choices":
-            if not isinstance(value, list) or not value:
-                wrong(where, value, f"a list of {', '.join(parameter.choices) or 'values'}")
-            if not parameter.choices:
-                return hashable(value)
-            return tuple(choice(f"{where}[{i}]", v, parameter.choices) for i, v in enumerate(value))
+            item = choice(parameter.choices) if parameter.choices else ANY
+            return check(where, value, several(item, f"a list of {', '.join(parameter.choices) or 'values'}"))
         case _:
             return hashable(value)
 
@@ -67,14 +67,7 @@ def sweep(where: str, value: Mapping[str, Any], parameter: Parameter) -> Sweep:
         remedy = "write one [[algorithm]] for each value"
         refuse(where, f" = {show(value)}, cannot be swept, because every value is compiled separately; {remedy}")
     known(f"{where}.", value, ("sweep",))
-    values = value.get("sweep")
-    if not isinstance(values, list) or not values:
-        wrong(f"{where}.sweep", values, "a list of numbers")
-    numbers = Sweep(number(f"{where}.sweep[{i}]", v) for i, v in enumerate(values))
-    for i, v in enumerate(numbers):
-        if v in numbers[:i]:
-            wrong(f"{where}.sweep[{i}]", v, "a value not listed before")
-    return numbers
+    return Sweep(check(f"{where}.sweep", value["sweep"], several(NUMBER, "a list of numbers", distinct=True)))
 
 
 def array(where: str, value: Any) -> tuple[Any, ...]:
@@ -88,7 +81,7 @@ def array(where: str, value: Any) -> tuple[Any, ...]:
     if not isinstance(value, list):
         wrong(where, value, "a list of numbers")
     if not isinstance(value[0], list):
-        return tuple(number(f"{where}[{i}]", v) for i, v in enumerate(value))
+        return tuple(check(f"{where}[{i}]", v, NUMBER) for i, v in enumerate(value))
     rows = tuple(array(f"{where}[{i}]", v) for i, v in enumerate(value))
     for i, row in enumerate(rows):
         if shape(row) != shape(rows[0]):
@@ -106,6 +99,9 @@ def hashable(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return tuple(map(hashable, value))
     return tuple((k, hashable(v)) for k, v in value.items()) if isinstance(value, dict) else value
+
+
+ANY = Domain("any value", hashable)
 
 
 def constant(value: Any) -> Any:

@@ -5,36 +5,106 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jaxbandit.base import extras
-from jaxbandit.lab.specs import arguments, registry
+from jaxbandit.base.domains import (
+    BOOLEAN,
+    NAME,
+    Domain,
+    choice,
+    default_precision,
+    integer,
+    nothing,
+    number,
+    one_or_several,
+    precision,
+    several,
+)
+from jaxbandit.lab.specs import arguments
 from jaxbandit.lab.specs.entry import Entry
+from jaxbandit.lab.specs.keys import Key, Values, tables
 from jaxbandit.lab.specs.registry import FILLED
 
-# For each kind, the keys that only this kind has.
-OWN = {
-    "simulate": ("horizon", "checkpoints", "per_run", "hindsight", "replan_late"),
-    "identify": ("max_rounds", "budget"),
-}
-EITHER = OWN["identify"]  # an experiment has one of these
-KINDS = tuple(OWN)
-LABELS = ("name", "kind", "runs", "seed")
-COMMON = ("precision", "any_rewards", "max_failed")
 MOST_ROUNDS = 2**31 - 129  # counts are int32, and a block of rounds must fit on top
+MOST_PULLS = 10**15  # for algorithms that pull in batches, which are counted in 64 bits
+MAX_ROUNDS = 10_000_000
+SEED = integer(0, 2**32 - 1)
+
+_BUDGET = one_or_several(integer(1, MOST_PULLS), "a number of pulls, or a list of them", distinct=True)
+_MAX_ROUNDS = integer(1, MOST_PULLS)
+
+
+def _checkpoints(found: Values) -> Domain:
+    horizon = found["horizon"]
+    marks = several(integer(1, horizon), f"a list of increasing rounds in [1, {horizon}]", increasing=True)
+    # The last one is the horizon, as in the engine.
+    return marks._replace(take=lambda value: tuple(dict.fromkeys((*marks.take(value), horizon))))
+
+
+def _default_checkpoints(found: Values) -> tuple[int, ...]:
+    from jaxbandit.engine.driver.horizon import default_checkpoints  # it imports JAX
+
+    return tuple(default_checkpoints(found["horizon"]).tolist())
+
+
+def _max_rounds(found: Values) -> Domain:
+    return nothing("left out, because budget ends all runs") if found["budget"] else _MAX_ROUNDS
+
+
+def _limit(found: Values) -> tuple[str, int]:
+    """Return the key that limits the number of rounds, and the largest number of rounds of a run."""
+    name = next(name for name in ("horizon", "budget", "max_rounds") if found.get(name))
+    return name, max(found["budget"]) if name == "budget" else found[name]
+
+
+def _default_precision(found: Values) -> str:
+    return "float64" if found["kind"] == "identify" else default_precision(found["horizon"])
+
+
+# What the TOML of an experiment may hold, in the order in which it is written.
+KEYS: Mapping[str, Key] = {
+    "name": Key(NAME),
+    "kind": Key(choice(("simulate", "identify"))),
+    "runs": Key(integer(1, 2**31 - 1)),
+    "seed": Key(SEED, 0),
+    "horizon": Key(integer(1, MOST_ROUNDS), kind="simulate"),
+    "checkpoints": Key(_checkpoints, _default_checkpoints, kind="simulate"),
+    "per_run": Key(BOOLEAN, True, kind="simulate"),
+    "hindsight": Key(BOOLEAN, False, kind="simulate"),
+    "replan_late": Key(integer(0, 2**31 - 2), 0, kind="simulate"),
+    "budget": Key(_BUDGET, (), kind="identify"),
+    "max_rounds": Key(_max_rounds, lambda found: 0 if found["budget"] else MAX_ROUNDS, kind="identify"),
+    "precision": Key(lambda found: precision(*_limit(found)), _default_precision),
+    "any_rewards": Key(BOOLEAN, False),
+    "max_failed": Key(number(0, 1), 1.0),
+    "instance": Key(tables("instance")),
+    "algorithm": Key(tables("algorithm")),
+}
+TABLES = ("instance", "algorithm")
 
 
 @dataclass(frozen=True)
-class InstanceSpec:
-    """One [[instance]] with all its arguments."""
+class Table:
+    """One [[instance]] or [[algorithm]]."""
 
     name: str
-    type: str
+    entry: Entry
     arguments: Mapping[str, Any]
-    known: Mapping[str, Any] = field(compare=False)  # what an algorithm may know, which follows from the arguments
-    hidden: Mapping[str, Any] = field(compare=False)  # true parameters, for declared oracles
 
     @property
-    def entry(self) -> Entry:
-        """The environment's entry."""
-        return registry.environment(self.type)
+    def type(self) -> str:
+        """The `type` in TOML."""
+        return self.entry.name
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the table as plain data."""
+        return {"name": self.name, "type": self.type} | {k: arguments.plain(v) for k, v in self.arguments.items()}
+
+
+@dataclass(frozen=True)
+class InstanceSpec(Table):
+    """One [[instance]] with all its arguments."""
+
+    known: Mapping[str, Any] = field(compare=False)  # what an algorithm may know, which follows from the arguments
+    hidden: Mapping[str, Any] = field(compare=False)  # true parameters, for declared oracles
 
     def build(self) -> Any:
         """Return the Environment."""
@@ -42,17 +112,8 @@ class InstanceSpec:
 
 
 @dataclass(frozen=True)
-class AlgorithmSpec:
+class AlgorithmSpec(Table):
     """One [[algorithm]] with all its arguments except those that are filled from the instance and the horizon."""
-
-    name: str
-    type: str
-    arguments: Mapping[str, Any]
-
-    @property
-    def entry(self) -> Entry:
-        """The algorithm's entry."""
-        return registry.algorithm(self.type)
 
 
 @dataclass(frozen=True)
@@ -114,18 +175,13 @@ class Experiment:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the experiment as plain data, with the keys in the order of the TOML, which `parse` can read."""
-
-        def table(item: InstanceSpec | AlgorithmSpec) -> dict[str, Any]:
-            return {"name": item.name, "type": item.type} | {k: arguments.plain(v) for k, v in item.arguments.items()}
-
+        left_out = "max_rounds" if self.budget else "budget"
+        keys = [name for name, key in KEYS.items() if key.kind in ("", self.kind) and name not in TABLES]
         return {
-            **{key: arguments.plain(getattr(self, key)) for key in (*LABELS, *self._own(), *COMMON)},
-            "instance": [table(item) for item in self.instances],
-            "algorithm": [table(item) for item in self.algorithms],
+            **{key: arguments.plain(getattr(self, key)) for key in keys if key != left_out},
+            "instance": [item.to_dict() for item in self.instances],
+            "algorithm": [item.to_dict() for item in self.algorithms],
         }
-
-    def _own(self) -> tuple[str, ...]:
-        return tuple(key for key in OWN[self.kind] if key not in EITHER or getattr(self, key))
 
     def to_toml(self) -> str:
         """Return the experiment as TOML, which `load` can read."""

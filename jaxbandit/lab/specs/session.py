@@ -8,15 +8,34 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jaxbandit.base import refusals
-from jaxbandit.base.refusals import refuse, show, wrong
-from jaxbandit.lab.specs import source, tables
-from jaxbandit.lab.specs.arguments import csv_rows, plain
-from jaxbandit.lab.specs.experiment import AlgorithmSpec
+from jaxbandit.base.domains import BOOLEAN, NAME, Domain, check, choice, integer, number, several
+from jaxbandit.base.refusals import refuse, wrong
+from jaxbandit.lab.specs import keys, source, tables
+from jaxbandit.lab.specs.arguments import csv_rows
+from jaxbandit.lab.specs.experiment import SEED, AlgorithmSpec
+from jaxbandit.lab.specs.keys import ANY, SCALAR, Key
 
 KIND = "session"
-KEYS = ("name", "kind", "seed", "paired", "on_failure", "arms", "configs", "algorithm")
 MOST_ARMS = 10**6
+
+_NAMES = several(NAME, "a number or a list of names", distinct=True)
+_COUNT = integer(1, MOST_ARMS)
+
+
+def _arms(value: Any) -> tuple[str, ...]:
+    return _NAMES.take(value) if isinstance(value, list) else tuple(map(str, range(_COUNT.take(value))))
+
+
+KEYS: Mapping[str, Key] = {
+    "name": Key(NAME),
+    "kind": Key(choice((KIND,))),
+    "seed": Key(SEED, 0),
+    "paired": Key(BOOLEAN, False),
+    "on_failure": Key(number(), None),
+    "arms": Key(Domain(_NAMES.allowed, _arms), None),
+    "configs": Key(ANY, None),
+    "algorithm": Key(keys.tables("algorithm", one=True)),
+}
 
 
 @dataclass(frozen=True)
@@ -33,8 +52,7 @@ class SessionSpec:
 
     def build(self) -> Any:
         """Return the Algorithm for the arms of the session."""
-        where = f"{self.name}: algorithm[0]"
-        return tables.build_alone(where, self.algorithm, len(self.names))
+        return tables.build_single(f"{self.name}: algorithm[0]", self.algorithm, len(self.names))
 
     @property
     def labels(self) -> list[str]:
@@ -45,12 +63,10 @@ class SessionSpec:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the session as plain data, which `parse` can read."""
-        own = {"name": self.algorithm.name, "type": self.algorithm.type}
-        own |= {name: plain(value) for name, value in self.algorithm.arguments.items()}
         arms = {"arms": list(self.names)} if self.configs is None else {"configs": list(self.configs)}
         failure = {} if self.on_failure is None else {"on_failure": self.on_failure}
         about = {"name": self.name, "kind": KIND, "seed": self.seed, "paired": self.paired}
-        return {**about, **failure, **arms, "algorithm": [own]}
+        return {**about, **failure, **arms, "algorithm": [self.algorithm.to_dict()]}
 
 
 def load(path: Path, *, imports: bool = True) -> SessionSpec:
@@ -99,43 +115,18 @@ def parse(data: Mapping[str, Any], origin: str, base: Path = Path(), *, imports:
       BadInput: something in the data is wrong; the message is one line.
     """
     at = f"{origin}: "
-    refusals.known(at, data, KEYS)
-    refusals.choice(f"{at}kind", data.get("kind", "missing"), (KIND,))
-    names, configs = _arms(at, data, base)
-    failure = data.get("on_failure")
-    found = SessionSpec(
-        name=refusals.text(f"{at}name", data.get("name", Path(origin).stem)),
-        seed=refusals.integer(f"{at}seed", data.get("seed", 0), 0, 2**32 - 1),
-        paired=refusals.boolean(f"{at}paired", data.get("paired", False)),
-        on_failure=None if failure is None else refusals.number(f"{at}on_failure", failure),
-        names=names,
-        configs=configs,
-        algorithm=tables.alone(at, data.get("algorithm"), base, imports),
-    )
-    tables.build_alone(f"{at}algorithm[0]", found.algorithm, len(names))
-    return found
-
-
-def _arms(at: str, data: Mapping[str, Any], base: Path) -> tuple[tuple[str, ...], tuple[dict[str, Any], ...] | None]:
-    """Return the names of the arms, and their configurations if they have any."""
-    if ("arms" in data) == ("configs" in data):
-        got = "given together with configs" if "arms" in data else "missing"
+    found = keys.read(at, {"name": Path(origin).stem, **data}, KEYS)
+    if (found["arms"] is None) == (found["configs"] is None):
+        got = "missing" if found["arms"] is None else "given together with configs"
         refuse(f"{at}arms", f': {got}, give either arms = 3 or a list of names, or configs = "configs.csv"')
-    if "configs" in data:
-        configs = configurations(f"{at}configs", data["configs"], base)
-        return tuple(map(str, range(len(configs)))), configs
-    arms = data["arms"]
-    if not isinstance(arms, list):
-        return tuple(map(str, range(refusals.integer(f"{at}arms", arms, 1, MOST_ARMS)))), None
-    if not arms:
-        wrong(f"{at}arms", arms, "a number or a list of names")
-    names = tuple(refusals.text(f"{at}arms[{i}]", name) for i, name in enumerate(arms))
-    seen: dict[str, int] = {}
-    for i, name in enumerate(names):
-        if name in seen:
-            refuse(f"{at}arms[{i}]", f" = {show(name)}, must differ from arms[{seen[name]}]")
-        seen[name] = i
-    return names, None
+    if found["configs"] is not None:
+        found["configs"] = configurations(f"{at}configs", found["configs"], base)
+        found["arms"] = tuple(map(str, range(len(found["configs"]))))
+    where, [algorithm] = f"{at}algorithm[0]", found["algorithm"]
+    found["algorithm"] = tables.single_algorithm(where, algorithm, base, imports)
+    tables.build_single(where, found["algorithm"], len(found["arms"]))
+    del found["kind"]
+    return SessionSpec(names=found.pop("arms"), **found)
 
 
 def configurations(where: str, value: Any, base: Path) -> tuple[dict[str, Any], ...]:
@@ -157,10 +148,7 @@ def configurations(where: str, value: Any, base: Path) -> tuple[dict[str, Any], 
         if row.keys() != rows[0].keys():
             wrong(f"{where}[{i}]", list(row), f"the keys {', '.join(rows[0])} like {where.rpartition(' ')[2]}[0]")
         for name, cell in row.items():
-            if type(cell) not in (bool, int, float, str):
-                wrong(f"{where}[{i}].{name}", cell, "a number, a string, true or false")
-            if type(cell) is float:
-                refusals.number(f"{where}[{i}].{name}", cell)
+            check(f"{where}[{i}].{name}", cell, number() if type(cell) is float else SCALAR)
     return tuple(rows)
 
 
@@ -174,9 +162,9 @@ def _rows(where: str, path: Path) -> list[dict[str, Any]]:
     header = rows[0]
     if not all(header) or len(set(header)) < len(header):
         refuse(at, f": its header is {', '.join(header)}, must be names that are all different")
-    for number, row in enumerate(rows[1:], 2):
+    for line, row in enumerate(rows[1:], 2):
         if len(row) != len(header):
-            refuse(at, f": row {number} has {len(row)} cells, must have {len(header)} like the header")
+            refuse(at, f": row {line} has {len(row)} cells, must have {len(header)} like the header")
     return [dict(zip(header, map(_cell, row), strict=True)) for row in rows[1:]]
 
 

@@ -1,19 +1,19 @@
 """Reading one [[instance]] or [[algorithm]]: its type and its arguments, which are checked by calling the factory."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from jaxbandit.base import refusals
-from jaxbandit.base.refusals import nearest, refuse, show, wrong
+from jaxbandit.base.domains import NAME, check
+from jaxbandit.base.refusals import known, nearest, refuse, show, wrong
 from jaxbandit.lab.specs import arguments, references, source, wrappers
 from jaxbandit.lab.specs.entry import Entry
 from jaxbandit.lab.specs.experiment import MOST_ROUNDS, AlgorithmSpec, Cell, Experiment, InstanceSpec
 from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS, FILLED, KNOWABLE, PROBLEM_DATA
 
 
-def instance(where: str, table: Mapping[str, Any], base: Path, imports: bool) -> InstanceSpec:
-    """Return one [[instance]].
+def instance(where: str, table: Mapping[str, Any], base: Path, imports: bool) -> tuple[InstanceSpec, Any]:
+    """Return one [[instance]] and its Environment.
 
     Args:
       where: location of the table, for error messages.
@@ -28,11 +28,10 @@ def instance(where: str, table: Mapping[str, Any], base: Path, imports: bool) ->
 
     from jaxbandit.base.contract import Environment
 
-    name, entry = _typed(where, table, ENVIRONMENTS, imports)
-    refusals.known(f"{where}.", table, ("name", "type", *entry.arguments))
+    entry = _entry(where, table, ENVIRONMENTS, imports)
     given = _arguments(where, table, entry, base)
     _complete(where, entry, given)
-    environment = _returned(where, entry, build(where, entry, given), Environment)
+    environment = build(where, entry, given, Environment)
     known, hidden = {k: v for k, v in given.items() if k in entry.public}, {}
     if environment.arms is not None:
         sizes = {"num_arms": environment.arms.num_arms, "k": environment.arms.set_size}
@@ -43,7 +42,7 @@ def instance(where: str, table: Mapping[str, Any], base: Path, imports: bool) ->
         known |= _declared(where, entry, "known", environment.known)
         if environment.truth is not None:
             hidden |= _declared(where, entry, "truth.parameters", environment.truth.parameters)
-    return InstanceSpec(name, entry.name, given, known, hidden)
+    return InstanceSpec(_name(where, table), entry, given, known, hidden), environment
 
 
 def algorithm(
@@ -62,35 +61,23 @@ def algorithm(
     Raises:
       BadInput: the type is unknown or not for this experiment, or an argument is unknown or wrong.
     """
-    name, entry = _typed(where, table, {k: v for k, v in ALGORITHMS.items() if v.kind == kind}, imports, kind)
-    own = entry.arguments
-    takes = "budget" in entry.parameters()
-    if budgeted and not takes:
+    entry = _entry(where, table, ALGORITHMS, imports, kind)
+    outside, takes_budget = references.is_reference(entry.name), "budget" in entry.parameters()
+    if budgeted and not takes_budget:
         refuse(f"{where}.type", f" = {show(entry.name)}, takes no budget; leave out the experiment's budget")
-    if takes and (budgeted or (kind == "identify" and not references.is_reference(entry.name))):
-        if "budget" in table:
-            refuse(
-                f"{where}.budget",
-                f" = {show(table['budget'])}, cannot be set here: the experiment gives the budget; leave it out",
-            )
+    if takes_budget and (budgeted or (kind == "identify" and not outside)):
+        _absent(where, table, ("budget",), "cannot be set here: the experiment gives the budget")
         if not budgeted:
-            refuse(
-                f"{where}.type", f" = {show(entry.name)}, needs the experiment's budget; give budget = 1000, or a list"
-            )
-    if not references.is_reference(entry.name):
-        for key in PROBLEM_DATA:
-            if key in table:
-                refuse(
-                    f"{where}.{key}",
-                    f" = {show(table[key])}, cannot be set, because the instance determines it; leave it out",
-                )
-        own = tuple(a for a in own if a not in PROBLEM_DATA)
-    refusals.known(f"{where}.", table, ("name", "type", *own))
-    return AlgorithmSpec(name, entry.name, _arguments(where, table, entry, base, filled=FILLED))
+            needs = "needs the experiment's budget; give budget = 1000, or a list"
+            refuse(f"{where}.type", f" = {show(entry.name)}, {needs}")
+    by_instance = () if outside else PROBLEM_DATA
+    _absent(where, table, by_instance, "cannot be set, because the instance determines it")
+    given = _arguments(where, table, entry, base, filled=FILLED, excluded=by_instance, sweeps=True)
+    return AlgorithmSpec(_name(where, table), entry, given)
 
 
-def judge(where: str, cell: Cell, experiment: Experiment) -> None:
-    """Check that the algorithm of a cell can be built and fits its instance and the experiment.
+def judge(where: str, cell: Cell, environment: Any, experiment: Experiment) -> None:
+    """Check that the algorithm of a cell can be built and fits the instance's environment and the experiment.
 
     Raises:
       BadInput: an argument is missing, the factory raises an error, or the algorithm does not fit the instance, the
@@ -103,8 +90,7 @@ def judge(where: str, cell: Cell, experiment: Experiment) -> None:
     entry = cell.algorithm.entry
     _complete(where, entry, cell.arguments, cell.instance)
     _one_row_an_arm(where, cell)
-    algorithm = _returned(where, entry, build(where, entry, cell.arguments), Algorithm)
-    environment = cell.instance.build()
+    algorithm = build(where, entry, cell.arguments, Algorithm)
     if references.is_reference(entry.name):
         references.trace(where, entry, cell.arguments)
     try:
@@ -121,40 +107,26 @@ def judge(where: str, cell: Cell, experiment: Experiment) -> None:
         refuse(f"{where}.type", f' = "{entry.name}", has no stopping rule (stop); it is for kind = "simulate"')
     if experiment.precision == "float32" and algorithm.verify is None:
         refuse(where, f': {entry.name} cannot verify runs of precision = "float32", must be "float64"')
-    if algorithm.budget is None if experiment.budget else algorithm.budget is not None:
-        told = (
-            "declares none (Algorithm.budget)"
-            if experiment.budget
-            else "has its own; give the experiment a budget as well"
-        )
-        refuse(f"{where}: budget", f": {entry.name} {told}")
+    if experiment.budget and algorithm.budget is None:
+        refuse(f"{where}: budget", f": {entry.name} declares none (Algorithm.budget)")
+    if not experiment.budget and algorithm.budget is not None:
+        refuse(f"{where}: budget", f": {entry.name} has its own; give the experiment a budget as well")
     limit, most = "budget" if experiment.budget else "max_rounds", experiment.most_rounds(cell)
     if most > MOST_ROUNDS and not plays_batches(algorithm, environment):
         refuse(where, f": {limit} = {most}, must be in [1, {MOST_ROUNDS}] for single pulls")
 
 
-def alone(at: str, given: Any, base: Path, imports: bool) -> AlgorithmSpec:
+def single_algorithm(where: str, table: Mapping[str, Any], base: Path, imports: bool) -> AlgorithmSpec:
     """Return the one [[algorithm]] of a session or search, whose file gives all its arguments except num_arms.
 
     Raises:
-      BadInput: there is not exactly one [[algorithm]], its type is unknown, or an argument is unknown, wrong or swept.
+      BadInput: the type is unknown, or an argument is unknown, wrong or swept.
     """
-    if not isinstance(given, list) or len(given) != 1 or not isinstance(given[0], dict):
-        wrong(f"{at}algorithm", given, "one [[algorithm]] table")
-    where, table = f"{at}algorithm[0]", given[0]
-    name, entry = _typed(where, table, ALGORITHMS, imports)
-    own = tuple(a for a in entry.arguments if a != "num_arms")
-    refusals.known(f"{where}.", table, ("name", "type", *own))
-    for key in own:
-        if isinstance(table.get(key), dict) and "sweep" in table[key]:
-            refuse(
-                f"{where}.{key}",
-                f" = {show(table[key])}, cannot be swept, because only one algorithm is used; give one value",
-            )
-    return AlgorithmSpec(name, entry.name, _arguments(where, table, entry, base))
+    entry = _entry(where, table, ALGORITHMS, imports)
+    return AlgorithmSpec(_name(where, table), entry, _arguments(where, table, entry, base, excluded=("num_arms",)))
 
 
-def build_alone(where: str, algorithm: AlgorithmSpec, num_arms: int) -> Any:
+def build_single(where: str, algorithm: AlgorithmSpec, num_arms: int) -> Any:
     """Return the Algorithm of a session or search with num_arms arms.
 
     Raises:
@@ -163,27 +135,28 @@ def build_alone(where: str, algorithm: AlgorithmSpec, num_arms: int) -> Any:
     from jaxbandit.base.contract import Algorithm
 
     entry = algorithm.entry
-    takes = {"num_arms": num_arms} if "num_arms" in entry.parameters() else {}
-    given = dict(algorithm.arguments) | takes
+    given = dict(algorithm.arguments) | ({"num_arms": num_arms} if "num_arms" in entry.parameters() else {})
     _complete(where, entry, given)
-    built = _returned(where, entry, build(where, entry, given), Algorithm)
+    built = build(where, entry, given, Algorithm)
     if built.arms is not None and built.arms.num_arms != num_arms:
         refuse(where, f": {entry.name} is made for {built.arms.num_arms} arms, and there are {num_arms}: must be equal")
     return built
 
 
-def build(where: str, entry: Entry, given: Mapping[str, Any]) -> Any:
-    """Call a factory with concrete arguments; an error about one of them is raised as BadInput with its location."""
+def build(where: str, entry: Entry, given: Mapping[str, Any], wanted: type) -> Any:
+    """Return what a factory makes of concrete arguments, an Algorithm or Environment as `wanted`.
+
+    Raises:
+      BadInput: the factory raises an error, which gets the location of its argument, or returns something else.
+    """
     if references.is_reference(entry.name):
-        return references.build(where, entry, given)
-    return arguments.call(where, given, lambda: entry.build(given))
-
-
-def _returned(where: str, entry: Entry, built: Any, wanted: type) -> Any:
+        built = references.build(where, entry, given)
+    else:
+        built = arguments.call(where, given, lambda: entry.build(given))
     if not isinstance(built, wanted):
-        place = {"Environment": "; name it under [[instance]]", "Algorithm": "; name it under [[algorithm]]"}
         got = type(built).__name__
-        remedy = place.get(got, "")
+        tables = {"Environment": "[[instance]]", "Algorithm": "[[algorithm]]"}
+        remedy = f"; name it under {tables[got]}" if got in tables else ""
         refuse(f"{where}.type", f" = {show(entry.name)}, returns the type {got}, must return {wanted.__name__}{remedy}")
     return built
 
@@ -198,58 +171,87 @@ def _declared(where: str, entry: Entry, name: str, declared: Any) -> dict[str, A
     return {key: arguments.constant(value) for key, value in found.items()}
 
 
-def _typed(
-    where: str, table: Mapping[str, Any], entries: Mapping[str, Entry], imports: bool, kind: str = ""
-) -> tuple[str, Entry]:
+def _name(where: str, table: Mapping[str, Any]) -> str:
+    return check(f"{where}.name", table.get("name", source.default_name(table)), NAME)
+
+
+def _absent(where: str, table: Mapping[str, Any], names: Iterable[str], why: str) -> None:
+    for name in names:
+        if name in table:
+            refuse(f"{where}.{name}", f" = {show(table[name])}, {why}; leave it out")
+
+
+def _entry(where: str, table: Mapping[str, Any], entries: Mapping[str, Entry], imports: bool, kind: str = "") -> Entry:
+    """Return the entry of the type of a table, which is registered, outside the package, or a wrapped algorithm.
+
+    Args:
+      where: location of the table, for error messages.
+      table: the table as read from TOML.
+      entries: the registered types that it may have.
+      imports: whether the type may name a factory outside the package.
+      kind: of algorithms, kind of the experiment; "" for all.
+    """
+    at = f"{where}.type"
+    found = {name: entry for name, entry in entries.items() if not kind or entry.kind == kind}
     if "type" not in table:
-        refuse(f"{where}.type", f": missing, must be one of {', '.join(entries)}")
+        refuse(at, f": missing, must be one of {', '.join(found)}")
     type_ = table["type"]
-    if ENVIRONMENTS is not entries and (around := wrappers.parts(type_)):
-        return refusals.text(f"{where}.name", table.get("name", type_)), _wrapped(where, type_, *around, imports, kind)
+    around = None if entries is ENVIRONMENTS else wrappers.parts(type_)
+    if around and around[0] not in wrappers.WRAPPERS:
+        near = nearest(around[0], wrappers.WRAPPERS)
+        wrong(at, type_, f"one of {', '.join(f'{w}(ALGORITHM)' for w in wrappers.WRAPPERS)} to wrap an algorithm{near}")
+    if around and kind != "simulate":
+        refuse(at, f' = {show(type_)}, is for kind = "simulate", because it wraps algorithms that play to a horizon')
+    if around:
+        return wrappers.wrapped(at, around[0], _entry(where, {"type": around[1]}, entries, imports, kind))
     if references.is_reference(type_):
         if not imports:
-            refuse(
-                f"{where}.type", f" = {show(type_)}, names code outside the package, which --no-import does not allow"
-            )
-        entry = references.resolve(f"{where}.type", type_)
-        return refusals.text(f"{where}.name", table.get("name", source.default_name(table))), entry
-    if not isinstance(type_, str) or type_ not in entries:
-        other = ALGORITHMS.get(type_) if isinstance(type_, str) else None
-        if other and kind:
-            refuse(f"{where}.type", f' = {show(type_)}, is for kind = "{other.kind}", not for kind = "{kind}"')
-        more = 'or "package.module:factory"'
-        wrong(f"{where}.type", type_, f"one of {', '.join(entries)}, {more}{nearest(type_, entries)}")
-    return refusals.text(f"{where}.name", table.get("name", type_)), entries[type_]
-
-
-def _wrapped(where: str, type_: str, name: str, inside: str, imports: bool, kind: str) -> Entry:
-    at = f"{where}.type"
-    if name not in wrappers.WRAPPERS:
-        near = nearest(name, wrappers.WRAPPERS)
-        wrong(at, type_, f"one of {', '.join(f'{w}(ALGORITHM)' for w in wrappers.WRAPPERS)} to wrap an algorithm{near}")
-    if kind != "simulate":
-        refuse(at, f' = {show(type_)}, is for kind = "simulate", because it wraps algorithms that play to a horizon')
-    found = {k: v for k, v in ALGORITHMS.items() if v.kind == kind}
-    return wrappers.wrapped(at, name, _typed(where, {"type": inside}, found, imports, kind)[1])
+            refuse(at, f" = {show(type_)}, names code outside the package, which --no-import does not allow")
+        return references.resolve(at, type_)
+    if isinstance(type_, str) and type_ in found:
+        return found[type_]
+    if isinstance(type_, str) and type_ in entries:
+        refuse(at, f' = {show(type_)}, is for kind = "{entries[type_].kind}", not for kind = "{kind}"')
+    return wrong(at, type_, f'one of {", ".join(found)}, or "package.module:factory"{nearest(type_, found)}')
 
 
 def _arguments(
-    where: str, table: Mapping[str, Any], entry: Entry, base: Path, filled: tuple[str, ...] | None = None
+    where: str,
+    table: Mapping[str, Any],
+    entry: Entry,
+    base: Path,
+    *,
+    filled: tuple[str, ...] = (),
+    excluded: tuple[str, ...] = (),
+    sweeps: bool = False,
 ) -> dict[str, Any]:
+    """Return the arguments that a table gives, and simple defaults.
+
+    Args:
+      where: location of the table, for error messages.
+      table: the table as read from TOML.
+      entry: the entry of its type.
+      base: directory that relative paths start from.
+      filled: arguments that the instance may give, whose defaults are left out.
+      excluded: arguments that the table must not give.
+      sweeps: whether an argument may be swept.
+    """
+    parameters = {name: p for name, p in entry.parameters().items() if name not in excluded}
+    known(f"{where}.", table, ("name", "type", *parameters))
     result = {}
-    for name, parameter in entry.parameters().items():
-        at = f"{where}.{name}"
-        value = table.get(name, parameter.default)
+    for name, parameter in parameters.items():
+        at, value = f"{where}.{name}", table.get(name, parameter.default)
         if name not in table:
-            if filled and name in filled:  # the instance may give it
-                continue
-            if parameter.required or value is None or not isinstance(value, bool | int | float | str | tuple):
+            simple = isinstance(value, bool | int | float | str | tuple)
+            if name in filled or parameter.required or not simple:
                 continue
             value = list(value) if isinstance(value, tuple) else value
-        if isinstance(value, dict) and "sweep" in value and filled is not None:
+        if not (isinstance(value, dict) and "sweep" in value):
+            result[name] = arguments.convert(at, value, parameter, base)
+        elif sweeps:
             result[name] = arguments.sweep(at, value, parameter)
         else:
-            result[name] = arguments.convert(at, value, parameter, base)
+            refuse(at, f" = {show(value)}, cannot be swept: only an [[algorithm]] of an experiment can; give one value")
     return result
 
 

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from jaxbandit.base.refusals import choice, refuse
+from jaxbandit.base.domains import check, choice
+from jaxbandit.base.refusals import refuse
 from jaxbandit.running.plotting import budgets, regret_curves, stopping_times, sweeps
 from jaxbandit.running.plotting.style import SIZE, canvas, file_name, plain_text
 
@@ -56,13 +57,13 @@ def plot(
     every = what == "sweep" and instance is None
     shown = [result for result in some if every or result.instance == wanted]
     if not shown:
-        choice("plot: instance", wanted, tuple(dict.fromkeys(result.instance for result in some)))
+        check("plot: instance", wanted, choice(dict.fromkeys(result.instance for result in some)))
     if look and kinds != {"simulate"}:
         refuse("plot", f": {', '.join(look)}, only for regret; leave it out")
     if kinds == {"budget"}:
-        return budgets.plot_budget(shown, ax, what=choice("plot: what", what or "error", tuple(budgets.WORDS)))
+        return budgets.plot_budget(shown, ax, what=check("plot: what", what or "error", choice(budgets.WORDS)))
     if kinds == {"identify"}:
-        return STOPPING[choice("plot: what", what or "stopping", tuple(STOPPING))](shown, ax)
+        return STOPPING[check("plot: what", what or "stopping", choice(STOPPING))](shown, ax)
     if single and not look:
         return regret_curves.plot_one(results, ax, what=what)
     return regret_curves.plot(shown, ax, what=what, **look)

@@ -10,7 +10,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from jaxbandit.base.refusals import BadInput, choice
+from jaxbandit.base.domains import check, choice
+from jaxbandit.base.refusals import BadInput
 from jaxbandit.running.plotting import theory
 from jaxbandit.running.plotting.style import (
     INK,
@@ -67,7 +68,7 @@ def plot(
       ValueError: there are no results, several instances or several measures; or `minimax` is requested for a
         stationary instance without features.
     """
-    choice("plot: bands", bands, get_args(Bands))
+    check("plot: bands", bands, choice(get_args(Bands)))
     instances = {r.instance for r in results}
     if len(instances) != 1:
         raise BadInput(f"plot: instances = {sorted(instances)}, must be one; draw each in its own figure")
@@ -107,7 +108,7 @@ def _measure(results: Sequence[Any], what: str | None) -> str:
             f"plot: results of {' and of '.join(sorted(held))}, must be of one measure; draw each in its own figure"
         )
     (only,) = held
-    choice("plot: what", only, tuple(WORDS))
+    check("plot: what", only, choice(WORDS))
     for result in results:
         result.moments(only)  # raises if the result lacks it
     return only

@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from jaxbandit.base import refusals
+from jaxbandit.base import domains, refusals
 from jaxbandit.base.refusals import BadInput
 from jaxbandit.base.text import with_interval
 from jaxbandit.running.results import frames
@@ -84,7 +84,7 @@ class RegretResult(Result):
         if what is None or what == self.measure:
             return self.arrays["mean"], self.arrays["variance"]
         held = (self.measure, *(["hindsight"] if "hindsight_mean" in self.arrays else []))
-        refusals.choice(f"{self.instance}/{self.algorithm}: what", what, held)
+        domains.check(f"{self.instance}/{self.algorithm}: what", what, domains.choice(held))
         return self.arrays["hindsight_mean"], self.arrays["hindsight_variance"]
 
     def per_run(self) -> np.ndarray | None:

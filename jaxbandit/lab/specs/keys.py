@@ -1,0 +1,73 @@
+"""Tables of keys: what a TOML file of one kind may hold, and the reading of its values by such a table."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from jaxbandit.base.domains import Domain, Outside, check
+from jaxbandit.base.refusals import known, refuse, show
+
+REQUIRED: Any = object()
+Values = Mapping[str, Any]  # of the keys before
+
+
+class Key(NamedTuple):
+    """One key. Its domain and its default may depend on the values of the keys before it in the table."""
+
+    domain: Domain | Callable[[Values], Domain]
+    default: Any = REQUIRED  # in the form that is used, or a function that returns it
+    kind: str = ""  # the one kind of experiment that has the key; "" for all kinds
+
+    def domain_of(self, found: Values) -> Domain:
+        """Return the domain, given the values of the keys before."""
+        return self.domain if isinstance(self.domain, Domain) else self.domain(found)
+
+
+def read(at: str, data: Mapping[str, Any], keys: Mapping[str, Key]) -> dict[str, Any]:
+    """Return the value of each key of the kind that `data` gives, in the form that is used, defaults included.
+
+    Args:
+      at: place of the data, for error messages: the file and ": ".
+      data: the content of a TOML file.
+      keys: the table of keys. If some belong to one kind of experiment, the key `kind` comes before them.
+
+    Raises:
+      BadInput: a key is unknown or of another kind, a value is outside its domain, or a required one is missing.
+    """
+    known(at, data, keys)
+    found: dict[str, Any] = {}
+    for name, key in keys.items():
+        if key.kind and key.kind != found["kind"]:
+            if name in data:
+                refuse(f"{at}{name}", f' = {show(data[name])}: only for kind = "{key.kind}"; leave it out')
+        elif name in data:
+            found[name] = check(f"{at}{name}", data[name], key.domain_of(found))
+        elif key.default is REQUIRED:
+            refuse(f"{at}{name}", f": missing, must be {key.domain_of(found).allowed}")
+        else:
+            found[name] = key.default(found) if callable(key.default) else key.default
+    return found
+
+
+def tables(name: str, *, one: bool = False) -> Domain:
+    """Return the domain of one or more tables [[name]], or of a single one."""
+    allowed = f"one [[{name}]] table" if one else f"one or more [[{name}]] tables"
+
+    def take(value: Any) -> list[dict[str, Any]]:
+        good = isinstance(value, list) and value and all(isinstance(table, dict) for table in value)
+        if not good or (one and len(value) > 1):
+            raise Outside(value, allowed)
+        return value
+
+    return Domain(allowed, take)
+
+
+ANY = Domain("any value", lambda value: value)
+
+
+def _scalar(value: Any) -> Any:
+    if type(value) not in (bool, int, float, str):
+        raise Outside(value, SCALAR.allowed)
+    return value
+
+
+SCALAR = Domain("a number, a string, true or false", _scalar)
