@@ -1,8 +1,7 @@
 """Decision classes that are not matroids: s-t paths of a directed acyclic graph, and assignments.
 
 Kuroki, Xu, Miyauchi, Honda and Sugiyama (2020), Appendix A. The second best set lacks an arm of the best one, so it is
-the best of the sets that are found with one arm of the best set forbidden at a time. Assignments use the Hungarian
-algorithm of optax.
+the best of the sets that are found with one arm of the best set forbidden at a time.
 """
 
 import itertools
@@ -12,13 +11,13 @@ from collections.abc import Callable, Sequence
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from jax import lax
 
 from jaxbandit.base import checks
 from jaxbandit.base.numerics import argmax, get_at, set_at
 from jaxbandit.base.types import Array
 from jaxbandit.theory.solvers.decision_classes import DecisionClass, as_sets
+from jaxbandit.theory.solvers.hungarian import cheapest_assignment
 
 
 def dag_paths(
@@ -112,13 +111,12 @@ def assignment(rows: int, columns: int) -> DecisionClass:
 
     def best(scores: Array) -> Array:
         # A forbidden pair has score -inf. A finite cost that exceeds the gain of any exchange keeps the potentials of
-        # the Hungarian algorithm finite.
+        # the Hungarian method finite.
         costs = -scores.reshape(rows, columns)
         allowed = costs < jnp.inf
         spread = jnp.max(jnp.where(allowed, jnp.abs(costs), 0.0))
         costs = jnp.where(allowed, costs, 4 * (rows + 1) * (spread + 1))
-        row, column = optax.assignment.hungarian_algorithm(costs)
-        return jnp.zeros((rows, columns), bool).at[row, column].set(True).reshape(-1)
+        return (cheapest_assignment(costs)[None] == jnp.arange(rows, dtype=jnp.int32)[:, None]).reshape(-1)
 
     def enumerate() -> np.ndarray:
         first = np.arange(rows) * columns
