@@ -16,7 +16,6 @@ from jax import lax
 
 from jaxbandit.algorithms.exploration import gap_indices, thresholds
 from jaxbandit.algorithms.exploration.gap_indices import Candidates, Decision, Leader, Stop
-from jaxbandit.algorithms.exploration.representations import pair_weights
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Promise, Rewards
 from jaxbandit.base.numerics import as_float, get_at, set_at
@@ -25,6 +24,7 @@ from jaxbandit.theory.estimators import arm_means, least_squares, square_root_le
 from jaxbandit.theory.estimators.arm_means import ArmMeans
 from jaxbandit.theory.estimators.least_squares import LeastSquares
 from jaxbandit.theory.estimators.square_root_least_squares import SquareRootLeastSquares
+from jaxbandit.theory.solvers.l1 import pair_weights
 
 Index = Literal["paired", "individual", "classical"]
 Rule = Literal["greedy", "optimized", "largest_variance", "both"]

@@ -116,8 +116,8 @@ def uniform_inverse(num_arms: int, k: int) -> np.ndarray:
     It is (a I + b J)^-1 = (I - b / (a + n b) J) / a.
     """
     both = k * (k - 1) / (num_arms * (num_arms - 1))
-    alone = k / num_arms - both
-    return (np.eye(num_arms) - both / (alone + num_arms * both)) / alone
+    single = k / num_arms - both
+    return (np.eye(num_arms) - both / (single + num_arms * both)) / single
 
 
 def _unlisted(num_arms: int, k: int) -> SuperArms:

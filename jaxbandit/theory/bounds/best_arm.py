@@ -41,11 +41,11 @@ def characteristic_time(means: Any, *, family: FamilyName = "bernoulli", sigma: 
             sigma = checks.array(where, "sigma", sigma, low=0.0, open_low=True)
             if family != "gaussian" or sigma.shape != means.shape:
                 raise ValueError(f"{where}: sigma has shape {sigma.shape}, must be a number or, if Gaussian, theirs")
-            found = jax.jit(gaussian_weights)(means, sigma**2)
+            optimum = jax.jit(gaussian_weights)(means, sigma**2)
         else:
             law = family_of(family, float(checks.number(where, "sigma", sigma, low=0.0, open_low=True)), where=where)
-            found = jax.jit(lambda mu: optimal_weights(law, mu))(means)
-        return float(found.time * (1 - found.spread))
+            optimum = jax.jit(lambda mu: optimal_weights(law, mu))(means)
+        return float(optimum.time * (1 - optimum.spread))
 
 
 def best_arm_lower_bound(means: Any, *, delta: float, family: FamilyName = "bernoulli", sigma: Any = 1.0) -> float:

@@ -83,14 +83,14 @@ def dag_paths(
         return lax.fori_loop(0, num_vertices, back, (jnp.int32(target), jnp.zeros(num_arms, bool)))[1]
 
     def enumerate() -> np.ndarray:
-        found, stack = [], [(source, ())]
+        paths, stack = [], [(source, ())]
         while stack:
             vertex, path = stack.pop()
             if vertex == target:
-                found.append(path)
+                paths.append(path)
             else:
                 stack += [(int(ends[e, 1]), (*path, int(e))) for e in np.flatnonzero(ends[:, 0] == vertex)]
-        return as_sets(found, num_arms)
+        return as_sets(paths, num_arms)
 
     length = min(num_vertices - 1, num_arms)
     return DecisionClass(where, num_arms, rank, math.log(counts[target]), best, _by_exclusion(best, length), enumerate)
@@ -134,12 +134,12 @@ def _by_exclusion(best: Callable[[Array], Array], length: int) -> Callable[[Arra
         arms = jnp.where(jnp.arange(length) < jnp.sum(members), arms, arms[0]).astype(jnp.int32)
 
         def without(arm: Array) -> tuple[Array, Array]:
-            found = best(set_at(scores, arm, jnp.asarray(-jnp.inf, scores.dtype)))
-            kept = ~get_at(found, arm) & jnp.any(found)
-            return found, jnp.where(kept, jnp.sum(jnp.where(found, scores, 0.0)), -jnp.inf)
+            others = best(set_at(scores, arm, jnp.asarray(-jnp.inf, scores.dtype)))
+            lacks_it = ~get_at(others, arm) & jnp.any(others)
+            return others, jnp.where(lacks_it, jnp.sum(jnp.where(others, scores, 0.0)), -jnp.inf)
 
-        found, values = jax.vmap(without)(arms)
-        return found[argmax(values)]
+        others, values = jax.vmap(without)(arms)
+        return others[argmax(values)]
 
     return second_best
 
