@@ -6,7 +6,6 @@ candidate, an anchor equal to M_hat is skipped, and without candidates the secon
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -140,7 +139,7 @@ def sa_foa(
         return jnp.any(fresh), jnp.all(good)
 
     @one_by_one
-    def others(good: Array, *given: Any) -> tuple[Array, Array]:
+    def others(good: Array, *given: Array) -> tuple[Array, Array]:
         """Apply `expand` to all anchors but the first, until one is too far ahead."""
 
         def more(carry: tuple[Array, ...]) -> Array:

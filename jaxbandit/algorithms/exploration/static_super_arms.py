@@ -258,7 +258,7 @@ def in_order(members: Array, k: int) -> Array:
     return jax.lax.top_k(members.astype(jnp.int32), k)[1].astype(jnp.int32)
 
 
-def promise(where: str, delta: Any, epsilon: Any, sigma: Any, k: int, *, proved: bool = True) -> Promise:
+def promise(where: str, delta: Scalar, epsilon: Scalar, sigma: Scalar, k: int, *, proved: bool = True) -> Promise:
     """Return the promise for k arms; raise ValueError if delta, epsilon or sigma is out of range."""
     checks.number(where, "delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
     checks.number(where, "epsilon", epsilon, low=0.0)

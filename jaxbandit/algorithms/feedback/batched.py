@@ -6,7 +6,7 @@ the first. No queue is needed, and importance weights use the probabilities of t
 """
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -73,7 +73,7 @@ def batched(
         state, zero = algorithm.init(key), jnp.zeros((), jnp.int32)
         return BatchedState(state, state, zero, zero, no_pulls(algorithm, state))
 
-    def select(noise: PyTree, state: BatchedState, context: PyTree) -> Any:
+    def select(noise: PyTree, state: BatchedState, context: PyTree) -> PyTree:
         return algorithm.select(noise, state.selecting, context)
 
     def update(state: BatchedState, context: PyTree, selected: PyTree, feedback: PyTree) -> BatchedState:

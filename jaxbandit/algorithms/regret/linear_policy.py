@@ -5,7 +5,7 @@ The confidence level of their scores is f_{n,delta} of Hao, Lattimore and Szepes
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax.numpy as jnp
 
@@ -14,7 +14,7 @@ from jaxbandit.algorithms.regret.action_sets import ActionSets, Start
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Rewards, none
 from jaxbandit.base.numerics import as_float, get_at, set_at
-from jaxbandit.base.types import Array, Key, Scalar
+from jaxbandit.base.types import Array, Key, PyTree, Scalar
 from jaxbandit.theory.estimators import recursive_least_squares as estimator
 from jaxbandit.theory.estimators.recursive_least_squares import RecursiveLeastSquares
 
@@ -31,10 +31,10 @@ class LinearState(NamedTuple):
 def linear_policy(
     name: str,
     sets: ActionSets,
-    score: Callable[[Any, LinearState, Array], Array],
+    score: Callable[[PyTree, LinearState, Array], Array],
     *,
     regularization: Scalar | None,
-    noise: Callable[[Key], Any] | None = None,
+    noise: Callable[[Key], PyTree] | None = None,
     rewards: Rewards | None = None,
 ) -> Algorithm:
     """Return the policy that pulls the arm of the round's set with the best score.
@@ -57,7 +57,7 @@ def linear_policy(
         start = action_sets.init_start(sets) if regularization is None else None
         return LinearState(jnp.ones((), jnp.int32), counts, estimator.init(sets.dim, regularization), start)
 
-    def select(noise: Any, state: LinearState, context: Array | None) -> Array:
+    def select(noise: PyTree, state: LinearState, context: Array | None) -> Array:
         scores = score(noise, state, action_sets.round_rows(sets, context))
         if state.start is not None:
             scores = action_sets.with_start(sets, state.start, state.estimate, context, scores)

@@ -14,7 +14,6 @@ import pickle
 import sys
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -72,7 +71,7 @@ def _cache() -> Path:
 class _PlainData(pickle.Unpickler):
     """An unpickler for dicts, lists, texts and numbers only; it raises on anything that names a class or a function."""
 
-    def find_class(self, module: str, name: str) -> Any:
+    def find_class(self, module: str, name: str) -> type:
         raise pickle.UnpicklingError(f"it names {module}.{name}, but must contain plain data only")
 
 

@@ -10,12 +10,13 @@ import jax
 import numpy as np
 
 from jaxbandit.base import checks
+from jaxbandit.base.types import ArrayLike
 from jaxbandit.theory.solvers.families import FamilyName
 from jaxbandit.theory.solvers.families import family as family_of
 from jaxbandit.theory.solvers.optimal_weights import gaussian_weights, optimal_weights
 
 
-def characteristic_time(means: Any, *, family: FamilyName = "bernoulli", sigma: Any = 1.0) -> float:
+def characteristic_time(means: ArrayLike, *, family: FamilyName = "bernoulli", sigma: Any = 1.0) -> float:
     """Return T*, the number of pulls per unit of log(1/delta) that every rule needs to identify the best arm.
 
     Args:
@@ -48,7 +49,9 @@ def characteristic_time(means: Any, *, family: FamilyName = "bernoulli", sigma: 
         return float(optimum.time * (1 - optimum.spread))
 
 
-def best_arm_lower_bound(means: Any, *, delta: float, family: FamilyName = "bernoulli", sigma: Any = 1.0) -> float:
+def best_arm_lower_bound(
+    means: ArrayLike, *, delta: float, family: FamilyName = "bernoulli", sigma: Any = 1.0
+) -> float:
     """Return T* log(1 / (2.4 delta)), the smallest expected number of pulls; 0 for delta of at least 1 / 2.4.
 
     Args:
