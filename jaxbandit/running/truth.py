@@ -23,10 +23,10 @@ def means_of(environment: Environment) -> list[float] | None:
     """
     import jax
 
-    from jaxbandit.base.numerics import alone
+    from jaxbandit.base.numerics import lapack_lock
     from jaxbandit.engine.layout.batching import varying_outputs
 
-    with alone(), jax.enable_x64(True):  # so that 0.1 is stored as 0.1
+    with lapack_lock(), jax.enable_x64(True):  # so that 0.1 is stored as 0.1
         key = jax.random.key(0)
         means = getattr(jax.eval_shape(environment.init, key), "means", None)
         if means is None or len(means.shape) != 1 or environment.transition is not None:
@@ -45,11 +45,11 @@ def sorted_means_of(environment: Environment) -> list[float] | None:
     """Return the means in decreasing order if runs differ only in the order of the arms, judged by three keys."""
     import jax
 
-    from jaxbandit.base.numerics import alone
+    from jaxbandit.base.numerics import lapack_lock
 
     if environment.transition is not None:
         return None
-    with alone(), jax.enable_x64(True):
+    with lapack_lock(), jax.enable_x64(True):
         drawn = [getattr(environment.init(jax.random.key(i)), "means", None) for i in range(3)]
         means = [np.sort(np.asarray(mean, np.float64))[::-1] for mean in drawn if mean is not None]
     same = len(means) == len(drawn) and means[0].ndim == 1 and all(np.array_equal(means[0], mean) for mean in means)
@@ -121,10 +121,10 @@ def _of_features(instance: InstanceSpec) -> dict[str, Any]:
     gaussian = instance.entry.gaussian and instance.arguments.get("noise", "gaussian") == "gaussian"
     if "theta" not in known or not gaussian or np.size(known["features"]) > MOST_NUMBERS:
         return dim
-    from jaxbandit.base.numerics import alone
+    from jaxbandit.base.numerics import lapack_lock
     from jaxbandit.theory.bounds.linear_regret import linear_regret_constant
 
-    with alone():
+    with lapack_lock():
         found = float(linear_regret_constant(known["features"], known["theta"], mask=known.get("mask")).bound)
     return dim | {"regret_constant": found * float(known["sigma"]) ** 2}
 
@@ -136,9 +136,9 @@ def guarantee(cell: Cell) -> dict[str, Any]:
 
 @functools.lru_cache(maxsize=256)  # calling a factory may be expensive
 def _guarantee(entry: Entry, given: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
-    from jaxbandit.base.numerics import alone
+    from jaxbandit.base.numerics import lapack_lock
 
-    with alone():
+    with lapack_lock():
         return guarantee_of(entry.build(dict(given)))
 
 
@@ -153,11 +153,11 @@ def characteristic_time(instance: InstanceSpec, means: Any) -> float | None:
 
     T* is available for arms with features and Gaussian noise, and for unrelated arms of a one-parameter family.
     """
-    from jaxbandit.base.numerics import alone
+    from jaxbandit.base.numerics import lapack_lock
 
     if means is None or len(means) < 2:
         return None
-    with alone():
+    with lapack_lock():
         time = _of_linear_arms(instance, means) if "features" in instance.known else _of_arms(instance, means)
     return time if np.isfinite(time) else None
 

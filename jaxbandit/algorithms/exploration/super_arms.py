@@ -211,11 +211,11 @@ def _counts(where: str, sets: np.ndarray, allocation: AllocationKind, weights: A
 def _g_design(sets: bytes, shape: tuple[int, ...]) -> np.ndarray:
     import jax
 
-    from jaxbandit.base.numerics import alone
+    from jaxbandit.base.numerics import lapack_lock
     from jaxbandit.theory.solvers.design import g_design
 
     x = np.frombuffer(sets, bool).reshape(shape).astype(np.float64)
-    with alone(), jax.ensure_compile_time_eval(), jax.enable_x64(True):
+    with lapack_lock(), jax.ensure_compile_time_eval(), jax.enable_x64(True):
         weights = np.array(jax.jit(lambda rows: g_design(rows).weights)(x))
     weights[weights < 1e-6 / len(weights)] = 0.0  # residues of the solver for sets outside the design
     return weights / weights.sum()
