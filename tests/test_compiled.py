@@ -11,7 +11,7 @@ import pytest
 from jax import lax
 
 from jaxbandit.algorithms import ucb1
-from jaxbandit.base.numerics import alone
+from jaxbandit.base.numerics import lapack_lock
 from jaxbandit.engine.driver.horizon import simulate_cell
 from jaxbandit.engine.driver.identify import identify_cell
 from jaxbandit.engine.layout import compiled
@@ -100,7 +100,7 @@ def waits_while_another_is_alone(call):
     """Call once; then, while this thread is alone, call in another: whether that ends only afterwards."""
     call()
     thread = threading.Thread(target=call)
-    with alone():
+    with lapack_lock():
         thread.start()
         thread.join(2)
         waited = thread.is_alive()

@@ -6,9 +6,11 @@ import math
 import jax
 import numpy as np
 import pytest
+from scipy.optimize import linear_sum_assignment
 
 from jaxbandit.theory.solvers.decision_classes import challenger, partition_matroid, spanning_trees, top_k
 from jaxbandit.theory.solvers.decision_paths import assignment, dag_paths
+from jaxbandit.theory.solvers.hungarian import cheapest_assignment
 
 pytestmark = pytest.mark.quickly_compiled
 
@@ -43,6 +45,18 @@ def solved(name):
 
     with jax.enable_x64(True):
         return scores, widths, jax.tree.map(np.asarray, jax.jit(jax.vmap(solve))(scores, widths))
+
+
+@pytest.mark.parametrize("shape", [(1, 2), (6, 6), (7, 10)])
+def test_the_hungarian_method_against_scipy(shape):
+    rng = np.random.default_rng(1)
+    costs = np.concatenate([rng.normal(size=(100, *shape)), rng.integers(0, 3, (100, *shape)).astype(float)])
+    with jax.enable_x64(True):
+        owners = np.asarray(jax.jit(jax.vmap(cheapest_assignment))(costs))
+    for each, rows in zip(costs, owners, strict=True):
+        assert sorted(rows) == [-1] * (shape[1] - shape[0]) + list(range(shape[0]))
+        assigned = rows >= 0
+        assert each[rows[assigned], assigned].sum() == pytest.approx(each[linear_sum_assignment(each)].sum(), abs=1e-12)
 
 
 @pytest.mark.parametrize("name", CLASSES)

@@ -8,7 +8,7 @@ import pytest
 from jaxbandit.algorithms.regret.greedy import greedy
 from jaxbandit.algorithms.regret.lin_ts import lin_ts
 from jaxbandit.algorithms.regret.lin_ucb import lin_ucb
-from jaxbandit.algorithms.regret.linear_level import linear_level
+from jaxbandit.algorithms.regret.linear_policy import linear_level
 from jaxbandit.engine.driver.horizon import simulate_cell
 from jaxbandit.environments.linear_arms.linear import linear
 from jaxbandit.environments.linear_arms.linear_contextual import linear_contextual

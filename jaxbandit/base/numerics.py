@@ -13,7 +13,7 @@ from jax.custom_batching import custom_vmap
 
 from jaxbandit.base.types import Array, ArrayLike, Key, PyTree, Scalar
 
-_turn = threading.RLock()
+_LAPACK = threading.RLock()
 _COLUMNS = 8  # number of columns processed together by matrix_vector
 UNROLLED = 8  # loops of at most this length are unrolled; unrolling 25 steps took half a minute to compile
 _ROOT_HALF = 0x3FE6A09E667F3BCD  # the bits of sqrt(1/2) in float64
@@ -22,13 +22,13 @@ _LOG_2_LOW = float.fromhex("0x1.a39ef35793c76p-33")
 
 
 @contextmanager
-def alone() -> Iterator[None]:
+def lapack_lock() -> Iterator[None]:
     """A scope in which nothing else in this process calls LAPACK; everything computed inside is waited for inside.
 
     On a CPU each batch of such calls waits in one of the process's threads for the others, and two batches at once have
     deadlocked (jaxlib 0.10.2). What the engine compiles takes turns by itself.
     """
-    with _turn:
+    with _LAPACK:
         yield
 
 
@@ -80,9 +80,9 @@ def one_by_one(function: Callable[..., PyTree]) -> Callable[..., PyTree]:
     This is for loops of very different lengths. On other devices vmap works as usual, and all elements continue until
     the last is done. The function must not close over traced values.
     """
-    alone = custom_vmap(function)
+    in_turn = custom_vmap(function)
 
-    @alone.def_vmap
+    @in_turn.def_vmap
     def _(size: int, batched: list[bool], *given: Array) -> tuple[PyTree, PyTree]:
         def each(*given: Array) -> PyTree:
             def one(own: list[Array]) -> PyTree:
@@ -95,7 +95,7 @@ def one_by_one(function: Callable[..., PyTree]) -> Callable[..., PyTree]:
         found = lax.platform_dependent(*given, cpu=each, default=beside)
         return found, jax.tree.map(lambda _: True, found)
 
-    return alone
+    return in_turn
 
 
 def log(x: Array) -> Array:

@@ -10,6 +10,6 @@ ArrayLike = jax.Array | Any  # a traced array; callers may also pass NumPy array
 Key = jax.Array  # a typed PRNG key, as returned by jax.random.key
 Scalar = float | jax.Array  # a traced hyperparameter: a Python number or a 0-d array
 Numbers = float | jax.Array | np.ndarray | Any  # traced: one number for all arms, or an array with one per arm
-PyTree = Any
+PyTree = Any  # arrays in nested tuples, lists and dictionaries
 Device = Any  # a jax.Device
 Distance = Literal["sq", "bq", "h", "lb", "t", "kl"]

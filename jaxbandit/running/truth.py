@@ -48,11 +48,11 @@ def sorted_means_of(environment: Environment) -> list[float] | None:
     """Return the means in decreasing order if runs differ only in the order of the arms, judged by three keys."""
     import jax
 
-    from jaxbandit.base.numerics import alone
+    from jaxbandit.base.numerics import lapack_lock
 
     if environment.truth is None or environment.truth.means is None or environment.transition is not None:
         return None
-    with alone(), jax.enable_x64(True):
+    with lapack_lock(), jax.enable_x64(True):
         drawn = [environment.truth.means(environment.init(jax.random.key(i))) for i in range(3)]
         means = [np.sort(np.asarray(mean, np.float64))[::-1] for mean in drawn]
     same = means[0].ndim == 1 and all(np.array_equal(means[0], mean) for mean in means)
@@ -81,14 +81,14 @@ def clock_of(environment: Environment) -> dict[str, Any]:
 
 def _number(environment: Environment, constant: Callable[[], float] | None) -> float | None:
     """Return a declared constant, or None if the means change or are other ones in each run."""
-    from jaxbandit.base.numerics import alone
+    from jaxbandit.base.numerics import lapack_lock
 
     if constant is None or environment.transition is not None:
         return None
     has_means = environment.truth is not None and environment.truth.means is not None
     if has_means and _shared_means(environment) is None and sorted_means_of(environment) is None:
         return None
-    with alone():
+    with lapack_lock():
         return float(constant())
 
 
@@ -96,13 +96,13 @@ def _shared_means(environment: Environment) -> np.ndarray | None:
     """Return the declared means in float64 if they are the same in all runs, with the arms in the same order."""
     import jax
 
-    from jaxbandit.base.numerics import alone
+    from jaxbandit.base.numerics import lapack_lock
     from jaxbandit.engine.layout.batching import varying_outputs
 
     if environment.truth is None or environment.truth.means is None or environment.transition is not None:
         return None
     declared = environment.truth.means
-    with alone(), jax.enable_x64(True):  # so that 0.1 is stored as 0.1
+    with lapack_lock(), jax.enable_x64(True):  # so that 0.1 is stored as 0.1
         key = jax.random.key(0)
         if varying_outputs(lambda key: declared(environment.init(key)), (key,), (True,)):
             return None

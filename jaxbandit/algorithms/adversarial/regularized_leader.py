@@ -5,7 +5,7 @@ its reward, enters the sums divided by the probability of the arm, so that the e
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax.numpy as jnp
 
@@ -31,7 +31,7 @@ class Drawn(NamedTuple):
     """What a loss estimate needs to know about the round in which the arm was drawn."""
 
     divisor: Array  # float[], the arm's probability, plus the term of implicit exploration
-    baseline: Any  # float[num_arms], the presumed loss of each arm; None means 0
+    baseline: Array | None  # float[num_arms], the presumed loss of each arm; None means 0
 
 
 def regularized_leader(

@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit.algorithms.best_arm.intervals import check_range
-from jaxbandit.algorithms.best_arm.pairs import few_arms
+from jaxbandit.algorithms.best_arm.race_statistics import check_range, few_arms
 from jaxbandit.algorithms.best_arm.racing import Look, race
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Promise, Rewards

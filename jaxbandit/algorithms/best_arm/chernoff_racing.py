@@ -5,7 +5,7 @@ pulls each. Difference from the paper: `drop = "all"` eliminates every survivor 
 worst.
 """
 
-from jaxbandit.algorithms.best_arm.racing import Drop, Look, kept, race
+from jaxbandit.algorithms.best_arm.racing import Drop, Look, race, unbeaten
 from jaxbandit.algorithms.best_arm.thresholds import ThresholdName, pair_threshold, rewards_of
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Promise
@@ -83,7 +83,7 @@ def chernoff_racing(
         def beats(leader: Array, other: Array) -> Array:
             return transport(law, leader, r, other, r) > beta.level(r, r, look.pulls)
 
-        return kept(look, drop, beats)
+        return unbeaten(look, drop, beats)
 
     return race(
         where,

@@ -10,7 +10,7 @@ from typing import Literal
 
 import jax.numpy as jnp
 
-from jaxbandit.algorithms.best_arm.pairs import few_arms, more_squares
+from jaxbandit.algorithms.best_arm.race_statistics import few_arms, more_squares
 from jaxbandit.algorithms.best_arm.racing import Look, race
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Promise, Rewards
@@ -89,8 +89,8 @@ def kim_nelson(
       simulation, Operations Research.
     """
     where = "kim_nelson"
-    alone = independent and variant == "kn++"  # then one variance per arm determines those of all pairs
-    num_arms = checks.integer(where, "num_arms", num_arms, 2) if alone else few_arms(where, num_arms, "student_race")
+    per_arm = independent and variant == "kn++"  # then one variance per arm determines those of all pairs
+    num_arms = checks.integer(where, "num_arms", num_arms, 2) if per_arm else few_arms(where, num_arms, "student_race")
     checks.number(where, "epsilon", epsilon, low=0.0, open_low=True)
     checks.choice(where, "variant", variant, ("kn", "kn++"))
     first_rounds = checks.integer(where, "first_rounds", first_rounds, 2)
@@ -105,7 +105,7 @@ def kim_nelson(
             q = as_float(delta) / (num_arms - 1)
         freedom = jnp.maximum(r, float(first_rounds)) - 1 if variant == "kn++" else as_float(first_rounds - 1)
         # This is h^2 S^2, in which the degrees of freedom cancel.
-        pairs = squares[:, None] + squares[None] if alone else squares
+        pairs = squares[:, None] + squares[None] if per_arm else squares
         spread = jnp.expm1(-2 * (math.log(2) + jnp.log(q)) / freedom) * pairs
         width = jnp.maximum(spread / zone - r * zone, 0.0) / (2 * r)
         lead = means[:, None] - means[None]  # of arm l over arm i, at [l, i]
@@ -115,7 +115,7 @@ def kim_nelson(
         return ~jnp.any(beaten, 0) | (r < first_rounds)
 
     def observe(squares: Array, look: Look) -> Array:
-        if alone:
+        if per_arm:
             apart = jnp.where(look.survivors, look.rewards - look.before, 0.0)
             return squares + apart * (look.rewards - look.means)
         renewed = more_squares(squares, look)
@@ -127,6 +127,6 @@ def kim_nelson(
         keep,
         promise=Promise(delta, epsilon, proved=False),
         rewards=Rewards(),
-        begin=lambda: jnp.zeros(num_arms if alone else (num_arms, num_arms)),
+        begin=lambda: jnp.zeros(num_arms if per_arm else (num_arms, num_arms)),
         observe=observe,
     )

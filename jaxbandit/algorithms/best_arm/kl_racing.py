@@ -11,7 +11,7 @@ import math
 import jax.numpy as jnp
 
 from jaxbandit.algorithms.best_arm.levels import LevelName, arm_level
-from jaxbandit.algorithms.best_arm.racing import Drop, Look, kept, race
+from jaxbandit.algorithms.best_arm.racing import Drop, Look, race, unbeaten
 from jaxbandit.algorithms.best_arm.thresholds import rewards_of
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Promise, Rewards
@@ -100,7 +100,7 @@ def kl_racing(
             share = jnp.broadcast_to(allowed, other.shape)
             return law.lower(leader, share) > law.upper(other, share)
 
-        return kept(look, drop, beats)
+        return unbeaten(look, drop, beats)
 
     return race(
         where,
@@ -164,6 +164,6 @@ def successive_elimination(
     def keep(statistic: None, look: Look) -> Array:
         level = math.log(4 * num_arms) + 2 * log(look.rounds) - log(as_float(delta))
         width = as_float(sigma) * jnp.sqrt(2 * level / look.rounds)
-        return kept(look, "all", lambda leader, other: leader - other >= 2 * width)
+        return unbeaten(look, "all", lambda leader, other: leader - other >= 2 * width)
 
     return race(where, num_arms, keep, promise=Promise(delta), rewards=Rewards(sigma=sigma), grid=grid)

@@ -35,7 +35,7 @@ def arm_level(
     num_arms: int,
     delta: Scalar,
     family: Family,
-    theory: Callable[[Any, Array, Array], Array],
+    theory: Callable[[Array, Array, Array], Array],
     *,
     where: str,
 ) -> ArmLevel:

@@ -10,7 +10,7 @@ import math
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandit.algorithms.best_arm.pairs import few_arms, more_squares
+from jaxbandit.algorithms.best_arm.race_statistics import few_arms, more_squares
 from jaxbandit.algorithms.best_arm.racing import Look, best, race
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Promise, Rewards
@@ -109,12 +109,12 @@ def paired_race(num_arms: int, *, delta: Scalar = 0.05, epsilon: Scalar = 0.0) -
             return (excess > 0) & varies & (excess * excess > jnp.where(varies, squares / n, 1.0) * radius)
 
         beaten = above(means[:, None], means[None], squares, jnp.zeros(())) & look.survivors[:, None]
-        kept = look.survivors & ~jnp.any(beaten, 0)
-        leader = best(means, kept)
+        survivors = look.survivors & ~jnp.any(beaten, 0)
+        leader = best(means, survivors)
         only = jnp.arange(num_arms, dtype=jnp.int32) == leader
         row = lax.dynamic_index_in_dim(squares, leader, 0, keepdims=False)
         close = above(get_at(means, leader), means, row, -as_float(epsilon))
-        return jnp.where(jnp.all(close | only | ~kept), only, kept)
+        return jnp.where(jnp.all(close | only | ~survivors), only, survivors)
 
     return race(
         where,

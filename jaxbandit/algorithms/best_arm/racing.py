@@ -132,9 +132,11 @@ def race(
             means=sums / as_float(jnp.maximum(state.counts, 1)),
         )
         statistic = observe(state.statistic, look)
-        kept = state.survivors & keep(statistic, look)
-        kept = jnp.where(jnp.any(kept), kept, jnp.arange(num_arms, dtype=jnp.int32) == best(sums, state.survivors))
-        return RaceState(kept, state.counts, end, sums, jnp.zeros(num_arms), statistic)
+        survivors = state.survivors & keep(statistic, look)
+        survivors = jnp.where(
+            jnp.any(survivors), survivors, jnp.arange(num_arms, dtype=jnp.int32) == best(sums, state.survivors)
+        )
+        return RaceState(survivors, state.counts, end, sums, jnp.zeros(num_arms), statistic)
 
     return Algorithm(
         init=init,
@@ -164,7 +166,7 @@ def worst(scores: Array, survivors: Array) -> Array:
     return jnp.max(jnp.where(candidates == jnp.min(candidates), arms, -1))
 
 
-def kept(look: Look, drop: Drop, beats: Callable[[Array, Array], Array]) -> Array:
+def unbeaten(look: Look, drop: Drop, beats: Callable[[Array, Array], Array]) -> Array:
     """Return which survivors stay, bool[num_arms], if arms that the empirically best one beats are eliminated.
 
     Args:

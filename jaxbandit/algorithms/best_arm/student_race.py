@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit.algorithms.best_arm.intervals import Interval, narrowed, unbounded, undominated
+from jaxbandit.algorithms.best_arm.race_statistics import Interval, narrowed, unbounded, undominated
 from jaxbandit.algorithms.best_arm.racing import Look, race
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Promise, Rewards

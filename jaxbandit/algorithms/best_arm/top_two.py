@@ -124,8 +124,8 @@ def top_two(
         raise ValueError(f"{where}: leader = 'ucb', must be eb or ts with family = {family!r}, which has no sigma")
 
     def noise(key: Key) -> TopTwoNoise:
-        alone = "ts" not in (leader, challenger)
-        own = key if alone else jax.random.fold_in(key, num_arms)  # the arms use the numbers below
+        coin_only = "ts" not in (leader, challenger)
+        own = key if coin_only else jax.random.fold_in(key, num_arms)  # the arms use the numbers below
         coin = as_float(jax.random.uniform(own, dtype=jnp.float32))
         words = draw_noise(key, num_arms) if leader == "ts" else None
         return TopTwoNoise(coin, words, jax.random.fold_in(key, num_arms + 1) if challenger == "ts" else None)
@@ -161,8 +161,8 @@ def top_two(
             words = draw_noise(jax.random.fold_in(key, carry[0]), num_arms)
             return carry[0] + 1, argmax(law.draw(words, state.arms))
 
-        found = lax.while_loop(again, once, (jnp.int32(0), first))[1]
-        return jnp.where(found == first, nearest, found)
+        other = lax.while_loop(again, once, (jnp.int32(0), first))[1]
+        return jnp.where(other == first, nearest, other)
 
     def select(noise: TopTwoNoise, state: TopTwoState, context: None) -> Array:
         first = lead(noise, state)

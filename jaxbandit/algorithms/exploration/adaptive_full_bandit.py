@@ -193,9 +193,9 @@ def adaptive_full_bandit(
         logdet = jnp.sum(jnp.log(least_squares.pivots(mean + prior))) - volume - num_arms * jnp.log(share)
         level = jnp.sqrt(logdet + 2 * jnp.log((doubled + 1) * (doubled + 2) / as_float(delta)))
         radius = as_float(sigma) * level / jnp.sqrt(rounds)
-        told = family, estimate, matrix, radius, best
-        rival = climb(*told, starts(*told, LOOK["starts"]), LOOK["steps"])
-        lead = rival.lead if bound == "climbed" else lead_bound(*told)
+        ellipsoid = family, estimate, matrix, radius, best
+        rival = climb(*ellipsoid, starts(*ellipsoid, LOOK["starts"]), LOOK["steps"])
+        lead = rival.lead if bound == "climbed" else lead_bound(*ellipsoid)
         done = lead <= as_float(epsilon)
         pulls = (as_float(grid) - 1) * rounds
         own = (1 - as_float(explore)) * pulls / choices
@@ -209,10 +209,10 @@ def adaptive_full_bandit(
             column = matrix_vector(inverse, as_float(members))
             weight = own / rounds
             factor = weight / (1 + weight * jnp.sum(jnp.where(members, column, 0.0)))
-            told = family, estimate, inverse - factor * column[:, None] * column[None], radius, best
-            begin = jnp.concatenate([starts(*told, CHOICE["starts"]), rival[None]])
-            rival = climb(*told, begin, CHOICE["steps"]).members
-            return told[2], rival, jax.lax.dynamic_update_index_in_dim(chosen, members, i, 0)
+            ellipsoid = family, estimate, inverse - factor * column[:, None] * column[None], radius, best
+            begin = jnp.concatenate([starts(*ellipsoid, CHOICE["starts"]), rival[None]])
+            rival = climb(*ellipsoid, begin, CHOICE["steps"]).members
+            return ellipsoid[2], rival, jax.lax.dynamic_update_index_in_dim(chosen, members, i, 0)
 
         _, _, chosen = jax.lax.fori_loop(0, choices, choose, (inverse, rival.members, state.chosen))
         evenly = jnp.ceil(as_float(explore) * pulls / size)

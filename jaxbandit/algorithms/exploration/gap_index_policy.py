@@ -6,8 +6,9 @@ over the nonzero absolute weights w_a (Xu, Honda and Sugiyama 2017, equation 12)
 and w_a > 0; ties go to the lowest-numbered arm by default.
 """
 
+from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, Literal, NamedTuple, get_args, get_type_hints
+from typing import Literal, NamedTuple, get_args, get_type_hints
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +17,6 @@ from jax import lax
 
 from jaxbandit.algorithms.exploration import gap_indices, thresholds
 from jaxbandit.algorithms.exploration.gap_indices import Candidates, Decision, Leader, Stop
-from jaxbandit.algorithms.exploration.representations import pair_weights
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Promise, Rewards
 from jaxbandit.base.numerics import as_float, get_at, set_at
@@ -25,6 +25,7 @@ from jaxbandit.theory.estimators import arm_means, least_squares, square_root_le
 from jaxbandit.theory.estimators.arm_means import ArmMeans
 from jaxbandit.theory.estimators.least_squares import LeastSquares
 from jaxbandit.theory.estimators.square_root_least_squares import SquareRootLeastSquares
+from jaxbandit.theory.solvers.l1 import pair_weights
 
 Index = Literal["paired", "individual", "classical"]
 Rule = Literal["greedy", "optimized", "largest_variance", "both"]
@@ -48,7 +49,8 @@ FORMS: dict[type, ModuleType] = {
 }
 
 
-class Parts(NamedTuple):
+@dataclass(frozen=True)
+class Parts:
     """What distinguishes the algorithms of the family, static; `gifa` explains each part."""
 
     candidates: Candidates = "means"
@@ -77,11 +79,11 @@ class GapIndexState(NamedTuple):
 
     pulls: Array  # int32[], of all arms together
     counts: Array  # int32[num_arms]
-    estimate: Any  # one of FORMS
-    sums: Any  # float[2, num_arms], sums of rewards of each arm, and their rounding errors; in float32 only
-    weights: Any  # float[num_arms^2, num_arms], row i num_arms + j is abs(w*) of x_i - x_j; optimized rule only
-    pending: Any  # int32[], the arm still to pull for the last pair, -1 if none; rule "both" only
-    priority: Any  # int32[num_arms] >= 0, among tied arms the largest value wins; random ties only
+    estimate: ArmMeans | LeastSquares | SquareRootLeastSquares
+    sums: Array | None  # float[2, num_arms], sums of rewards of each arm, and their rounding errors; in float32 only
+    weights: Array | None  # float[num_arms^2, num_arms], row i num_arms + j is |w*| of x_i - x_j; optimized rule only
+    pending: Array | None  # int32[], the arm still to pull for the last pair, -1 if none; rule "both" only
+    priority: Array | None  # int32[num_arms] >= 0, among tied arms the largest value wins; random ties only
 
 
 def gap_index_policy(where: str, features: ArrayLike, parts: Parts, problem: Problem) -> Algorithm:
@@ -89,7 +91,6 @@ def gap_index_policy(where: str, features: ArrayLike, parts: Parts, problem: Pro
     features = checks.array(where, "features", features, ndim=2, min_size=2)
     num_arms, dim = features.shape
     _check_parts(where, features, parts)
-    candidates, index, leader, rule, stop, threshold, initial_pulls, ties = parts
     m, delta, epsilon, sigma, regularization, theta_norm = problem
     m = checks.integer(where, "m", m, 1, num_arms - 1)
     checks.number(where, "delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
@@ -100,7 +101,7 @@ def gap_index_policy(where: str, features: ArrayLike, parts: Parts, problem: Pro
 
     def init(key: Key) -> GapIndexState:
         rough = jnp.result_type(float) == jnp.float32
-        if index == "classical":
+        if parts.index == "classical":
             form = arm_means
         else:
             form = square_root_least_squares if rough or num_arms > MANY_ARMS * dim else least_squares
@@ -109,20 +110,20 @@ def gap_index_policy(where: str, features: ArrayLike, parts: Parts, problem: Pro
             counts=jnp.zeros(num_arms, jnp.int32),
             estimate=form.init(features, regularization),
             sums=jnp.zeros((2, num_arms)) if rough else None,
-            weights=pair_weights(features) if rule == "optimized" else None,
-            pending=jnp.full((), -1, jnp.int32) if rule == "both" else None,
-            priority=(jax.random.bits(key, (num_arms,)) >> 1).astype(jnp.int32) if ties == "random" else None,
+            weights=pair_weights(features) if parts.rule == "optimized" else None,
+            pending=jnp.full((), -1, jnp.int32) if parts.rule == "both" else None,
+            priority=(jax.random.bits(key, (num_arms,)) >> 1).astype(jnp.int32) if parts.ties == "random" else None,
         )
 
     def width(state: GapIndexState) -> Array:
         """Return C sigma, the width of a bound divided by the square root of its variance."""
         noise = {"delta": delta, "sigma": sigma, "regularization": regularization, "theta_norm": theta_norm}
-        if threshold == "det":
+        if parts.threshold == "det":
             level = thresholds.det_threshold(_form(state).logdet(state.estimate), **noise)
-        elif threshold == "theory":
+        elif parts.threshold == "theory":
             norm = jnp.sqrt(jnp.max(jnp.sum(as_float(features) ** 2, 1)))
             level = thresholds.theory_threshold(state.pulls, dim=dim, feature_norm=norm, **noise)
-        elif threshold == "heuristic":
+        elif parts.threshold == "heuristic":
             level = thresholds.heuristic_threshold(state.pulls, delta=delta)
         else:
             level = thresholds.lucb1_threshold(state.pulls, num_arms=num_arms, delta=delta)
@@ -130,7 +131,7 @@ def gap_index_policy(where: str, features: ArrayLike, parts: Parts, problem: Pro
 
     def widths(state: GapIndexState, arm: Array) -> Array:
         """Return B_{i, arm} - (mu_hat_i - mu_hat_arm) for all i, float[num_arms]."""
-        if index == "paired":
+        if parts.index == "paired":
             return width(state) * jnp.sqrt(_form(state).distances(state.estimate, arm))
         deviations = jnp.sqrt(_form(state).variances(state.estimate))
         return width(state) * (deviations + get_at(deviations, arm))
@@ -138,7 +139,7 @@ def gap_index_policy(where: str, features: ArrayLike, parts: Parts, problem: Pro
     def bounds(state: GapIndexState) -> Array:
         """Return B_ij at [j, i], float[num_arms, num_arms]."""
         means = _form(state).means(state.estimate)
-        if index == "paired":
+        if parts.index == "paired":
             spread = jnp.sqrt(_form(state).all_distances(state.estimate))
         else:
             deviations = jnp.sqrt(_form(state).variances(state.estimate))
@@ -147,21 +148,21 @@ def gap_index_policy(where: str, features: ArrayLike, parts: Parts, problem: Pro
 
     def decide(state: GapIndexState) -> Decision:
         means, priority = _form(state).means(state.estimate), state.priority
-        if m == 1 and candidates == "means":
+        if m == 1 and parts.candidates == "means":
             best = gap_indices.first(means, priority)
             column = means - get_at(means, best) + widths(state, best)
             return gap_indices.decide_best(means, column, best, priority)
-        return gap_indices.decide(means, bounds(state), m, candidates, leader, stop, priority)
+        return gap_indices.decide(means, bounds(state), m, parts.candidates, parts.leader, parts.stop, priority)
 
     def informative(state: GapIndexState, b: Array, c: Array) -> Array:
         """Return the arm that the rule pulls to distinguish b from c, int32[]."""
-        if rule == "both":
+        if state.pending is not None:  # the rule is "both"
             return jnp.where(state.pending >= 0, state.pending, b)
         form, estimate = _form(state), state.estimate
-        if rule == "largest_variance":
+        if parts.rule == "largest_variance":
             arms = jnp.arange(num_arms, dtype=jnp.int32)
             scores = jnp.where((arms == b) | (arms == c), form.variances(estimate), -1.0)
-        elif rule == "optimized":
+        elif parts.rule == "optimized":
             weights = lax.dynamic_index_in_dim(state.weights, b * num_arms + c, 0, keepdims=False)
             used = weights > NO_WEIGHT * jnp.max(weights)
             scores = -jnp.where(used, as_float(state.counts) / jnp.where(used, weights, 1.0), jnp.inf)
@@ -171,7 +172,7 @@ def gap_index_policy(where: str, features: ArrayLike, parts: Parts, problem: Pro
         return gap_indices.first(scores, state.priority)
 
     def starting(state: GapIndexState) -> Array:
-        return state.pulls < (num_arms if initial_pulls else 0)
+        return state.pulls < (num_arms if parts.initial_pulls else 0)
 
     def select(noise: None, state: GapIndexState, context: None) -> Choice:
         """Return the arm to pull, and the challenger of the round."""
@@ -182,7 +183,7 @@ def gap_index_policy(where: str, features: ArrayLike, parts: Parts, problem: Pro
     def update(state: GapIndexState, context: None, choice: Choice, reward: Array) -> GapIndexState:
         action, challenger = choice
         n = get_at(state.counts, action) + 1
-        more = (n,) if index == "classical" else ()
+        more = (n,) if parts.index == "classical" else ()
         estimate = _form(state).update(state.estimate, action, reward, *more)
         sums = None if state.sums is None else _added(state.sums, action, reward)
         pending = state.pending
@@ -198,7 +199,7 @@ def gap_index_policy(where: str, features: ArrayLike, parts: Parts, problem: Pro
 
     def recommend(state: GapIndexState) -> Array:
         decision = decide(state)
-        if m == 1 and candidates == "means":
+        if m == 1 and parts.candidates == "means":
             return decision.leader[None]
         means = _form(state).means(state.estimate)
         return gap_indices.best_first(jnp.where(decision.inside, means, -jnp.inf), m, state.priority)
@@ -212,7 +213,7 @@ def gap_index_policy(where: str, features: ArrayLike, parts: Parts, problem: Pro
     def verify(state: GapIndexState) -> Array:
         if state.sums is None:
             return jnp.ones((), bool)
-        fit = (arm_means if index == "classical" else least_squares).fit
+        fit = (arm_means if parts.index == "classical" else least_squares).fit
         exact = state._replace(estimate=fit(features, regularization, state.counts, state.sums[0] - state.sums[1]))
         decision, bound = decide(exact), decide(state).bound
         spread = TRUSTED * get_at(widths(exact, decision.leader), decision.challenger)
@@ -226,7 +227,7 @@ def gap_index_policy(where: str, features: ArrayLike, parts: Parts, problem: Pro
         recommend=recommend,
         stop=stops,
         verify=verify,
-        promise=Promise(delta, epsilon, m, proved=threshold in _PROVED[index == "classical"]),
+        promise=Promise(delta, epsilon, m, proved=parts.threshold in _PROVED[parts.index == "classical"]),
         arms=Arms(num_arms),
         rewards=Rewards(sigma=sigma),
         name=where,

@@ -6,7 +6,6 @@ candidate, an anchor equal to M_hat is skipped, and without candidates the secon
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -162,7 +161,7 @@ def sa_foa(
         return jnp.any(fresh), jnp.all(good)
 
     @one_by_one
-    def others(good: Array, *given: Any) -> tuple[Array, Array]:
+    def others(good: Array, *given: Array) -> tuple[Array, Array]:
         """Apply `expand` to all anchors but the first, until one is too far ahead."""
 
         def more(carry: tuple[Array, ...]) -> Array:
@@ -170,13 +169,13 @@ def sa_foa(
             return good & (tried < draws)
 
         def try_some(carry: tuple[Array, ...]) -> tuple[Array, ...]:
-            tried, found, _ = carry
+            tried, any_candidate, _ = carry
             fresh, good = expand(tried + jnp.arange(_BESIDE, dtype=jnp.int32), *given)
-            return tried + _BESIDE, found | fresh, good
+            return tried + _BESIDE, any_candidate | fresh, good
 
         start = jnp.ones((), jnp.int32), jnp.zeros((), bool), good
-        _, found, good = jax.lax.while_loop(more, try_some, start)
-        return found, good
+        _, any_candidate, good = jax.lax.while_loop(more, try_some, start)
+        return any_candidate, good
 
     def stop(look: Look) -> Array:
         best = family.best(look.estimate)
@@ -186,9 +185,9 @@ def sa_foa(
         given = look.key, best, allowed, look.estimate, look.inverse, radius
         # In most evaluations the first anchor already prevents stopping. It is evaluated for all runs together, and
         # only few runs continue.
-        found, good = expand(jnp.zeros(1, jnp.int32), *given)
+        any_candidate, good = expand(jnp.zeros(1, jnp.int32), *given)
         more, good = others(good & look.due, *given)
         _, ahead = first_order(look.estimate, look.inverse, best, radius)
-        return good & (found | more | (ahead(family.second_best(look.estimate, best)) <= allowed))
+        return good & (any_candidate | more | (ahead(family.second_best(look.estimate, best)) <= allowed))
 
     return static_super_arms(task, Rule(lambda inverse: None, stop, draws=True), schedule, grid)

@@ -127,7 +127,7 @@ def static_super_arms(task: Task, rule: Rule, schedule: Schedule, grid: Scalar) 
     checks.number(where, "grid", grid, low=1.0)
     checks.choice(where, "schedule", schedule, ("geometric", "every"))
     num_arms, period, sets = arms.num_arms, arms.period, arms.sets
-    afresh = schedule == "every" and sets is not None
+    every_round = schedule == "every" and sets is not None
     if schedule == "every" and num_arms > MOST_EVERY:
         raise ValueError(
             f'{where}: schedule = "every" with {num_arms} arms, must be at most {MOST_EVERY}: every round would invert '
@@ -135,11 +135,11 @@ def static_super_arms(task: Task, rule: Rule, schedule: Schedule, grid: Scalar) 
         )
     inverse_of_mean: Any = arms.inverse
     first, step, begun = arms.first, period, np.zeros((1, 1), np.int32)
-    if afresh and sets is not None:
+    if every_round and sets is not None:
         first, step, begun = _first_answer(sets[arms.order]), 1, _begun(arms)
 
     def prepared() -> PyTree:
-        return None if afresh else rule.prepare(as_float(inverse_of_mean))
+        return None if every_round else rule.prepare(as_float(inverse_of_mean))
 
     def init(key: Key) -> SuperArmState:
         zero = jnp.zeros((), int)
@@ -157,7 +157,7 @@ def static_super_arms(task: Task, rule: Rule, schedule: Schedule, grid: Scalar) 
         return rounds // period * jnp.asarray(arms.counts, rounds.dtype) + row
 
     def inverse(rounds: Array) -> Array:
-        if not afresh:
+        if not every_round:
             return as_float(inverse_of_mean)
         x = as_float(jnp.asarray(sets))
         counts = as_float(pulled(rounds)) / as_float(jnp.maximum(rounds, 1))
@@ -195,7 +195,7 @@ def static_super_arms(task: Task, rule: Rule, schedule: Schedule, grid: Scalar) 
 
     def plan(state: SuperArmState) -> SetPulls:
         more = next_look(state)
-        if afresh:
+        if every_round:
             return SetPulls(jnp.asarray(sets), pulled(more) - pulled(state.rounds))
         turns = (more - state.rounds) // period
         return SetPulls(None if sets is None else jnp.asarray(sets), turns * jnp.asarray(arms.counts, turns.dtype))
@@ -213,7 +213,7 @@ def static_super_arms(task: Task, rule: Rule, schedule: Schedule, grid: Scalar) 
         key = None
         if state.words is not None:
             key = jax.random.fold_in(jax.random.wrap_key_data(state.words, impl="threefry2x32"), state.rounds)
-        design = rule.prepare(matrix) if afresh else state.design
+        design = rule.prepare(matrix) if every_round else state.design
         rounds = as_float(jnp.maximum(state.rounds, 1))
         due = (state.rounds > 0) & (state.rounds >= state.look)
         return due & rule.stop(Look(rounds, estimate(state), matrix, design, key, due))
@@ -258,7 +258,7 @@ def in_order(members: Array, k: int) -> Array:
     return jax.lax.top_k(members.astype(jnp.int32), k)[1].astype(jnp.int32)
 
 
-def promise(where: str, delta: Any, epsilon: Any, sigma: Any, k: int, *, proved: bool = True) -> Promise:
+def promise(where: str, delta: Scalar, epsilon: Scalar, sigma: Scalar, k: int, *, proved: bool = True) -> Promise:
     """Return the promise for k arms; raise ValueError if delta, epsilon or sigma is out of range."""
     checks.number(where, "delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
     checks.number(where, "epsilon", epsilon, low=0.0)

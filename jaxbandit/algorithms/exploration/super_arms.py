@@ -8,11 +8,13 @@ peeling and one eigenvalue then serve all evaluations of all runs. Everything he
 import functools
 import itertools
 import math
-from typing import Any, Literal, NamedTuple
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from jaxbandit.base import checks
+from jaxbandit.base.types import ArrayLike
 
 LISTED = 5000  # up to this number of super-arms, "all" lists the sets; beyond, the closed form of Lambda is used
 FINENESS = 20  # average number of pulls per super-arm in a period, for designs that must be rounded to whole pulls
@@ -46,9 +48,9 @@ def super_arms(
     support: SupportKind = "random",
     num_sets: int | None = None,
     support_seed: int = 0,
-    sets: Any = None,
+    sets: ArrayLike | None = None,
     allocation: AllocationKind = "uniform",
-    weights: Any = None,
+    weights: ArrayLike | None = None,
 ) -> SuperArms:
     """Validate the arguments and return the support and the allocation.
 
@@ -116,8 +118,8 @@ def uniform_inverse(num_arms: int, k: int) -> np.ndarray:
     It is (a I + b J)^-1 = (I - b / (a + n b) J) / a.
     """
     both = k * (k - 1) / (num_arms * (num_arms - 1))
-    alone = k / num_arms - both
-    return (np.eye(num_arms) - both / (alone + num_arms * both)) / alone
+    single = k / num_arms - both
+    return (np.eye(num_arms) - both / (single + num_arms * both)) / single
 
 
 def _unlisted(num_arms: int, k: int) -> SuperArms:
@@ -125,7 +127,7 @@ def _unlisted(num_arms: int, k: int) -> SuperArms:
     return SuperArms(num_arms, k, None, one, one - 1, uniform_inverse(num_arms, k), num_arms)
 
 
-def _given(where: str, sets: Any, num_arms: int, k: int) -> np.ndarray:
+def _given(where: str, sets: ArrayLike | None, num_arms: int, k: int) -> np.ndarray:
     rows = checks.array(where, "sets", sets, ndim=2)
     if rows.shape[1] != num_arms:
         raise ValueError(f"{where}: sets has {rows.shape[1]} columns, must have {num_arms}, one per arm")
@@ -172,7 +174,7 @@ def _random(num_arms: int, k: int, size: int, seed: int) -> np.ndarray:
     return np.array(independent + others)
 
 
-def _drawn(num_arms: int, k: int, seed: int) -> Any:
+def _drawn(num_arms: int, k: int, seed: int) -> Iterator[np.ndarray]:
     rng = np.random.default_rng(seed)
     while True:
         chosen = np.zeros(num_arms, bool)
@@ -190,30 +192,30 @@ def _spanning(where: str, sets: np.ndarray) -> None:
         )
 
 
-def _counts(where: str, sets: np.ndarray, allocation: AllocationKind, weights: Any) -> np.ndarray:
+def _counts(where: str, sets: np.ndarray, allocation: AllocationKind, weights: ArrayLike | None) -> np.ndarray:
     if allocation == "uniform":
         return np.ones(len(sets), np.int64)
     if allocation == "g":
         return _rounded(_g_design(sets.tobytes(), sets.shape))
-    weights = checks.array(where, "weights", weights, low=0.0)
-    if weights.shape[0] != len(sets):
-        raise ValueError(f"{where}: weights has {weights.shape[0]} entries, must have {len(sets)}, one per set")
-    if not weights.any():
+    shares = checks.array(where, "weights", weights, low=0.0)
+    if shares.shape[0] != len(sets):
+        raise ValueError(f"{where}: weights has {shares.shape[0]} entries, must have {len(sets)}, one per set")
+    if not shares.any():
         raise ValueError(f"{where}: weights are all 0, must be positive for super-arms that span all arms")
-    if (weights == np.round(weights)).all() and weights.sum() < 2**24:
-        return weights.astype(np.int64)
-    return _rounded(weights / weights.sum())
+    if (shares == np.round(shares)).all() and shares.sum() < 2**24:
+        return shares.astype(np.int64)
+    return _rounded(shares / shares.sum())
 
 
 @functools.lru_cache(maxsize=32)
 def _g_design(sets: bytes, shape: tuple[int, ...]) -> np.ndarray:
     import jax
 
-    from jaxbandit.base.numerics import alone
+    from jaxbandit.base.numerics import lapack_lock
     from jaxbandit.theory.solvers.design import g_design
 
     x = np.frombuffer(sets, bool).reshape(shape).astype(np.float64)
-    with alone(), jax.ensure_compile_time_eval(), jax.enable_x64(True):
+    with lapack_lock(), jax.ensure_compile_time_eval(), jax.enable_x64(True):
         weights = np.array(jax.jit(lambda rows: g_design(rows).weights)(x))
     weights[weights < 1e-6 / len(weights)] = 0.0  # residues of the solver for sets outside the design
     return weights / weights.sum()

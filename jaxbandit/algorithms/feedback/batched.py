@@ -6,14 +6,14 @@ the first. No queue is needed, and importance weights use the probabilities of t
 """
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.algorithms.feedback.grids import checked_grid
-from jaxbandit.algorithms.feedback.wrapped import check_wrapped, no_pulls, with_pull
+from jaxbandit.algorithms.feedback.wrappers import check_wrapped, no_pulls, with_pull
 from jaxbandit.base.contract import Algorithm, Phases, Replan
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import get_at
@@ -24,7 +24,7 @@ class BatchedState(NamedTuple):
     """The algorithm's state at the end of the last batch, and its state including the feedback of the current batch."""
 
     selecting: PyTree
-    told: PyTree
+    current: PyTree
     round: Array  # int32[], rounds played
     batch: Array  # int32[], completed batches
     pulls: Array | None  # int32[num_pulls], all pulls made
@@ -77,15 +77,15 @@ def batched(
         state, zero = algorithm.init(key), jnp.zeros((), jnp.int32)
         return BatchedState(state, state, zero, zero, no_pulls(algorithm, state))
 
-    def select(noise: PyTree, state: BatchedState, context: PyTree) -> Any:
+    def select(noise: PyTree, state: BatchedState, context: PyTree) -> PyTree:
         return algorithm.select(noise, state.selecting, context)
 
     def update(state: BatchedState, context: PyTree, selected: PyTree, feedback: PyTree) -> BatchedState:
-        told, played = algorithm.update(state.told, context, selected, feedback), state.round + 1
+        current, played = algorithm.update(state.current, context, selected, feedback), state.round + 1
         ends = played == get_at(jnp.asarray(starts), jnp.minimum(state.batch + 1, len(points)))
         return BatchedState(
-            selecting=_either(ends, told, state.selecting),
-            told=told,
+            selecting=_either(ends, current, state.selecting),
+            current=current,
             round=played,
             batch=state.batch + ends.astype(jnp.int32),
             pulls=with_pull(algorithm, state.pulls, context, selected),
@@ -93,9 +93,9 @@ def batched(
 
     def planned(state: BatchedState) -> BatchedState:
         assert replan is not None
-        told = replan.apply(state.told)
+        current = replan.apply(state.current)
         begins = state.round == get_at(jnp.asarray(starts), state.batch)  # then both states are equal
-        return state._replace(selecting=_either(begins, told, state.selecting), told=told)
+        return state._replace(selecting=_either(begins, current, state.selecting), current=current)
 
     return algorithm._replace(
         init=init,
@@ -104,7 +104,7 @@ def batched(
         pulls=None if algorithm.pulls is None else lambda state: state.pulls,
         recommend=recommend and (lambda state: recommend(state.selecting)),
         phases=phases and Phases(phases.names, lambda state: phases.counts(state.selecting)),
-        replan=replan and Replan(lambda state: replan.due(state.told), planned),
+        replan=replan and Replan(lambda state: replan.due(state.current), planned),
         name=f"batched({algorithm.name})",
     )
 

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandit.algorithms.feedback.wrapped import check_wrapped, no_pulls, with_pull
+from jaxbandit.algorithms.feedback.wrappers import check_wrapped, no_pulls, with_pull
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Choice, Phases, Replan, action_of
 from jaxbandit.base.declaration import declare
@@ -154,8 +154,8 @@ def delayed(
         def one(carry: tuple[PyTree, Array, Array]) -> tuple[PyTree, Array, Array]:
             inner, slot, _ = carry
             next_slot = get_at(arrivals.following, slot)
-            told = algorithm.update(_settled(replan, inner), *_row(pending, next_slot))
-            return told, next_slot, next_slot != final
+            after = algorithm.update(_settled(replan, inner), *_row(pending, next_slot))
+            return after, next_slot, next_slot != final
 
         start = (state.algorithm, final, pulled > state.round - slots)
         return DelayedState(
@@ -212,10 +212,10 @@ def _appended(arrivals: Any, round: Array, delay: Array, slots: int) -> Arrivals
     """Return the lists with this round appended to the list of its round of arrival."""
     slot, place = round % slots, (round + delay) % slots
     before = get_at(arrivals.last, place)
-    alone = before <= round + delay - slots  # from an earlier use of the slot; nothing is pending there
-    first = jnp.where(alone, slot, get_at(arrivals.following, before % slots))
+    first_there = before <= round + delay - slots  # from an earlier use of the slot; nothing is pending there
+    first = jnp.where(first_there, slot, get_at(arrivals.following, before % slots))
     following = set_at(arrivals.following, slot, first)
-    following = set_at(following, jnp.where(alone, slot, before % slots), slot)
+    following = set_at(following, jnp.where(first_there, slot, before % slots), slot)
     # The first case never occurs. It makes the write depend on the read, or XLA would copy the vector in every round.
     return Arrivals(following, set_at(arrivals.last, place, jnp.where(before < -slots, before, round)))
 

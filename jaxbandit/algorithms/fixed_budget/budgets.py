@@ -1,7 +1,5 @@
 """Checks of the budget of pulls that a rule is given, and whether it is spent."""
 
-from typing import Any
-
 from jaxbandit.base import checks
 from jaxbandit.base.numerics import as_float
 from jaxbandit.base.types import Array, Scalar
@@ -9,7 +7,7 @@ from jaxbandit.base.types import Array, Scalar
 MOST = 10**15  # float64 and 64-bit counts hold it exactly
 
 
-def check(where: str, budget: Any, least: int, reason: str) -> None:
+def check(where: str, budget: Scalar, least: int, reason: str) -> None:
     """Raise ValueError unless the budget is a whole number of at least `least` pulls; `reason` explains the minimum."""
     if checks.is_traced(budget):
         checks.number(where, "budget", budget)

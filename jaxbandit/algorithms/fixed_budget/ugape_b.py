@@ -120,11 +120,11 @@ def ugape_b(num_arms: int, *, m: int = 1, budget: Scalar, a: Scalar) -> Algorith
 def _first(scores: Array, m: int) -> tuple[Array, Array]:
     """Return the m largest entries of a vector, int32[m], ties to the lowest-numbered, and their mask, bool[n]."""
     places = jnp.arange(scores.shape[0], dtype=jnp.int32)
-    found = argmax(scores)[None] if m == 1 else jax.lax.top_k(scores, m)[1].astype(jnp.int32)
-    return found, jnp.any(places[:, None] == found[None], 1)
+    arms = argmax(scores)[None] if m == 1 else jax.lax.top_k(scores, m)[1].astype(jnp.int32)
+    return arms, jnp.any(places[:, None] == arms[None], 1)
 
 
 def _largest_of_others(upper: Array, m: int) -> Array:
     """Return, for each entry of a vector, the m-th largest of the other entries, float[n]; -inf if there is none."""
-    found, inside = _first(upper, m)
-    return jnp.where(inside, jnp.max(jnp.where(inside, -jnp.inf, upper)), get_at(upper, found[-1]))
+    arms, inside = _first(upper, m)
+    return jnp.where(inside, jnp.max(jnp.where(inside, -jnp.inf, upper)), get_at(upper, arms[-1]))

@@ -156,7 +156,7 @@ def m_ucb(
         difference = jnp.where(whole, latest - before, difference)
         alarm = (count + 1 >= size) & (jnp.abs(difference) > as_float(threshold))
 
-        def kept(new: Array) -> Array:
+        def unless_alarm(new: Array) -> Array:
             return jnp.where(alarm, 0.0, new)
 
         return MUcbState(
@@ -164,9 +164,9 @@ def m_ucb(
             restart=jnp.where(alarm, state.round, state.restart),
             recent=estimator.forget(recent, alarm),
             rings=set_at(state.rings, newest, reward),
-            differences=kept(set_at(state.differences, action, difference)),
-            halves=kept(set_at(state.halves, action, jnp.where(whole, 0.0, latest))),
-            before=kept(set_at(state.before, action, jnp.where(whole, latest, before))),
+            differences=unless_alarm(set_at(state.differences, action, difference)),
+            halves=unless_alarm(set_at(state.halves, action, jnp.where(whole, 0.0, latest))),
+            before=unless_alarm(set_at(state.before, action, jnp.where(whole, latest, before))),
             pulls=set_at(state.pulls, action, get_at(state.pulls, action) + 1),
             kinds=state.kinds + jnp.stack([forced(state)[0], alarm]).astype(jnp.int32),
         )

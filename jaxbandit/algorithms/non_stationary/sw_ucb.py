@@ -93,8 +93,8 @@ def sw_ucb(
     if window is None:
         if checks.is_traced(bound):
             raise ValueError(f"{where}: bound is traced and window = None; give window, whose default depends on bound")
-        found = tuned.tuned_for(where, "window", horizon, num_changes)
-        window = tuned.window(*found, float(bound), num_arms)  # pyright: ignore[reportArgumentType]
+        length_and_changes = tuned.tuned_for(where, "window", horizon, num_changes)
+        window = tuned.window(*length_and_changes, float(bound), num_arms)  # pyright: ignore[reportArgumentType]
     size = checks.integer(where, "window", window, num_arms, 2**31 - 1)
     checks.number(where, "xi", xi, low=0.0, open_low=True)
 

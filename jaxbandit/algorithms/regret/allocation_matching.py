@@ -98,9 +98,9 @@ def gaps(sets: ActionSets, means: Array) -> Array:
 def targets(sets: ActionSets, gaps: Array, level: Array) -> Array:
     """Return the cheapest pulls that identify the best arms at this level, flattened; 0 for arms whose gap is 0."""
     mask = None if sets.mask is None else jnp.asarray(sets.mask).reshape(-1)
-    found = allocation(action_sets.all_rows(sets), gaps, level, mask=mask)
-    pulls = jnp.where(gaps > 0, found.pulls, 0.0)
-    return jnp.where(pulls * gaps > SHARE_LEAST * found.cost, pulls, 0.0)
+    cheapest = allocation(action_sets.all_rows(sets), gaps, level, mask=mask)
+    pulls = jnp.where(gaps > 0, cheapest.pulls, 0.0)
+    return jnp.where(pulls * gaps > SHARE_LEAST * cheapest.cost, pulls, 0.0)
 
 
 def lag(pulls: Array, target: Array) -> Array:

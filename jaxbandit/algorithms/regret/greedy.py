@@ -3,15 +3,13 @@
 After the initial pulls of OAM (Hao, Lattimore and Szepesvari 2020), which span R^dim, it never explores.
 """
 
-from typing import Any
-
 import numpy as np
 
 from jaxbandit.algorithms.regret.action_sets import action_sets
 from jaxbandit.algorithms.regret.linear_policy import LinearState, linear_policy
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.types import Array, ArrayLike
+from jaxbandit.base.types import Array, ArrayLike, PyTree
 from jaxbandit.theory.estimators import recursive_least_squares as estimator
 
 
@@ -55,7 +53,7 @@ def greedy(features: ArrayLike, *, mask: np.ndarray | None = None) -> Algorithm:
     """
     sets = action_sets("greedy", features, mask, spanning=True)
 
-    def score(noise: Any, state: LinearState, rows: Array) -> Array:
+    def score(noise: PyTree, state: LinearState, rows: Array) -> Array:
         return estimator.means(state.estimate, rows)
 
     return linear_policy("greedy", sets, score, regularization=None)

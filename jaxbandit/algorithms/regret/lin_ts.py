@@ -14,8 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.algorithms.regret.action_sets import action_sets
-from jaxbandit.algorithms.regret.linear_level import checked_horizon
-from jaxbandit.algorithms.regret.linear_policy import LinearState, linear_policy
+from jaxbandit.algorithms.regret.linear_policy import LinearState, checked_horizon, linear_policy
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare

@@ -6,19 +6,18 @@ sqrt(f_n) and the initial pulls of OAM. The variant "oful" is OFUL of Abbasi-Yad
 """
 
 import math
-from typing import Any, Literal
+from typing import Literal
 
 import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.algorithms.regret.action_sets import action_sets
-from jaxbandit.algorithms.regret.linear_level import checked_horizon, linear_level
-from jaxbandit.algorithms.regret.linear_policy import LinearState, linear_policy
+from jaxbandit.algorithms.regret.linear_policy import LinearState, checked_horizon, linear_level, linear_policy
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float
-from jaxbandit.base.types import Array, ArrayLike, Scalar
+from jaxbandit.base.types import Array, ArrayLike, PyTree, Scalar
 from jaxbandit.theory.estimators import recursive_least_squares as estimator
 
 
@@ -110,7 +109,7 @@ def lin_ucb(
         grown = state.estimate.logdet - sets.dim * jnp.log(prior)
         return as_float(sigma) * jnp.sqrt(grown + 2 * log_inverse_delta) + jnp.sqrt(prior) * as_float(theta_norm)
 
-    def score(noise: Any, state: LinearState, rows: Array) -> Array:
+    def score(noise: PyTree, state: LinearState, rows: Array) -> Array:
         widths = jnp.sqrt(estimator.variances(state.estimate, rows))
         return estimator.means(state.estimate, rows) + radius(state) * widths
 

@@ -1,15 +1,20 @@
-"""The common frame of linear policies: estimate theta by least squares, then pull the arm with the best score."""
+"""The common frame of linear policies: estimate theta by least squares, then pull the arm with the best score.
 
+The confidence level of their scores is f_{n,delta} of Hao, Lattimore and Szepesvari (2020, OAM), Section 4.
+"""
+
+import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax.numpy as jnp
 
 from jaxbandit.algorithms.regret import action_sets
 from jaxbandit.algorithms.regret.action_sets import ActionSets, Start
+from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Rewards, none
 from jaxbandit.base.numerics import as_float, get_at, set_at
-from jaxbandit.base.types import Array, Key, Scalar
+from jaxbandit.base.types import Array, Key, PyTree, Scalar
 from jaxbandit.theory.estimators import recursive_least_squares as estimator
 from jaxbandit.theory.estimators.recursive_least_squares import RecursiveLeastSquares
 
@@ -26,10 +31,10 @@ class LinearState(NamedTuple):
 def linear_policy(
     name: str,
     sets: ActionSets,
-    score: Callable[[Any, LinearState, Array], Array],
+    score: Callable[[PyTree, LinearState, Array], Array],
     *,
     regularization: Scalar | None,
-    noise: Callable[[Key], Any] | None = None,
+    noise: Callable[[Key], PyTree] | None = None,
     rewards: Rewards | None = None,
 ) -> Algorithm:
     """Return the policy that pulls the arm of the round's set with the best score.
@@ -52,7 +57,7 @@ def linear_policy(
         start = action_sets.init_start(sets) if regularization is None else None
         return LinearState(jnp.ones((), jnp.int32), counts, estimator.init(sets.dim, regularization), start)
 
-    def select(noise: Any, state: LinearState, context: Array | None) -> Array:
+    def select(noise: PyTree, state: LinearState, context: Array | None) -> Array:
         scores = score(noise, state, action_sets.round_rows(sets, context))
         if state.start is not None:
             scores = action_sets.with_start(sets, state.start, state.estimate, context, scores)
@@ -77,3 +82,20 @@ def linear_policy(
         rewards=rewards,
         name=name,
     )
+
+
+def checked_horizon(where: str, horizon: int, dim: int) -> int:
+    """Return the horizon; raise ValueError if it is below max(2, dim).
+
+    The logarithm of a horizon of 1 is 0, and fewer than dim rounds cannot span R^dim.
+    """
+    return checks.integer(where, "horizon", horizon, max(dim, 2))
+
+
+def linear_level(horizon: int, dim: int, c: Scalar, log_inverse_delta: Scalar) -> Array:
+    """Return f_{n,delta} = 2 (1 + 1 / log n) log(1 / delta) + c d log(d log n), float[].
+
+    Here n = horizon >= 2 and d = dim.
+    """
+    log_n = math.log(horizon)
+    return 2 * (1 + 1 / log_n) * as_float(log_inverse_delta) + as_float(c) * (dim * math.log(dim * log_n))

@@ -15,7 +15,7 @@ import numpy as np
 from jaxbandit.algorithms.regret import action_sets
 from jaxbandit.algorithms.regret import allocation_matching as matching
 from jaxbandit.algorithms.regret.action_sets import ActionSets, Start
-from jaxbandit.algorithms.regret.linear_level import checked_horizon, linear_level
+from jaxbandit.algorithms.regret.linear_policy import checked_horizon, linear_level
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Choice, Phases, Replan, Rewards
 from jaxbandit.base.declaration import declare
@@ -153,8 +153,8 @@ def oam(
     def replan(state: OamState) -> OamState:
         every = gaps(state)
         # Arms without a gap cost nothing, so nothing but the cap limits their pulls.
-        found = jnp.where(every > 0, matching.targets(sets, every, level(math.log(horizon))), jnp.inf)
-        return matching.solved(state, found)
+        goal = jnp.where(every > 0, matching.targets(sets, every, level(math.log(horizon))), jnp.inf)
+        return matching.solved(state, goal)
 
     def forced_below(state: OamState, explored: Array) -> Array:
         """Return epsilon_t times the number of exploration rounds before this one."""
@@ -222,5 +222,5 @@ def least_gap(gaps: Array) -> Array:
 
 def _spanners(sets: ActionSets) -> Array:
     real = np.ones(sets.features.shape[:2], bool) if sets.mask is None else sets.mask
-    found = [barycentric_spanner(as_float(x), jnp.asarray(m)) for x, m in zip(sets.features, real, strict=True)]
-    return jnp.concatenate(found)
+    spanners = [barycentric_spanner(as_float(x), jnp.asarray(m)) for x, m in zip(sets.features, real, strict=True)]
+    return jnp.concatenate(spanners)

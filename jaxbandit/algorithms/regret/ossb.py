@@ -121,8 +121,8 @@ def ossb(
         return matching.is_due(state, zeta)
 
     def replan(state: OssbState) -> OssbState:
-        found = matching.targets(sets, matching.gaps(sets, all_means(state)), 2 * as_float(sigma) ** 2)
-        return matching.solved(state, found)
+        goal = matching.targets(sets, matching.gaps(sets, all_means(state)), 2 * as_float(sigma) ** 2)
+        return matching.solved(state, goal)
 
     def select(noise: None, state: OssbState, context: Array | None) -> Choice:
         """Return the action, and the kind of the round."""

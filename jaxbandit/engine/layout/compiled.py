@@ -12,7 +12,7 @@ from typing import Any
 
 import jax
 
-from jaxbandit.base.numerics import alone
+from jaxbandit.base.numerics import lapack_lock
 from jaxbandit.base.types import Device
 from jaxbandit.engine.layout import whole_loops
 
@@ -149,7 +149,7 @@ def compile_program(
 ) -> Any:
     """Compile `function` for the shapes of the examples, with the compiler options of the device's platform.
 
-    On a CPU, functions that call a library (LAPACK) are executed one at a time; see `numerics.alone`. The loops of
+    On a CPU, functions that call a library (LAPACK) are executed one at a time (`numerics.lapack_lock`). The loops of
     other functions are compiled whole if `whole` is True (`whole_loops.py`), and if `searches` is True as well, an
     argmax over many arms is computed arm by arm (`search.py`).
     """
@@ -177,7 +177,7 @@ def compile_program(
         return compiled
 
     def one_at_a_time(*arguments: Any) -> Any:
-        with alone():
+        with lapack_lock():
             return jax.block_until_ready(compiled(*arguments))
 
     return one_at_a_time

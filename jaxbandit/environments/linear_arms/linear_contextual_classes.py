@@ -94,7 +94,7 @@ def _load(dataset: str) -> tuple[np.ndarray, np.ndarray]:
     except ImportError as error:
         wanted = f"comes with scikit-learn ({error}): pip install scikit-learn"
         raise ValueError(f"linear_contextual_classes: dataset = {dataset!r} {wanted}") from None
-    found = getattr(datasets, f"load_{dataset}")()
-    spread = found.data.std(axis=0)
+    table = getattr(datasets, f"load_{dataset}")()
+    spread = table.data.std(axis=0)
     varies = spread > 0
-    return (found.data - found.data.mean(axis=0))[:, varies] / spread[varies], found.target
+    return (table.data - table.data.mean(axis=0))[:, varies] / spread[varies], table.target

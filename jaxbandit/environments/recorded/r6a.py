@@ -78,8 +78,8 @@ def read_click_log(path: str | os.PathLike[str]) -> ClickLog:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise ValueError(f"r6a: path = {str(path)!r}, must be a click log that can be read ({reason})") from None
     if not counts["kept"]:
-        found = ", ".join(f"{name} {n}" for name, n in counts.items() if n) or "no line at all"
-        raise ValueError(f"r6a: path = {str(path)!r}, must contain visits; it contains none ({found})")
+        entries = ", ".join(f"{name} {n}" for name, n in counts.items() if n) or "no line at all"
+        raise ValueError(f"r6a: path = {str(path)!r}, must contain visits; it contains none ({entries})")
     timestamp, displayed, click = np.frombuffer(whole, np.int64).reshape(-1, 3).T
     visitor, shown = (np.frombuffer(values).reshape(-1, len(_PLACE)) for values in (user, article))
     return ClickLog(timestamp, displayed, click == 1, visitor, shown, counts)
@@ -190,10 +190,10 @@ def _instance(path: str | Path, num_arms: int, instance_seed: int, min_gap: floa
 def _stamp(path: str | Path) -> tuple[int, int]:
     """Return the modification time and size of the file, or zeros if it cannot be examined."""
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except (OSError, TypeError, ValueError):
         return 0, 0
-    return found.st_mtime_ns, found.st_size
+    return status.st_mtime_ns, status.st_size
 
 
 @functools.lru_cache(maxsize=1)  # shared by the environment, its description and other instances of one log

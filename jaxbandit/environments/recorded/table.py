@@ -27,7 +27,7 @@ class TableState(NamedTuple):
 
     means: Array  # float[num_arms], the table's column means
     gaps: Array  # float[num_arms], max(means) - means
-    order: Any = None  # int32[num_arms], the column of each arm; None keeps the order of the table
+    order: Array | None = None  # int32[num_arms], the column of each arm; None keeps the order of the table
 
 
 @declare(

@@ -57,7 +57,7 @@ def _of_many(keys: Key, n: Array, p: Array) -> Array:
     def uniform(number: int) -> Array:  # called within each branch, as storing an operand of a branch costs more
         return jax.vmap(lambda key: jax.random.uniform(jax.random.fold_in(key, number), (len(n),)), 0, -1)(keys)
 
-    def harder(found: Array) -> Array:
+    def harder(near: Array) -> Array:
         wide = n * p * (1 - p) >= _WIDE
         middle = ~few & ~wide
         around = _from_mode(uniform(1), jnp.where(middle, n, 2 * _FEW), jnp.where(middle, p, 0.5), ~middle)
@@ -66,10 +66,10 @@ def _of_many(keys: Key, n: Array, p: Array) -> Array:
             return _rejection(keys, jnp.where(wide, n, 4 * _WIDE), jnp.where(wide, p, 0.5), ~wide)
 
         far = jax.lax.cond(jnp.any(wide), rejected, lambda: jnp.zeros_like(n))
-        return jnp.where(few, found, jnp.where(wide, far, around))
+        return jnp.where(few, near, jnp.where(wide, far, around))
 
-    found = _from_none(uniform(0), jnp.where(few, n, 0.0), p)
-    return jax.lax.cond(jnp.all(few), lambda x: x, harder, found).T.reshape(shape)
+    near = _from_none(uniform(0), jnp.where(few, n, 0.0), p)
+    return jax.lax.cond(jnp.all(few), lambda x: x, harder, near).T.reshape(shape)
 
 
 def _from_none(uniform: Array, n: Array, p: Array) -> Array:
@@ -105,8 +105,8 @@ def _from_mode(uniform: Array, n: Array, p: Array, done: Array) -> Array:
             above = above * odds * (n - up) / (up + 1)
             below = below * inverse_odds * down / (n - down + 1)
             step = step + 1
-            found = jnp.where(left < above, start + step, jnp.where(left < above + below, start - step, start))
-            k = jnp.where(done, k, found)
+            place = jnp.where(left < above, start + step, jnp.where(left < above + below, start - step, start))
+            k = jnp.where(done, k, place)
             left = left - above - below
             done = done | (left < 0) | (above + below < least)
         return step, k, done, left, above, below

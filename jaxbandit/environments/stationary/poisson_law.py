@@ -6,6 +6,7 @@ for means from 10^5 on.
 """
 
 import math
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +14,6 @@ import jax.numpy as jnp
 from jaxbandit.base.numerics import as_float, x_minus_log1p
 from jaxbandit.base.types import Array, Key
 from jaxbandit.environments.stationary.binomial import stirling
-from jaxbandit.environments.stationary.inversion import walk
 
 _FEW = 10.0  # up to this mean the inversion starts from 0, beyond it from the mode
 _WIDE = 400.0  # from this mean on rejection is faster, since the inversion walks over four standard deviations
@@ -44,7 +44,7 @@ def poisson_inverse(uniform: Array, mean: Array) -> Array:
     start = jnp.where(few, 0.0, mode)
     mass = jnp.where(few, jnp.exp(-mean), jnp.exp(_log_mass(mode, jnp.where(few, _FEW, mean))))
     inverse = 1 / jnp.maximum(mean, jnp.finfo(mean.dtype).tiny)
-    return walk(uniform, start, mass, lambda mass, k: mass * mean / (k + 1), lambda mass, k: mass * k * inverse)
+    return _walk(uniform, start, mass, lambda mass, k: mass * mean / (k + 1), lambda mass, k: mass * k * inverse)
 
 
 def _rejection(key: Key, mean: Array, accepted: Array) -> Array:
@@ -79,3 +79,35 @@ def _log_mass(k: Array, mean: Array) -> Array:
     x = k + 1
     scale = 0.5 * jnp.log((x / mean) / (2 * math.pi * mean))
     return scale - x * x_minus_log1p((mean - x) / x) - stirling(x)
+
+
+def _walk(
+    uniform: Array,
+    start: Array,
+    mass: Array,
+    above: Callable[[Array, Array], Array],
+    below: Callable[[Array, Array], Array],
+) -> Array:
+    """Return draws from a unimodal distribution on the integers, as floats.
+
+    Probabilities are subtracted from `uniform` until it is used up.
+
+    Args:
+      uniform: float in [0, 1), of any shape.
+      start: whole numbers as floats, where the walk starts.
+      mass: the probability of `start`.
+      above: function (mass, k) -> the probability of k + 1, from that of k.
+      below: function (mass, k) -> the probability of k - 1, which is 0 at k = 0.
+    """
+    least = jnp.finfo(mass.dtype).eps / 4  # smaller probabilities are below the resolution of `uniform`
+
+    def body(carry: tuple[Array, ...]) -> tuple[Array, ...]:
+        k, done, left, up, down, high, low = carry
+        high, low = above(high, up), below(low, down)
+        up, down = up + 1, down - 1
+        k = jnp.where(done, k, jnp.where(left < high, up, jnp.where(left < high + low, down, start)))
+        done = done | (left < high + low) | (high + low < least)
+        return k, done, left - high - low, up, down, high, low
+
+    begin = (start, uniform < mass, uniform - mass, start, start, mass, mass)
+    return jax.lax.while_loop(lambda carry: jnp.any(~carry[1]), body, begin)[0]

@@ -1,15 +1,13 @@
 """Simple regret: how far the true means of recommended arms are below the best, for environments of num_arms arms."""
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 
 from jaxbandit.base.numerics import get_at
-from jaxbandit.base.types import Array
+from jaxbandit.base.types import Array, PyTree
 
 
-def simple_regret(state: Any, recommendation: Array) -> Array:
+def simple_regret(state: PyTree, recommendation: Array) -> Array:
     """Return max(0, mu_(m) - smallest mean of the m recommended arms), float[], exactly 0 for ties.
 
     Means are compared, never sets of arms. Means that are mathematically equal differ by rounding errors if they are
@@ -27,7 +25,7 @@ def simple_regret(state: Any, recommendation: Array) -> Array:
     return jnp.where(missing <= tie, 0.0, missing)
 
 
-def sum_simple_regret(state: Any, recommendation: Array, *, best: Array | None = None) -> Array:
+def sum_simple_regret(state: PyTree, recommendation: Array, *, best: Array | None = None) -> Array:
     """Return max(0, best - sum of the means of the m recommended arms), float[].
 
     This is for a set of arms that is evaluated as a whole. Ties are as in `simple_regret`, within 1e-12 of m times the

@@ -10,12 +10,13 @@ import jax
 import numpy as np
 
 from jaxbandit.base import checks
+from jaxbandit.base.types import ArrayLike
 from jaxbandit.theory.solvers.families import FamilyName
 from jaxbandit.theory.solvers.families import family as family_of
 from jaxbandit.theory.solvers.optimal_weights import gaussian_weights, optimal_weights
 
 
-def characteristic_time(means: Any, *, family: FamilyName = "bernoulli", sigma: Any = 1.0) -> float:
+def characteristic_time(means: ArrayLike, *, family: FamilyName = "bernoulli", sigma: Any = 1.0) -> float:
     """Return T*, the number of pulls per unit of log(1/delta) that every rule needs to identify the best arm.
 
     Args:
@@ -41,14 +42,16 @@ def characteristic_time(means: Any, *, family: FamilyName = "bernoulli", sigma: 
             sigma = checks.array(where, "sigma", sigma, low=0.0, open_low=True)
             if family != "gaussian" or sigma.shape != means.shape:
                 raise ValueError(f"{where}: sigma has shape {sigma.shape}, must be a number or, if Gaussian, theirs")
-            found = jax.jit(gaussian_weights)(means, sigma**2)
+            optimum = jax.jit(gaussian_weights)(means, sigma**2)
         else:
             law = family_of(family, float(checks.number(where, "sigma", sigma, low=0.0, open_low=True)), where=where)
-            found = jax.jit(lambda mu: optimal_weights(law, mu))(means)
-        return float(found.time * (1 - found.spread))
+            optimum = jax.jit(lambda mu: optimal_weights(law, mu))(means)
+        return float(optimum.time * (1 - optimum.spread))
 
 
-def best_arm_lower_bound(means: Any, *, delta: float, family: FamilyName = "bernoulli", sigma: Any = 1.0) -> float:
+def best_arm_lower_bound(
+    means: ArrayLike, *, delta: float, family: FamilyName = "bernoulli", sigma: Any = 1.0
+) -> float:
     """Return T* log(1 / (2.4 delta)), the smallest expected number of pulls; 0 for delta of at least 1 / 2.4.
 
     Args:

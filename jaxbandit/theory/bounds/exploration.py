@@ -21,7 +21,7 @@ from jax.core import Tracer
 
 from jaxbandit.base import checks
 from jaxbandit.base.numerics import as_float
-from jaxbandit.base.types import Array, Scalar
+from jaxbandit.base.types import Array, ArrayLike, Scalar
 from jaxbandit.theory.solvers.best_arm import best_arm_design
 from jaxbandit.theory.solvers.design import pair_differences
 from jaxbandit.theory.solvers.l1 import l1_representation, l1_table
@@ -176,7 +176,7 @@ def lingape_sample_bound(
     return _evaluate(_sample_bound, features, means, table, epsilon, delta, sigma, regularization, theta_norm)
 
 
-def _instance(where: str, features: Any, means: Any) -> tuple[Any, Any]:
+def _instance(where: str, features: ArrayLike, means: ArrayLike) -> tuple[Any, Any]:
     features = checks.array(where, "features", features, ndim=2, min_size=2)
     means = checks.array(where, "means", means)
     if means.shape[0] != features.shape[0]:
@@ -186,7 +186,7 @@ def _instance(where: str, features: Any, means: Any) -> tuple[Any, Any]:
     return features, means
 
 
-def _open_unit(where: str, delta: Any) -> None:
+def _open_unit(where: str, delta: Scalar) -> None:
     checks.number(where, "delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
 
 

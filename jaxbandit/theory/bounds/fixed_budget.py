@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from jaxbandit.base import checks
+from jaxbandit.base.types import ArrayLike
 
 
-def h1(means: Any, m: int = 1) -> float:
+def h1(means: ArrayLike, m: int = 1) -> float:
     """Return H1 = sum_i 1 / gap_i^2 over all arms, for finding the m best of them.
 
     The gap of one of the m best arms is its mean minus the largest mean of the others, and the gap of any other arm is
@@ -28,7 +29,7 @@ def h1(means: Any, m: int = 1) -> float:
     return _inverse(np.sum, _gaps("h1", means, m), None)
 
 
-def h2(means: Any, m: int = 1) -> float:
+def h2(means: ArrayLike, m: int = 1) -> float:
     """Return H2 = max_i i / gap_(i)^2 with the gaps of `h1` in increasing order, for finding the m best arms.
 
     Args:
@@ -43,7 +44,7 @@ def h2(means: Any, m: int = 1) -> float:
     return _inverse(np.max, gaps, np.arange(1, len(gaps) + 1))
 
 
-def successive_rejects_error(means: Any, budget: Any, m: int = 1) -> Any:
+def successive_rejects_error(means: ArrayLike, budget: ArrayLike, m: int = 1) -> Any:
     """Return the bound on the error probability of `successive_rejects`, for rewards in [0, 1]; above 1 it is vacuous.
 
     Args:
@@ -65,7 +66,7 @@ def successive_rejects_error(means: Any, budget: Any, m: int = 1) -> Any:
     return factor * np.exp(-(np.asarray(budget, np.float64) - size) / (share * level * h2(means, m)))
 
 
-def sequential_halving_error(means: Any, budget: Any) -> Any:
+def sequential_halving_error(means: ArrayLike, budget: ArrayLike) -> Any:
     """Return the bound on the error probability of `sequential_halving`, for rewards in [0, 1].
 
     It is for reading = "round" and m = 1.
@@ -85,7 +86,7 @@ def sequential_halving_error(means: Any, budget: Any) -> Any:
     return 3 * log2 * np.exp(-np.asarray(budget, np.float64) / (8 * h2(means) * log2))
 
 
-def uniform_allocation_error(means: Any, budget: Any) -> Any:
+def uniform_allocation_error(means: ArrayLike, budget: ArrayLike) -> Any:
     """Return the bound on the error probability of `uniform_allocation` with m = 1, for rewards in [0, 1].
 
     Args:
@@ -100,7 +101,7 @@ def uniform_allocation_error(means: Any, budget: Any) -> Any:
     return np.sum(np.exp(-pulls[..., None] * gaps[1:] ** 2), axis=-1)
 
 
-def _gaps(where: str, means: Any, m: int = 1) -> np.ndarray:
+def _gaps(where: str, means: ArrayLike, m: int = 1) -> np.ndarray:
     """Return the gaps in increasing order; for m = 1 the first one, that of the best arm, equals the second."""
     means = -np.sort(-checks.array(where, "means", means, min_size=2))
     m = checks.integer(where, "m", m, 1, len(means) - 1)

@@ -65,8 +65,8 @@ def linear_regret_constant(action_sets: Any, theta: Any, *, mask: Any = None) ->
     if any(isinstance(a, Tracer) for a in (action_sets, theta, mask)):
         return _constant(as_float(action_sets), as_float(theta), jnp.asarray(mask, bool))
     with jax.enable_x64(True):
-        found = _constant(as_float(action_sets), as_float(theta), jnp.asarray(mask, bool))
-        return jax.tree.map(np.asarray, found)
+        constant = _constant(as_float(action_sets), as_float(theta), jnp.asarray(mask, bool))
+        return jax.tree.map(np.asarray, constant)
 
 
 @jax.jit
@@ -75,8 +75,8 @@ def _constant(action_sets: Array, theta: Array, mask: Array) -> RegretConstant:
     best = jnp.max(jnp.where(mask, means, -jnp.inf), -1, keepdims=True)
     gaps = best - means
     gaps = jnp.where(gaps > _TIE * jnp.max(jnp.where(mask, jnp.abs(means), 0.0)), gaps, 0.0)
-    found = allocation(action_sets.reshape(-1, theta.shape[0]), gaps.ravel(), 2.0, mask=mask.ravel())
-    return RegretConstant(found.cost, found.bound)
+    cheapest = allocation(action_sets.reshape(-1, theta.shape[0]), gaps.ravel(), 2.0, mask=mask.ravel())
+    return RegretConstant(cheapest.cost, cheapest.bound)
 
 
 def minimax_linear_regret(dim: int, horizon: ArrayLike) -> np.ndarray:

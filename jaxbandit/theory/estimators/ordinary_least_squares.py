@@ -80,10 +80,10 @@ def pivots(matrix: Array) -> Array:
     dim = matrix.shape[0]
 
     def eliminate(k: int | Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
-        matrix, found = carry
+        matrix, diagonal = carry
         row = slice_at(matrix, k, 0)
         pivot = slice_at(row, k, 0)
         matrix = matrix - (row[:, None] * row[None]) / jnp.where(pivot == 0, 1.0, pivot)
-        return matrix, jnp.where(np.arange(dim) == k, pivot, found)
+        return matrix, jnp.where(np.arange(dim) == k, pivot, diagonal)
 
     return short_loop(0, dim, eliminate, (matrix, jnp.zeros(dim, matrix.dtype)))[1]

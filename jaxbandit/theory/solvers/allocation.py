@@ -82,8 +82,8 @@ def _over(axes: int, steps: int):
             jnp.moveaxis(x, 0, -1) if flag else jnp.broadcast_to(x[..., None], (*x.shape, size))
             for x, flag in zip(problem, batched, strict=True)
         ]
-        found = jax.tree.map(lambda x: jnp.moveaxis(x, -1, 0), _over(axes + 1, steps)(*moved))
-        return found, jax.tree.map(lambda _: True, found)
+        solution = jax.tree.map(lambda x: jnp.moveaxis(x, -1, 0), _over(axes + 1, steps)(*moved))
+        return solution, jax.tree.map(lambda _: True, solution)
 
     return solve
 
@@ -98,8 +98,8 @@ def _in_chunks(*problem: Array, steps: int) -> Allocation:
     for x in problem:
         x = jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, count * _CHUNK - size)], mode="edge")
         parts.append(jnp.moveaxis(x.reshape(*x.shape[:-1], count, _CHUNK), -2, 0))
-    found = lax.map(lambda part: _allocate(*part, steps=steps), tuple(parts))
-    return jax.tree.map(lambda x: jnp.moveaxis(x, 0, -2).reshape(*x.shape[1:-1], -1)[..., :size], found)
+    chunks = lax.map(lambda part: _allocate(*part, steps=steps), tuple(parts))
+    return jax.tree.map(lambda x: jnp.moveaxis(x, 0, -2).reshape(*x.shape[1:-1], -1)[..., :size], chunks)
 
 
 def _allocate(features: Array, gaps: Array, level: Array, mask: Array, *, steps: int) -> Allocation:
@@ -114,8 +114,8 @@ def _allocate(features: Array, gaps: Array, level: Array, mask: Array, *, steps:
 
     plain = _line(scaled, ratios, counts)
     convex = rank > 1
-    found = lax.cond(jnp.any(convex), lambda: _design(scaled, ratios, counts, steps), lambda: plain)
-    weights, value, bound = (jnp.where(convex, x, y) for x, y in zip(found, plain, strict=True))
+    design = lax.cond(jnp.any(convex), lambda: _design(scaled, ratios, counts, steps), lambda: plain)
+    weights, value, bound = (jnp.where(convex, x, y) for x, y in zip(design, plain, strict=True))
     unit = level / jnp.where(rank > 0, least, 1.0)
     return Allocation(unit[None] * value[None] * weights / gaps, unit * value, unit * bound)
 
@@ -172,11 +172,11 @@ def _design(features: Array, ratios: Array, counts: Array, steps: int) -> tuple[
     directions = features * jnp.sqrt(ratios)[None]
 
     def one(x: Array, y: Array, mask: Array) -> tuple[Array, Array, Array]:
-        found = transductive_design(x.T, y.T, mask=mask, steps=steps)
-        weights = jnp.where(mask, found.weights, 0.0)  # without arms that are 0 here, which do not help
+        design = transductive_design(x.T, y.T, mask=mask, steps=steps)
+        weights = jnp.where(mask, design.weights, 0.0)  # without arms that are 0 here, which do not help
         total = jnp.sum(weights)
-        value = found.value * total
-        return weights / total, value, jnp.minimum(found.bound, value)
+        value = design.value * total
+        return weights / total, value, jnp.minimum(design.bound, value)
 
     return jax.vmap(one, -1, -1)(features, directions, counts)
 

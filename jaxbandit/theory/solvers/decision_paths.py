@@ -1,8 +1,7 @@
 """Decision classes that are not matroids: s-t paths of a directed acyclic graph, and assignments.
 
 Kuroki, Xu, Miyauchi, Honda and Sugiyama (2020), Appendix A. The second best set lacks an arm of the best one, so it is
-the best of the sets that are found with one arm of the best set forbidden at a time. Assignments use the Hungarian
-algorithm of optax.
+the best of the sets that are found with one arm of the best set forbidden at a time.
 """
 
 import itertools
@@ -12,13 +11,13 @@ from collections.abc import Callable, Sequence
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from jax import lax
 
 from jaxbandit.base import checks
 from jaxbandit.base.numerics import argmax, get_at, set_at
 from jaxbandit.base.types import Array
 from jaxbandit.theory.solvers.decision_classes import DecisionClass, as_sets
+from jaxbandit.theory.solvers.hungarian import cheapest_assignment
 
 
 def dag_paths(
@@ -84,14 +83,14 @@ def dag_paths(
         return lax.fori_loop(0, num_vertices, back, (jnp.int32(target), jnp.zeros(num_arms, bool)))[1]
 
     def enumerate() -> np.ndarray:
-        found, stack = [], [(source, ())]
+        paths, stack = [], [(source, ())]
         while stack:
             vertex, path = stack.pop()
             if vertex == target:
-                found.append(path)
+                paths.append(path)
             else:
                 stack += [(int(ends[e, 1]), (*path, int(e))) for e in np.flatnonzero(ends[:, 0] == vertex)]
-        return as_sets(found, num_arms)
+        return as_sets(paths, num_arms)
 
     length = min(num_vertices - 1, num_arms)
     return DecisionClass(where, num_arms, rank, math.log(counts[target]), best, _by_exclusion(best, length), enumerate)
@@ -112,13 +111,12 @@ def assignment(rows: int, columns: int) -> DecisionClass:
 
     def best(scores: Array) -> Array:
         # A forbidden pair has score -inf. A finite cost that exceeds the gain of any exchange keeps the potentials of
-        # the Hungarian algorithm finite.
+        # the Hungarian method finite.
         costs = -scores.reshape(rows, columns)
         allowed = costs < jnp.inf
         spread = jnp.max(jnp.where(allowed, jnp.abs(costs), 0.0))
         costs = jnp.where(allowed, costs, 4 * (rows + 1) * (spread + 1))
-        row, column = optax.assignment.hungarian_algorithm(costs)
-        return jnp.zeros((rows, columns), bool).at[row, column].set(True).reshape(-1)
+        return (cheapest_assignment(costs)[None] == jnp.arange(rows, dtype=jnp.int32)[:, None]).reshape(-1)
 
     def enumerate() -> np.ndarray:
         first = np.arange(rows) * columns
@@ -136,12 +134,12 @@ def _by_exclusion(best: Callable[[Array], Array], length: int) -> Callable[[Arra
         arms = jnp.where(jnp.arange(length) < jnp.sum(members), arms, arms[0]).astype(jnp.int32)
 
         def without(arm: Array) -> tuple[Array, Array]:
-            found = best(set_at(scores, arm, jnp.asarray(-jnp.inf, scores.dtype)))
-            kept = ~get_at(found, arm) & jnp.any(found)
-            return found, jnp.where(kept, jnp.sum(jnp.where(found, scores, 0.0)), -jnp.inf)
+            others = best(set_at(scores, arm, jnp.asarray(-jnp.inf, scores.dtype)))
+            lacks_it = ~get_at(others, arm) & jnp.any(others)
+            return others, jnp.where(lacks_it, jnp.sum(jnp.where(others, scores, 0.0)), -jnp.inf)
 
-        found, values = jax.vmap(without)(arms)
-        return found[argmax(values)]
+        others, values = jax.vmap(without)(arms)
+        return others[argmax(values)]
 
     return second_best
 

@@ -134,8 +134,8 @@ def _in_chunks(weights: Array, own: Array, *, removals: int) -> Array:
 
     # The last chunk may overlap the one before.
     starts = np.minimum(np.arange(0, len(flat), width), len(flat) - width).astype(np.int32)
-    found = lax.map(solve_few if few else solve, starts)
-    left = jnp.concatenate([found[:-1].reshape(-1, size), found[-1, width * len(starts) - len(flat) :]])
+    parts = lax.map(solve_few if few else solve, starts)
+    left = jnp.concatenate([parts[:-1].reshape(-1, size), parts[-1, width * len(starts) - len(flat) :]])
     return left.reshape(own.shape)
 
 

@@ -46,7 +46,7 @@ class _Iterate(NamedTuple):
     reduced: Array  # float[K] > 0, multipliers of w >= 0
 
 
-class _Found(NamedTuple):
+class _Incumbent(NamedTuple):
     design: Design
     idle: Array  # float[K], 1 - m_a / max m at the weights: positive where the optimum has no weight
 
@@ -83,7 +83,7 @@ def transductive_design(features: Array, directions: Array, *, mask: Array | Non
     counts = counts if mask is None else counts & mask
     y = jnp.where(counts[:, None], y, 0.0)
     both = jnp.concatenate([x, y]).T
-    outside = jnp.diag((~basis.kept).astype(x.dtype))
+    outside = jnp.diag((~basis.nonzero).astype(x.dtype))
     size = num_arms + jnp.sum(counts, dtype=x.dtype)
 
     def products(weights: Array) -> tuple[Array, Array, Array]:
@@ -101,26 +101,26 @@ def transductive_design(features: Array, directions: Array, *, mask: Array | Non
     def largest(variance: Array) -> Array:
         return jnp.max(jnp.where(counts, variance, 0.0), initial=0.0)
 
-    def certify(found: _Found, weights: Array, mixture: Array, cross: Array, variance: Array) -> _Found:
+    def certify(incumbent: _Incumbent, weights: Array, mixture: Array, cross: Array, variance: Array) -> _Incumbent:
         total = jnp.sum(weights)
         value = total * largest(variance)
         scores = dot(cross**2, mixture)
         top = jnp.max(scores)
         bound = dot(mixture, variance) ** 2 / jnp.where(top > 0, top * jnp.sum(mixture), 1.0)
-        better = value < found.design.value
+        better = value < incumbent.design.value
         design = Design(
-            jnp.where(better, weights / total, found.design.weights),
-            jnp.where(better, value, found.design.value),
-            jnp.where(bound > found.design.bound, bound, found.design.bound),
+            jnp.where(better, weights / total, incumbent.design.weights),
+            jnp.where(better, value, incumbent.design.value),
+            jnp.where(bound > incumbent.design.bound, bound, incumbent.design.bound),
         )
-        return _Found(design, jnp.where(better, 1 - scores / jnp.where(top > 0, top, 1.0), found.idle))
+        return _Incumbent(design, jnp.where(better, 1 - scores / jnp.where(top > 0, top, 1.0), incumbent.idle))
 
-    def step(_: int, carry: tuple[_Iterate, _Found]) -> tuple[_Iterate, _Found]:
-        it, found = carry
+    def step(_: int, carry: tuple[_Iterate, _Incumbent]) -> tuple[_Iterate, _Incumbent]:
+        it, incumbent = carry
         gram, cross, variance = products(it.weights)
         inverse, gradient = invert(variance, cross)
         mixture = it.multipliers * inverse**2
-        found = certify(found, it.weights, mixture, cross, variance)
+        incumbent = certify(incumbent, it.weights, mixture, cross, variance)
 
         missing = jnp.where(counts, inverse - 1 - it.slack, 0.0)
         residual = 1 - dot(it.multipliers, gradient) - it.reduced
@@ -154,22 +154,24 @@ def transductive_design(features: Array, directions: Array, *, mask: Array | Non
         now = duality(it)
         centring = jnp.clip((duality(move(direction(jnp.zeros_like(now)), 1.0)) / now) ** 3, 1e-4, 0.9)
         floor = unit / 10 * jnp.sum(it.weights) / size
-        return move(direction(jnp.maximum(centring * now, floor)), 0.99), found
+        return move(direction(jnp.maximum(centring * now, floor)), 0.99), incumbent
 
     uniform = jnp.full(num_arms, 1 / num_arms, x.dtype)
     _, cross, variance = products(uniform)
     start = largest(variance)
-    found = _Found(Design(uniform, start, jnp.zeros_like(start)), jnp.zeros_like(uniform))
+    incumbent = _Incumbent(Design(uniform, start, jnp.zeros_like(start)), jnp.zeros_like(uniform))
     scale = 2 * jnp.where(start > 0, start, 1.0)  # h is 2 or more
     inverse, gradient = invert(variance / scale, cross / scale)
     multipliers = jnp.where(counts, 1 / (inverse - 1), 0.0)
     top = jnp.max(dot(multipliers, gradient))
     multipliers = multipliers / jnp.where(top > 0, 2 * top, 1.0)
     it = _Iterate(scale * uniform, multipliers, inverse - 1, 1 - dot(multipliers, gradient))
-    _, found = jax.lax.fori_loop(0, steps + 1, step, (it, found))  # the last one certifies; its move is not used
+    _, incumbent = jax.lax.fori_loop(
+        0, steps + 1, step, (it, incumbent)
+    )  # the last one certifies; its move is not used
 
-    best = found.design
-    sparse = jnp.where(best.weights > found.idle, best.weights, 0.0)  # one of the two tends to 0
+    best = incumbent.design
+    sparse = jnp.where(best.weights > incumbent.idle, best.weights, 0.0)  # one of the two tends to 0
     sparse = sparse / jnp.sum(sparse)
     value = largest(_singular_variance(dot(x.T * sparse[None], x), y))
     keep = value <= best.value + jnp.maximum(best.value - best.bound, 1e3 * unit * best.value)
@@ -232,7 +234,7 @@ def d_design(features: Array, *, steps: int = 25) -> Design:
     best = g_design(features, steps=steps)
     basis = span(features)
     spread = jnp.linalg.svd(jnp.sqrt(best.weights)[:, None] * basis.rows, compute_uv=False)  # descending: r, then 0
-    rank = jnp.sum(basis.kept, dtype=features.dtype)
-    logs = jnp.log(jnp.where(basis.kept, spread, 1.0)) + jnp.log(basis.singular)
+    rank = jnp.sum(basis.nonzero, dtype=features.dtype)
+    logs = jnp.log(jnp.where(basis.nonzero, spread, 1.0)) + jnp.log(basis.singular)
     value = -2 * jnp.sum(logs)
     return Design(best.weights, value, value - rank * jnp.log(best.value / rank))

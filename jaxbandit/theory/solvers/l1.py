@@ -12,6 +12,7 @@ within the optimal face of the dual, where no move is needed. The last iterate d
 others solve the equations exactly.
 """
 
+import functools
 from typing import Any, NamedTuple
 
 import jax
@@ -20,7 +21,7 @@ import numpy as np
 from jax.lax import linalg
 
 from jaxbandit.base import checks
-from jaxbandit.base.numerics import dot
+from jaxbandit.base.numerics import as_float, dot
 from jaxbandit.base.types import Array
 from jaxbandit.theory.solvers.span import coordinates, span
 
@@ -116,7 +117,7 @@ def l1_representation(features: Array, target: Array, *, steps: int = 12) -> Rep
     size = jnp.sqrt(jnp.sum(y**2))
     y = y / jnp.where(size > 0, size, 1.0)
     unit = jnp.finfo(x.dtype).eps
-    ridge = jnp.where(basis.kept, _RIDGE * unit, 1.0)
+    ridge = jnp.where(basis.nonzero, _RIDGE * unit, 1.0)
 
     def factorise(scaling: Array) -> Array:
         normal = dot(x.T * scaling[None], x)
@@ -183,3 +184,25 @@ def _room(value: Array, change: Array) -> Array:
     """Return the longest step that keeps value + step * change non-negative."""
     falls = change < 0
     return jnp.min(jnp.where(falls, value / jnp.where(falls, -change, 1.0), jnp.inf))
+
+
+def pair_weights(features: Array) -> Array:
+    """Return the absolute weights w* of x_i - x_j in row i num_arms + j, float[num_arms^2, num_arms].
+
+    They have the smallest l1 norm for each pair. They are computed by HiGHS for concrete features, float[num_arms,
+    dim], and by an interior-point method for traced ones.
+    """
+    num_arms = features.shape[0]
+    if isinstance(features, np.ndarray):
+        return jnp.asarray(_by_highs(features.tobytes(), features.shape), jnp.result_type(float))
+    x = as_float(features)
+    first, second = np.triu_indices(num_arms, 1)
+    pairs = jnp.abs(jax.vmap(lambda target: l1_representation(x, target).weights)(x[first] - x[second]))
+    table = jnp.zeros((num_arms, num_arms, num_arms), pairs.dtype)
+    return table.at[first, second].set(pairs).at[second, first].set(pairs).reshape(-1, num_arms)
+
+
+@functools.lru_cache(maxsize=64)
+def _by_highs(data: bytes, shape: tuple[int, int]) -> np.ndarray:
+    """Solve once per set of features, however often a factory is traced."""
+    return np.abs(l1_table(np.frombuffer(data).reshape(shape))).reshape(-1, shape[0])

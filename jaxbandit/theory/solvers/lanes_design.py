@@ -19,7 +19,7 @@ class _Iterate(NamedTuple):
     reduced: Array  # float[N, lanes] > 0, multipliers of w >= 0
 
 
-class _Found(NamedTuple):
+class _Incumbent(NamedTuple):
     weights: Array  # float[N, lanes], on the simplex
     value: Array  # float[lanes]
     bound: Array  # float[lanes]
@@ -55,8 +55,8 @@ def lanes_design(features: Array, ratios: Array, counts: Array, steps: int) -> t
         inverse = 1 / jnp.where(counts, variance, 0.5)
         return inverse, jnp.where(counts, variance**2 / jnp.where(counts, ratios, 1.0), jnp.inf)
 
-    def step(_: Array, carry: tuple[_Iterate, _Found]) -> tuple[_Iterate, _Found]:
-        it, found = carry
+    def step(_: Array, carry: tuple[_Iterate, _Incumbent]) -> tuple[_Iterate, _Incumbent]:
+        it, incumbent = carry
         dual, gram, variance = products(it.weights)
         inverse, divisor = invert(variance)
         gradient = gram**2 / divisor[:, None]
@@ -67,12 +67,12 @@ def lanes_design(features: Array, ratios: Array, counts: Array, steps: int) -> t
         total = jnp.sum(it.weights * live, 0)
         value, top = total * jnp.max(variance, 0), jnp.max(scores, 0)
         bound = jnp.sum(it.multipliers * inverse, 0) ** 2 / (top * jnp.sum(it.multipliers * inverse**2, 0))
-        better = value < found.value
-        found = _Found(
-            jnp.where(better[None], it.weights / total[None], found.weights),
-            jnp.where(better, value, found.value),
-            jnp.where(bound > found.bound, bound, found.bound),
-            jnp.where(better[None], 1 - scores / top[None], found.idle),
+        better = value < incumbent.value
+        incumbent = _Incumbent(
+            jnp.where(better[None], it.weights / total[None], incumbent.weights),
+            jnp.where(better, value, incumbent.value),
+            jnp.where(bound > incumbent.bound, bound, incumbent.bound),
+            jnp.where(better[None], 1 - scores / top[None], incumbent.idle),
         )
 
         missing = inverse - 1 - it.slack
@@ -111,7 +111,7 @@ def lanes_design(features: Array, ratios: Array, counts: Array, steps: int) -> t
         now = duality(it)
         centring = jnp.clip((duality(move(_Iterate(*(x[0] for x in parts)), 1.0)) / now) ** 3, 1e-4, 0.9)
         target = jnp.maximum(centring * now, unit / 10 * total / size)
-        return move(_Iterate(*(x[0] + target[None] * x[1] for x in parts)), 0.99), found
+        return move(_Iterate(*(x[0] + target[None] * x[1] for x in parts)), 0.99), incumbent
 
     ones = jnp.ones_like(ratios)
     _, gram, variance = products(ones)
@@ -124,16 +124,16 @@ def lanes_design(features: Array, ratios: Array, counts: Array, steps: int) -> t
     top = 2 * jnp.maximum(jnp.max(scores, 0), jnp.finfo(scores.dtype).tiny)
     it = _Iterate(scale[None] * ones, multipliers / top[None], inverse - 1, 1 - scores / top[None])
     spread = live / jnp.maximum(size / 2, 1.0)[None]
-    found = _Found(spread, jnp.full_like(start, jnp.inf), jnp.zeros_like(start), jnp.zeros_like(ones))
-    _, found = lax.fori_loop(0, steps + 1, step, (it, found))  # the last one certifies; its move is not used
+    incumbent = _Incumbent(spread, jnp.full_like(start, jnp.inf), jnp.zeros_like(start), jnp.zeros_like(ones))
+    _, incumbent = lax.fori_loop(0, steps + 1, step, (it, incumbent))  # the last one certifies; its move is not used
 
-    sparse = jnp.where(found.weights > found.idle, found.weights, 0.0)  # one of the two tends to 0
+    sparse = jnp.where(incumbent.weights > incumbent.idle, incumbent.weights, 0.0)  # one of the two tends to 0
     sparse = sparse / jnp.sum(sparse, 0)[None]
     value = jnp.max(products(sparse)[2], 0)
-    slack = jnp.maximum(found.value - found.bound, 1e3 * unit * found.value)
-    keep = value <= found.value + slack
-    value = jnp.where(keep, value, found.value)
-    return jnp.where(keep[None], sparse, found.weights * live), value, jnp.minimum(found.bound, value)
+    slack = jnp.maximum(incumbent.value - incumbent.bound, 1e3 * unit * incumbent.value)
+    keep = value <= incumbent.value + slack
+    value = jnp.where(keep, value, incumbent.value)
+    return jnp.where(keep[None], sparse, incumbent.weights * live), value, jnp.minimum(incumbent.bound, value)
 
 
 def _diagonal(entries: Array) -> Array:

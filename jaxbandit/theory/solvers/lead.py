@@ -109,9 +109,9 @@ def climb(
         y, _, norm = apart(members)
         return Rival(members, jnp.sum(y * estimate) + radius * norm)
 
-    found = jax.vmap(rise)(starts)
-    first = argmax(coarse(found.lead))
-    return Rival(lax.dynamic_index_in_dim(found.members, first, 0, keepdims=False), jnp.max(found.lead))
+    rivals = jax.vmap(rise)(starts)
+    first = argmax(coarse(rivals.lead))
+    return Rival(lax.dynamic_index_in_dim(rivals.members, first, 0, keepdims=False), jnp.max(rivals.lead))
 
 
 def largest_eigenvalue_bound(matrix: Array) -> Array:

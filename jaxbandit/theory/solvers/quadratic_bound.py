@@ -80,8 +80,8 @@ def _largest_others(weights: Array, count: int) -> Array:
 
 def peeling_ratio(size: int, k: int) -> float:
     """Return a lower bound on peeling's weight relative to the largest, for non-negative edge weights and k >= 2."""
-    kept = k * (k - 1) / (2 * (size - 1))
-    return max(2 * kept / size, kept / (min(k, size - k) + kept))
+    share = k * (k - 1) / (2 * (size - 1))
+    return max(2 * share / size, share / (min(k, size - k) + share))
 
 
 def theorem_ratio(weights: Array, k: int) -> Array:

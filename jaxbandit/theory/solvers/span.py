@@ -18,14 +18,14 @@ class Span(NamedTuple):
     rows: Array  # float[K, r], rows' rows is the identity on the kept coordinates and 0 elsewhere
     singular: Array  # float[r], 1 where not kept
     right: Array  # float[r, d]
-    kept: Array  # bool[r]
+    nonzero: Array  # bool[r]
 
 
 def span(features: Array) -> Span:
     """Return the coordinates of the span of features, float[K, d]."""
     left, singular, right = jnp.linalg.svd(features, full_matrices=False)
-    kept = singular > singular[0] * (max(features.shape) * jnp.finfo(features.dtype).eps)
-    return Span(jnp.where(kept[None], left, 0.0), jnp.where(kept, singular, 1.0), right, kept)
+    nonzero = singular > singular[0] * (max(features.shape) * jnp.finfo(features.dtype).eps)
+    return Span(jnp.where(nonzero[None], left, 0.0), jnp.where(nonzero, singular, 1.0), right, nonzero)
 
 
 def coordinates(basis: Span, vectors: Array) -> tuple[Array, Array]:
@@ -34,7 +34,7 @@ def coordinates(basis: Span, vectors: Array) -> tuple[Array, Array]:
     A vector counts as inside up to rounding: differences of nearly equal features are short, and so are their
     residuals.
     """
-    along = jnp.where(basis.kept[None], dot(vectors, basis.right.T), 0.0)
+    along = jnp.where(basis.nonzero[None], dot(vectors, basis.right.T), 0.0)
     rest = jnp.sum((vectors - dot(along, basis.right)) ** 2, -1)
     tolerance = jnp.finfo(vectors.dtype).eps ** 0.8
     return along / basis.singular[None], rest <= tolerance * jnp.sum(vectors**2, -1)

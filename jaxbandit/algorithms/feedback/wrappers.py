@@ -1,15 +1,13 @@
 """What the wrappers share: which algorithms they accept, and the pulls that were made."""
 
-from typing import Any
-
 import jax.numpy as jnp
 
 from jaxbandit.base.contract import Algorithm, action_of
 from jaxbandit.base.numerics import get_at, set_at
-from jaxbandit.base.types import Array
+from jaxbandit.base.types import Array, PyTree
 
 
-def check_wrapped(where: str, algorithm: Any) -> Algorithm:
+def check_wrapped(where: str, algorithm: object) -> Algorithm:
     """Return an algorithm that plays pull by pull to a fixed horizon; raise ValueError for any other."""
     if not isinstance(algorithm, Algorithm):
         got = getattr(algorithm, "__name__", type(algorithm).__name__)
@@ -26,7 +24,7 @@ def check_wrapped(where: str, algorithm: Any) -> Algorithm:
     return algorithm
 
 
-def no_pulls(algorithm: Algorithm, state: Any) -> Array | None:
+def no_pulls(algorithm: Algorithm, state: PyTree) -> Array | None:
     """Return zero pulls, int32, in the shape of the algorithm's own counts.
 
     Those counts only include pulls whose feedback has arrived.
@@ -34,7 +32,7 @@ def no_pulls(algorithm: Algorithm, state: Any) -> Array | None:
     return None if algorithm.pulls is None else jnp.zeros_like(algorithm.pulls(state), jnp.int32)
 
 
-def with_pull(algorithm: Algorithm, pulls: Array | None, context: Any, selected: Any) -> Array | None:
+def with_pull(algorithm: Algorithm, pulls: Array | None, context: PyTree, selected: PyTree) -> Array | None:
     """Return the pulls after one more round."""
     arms, action = algorithm.arms, action_of(selected)
     if pulls is None or arms is None:

@@ -1,4 +1,7 @@
-"""Confidence intervals of the arms in a race, intersected over its rounds, and the range of bounded rewards."""
+"""What races compare: confidence intervals, intersected over the rounds, or squared deviations of all pairs of arms.
+
+Pairs are for races that compare the rewards of one round with each other.
+"""
 
 import math
 from typing import NamedTuple
@@ -9,6 +12,8 @@ from jaxbandit.algorithms.best_arm.racing import Look
 from jaxbandit.base import checks
 from jaxbandit.base.numerics import as_float
 from jaxbandit.base.types import Array, Scalar
+
+MOST_ARMS = 5000  # that are compared pair by pair: num_arms^2 numbers per run, 200 MB in float64
 
 
 class Interval(NamedTuple):
@@ -40,3 +45,23 @@ def check_range(where: str, low: Scalar, high: Scalar) -> None:
     """Raise ValueError if the range of rewards is empty or a bound is not finite."""
     checks.number(where, "low", low)
     checks.number(where, "high", high, low=-math.inf if checks.is_traced(low) else float(low), open_low=True)
+
+
+def few_arms(where: str, num_arms: int, instead: str) -> int:
+    """Return num_arms; raise ValueError unless it is an integer >= 2 whose pairs fit into memory."""
+    num_arms = checks.integer(where, "num_arms", num_arms, 2)
+    if num_arms > MOST_ARMS:
+        raise ValueError(
+            f"{where}: num_arms = {num_arms}, must be at most {MOST_ARMS}, because all pairs of arms are "
+            f"kept; {instead} keeps one interval per arm"
+        )
+    return num_arms
+
+
+def more_squares(squares: Array, look: Look) -> Array:
+    """Return the sums of squared deviations of X_l - X_i, float[num_arms, num_arms], after one more round.
+    Welford's update for a pair is (n - 1)/n (z_l - z_i)^2, where z is a reward minus the arm's mean over the earlier
+    rounds. There is no cancellation, and a term that all arms share in a round has no effect.
+    """
+    apart = jnp.where(look.survivors, look.rewards - look.before, 0.0)
+    return squares + (apart[:, None] - apart[None]) ** 2 * ((look.rounds - 1) / look.rounds)
