@@ -48,7 +48,7 @@ ARROWS = {
     "__main__": ("lab",),
 }
 # Files of base without a notion of bandits.
-SUPPORT = "types checks refusals text markup extras version".split()
+SUPPORT = "types domains checks refusals text markup extras version".split()
 # Other parts take an algorithm or an environment from these packages by its public name, never from its file.
 CONCRETE = ("algorithms", "environments")
 # Files that import a module whose name is computed, and what it may be.

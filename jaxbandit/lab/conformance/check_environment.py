@@ -231,7 +231,7 @@ class _Case:
                 f"no arm has gap 0 {when}, the smallest is {gaps.min(1).max():g}; the gap of the best arm must be 0",
             )
         if seen.mean is not None:
-            check_truth.check_means(seen.mean, seen.regret, self.fail_truth)
+            check_truth.check_means(np.asarray(seen.mean), np.asarray(seen.regret), self.fail_truth)
 
     def check_batches(self) -> None:
         """Check the sums of PULLS pulls of every action against the same number of single pulls."""

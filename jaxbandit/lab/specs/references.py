@@ -62,7 +62,7 @@ def _entry(reference: str, module: ModuleType, attribute: str, factory: Callable
         raise BadInput(f"has no signature to read arguments from ({error})") from None
     declared = declaration_of(factory)
     about: dict[str, Any] = {} if declared is None else dict(vars(declared))
-    place = {"name": reference, "module": module.__name__, "attribute": attribute}
+    place: dict[str, Any] = {"name": reference, "module": module.__name__, "attribute": attribute}
     found = Entry(**about, **place, arguments=arguments, doc=inspect.getdoc(factory) or "")
     sources(found)  # digest the source that was imported, which may be edited while this process runs
     return found
