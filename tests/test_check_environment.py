@@ -171,8 +171,8 @@ def test_the_good_one_passes_and_what_is_absent_is_not_said_to_be_checked():
     report = jb.check_environment(COINS)
     assert (report.name, report.properties) == ("coins", tuple(PROPERTIES))
     assert str(report).startswith("coins:\n  traceable: ")
-    left = jb.check_environment(COINS._replace(batch=None, regret=None, known=None, truth=None)).properties
-    assert set(PROPERTIES) - set(left) == {"batches of pulls", "regret", "truth"}
+    left = jb.check_environment(COINS._replace(batch=None, regret=None)).properties
+    assert set(PROPERTIES) - set(left) == {"batches of pulls", "regret"}
 
 
 def test_a_world_that_changes_passes():

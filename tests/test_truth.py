@@ -46,8 +46,8 @@ def coins(chances, declared=True):
         simple_regret=lambda state, arms: jnp.max(state.chances) - jnp.min(state.chances[arms]),
         arms=jb.Arms(len(chances)),
         rewards=jb.Rewards(0.0, 1.0, sigma=0.5),
-        known=(lambda: {"sigma": 0.5}) if declared else None,
-        truth=truth if declared else None,
+        known=lambda: {"sigma": 0.5},
+        truth=truth if declared else jb.Truth(),
     )
 
 
@@ -71,7 +71,9 @@ def test_a_lower_bound_is_that_of_the_instance_under_any_name(environment):
 def test_nothing_is_read_off_a_name_or_a_field_of_the_state():
     bare = jb.simulate(jb.ucb1(3), coins(MEANS, declared=False)._replace(name="bernoulli"), **SMALL)
     assert bare.truth == {} and not bound_lines(bare)
-    stopped = jb.identify(jb.lucb(3, delta=0.5), jb.bernoulli(MEANS)._replace(truth=None), num_runs=2, progress=False)
+    stopped = jb.identify(
+        jb.lucb(3, delta=0.5), jb.bernoulli(MEANS)._replace(truth=jb.Truth()), num_runs=2, progress=False
+    )
     assert stopped.truth == {}
 
 

@@ -34,6 +34,11 @@ def never() -> None:
     """Return the `stop` of an algorithm that does not stop by itself: None, which is also the default."""
 
 
+def nothing() -> dict[str, Any]:
+    """Return an empty dict, for an environment of which nothing is known."""
+    return {}
+
+
 class Arms(NamedTuple):
     """The action space. The algorithm and the environment each declare it, and the engine raises if they differ.
 
@@ -199,7 +204,7 @@ class Truth(NamedTuple):
     regret_constant: Callable[[], float] | None = None
     characteristic_time: Callable[[], float] | None = None
     dim: int | None = None
-    parameters: Callable[[], dict[str, Any]] | None = None
+    parameters: Callable[[], dict[str, Any]] = nothing
     costly: bool = False
 
 
@@ -285,8 +290,8 @@ class Environment(NamedTuple):
       rewards: the range and the distribution of the rewards. None if not declared.
       schedule: piecewise-constant means with known change points, which results and figures show, or None.
       known: `() -> dict`, what an algorithm may know about the instance besides `arms`, such as features and sigma, by
-        the name of an algorithm's argument. Called outside of tracing where its values are needed. None if nothing.
-      truth: what is true of the instance and hidden from algorithms: means, lower bounds, parameters. None if unknown.
+        the name of an algorithm's argument. Called outside of tracing where its values are needed.
+      truth: what is true of the instance and hidden from algorithms: means, lower bounds, parameters.
       length: number of rounds that the environment has; a longer horizon is an error. None if there is no limit.
       name: name used in results and figures.
     """
@@ -302,8 +307,8 @@ class Environment(NamedTuple):
     arms: Arms | None = None
     rewards: Rewards | None = None
     schedule: Schedule | None = None
-    known: Callable[[], dict[str, Any]] | None = None
-    truth: Truth | None = None
+    known: Callable[[], dict[str, Any]] = nothing
+    truth: Truth = Truth()
     length: int | None = None
     name: str = ""
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from jaxbandit.base import checks
-from jaxbandit.base.contract import Environment, Truth
+from jaxbandit.base.contract import Environment
 
 
 def truth_of(
@@ -25,12 +25,13 @@ def truth_of(
       for a fixed horizon also `dim` and `regret_constant`, and for means that change `moves` and `schedule`. What is
       not declared, or differs between runs, is left out.
     """
-    declared, means = environment.truth or Truth(), means_of(environment)
+    declared, means = environment.truth, _shared_means(environment)
     ordered = sorted_means_of(environment) if means is None else None
-    truth: dict[str, Any] = {"means": means, "sorted_means": ordered}
+    truth: dict[str, Any] = {"means": means.tolist() if means is not None and means.ndim == 1 else None}
+    truth["sorted_means"] = ordered
     if not stops:
-        if regret_constant is None and (costly or not declared.costly):
-            regret_constant = _number(environment, declared.regret_constant)
+        if regret_constant is None and (costly or not declared.costly) and _holds(environment, means, ordered):
+            regret_constant = _number(declared.regret_constant)
         truth |= {"dim": declared.dim, "regret_constant": regret_constant} | clock_of(environment)
     return {key: value for key, value in truth.items() if value is not None}
 
@@ -50,7 +51,7 @@ def sorted_means_of(environment: Environment) -> list[float] | None:
 
     from jaxbandit.base.numerics import lapack_lock
 
-    if environment.truth is None or environment.truth.means is None or environment.transition is not None:
+    if environment.truth.means is None or environment.transition is not None:
         return None
     with lapack_lock(), jax.enable_x64(True):
         drawn = [environment.truth.means(environment.init(jax.random.key(i))) for i in range(3)]
@@ -61,7 +62,10 @@ def sorted_means_of(environment: Environment) -> list[float] | None:
 
 def characteristic_time_of(environment: Environment) -> float | None:
     """Return T*, of which a lower bound is certified; None if it is not declared or two arms are best."""
-    time = _number(environment, None if environment.truth is None else environment.truth.characteristic_time)
+    means = _shared_means(environment)
+    if not _holds(environment, means, sorted_means_of(environment) if means is None else None):
+        return None
+    time = _number(environment.truth.characteristic_time)
     return time if time is not None and np.isfinite(time) else None
 
 
@@ -79,17 +83,17 @@ def clock_of(environment: Environment) -> dict[str, Any]:
     return {"moves": True, "schedule": found}
 
 
-def _number(environment: Environment, constant: Callable[[], float] | None) -> float | None:
-    """Return a declared constant, or None if the means change or are other ones in each run."""
+def _holds(environment: Environment, means: Any, ordered: Any) -> bool:
+    """Return whether the declared constants hold in every run, given the means or ordered means that all runs share."""
+    declared = environment.truth.means is not None
+    return environment.transition is None and not (declared and means is None and ordered is None)
+
+
+def _number(constant: Callable[[], float] | None) -> float | None:
     from jaxbandit.base.numerics import lapack_lock
 
-    if constant is None or environment.transition is not None:
-        return None
-    has_means = environment.truth is not None and environment.truth.means is not None
-    if has_means and _shared_means(environment) is None and sorted_means_of(environment) is None:
-        return None
     with lapack_lock():
-        return float(constant())
+        return None if constant is None else float(constant())
 
 
 def _shared_means(environment: Environment) -> np.ndarray | None:
@@ -99,7 +103,7 @@ def _shared_means(environment: Environment) -> np.ndarray | None:
     from jaxbandit.base.numerics import lapack_lock
     from jaxbandit.engine.layout.batching import varying_outputs
 
-    if environment.truth is None or environment.truth.means is None or environment.transition is not None:
+    if environment.truth.means is None or environment.transition is not None:
         return None
     declared = environment.truth.means
     with lapack_lock(), jax.enable_x64(True):  # so that 0.1 is stored as 0.1

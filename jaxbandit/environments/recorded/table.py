@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base import checks
-from jaxbandit.base.contract import Arms, BatchRewards, Environment, Rewards, Truth
+from jaxbandit.base.contract import Arms, BatchRewards, Environment, Rewards, Truth, nothing
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float, get_at
 from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
@@ -136,7 +136,7 @@ def table(
         truth=Truth(
             means=means_of_state,
             dim=None if known is None else known.shape[1],
-            parameters=None if known is None else lambda: {"theta": theta()},
+            parameters=nothing if known is None else lambda: {"theta": theta()},
         ),
         name="table",
     )

@@ -77,10 +77,7 @@ def check_environment(
     checked = [name for name in PROPERTIES if name != "batches of pulls" or environment.batch is not None]
     if environment.regret is None:
         checked.remove("regret")
-    if check_truth.declares(environment):
-        _Case(environment, np.zeros(1), seed).check_values()
-    else:
-        checked.remove("truth")
+    _Case(environment, np.zeros(1), seed).check_values()
     for x64 in (False, True):
         with jax.enable_x64(x64), jax.numpy_dtype_promotion("strict"):
             case = _Case(environment, _actions(environment, actions, seed), seed)
@@ -168,8 +165,7 @@ class _Case:
                 )
 
     def check_shape_of_means(self, world: PyTree) -> None:
-        truth, arms = self.environment.truth, self.environment.arms
-        means = None if truth is None else self.traced("truth.means", truth.means, world)
+        arms, means = self.environment.arms, self.traced("truth.means", self.environment.truth.means, world)
         if means is None or arms is None:
             return
         wanted = check_truth.wanted_shape(arms)
@@ -196,9 +192,9 @@ class _Case:
         environment = self.environment
         context = environment.observe(world, noise)
         regret = None if environment.regret is None else environment.regret(world, context, action)
-        truth, mean = environment.truth, None
-        if regret is not None and environment.arms is not None and truth is not None and truth.means is not None:
-            mean = check_truth.mean_of(truth.means(world), context, action)
+        mean, means = None, environment.truth.means
+        if means is not None and regret is not None and environment.arms is not None:
+            mean = check_truth.mean_of(means(world), context, action)
         return _Sampled(environment.reward(world, context, action, noise), regret, mean)
 
     def _judge(self, seen: _Sampled, when: str) -> None:

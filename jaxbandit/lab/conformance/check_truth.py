@@ -13,24 +13,18 @@ from jaxbandit.base.types import Array
 SHARE = 1e-5  # rounding error of a mean or a gap, relative to the largest
 
 
-def declares(environment: Environment) -> bool:
-    """Return whether the environment declares anything that is checked here."""
-    return environment.known is not None or environment.truth is not None
-
-
 def check_values(environment: Environment, fail: Callable[[str], NoReturn]) -> None:
     """Check the functions that are called outside of tracing; `fail` raises an error with a message.
 
     The characteristic time, and a regret constant that is costly, are not computed.
     """
     truth, schedule = environment.truth, environment.schedule
-    named = {"known": environment.known, "truth.parameters": None if truth is None else truth.parameters}
-    for name, function in named.items():
-        found = {} if function is None else function()
+    for name, function in {"known": environment.known, "truth.parameters": truth.parameters}.items():
+        found: Any = function()
         if not isinstance(found, dict) or not all(isinstance(key, str) and key.isidentifier() for key in found):
             fail(f"{name} returns {found!r:.40}, must return a dict with names of an algorithm's arguments as keys")
     constants: dict[str, Callable[[], float]] = {}
-    if truth is not None and truth.regret_constant is not None and not truth.costly:
+    if truth.regret_constant is not None and not truth.costly:
         constants["truth.regret_constant"] = truth.regret_constant
     if schedule is not None and (of_segment := schedule.regret_constant) is not None:
         constants["schedule.regret_constant"] = lambda: of_segment(np.asarray(schedule.means, np.float64)[0])

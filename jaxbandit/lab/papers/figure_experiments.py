@@ -118,7 +118,7 @@ def _in_span(instance: Mapping[str, Any]) -> dict[str, Any]:
     """Return the linear instance in an orthonormal basis of the span of its features, with the same inner products."""
     arguments = {key: value for key, value in instance.items() if key not in ("name", "type")}
     environment: Any = ENVIRONMENTS[instance["type"]].factory()(**arguments)
-    known = {} if environment.known is None else environment.known()
+    known = environment.known()
     if "features" not in known:
         raise BadInput(f"reproduce: span: instance {instance['name']} has no features")
     features, theta = np.asarray(known["features"]), np.asarray(environment.truth.parameters()["theta"])

@@ -40,8 +40,7 @@ def instance(where: str, table: Mapping[str, Any], base: Path, imports: bool) ->
         hidden["starts"] = environment.schedule.starts
     with jax.enable_x64(True):
         known |= _declared(where, entry, "known", environment.known)
-        if environment.truth is not None:
-            hidden |= _declared(where, entry, "truth.parameters", environment.truth.parameters)
+        hidden |= _declared(where, entry, "truth.parameters", environment.truth.parameters)
     return InstanceSpec(_name(where, table), entry, given, known, hidden), environment
 
 
@@ -162,9 +161,7 @@ def build(where: str, entry: Entry, given: Mapping[str, Any], wanted: type) -> A
 
 
 def _declared(where: str, entry: Entry, name: str, declared: Any) -> dict[str, Any]:
-    """Return what the function `name` of an instance's Environment declares, as constants; nothing if it is None."""
-    if declared is None:
-        return {}
+    """Return what the function `name` of an instance's Environment declares, as constants."""
     found = references.call(where, name, declared) if references.is_reference(entry.name) else declared()
     if not isinstance(found, dict):
         wrong(f"{where}: {name}", found, "a dict with names of an algorithm's arguments as keys")
