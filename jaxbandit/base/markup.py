@@ -26,13 +26,13 @@ def escaped(value: Any) -> Html:
 
 def tag(name: str, /, *children: Any, **attributes: Any) -> Html:
     """Return an element; `class_` is the attribute class, `aria_label` aria-label, and True an attribute alone."""
-    told = {key.rstrip("_").replace("_", "-"): value for key, value in attributes.items()}
-    given = [
+    pairs = {key.rstrip("_").replace("_", "-"): value for key, value in attributes.items()}
+    texts = [
         f" {key}" if value is True else f' {key}="{escaped(value)}"'
-        for key, value in told.items()
+        for key, value in pairs.items()
         if value is not None and value is not False
     ]
-    return Html(f"<{name}{''.join(given)}>" + ("" if name in EMPTY else f"{join(children)}</{name}>"))
+    return Html(f"<{name}{''.join(texts)}>" + ("" if name in EMPTY else f"{join(children)}</{name}>"))
 
 
 def join(children: Iterable[Any]) -> Html:
@@ -75,7 +75,11 @@ def html_table(
 
 
 def view(
-    title: str, *tables: Html, notes: Iterable[str] = (), about: Mapping[str, Any] | None = None, said: str = "details"
+    title: str,
+    *tables: Html,
+    notes: Iterable[str] = (),
+    about: Mapping[str, Any] | None = None,
+    summary: str = "details",
 ) -> str:
     """Return what a notebook shows of an object: a title, tables, notes, and facts that are unfolded on demand.
 
@@ -84,11 +88,11 @@ def view(
     Args:
       title: the object in one line.
       tables: made by `html_table`.
-      notes: what is to be known beside the numbers, a line each.
+      notes: remarks on the numbers, one line each.
       about: facts by name; those that are None or "" are left out.
-      said: the heading of the facts.
+      summary: the heading of the facts.
     """
     facts = [(name, value) for name, value in (about or {}).items() if value not in (None, "")]
     lines = [tag("div", tag("small", note)) for note in dict.fromkeys(notes)]
-    folded = tag("details", tag("summary", said), html_table((), facts)) if facts else None
+    folded = tag("details", tag("summary", summary), html_table((), facts)) if facts else None
     return tag("div", tag("p", tag("strong", title)), *tables, *lines, folded)

@@ -10,9 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base import text
-from jaxbandit.base.contract import Algorithm
+from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.markup import html_table, view
-from jaxbandit.base.types import Array
+from jaxbandit.base.types import Array, Numbers
 from jaxbandit.decide.sessions.session import Session
 from jaxbandit.engine.rounds import fit
 from jaxbandit.theory.solvers import student
@@ -62,9 +62,8 @@ class Certificate:
     stopped: bool  # the guarantee holds only once the rule has stopped
     recommendation: np.ndarray | None  # int32[m]
     pulls: np.ndarray  # int64[num_arms]
-    means: (
-        np.ndarray | None
-    )  # float64[num_arms], NaN without a pull; None if pulls are sets of arms or there are contexts
+    # float64[num_arms], NaN without a pull; None if pulls are sets of arms or there are contexts
+    means: np.ndarray | None
     low: np.ndarray | None  # float64[num_arms], -inf if nothing is known
     high: np.ndarray | None  # float64[num_arms]
     coverage: float | None  # None without intervals
@@ -102,30 +101,30 @@ class Certificate:
         return found | {"arms": arms, "assumptions": list(self.assumptions)}
 
     @classmethod
-    def from_json(cls, kept: Mapping[str, Any]) -> "Certificate":
-        """Return the certificate of which `to_json` returned `kept`.
+    def from_json(cls, data: Mapping[str, Any]) -> "Certificate":
+        """Return the certificate of which `to_json` returned `data`.
 
         Raises:
-          KeyError, IndexError, TypeError, ValueError: `kept` is no certificate.
+          KeyError, IndexError, TypeError, ValueError: `data` is no certificate.
         """
-        arms, single = kept["arms"], "coverage" in kept
+        arms, single = data["arms"], "coverage" in data
         column = {k: np.array([arm.get(k, unknown) for arm in arms], np.float64) for k, unknown in _UNKNOWN.items()}
-        recommendation = kept.get("recommendation")
+        recommendation = data.get("recommendation")
         return cls(
-            rule=kept["rule"],
-            delta=kept.get("delta"),
-            epsilon=kept.get("epsilon"),
-            m=kept.get("m"),
-            proved=kept.get("proved", False),
-            stopped=kept["stopped"],
+            rule=data["rule"],
+            delta=data.get("delta"),
+            epsilon=data.get("epsilon"),
+            m=data.get("m"),
+            proved=data.get("proved", False),
+            stopped=data["stopped"],
             recommendation=None if recommendation is None else np.array(recommendation, np.int32),
             pulls=np.array([arm["pulls"] for arm in arms], np.int64),
             means=column["mean"] if single else None,
             low=column["low"] if single else None,
             high=column["high"] if single else None,
-            coverage=kept.get("coverage"),
+            coverage=data.get("coverage"),
             survivors=np.array([arm["survives"] for arm in arms]) if "survives" in arms[0] else None,
-            assumptions=tuple(kept["assumptions"]),
+            assumptions=tuple(data["assumptions"]),
         )
 
     def _rows(self, names: Sequence[str] | None = None) -> list[list[str]]:
@@ -198,7 +197,7 @@ def certificate(session: Session) -> Certificate:
         if rule.rewards.family is not None:
             assumptions.append(f"rewards are of the {rule.rewards.family} family")
     if promise is not None:
-        assumptions += ASSUMED.get(rule.name, _unsaid(rule))
+        assumptions += ASSUMED.get(rule.name, _undeclared(rule))
         if not promise.proved:
             assumptions.append("the guarantee itself, which is not proved for all instances")
     if session.paired:
@@ -223,15 +222,13 @@ def certificate(session: Session) -> Certificate:
     )
 
 
-def _unsaid(rule: Algorithm) -> tuple[str, ...]:
+def _undeclared(rule: Algorithm) -> tuple[str, ...]:
     """The assumptions of a rule whose name and `rewards` do not determine them."""
-    told = rule.rewards
-    if told is not None and (told.sigma is not None or told.family is not None or fit.limits(told) != NO_LIMITS):
+    rewards = rule.rewards or Rewards()
+    if rewards.sigma is not None or rewards.family is not None or fit.limits(rewards) != NO_LIMITS:
         return ()
-    if rule.name in (
-        "track_and_stop",
-        "top_two",
-    ):  # with the family "student", the only one that declares nothing about its rewards
+    # With the family "student", the only one of these that declares nothing about its rewards.
+    if rule.name in ("track_and_stop", "top_two"):
         return (_NORMAL,)
     return ("the assumptions of the rule's proof, which the rule does not declare",)
 
@@ -259,7 +256,7 @@ def _intervals(session: Session, coverage: float) -> tuple[np.ndarray, np.ndarra
     return np.maximum(center - radius, least), np.minimum(center + radius, most), assumed
 
 
-def mixture_radius(n: np.ndarray, sigma: Any, level: float) -> np.ndarray:
+def mixture_radius(n: np.ndarray, sigma: Numbers, level: float) -> np.ndarray:
     """Half the width of the normal mixture's confidence sequence of the mean of n sub-Gaussian rewards.
 
     exp(s S_n - n s^2 sigma^2 / 2), mixed over s by N(0, 1 / (c sigma^2)), is a nonnegative supermartingale with initial
@@ -277,7 +274,7 @@ def _student(n: Array, log_level: Array, squares: Array, size: Array) -> tuple[A
     return ratio, student.varies(squares, n, size) & jnp.isfinite(ratio)
 
 
-def _sigma(sigma: Any) -> str:
+def _sigma(sigma: Numbers) -> str:
     values = np.unique(np.asarray(sigma, np.float64))
     return f"{values[0]:g}" if len(values) == 1 else f"{values[0]:g} to {values[-1]:g}, by arm"
 

@@ -11,7 +11,8 @@ from jaxbandit.base import extras
 from jaxbandit.base.markup import html_table, view
 from jaxbandit.base.refusals import BadInput
 from jaxbandit.base.text import align
-from jaxbandit.base.types import PyTree
+from jaxbandit.base.types import ArrayLike, PyTree
+from jaxbandit.decide.sessions.certificate import Certificate
 from jaxbandit.decide.tuning.configs import Configs
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.running.results.base import versions
@@ -31,7 +32,7 @@ class TuneResult:
 
     config: PyTree  # the chosen configuration
     index: int  # its number
-    certificate: Any | None  # the guarantee for the choice, or None if there is none
+    certificate: Certificate | None  # the guarantee for the choice, or None if there is none
     # One row per configuration: index, pulls (its number of trainings), mean, low, high (NaN if there is no interval),
     # survivor.
     table: dict[str, np.ndarray]
@@ -120,7 +121,7 @@ class TuneResult:
         }
         table = html_table(rows[0], rows[1:], right=range(5))
         notes = [*self._promise(), self._spent(), *([more] if more else []), *self.notes]
-        return view(self._chosen(), table, notes=notes, about=about, said="where these numbers come from")
+        return view(self._chosen(), table, notes=notes, about=about, summary="where these numbers come from")
 
     def _chosen(self) -> str:
         row = self._row(self.index)
@@ -156,12 +157,12 @@ class TuneResult:
 def tune_result(
     configs: Configs,
     index: int,
-    history: Mapping[str, Any],
+    history: Mapping[str, ArrayLike],
     *,
-    survivors: Any,
-    certificate: Any | None = None,
-    intervals: tuple[Any, Any] | None = None,
-    counted: Any = None,
+    survivors: ArrayLike,
+    certificate: Certificate | None = None,
+    intervals: tuple[np.ndarray, np.ndarray] | None = None,
+    counted: ArrayLike | None = None,
     maximize: bool = True,
     notes: tuple[str, ...] = (),
     seconds: Mapping[str, float] | None = None,

@@ -7,9 +7,11 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from jaxbandit.base.types import ArrayLike
 from jaxbandit.decide.sessions.ask_tell import ask, pull_keys, tell
-from jaxbandit.decide.sessions.directory import new_arms
+from jaxbandit.decide.sessions.directory import SessionDirectory, new_arms
 from jaxbandit.decide.sessions.pulls import Pulls
+from jaxbandit.decide.sessions.rewards import earlier
 from jaxbandit.decide.sessions.session import Session
 from jaxbandit.decide.tuning.calls import Part
 from jaxbandit.decide.tuning.configs import Configs, failed
@@ -52,16 +54,21 @@ class InMemory:
         self.session = after
         return pulls
 
-    def tell(self, ids: Any, rewards: Any) -> None:
+    def tell(self, ids: ArrayLike, rewards: ArrayLike) -> None:
         """Report the rewards of pulls."""
         self.session = tell(self.session, ids, rewards)
 
 
-def play(store: Any, evaluate: Evaluate, configs: Configs, scores: Scores, report: Callable[[Progress], None]) -> float:
+Store = SessionDirectory | InMemory
+
+
+def play(
+    store: Store, evaluate: Evaluate, configs: Configs, scores: Scores, report: Callable[[Progress], None]
+) -> float:
     """Run the trainings that the rule asks for until it stops, and return the seconds spent in trainings.
 
     Args:
-      store: a SessionDirectory, or InMemory.
+      store: the session, in a directory or in memory.
       evaluate: function that runs trainings.
       configs: the configurations.
       scores: conversion between scores and rewards.
@@ -83,7 +90,7 @@ def play(store: Any, evaluate: Evaluate, configs: Configs, scores: Scores, repor
 
 
 def _played(
-    store: Any,
+    store: Store,
     evaluate: Evaluate,
     pulls: Pulls,
     configs: Configs,
@@ -134,10 +141,10 @@ def _played(
     return waited
 
 
-def _decidable(store: Any, configs: Configs, scores: Scores) -> None:
+def _decidable(store: Store, configs: Configs, scores: Scores) -> None:
     """Raise an error if scores do not vary, because a rule for unknown variances would then never stop."""
     name, survivors = store.session.rule.name, store.session.survivors
-    if name not in ("paired_race", "student_race"):
+    if survivors is None or name not in ("paired_race", "student_race"):
         return
     rows, left = history(store, scores), np.flatnonzero(survivors)
     order = np.lexsort((rows["seed"], rows["config"]))
@@ -171,13 +178,10 @@ def _progress(session: Session, scores: Scores) -> Progress:
     return Progress(int(session.counts.sum()), int(left.sum()), best, score)
 
 
-def history(store: Any, scores: Scores) -> dict[str, np.ndarray]:
+def history(store: Store, scores: Scores) -> dict[str, np.ndarray]:
     """Return one row per training of a session, as in `TuneResult.history`."""
     rewards = np.concatenate([np.zeros(0), *store.session.history])
     arms = np.concatenate([np.zeros(0, np.int64), *store.asked]).astype(np.int64)[: len(rewards)]
     batch = np.repeat(np.arange(len(store.asked)), [len(part) for part in store.asked])[: len(rewards)]
-    order = np.argsort(arms, kind="stable")
-    seed = np.empty(len(arms), np.int64)
-    seed[order] = np.arange(len(arms)) - np.searchsorted(arms[order], arms[order])
     score = np.asarray(scores.rewards(rewards), np.float64)
-    return {"id": np.arange(len(arms)), "config": arms, "seed": seed, "score": score, "batch": batch}
+    return {"id": np.arange(len(arms)), "config": arms, "seed": earlier(arms), "score": score, "batch": batch}

@@ -138,12 +138,12 @@ def tune(
     names = [space.text(i) for i in range(space.count)]
     fresh = session(rule, **options)
     one_of("tune", fresh, space.count)
-    opened = (
+    place = (
         nullcontext(InMemory(fresh))
         if path is None
         else session_directory(path, rule, meta={**identity, "names": names}, **options)
     )
-    with opened as store, reporting(progress, int(store.session.counts.sum())) as report:
+    with place as store, reporting(progress, int(store.session.counts.sum())) as report:
         waited = play(store, evaluate, space, scores, report)
         end, rows = store.session, history(store, scores)
     proof = None if rule.promise is None else certificate(end)

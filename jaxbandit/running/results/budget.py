@@ -90,29 +90,24 @@ class BudgetResult(StoppingResult):
             content["left"] = {"mean": self.budget - used.mean()}
         for name, interval in (("error", self.error()), ("simple_regret", self.simple_regret())):
             if interval is not None:
-                told = {"se": interval.se, "low": interval.low, "high": interval.high}
+                ends = {"se": interval.se, "low": interval.low, "high": interval.high}
                 content[name] = {"rate" if name == "error" else "mean": interval.value, "runs": len(used)}
-                content[name] |= {key: value for key, value in told.items() if np.isfinite(value)}
+                content[name] |= {key: value for key, value in ends.items() if np.isfinite(value)}
         hardness = self.hardness()
         if hardness is not None and np.isfinite(hardness).all():
             content["hardness"] = dict(zip(("h1", "h2"), hardness, strict=True))
-        content["outcomes"] = self.outcomes()
-        if "pulls" in self.arrays and len(used):
-            content["pulls"] = {"mean": self.arrays["pulls"][self.counts()].mean(axis=0)}
-        if self.lane_utilization is not None:
-            content["lane_utilization"] = self.lane_utilization
-        return content
+        return content | self._ends("mean")
 
     def headline(self) -> str:
         """Return the result in one line: Successive Rejects on abm1: error 0.183 [0.178, 0.188] with 2,000 pulls ..."""
-        told = "no valid run"
+        text = "no valid run"
         error, regret = self.error(), self.simple_regret()
         if error is not None:
-            told = f"error {error.value:.4f} [{error.low:.4f}, {error.high:.4f}]"
+            text = f"error {error.value:.4f} [{error.low:.4f}, {error.high:.4f}]"
         if regret is not None:
-            told += f", simple regret {regret.value:.3g}"
+            text += f", simple regret {regret.value:.3g}"
         runs = f"{self.runs:,} run{'s' * (self.runs != 1)}"
-        return f"{self.algorithm} on {self.instance}: {told} with {self.budget:,} pulls, {runs}"
+        return f"{self.algorithm} on {self.instance}: {text} with {self.budget:,} pulls, {runs}"
 
     def to_dataframe(self) -> Any:
         """Return a pandas DataFrame of one row: labels, parameters, budget, pulls used, error and simple regret."""

@@ -79,9 +79,9 @@ def budget(result: Any) -> Any:
     row = {**_labels(result), "budget": result.budget, "runs": result.counted}
     row |= {"samples": content["samples"]["mean"]} if "samples" in content else {}
     for name, value in (("error", "rate"), ("simple_regret", "mean")):
-        told = content.get(name, {})
-        row |= {name: told[value]} if told else {}
-        row |= {f"{name}_{key}": told[key] for key in ("se", "low", "high") if key in told}
+        interval = content.get(name, {})
+        row |= {name: interval[value]} if interval else {}
+        row |= {f"{name}_{key}": interval[key] for key in ("se", "low", "high") if key in interval}
     return pandas.DataFrame([row])
 
 

@@ -189,7 +189,7 @@ class RegretResult(Result):
         return curve | {"runs": counted}
 
 
-def place(where: str, at: Any, fraction: Any) -> int | None:
+def place(where: str, at: float | None, fraction: float | None) -> int | None:
     """Return the round that `at` specifies, or None if it is None; raise BadInput for invalid arguments."""
     if fraction is not None:
         if at is not None:

@@ -147,13 +147,15 @@ class StoppingResult(Result):
             content["error"] = {"rate": error.value, "low": error.low, "high": error.high}
             content["error"] |= {"runs": int(self.ended(Outcome.STOPPED).sum())}
             content["error"] |= {k: v for k, v in self.guarantee.items() if k == "delta" or (k == "proved" and not v)}
-        content["outcomes"] = self.outcomes()
-        if "pulls" in self.arrays and len(times):
+        return content | self._ends(mean) | ({"warnings": self.warnings} if self.warnings else {})
+
+    def _ends(self, mean: str) -> dict[str, Any]:
+        """How the runs ended: `outcomes`, and where known `pulls`, whose mean is called `mean`, `lane_utilization`."""
+        content: dict[str, Any] = {"outcomes": self.outcomes()}
+        if "pulls" in self.arrays and self.counted:
             content["pulls"] = {mean: self.arrays["pulls"][self.counts()].mean(axis=0)}
         if self.lane_utilization is not None:
             content["lane_utilization"] = self.lane_utilization
-        if self.warnings:
-            content["warnings"] = self.warnings
         return content
 
     @property
@@ -166,17 +168,17 @@ class StoppingResult(Result):
     def headline(self) -> str:
         """Return the result in one line: LinGapE on linear: 6,079 samples [6,003, 6,155], error 0.0 ..."""
         times = self.samples()
-        told = "no samples, because no run is valid"
+        text = "no samples, because no run is valid"
         if len(times):
             ends = self.restricted_mean()[-2:] if len(times) > 1 else ()
-            told = "> " * (self.censored > 0) + f"{with_interval(float(times.mean()), *map(float, ends))} samples"
+            text = "> " * (self.censored > 0) + f"{with_interval(float(times.mean()), *map(float, ends))} samples"
         error = self.error()
         if error is not None:
-            told += f", error {error.value:.4f} [{error.low:.4f}, {error.high:.4f}]"
-            told += f" (delta = {self.promised})" if self.promised else ""
+            text += f", error {error.value:.4f} [{error.low:.4f}, {error.high:.4f}]"
+            text += f" (delta = {self.promised})" if self.promised else ""
         runs = f"{self.runs:,} run{'s' * (self.runs != 1)}"
         censored = f", {self.censored:,} of them censored at {self.max_rounds:,}" if self.censored else ""
-        return f"{self.algorithm} on {self.instance}: {told}, {runs}{censored}"
+        return f"{self.algorithm} on {self.instance}: {text}, {runs}{censored}"
 
     def to_dataframe(self) -> Any:
         """Return a pandas DataFrame with one row per run: labels, samples, outcome, recommendation and shortfall."""
