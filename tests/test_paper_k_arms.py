@@ -17,7 +17,7 @@ from jaxbandit.theory import intervals
 from jaxbandit.theory.bounds import h1
 
 PAPERS = ("track_and_stop", "fixed_budget", "fiesta", "fiesta_table2")
-# Audibert, Bubeck and Munos 2010, Section 6: means, and the budget.
+# Quoted from memory of Audibert, Bubeck and Munos 2010, Section 6: means, and the budget.
 INSTANCES = [
     ([0.5] + 19 * [0.4], 2000),
     ([0.5] + 5 * [0.42] + 14 * [0.38], 2000),
@@ -57,7 +57,7 @@ def test_every_figure_is_an_experiment_and_every_claim_is_on_its_cells(name, qui
         assert verdict.checks_of(claim)
 
 
-def test_the_seven_instances_are_the_papers():
+def test_the_seven_instances_are_as_quoted():
     data, about = read("fixed_budget")
     for i, (means, budget) in enumerate(INSTANCES, 1):
         instance, figure = data["instance"][i - 1], about["figures"][f"instance{i}"]

@@ -101,7 +101,7 @@ def _experiment(name: str, path: Path) -> str:
     paper = source.read(path).get("paper")
     if paper is None:
         return f"{name}, an embedded experiment: `jaxbandit run {name}`\n\n{path.read_text(encoding='utf-8').strip()}"
-    lines = textwrap.wrap(f"{name}, a paper's experiments: {paper['title']} ({paper['year']})", WIDTH)
+    lines = textwrap.wrap(f"{name}, a paper's experiments: {source.about(path)}", WIDTH)
     lines += ["", f"  jaxbandit reproduce {name} --quick"]
     lines += [f"  jaxbandit reproduce {name}/{figure}" for figure in paper.get("figures", {})]
     return "\n".join(lines)

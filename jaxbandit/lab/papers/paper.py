@@ -39,11 +39,10 @@ class Reproduction:
 
 
 def papers() -> dict[str, str]:
-    """Return the papers that can be reproduced: name -> title and year."""
+    """Return the papers that can be reproduced: name -> title, year, and whether they are only quoted."""
     from jaxbandit.lab.specs import source
 
-    tables = {name: source.read(path).get("paper") for name, path in source.embedded().items()}
-    return {name: f"{table['title']} ({table['year']})" for name, table in tables.items() if table}
+    return {name: source.about(path) for name, path in source.embedded().items() if "paper" in source.read(path)}
 
 
 def reproduce(

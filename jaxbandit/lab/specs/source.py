@@ -16,9 +16,13 @@ def embedded() -> dict[str, Path]:
 
 
 def about(path: Path) -> str:
-    """Return the title of the paper that an embedded TOML reproduces, or the comment on its first line."""
+    """Return the paper that an embedded TOML reproduces, its title and year, or the comment on its first line.
+
+    It adds whether none of the paper's claims was compared with its text.
+    """
     if paper := read(path).get("paper"):
-        return f"{paper['title']} ({paper['year']})"
+        quoted = not any("read" in claim for claim in paper["claim"])
+        return f"{paper['title']} ({paper['year']})" + "; quoted, not verified" * quoted
     return path.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")
 
 
