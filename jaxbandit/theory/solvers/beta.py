@@ -11,7 +11,7 @@ The bound of 1e-6 per draw holds for a, b >= 1; between 1/2 and 1 it is 6e-5 (te
 SciPy).
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -20,6 +20,8 @@ from jax import lax
 from jaxbandit.base.numerics import normal_of_words, numbered_key
 from jaxbandit.base.types import Array, Key, Scalar
 from jaxbandit.theory.solvers.beta_table import DEGREE, TABLE
+
+Law = TypeVar("Law")
 
 TOTAL_VARIATION = 1e-6  # error of one draw for a, b >= 1
 SERIES = 0.12  # below this, e^u - 1 loses too many digits, and the Taylor series of u(s) is used
@@ -71,7 +73,7 @@ def _root_coefficients(inverse: Array, odd: Array, square: Array) -> Array:
     return jnp.stack(result)
 
 
-def with_arm(laws: Any, arm: Array, law: Any) -> Any:
+def with_arm(laws: Law, arm: Array, law: Law) -> Law:
     """Return `laws`, whose leaves have the arms as last axis, with the entries of one arm replaced."""
 
     def replaced(old: Array, new: Array) -> Array:
