@@ -92,4 +92,5 @@ def test_a_default_is_a_value_of_its_domain(table):
     plain = {name: key for name, key in table.items() if not callable(key.default) and key.default not in skipped}
     assert len(plain) >= 2
     for name, key in plain.items():
-        assert domains.check(name, key.default, key.domain_of({})) == key.default
+        assert isinstance(key.domain, domains.Domain)
+        assert domains.check(name, key.default, key.domain) == key.default

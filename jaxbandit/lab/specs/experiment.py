@@ -20,7 +20,7 @@ from jaxbandit.base.domains import (
 )
 from jaxbandit.lab.specs import arguments
 from jaxbandit.lab.specs.entry import Entry
-from jaxbandit.lab.specs.keys import Key, Values, key, keys_of, tables
+from jaxbandit.lab.specs.keys import Key, key, keys_of, tables
 from jaxbandit.lab.specs.registry import FILLED, KNOWABLE
 
 MOST_ROUNDS = 2**31 - 129  # counts are int32, and a block of rounds must fit on top
@@ -31,36 +31,36 @@ SEED = integer(0, 2**32 - 1)
 _BUDGET = one_or_several(integer(1, MOST_PULLS), "a number of pulls, or a list of them", distinct=True)
 
 
-def _checkpoints(found: Values) -> Domain:
+def _checkpoints(found: Mapping[str, Any]) -> Domain:
     horizon = found["horizon"]
     marks = several(integer(1, horizon), f"a list of increasing rounds in [1, {horizon}]", increasing=True)
     # The last one is the horizon, as in the engine.
     return marks._replace(take=lambda value: tuple(dict.fromkeys((*marks.take(value), horizon))))
 
 
-def _default_checkpoints(found: Values) -> tuple[int, ...]:
+def _default_checkpoints(found: Mapping[str, Any]) -> tuple[int, ...]:
     from jaxbandit.engine.driver.horizon import default_checkpoints  # it imports JAX
 
     return tuple(default_checkpoints(found["horizon"]).tolist())
 
 
-def _max_rounds(found: Values) -> Domain:
+def _max_rounds(found: Mapping[str, Any]) -> Domain:
     if found["budget"]:
         return values("left out, because budget ends all runs", lambda value: False)
     return integer(1, MOST_PULLS)
 
 
-def _default_max_rounds(found: Values) -> int:
+def _default_max_rounds(found: Mapping[str, Any]) -> int:
     return 0 if found["budget"] else MAX_ROUNDS
 
 
-def _limit(found: Values) -> tuple[str, int]:
+def _limit(found: Mapping[str, Any]) -> tuple[str, int]:
     """Return the key that limits the number of rounds, and the largest number of rounds of a run."""
     name = next(name for name in ("horizon", "budget", "max_rounds") if found.get(name))
     return name, max(found["budget"]) if name == "budget" else found[name]
 
 
-def _default_precision(found: Values) -> str:
+def _default_precision(found: Mapping[str, Any]) -> str:
     return "float64" if found["kind"] == "identify" else default_precision(found["horizon"])
 
 

@@ -11,23 +11,19 @@ from jaxbandit.base.domains import Domain, check, values
 from jaxbandit.base.refusals import known, refuse, show
 
 REQUIRED: Any = object()
-Values = Mapping[str, Any]  # of the keys before
+Domains = Domain | Callable[[Mapping[str, Any]], Domain]
 
 
 class Key(NamedTuple):
     """One key. Its domain and its default may depend on the values of the keys before it."""
 
-    domain: Domain | Callable[[Values], Domain]
+    domain: Domains
     default: Any = REQUIRED  # in the form that is used, or a function that returns it
     kind: str = ""  # the one kind of experiment that has the key; "" for all kinds
 
-    def domain_of(self, found: Values) -> Domain:
-        """Return the domain, given the values of the keys before."""
-        return self.domain if isinstance(self.domain, Domain) else self.domain(found)
-
 
 def key(
-    domain: Domain | Callable[[Values], Domain],
+    domain: Domains,
     default: Any = REQUIRED,
     *,
     kind: str = "",
@@ -59,10 +55,12 @@ def read(at: str, data: Mapping[str, Any], keys: Mapping[str, Key]) -> dict[str,
         if key.kind and key.kind != found["kind"]:
             if name in data:
                 refuse(f"{at}{name}", f' = {show(data[name])}: only for kind = "{key.kind}"; leave it out')
-        elif name in data:
-            found[name] = check(f"{at}{name}", data[name], key.domain_of(found))
+            continue
+        domain = key.domain if isinstance(key.domain, Domain) else key.domain(found)
+        if name in data:
+            found[name] = check(f"{at}{name}", data[name], domain)
         elif key.default is REQUIRED:
-            refuse(f"{at}{name}", f": missing, must be {key.domain_of(found).allowed}")
+            refuse(f"{at}{name}", f": missing, must be {domain.allowed}")
         else:
             found[name] = key.default(found) if callable(key.default) else key.default
     return found
