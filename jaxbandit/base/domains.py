@@ -61,7 +61,7 @@ def values(
     allowed: str,
     belongs: Callable[[Any], Any],
     convert: Callable[[Any], Any] = lambda value: value,
-    names: Iterable[str] = (),
+    names: Iterable[Any] = (),
 ) -> Domain:
     """Return the domain of the values that belong to it once they are converted.
 
@@ -124,10 +124,10 @@ def interval(low: float, high: float, open_low: bool = False, open_high: bool = 
     return f"{left}{low:g}, {high:g}{right}"
 
 
-def choice(names: Iterable[str]) -> Domain:
-    """Return a set of names; the error for another one suggests the nearest."""
+def choice(names: Iterable[Any]) -> Domain:
+    """Return a set of names, or of other constants; the error for another one suggests the nearest."""
     names = tuple(names)
-    return values(f"one of {', '.join(names)}", lambda value: value in names, names=names)
+    return values(f"one of {', '.join(map(str, names))}", lambda value: value in names, names=names)
 
 
 def precision(name: str, rounds: int) -> Domain:

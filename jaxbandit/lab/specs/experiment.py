@@ -1,4 +1,7 @@
-"""An experiment as frozen data, with every default written out, so that equal experiments compare as equal."""
+"""An experiment as frozen data, with every default written out, so that equal experiments compare as equal.
+
+The fields of `Experiment` declare the keys of its TOML: what each may be, and its default. To add a key, add a field.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
