@@ -16,6 +16,7 @@ INSIDE = [
     (domains.number(0, 1), 1, 1.0),
     (domains.number(), np.float32(0.5), 0.5),
     (domains.choice(("a", "b")), "b", "b"),
+    (domains.choice((1, 2)), 2, 2),
     (domains.several(domains.integer(0), "a list", increasing=True), [0, 4], (0, 4)),
     (domains.several(domains.integer(0), "a list", empty=True), [], ()),
     (domains.one_or_several(domains.integer(0), "numbers"), 4, (4,)),
@@ -32,6 +33,9 @@ def test_a_value_inside_is_taken(domain, value, taken):
 OUTSIDE = [
     (domains.integer(1, 3), 4, "here = 4, must be an integer in [1, 3]"),
     (domains.integer(1), True, "here = true, must be an integer >= 1"),
+    (domains.integer(1), np.True_, "here = True, must be an integer >= 1"),
+    (domains.choice((1, 2)), 3, "here = 3, must be one of 1, 2"),
+    (domains.choice(("a",)), np.ones(2), "must be one of a"),
     (domains.integer(2, 1), 2, "here = 2, must be at least 2, and here at most 1: the problem is too small"),
     (domains.number(0, 1, open_high=True), 1, "here = 1, must be a number in [0, 1)"),
     (domains.number(), math.inf, "here = inf, must be a finite number"),
@@ -92,4 +96,5 @@ def test_a_default_is_a_value_of_its_domain(table):
     plain = {name: key for name, key in table.items() if not callable(key.default) and key.default not in skipped}
     assert len(plain) >= 2
     for name, key in plain.items():
-        assert domains.check(name, key.default, key.domain_of({})) == key.default
+        assert isinstance(key.domain, domains.Domain)
+        assert domains.check(name, key.default, key.domain) == key.default

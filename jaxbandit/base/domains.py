@@ -7,7 +7,7 @@ errors differ only in the class of the error and in how a value is written. This
 import math
 import operator
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 from jaxbandit.base.refusals import BadInput, nearest, show, wrong
 
@@ -16,13 +16,7 @@ NAME_BYTES = 100  # so that two names and that of an argument fit into a file na
 
 
 class Outside(Exception):
-    """A value is outside its domain.
-
-    Attributes:
-      value: the wrong value, which may be an entry of the one that was judged.
-      allowed: what it must be, in words that follow "must be".
-      place: where it is in the judged value, for instance "[2]", or "".
-    """
+    """A value is outside its domain: the value, or an entry of it; what it must be; and the place of the entry."""
 
     def __init__(self, value: Any, allowed: str, place: str = ""):
         super().__init__(value, allowed, place)
@@ -63,22 +57,40 @@ def check(
     return wrong(f"{where}{outside.place}", outside.value, outside.allowed, written=written, error=error)
 
 
+def values(
+    allowed: str,
+    belongs: Callable[[Any], Any],
+    convert: Callable[[Any], Any] = lambda value: value,
+    names: Iterable[Any] = (),
+) -> Domain:
+    """Return the domain of the values that belong to it once they are converted.
+
+    Args:
+      allowed: what a value must be, in words that follow "must be".
+      belongs: returns whether a converted value belongs to the domain.
+      convert: returns a value in the form that is used; a TypeError, ValueError or OverflowError means that it cannot.
+      names: names of which the nearest is suggested in place of a wrong one.
+    """
+
+    def take(value: Any) -> Any:
+        try:
+            converted = convert(value)
+            good = belongs(converted)
+        except (TypeError, ValueError, OverflowError):
+            good, converted = False, None
+        if not good:
+            raise Outside(value, allowed + (nearest(value, names) if names else ""))
+        return converted
+
+    return Domain(allowed, take)
+
+
 def integer(low: int, high: int | None = None) -> Domain:
     """Return the integers in [low, high], or those >= low."""
     allowed = f"an integer >= {low}" if high is None else f"an integer in [{low}, {high}]"
     if high is not None and high < low:
         allowed = f"at least {low}, and here at most {high}: the problem is too small"
-
-    def take(value: Any) -> int:
-        try:
-            number = low - 1 if isinstance(value, bool) else operator.index(value)
-        except TypeError:
-            number = low - 1
-        if number < low or (high is not None and number > high):
-            raise Outside(value, allowed)
-        return number
-
-    return Domain(allowed, take)
+    return values(allowed, lambda x: low <= x and (high is None or x <= high), _whole)
 
 
 def number(
@@ -86,20 +98,24 @@ def number(
 ) -> Domain:
     """Return the finite numbers between two bounds, which belong to them unless they are open. Taken as a float."""
     bounded = low > -math.inf or high < math.inf
+
+    def inside(x: float) -> bool:
+        return math.isfinite(x) and (x > low if open_low else x >= low) and (x < high if open_high else x <= high)
+
     allowed = f"a number in {interval(low, high, open_low, open_high)}" if bounded else "a finite number"
+    return values(allowed, inside, _real)
 
-    def take(value: Any) -> float:
-        try:
-            text_or_array = isinstance(value, str | bytes | bool) or getattr(value, "ndim", 0)
-            x = math.nan if text_or_array else float(value)
-        except (TypeError, ValueError, OverflowError):  # of another type, or an integer beyond the largest float
-            x = math.nan
-        inside = (x > low if open_low else x >= low) and (x < high if open_high else x <= high)
-        if not (math.isfinite(x) and inside):
-            raise Outside(value, allowed)
-        return x
 
-    return Domain(allowed, take)
+def _whole(value: Any) -> int:
+    if isinstance(value, bool):  # an integer for Python
+        raise TypeError
+    return operator.index(value)
+
+
+def _real(value: Any) -> float:
+    if isinstance(value, str | bytes | bool) or getattr(value, "ndim", 0):
+        raise TypeError
+    return float(value)
 
 
 def interval(low: float, high: float, open_low: bool = False, open_high: bool = False) -> str:
@@ -108,49 +124,23 @@ def interval(low: float, high: float, open_low: bool = False, open_high: bool = 
     return f"{left}{low:g}, {high:g}{right}"
 
 
-def choice(names: Iterable[str]) -> Domain:
-    """Return a set of names; the error for another one suggests the nearest."""
+def choice(names: Iterable[Any]) -> Domain:
+    """Return a set of names, or of other constants; the error for another one suggests the nearest."""
     names = tuple(names)
-    allowed = f"one of {', '.join(names)}"
-
-    def take(value: Any) -> str:
-        if value not in names:
-            raise Outside(value, allowed + nearest(value, names))
-        return value
-
-    return Domain(allowed, take)
+    return values(f"one of {', '.join(map(str, names))}", lambda value: value in names, names=names)
 
 
 def precision(name: str, rounds: int) -> Domain:
     """Return the precisions of a run whose argument `name` allows up to `rounds` rounds."""
-    names = choice(("float32", "float64"))
     if rounds <= FLOAT32_COUNTS:
-        return names
-    allowed = (
-        f'"float64" for {name} = {rounds}, because in float32 further rewards no longer change a mean after '
-        f"{FLOAT32_COUNTS} rounds"
-    )
-
-    def take(value: Any) -> str:
-        if names.take(value) == "float32":
-            raise Outside(value, allowed)
-        return value
-
-    return Domain(allowed, take)
+        return choice(("float32", "float64"))
+    why = f"in float32 further rewards no longer change a mean after {FLOAT32_COUNTS} rounds"
+    return values(f'"float64" for {name} = {rounds}, because {why}', lambda value: value == "float64")
 
 
 def default_precision(rounds: int) -> str:
     """Return float32 up to FLOAT32_COUNTS rounds and float64 beyond."""
     return "float32" if rounds <= FLOAT32_COUNTS else "float64"
-
-
-def nothing(allowed: str) -> Domain:
-    """Return the empty domain."""
-
-    def take(value: Any) -> NoReturn:
-        raise Outside(value, allowed)
-
-    return Domain(allowed, take)
 
 
 def several(
@@ -193,21 +183,10 @@ def one_or_several(item: Domain, allowed: str, **how: bool) -> Domain:
     return Domain(allowed, lambda value: lists.take(value) if isinstance(value, list) else (item.take(value),))
 
 
-def _boolean(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise Outside(value, BOOLEAN.allowed)
-    return value
-
-
-def _name(value: Any) -> str:
-    printable = isinstance(value, str) and value.strip() and value.isprintable()
-    if not printable or len(value.encode()) > NAME_BYTES:
-        raise Outside(value, NAME.allowed)
-    return value
-
-
-BOOLEAN = Domain("true or false", _boolean)
-NAME = Domain(
+BOOLEAN = values("true or false", lambda value: isinstance(value, bool))
+NAME = values(
     f"a non-empty string of one line, of at most {NAME_BYTES} bytes, because file names contain it",
-    _name,
+    lambda value: (
+        isinstance(value, str) and value.strip() and value.isprintable() and len(value.encode()) <= NAME_BYTES
+    ),
 )

@@ -22,7 +22,7 @@ class RunsLeftOut(UserWarning):
     """Warning that some runs of a result failed, so that its means are taken over the remaining runs."""
 
 
-def nearest(value: Any, allowed: Iterable[str]) -> str:
+def nearest(value: Any, allowed: Iterable[Any]) -> str:
     """Return '; did you mean X?' for a misspelled name, or '' if no allowed name is similar."""
     import difflib  # only needed for an error message
 

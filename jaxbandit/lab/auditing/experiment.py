@@ -229,8 +229,9 @@ def _check(experiment: Experiment, cells: Sequence[Cell]) -> None:
     if experiment.kind != "identify":
         refuse(f"{where}kind", f' = "{experiment.kind}", must be "identify": only stopping rules guarantee a delta')
     for cell in cells:
-        algorithm, instance = cell.algorithm, cell.instance
         if "delta" not in guarantee(cell):
-            refuse(f"{where}algorithm {algorithm.name}", f" = {algorithm.type}, must be one that guarantees a delta")
+            name, type_ = cell.algorithm.name, cell.algorithm.type
+            refuse(f"{where}algorithm {name}", f" = {type_}, must be one that guarantees a delta")
+    for instance in experiment.instances:
         if instance.build().simple_regret is None:
             refuse(f"{where}instance {instance.name}", f" = {instance.type}, must be one that checks recommendations")

@@ -52,7 +52,7 @@ def convert(where: str, value: Any, parameter: Parameter, base: Path) -> Any:
             return check(where, value, choice(parameter.choices))
         case "choices":
             item = choice(parameter.choices) if parameter.choices else ANY
-            return check(where, value, several(item, f"a list of {', '.join(parameter.choices) or 'values'}"))
+            return check(where, value, several(item, f"a list of {', '.join(map(str, parameter.choices)) or 'values'}"))
         case _:
             return hashable(value)
 

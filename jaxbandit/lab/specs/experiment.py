@@ -1,4 +1,7 @@
-"""An experiment as frozen data, with every default written out, so that equal experiments compare as equal."""
+"""An experiment as frozen data, with every default written out, so that equal experiments compare as equal.
+
+The fields of `Experiment` declare the keys of its TOML: what each may be, and its default. To add a key, add a field.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -12,15 +15,15 @@ from jaxbandit.base.domains import (
     choice,
     default_precision,
     integer,
-    nothing,
     number,
     one_or_several,
     precision,
     several,
+    values,
 )
 from jaxbandit.lab.specs import arguments
 from jaxbandit.lab.specs.entry import Entry
-from jaxbandit.lab.specs.keys import Key, Values, tables
+from jaxbandit.lab.specs.keys import Key, key, keys_of, tables
 from jaxbandit.lab.specs.registry import FILLED
 
 MOST_ROUNDS = 2**31 - 129  # counts are int32, and a block of rounds must fit on top
@@ -29,56 +32,39 @@ MAX_ROUNDS = 10_000_000
 SEED = integer(0, 2**32 - 1)
 
 _BUDGET = one_or_several(integer(1, MOST_PULLS), "a number of pulls, or a list of them", distinct=True)
-_MAX_ROUNDS = integer(1, MOST_PULLS)
 
 
-def _checkpoints(found: Values) -> Domain:
+def _checkpoints(found: Mapping[str, Any]) -> Domain:
     horizon = found["horizon"]
     marks = several(integer(1, horizon), f"a list of increasing rounds in [1, {horizon}]", increasing=True)
     # The last one is the horizon, as in the engine.
     return marks._replace(take=lambda value: tuple(dict.fromkeys((*marks.take(value), horizon))))
 
 
-def _default_checkpoints(found: Values) -> tuple[int, ...]:
+def _default_checkpoints(found: Mapping[str, Any]) -> tuple[int, ...]:
     from jaxbandit.engine.driver.horizon import default_checkpoints  # it imports JAX
 
     return tuple(default_checkpoints(found["horizon"]).tolist())
 
 
-def _max_rounds(found: Values) -> Domain:
-    return nothing("left out, because budget ends all runs") if found["budget"] else _MAX_ROUNDS
+def _max_rounds(found: Mapping[str, Any]) -> Domain:
+    if found["budget"]:
+        return values("left out, because budget ends all runs", lambda value: False)
+    return integer(1, MOST_PULLS)
 
 
-def _limit(found: Values) -> tuple[str, int]:
+def _default_max_rounds(found: Mapping[str, Any]) -> int:
+    return 0 if found["budget"] else MAX_ROUNDS
+
+
+def _limit(found: Mapping[str, Any]) -> tuple[str, int]:
     """Return the key that limits the number of rounds, and the largest number of rounds of a run."""
     name = next(name for name in ("horizon", "budget", "max_rounds") if found.get(name))
     return name, max(found["budget"]) if name == "budget" else found[name]
 
 
-def _default_precision(found: Values) -> str:
+def _default_precision(found: Mapping[str, Any]) -> str:
     return "float64" if found["kind"] == "identify" else default_precision(found["horizon"])
-
-
-# What the TOML of an experiment may hold, in the order in which it is written.
-KEYS: Mapping[str, Key] = {
-    "name": Key(NAME),
-    "kind": Key(choice(("simulate", "identify"))),
-    "runs": Key(integer(1, 2**31 - 1)),
-    "seed": Key(SEED, 0),
-    "horizon": Key(integer(1, MOST_ROUNDS), kind="simulate"),
-    "checkpoints": Key(_checkpoints, _default_checkpoints, kind="simulate"),
-    "per_run": Key(BOOLEAN, True, kind="simulate"),
-    "hindsight": Key(BOOLEAN, False, kind="simulate"),
-    "replan_late": Key(integer(0, 2**31 - 2), 0, kind="simulate"),
-    "budget": Key(_BUDGET, (), kind="identify"),
-    "max_rounds": Key(_max_rounds, lambda found: 0 if found["budget"] else MAX_ROUNDS, kind="identify"),
-    "precision": Key(lambda found: precision(*_limit(found)), _default_precision),
-    "any_rewards": Key(BOOLEAN, False),
-    "max_failed": Key(number(0, 1), 1.0),
-    "instance": Key(tables("instance")),
-    "algorithm": Key(tables("algorithm")),
-}
-TABLES = ("instance", "algorithm")
 
 
 @dataclass(frozen=True)
@@ -131,26 +117,27 @@ class Cell:
         return self.algorithm.entry.build(self.arguments)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Experiment:
     """A resolved experiment, with every default written out, so that equal experiments compare as equal."""
 
-    name: str
-    kind: str
-    runs: int
-    seed: int
-    precision: str
+    name: str = key(NAME)
+    kind: str = key(choice(("simulate", "identify")))
+    runs: int = key(integer(1, 2**31 - 1))
+    seed: int = key(SEED, 0)
+    horizon: int = key(integer(1, MOST_ROUNDS), kind="simulate", otherwise=0)
+    checkpoints: tuple[int, ...] = key(_checkpoints, _default_checkpoints, kind="simulate", otherwise=())
+    per_run: bool = key(BOOLEAN, True, kind="simulate", otherwise=True)
+    hindsight: bool = key(BOOLEAN, False, kind="simulate", otherwise=False)
+    replan_late: int = key(integer(0, 2**31 - 2), 0, kind="simulate", otherwise=0)
+    # Pulls of a run, in place of max_rounds, for algorithms that take a budget; one cell per value.
+    budget: tuple[int, ...] = key(_BUDGET, (), kind="identify", otherwise=())
+    max_rounds: int = key(_max_rounds, _default_max_rounds, kind="identify", otherwise=0)
+    precision: str = key(lambda found: precision(*_limit(found)), _default_precision)
+    any_rewards: bool = key(BOOLEAN, False)
+    max_failed: float = key(number(0, 1), 1.0)
     instances: tuple[InstanceSpec, ...]
     algorithms: tuple[AlgorithmSpec, ...]
-    horizon: int = 0  # kind "simulate", with the four fields below
-    checkpoints: tuple[int, ...] = ()
-    per_run: bool = True
-    hindsight: bool = False
-    replan_late: int = 0
-    max_rounds: int = 0  # kind "identify"
-    budget: tuple[int, ...] = ()  # in place of max_rounds, for algorithms that take a budget; one cell per value
-    any_rewards: bool = False
-    max_failed: float = 1.0
 
     def cells(self) -> Iterator[Cell]:
         """Yield the cells: instances are the outermost loop, then algorithms, then swept values, then budgets."""
@@ -176,7 +163,7 @@ class Experiment:
     def to_dict(self) -> dict[str, Any]:
         """Return the experiment as plain data, with the keys in the order of the TOML, which `parse` can read."""
         left_out = "max_rounds" if self.budget else "budget"
-        keys = [name for name, key in KEYS.items() if key.kind in ("", self.kind) and name not in TABLES]
+        keys = [name for name, key in keys_of(Experiment).items() if key.kind in ("", self.kind)]
         return {
             **{key: arguments.plain(getattr(self, key)) for key in keys if key != left_out},
             "instance": [item.to_dict() for item in self.instances],
@@ -189,3 +176,6 @@ class Experiment:
             import tomli_w
 
         return tomli_w.dumps(self.to_dict())
+
+
+KEYS = keys_of(Experiment) | {name: Key(tables(name)) for name in ("instance", "algorithm")}

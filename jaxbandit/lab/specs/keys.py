@@ -1,25 +1,41 @@
-"""Tables of keys: what a TOML file of one kind may hold, and the reading of its values by such a table."""
+"""Keys of TOML files: the fields of a typed value that are read from a file, with what each may be.
 
+A field that is declared by `key` is read, judged and, where the file leaves it out, given its default by `read`.
+"""
+
+import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from jaxbandit.base.domains import Domain, Outside, check
+from jaxbandit.base.domains import Domain, check, values
 from jaxbandit.base.refusals import known, refuse, show
 
 REQUIRED: Any = object()
-Values = Mapping[str, Any]  # of the keys before
+Domains = Domain | Callable[[Mapping[str, Any]], Domain]
 
 
 class Key(NamedTuple):
-    """One key. Its domain and its default may depend on the values of the keys before it in the table."""
+    """One key. Its domain and its default may depend on the values of the keys before it."""
 
-    domain: Domain | Callable[[Values], Domain]
+    domain: Domains
     default: Any = REQUIRED  # in the form that is used, or a function that returns it
     kind: str = ""  # the one kind of experiment that has the key; "" for all kinds
 
-    def domain_of(self, found: Values) -> Domain:
-        """Return the domain, given the values of the keys before."""
-        return self.domain if isinstance(self.domain, Domain) else self.domain(found)
+
+def key(
+    domain: Domains,
+    default: Any = REQUIRED,
+    *,
+    kind: str = "",
+    otherwise: Any = dataclasses.MISSING,
+) -> Any:
+    """Return the field of a dataclass that is a key; `otherwise` is its value for experiments of another kind."""
+    return dataclasses.field(default=otherwise, metadata={"key": Key(domain, default, kind)})
+
+
+def keys_of(spec: type) -> dict[str, Key]:
+    """Return the keys among the fields of a dataclass, by name and in order."""
+    return {field.name: field.metadata["key"] for field in dataclasses.fields(spec) if "key" in field.metadata}
 
 
 def read(at: str, data: Mapping[str, Any], keys: Mapping[str, Key]) -> dict[str, Any]:
@@ -39,10 +55,12 @@ def read(at: str, data: Mapping[str, Any], keys: Mapping[str, Key]) -> dict[str,
         if key.kind and key.kind != found["kind"]:
             if name in data:
                 refuse(f"{at}{name}", f' = {show(data[name])}: only for kind = "{key.kind}"; leave it out')
-        elif name in data:
-            found[name] = check(f"{at}{name}", data[name], key.domain_of(found))
+            continue
+        domain = key.domain if isinstance(key.domain, Domain) else key.domain(found)
+        if name in data:
+            found[name] = check(f"{at}{name}", data[name], domain)
         elif key.default is REQUIRED:
-            refuse(f"{at}{name}", f": missing, must be {key.domain_of(found).allowed}")
+            refuse(f"{at}{name}", f": missing, must be {domain.allowed}")
         else:
             found[name] = key.default(found) if callable(key.default) else key.default
     return found
@@ -50,24 +68,16 @@ def read(at: str, data: Mapping[str, Any], keys: Mapping[str, Key]) -> dict[str,
 
 def tables(name: str, *, one: bool = False) -> Domain:
     """Return the domain of one or more tables [[name]], or of a single one."""
-    allowed = f"one [[{name}]] table" if one else f"one or more [[{name}]] tables"
-
-    def take(value: Any) -> list[dict[str, Any]]:
-        good = isinstance(value, list) and value and all(isinstance(table, dict) for table in value)
-        if not good or (one and len(value) > 1):
-            raise Outside(value, allowed)
-        return value
-
-    return Domain(allowed, take)
-
-
-ANY = Domain("any value", lambda value: value)
+    return values(
+        f"one [[{name}]] table" if one else f"one or more [[{name}]] tables",
+        lambda value: (
+            isinstance(value, list)
+            and value
+            and all(isinstance(table, dict) for table in value)
+            and not (one and len(value) > 1)
+        ),
+    )
 
 
-def _scalar(value: Any) -> Any:
-    if type(value) not in (bool, int, float, str):
-        raise Outside(value, SCALAR.allowed)
-    return value
-
-
-SCALAR = Domain("a number, a string, true or false", _scalar)
+ANY = values("any value", lambda value: True)
+SCALAR = values("a number, a string, true or false", lambda value: type(value) in (bool, int, float, str))

@@ -3,7 +3,6 @@
 Every error is a BadInput with a message of one line: file, key, value, what is allowed.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,37 +11,24 @@ from jaxbandit.base.domains import BOOLEAN, NAME, check, choice, integer, number
 from jaxbandit.base.refusals import refuse
 from jaxbandit.lab.specs import keys, session, source, tables
 from jaxbandit.lab.specs.experiment import SEED, AlgorithmSpec
-from jaxbandit.lab.specs.keys import ANY, SCALAR, Key
+from jaxbandit.lab.specs.keys import ANY, SCALAR, Key, key, keys_of
 
 KIND = "tune"
-KEYS: Mapping[str, Key] = {
-    "name": Key(NAME),
-    "kind": Key(choice((KIND,))),
-    "delta": Key(number(), None),
-    "epsilon": Key(number(), None),
-    "seed": Key(SEED, 0),
-    "paired": Key(BOOLEAN, True),
-    "batch": Key(integer(1, 2**20), None),
-    "on_failure": Key(number(), None),
-    "maximize": Key(BOOLEAN, True),
-    "configs": Key(ANY._replace(allowed='a table of lists, [configs] with lr = [0.1, 0.01], or "configs.csv"')),
-    "static": Key(ANY, []),
-    "algorithm": Key(keys.tables("algorithm", one=True), None),
-}
+_CONFIGS = ANY._replace(allowed='a table of lists, [configs] with lr = [0.1, 0.01], or "configs.csv"')
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SearchSpec:
     """A resolved search."""
 
-    name: str
-    delta: float | None
-    epsilon: float | None
-    seed: int
-    paired: bool
-    batch: int | None
-    on_failure: float | None
-    maximize: bool
+    name: str = key(NAME)
+    delta: float | None = key(number(), None)
+    epsilon: float | None = key(number(), None)
+    seed: int = key(SEED, 0)
+    paired: bool = key(BOOLEAN, True)
+    batch: int | None = key(integer(1, 2**20), None)
+    on_failure: float | None = key(number(), None)
+    maximize: bool = key(BOOLEAN, True)
     configs: dict[str, list[Any]] | tuple[dict[str, Any], ...]  # values to combine, or configurations
     static: tuple[str, ...]  # hyperparameters that `train` receives as Python values
     algorithm: AlgorithmSpec | None
@@ -52,6 +38,10 @@ class SearchSpec:
         if self.algorithm is None:
             return None
         return tables.build_single(f"{self.name}: algorithm[0]", self.algorithm, num_arms)
+
+
+KEYS = {"kind": Key(choice((KIND,)))} | keys_of(SearchSpec)
+KEYS |= {"configs": Key(_CONFIGS), "static": Key(ANY, []), "algorithm": Key(keys.tables("algorithm", one=True), None)}
 
 
 def load(path: Path, *, imports: bool = True) -> SearchSpec:

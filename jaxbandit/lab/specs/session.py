@@ -13,7 +13,7 @@ from jaxbandit.base.refusals import refuse, wrong
 from jaxbandit.lab.specs import keys, source, tables
 from jaxbandit.lab.specs.arguments import csv_rows
 from jaxbandit.lab.specs.experiment import SEED, AlgorithmSpec
-from jaxbandit.lab.specs.keys import ANY, SCALAR, Key
+from jaxbandit.lab.specs.keys import ANY, SCALAR, Key, key, keys_of
 
 KIND = "session"
 MOST_ARMS = 10**6
@@ -22,30 +22,20 @@ _NAMES = several(NAME, "a number or a list of names", distinct=True)
 _COUNT = integer(1, MOST_ARMS)
 
 
-def _arms(value: Any) -> tuple[str, ...]:
-    return _NAMES.take(value) if isinstance(value, list) else tuple(map(str, range(_COUNT.take(value))))
+_ARMS = Domain(
+    _NAMES.allowed,
+    lambda value: _NAMES.take(value) if isinstance(value, list) else tuple(map(str, range(_COUNT.take(value)))),
+)
 
 
-KEYS: Mapping[str, Key] = {
-    "name": Key(NAME),
-    "kind": Key(choice((KIND,))),
-    "seed": Key(SEED, 0),
-    "paired": Key(BOOLEAN, False),
-    "on_failure": Key(number(), None),
-    "arms": Key(Domain(_NAMES.allowed, _arms), None),
-    "configs": Key(ANY, None),
-    "algorithm": Key(keys.tables("algorithm", one=True)),
-}
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SessionSpec:
     """A resolved session."""
 
-    name: str
-    seed: int
-    paired: bool
-    on_failure: float | None
+    name: str = key(NAME)
+    seed: int = key(SEED, 0)
+    paired: bool = key(BOOLEAN, False)
+    on_failure: float | None = key(number(), None)
     names: tuple[str, ...]  # names of the arms
     configs: tuple[dict[str, Any], ...] | None  # one per arm, or None if arms have only names
     algorithm: AlgorithmSpec
@@ -67,6 +57,10 @@ class SessionSpec:
         failure = {} if self.on_failure is None else {"on_failure": self.on_failure}
         about = {"name": self.name, "kind": KIND, "seed": self.seed, "paired": self.paired}
         return {**about, **failure, **arms, "algorithm": [self.algorithm.to_dict()]}
+
+
+KEYS = {"kind": Key(choice((KIND,)))} | keys_of(SessionSpec) | {"arms": Key(_ARMS, None), "configs": Key(ANY, None)}
+KEYS |= {"algorithm": Key(keys.tables("algorithm", one=True))}
 
 
 def load(path: Path, *, imports: bool = True) -> SessionSpec:

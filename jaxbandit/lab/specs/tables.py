@@ -179,15 +179,7 @@ def _absent(where: str, table: Mapping[str, Any], names: Iterable[str], why: str
 
 
 def _entry(where: str, table: Mapping[str, Any], entries: Mapping[str, Entry], imports: bool, kind: str = "") -> Entry:
-    """Return the entry of the type of a table, which is registered, outside the package, or a wrapped algorithm.
-
-    Args:
-      where: location of the table, for error messages.
-      table: the table as read from TOML.
-      entries: the registered types that it may have.
-      imports: whether the type may name a factory outside the package.
-      kind: of algorithms, kind of the experiment; "" for all.
-    """
+    """Return the entry of the type of a table: registered, for experiments of `kind`, or outside, or a wrapper."""
     at = f"{where}.type"
     found = {name: entry for name, entry in entries.items() if not kind or entry.kind == kind}
     if "type" not in table:
@@ -222,17 +214,7 @@ def _arguments(
     excluded: tuple[str, ...] = (),
     sweeps: bool = False,
 ) -> dict[str, Any]:
-    """Return the arguments that a table gives, and simple defaults.
-
-    Args:
-      where: location of the table, for error messages.
-      table: the table as read from TOML.
-      entry: the entry of its type.
-      base: directory that relative paths start from.
-      filled: arguments that the instance may give, whose defaults are left out.
-      excluded: arguments that the table must not give.
-      sweeps: whether an argument may be swept.
-    """
+    """Return the arguments that a table gives, and simple defaults except those of `filled`."""
     parameters = {name: p for name, p in entry.parameters().items() if name not in excluded}
     known(f"{where}.", table, ("name", "type", *parameters))
     result = {}
