@@ -33,7 +33,7 @@ MODULE = """
     import os, time
     from pathlib import Path
     import jax
-    from jaxbandit.environments.bernoulli import bernoulli
+    from jaxbandit.environments.stationary.bernoulli import bernoulli
 
     def stay(values=0.0):
         Path("there").touch()

@@ -1,4 +1,4 @@
-"""Failed runs, which means leave out: a warning of one line, and an error if more failed than the caller allows."""
+"""Failed runs are left out of means: a warning of one line, and an error if more failed than the caller allows."""
 
 import warnings
 from collections.abc import Sequence
@@ -8,6 +8,8 @@ from jaxbandit.base.refusals import BadInput, RunsLeftOut
 from jaxbandit.running.results.base import Result
 
 FAILED = (Outcome.NONFINITE, Outcome.OUT_OF_RANGE)  # a run with outcome PRECISION has not failed; float64 solves it
+
+MOST = 0.1  # default fraction of the runs that may fail: means over the others say little if many are left out
 
 
 def check_share(where: str, max_failed: float) -> None:

@@ -6,7 +6,8 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
-from jaxbandit.lab.experiments.experiment import bar, run_experiment
+from jaxbandit.engine.driver.execution import Execution
+from jaxbandit.lab.experiments.experiment import SHOWN, bar, run_experiment
 from jaxbandit.lab.specs.spec import Experiment
 
 
@@ -14,7 +15,7 @@ def run_experiments(
     experiments: Sequence[tuple[Experiment, Path]],
     *,
     at_once: int = 1,
-    progress: bool | None = True,
+    execution: Execution = SHOWN,
     **options: Any,
 ) -> None:
     """Run or resume experiments of one kind, each in its own directory.
@@ -22,7 +23,7 @@ def run_experiments(
     Args:
       experiments: pairs of an experiment and its directory.
       at_once: number of experiments that run side by side. It does not affect the results.
-      progress: whether to show one progress bar for all of them on stderr, if it is a terminal.
+      execution: as for `run_experiment`; one progress bar is shown for all of them.
       **options: as for `run_experiment`.
 
     Raises:
@@ -30,10 +31,10 @@ def run_experiments(
     """
     if at_once == 1:
         for experiment, directory in experiments:
-            run_experiment(experiment, directory, progress=progress, **options)
+            run_experiment(experiment, directory, execution=execution, **options)
         return
     stop = threading.Event()
-    with bar([experiment for experiment, _ in experiments], progress) as advance:
+    with bar([experiment for experiment, _ in experiments], execution.progress) as advance:
 
         def heard(news: Any) -> None:
             if stop.is_set():  # an exception raised here makes the engine save its state and end
@@ -41,8 +42,9 @@ def run_experiments(
             if advance is not None:
                 advance(news)
 
+        execution = execution._replace(progress=heard)
         with ThreadPoolExecutor(at_once) as pool:
-            futures = [pool.submit(run_experiment, e, d, progress=heard, **options) for e, d in experiments]
+            futures = [pool.submit(run_experiment, e, d, execution=execution, **options) for e, d in experiments]
             try:
                 for future in as_completed(futures):
                     future.result()

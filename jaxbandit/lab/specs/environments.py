@@ -10,7 +10,7 @@ from jaxbandit.lab.specs.entry import Entry, named
 
 
 def _environment(name: str, summary: str, *arguments: str, **more: Any) -> Entry:
-    return Entry(name, f"jaxbandit.environments.{name}", summary, arguments, **more)
+    return Entry(name, "jaxbandit.environments", summary, arguments, **more)
 
 
 ENVIRONMENTS: Mapping[str, Entry] = named(

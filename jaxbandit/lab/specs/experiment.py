@@ -8,6 +8,7 @@ from jaxbandit.base import extras
 from jaxbandit.lab.specs import arguments, registry
 from jaxbandit.lab.specs.entry import Entry
 from jaxbandit.lab.specs.registry import FILLED, KNOWABLE
+from jaxbandit.running.failures import MOST
 
 # For each kind, the keys that only this kind has.
 OWN = {
@@ -92,7 +93,7 @@ class Experiment:
     max_rounds: int = 0  # kind "identify"
     budget: tuple[int, ...] = ()  # in place of max_rounds, for algorithms that take a budget; one cell per value
     any_rewards: bool = False
-    max_failed: float = 1.0
+    max_failed: float = MOST
 
     def cells(self) -> Iterator[Cell]:
         """Yield the cells: instances are the outermost loop, then algorithms, then swept values, then budgets."""

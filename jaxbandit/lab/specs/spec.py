@@ -22,6 +22,7 @@ from jaxbandit.lab.specs.experiment import (
     Experiment,
     InstanceSpec,
 )
+from jaxbandit.running.failures import MOST
 
 __all__ = ["AlgorithmSpec", "Cell", "Experiment", "InstanceSpec", "embedded", "load", "parse", "read"]
 
@@ -125,7 +126,7 @@ def parse(data: Mapping[str, Any], origin: str, base: Path = Path(), *, imports:
         runs=runs,
         seed=refusals.integer(f"{at}seed", data.get("seed", 0), 0, 2**32 - 1),
         any_rewards=refusals.boolean(f"{at}any_rewards", data.get("any_rewards", False)),
-        max_failed=refusals.share(f"{at}max_failed", data.get("max_failed", 1.0)),
+        max_failed=refusals.share(f"{at}max_failed", data.get("max_failed", MOST)),
         precision=_precision(origin, data.get("precision", "float64" if kind == "identify" else None), own),
         instances=instances,
         algorithms=algorithms,
