@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.storage import parts
 from jaxbandit.lab.experiments.experiment import run_experiment
 from jaxbandit.lab.specs import spec
@@ -43,15 +44,17 @@ CLIENT = """
     import os, sys
     from pathlib import Path
     from jaxbandit.running.distribution.executors import opened
+    from jaxbandit.engine.driver.execution import Execution
     from jaxbandit.lab.experiments.experiment import run_experiment
     from jaxbandit.lab.specs import spec
 
     if __name__ == "__main__":
         file, out, told = sys.argv[1:]
         steps = os.open(told, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-        progress = lambda n: os.write(steps, f"{n}\\n".encode())
+        progress = lambda n: os.write(steps, f"{n.run_steps}\\n".encode())
         with opened("processes:2") as executor:
-            run_experiment(spec.load(file), Path(out), executor=executor, runs_per_task=256, progress=progress)
+            execution = Execution(executor=executor, runs_per_task=256, progress=progress)
+            run_experiment(spec.load(file), Path(out), execution=execution)
 """
 
 
@@ -80,16 +83,21 @@ def overhead(engine: str, tasks: int) -> dict[str, Any]:
     """Return which share of the workers' time is spent in tasks, and the client's processor time for each."""
     with tempfile.TemporaryDirectory() as folder, opened(engine) as executor:
         first = Path(folder) / "first"
-        run_experiment(_experiment(Path(folder), 64 * WORKERS, False), first, executor=executor, runs_per_task=64)
+        small = Execution(executor=executor, runs_per_task=64)
+        run_experiment(_experiment(Path(folder), 64 * WORKERS, False), first, execution=small)
         # Long enough to measure a rate; every worker has compiled both widths before the clock starts.
         size = 1024
         for number in range(2):
             asked = _experiment(Path(folder), 8 * size * WORKERS, False)
-            found = run_experiment(asked, Path(folder) / f"warm{number}", executor=executor, runs_per_task=size)
+            found = run_experiment(
+                asked, Path(folder) / f"warm{number}", execution=Execution(executor=executor, runs_per_task=size)
+            )
             size = max(int(SECONDS * size * 8 * WORKERS / found[0].seconds["run"]) // 64 * 64, 64)
         asked = _experiment(Path(folder), size * tasks, False)
         begun, spent = time.perf_counter(), time.process_time()
-        found = run_experiment(asked, Path(folder) / "timed", executor=executor, runs_per_task=size)
+        found = run_experiment(
+            asked, Path(folder) / "timed", execution=Execution(executor=executor, runs_per_task=size)
+        )
         wall, spent = time.perf_counter() - begun, time.process_time() - spent
     each = found[0].seconds["run"] / tasks
     share = found[0].seconds["run"] / (wall * WORKERS)
@@ -105,7 +113,7 @@ def kills(folder: Path, what: str, count: int, seed: int = 0) -> dict[str, int]:
     program = folder / "client.py"
     program.write_text(textwrap.dedent(CLIENT), encoding="utf-8")
     asked = _experiment(folder, 10_240, True)
-    run_experiment(asked, folder / "calm", progress=False)
+    run_experiment(asked, folder / "calm", execution=Execution(progress=False))
     file = folder / "calm" / "spec.toml"
     number = 0
     while report["kills"] < count:

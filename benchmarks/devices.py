@@ -42,6 +42,7 @@ def _simulate(runs: int) -> dict[str, Any]:
     import numpy as np
 
     from jaxbandit import bernoulli, ucb1
+    from jaxbandit.engine.driver.execution import Execution
     from jaxbandit.engine.driver.horizon import simulate_cell
     from jaxbandit.engine.driver.program import Program
     from jaxbandit.engine.layout import sizes
@@ -55,7 +56,8 @@ def _simulate(runs: int) -> dict[str, Any]:
 
     def play(rounds: int) -> Any:
         marks = [rounds * (i + 1) // MARKS for i in range(MARKS)]
-        return simulate_cell(make, means, horizon=rounds, num_runs=runs, checkpoints=marks, devices=jax.devices())
+        all_devices = Execution(devices=jax.devices())
+        return simulate_cell(make, means, horizon=rounds, num_runs=runs, checkpoints=marks, execution=all_devices)
 
     program = Program(SingleRun(make, np.asarray(means, np.float32), "threefry4x32"), MARKS, 0, "cpu")
     lanes = sizes.tile("cpu", sizes.UNKNOWN, program.run_bytes, runs, 1, DEVICES)
@@ -71,6 +73,7 @@ def _identify(runs: int) -> dict[str, Any]:
     import numpy as np
 
     from jaxbandit import bernoulli, lucb
+    from jaxbandit.engine.driver.execution import Execution
     from jaxbandit.engine.driver.identify import identify_cell
     from jaxbandit.engine.driver.lanes import LanesProgram
     from jaxbandit.engine.layout import sizes
@@ -83,7 +86,8 @@ def _identify(runs: int) -> dict[str, Any]:
         return lucb(NUM_ARMS), bernoulli(means)
 
     def play(rounds: int) -> Any:
-        return identify_cell(make, means, num_runs=runs, max_rounds=rounds, devices=jax.devices())
+        all_devices = Execution(devices=jax.devices())
+        return identify_cell(make, means, num_runs=runs, max_rounds=rounds, execution=all_devices)
 
     with jax.enable_x64(True):
         program = LanesProgram(StoppingRun(make, jnp.asarray(means), "threefry4x32"), "cpu")

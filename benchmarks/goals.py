@@ -16,6 +16,7 @@ import numpy as np
 
 from benchmarks import full_bandit, limits, stopping
 from benchmarks.yardstick import Yardstick
+from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.driver.horizon import simulate_cell
 from jaxbandit.engine.driver.identify import identify_cell
 from jaxbandit.engine.driver.lanes import LanesProgram
@@ -37,6 +38,7 @@ OVER_UCB1 = {  # at nine arms; None: measured without a goal
 LINGAPE_NS = 20.0  # a useful step, all cores together
 PEELING = 36.0  # times as fast as the NumPy loop, as in the first edition
 LANES = 64
+ALONE = Execution(workers=1)
 
 
 class Row(NamedTuple):
@@ -88,7 +90,7 @@ def policies(num_arms: int, turns: int, quick: bool) -> list[Row]:
         def make(mu: Any) -> Any:
             return factory(num_arms), bernoulli(mu)
 
-        options: dict[str, Any] = {"horizon": rounds, "num_runs": runs, "checkpoints": [rounds], "workers": 1}
+        options: dict[str, Any] = {"horizon": rounds, "num_runs": runs, "checkpoints": [rounds], "execution": ALONE}
         return lambda: _seconds(lambda: simulate_cell(make, means, **options)) / (runs * rounds) * 1e9
 
     ucb1, rows = player("ucb1"), []
@@ -109,7 +111,9 @@ def lingape(case: stopping.Case, turns: int) -> Row:
 
     def play() -> float:
         nonlocal steps
-        taken = _seconds(lambda: found.append(identify_cell(case.make, {}, num_runs=case.runs, workers=1, **limit)))
+        taken = _seconds(
+            lambda: found.append(identify_cell(case.make, {}, num_runs=case.runs, execution=ALONE, **limit))
+        )
         steps = int(found.pop().samples.sum())
         return taken / steps * 1e9
 

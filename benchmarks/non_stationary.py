@@ -13,6 +13,7 @@ from typing import Any
 
 import jaxbandit as jb
 from jaxbandit.base.contract import Algorithm, Environment
+from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.driver.horizon import simulate_cell
 
 REPEATS = 7
@@ -76,7 +77,9 @@ def costs(runs: int) -> dict[str, Any]:
 
     def once(name: str) -> float:
         begun = time.process_time()
-        simulate_cell(makers[name], {}, horizon=HORIZON, num_runs=runs, checkpoints=[HORIZON], workers=1)
+        simulate_cell(
+            makers[name], {}, horizon=HORIZON, num_runs=runs, checkpoints=[HORIZON], execution=Execution(workers=1)
+        )
         return (time.process_time() - begun) / runs / HORIZON * 1e9
 
     for name in makers:  # compiles

@@ -20,6 +20,7 @@ import numpy as np
 from benchmarks import limits
 from benchmarks.scaling_figure import draw
 from benchmarks.yardstick import Yardstick
+from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.driver.horizon import simulate_cell
 from jaxbandit.engine.layout.compiled import cores
 from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS
@@ -124,7 +125,12 @@ def _player(make: Callable[[Any], Any], workers: int | None) -> Play:
     """Return a function that measures wall time on several workers, or processor time on one."""
 
     def play(arguments: Any, runs: int, rounds: int) -> float:
-        options: dict[str, Any] = {"horizon": rounds, "num_runs": runs, "workers": workers or 1, "per_run": False}
+        options: dict[str, Any] = {
+            "horizon": rounds,
+            "num_runs": runs,
+            "execution": Execution(workers=workers or 1),
+            "per_run": False,
+        }
         begun = time.process_time()
         found = simulate_cell(make, arguments, checkpoints=[rounds], **options)
         return found.run_seconds if workers else time.process_time() - begun

@@ -66,13 +66,14 @@ PROGRAM = """
     import json, os, signal, sys
     from pathlib import Path
     import matplotlib.pyplot, tomli_w, tyro  # what commands import when they are called
-    from jaxbandit.lab.cli import command_line, commands, signals
     from jaxbandit.engine.driver import queues, tiles
+    from jaxbandit.engine.driver.execution import Execution
     from jaxbandit.engine.storage import checkpoint
-    from jaxbandit.running.plotting import figures
+    from jaxbandit.lab.cli import command_line, commands, signals
     from jaxbandit.lab.experiments import experiment as running
-    from jaxbandit.running import truth
     from jaxbandit.lab.specs import spec
+    from jaxbandit.running import truth
+    from jaxbandit.running.plotting import figures
 
     def main(file, out, said, told, ready, settings):
         settings = json.loads(settings)
@@ -85,11 +86,12 @@ PROGRAM = """
         steps = os.open(told, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
         def progress(news):
-            os.write(steps, f"{getattr(news, 'run_steps', news)}\\n".encode())
+            os.write(steps, f"{news.run_steps}\\n".encode())
 
         def play():
             Path(ready).touch()
-            running.run_experiment(spec.load(file), Path(out), progress=progress, **settings["options"])
+            execution = Execution(progress=progress, **settings["options"])
+            running.run_experiment(spec.load(file), Path(out), execution=execution)
             import jax
             assert len(jax.devices()) == settings["devices"]
             return 0
@@ -202,9 +204,9 @@ def _live(life: Life, chance: random.Random, kills: int, seconds: float, gentle:
 def _settings(chance: random.Random, name: str, command: bool) -> dict[str, Any]:
     options: Any = {"workers": chance.choice([None, 1, 2, 3])}
     if name == "regret":
-        options["tile"] = chance.choice([None, 64, 112, 256])
+        options["width"] = chance.choice([None, 64, 112, 256])
     else:
-        options |= {"lanes": chance.choice([None, 64, 112, 256]), "chunk": chance.choice([None, 50, 1000])}
+        options |= {"width": chance.choice([None, 64, 112, 256]), "chunk": chance.choice([None, 50, 1000])}
     if command and chance.random() < 0.25:
         options = None
     cores = chance.sample(CORES, chance.randint(1, len(CORES)))

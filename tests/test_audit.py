@@ -20,6 +20,7 @@ from jaxbandit.base.contract import Algorithm, Outcome, Promise
 from jaxbandit.base.numerics import as_float
 from jaxbandit.base.refusals import BadInput, RunsLeftOut
 from jaxbandit.base.types import Array, Scalar
+from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.lab import cli
 from jaxbandit.lab.auditing import experiment as auditing
 from jaxbandit.lab.auditing.cell import (
@@ -278,7 +279,7 @@ def test_the_heuristic_threshold_is_caught(tmp_path, monkeypatch, capsys):
     # The batches are the runs of one experiment of that length: nothing was played twice or left out.
     parts = [load_cell("crowded-audit/audit/000", i).arrays["samples"] for i in range(2)]
     experiment = dataclasses.replace(spec.load("crowded.toml"), runs=sum(map(len, parts)))
-    whole = running.run_experiment(experiment, None, lanes=64)
+    whole = running.run_experiment(experiment, None, execution=Execution(width=64))
     np.testing.assert_array_equal(np.concatenate(parts), whole[0].arrays["samples"])
 
 

@@ -16,9 +16,10 @@ from jaxbandit.base.refusals import BadInput, Unfinished
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage import parts
 from jaxbandit.lab import cli
-from jaxbandit.lab.experiments import division, tasks
+from jaxbandit.lab.experiments import tasks
 from jaxbandit.lab.experiments.experiment import run_experiment
 from jaxbandit.lab.specs import spec
+from jaxbandit.running.distribution import division
 from jaxbandit.running.distribution.driving import Lost
 from jaxbandit.running.distribution.executors import opened
 from jaxbandit.running.distribution.processes import Processes
@@ -79,7 +80,7 @@ def pool():
 @pytest.mark.parametrize("name", ["regret", "means alone", "stopping"])
 @pytest.mark.parametrize("how", [{"runs_per_task": 70}, {}, {"runs_per_task": 70, "send_back": True}])
 def test_an_executor_leaves_the_same_bytes(name, how, undivided, pool, tmp_path):
-    run_experiment(experiments()[name], tmp_path / "out", executor=pool, **how)
+    run_experiment(experiments()[name], tmp_path / "out", execution=jb.Execution(executor=pool, **how))
     assert content(tmp_path / "out") == content(undivided / name)
 
 
@@ -89,9 +90,9 @@ def test_runs_are_added_to_those_that_are_finished(name, undivided, pool, tmp_pa
     fewer = spec.parse(asked.to_dict() | {"runs": 40}, f"{name}.toml")
     run_experiment(fewer, tmp_path / "out")
     steps = []
-    how = {"executor": pool, "runs_per_task": 64, "progress": lambda n: steps.append(getattr(n, "finished", n))}
-    run_experiment(asked, tmp_path / "out", **how)
-    assert sum(steps) == (asked.runs - 40) * len(list(asked.cells())) * (asked.horizon or 1)
+    how = jb.Execution(executor=pool, runs_per_task=64, progress=steps.append)
+    run_experiment(asked, tmp_path / "out", execution=how)
+    assert sum(n.finished for n in steps) == (asked.runs - 40) * len(list(asked.cells()))
     assert content(tmp_path / "out") == content(undivided / name)
 
 
@@ -113,17 +114,18 @@ class Stopping(ThreadPoolExecutor):
 def test_finished_parts_are_found_again(after, undivided, pool, tmp_path, monkeypatch):
     out, asked = tmp_path / "out", experiments()["regret"]
     with Stopping(4) as gone, pytest.raises(KeyboardInterrupt):
-        run_experiment(asked, out, executor=gone, runs_per_task=30)
+        run_experiment(asked, out, execution=jb.Execution(executor=gone, runs_per_task=30))
     there = {path: path.stat().st_mtime_ns for path in out.glob("parts/*/runs-*.npz")}
     assert 1 <= len(there) <= 4
     played, engine = [], tasks.playing.record_of
 
-    def counted(experiment, cell, options):
+    def counted(experiment, cell, **options):
         played.append((cell.index, options.get("first_run", 0), options.get("num_runs", 150)))
-        return engine(experiment, cell, options)
+        return engine(experiment, cell, **options)
 
     monkeypatch.setattr(tasks.playing, "record_of", counted)
-    many = run_experiment(asked, out, **({"executor": pool, "runs_per_task": 50} if after == "executor" else {}))
+    how = jb.Execution(executor=pool, runs_per_task=50) if after == "executor" else jb.Execution()
+    many = run_experiment(asked, out, execution=how)
     assert content(out) == content(undivided / "regret") and len(many) == 3
     whole = 30 * len(there)
     assert sum(number for _, _, number in played) == 3 * 150 - whole
@@ -168,14 +170,16 @@ def test_objects_given_as_calls_travel(pool, tmp_path):
     )
     options = {"horizon": 200, "num_runs": 130}
     whole = jb.simulate(algorithm(), world(), **options)
-    some = jb.simulate(algorithm, world, **options, executor=pool, runs_per_task=50)
+    some = jb.simulate(algorithm, world, **options, executor=pool, execution=jb.Execution(runs_per_task=50))
     kept = jb.simulate(algorithm, world, **options, executor=pool, checkpoint_dir=tmp_path)
     for found in (some, kept):
         assert found.identity == whole.identity
         assert all(found.arrays[name].tobytes() == array.tobytes() for name, array in whole.arrays.items())
     halving, world = functools.partial(jb.sequential_halving, 3), functools.partial(jb.bernoulli, [0.2, 0.5, 0.4])
     whole = jb.identify(halving, world, budget=[60, 90], num_runs=130)
-    some = jb.identify(halving, world, budget=[60, 90], num_runs=130, executor=pool, runs_per_task=64)
+    some = jb.identify(
+        halving, world, budget=[60, 90], num_runs=130, executor=pool, execution=jb.Execution(runs_per_task=64)
+    )
     for a, b in zip(whole, some, strict=True):
         assert all(b.arrays[name].tobytes() == array.tobytes() for name, array in a.arrays.items())
     with pytest.raises(
@@ -192,21 +196,21 @@ def test_a_divided_audit_is_the_same(pool, tmp_path):
     path.write_text(STOPPING, encoding="utf-8")
     some = {"runs": 500, "factor": 1.5, "progress": False}
     jb.audit(path, tmp_path / "whole", **some)
-    jb.audit(path, tmp_path / "divided", **some, executor=pool, runs_per_task=100)
+    jb.audit(path, tmp_path / "divided", **some, executor=pool, execution=jb.Execution(runs_per_task=100))
     assert content(tmp_path / "divided") == content(tmp_path / "whole")
 
 
 def test_what_is_wrong_with_an_executor_is_one_line(tmp_path, pool):
     asked = experiments()["regret"]
     with pytest.raises(BadInput, match=r"^executor = 3, must be an executor of PEP 3148"):
-        run_experiment(asked, None, executor=3)
+        run_experiment(asked, None, execution=jb.Execution(executor=3))
     with (
         ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("fork")) as forking,
         pytest.raises(BadInput, match=r"^executor: its workers are forked"),
     ):
-        run_experiment(asked, None, executor=forking)
+        run_experiment(asked, None, execution=jb.Execution(executor=forking))
     with pytest.raises(BadInput, match=r"^run: runs_per_task = 0, must be"):
-        run_experiment(asked, None, executor=pool, runs_per_task=0)
+        run_experiment(asked, None, execution=jb.Execution(executor=pool, runs_per_task=0))
     for name, said in {
         "processes:0": r"processes:N with N in",
         "dusk": "did you mean 'dask'",
@@ -237,7 +241,9 @@ def test_bad_input_on_a_worker_ends_the_run_and_other_parts_are_kept(tmp_path):
         return {"refused": "a worker: no module own"} if task["cell"] == 1 else None
 
     with Lying(lacking) as executor, pytest.raises(BadInput, match=r"^a worker: no module own$"):
-        run_experiment(experiments()["regret"], tmp_path / "out", executor=executor, runs_per_task=200)
+        run_experiment(
+            experiments()["regret"], tmp_path / "out", execution=jb.Execution(executor=executor, runs_per_task=200)
+        )
     assert len(list(tmp_path.glob("out/parts/*/runs-*.npz"))) >= 1
 
 
@@ -248,14 +254,14 @@ def test_a_task_that_kills_its_workers_is_given_up_and_the_rest_is_finished(tmp_
     out = tmp_path / "out"
     said = r"^resume: bernoulli/greedy, runs 64 to 127: a task killed 3 workers and was given up; the rest is finished"
     with Lying(poisoned) as executor, pytest.raises(Unfinished, match=said):
-        run_experiment(experiments()["regret"], out, executor=executor, runs_per_task=64)
+        run_experiment(experiments()["regret"], out, execution=jb.Execution(executor=executor, runs_per_task=64))
     assert len(list(out.glob("parts/*/runs-*.npz"))) == 8
-    run_experiment(experiments()["regret"], out, executor=pool)
+    run_experiment(experiments()["regret"], out, execution=jb.Execution(executor=pool))
     assert content(out) == content(undivided / "regret")
 
 
 def test_a_worker_of_another_version_refuses(tmp_path, monkeypatch):
-    task = {**tasks.of_experiment(experiments()["regret"]), "cell": 0, "options": {}, "folder": None, "until": None}
+    task = {**tasks.of_experiment(experiments()["regret"]), "cell": 0, "execution": {}, "folder": None, "until": None}
     task |= {"first_run": 0, "num_runs": 1}
     about = json.loads(task["provenance"])
     about["versions"]["jax"] = "0.1"

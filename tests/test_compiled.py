@@ -12,6 +12,7 @@ from jax import lax
 
 from jaxbandit.algorithms import ucb1
 from jaxbandit.base.numerics import lapack_lock
+from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.driver.horizon import simulate_cell
 from jaxbandit.engine.driver.identify import identify_cell
 from jaxbandit.engine.layout import compiled
@@ -125,7 +126,7 @@ def test_verify_takes_turns():
         return ucb1(2)._replace(stop=lambda state: state.counts.sum() >= 20, verify=verify), bernoulli(means)
 
     def play():
-        identify_cell(stopping, MEANS, num_runs=8, precision="float32", workers=1)
+        identify_cell(stopping, MEANS, num_runs=8, precision="float32", execution=Execution(workers=1))
 
     assert waits_while_another_is_alone(play)
 

@@ -83,7 +83,7 @@ def test_a_rule_that_stops_meets_the_world_at_its_own_round():
         pulls=lambda state: state.turns.pulls,
         stop=stop,
     )
-    found = jb.identify(algorithm, pays(VALUES), num_runs=300, workers=1, lanes=64)
+    found = jb.identify(algorithm, pays(VALUES), num_runs=300, workers=1, execution=jb.Execution(width=64))
     expected = int(np.argmax(np.cumsum(PULLED) >= 6.0)) + 1
     assert (found.arrays["samples"] == expected).all()
 

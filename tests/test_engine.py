@@ -20,6 +20,7 @@ from jaxbandit.base import checks, domains
 from jaxbandit.base.contract import Algorithm, Environment, Outcome, never, none
 from jaxbandit.engine.driver import horizon as horizon_engine
 from jaxbandit.engine.driver import tiles
+from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.driver.horizon import default_checkpoints, simulate_cell
 from jaxbandit.engine.layout import compiled
 from jaxbandit.engine.storage import files as storage
@@ -59,7 +60,7 @@ def same(a, b, runs=None):
 def test_numbers_do_not_depend_on_the_tile_or_the_workers(maker):
     one = simulate_cell(maker, MEANS, horizon=150, num_runs=200)
     for tile, workers in ((1, 1), (7, 2), (1000, 1)):  # two widths beside the default
-        other = simulate_cell(maker, MEANS, horizon=150, num_runs=200, tile=tile, workers=workers)
+        other = simulate_cell(maker, MEANS, horizon=150, num_runs=200, execution=Execution(width=tile, workers=workers))
         same(one, other)
         assert one.mean.tobytes() == other.mean.tobytes() and one.variance.tobytes() == other.variance.tobytes()
 
@@ -73,7 +74,9 @@ def test_every_algorithm_gives_the_same_bytes_in_any_tile(name):
         return pair(name, **more)
 
     # The least width, which loops unrolled four times divide, and one that they do not.
-    one, other = (simulate_cell(maker, {}, horizon=200, num_runs=256, tile=tile) for tile in (64, 112))
+    one, other = (
+        simulate_cell(maker, {}, horizon=200, num_runs=256, execution=Execution(width=tile)) for tile in (64, 112)
+    )
     same(one, other)
 
 
@@ -158,7 +161,7 @@ class Interrupted(Exception):
 def test_interrupted_and_resumed(tmp_path, monkeypatch):
     monkeypatch.setattr(tiles, "FIRST_CHUNK", 64)
     monkeypatch.setattr(tiles, "CHUNK_SECONDS", 0.0)
-    whole = simulate_cell(make, MEANS, horizon=640, num_runs=130, tile=64)
+    whole = simulate_cell(make, MEANS, horizon=640, num_runs=130, execution=Execution(width=64))
     for calls in (1, 4, 13):
         count = 0
 
@@ -169,9 +172,13 @@ def test_interrupted_and_resumed(tmp_path, monkeypatch):
                 raise Interrupted
 
         directory = tmp_path / str(calls)
-        options = {"horizon": 640, "num_runs": 130, "tile": 64, "workers": 2, "checkpoint_dir": directory}
+        options = {
+            "horizon": 640,
+            "num_runs": 130,
+            "execution": Execution(width=64, workers=2, checkpoint_dir=directory),
+        }
         with pytest.raises(Interrupted):
-            simulate_cell(make, MEANS, progress=stop, **options)
+            simulate_cell(make, MEANS, **options | {"execution": options["execution"]._replace(progress=stop)})
         assert list(directory.glob("*.npz"))
         rest = simulate_cell(make, MEANS, **options)
         same(whole, rest)
@@ -180,7 +187,7 @@ def test_interrupted_and_resumed(tmp_path, monkeypatch):
 
 
 def test_a_checkpoint_of_something_else_is_refused(tmp_path):
-    options = {"horizon": 150, "num_runs": 20, "checkpoint_dir": tmp_path}
+    options = {"horizon": 150, "num_runs": 20, "execution": Execution(checkpoint_dir=tmp_path)}
     simulate_cell(make, MEANS, **options)
     for change in ({"seed": 1}, {"horizon": 151}, {"precision": "float64"}):
         with pytest.raises(ValueError, match="of another simulation"):
@@ -193,7 +200,7 @@ def test_a_checkpoint_of_something_else_is_refused(tmp_path):
 
 
 def test_a_truncated_checkpoint_is_one_line(tmp_path):
-    options = {"horizon": 150, "num_runs": 20, "checkpoint_dir": tmp_path}
+    options = {"horizon": 150, "num_runs": 20, "execution": Execution(checkpoint_dir=tmp_path)}
     simulate_cell(make, MEANS, **options)
     (file,) = tmp_path.glob("*.npz")
     file.write_bytes(file.read_bytes()[:1000])
@@ -308,7 +315,10 @@ def test_a_nan_reward_is_said():
 
 
 def test_without_per_run_arrays_the_means_are_the_same_bytes():
-    full, lean = (simulate_cell(make, MEANS, horizon=150, num_runs=300, per_run=p, tile=64) for p in (True, False))
+    full, lean = (
+        simulate_cell(make, MEANS, horizon=150, num_runs=300, per_run=p, execution=Execution(width=64))
+        for p in (True, False)
+    )
     assert lean.regret is None and lean.pulls is None and lean.recommendation is None
     assert full.mean.tobytes() == lean.mean.tobytes() and full.variance.tobytes() == lean.variance.tobytes()
     np.testing.assert_allclose(lean.pulls_mean, full.pulls.mean(0))
@@ -352,8 +362,8 @@ def test_a_state_that_changes_its_type_is_named():
         ({"precision": "float16"}, "precision = 'float16'"),
         ({"implementation": "rbg"}, "implementation = 'rbg', must be one of threefry4x32, threefry2x32"),
         ({"implementation": "unsafe_rbg"}, "implementation"),
-        ({"tile": 0}, "tile = 0"),
-        ({"workers": 0}, "workers = 0"),
+        ({"execution": Execution(width=0)}, "simulate: width = 0"),
+        ({"execution": Execution(workers=0)}, "simulate: workers = 0"),
     ],
 )
 def test_refusals(change, line):

@@ -244,10 +244,12 @@ def choose(arguments):
 def test_the_same_bytes_for_any_lanes_and_chunk(make):
     arguments = {"scale": np.float64(1.0)}
     options = {"num_runs": 150, "seed": 3, "max_rounds": 1_000_000}
-    first = identify_cell(make, arguments, workers=1, lanes=64, **options)
+    first = identify_cell(make, arguments, execution=jb.Execution(workers=1, width=64), **options)
     lanes = 64 if make is choose else 128  # it takes long to compile, and there are no lanes but of whole vectors
-    other = identify_cell(make, arguments, workers=2, lanes=lanes, chunk=64, **options)
-    some = identify_cell(make, arguments, workers=1, lanes=64, first_run=40, **(options | {"num_runs": 30}))
+    other = identify_cell(make, arguments, execution=jb.Execution(workers=2, width=lanes, chunk=64), **options)
+    some = identify_cell(
+        make, arguments, execution=jb.Execution(workers=1, width=64), first_run=40, **(options | {"num_runs": 30})
+    )
     for name in ("samples", "outcome", "recommendation", "shortfall"):
         mine = getattr(first, name)
         np.testing.assert_array_equal(mine, getattr(other, name))

@@ -14,6 +14,7 @@ from jaxbandit.base.contract import Algorithm, Outcome, Phases, Replan
 from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
 from jaxbandit.base.types import Array
 from jaxbandit.engine.driver import tiles
+from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.driver.horizon import simulate_cell
 from jaxbandit.engine.layout import compiled
 from jaxbandit.engine.rounds import keys
@@ -128,7 +129,7 @@ def test_equals_one_run_after_the_other(late):
 @pytest.mark.parametrize(("tile", "workers"), [(1, 2), (1000, 1)])
 def test_numbers_do_not_depend_on_the_tile_or_the_workers(whole, tile, workers):
     assert len(np.unique(whole.recommendation)) > 5  # planned at rounds of their own
-    same(whole, simulate_cell(make, MEANS, **OPTIONS, tile=tile, workers=workers))
+    same(whole, simulate_cell(make, MEANS, **OPTIONS, execution=Execution(width=tile, workers=workers)))
     same(whole, simulate_cell(make, MEANS, horizon=150, num_runs=7), 7)
 
 
@@ -177,10 +178,10 @@ def test_interrupted_and_resumed(whole, tmp_path, monkeypatch):
         raise Interrupted
 
     with pytest.raises(Interrupted):
-        simulate_cell(make, MEANS, **OPTIONS, checkpoint_dir=tmp_path, progress=stop)
+        simulate_cell(make, MEANS, **OPTIONS, execution=Execution(checkpoint_dir=tmp_path, progress=stop))
     with pytest.raises(ValueError, match="of another simulation"):
-        simulate_cell(make, MEANS, **OPTIONS, checkpoint_dir=tmp_path, replan_late=1)
-    rest = simulate_cell(make, MEANS, **OPTIONS, checkpoint_dir=tmp_path)
+        simulate_cell(make, MEANS, **OPTIONS, execution=Execution(checkpoint_dir=tmp_path), replan_late=1)
+    rest = simulate_cell(make, MEANS, **OPTIONS, execution=Execution(checkpoint_dir=tmp_path))
     same(whole, rest)
     assert rest.run_steps < whole.run_steps and rest.kinds_mean.tobytes() == whole.kinds_mean.tobytes()
 
@@ -201,7 +202,7 @@ def test_a_plan_that_never_ends_is_reported():
 
 @pytest.mark.slow
 def test_another_replanning_is_another_simulation(tmp_path):
-    options = {"horizon": 20, "num_runs": 5, "checkpoint_dir": tmp_path}
+    options = {"horizon": 20, "num_runs": 5, "execution": Execution(checkpoint_dir=tmp_path)}
     simulate_cell(make, MEANS, **options)
 
     def other(means):

@@ -14,6 +14,7 @@ from results_by_hand import stopping
 
 from jaxbandit.algorithms.exploration.presets import lingape, lucb
 from jaxbandit.base.refusals import BadInput
+from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.driver.identify import Identified
 from jaxbandit.environments.linear_arms.soare import soare
 from jaxbandit.environments.stationary.gaussian import gaussian
@@ -23,9 +24,11 @@ from jaxbandit.lab.experiments.truth import truth_of, warnings_of
 from jaxbandit.lab.specs import spec
 from jaxbandit.running import progress
 from jaxbandit.running.identify import identify
-from jaxbandit.running.progress import runs_bar
+from jaxbandit.running.progress import progress_bar
 from jaxbandit.running.results.loading import load
 from jaxbandit.running.sweep import sweep
+
+QUIET = Execution(progress=False)
 
 TEXT = """
 name = "stop"
@@ -57,7 +60,7 @@ def content(results):
 
 @pytest.fixture(scope="module")
 def whole():
-    return running.run_experiment(experiment(), None, progress=False)
+    return running.run_experiment(experiment(), None, execution=QUIET)
 
 
 def found():
@@ -129,7 +132,7 @@ def test_angles_deltas_and_instances_share_one_program(calls):
 
 
 def test_results_are_stored_and_found_again(tmp_path, whole, monkeypatch):
-    first = running.run_experiment(experiment(), tmp_path / "out", progress=False)
+    first = running.run_experiment(experiment(), tmp_path / "out", execution=QUIET)
     assert content(first) == content(whole)
     assert [(r.params["delta"], r.guarantee["delta"]) for r in first] == [(0.05, 0.05), (0.2, 0.2)]
     assert first[0].truth["means"] == [1.0, 0.0] and first[0].truth["arguments"] == {"sigma": 0.5}
@@ -137,12 +140,12 @@ def test_results_are_stored_and_found_again(tmp_path, whole, monkeypatch):
     assert first[0].truth["characteristic_time"] == pytest.approx(2.0, rel=1e-6)
     assert spec.load(tmp_path / "out" / "spec.toml") == experiment()
     monkeypatch.setattr("jaxbandit.lab.experiments.playing.identify_cell", None)  # nothing is left to play
-    assert content(running.run_experiment(experiment(), tmp_path / "out", progress=False)) == content(whole)
+    assert content(running.run_experiment(experiment(), tmp_path / "out", execution=QUIET)) == content(whole)
     assert content(load(tmp_path / "out")) == content(whole)
 
 
 def test_numbers_do_not_depend_on_lanes_chunks_and_workers(whole):
-    other = running.run_experiment(experiment(), None, progress=False, lanes=1, chunk=1, workers=1)
+    other = running.run_experiment(experiment(), None, execution=Execution(progress=False, width=1, chunk=1, workers=1))
     assert content(other) == content(whole)
 
 
@@ -154,11 +157,11 @@ def test_an_interrupted_cell_goes_on(tmp_path, whole):
         if len(seen) == 1:
             raise KeyboardInterrupt
 
-    options = {"progress": progress, "workers": 1, "chunk": 1}
+    execution = Execution(progress=progress, workers=1, chunk=1)
     with pytest.raises(KeyboardInterrupt):
-        running.run_experiment(experiment(), tmp_path / "out", **options)
+        running.run_experiment(experiment(), tmp_path / "out", execution=execution)
     assert list((tmp_path / "out" / "checkpoint" / "000").iterdir())
-    assert content(running.run_experiment(experiment(), tmp_path / "out", **options)) == content(whole)
+    assert content(running.run_experiment(experiment(), tmp_path / "out", execution=execution)) == content(whole)
     assert sum(report.finished for report in seen) == 2 * 70
     assert not (tmp_path / "out" / "checkpoint").exists()
 
@@ -209,7 +212,7 @@ def test_what_is_told_wrongly_is_warned_of(tmp_path, calls):
     misled = experiment(instance=SOARE[:1], algorithm=algorithms, any_rewards=True)
     norm, sigma = warnings_of(misled)
     assert "0.2/lingape: theta_norm = 1.5" in norm and "instance is 2;" in norm and "sigma = 0.5" in sigma
-    results = running.run_experiment(misled, tmp_path / "out", progress=False)
+    results = running.run_experiment(misled, tmp_path / "out", execution=QUIET)
     assert [r.warnings for r in results] == [[norm, sigma], []]
     assert results[0].summary()["warnings"] == [norm, sigma]
     tied = {"name": "tied", "type": "gaussian", "means": [1, 0.5, 1]}
@@ -252,10 +255,10 @@ def test_no_bound_without_gaussian_noise():
 
 
 def test_progress_only_on_a_terminal(capsys, monkeypatch):
-    with runs_bar(10, "x") as advance:
+    with progress_bar(10, "x", "run") as advance:
         assert advance is None
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    with runs_bar(10, "best arm") as advance:
+    with progress_bar(10, "best arm", "run") as advance:
         advance(SimpleNamespace(finished=4, run_steps=123_000))
         time.sleep(0.2)  # tqdm redraws ten times a second
         advance(SimpleNamespace(finished=6, run_steps=0))

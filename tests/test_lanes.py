@@ -18,6 +18,7 @@ from jaxbandit.base.contract import Algorithm, Batch, Outcome, Replan
 from jaxbandit.base.numerics import as_float, get_at, set_at
 from jaxbandit.base.types import Array
 from jaxbandit.engine.driver import queues
+from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.driver.identify import identify_cell
 from jaxbandit.engine.rounds.stopping import StoppingRun
 from jaxbandit.environments.combinatorial.full_bandit import full_bandit
@@ -130,7 +131,13 @@ def test_the_same_bytes_for_any_lanes_chunk_and_workers(make, arguments):
     one = identify_cell(make, arguments, num_runs=300, max_rounds=2000)
     assert 5 < one.samples.mean() < 1500 and len(np.unique(one.samples)) > 5
     for lanes, chunk, workers in ((1, 64, 1), (37, 1, 2), (1024, 999, 2), (64, None, 3)):
-        other = identify_cell(make, arguments, num_runs=300, max_rounds=2000, lanes=lanes, chunk=chunk, workers=workers)
+        other = identify_cell(
+            make,
+            arguments,
+            num_runs=300,
+            max_rounds=2000,
+            execution=Execution(width=lanes, chunk=chunk, workers=workers),
+        )
         same(one, other)
     part = identify_cell(make, arguments, first_run=123, num_runs=77, max_rounds=2000)
     same(one, part, slice(123, 200))
@@ -191,7 +198,7 @@ def test_equals_one_run_after_the_other(make, arguments):
 def test_the_same_bytes_for_more_lanes():
     """The quick tier's share of the above."""
     one = identify_cell(make_race, MEANS, num_runs=200)
-    same(one, identify_cell(make_race, MEANS, num_runs=200, lanes=112, chunk=1))
+    same(one, identify_cell(make_race, MEANS, num_runs=200, execution=Execution(width=112, chunk=1)))
 
 
 @pytest.mark.slow
@@ -253,7 +260,7 @@ def test_nan_ends_a_run_at_once_and_leaves_zeros():
     for name in ("samples", "pulls", "recommendation", "shortfall"):
         assert not getattr(found, name)[bad].any()
     assert found.run_steps < 200 * 3000  # a NaN run does not play to max_rounds
-    same(found, identify_cell(make, MEANS, num_runs=200, max_rounds=10**6, lanes=37, chunk=1))
+    same(found, identify_cell(make, MEANS, num_runs=200, max_rounds=10**6, execution=Execution(width=37, chunk=1)))
 
 
 @pytest.mark.quickly_compiled
@@ -284,13 +291,13 @@ def test_float32_is_verified_in_float64():
     doubted = single.outcome == Outcome.PRECISION
     # Traced in float32 too, for the identity of the runs: verify is part of what decides their outcome.
     assert 0 < doubted.sum() < 100 and jnp.dtype("float64") in seen
-    same(single, identify_cell(make, MEANS, num_runs=100, precision="float32", lanes=37, chunk=1))
+    same(single, identify_cell(make, MEANS, num_runs=100, precision="float32", execution=Execution(width=37, chunk=1)))
 
 
 @pytest.mark.slow
 def test_lanes_without_runs_are_few():
     """Refilled lanes waste little; lanes that wait for the slowest run would waste most of a heavy tail."""
-    found = identify_cell(make_lucb, MEANS, num_runs=4000, lanes=64, workers=1)
+    found = identify_cell(make_lucb, MEANS, num_runs=4000, execution=Execution(width=64, workers=1))
     waiting = found.samples[:3968].reshape(-1, 64).max(1).sum() * 64
     assert found.lane_utilization > 0.85 and found.lane_steps < 0.8 * waiting
     assert found.run_steps == found.samples.sum()
@@ -306,9 +313,9 @@ def test_the_last_runs_go_on_with_fewer_lanes(monkeypatch):
         # One run in 50 goes on for long.
         return algorithm._replace(stop=lambda s: algorithm.stop(s) & (s.start < 0.98)), gaussian(means)
 
-    options = {"num_runs": 512, "max_rounds": 20_000, "workers": 1}
-    wide = identify_cell(make, MEANS, lanes=256, **options)
-    plain = identify_cell(make, MEANS, lanes=64, **options)
+    options = {"num_runs": 512, "max_rounds": 20_000}
+    wide = identify_cell(make, MEANS, execution=Execution(width=256, workers=1), **options)
+    plain = identify_cell(make, MEANS, execution=Execution(width=64, workers=1), **options)
     same(wide, plain)
     slow = (wide.outcome == Outcome.MAX_ROUNDS).sum()
     assert 0 < slow < 64 and wide.lane_steps < 0.3 * 256 * 20_000
@@ -316,7 +323,7 @@ def test_the_last_runs_go_on_with_fewer_lanes(monkeypatch):
 
 def test_progress_adds_up():
     told = []
-    found = identify_cell(make_race, MEANS, num_runs=300, progress=told.append)
+    found = identify_cell(make_race, MEANS, num_runs=300, execution=Execution(progress=told.append))
     assert sum(p.finished for p in told) == 300
     assert sum(p.run_steps for p in told) == found.run_steps == found.samples.sum()
 
@@ -340,20 +347,20 @@ def test_interrupted_and_resumed(make, tmp_path):
                 raise Interrupted
 
         directory = tmp_path / str(calls)
-        options = {"num_runs": 400, "checkpoint_dir": directory, "chunk": 64, "lanes": 64}
+        execution = Execution(checkpoint_dir=directory, chunk=64, width=64)
         with pytest.raises(Interrupted):
-            identify_cell(make, MEANS, progress=stop, **options)
+            identify_cell(make, MEANS, num_runs=400, execution=execution._replace(progress=stop))
         assert list(directory.glob("*.npz"))
-        rest = identify_cell(make, MEANS, **options)
+        rest = identify_cell(make, MEANS, num_runs=400, execution=execution)
         same(whole, rest)
         assert rest.run_steps < whole.run_steps  # what was saved is not played again
-    again = identify_cell(make, MEANS, num_runs=400, checkpoint_dir=tmp_path / "1")
+    again = identify_cell(make, MEANS, num_runs=400, execution=Execution(checkpoint_dir=tmp_path / "1"))
     same(whole, again)
     assert again.run_steps == 0 and np.isnan(again.lane_utilization)
 
 
 def test_a_checkpoint_of_something_else_is_refused(tmp_path):
-    options = {"num_runs": 20, "checkpoint_dir": tmp_path, "workers": 1}
+    options = {"num_runs": 20, "execution": Execution(checkpoint_dir=tmp_path, workers=1)}
     identify_cell(make_race, MEANS, **options)
     for change in ({"seed": 1}, {"max_rounds": 99}, {"implementation": "threefry2x32"}):
         with pytest.raises(ValueError, match="of another simulation"):
@@ -391,9 +398,6 @@ def test_bad_arguments_are_one_line():
         ("num_runs", 0),
         ("max_rounds", 0),
         ("max_rounds", 2**31),
-        ("lanes", 0),
-        ("chunk", 0),
-        ("workers", 0),
         ("seed", -1),
         ("first_run", -1),
         ("precision", "float16"),
@@ -401,6 +405,10 @@ def test_bad_arguments_are_one_line():
     ):
         with pytest.raises(ValueError, match=name) as error:
             identify_cell(make_race, MEANS, **{"num_runs": 5, name: value})
+        assert "\n" not in str(error.value)
+    for name in ("width", "chunk", "workers"):
+        with pytest.raises(ValueError, match=f"^identify: {name} = 0, must be an integer in ") as error:
+            identify_cell(make_race, MEANS, num_runs=5, execution=Execution(**{name: 0}))
         assert "\n" not in str(error.value)
     with pytest.raises(ValueError, match=r"precision = 'float32', must be \"float64\" for max_rounds = 16777217"):
         identify_cell(make_race, MEANS, num_runs=5, max_rounds=2**24 + 1, precision="float32")
@@ -411,6 +419,7 @@ PROGRAM = f"""
     sys.path.insert(0, {os.path.dirname(__file__)!r})
     import jax, numpy as np
     from jaxbandit.engine.driver import queues
+    from jaxbandit.engine.driver.execution import Execution
     from jaxbandit.engine.driver.identify import identify_cell
     from jaxbandit.engine.layout import sizes
     from jaxbandit.engine.storage import checkpoint
@@ -430,9 +439,10 @@ def test_the_same_bytes_on_two_devices():
             used.update(*(x.devices() for x in jax.live_arrays() if x.shape[-1:] == (LANES,)))
 
         for make in (make_lucb, make_super_arms):  # pulls, and batches of them
-            options = dict(num_runs=200, max_rounds=500, lanes=LANES, progress=noted)
+            how = Execution(width=LANES, progress=noted)
             used.clear()
-            found = [identify_cell(make, MEANS, devices=jax.devices()[:n], **options) for n in (1, 2)]
+            some = [how._replace(devices=jax.devices()[:n]) for n in (1, 2)]
+            found = [identify_cell(make, MEANS, num_runs=200, max_rounds=500, execution=each) for each in some]
             assert len(found[1].devices) == 2 and used == set(jax.devices())
             same(*found)
     """
@@ -449,7 +459,8 @@ def test_killed_five_times_ends_with_the_same_bytes(tmp_path):
         from pathlib import Path
 
         def main(directory, out):
-            found = identify_cell(make_lucb, MEANS, checkpoint_dir=Path(directory), num_runs=60000, workers=2, lanes=64)
+            execution = Execution(checkpoint_dir=directory, workers=2, width=64)
+            found = identify_cell(make_lucb, MEANS, num_runs=60000, execution=execution)
             np.savez(f"{out}.npz", **{k: v for k, v in found._asdict().items() if isinstance(v, np.ndarray)})
             Path(f"{out}.npz").rename(out)  # whole, or not there
     """

@@ -9,6 +9,7 @@ from jaxbandit.algorithms.regret.greedy import greedy
 from jaxbandit.algorithms.regret.lin_ts import lin_ts
 from jaxbandit.algorithms.regret.lin_ucb import lin_ucb
 from jaxbandit.algorithms.regret.linear_policy import linear_level
+from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.driver.horizon import simulate_cell
 from jaxbandit.environments.linear_arms.linear import linear
 from jaxbandit.environments.linear_arms.linear_contextual import linear_contextual
@@ -104,7 +105,7 @@ def test_an_experiment_in_toml_feeds_sets_and_mask():
     assert np.array_equal(cells[0].arguments["mask"], MASK)
     assert cells[0].arguments["theta_norm"] == 2**0.5 and cells[2].arguments["theta_norm"] == 1.0
     assert not {"theta", "probabilities"} & set(cells[0].arguments)
-    for result in run_experiment(experiment, None, progress=False):
+    for result in run_experiment(experiment, None, execution=Execution(progress=False)):
         assert result.arrays["outcome"].max() <= 1  # no padded action
         pulls = result.arrays["pulls"]
         assert pulls.shape == (64, 6) and (pulls.sum(1) == 100).all() and (pulls[:, 5] == 0).all()

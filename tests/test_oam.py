@@ -10,6 +10,7 @@ import pytest
 from jaxbandit.algorithms.regret.oam import KINDS, oam
 from jaxbandit.algorithms.regret.ossb import ossb
 from jaxbandit.engine.driver import horizon as horizon_engine
+from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.driver.horizon import simulate_cell
 from jaxbandit.environments.linear_arms.linear import linear
 from jaxbandit.environments.linear_arms.linear_contextual import linear_contextual
@@ -71,7 +72,7 @@ def contextual():
 
 @pytest.mark.slow
 def test_numbers_do_not_depend_on_the_tile(contextual):
-    other = simulate_cell(make_contextual, np.float32(0.1), horizon=300, num_runs=200, tile=64)
+    other = simulate_cell(make_contextual, np.float32(0.1), horizon=300, num_runs=200, execution=Execution(width=64))
     for name in ("regret", "pulls", "kinds", "recommendation", "outcome"):
         assert getattr(contextual, name).tobytes() == getattr(other, name).tobytes(), name
 
@@ -87,17 +88,18 @@ def test_a_sweep_is_one_compilation(contextual, monkeypatch):
 def test_an_interrupted_run_ends_with_the_same_bytes(contextual, tmp_path, monkeypatch):
     """Stopped after its first chunk, allocations and all; the second call takes them from the checkpoint."""
     monkeypatch.setattr("jaxbandit.engine.driver.tiles.FIRST_CHUNK", 64)
-    options = {"horizon": 300, "num_runs": 200, "tile": 64, "workers": 1, "checkpoint_dir": tmp_path}  # compiled above
+    options = {"horizon": 300, "num_runs": 200}  # compiled above
+    saved = Execution(width=64, workers=1, checkpoint_dir=tmp_path)
 
     def interrupt(steps):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        simulate_cell(make_contextual, np.float32(0.1), progress=interrupt, **options)
+        simulate_cell(make_contextual, np.float32(0.1), execution=saved._replace(progress=interrupt), **options)
     assert list(tmp_path.iterdir())
     steps = []
-    again = simulate_cell(make_contextual, np.float32(0.1), progress=steps.append, **options)
-    assert 0 < sum(steps) < 300 * 200
+    again = simulate_cell(make_contextual, np.float32(0.1), execution=saved._replace(progress=steps.append), **options)
+    assert 0 < sum(n.run_steps for n in steps) < 300 * 200
     for name in ("regret", "pulls", "kinds", "recommendation", "outcome"):
         assert getattr(contextual, name).tobytes() == getattr(again, name).tobytes(), name
 

@@ -9,6 +9,7 @@ from results_by_hand import stopping
 from scipy import stats
 
 from jaxbandit.base.text import number as words
+from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.lab.experiments.experiment import run_experiment
 from jaxbandit.lab.papers import assessment, figure_experiments, measures, paper, published, report, verdict
 from jaxbandit.lab.papers.measures import Quantity
@@ -375,7 +376,9 @@ def test_oracle_reaches_table_1(lingape):
     data, about = lingape
     figure = figure_experiments.Figure("one", "", ["soare-5"], ["XY-oracle"], runs=2)
     (result,) = run_experiment(
-        spec.parse(figure_experiments.experiment(data, figure), "lingape.toml"), None, progress=False
+        spec.parse(figure_experiments.experiment(data, figure), "lingape.toml"),
+        None,
+        execution=Execution(progress=False),
     )
     np.testing.assert_allclose(result.samples(), 2742457, rtol=0.01)
     np.testing.assert_allclose(result.arrays["pulls"][:, 1] / result.arrays["samples"], 0.995, atol=5e-4)

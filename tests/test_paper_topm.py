@@ -9,6 +9,7 @@ from results_by_hand import stopping
 from scipy import stats
 
 from jaxbandit.base.refusals import BadInput
+from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.lab.experiments import experiment as running
 from jaxbandit.lab.papers import drawing, figure_experiments, own_instances, paper, published
 from jaxbandit.lab.papers.tables import complexity, computed
@@ -316,7 +317,7 @@ def test_when_one_experiment_fails_the_others_end(monkeypatch, tmp_path):
     monkeypatch.setattr(running, "run_experiment", run)
     parts = [(_Parts(), tmp_path / "a"), (_Parts(fails=True), tmp_path / "b")]
     with pytest.raises(OSError, match="disk"):
-        running.run_experiments(parts, at_once=2, progress=False)
+        running.run_experiments(parts, at_once=2, execution=Execution(progress=False))
     assert ended == [tmp_path / "a"]
 
 

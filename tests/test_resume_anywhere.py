@@ -20,6 +20,7 @@ from jaxbandit.base.contract import Algorithm, Environment, Replan
 from jaxbandit.base.numerics import argmax, get_at, set_at
 from jaxbandit.base.types import Array
 from jaxbandit.engine.driver import queues, tiles
+from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.driver.horizon import simulate_cell
 from jaxbandit.engine.driver.identify import identify_cell
 from jaxbandit.engine.storage import files as storage
@@ -117,7 +118,7 @@ def interrupt(call, reports, **options):
     told = []
 
     def stop(progress):
-        told.append(getattr(progress, "run_steps", progress))
+        told.append(progress.run_steps)
         if len(told) == reports:
             raise Interrupted
 
@@ -144,7 +145,7 @@ def short_chunks(monkeypatch):
 @pytest.mark.parametrize("make", [make_plain, make_planned, make_contextual])
 def test_other_tiles_and_workers(make, tmp_path, short_chunks):
     def play(**options):
-        return simulate_cell(make, MEANS, **HORIZON, **options)
+        return simulate_cell(make, MEANS, **HORIZON, execution=Execution(**options))
 
     whole = play(tile=64, workers=2)
     narrow, wide = {"tile": 64, "workers": 2}, {"tile": 208, "workers": 1}
@@ -159,7 +160,7 @@ def test_other_tiles_and_workers(make, tmp_path, short_chunks):
 @pytest.mark.parametrize("make", [make_stopping, make_batches])
 def test_other_lanes_and_workers(make, tmp_path, short_chunks):
     def play(**options):
-        return identify_cell(make, MEANS, num_runs=700, **options)
+        return identify_cell(make, MEANS, num_runs=700, execution=Execution(**options))
 
     whole = play(lanes=64, workers=2)
     narrow, wide = {"lanes": 64, "workers": 1}, {"lanes": 256, "workers": 2}
@@ -181,11 +182,18 @@ def test_other_lanes_and_workers(make, tmp_path, short_chunks):
 
 def test_more_runs_extend_what_is_there(tmp_path, short_chunks):
     whole = simulate_cell(make_plain, MEANS, **HORIZON)
-    some = simulate_cell(make_plain, MEANS, horizon=640, num_runs=130, checkpoint_dir=tmp_path / "done")
-    more = simulate_cell(make_plain, MEANS, **HORIZON, checkpoint_dir=tmp_path / "done")
+    some = simulate_cell(
+        make_plain, MEANS, horizon=640, num_runs=130, execution=Execution(checkpoint_dir=tmp_path / "done")
+    )
+    more = simulate_cell(make_plain, MEANS, **HORIZON, execution=Execution(checkpoint_dir=tmp_path / "done"))
     same(whole, more)
     assert more.run_steps == 70 * 640
-    same(some, simulate_cell(make_plain, MEANS, horizon=640, num_runs=130, checkpoint_dir=tmp_path / "done"))
+    same(
+        some,
+        simulate_cell(
+            make_plain, MEANS, horizon=640, num_runs=130, execution=Execution(checkpoint_dir=tmp_path / "done")
+        ),
+    )
     taken = {"regret": some.regret, "pulls": some.pulls, "recommendation": some.recommendation, "outcome": some.outcome}
     finished = Finished("cell-000", some.identity, taken)
     lean = simulate_cell(make_plain, MEANS, **HORIZON, finished=finished, per_run=False)
@@ -201,7 +209,9 @@ def test_more_runs_extend_what_is_there(tmp_path, short_chunks):
 
 def test_more_stopping_runs_extend_what_is_there(tmp_path, short_chunks):
     def play(number, **options):
-        return identify_cell(make_stopping, MEANS, num_runs=number, first_run=10, lanes=64, **options)
+        return identify_cell(
+            make_stopping, MEANS, num_runs=number, first_run=10, execution=Execution(width=64), **options
+        )
 
     whole, some = play(300), play(200)
     names = ("samples", "outcome", "recommendation", "shortfall", "pulls")
@@ -229,11 +239,13 @@ CHILD = """
 
 
 def kill_horizon(**options):
-    return simulate_cell(make_planned, MEANS, horizon=30_000, num_runs=150, checkpoints=[30_000], **options)
+    return simulate_cell(
+        make_planned, MEANS, horizon=30_000, num_runs=150, checkpoints=[30_000], execution=Execution(**options)
+    )
 
 
 def kill_stopping(**options):
-    return identify_cell(make_stopping, 0.3 * MEANS, num_runs=2000, **options)
+    return identify_cell(make_stopping, 0.3 * MEANS, num_runs=2000, execution=Execution(**options))
 
 
 KILLED = {"horizon": kill_horizon, "stopping": kill_stopping}
@@ -258,7 +270,7 @@ def test_killed_on_two_devices_and_resumed_on_one(name, tmp_path):
 
 
 def test_a_damaged_part_is_one_line(tmp_path):
-    options = {"num_runs": 80, "checkpoint_dir": tmp_path}
+    options = {"num_runs": 80, "execution": Execution(checkpoint_dir=tmp_path)}
     identify_cell(make_stopping, MEANS, **options)
     (file,) = tmp_path.glob("done-*.npz")
     file.write_bytes(file.read_bytes()[:500])

@@ -86,7 +86,7 @@ def clean(rule, world):
 @pytest.mark.parametrize(("fault", "outcome"), [(np.nan, 2), (2.0, 4)])
 def test_runs_that_go_wrong_are_in_no_mean_and_all_is_said(clean, rule, world, fault, outcome):
     with pytest.warns(RunsLeftOut) as said:
-        r = simulate(rule, faulty(world, 0.2, fault), **SMALL)
+        r = simulate(rule, faulty(world, 0.2, fault), **SMALL, max_failed=1.0)
     bad = r.arrays["outcome"] == outcome
     count = int(bad.sum())
     assert 60 < count < 140 and r.counted == 500 - count
@@ -103,7 +103,7 @@ def test_runs_that_go_wrong_are_in_no_mean_and_all_is_said(clean, rule, world, f
 
 def test_more_failed_runs_than_allowed_is_an_error_of_one_line(rule, world):
     with pytest.raises(ValueError, match=r"ucb1: .* of 500 runs left out: not finite; max_failed = 0.1") as error:
-        simulate(rule, faulty(world, 0.2, np.nan), **SMALL, max_failed=0.1)
+        simulate(rule, faulty(world, 0.2, np.nan), **SMALL)  # the default: means over few runs say little
     assert "\n" not in str(error.value)
     with pytest.raises(ValueError, match=r"max_failed = 1.5, must be in \[0, 1\]"):
         simulate(rule, world, **SMALL, max_failed=1.5)
@@ -112,9 +112,11 @@ def test_more_failed_runs_than_allowed_is_an_error_of_one_line(rule, world):
 def test_runs_that_stop_leave_out_what_went_wrong():
     broken, rule = faulty(gaussian([1.0, 0.0], sigma=0.5), 0.2, np.nan), lucb(2, sigma=0.5)
     with pytest.warns(RunsLeftOut, match="of 70 runs left out: not finite"):
-        r = identify(rule, broken, num_runs=70, max_rounds=5000)
+        r = identify(rule, broken, num_runs=70, max_rounds=5000, max_failed=0.5)
     bad = r.outcomes()["nonfinite"]
     assert bad and len(r.samples()) == r.summary()["samples"]["runs"] == 70 - bad
+    with pytest.raises(ValueError, match=r"max_failed = 0\.1 allows a fraction of 0\.1"):
+        identify(rule, broken, num_runs=70, max_rounds=5000)
     with pytest.raises(ValueError, match="max_failed = 0 allows none"):
         identify(rule, broken, num_runs=70, max_rounds=5000, max_failed=0)
 
@@ -251,7 +253,7 @@ def broken_world(means: Array) -> Environment:
 def test_the_command_line_says_it_in_a_line(tmp_path, capsys):
     path = tmp_path / "x.toml"
     path.write_text(BROKEN)
-    assert cli.main(["run", str(path), "--out", str(tmp_path / "out")]) == 0
+    assert cli.main(["run", str(path), "--out", str(tmp_path / "out"), "--max-failed", "0.5"]) == 0
     said = capsys.readouterr()
     [line] = [line for line in said.err.splitlines() if "left out" in line]
     assert line.startswith("jaxbandit: warning: it/ucb1: ") and "runs left out: not finite" in said.out

@@ -9,6 +9,7 @@ import pytest
 
 import jaxbandit
 from jaxbandit.algorithms.regret.ucb import ucb1
+from jaxbandit.engine.driver.execution import Progress
 from jaxbandit.environments.stationary.bernoulli import bernoulli
 from jaxbandit.running import progress
 from jaxbandit.running.identify import identify
@@ -81,24 +82,24 @@ def test_sweep_refuses_what_cannot_be_swept_in_one_line(values, said):
 
 
 def test_progress_only_on_a_terminal(capsys, monkeypatch):
-    with progress_bar(10, "x") as advance:
+    with progress_bar(10, "x", "step") as advance:
         assert advance is None
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    with progress_bar(10, "x") as advance:
+    with progress_bar(10, "x", "step") as advance:
         assert advance is not None
         assert "x: compiling:" in capsys.readouterr().err  # until the first report
-        advance(10)
+        advance(Progress(0, 10))
     assert "compiling" not in capsys.readouterr().err.rpartition("x:")[2]
 
 
 def test_progress_as_lines_without_a_terminal(capsys, monkeypatch):
-    with progress_bar(10, "x", show=False, lines=True) as advance:
+    with progress_bar(10, "x", "step", show=False, lines=True) as advance:
         assert advance is None
     clock = iter([0.0, 4.0, 11.0, 12.0, 22.0])
     monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
-    with progress_bar(2_000_000, "x", lines=True) as advance:
+    with progress_bar(2_000_000, "x", "step", lines=True) as advance:
         for _ in range(4):
-            advance(500_000)
+            advance(Progress(0, 500_000))
     assert capsys.readouterr().err.splitlines() == ["x: 50 % of 2M steps after 11 s", "x: 100 % of 2M steps after 22 s"]
 
 

@@ -117,7 +117,7 @@ def test_written_spec_reads_back_equal(tmp_path):
 
 def test_experiments_are_equal_by_values_and_not_by_spelling():
     base = resolved()
-    assert resolved(seed=0, precision="float32", per_run=True, max_failed=1) == base
+    assert resolved(seed=0, precision="float32", per_run=True, max_failed=0.1) == base
     assert resolved(TEXT.replace("[0, 1.5, 3]", "[0.0, 1.5, 3.0]")) == base
     for changes in ({"seed": 1}, {"runs": 11}, {"precision": "float64"}, {"checkpoints": [500]}, {"hindsight": True}):
         assert resolved(**changes) != base

@@ -12,9 +12,10 @@ import numpy as np
 from jaxbandit.base.contract import Algorithm, Environment
 from jaxbandit.base.parameters import parameters_of
 from jaxbandit.base.refusals import refuse
-from jaxbandit.running.carried import made
-from jaxbandit.running.cell import Precision, fixed, run_identify, swept
-from jaxbandit.running.elsewhere import across_of
+from jaxbandit.engine.driver.execution import DEFAULT, Execution
+from jaxbandit.running import failures
+from jaxbandit.running.cell import Precision, run_identify
+from jaxbandit.running.factories import Pair, built, fixed, swept
 from jaxbandit.running.results.base import ResultSet
 
 
@@ -31,16 +32,14 @@ def identify(
     epsilon: float | None = None,
     delta: float | None = None,
     any_rewards: bool = False,
-    max_failed: float = 1.0,
+    max_failed: float = failures.MOST,
     precision: Precision = "float64",
-    checkpoint_dir: str | Path | None = None,
-    progress: bool | None = None,
-    lanes: int | None = None,
-    chunk: int | None = None,
     workers: int | None = None,
     devices: Sequence[Any] | None = None,
     executor: Any = None,
-    runs_per_task: int | None = None,
+    checkpoint_dir: str | Path | None = None,
+    progress: bool | None = None,
+    execution: Execution = DEFAULT,
 ) -> Any:
     """Run `num_runs` independent runs, each until its stopping rule stops it, and return their samples and errors.
 
@@ -48,7 +47,7 @@ def identify(
     compilation if the budget is a traced argument of the factory. Run r has the same random draws for every budget, so
     that the results of two budgets can be paired.
 
-    The arguments from `precision` on are for experts. They change how the runs are computed, not what is computed.
+    The arguments from `workers` on change how the runs are played, and not their results.
 
     Args:
       algorithm: an Algorithm, such as `lingape(features)`. With a budget, a factory that takes it by keyword, such as
@@ -73,15 +72,13 @@ def identify(
       max_failed: fraction of the runs that may fail, in [0, 1]. If more fail, an error is raised.
       precision: "float64" or "float32". The latter flags runs that fail the float64 check and is limited to a
         `max_rounds` of 2^24.
+      workers: number of threads, as for `simulate`; and so are the other arguments of how the runs are played.
+      devices: JAX devices among which the runs are divided.
+      executor: a PEP 3148 executor on whose workers the runs are played.
       checkpoint_dir: directory in which interrupted runs save their state, and from which the same call resumes, with
         one folder per budget.
       progress: whether to show a progress bar on stderr. Default: only on a terminal, if tqdm is installed.
-      lanes: number of lanes of one worker, which are the slots in which runs are played side by side.
-      chunk: number of steps between two synchronizations with the host.
-      workers: number of threads. Default: the number of cores.
-      devices: JAX devices among which the runs are divided, as for `simulate`.
-      executor: a PEP 3148 executor on whose workers the runs are played, as for `simulate`.
-      runs_per_task: number of runs of one task of the executor. Default: as many as take about a minute.
+      execution: an `Execution`, with all that can be chosen about how the runs are played.
 
     Returns:
       A StoppingResult without a budget, a BudgetResult with error rate and simple regret for one budget, and a
@@ -104,12 +101,10 @@ def identify(
         "any_rewards": any_rewards,
         "max_failed": max_failed,
         "precision": precision,
-        "progress": progress,
-        "lanes": lanes,
-        "chunk": chunk,
-        "workers": workers,
-        "devices": devices,
     }
+    execution = execution.updated(
+        workers=workers, devices=devices, executor=executor, checkpoint_dir=checkpoint_dir, progress=progress
+    )
     if budget is None:
         if not isinstance(algorithm, Algorithm) and not _complete(algorithm):
             told = getattr(algorithm, "__name__", type(algorithm).__name__)
@@ -117,30 +112,26 @@ def identify(
                 "identify",
                 f": algorithm = {told}, must be an Algorithm; a factory needs a budget, such as budget = 1000",
             )
-        pair: Any = made(algorithm), made(environment)
-        across = across_of("identify", algorithm, environment, executor, runs_per_task, devices)
-        return run_identify(fixed(*pair), {}, pair, {}, checkpoint_dir=checkpoint_dir, across=across, **options)
+        one, other = built(algorithm), built(environment)
+        return run_identify(Pair(fixed(one, other), {}, one, other, (algorithm, environment)), execution, **options)
     factory: Any = algorithm
-    world: Any = made(environment)
+    world: Any = built(environment)
     traced = _takes_budget(factory)
     single = not isinstance(budget, list | tuple | range | np.ndarray)
     results = []
     for pulls in _budgets(budget):
+        rule, params = factory(budget=pulls), {"budget": pulls}
+        if rule.budget is None:
+            name = rule.name or "the algorithm"
+            refuse("identify", f": budget = {pulls}, but {name} declares no budget; it must set Algorithm.budget")
         if traced:
-            make, arguments = swept(factory, world), {"budget": np.float64(pulls)}
-            pair = make({"budget": pulls})
+            arguments, given = {"budget": np.float64(pulls)}, (factory, environment)
+            pair = Pair(swept(factory, world), arguments, rule, world, given, params)
         else:
-            pair, arguments = (factory(budget=pulls), world), {}
-            make = fixed(*pair)
-        carried = factory if traced or executor is None else functools.partial(factory, budget=pulls)
-        across = across_of("identify", carried, environment, executor, runs_per_task, devices)
-        if pair[0].budget is None:
-            told = pair[0].name or "the algorithm"
-            refuse("identify", f": budget = {pulls}, but {told} declares no budget; it must set Algorithm.budget")
-        folder = None if checkpoint_dir is None else Path(checkpoint_dir) / f"{pulls}"
-        results.append(
-            run_identify(make, arguments, pair, {"budget": pulls}, checkpoint_dir=folder, across=across, **options)
-        )
+            given = functools.partial(factory, budget=pulls), environment
+            pair = Pair(fixed(rule, world), {}, rule, world, given, params)
+        folder = None if execution.checkpoint_dir is None else Path(execution.checkpoint_dir) / f"{pulls}"
+        results.append(run_identify(pair, execution._replace(checkpoint_dir=folder), **options))
     return results[0] if single else ResultSet(f"{results[0].instance}", tuple(results))
 
 

@@ -8,46 +8,42 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from jaxbandit.base import extras
+from jaxbandit.engine.driver.execution import Progress
 
 LINE_SECONDS = 10.0
 
 
 @contextmanager
 def progress_bar(
-    total: int, label: str, show: bool | None = None, lines: bool = False
-) -> Iterator[Callable[[int], None] | None]:
-    """Yield a function that advances a bar of `total` run-steps on stderr, or None if nothing is shown.
+    total: int, label: str, unit: str, show: bool | Callable[[Progress], None] | None = None, lines: bool = False
+) -> Iterator[Callable[[Progress], None] | None]:
+    """Yield a function that receives the engine's progress, from any thread, or None if nothing is shown.
 
     Args:
-      total: number of run-steps.
+      total: number of run-steps or runs.
       label: text in front of the bar.
-      show: whether to show a bar. None shows one if stderr is a terminal and tqdm is installed.
+      unit: what the bar counts, "step" or "run". The remaining time of runs is estimated from all finished ones with
+        equal weights.
+      show: whether to show a bar on stderr. None shows one if stderr is a terminal and tqdm is installed. A function is
+        yielded as it is.
       lines: whether to print a line every ten seconds if no bar is shown.
     """
-    with _shown(total, label, "step", show, lines) as shown:
-        yield None if shown is None else lambda steps: shown(steps, "")
-
-
-@contextmanager
-def runs_bar(
-    total: int, label: str, show: bool | None = None, lines: bool = False
-) -> Iterator[Callable[[Any], None] | None]:
-    """Yield a function that advances a bar of `total` runs on stderr, or None if nothing is shown.
-
-    The remaining time is estimated from all finished runs with equal weights. The arguments are those of
-    `progress_bar`, with `total` in runs.
-    """
+    if callable(show):
+        yield show
+        return
     played = 0
-    with _shown(total, label, "run", show, lines) as shown:
+    with _shown(total, label, unit, show, lines) as shown:
 
-        def advance(progress: Any) -> None:
+        def advance(progress: Progress) -> None:
             nonlocal played
             played += progress.run_steps
             assert shown is not None
-            shown(progress.finished, f"{_rounded(played)} run-steps")
+            if unit == "step":
+                shown(progress.run_steps, "")
+            else:
+                shown(progress.finished, f"{_rounded(played)} run-steps")
 
         yield None if shown is None else advance
 

@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from jaxbandit.base.contract import Algorithm, Environment
-from jaxbandit.running.carried import made
-from jaxbandit.running.cell import Precision, fixed, run_simulate
-from jaxbandit.running.elsewhere import across_of
+from jaxbandit.engine.driver.execution import DEFAULT, Execution
+from jaxbandit.running import failures
+from jaxbandit.running.cell import Precision, run_simulate
+from jaxbandit.running.factories import Pair, built, fixed
 from jaxbandit.running.results.regret import RegretResult
 
 
@@ -23,18 +24,17 @@ def simulate(
     checkpoints: Sequence[int] | None = None,
     hindsight: bool = False,
     any_rewards: bool = False,
-    max_failed: float = 1.0,
+    max_failed: float = failures.MOST,
     precision: Precision | None = None,
     per_run: bool = True,
     regret_constant: float | None = None,
-    checkpoint_dir: str | Path | None = None,
-    progress: bool | None = None,
     replan_late: int = 0,
-    tile: int | None = None,
     workers: int | None = None,
     devices: Sequence[Any] | None = None,
     executor: Any = None,
-    runs_per_task: int | None = None,
+    checkpoint_dir: str | Path | None = None,
+    progress: bool | None = None,
+    execution: Execution = DEFAULT,
 ) -> RegretResult:
     """Run `num_runs` independent runs of `horizon` rounds and return their regret.
 
@@ -42,8 +42,7 @@ def simulate(
     not finite or a reward is out of its declared range. Failed runs are left out of all means; the result reports how
     many there are, and a warning is issued.
 
-    The arguments from `precision` on are for experts. Except for `replan_late`, they change how the runs are computed,
-    not what is computed.
+    The arguments from `workers` on change how the runs are played, and not their results.
 
     Args:
       algorithm: an Algorithm, such as `kl_ucb(9)`.
@@ -66,18 +65,16 @@ def simulate(
         which needs less memory.
       regret_constant: factor of log(t) in the lower bound on regret that tables and figures show; see
         `jaxbandit.bounds`. Default: computed for environments where it is known, such as `bernoulli` and `gaussian`.
+      replan_late: largest number of rounds by which an algorithm's expensive work (`Algorithm.replan`) may be delayed,
+        so that several runs do it together. 0 is exact. It saves little if the work is rare.
+      workers: `workers` of `execution`, and so are the other four: these are the fields that are needed often.
+      devices: JAX devices among which the runs are divided.
+      executor: a PEP 3148 executor on whose workers the runs are played. The algorithm and the environment must then be
+        given as functools.partial of factories with plain arguments. See docs/cluster.md.
       checkpoint_dir: directory in which an interrupted simulation saves its state, and from which the same call
         resumes.
       progress: whether to show a progress bar on stderr. Default: only on a terminal, if tqdm is installed.
-      replan_late: largest number of rounds by which an algorithm's expensive work (`Algorithm.replan`) may be delayed,
-        so that several runs do it together. 0 is exact. It saves little if the work is rare.
-      tile: number of runs played at once on a core. Default: as many as fit into the cache.
-      workers: number of threads. Default: the number of cores.
-      devices: JAX devices among which the runs are divided. Default: those of this process. With `jax.devices()` in
-        several processes of `jax.distributed`, each process plays its share, and all return the same result.
-      executor: a PEP 3148 executor on whose workers the runs are played. The algorithm and the environment must then be
-        given as functools.partial of factories with plain arguments. See docs/cluster.md.
-      runs_per_task: number of runs of one task of the executor. Default: as many as take about a minute.
+      execution: an `Execution`, with all that can be chosen about how the runs are played.
 
     Returns:
       A RegretResult. Calling it again with the same two objects does not recompile.
@@ -86,12 +83,12 @@ def simulate(
       ValueError: an argument is out of range, the algorithm does not fit the environment, or more runs failed than
         allowed. The message has one line.
     """
-    pair = made(algorithm), made(environment)
+    one, other = built(algorithm), built(environment)
     return run_simulate(
-        fixed(*pair),
-        {},
-        pair,
-        {},
+        Pair(fixed(one, other), {}, one, other, (algorithm, environment)),
+        execution.updated(
+            workers=workers, devices=devices, executor=executor, checkpoint_dir=checkpoint_dir, progress=progress
+        ),
         horizon=horizon,
         num_runs=num_runs,
         seed=seed,
@@ -104,11 +101,5 @@ def simulate(
         precision=precision,
         per_run=per_run,
         regret_constant=regret_constant,
-        checkpoint_dir=checkpoint_dir,
-        progress=progress,
         replan_late=replan_late,
-        tile=tile,
-        workers=workers,
-        devices=devices,
-        across=across_of("simulate", algorithm, environment, executor, runs_per_task, devices),
     )

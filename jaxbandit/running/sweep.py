@@ -10,13 +10,22 @@ import numpy as np
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Environment
 from jaxbandit.base.refusals import BadInput
-from jaxbandit.running.cell import run_identify, run_simulate, swept
+from jaxbandit.engine.driver.execution import DEFAULT, Execution
+from jaxbandit.running.cell import run_identify, run_simulate
+from jaxbandit.running.factories import Pair, built, swept
 
 
 def sweep(
     factory: Callable[..., Any],
     environment: Environment | None,
     values: Mapping[str, Sequence[float]],
+    *,
+    workers: int | None = None,
+    devices: Sequence[Any] | None = None,
+    executor: Any = None,
+    checkpoint_dir: str | Path | None = None,
+    progress: bool | None = None,
+    execution: Execution = DEFAULT,
     **options: Any,
 ) -> list[Any]:
     """Run an algorithm or an instance at each of several values of its hyperparameters, in one compilation.
@@ -28,8 +37,13 @@ def sweep(
         (algorithm, environment), so that an instance can be swept as well.
       values: dictionary of hyperparameter -> list of values. Several lists must have equal length, and result i uses
         value i of each; for all combinations, give the columns of their product.
-      **options: as for `simulate` if `horizon` is among them, otherwise as for `identify`. `checkpoint_dir` then holds
-        one folder per value.
+      workers: number of threads, as for `simulate`; and so are the other arguments of how the runs are played.
+      devices: JAX devices among which the runs are divided.
+      executor: a PEP 3148 executor. `factory` and `environment` must then be functools.partial of factories.
+      checkpoint_dir: directory of the states of interrupted runs, with one folder per value.
+      progress: whether to show a progress bar on stderr. Default: only on a terminal, if tqdm is installed.
+      execution: an `Execution`, with all that can be chosen about how the runs are played.
+      **options: as for `simulate` if `horizon` is among them, otherwise as for `identify`.
 
     Returns:
       One Result per value; its `params` holds the values.
@@ -54,13 +68,17 @@ def sweep(
         run, precision = run_simulate, checks.precision("sweep", precision, "horizon", horizon)
     else:
         run, precision = run_identify, precision or "float64"
-    make = swept(factory, environment)
+    execution = execution.updated(
+        workers=workers, devices=devices, executor=executor, checkpoint_dir=checkpoint_dir, progress=progress
+    )
+    world = built(environment)
+    make, given = swept(factory, world), (factory, environment)
     number = np.float64 if precision == "float64" else np.float32
-    base = options.pop("checkpoint_dir", None)
     results = []
     for i in range(next(iter(lengths.values()))):
         params = {name: float(column[i]) for name, column in values.items()}
-        folder = None if base is None else Path(base) / f"{i:03d}"
+        folder = None if execution.checkpoint_dir is None else Path(execution.checkpoint_dir) / f"{i:03d}"
         arguments = {name: number(value) for name, value in params.items()}
-        results.append(run(make, arguments, make(params), params, checkpoint_dir=folder, **options))
+        pair = Pair(make, arguments, *make(params), given, params)
+        results.append(run(pair, execution._replace(checkpoint_dir=folder), **options))
     return results

@@ -6,7 +6,6 @@ Memory is proportional to runs times checkpoints, not to the horizon. The number
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import jax
@@ -16,10 +15,11 @@ import numpy as np
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Environment
 from jaxbandit.base.types import Device, Key, PyTree
+from jaxbandit.engine.driver.execution import DEFAULT, Execution
 from jaxbandit.engine.driver.program import Program, sharded
 from jaxbandit.engine.driver.tiles import JUDGED, Code, Job
 from jaxbandit.engine.layout import sizes
-from jaxbandit.engine.layout.compiled import compile_program, cores, remember
+from jaxbandit.engine.layout.compiled import compile_program, remember
 from jaxbandit.engine.rounds import fit, keys
 from jaxbandit.engine.rounds.single import SingleRun
 from jaxbandit.engine.rounds.step import without_notes
@@ -75,13 +75,9 @@ def simulate_cell(
     any_rewards: bool = False,
     hindsight: bool = False,
     replan_late: int = 0,
-    tile: int | None = None,
-    workers: int | None = None,
-    devices: Sequence[Device] | None = None,
     implementation: str = "threefry4x32",
-    checkpoint_dir: Path | None = None,
+    execution: Execution = DEFAULT,
     finished: Finished | None = None,
-    progress: Callable[[int], None] | None = None,
 ) -> Record:
     """Play runs first_run, ..., first_run + num_runs - 1 of make(arguments) for horizon rounds.
 
@@ -104,18 +100,9 @@ def simulate_cell(
       replan_late: largest number of rounds by which `Algorithm.replan` may be delayed, >= 0; 0 is exact. The engine
         looks for runs whose replan is due every (replan_late + 1) rounds, so that it looks less often and replans more
         runs at a time.
-      tile: number of runs that one worker plays at once. Default: chosen by the size of the state. It does not change
-        results.
-      workers: number of threads that play tiles. Default: the number of cores on a single CPU device, otherwise 1. It
-        does not change results.
-      devices: devices of one kind, among which the runs of a tile are divided. Default: those of this process.
       implementation: "threefry4x32" (default) or "threefry2x32".
-      checkpoint_dir: directory for the results of finished runs and the states of runs in progress. Another call
-        resumes from it, also with another tile, workers, devices, first_run and num_runs. Only one process can use it
-        at a time.
+      execution: workers, devices, sizes, checkpoints and progress, which do not affect the results.
       finished: runs from first_run on that an earlier call has finished with per_run; only the others are played.
-      progress: called repeatedly, from worker threads, with the number of rounds, summed over runs, played since the
-        previous call.
 
     Returns:
       A Record.
@@ -131,13 +118,8 @@ def simulate_cell(
     precision = checks.precision("simulate", precision, "horizon", horizon)
     marks = _checkpoints(checkpoints, horizon)
     replan_late = checks.integer("simulate", "replan_late", replan_late, 0, 2**31 - 2)
-    devices = list(jax.local_devices() if devices is None else devices)
+    devices, workers = execution.here("simulate")
     platform = devices[0].platform
-    if workers is None:
-        workers = cores() if platform == "cpu" and len(devices) == 1 else 1
-    workers = checks.integer("simulate", "workers", workers, 1)
-    if tile is not None:
-        checks.integer("simulate", "tile", tile, 1)
 
     with jax.enable_x64(precision == "float64"):
         root = keys.root_key(seed, implementation)
@@ -160,7 +142,8 @@ def simulate_cell(
             "generator": implementation,
             **identity.surroundings(platform),
         }
-        with Checkpoint(checkpoint_dir, about) as checkpoint:
+        with Checkpoint(execution.checkpoint_dir, about) as checkpoint:
+            progress: Any = execution.progress
             job = Job(arguments, root, marks, first_run, num_runs, per_run, checkpoint, progress)
             if finished is not None:
                 job.take_over(finished.rows(about, _names(program, arguments, root), first_run, num_runs))
@@ -168,7 +151,7 @@ def simulate_cell(
                 job.take_over(rows)
             begun = time.perf_counter()
             code = partial(_code, key, program, arguments, root, len(marks), devices)
-            lanes = _lanes(program, job.left(), tile, workers, devices, code)
+            lanes = _lanes(program, job.left(), execution.width, workers, devices, code)
             found, widths = job.tiles(lanes, sizes.LANES_LEAST * len(devices))
             codes = {width: code(width) for width in widths}
             compile_seconds += time.perf_counter() - begun

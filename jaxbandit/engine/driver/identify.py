@@ -5,7 +5,6 @@ The numbers of a run depend only on (seed, run).
 
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import jax
@@ -15,10 +14,11 @@ import numpy as np
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Environment
 from jaxbandit.base.types import Device, PyTree
+from jaxbandit.engine.driver.execution import DEFAULT, Execution
 from jaxbandit.engine.driver.lanes import Lanes, LanesProgram
-from jaxbandit.engine.driver.queues import Code, Job, Progress
+from jaxbandit.engine.driver.queues import Code, Job
 from jaxbandit.engine.layout import sizes
-from jaxbandit.engine.layout.compiled import compile_program, cores, remember, remembers
+from jaxbandit.engine.layout.compiled import compile_program, remember, remembers
 from jaxbandit.engine.rounds import fit, keys
 from jaxbandit.engine.rounds.step import without_notes
 from jaxbandit.engine.rounds.stopping import StoppingRun
@@ -63,14 +63,9 @@ def identify_cell(
     max_rounds: int = 10_000_000,
     precision: Literal["float32", "float64"] = "float64",
     any_rewards: bool = False,
-    lanes: int | None = None,
-    chunk: int | None = None,
-    workers: int | None = None,
-    devices: Sequence[Device] | None = None,
     implementation: str = "threefry4x32",
-    checkpoint_dir: Path | None = None,
+    execution: Execution = DEFAULT,
     finished: Finished | None = None,
-    progress: Callable[[Progress], None] | None = None,
 ) -> Identified:
     """Play runs first_run, ..., first_run + num_runs - 1 of make(arguments), each until its stopping rule stops it.
 
@@ -85,19 +80,9 @@ def identify_cell(
       precision: "float64" or "float32", for everything except counts; the process-wide flag is not changed. With
         "float32", the algorithm's `verify` checks each stopped run in float64, and max_rounds is at most 2^24.
       any_rewards: whether to allow rewards that the algorithm is not designed for.
-      lanes: number of runs that one worker plays at once, rounded up to at least 64. Default: chosen by the size of
-        the state. It does not change results.
-      chunk: number of steps in one call of the compiled loop. Default: about half a second. It does not change
-        results.
-      workers: number of threads per device, each with its own queue. Default: the number of cores on a single CPU
-        device, otherwise 1. It does not change results.
-      devices: devices to use, each with its own queues. Default: those of this process.
       implementation: "threefry4x32" (default) or "threefry2x32".
-      checkpoint_dir: directory for the results of finished runs and the states of runs in progress. Another call
-        resumes from it, also with other lanes, workers, devices, first_run and num_runs. Only one process can use it
-        at a time.
+      execution: workers, devices, sizes, checkpoints and progress, which do not affect the results.
       finished: runs from first_run on that an earlier call has finished; only the others are played.
-      progress: called repeatedly, from worker threads, with the progress since the previous call.
 
     Returns:
       An Identified.
@@ -112,13 +97,8 @@ def identify_cell(
     max_rounds = checks.integer("identify", "max_rounds", max_rounds, 1, MOST_PULLS)
     checks.choice("identify", "precision", precision, ("float32", "float64"))
     checks.precision("identify", precision, "max_rounds", max_rounds)
-    for name, value in (("lanes", lanes), ("chunk", chunk), ("workers", workers)):
-        if value is not None:
-            checks.integer("identify", name, value, 1, 2**31 - 1)
-    devices = list(jax.local_devices() if devices is None else devices)
+    devices, workers = execution.here("identify")
     platform = devices[0].platform
-    if workers is None:
-        workers = cores() if platform == "cpu" and len(devices) == 1 else 1
     queues = [device for device in devices for _ in range(workers)]
 
     with jax.enable_x64(precision == "float64"):
@@ -142,14 +122,16 @@ def identify_cell(
             "generator": implementation,
             **identity.surroundings(platform),
         }
-        with Checkpoint(checkpoint_dir, about) as checkpoint:
+        with Checkpoint(execution.checkpoint_dir, about) as checkpoint:
+            chunk, progress = execution.chunk, execution.progress
+            assert not isinstance(progress, bool)
             job = Job(code, arguments, root, first_run, num_runs, max_rounds, chunk, checkpoint, progress)
             if finished is not None:
                 job.take_over(finished.rows(about, _names(program), first_run, num_runs))
             for rows in checkpoint.ended():
                 job.take_over(rows)
             begun = time.perf_counter()
-            width = _width(program, job.left(), lanes, queues, code)
+            width = _width(program, job.left(), execution.width, queues, code)
             for device in dict.fromkeys(queues) if job.left() else ():
                 code.advance(width, device)
             compile_seconds += time.perf_counter() - begun

@@ -16,6 +16,7 @@ import numpy as np
 from jaxbandit.base.contract import Outcome
 from jaxbandit.base.types import Device, Key, PyTree
 from jaxbandit.engine.driver import interrupts
+from jaxbandit.engine.driver.execution import Progress
 from jaxbandit.engine.driver.lanes import REFILL_SHARE, Lanes, Report
 from jaxbandit.engine.layout import sizes
 from jaxbandit.engine.layout.compiled import scopes_of_thread
@@ -28,13 +29,6 @@ CALL_SECONDS = 0.5  # intended duration of a call of the compiled loop
 COMPILE_SECONDS = 1.0  # approximate time to compile the loop for fewer lanes
 FIRST_BLOCKS = 8
 NARROWING = 4  # compaction divides the number of lanes by this
-
-
-class Progress(NamedTuple):
-    """Progress since the previous report."""
-
-    finished: int  # number of runs
-    run_steps: int  # number of steps, summed over runs
 
 
 class Code(NamedTuple):

@@ -16,6 +16,7 @@ import numpy as np
 from jaxbandit.base.contract import Outcome
 from jaxbandit.base.types import Key, PyTree
 from jaxbandit.engine.driver import interrupts
+from jaxbandit.engine.driver.execution import Progress
 from jaxbandit.engine.layout.compiled import scopes_of_thread
 from jaxbandit.engine.layout.sizes import NOISE_STEPS
 from jaxbandit.engine.rounds.moments import Moments
@@ -62,7 +63,7 @@ class Job:
         num_runs: int,
         per_run: bool,
         checkpoint: Checkpoint,
-        progress: Callable[[int], None] | None,
+        progress: Callable[[Progress], None] | None,
     ):
         self.arguments, self.root = arguments, root
         self.checkpoints, self.horizon = checkpoints, int(checkpoints[-1])
@@ -175,7 +176,7 @@ class Job:
             now = time.monotonic()
             rounds, round = last + 1 - round, last + 1
             try:
-                self._report(rounds * number)
+                self._report(number if round > self.horizon else 0, rounds * number)
             except BaseException:
                 self.checkpoint.hold(tile.key, segment)
                 raise
@@ -191,11 +192,11 @@ class Job:
         self.checkpoint.collect(rows)
         self.checkpoint.end(tile.key)
 
-    def _report(self, steps: int) -> None:
+    def _report(self, finished: int, steps: int) -> None:
         with self._lock:
             self.run_steps += steps
             if self.progress is not None:
-                self.progress(steps)
+                self.progress(Progress(finished, steps))
 
     def _collect(self, rows: Rows) -> None:
         run = rows["run"] - self.first_run

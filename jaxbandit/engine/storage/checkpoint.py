@@ -58,8 +58,9 @@ class Checkpoint:
     the last of them to do so writes the files. Segments that no player has started are saved as they were read.
     """
 
-    def __init__(self, directory: Path | None, about: Identity):
-        self.directory, self.about = directory, about
+    def __init__(self, directory: str | Path | None, about: Identity):
+        self.directory = directory = None if directory is None else Path(directory)
+        self.about = about
         self._ended: list[Rows] = []
         self._segments: dict[int, Segment] = {}
         self._players: set[int] = set()

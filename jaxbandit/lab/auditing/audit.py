@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from jaxbandit.engine.driver.execution import DEFAULT, Execution
 from jaxbandit.lab.auditing.cell import Limits
 from jaxbandit.lab.specs import spec as specs
 from jaxbandit.running.results.base import ResultSet
@@ -23,10 +24,10 @@ def audit(
     overrides: Sequence[str] = (),
     imports: bool = True,
     max_failed: float = 0.0,
-    progress: bool = True,
+    progress: bool | None = None,
     workers: int | None = None,
     executor: Any = None,
-    runs_per_task: int | None = None,
+    execution: Execution = DEFAULT,
 ) -> ResultSet:
     """Test whether the stopping rules of an experiment of kind "identify" keep their error probability delta.
 
@@ -51,7 +52,7 @@ def audit(
       workers: number of threads; with an executor, the number of threads of each task. It does not affect the results.
       executor: a PEP 3148 executor on whose workers the runs are played. It does not affect the results. See
         docs/cluster.md.
-      runs_per_task: number of runs of one task of the executor. Default: as many as take about a minute.
+      execution: an `Execution`, with all that can be chosen about how the runs are played.
 
     Returns:
       A ResultSet. The `finding` of each result is the verdict with the bounds on the error rate.
@@ -67,7 +68,7 @@ def audit(
     experiment = specs.load(spec, overrides, imports=imports)
     for line in warnings_of(experiment):
         warnings.warn(line, stacklevel=2)
-    options = {"progress": progress, "workers": workers, "max_failed": max_failed}
-    options |= {"executor": executor, "runs_per_task": runs_per_task}
-    results = audit_experiment(experiment, None if out is None else Path(out), limits, **options)
+    execution = execution.updated(progress=progress, workers=workers, executor=executor)
+    out = None if out is None else Path(out)
+    results = audit_experiment(experiment, out, limits, max_failed=max_failed, execution=execution)
     return ResultSet(experiment.name, tuple(results), experiment.to_toml())

@@ -15,14 +15,15 @@ import numpy as np
 
 from jaxbandit.base.refusals import BadInput, refuse
 from jaxbandit.base.text import align
+from jaxbandit.engine.driver.execution import DEFAULT, Execution
 from jaxbandit.lab.auditing.cell import Batch, Finding, Limits, audit_draws
-from jaxbandit.lab.experiments import directory, division, playing, tasks
-from jaxbandit.lab.experiments.division import How
+from jaxbandit.lab.experiments import directory, playing, tasks
 from jaxbandit.lab.experiments.playing import play
 from jaxbandit.lab.experiments.truth import guarantee
 from jaxbandit.lab.specs.spec import Cell, Experiment
 from jaxbandit.running import failures
-from jaxbandit.running.progress import runs_bar
+from jaxbandit.running.distribution import division
+from jaxbandit.running.progress import progress_bar
 from jaxbandit.running.results import json_files, names
 from jaxbandit.running.results.loading import load_cell
 from jaxbandit.running.results.saving import save_cell, summary
@@ -31,7 +32,7 @@ from jaxbandit.running.truth import means_of
 from jaxbandit.theory.confidence_sequence import confidence_sequence
 from jaxbandit.theory.intervals import CONFIDENCE
 
-LANES = 128  # on a CPU; otherwise small first batches would use fewer lanes, and each width is compiled anew
+WIDTH = 128  # on a CPU; otherwise small first batches would use fewer lanes, and each width is compiled anew
 KEPT = ("samples", "outcome", "shortfall")  # the arrays of each run that are kept in memory; the others stay on disk
 
 
@@ -56,13 +57,8 @@ def audit_experiment(
     out: Path | None,
     limits: Limits | None = None,
     *,
-    progress: bool = True,
-    workers: int | None = None,
     max_failed: float = 0.0,
-    executor: Any = None,
-    runs_per_task: int | None = None,
-    seconds_per_task: float = division.SECONDS,
-    send_back: bool = False,
+    execution: Execution = DEFAULT,
 ) -> list[AuditedResult]:
     """Audit, or continue to audit, every cell of a resolved experiment of kind "identify".
 
@@ -70,13 +66,8 @@ def audit_experiment(
       experiment: what `spec.load` returns; its `runs` are the length of the first batches.
       out: directory that keeps the batches; None keeps nothing on the disk.
       limits: the confidence of the whole table, what is to be known, and the budget of a cell.
-      progress: a bar on stderr where that is a terminal.
-      workers: threads, with an executor of each task; changes no number.
       max_failed: share of a cell's runs that may go wrong, in [0, 1]; more is an error. The batches are kept.
-      executor: as for `run_experiment`, over whose workers each batch is divided.
-      runs_per_task: as for `run_experiment`.
-      seconds_per_task: as for `run_experiment`.
-      send_back: as for `run_experiment`.
+      execution: how the runs of each batch are played; `out` holds the checkpoints.
 
     Returns:
       A result a cell, in the order of `experiment.cells()`; the runs of two cells are not equally many.
@@ -90,18 +81,20 @@ def audit_experiment(
     limits = limits or Limits()
     limits.check()
     failures.check_share("audit", max_failed)
-    how = None if executor is None else How(executor, runs_per_task, seconds_per_task, send_back, workers)
-    if how is not None:
-        how.check("audit")
+    if execution.executor is not None:
+        division.crew_of("audit", execution)
+    if execution.progress is True:
+        execution = execution._replace(progress=None)
+    if execution.width is None and jax.default_backend() == "cpu":
+        execution = execution._replace(width=WIDTH)
     cells = list(experiment.cells())
     _check(experiment, cells)
-    show = None if progress else False
     results = []
     with directory.disk(out), directory.lock(out):
         if out is not None:
             directory.claim(out, experiment, grows=False)
         for cell in cells:
-            played = _Played(experiment, cell, out, show, workers, how)
+            played = _Played(experiment, cell, out, execution)
             delta = guarantee(cell)["delta"]
             finding = audit_draws(played.draw, delta, limits, first=experiment.runs, cells=len(cells))
             results.append(played.joined(finding))
@@ -150,11 +143,9 @@ class _Played:
         experiment: Experiment,
         cell: Cell,
         out: Path | None,
-        show: bool | None,
-        workers: int | None,
-        how: How | None,
+        execution: Execution,
     ):
-        self.experiment, self.cell, self.show, self.workers, self.how = experiment, cell, show, workers, how
+        self.experiment, self.cell, self.execution = experiment, cell, execution
         means = means_of(cell.instance.build())
         self.truth = {} if means is None else {"means": means}
         self.folder = None if out is None else out / "audit" / f"{cell.index:03d}"
@@ -179,14 +170,13 @@ class _Played:
         part = dataclasses.replace(self.experiment, runs=number)
         checkpoint = None if self.folder is None else self.folder.with_name("checkpoint") / f"{self.cell.index:03d}"
         label = f"{self.cell.instance.name}/{self.cell.algorithm.name} after {first} runs"
-        with runs_bar(number, label, self.show) as advance:
-            options = {"first_run": first, "workers": self.workers, "checkpoint_dir": checkpoint, "progress": advance}
-            options["lanes"] = _lanes()
+        with progress_bar(number, label, "run", self.execution.progress) as advance:
+            execution = self.execution._replace(checkpoint_dir=checkpoint, progress=advance)
             try:
                 batch: Any = (
-                    self._divided(part, first, self.how, advance)
-                    if self.how
-                    else play(part, self.cell, self.truth, options)
+                    play(part, self.cell, self.truth, first_run=first, execution=execution)
+                    if execution.executor is None
+                    else self._divided(part, first, execution)
                 )
             except ValueError as error:
                 if checkpoint is not None and str(checkpoint) in str(error):  # one of its files is damaged
@@ -197,13 +187,13 @@ class _Played:
             shutil.rmtree(checkpoint, ignore_errors=True)
         return batch
 
-    def _divided(self, part: Experiment, first: int, how: How, advance: Any) -> Any:
+    def _divided(self, part: Experiment, first: int, execution: Execution) -> Any:
         """Compute a batch on the workers of an executor."""
         folder = None if self.folder is None else self.folder.with_name(division.FOLDER) / f"{self.cell.index:03d}"
-        task = {**tasks.of_experiment(self.experiment), "cell": self.cell.index, "options": {"lanes": _lanes()}}
+        task = {**tasks.of_experiment(self.experiment), "cell": self.cell.index}
         what = f"{part.name}: {self.cell.instance.name}/{self.cell.algorithm.name}"
-        share = division.Share(what, task, first, first + part.runs, folder)
-        record = division.divided(share, how, advance, part.kind)
+        share = division.Share(what, tasks.play, task, first, first + part.runs, folder)
+        record = division.divided(part.kind, share, execution)
         return playing.result_of(part, self.cell, self.truth, record)
 
     def joined(self, finding: Finding) -> AuditedResult:
@@ -218,10 +208,6 @@ class _Played:
             "lane_utilization": None,
         }
         return AuditedResult(**labels, finding=finding)
-
-
-def _lanes() -> int | None:
-    return LANES if jax.default_backend() == "cpu" else None
 
 
 def _check(experiment: Experiment, cells: Sequence[Cell]) -> None:

@@ -62,8 +62,8 @@ class Audit(Divided):
 
         for line in warnings_of(experiment):
             print(f"jaxbandit: warning: {line}", file=sys.stderr)
-        with self.options(out) as options:
-            results = audit_experiment(experiment, out, limits, max_failed=self.max_failed, **options)
+        with self.execution(out) as execution:
+            results = audit_experiment(experiment, out, limits, max_failed=self.max_failed, execution=execution)
         if self.json:
             print(json_module.dumps(document(experiment, results), allow_nan=False))
         else:

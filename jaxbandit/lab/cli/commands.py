@@ -55,7 +55,7 @@ class Run(Divided):
     """Raise an error for type = "package.module:factory", because importing the module would execute its code."""
     max_failed: Annotated[float | None, arg(metavar="S")] = None
     """Fraction of the runs of a cell that may fail because a number is not finite or a reward is out of range;
-    default: that in the file, or 1."""
+    default: that in the file, or 0.1."""
     dry_run: bool = False
     """Do not run the experiment. Print its cells with their total steps and memory, and an estimate of the seconds,
     for which each program runs briefly."""
@@ -85,8 +85,8 @@ class Run(Divided):
             return _forecast(experiment, self.json)
         if self.part is not None:
             return self.play_part(experiment, out, self.part)
-        with self.options(out) as options:
-            results = run_experiment(experiment, out, max_failed=self.max_failed, **options)
+        with self.execution(out) as execution:
+            results = run_experiment(experiment, out, max_failed=self.max_failed, execution=execution)
         if self.json:
             from jaxbandit.running.results.saving import summary
 
@@ -128,8 +128,8 @@ class Reproduce(Divided):
             given = {"runs": self.runs, "horizon": self.horizon, "data_directory": self.data, "out": self.out}
             given |= {"max_failed": self.max_failed}
             paper, _, figure = self.paper.partition("/")
-            with self.options(self.out or Path(paper)) as options:
-                found = reproduce(paper, figure or None, quick=self.quick, **given, **options)
+            with self.execution(self.out or Path(paper)) as execution:
+                found = reproduce(paper, figure or None, quick=self.quick, **given, execution=execution)
         print(json_module.dumps(found.summary, allow_nan=False) if self.json else found.table())
         return _paths(found.figures, quiet=self.json)
 

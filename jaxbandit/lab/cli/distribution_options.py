@@ -28,17 +28,19 @@ class Divided:
     """Let workers send their results back. By default they write them to DIR, which they must then share."""
 
     @contextmanager
-    def options(self, out: Path) -> Iterator[dict[str, Any]]:
-        """Yield the options of `run_experiment`, and close the executor afterwards."""
+    def execution(self, out: Path) -> Iterator[Any]:
+        """Yield the Execution of the command, and close its executor afterwards."""
+        from jaxbandit.engine.driver.execution import Execution
         from jaxbandit.running.distribution.executors import opened
 
         with opened(self.executor, out.with_name(f"{out.name}-slurm")) as executor:
-            yield {
-                "executor": executor,
-                "runs_per_task": self.runs_per_task,
-                "seconds_per_task": self.seconds_per_task,
-                "send_back": self.send_back,
-            }
+            yield Execution(
+                executor=executor,
+                runs_per_task=self.runs_per_task,
+                seconds_per_task=self.seconds_per_task,
+                send_back=self.send_back,
+                progress=True,
+            )
 
     def play_part(self, experiment: Any, out: Path, text: str) -> int:
         """Run one part of an experiment."""

@@ -3,7 +3,6 @@
 Several experiments may run at once: while one compiles, which uses one core, others run or compile as well.
 """
 
-import contextlib
 import shutil
 import threading
 from collections.abc import Callable, Sequence
@@ -11,57 +10,41 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
-from jaxbandit.base.refusals import BadInput
+from jaxbandit.base.refusals import BadInput, refuse
+from jaxbandit.engine.driver.execution import DEFAULT, Execution
 from jaxbandit.engine.storage import parts
 from jaxbandit.engine.storage.checkpoint import Finished
-from jaxbandit.lab.experiments import directory, division, forecast, playing, tasks
-from jaxbandit.lab.experiments.division import How, Share
+from jaxbandit.lab.experiments import directory, forecast, playing, tasks
 from jaxbandit.lab.experiments.truth import seeks_best_arm, truth_of
 from jaxbandit.lab.specs.spec import Cell, Experiment
 from jaxbandit.running import failures
+from jaxbandit.running.distribution import division
+from jaxbandit.running.distribution.division import Share
 from jaxbandit.running.distribution.executors import Crew
-from jaxbandit.running.progress import progress_bar, runs_bar
+from jaxbandit.running.progress import progress_bar
 from jaxbandit.running.results.base import Result
 from jaxbandit.running.results.saving import cell_paths, save_cell, write_summary
+
+SHOWN = Execution(progress=True)
 
 
 def run_experiment(
     experiment: Experiment,
     out: Path | None,
     *,
-    progress: bool | Callable[[Any], None] | None = True,
-    workers: int | None = None,
-    tile: int | None = None,
-    lanes: int | None = None,
-    chunk: int | None = None,
     max_failed: float | None = None,
-    executor: Any = None,
-    runs_per_task: int | None = None,
-    seconds_per_task: float = division.SECONDS,
-    send_back: bool = False,
+    execution: Execution = SHOWN,
 ) -> list[Any]:
     """Run or resume every cell of an experiment. A cell is one algorithm on one instance.
-
-    None of the arguments from `workers` to `chunk` and from `executor` on affects the results.
 
     Args:
       experiment: an experiment returned by `spec.load`.
       out: directory of the results, created if it does not exist. It may hold the same experiment, finished or not, or
         the experiment with fewer instances, algorithms or runs; only what is missing is run. None writes no files.
-      progress: True shows a bar on stderr if it is a terminal and prints a line every ten seconds otherwise; None shows
-        a bar on a terminal only; False shows nothing. A function receives what the engine reports: the number of
-        run-steps just played or, for runs that stop, the number of runs that ended and the run-steps.
-      workers: number of threads; with an executor, the number of threads of each task.
-      tile: number of runs played side by side, for a fixed horizon.
-      lanes: number of runs played side by side, for runs that stop.
-      chunk: number of steps between two synchronizations with the host, for runs that stop.
       max_failed: fraction of a cell's runs that may fail, in [0, 1]. If more fail, an error is raised, but the cell is
         kept. Default: the value of the experiment.
-      executor: a PEP 3148 executor on whose workers the runs are played, task by task. Its workers must not be forked.
-      runs_per_task: number of runs of a task. Default: as many as take about `seconds_per_task`, measured by a first
-        task.
-      seconds_per_task: target duration of a task in seconds.
-      send_back: whether workers send parts back instead of writing them into `out`, which is then not shared.
+      execution: how the runs are played; `out` holds the checkpoints. With progress True, a line is printed every ten
+        seconds if stderr is not a terminal.
 
     Returns:
       One Result per cell, in the order of `experiment.cells()`.
@@ -77,8 +60,9 @@ def run_experiment(
     failures.check_share("run", max_failed)
     cells = list(experiment.cells())
     forecast.check_memory(experiment)
-    how = None if executor is None else How(executor, runs_per_task, seconds_per_task, send_back, workers)
-    crew = None if how is None else how.check("run")
+    if execution.checkpoint_dir is not None:
+        refuse("run", ": checkpoint_dir is given, but the directory of the results holds the checkpoints; leave it out")
+    crew = None if execution.executor is None else division.crew_of("run", execution)
     with directory.disk(out), directory.lock(out):
         numbers: list[int] = list(range(len(cells)))
         done: dict[int, Result] = {}
@@ -86,11 +70,10 @@ def run_experiment(
             numbers, done = directory.claim(out, experiment)
         left = sum(experiment.runs - (done[cell.index].runs if cell.index in done else 0) for cell in cells)
         label = "" if crew is None else f" on {crew}"
-        with bar([experiment], progress, left / (experiment.runs * len(cells)), label) as advance:
-            engine = {"workers": workers, "tile": tile, "lanes": lanes, "chunk": chunk}
-            job = Job(experiment, out, numbers, done, engine, advance)
-            if how is not None and crew is not None:
-                job.divide(how, crew)
+        with bar([experiment], execution.progress, left / (experiment.runs * len(cells)), label) as advance:
+            job = Job(experiment, out, numbers, done, execution._replace(progress=advance))
+            if crew is not None:
+                job.divide(crew)
             for cell in cells:
                 if cell.index in job.shares:
                     done[cell.index] = job.finish(cell)
@@ -112,40 +95,37 @@ class Job:
         out: Path | None,
         numbers: Sequence[int],
         done: dict[int, Result],
-        engine: dict[str, Any],
-        advance: Callable[[Any], None] | None,
+        execution: Execution = DEFAULT,
     ):
         self.experiment, self.out, self.numbers, self.done = experiment, out, numbers, done
-        own = ("workers", "tile") if experiment.kind == "simulate" else ("workers", "lanes", "chunk")
-        self.options = {name: engine[name] for name in own}
-        self.advance, self.report = advance, division.reporter(experiment.kind, experiment.horizon, advance)
+        self.execution = execution
         self._truths: dict[tuple[str, bool], dict[str, Any]] = {}
         self.shares: dict[int, Share] = {}
         for cell in experiment.cells():
             before = self._before(cell)
             if before is None or before.runs < experiment.runs:
-                given = {"cell": cell.index, "options": self.options}
                 first = before.runs if before is not None and _kept(before) else 0
                 what = f"{experiment.name}: {cell.instance.name}/{cell.algorithm.name}"
-                self.shares[cell.index] = Share(what, given, first, experiment.runs, self._place(division.FOLDER, cell))
+                folder = self._place(division.FOLDER, cell)
+                self.shares[cell.index] = Share(what, tasks.play, {"cell": cell.index}, first, experiment.runs, folder)
 
-    def divide(self, how: How, crew: Crew) -> None:
+    def divide(self, crew: Crew) -> None:
         """Play the remaining runs of all cells on an executor's workers."""
         about = tasks.of_experiment(self.experiment)
         for share in self.shares.values():
             share.task = {**about, **share.task}
-        division.divide(list(self.shares.values()), how, crew, self.report)
+        division.divide(list(self.shares.values()), self.execution, crew)
 
     def finish(self, cell: Cell) -> Result:
         """Play the runs of a cell that no part contains, and store the complete result."""
         share = self.shares[cell.index]
         if not share.have:
             return self._at_once(cell)
-        checkpoint = self._place("checkpoint", cell)
+        execution = self._saved(cell)
         some = share.parts()
         for first, end in share.left():
-            given = {"first_run": first, "num_runs": end - first, "checkpoint_dir": checkpoint}
-            record = playing.record_of(self.experiment, cell, self.options | given | {"progress": self.advance})
+            runs = {"first_run": first, "num_runs": end - first}
+            record = playing.record_of(self.experiment, cell, **runs, execution=execution)
             some.append(parts.part_of(record, first, "the runs played here"))
         return self.join(cell, some)
 
@@ -160,13 +140,14 @@ class Job:
 
     def _at_once(self, cell: Cell) -> Result:
         """Play or resume a cell that is not divided into parts."""
-        checkpoint, before = self._place("checkpoint", cell), self._before(cell)
-        options = {**self.options, "progress": self.advance, "checkpoint_dir": checkpoint}
+        before = self._before(cell)
+        options: dict[str, Any] = {"execution": self._saved(cell)}
+        checkpoint = options["execution"].checkpoint_dir
         stored = "" if self.out is None else str(cell_paths(self.out, self.numbers[cell.index])[0])
         if before is not None and _kept(before):  # otherwise all runs are played again
             options["finished"] = Finished(stored, before.identity, before.arrays)
         try:
-            return self._stored(cell, playing.play(self.experiment, cell, self._truth(cell), options))
+            return self._stored(cell, playing.play(self.experiment, cell, self._truth(cell), **options))
         except BadInput:
             raise
         except ValueError as error:
@@ -180,6 +161,10 @@ class Job:
             for name in ("checkpoint", division.FOLDER):
                 shutil.rmtree(self.out / name / f"{self.numbers[cell.index]:03d}", ignore_errors=True)
         return result
+
+    def _saved(self, cell: Cell) -> Execution:
+        """Return the execution that saves the state of a cell in the directory of the results."""
+        return self.execution._replace(checkpoint_dir=self._place("checkpoint", cell))
 
     def _before(self, cell: Cell) -> Result | None:
         return self.done.get(cell.index)
@@ -206,21 +191,18 @@ def bar(
     label: str = "",
 ) -> Any:
     """Return the context of one progress bar for experiments of one kind; `share` is the fraction left to play."""
-    if callable(progress):
-        return contextlib.nullcontext(progress)
-    show, first = False if progress is False else None, experiments[0]
+    first, show = experiments[0], None if progress is True else progress
     name = (first.name if len(experiments) == 1 else "all") + label
     runs = [e.runs * len(list(e.cells())) for e in experiments]
-    if first.kind == "simulate":
-        return progress_bar(round(share * sum(n * first.horizon for n in runs)), name, show, progress is True)
-    return runs_bar(round(share * sum(runs)), name, show, progress is True)
+    unit, steps = ("step", first.horizon) if first.kind == "simulate" else ("run", 1)
+    return progress_bar(round(share * sum(n * steps for n in runs)), name, unit, show, progress is True)
 
 
 def run_experiments(
     experiments: Sequence[tuple[Experiment, Path]],
     *,
     at_once: int = 1,
-    progress: bool | None = True,
+    execution: Execution = SHOWN,
     **options: Any,
 ) -> None:
     """Run or resume experiments of one kind, each in its own directory.
@@ -228,7 +210,7 @@ def run_experiments(
     Args:
       experiments: pairs of an experiment and its directory.
       at_once: number of experiments that run side by side. It does not affect the results.
-      progress: whether to show one progress bar for all of them on stderr, if it is a terminal.
+      execution: as for `run_experiment`; one progress bar is shown for all of them.
       **options: as for `run_experiment`.
 
     Raises:
@@ -236,10 +218,10 @@ def run_experiments(
     """
     if at_once == 1:
         for experiment, directory in experiments:
-            run_experiment(experiment, directory, progress=progress, **options)
+            run_experiment(experiment, directory, execution=execution, **options)
         return
     stop = threading.Event()
-    with bar([experiment for experiment, _ in experiments], progress) as advance:
+    with bar([experiment for experiment, _ in experiments], execution.progress) as advance:
 
         def heard(news: Any) -> None:
             if stop.is_set():  # an exception raised here makes the engine save its state and end
@@ -247,8 +229,9 @@ def run_experiments(
             if advance is not None:
                 advance(news)
 
+        execution = execution._replace(progress=heard)
         with ThreadPoolExecutor(at_once) as pool:
-            futures = [pool.submit(run_experiment, e, d, progress=heard, **options) for e, d in experiments]
+            futures = [pool.submit(run_experiment, e, d, execution=execution, **options) for e, d in experiments]
             try:
                 for future in as_completed(futures):
                     future.result()

@@ -18,6 +18,7 @@ import numpy as np
 
 from jaxbandit.base import text
 from jaxbandit.base.refusals import refuse
+from jaxbandit.engine.driver.execution import Execution, Progress
 from jaxbandit.lab.experiments import playing
 from jaxbandit.lab.specs.spec import Cell, Experiment
 from jaxbandit.running.results import names
@@ -108,15 +109,14 @@ class _Watch:
         self.steps = self.finished = 0
         self.last = self.begun
 
-    def __call__(self, progress: Any) -> None:
+    def __call__(self, progress: Progress) -> None:
         """Take one report in; raise once the calibration has lasted long enough."""
         self.last = time.monotonic()
-        if self.stops:
-            self.finished += progress.finished
+        self.finished += progress.finished
         if self.first is None:  # its steps were played while, or just after, the program was compiled
             self.first = self.last
             return
-        self.steps += progress.run_steps if self.stops else progress
+        self.steps += progress.run_steps
         if self.last - self.first >= (SECONDS if self.finished >= self.enough else MOST_SECONDS):
             raise _Enough
 
@@ -186,7 +186,7 @@ def _of_cell(experiment: Experiment, cell: Cell, known: dict[Any, _Watch], worke
 def _calibrated(experiment: Experiment, cell: Cell, stops: bool, workers: int | None) -> _Watch:
     watch = _Watch(stops, experiment.runs)
     with contextlib.suppress(_Enough):
-        playing.record_of(experiment, cell, {"progress": watch, "workers": workers})
+        playing.record_of(experiment, cell, execution=Execution(progress=watch, workers=workers))
     return watch
 
 

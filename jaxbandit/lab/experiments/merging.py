@@ -7,15 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from jaxbandit.base.refusals import BadInput, refuse, wrong
+from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage import parts
 from jaxbandit.engine.storage.parts import Part
-from jaxbandit.lab.experiments import directory, division, forecast, playing, tasks
+from jaxbandit.lab.experiments import directory, forecast, playing
 from jaxbandit.lab.experiments.experiment import Job, bar
 from jaxbandit.lab.specs import spec
 from jaxbandit.lab.specs.spec import Cell, Experiment
 from jaxbandit.running import failures
-from jaxbandit.running.distribution import hosts
+from jaxbandit.running.distribution import division, hosts, tasks
 from jaxbandit.running.results import json_files
 from jaxbandit.running.results.saving import PROVENANCE, write_summary
 
@@ -58,9 +59,10 @@ def run_part(experiment: Experiment, out: Path, part: tuple[int, int], *, worker
                 if first == end or path.exists():
                     continue
                 state = folder / f"state-{first:010d}-{end:010d}"
-                options = {"first_run": first, "num_runs": end - first, "workers": workers, "progress": advance}
+                execution = Execution(workers=workers, progress=advance, checkpoint_dir=state)
+                runs = {"first_run": first, "num_runs": end - first}
                 try:
-                    record = playing.record_of(experiment, cell, {**options, "checkpoint_dir": state})
+                    record = playing.record_of(experiment, cell, **runs, execution=execution)
                 except ValueError as error:
                     raise BadInput(" ".join(str(error).split())) from None
                 storage.write_bytes(path, parts.encoded(parts.part_of(record, first)))
@@ -102,7 +104,7 @@ def merge(
     found = {cell.index: _parts(experiment, cell, places) for cell in experiment.cells()}
     with directory.disk(out), directory.lock(out):
         numbers, done = directory.claim(out, experiment)
-        job = Job(experiment, out, numbers, done, dict.fromkeys(("workers", "tile", "lanes", "chunk")), None)
+        job = Job(experiment, out, numbers, done)
         for cell in experiment.cells():  # all are checked before the first is written
             if cell.index in job.shares:
                 _judge(job.shares[cell.index], found[cell.index], mixed)

@@ -21,18 +21,24 @@ from jaxbandit.lab.experiments.truth import cautions, guarantee
 from jaxbandit.lab.specs.arguments import plain
 from jaxbandit.lab.specs.registry import Entry
 from jaxbandit.lab.specs.spec import Cell, Experiment
-from jaxbandit.running.cell import Make, stopping_result
+from jaxbandit.running.cell import stopping_result
+from jaxbandit.running.factories import Make
 from jaxbandit.running.results.base import Result
 from jaxbandit.running.results.regret import RegretResult
 
 
-def play(experiment: Experiment, cell: Cell, truth: dict[str, Any], options: dict[str, Any]) -> Result:
-    """Run one cell; `options` are passed on to the engine."""
-    return result_of(experiment, cell, truth, record_of(experiment, cell, options))
+def play(experiment: Experiment, cell: Cell, truth: dict[str, Any], **options: Any) -> Result:
+    """Run one cell; the options are those of `record_of`."""
+    return result_of(experiment, cell, truth, record_of(experiment, cell, **options))
 
 
-def record_of(experiment: Experiment, cell: Cell, options: Mapping[str, Any]) -> Record | Identified:
-    """Return the engine's record of one cell; `options`, such as `num_runs` and `first_run`, are passed on to it.
+def record_of(experiment: Experiment, cell: Cell, **options: Any) -> Record | Identified:
+    """Return the engine's record of one cell.
+
+    Args:
+      experiment: the experiment that the cell belongs to.
+      cell: the cell.
+      **options: `execution`, `first_run`, `num_runs` and `finished` of the engine. Default: all runs of the experiment.
 
     Raises:
       BadInput: the algorithm or the environment violates its contract.

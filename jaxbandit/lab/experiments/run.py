@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from jaxbandit.engine.driver.execution import DEFAULT, Execution
 from jaxbandit.lab.specs import spec as specs
 from jaxbandit.running.results.base import ResultSet
 
@@ -23,7 +24,7 @@ def run(
     progress: bool | None = None,
     workers: int | None = None,
     executor: Any = None,
-    runs_per_task: int | None = None,
+    execution: Execution = DEFAULT,
 ) -> ResultSet:
     """Run an experiment from a TOML file, or the part of it that a directory still lacks.
 
@@ -44,7 +45,7 @@ def run(
       workers: number of threads; with an executor, the number of threads of each task. It does not affect the results.
       executor: a PEP 3148 executor on whose workers the runs are played. It does not affect the results. See
         docs/cluster.md.
-      runs_per_task: number of runs of one task of the executor. Default: as many as take about a minute.
+      execution: an `Execution`, with all that can be chosen about how the runs are played.
 
     Returns:
       A ResultSet with one Result per cell.
@@ -59,7 +60,6 @@ def run(
     experiment = specs.load(spec, overrides, imports=imports, quick=quick, **given)
     for line in warnings_of(experiment):
         warnings.warn(line, stacklevel=2)
-    options = {"progress": progress, "workers": workers, "max_failed": max_failed}
-    options |= {"executor": executor, "runs_per_task": runs_per_task}
-    results = run_experiment(experiment, None if out is None else Path(out), **options)
+    execution = execution.updated(progress=progress, workers=workers, executor=executor)
+    results = run_experiment(experiment, None if out is None else Path(out), max_failed=max_failed, execution=execution)
     return ResultSet(experiment.name, tuple(results), experiment.to_toml())

@@ -14,7 +14,9 @@ from typing import Any
 
 from jaxbandit.base import domains
 from jaxbandit.base.refusals import BadInput, nearest
+from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.storage import files as storage
+from jaxbandit.lab.experiments.experiment import SHOWN
 from jaxbandit.lab.papers import assessment, drawing, figure_experiments, origins, own_instances
 from jaxbandit.lab.papers.figure_experiments import Figure
 from jaxbandit.lab.papers.report import cost, report
@@ -54,11 +56,11 @@ def reproduce(
     horizon: int | None = None,
     out: str | Path | None = None,
     data_directory: str | Path | None = None,
-    progress: bool | None = True,
-    workers: int | None = None,
-    tile: int | None = None,
     max_failed: float = 0.0,
-    **divided: Any,
+    progress: bool | None = None,
+    workers: int | None = None,
+    executor: Any = None,
+    execution: Execution = SHOWN,
 ) -> Reproduction:
     """Run a paper's experiments, or the part that `out` still lacks, and compare the results with its numbers.
 
@@ -80,13 +82,13 @@ def reproduce(
         the paper and the figure.
       data_directory: directory of the recorded data that a figure needs. Without it, the figure is left out, which
         the report states.
-      progress: whether to show a progress bar on stderr, if it is a terminal.
-      workers: number of threads. Default: the number of cores. It does not affect the results.
-      tile: number of runs played side by side, for a fixed horizon. It does not affect the results.
       max_failed: fraction of a cell's runs that may fail, in [0, 1]. If more fail, an error is raised, but the cells
         are kept.
-      **divided: executor, runs_per_task, seconds_per_task and send_back, as for `run_experiment`. They do not affect
-        the results.
+      progress: whether to show a progress bar on stderr, if it is a terminal.
+      workers: number of threads. Default: the number of cores. It does not affect the results.
+      executor: a PEP 3148 executor on whose workers the runs are played. It does not affect the results. See
+        docs/cluster.md.
+      execution: an `Execution`, with all that can be chosen about how the runs are played.
 
     Returns:
       A Reproduction with `summary` (what `--json` prints), `table()` and `figures`. `out` then also holds
@@ -119,9 +121,8 @@ def reproduce(
     wanted = not target or target not in sizes
     run, shown = figure_experiments.experiments(known, target, quick=quick, runs=runs) if wanted else ([], [])
     tables = computed.evaluate(data, about, directory, sizes)
-    options: dict[str, Any] = {"progress": progress, "workers": workers, "max_failed": max_failed}
-    options |= divided
-    options |= {"tile": tile} if data["kind"] == "simulate" else {}
+    execution = execution.updated(progress=progress, workers=workers, executor=executor)
+    options = {"max_failed": max_failed, "execution": execution}
     results = _run(data, run, source, directory, about.get("at_once", 1), options)
     content = assessment.assess(results, about, shown) if run else assessment.without_cells(data, about)
     content["claims"] += computed.judge(about.get("share", []), tables)

@@ -25,6 +25,7 @@ def times(table: Mapping[str, Any], data: Mapping[str, Any], runs: int) -> list[
       data: the paper's experiment.
       runs: number of runs of a cell in each repetition.
     """
+    from jaxbandit.engine.driver.execution import Execution
     from jaxbandit.lab.experiments.experiment import run_experiment
     from jaxbandit.lab.specs.spec import parse
 
@@ -32,9 +33,10 @@ def times(table: Mapping[str, Any], data: Mapping[str, Any], runs: int) -> list[
     level = intervals.bonferroni(table["confidence"], sum(len(row["microseconds"]) - 1 for row in table["rows"]))
     experiments = [parse(_part(table, data, row, runs), data["name"]) for row in table["rows"]]
     taken: list[list[list[float]]] = [[] for _ in experiments]  # by experiment, repetition and cell
+    quiet = Execution(progress=False)
     for _ in range(table["repetitions"]):
         for measured, experiment in zip(taken, experiments, strict=True):
-            measured.append([nanoseconds(result) for result in run_experiment(experiment, None, progress=False)])
+            measured.append([nanoseconds(result) for result in run_experiment(experiment, None, execution=quiet)])
     for row, measured in zip(table["rows"], taken, strict=True):
         theirs = row["microseconds"]
         ours = dict(zip(theirs, np.transpose(measured), strict=True))

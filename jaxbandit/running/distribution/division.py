@@ -10,61 +10,50 @@ import math
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from jaxbandit.base.contract import Outcome
 from jaxbandit.base.refusals import BadInput, Unfinished, refuse
 from jaxbandit.engine.driver import interrupts
+from jaxbandit.engine.driver.execution import Execution, Progress
 from jaxbandit.engine.driver.horizon import Record
 from jaxbandit.engine.driver.identify import Identified
-from jaxbandit.engine.driver.queues import Progress
 from jaxbandit.engine.rounds.moments import Moments
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage import parts
 from jaxbandit.engine.storage.parts import Part
-from jaxbandit.lab.experiments import tasks
-from jaxbandit.running.distribution import driving
-from jaxbandit.running.distribution.executors import Crew, crew_of
+from jaxbandit.running.distribution import driving, executors, tasks
+from jaxbandit.running.distribution.executors import Crew
 from jaxbandit.running.results.base import Result
 
 FOLDER = "parts"  # in the directory of results
-SECONDS = 60.0  # target duration of a task
 FIRST_SHARE = 12  # the task that measures how long runs take has about 1/12 of that time
 EACH = 4  # least number of tasks per worker if there are enough runs, so that all workers end at about the same time
 SHORTEST = 1.0  # seconds; shorter tasks would be dominated by their overhead
 
 Range = tuple[int, int]
 Piece = tuple["Share", int, int, float | None]  # first run, last run + 1, seconds of a task that measures durations
-Report = Callable[[int, int], None]  # (runs that have ended, their steps)
+Play = Callable[[Mapping[str, Any]], dict[str, Any]]  # a function that workers can import, as `tasks.play`
 
 
-class How(NamedTuple):
-    """How the work is divided into tasks. It does not affect the results."""
-
-    executor: Any
-    runs_per_task: int | None = None  # None for as many as take about `seconds`
-    seconds: float = SECONDS
-    send_back: bool = False
-    threads: int | None = None
-
-    def check(self, where: str) -> Crew:
-        """Raise BadInput for a value out of range; return what is known about the workers."""
-        if self.runs_per_task is not None and (
-            not isinstance(self.runs_per_task, int) or isinstance(self.runs_per_task, bool) or self.runs_per_task < 1
-        ):
-            refuse(where, f": runs_per_task = {self.runs_per_task!r}, must be a whole number of runs >= 1")
-        if not 0 < self.seconds < math.inf:
-            refuse(where, f": seconds per task = {self.seconds!r}, must be greater than 0")
-        return crew_of(self.executor, self.threads)
+def crew_of(where: str, execution: Execution) -> Crew:
+    """Return what is known about the workers of the executor; raise BadInput for a number out of range."""
+    number, seconds = execution.runs_per_task, execution.seconds_per_task
+    if number is not None and (not isinstance(number, int) or isinstance(number, bool) or number < 1):
+        refuse(where, f": runs_per_task = {number!r}, must be a whole number of runs >= 1")
+    if not 0 < seconds < math.inf:
+        refuse(where, f": seconds per task = {seconds!r}, must be greater than 0")
+    return executors.crew_of(execution.executor, execution.workers)
 
 
 class Share:
     """Runs [first, end) of one cell: the parts that exist and the runs that are left."""
 
-    def __init__(self, what: str, task: Mapping[str, Any], first: int, end: int, folder: Path | None):
-        self.what, self.task, self.first, self.end, self.folder = what, dict(task), first, end, folder
+    def __init__(self, what: str, play: Play, task: Mapping[str, Any], first: int, end: int, folder: Path | None):
+        self.what, self.play, self.task = what, play, dict(task)
+        self.first, self.end, self.folder = first, end, folder
         self.have: list[Part | Range] = []  # a part in the folder is represented by its range of runs
         self.lost: list[Range] = []
         self.rate = math.nan  # runs per second on one worker
@@ -129,8 +118,8 @@ def read(folder: Path | None, first: int, end: int) -> Part:
     return part
 
 
-def divide(shares: Sequence[Share], how: How, crew: Crew, report: Report | None) -> None:
-    """Play the remaining runs of all shares on an executor.
+def divide(shares: Sequence[Share], execution: Execution, crew: Crew) -> None:
+    """Play the remaining runs of all shares on the executor of `execution`.
 
     Raises:
       BadInput: a task cannot be played. The results of other tasks are kept.
@@ -139,13 +128,13 @@ def divide(shares: Sequence[Share], how: How, crew: Crew, report: Report | None)
       KeyboardInterrupt: the process has been asked to end. Finished tasks are kept.
     """
     for share in shares:
-        share.task["folder"] = None if share.folder is None or how.send_back else str(share.folder.absolute())
-        share.task["options"] = dict(share.task["options"]) | {"workers": crew.threads}
+        share.task["folder"] = None if share.folder is None or execution.send_back else str(share.folder.absolute())
+        share.task["execution"] = {"workers": crew.threads, "width": execution.width, "chunk": execution.chunk}
     with interrupts.heard(lambda: None):
-        if how.runs_per_task is None:
-            first = [(s, *gaps[0], how.seconds / FIRST_SHARE) for s in shares if (gaps := s.left())]
-            _play(first, how, report)
-        _play(_pieces(shares, how, crew), how, report)
+        if execution.runs_per_task is None:
+            first = [(s, *gaps[0], execution.seconds_per_task / FIRST_SHARE) for s in shares if (gaps := s.left())]
+            _play(first, execution)
+        _play(_pieces(shares, execution, crew), execution)
     gone = [f"{s.what}, {parts.said(*runs).rpartition(' ')[0]}" for s in shares for runs in s.lost]
     if gone:
         told = "; ".join(gone[:3]) + (f" and {len(gone) - 3} more" if len(gone) > 3 else "")
@@ -156,28 +145,27 @@ def divide(shares: Sequence[Share], how: How, crew: Crew, report: Report | None)
         )
 
 
-def divided(
-    share: Share, how: How, advance: Callable[[Any], None] | None, kind: str, horizon: int = 0
-) -> Record | Identified:
+def divided(where: str, share: Share, execution: Execution) -> Record | Identified:
     """Return the record of one share, played on an executor, and delete the folder of its parts."""
-    divide([share], how, how.check(kind), reporter(kind, horizon, advance))
+    divide([share], execution, crew_of(where, execution))
     record = record_of(share.parts())
     if share.folder is not None:
         shutil.rmtree(share.folder, ignore_errors=True)
     return record
 
 
-def _pieces(shares: Sequence[Share], how: How, crew: Crew) -> list[Piece]:
+def _pieces(shares: Sequence[Share], execution: Execution, crew: Crew) -> list[Piece]:
     """Return the remaining tasks, those of the largest cells first."""
     weights = [sum(b - a for a, b in share.left()) / share.rate for share in shares]
     total = sum(weight for weight in weights if math.isfinite(weight))
-    seconds = max(min(how.seconds, total / (EACH * (crew.workers or 1))), min(SHORTEST, how.seconds))
+    target = execution.seconds_per_task
+    seconds = max(min(target, total / (EACH * (crew.workers or 1))), min(SHORTEST, target))
     found = []
     for weight, share in zip(weights, shares, strict=True):
         known = math.isfinite(share.rate)
-        size = how.runs_per_task or max(int(share.rate * seconds) if known else 0, tasks.LEAST)
+        size = execution.runs_per_task or max(int(share.rate * seconds) if known else 0, tasks.LEAST)
         for a, b in share.left():
-            if how.runs_per_task is None:  # divided evenly, with at least `size` runs where there are so many
+            if execution.runs_per_task is None:  # divided evenly, with at least `size` runs where there are so many
                 number = max((b - a) // size, 1)
                 edges = [a + (b - a) * i // number for i in range(number + 1)]
             else:
@@ -186,19 +174,19 @@ def _pieces(shares: Sequence[Share], how: How, crew: Crew) -> list[Piece]:
     return [piece for _, piece in sorted(found, key=lambda item: -item[0])]
 
 
-def _play(some: Sequence[Piece], how: How, report: Report | None) -> None:
+def _play(some: Sequence[Piece], execution: Execution) -> None:
     owners: dict[int, Share] = {}
 
     def calls() -> Iterator[tuple]:
         for share, first, end, until in some:
             task = {**share.task, "first_run": first, "num_runs": end - first, "until": until}
             owners[id(task)] = share
-            yield tasks.play, task
+            yield share.play, task
 
-    with contextlib.closing(driving.completed(how.executor, calls())) as ended:
+    with contextlib.closing(driving.completed(execution.executor, calls())) as ended:
         try:
             for (_, task), future in ended:
-                _take(future, owners.pop(id(task)), task, report)
+                _take(future, owners.pop(id(task)), task, execution.progress)
         except BaseException as error:
             if driving.is_broken(error):
                 remedy = "finished parts are kept; run the same command with new workers"
@@ -206,7 +194,7 @@ def _play(some: Sequence[Piece], how: How, report: Report | None) -> None:
             raise
 
 
-def _take(future: Any, share: Share, task: Mapping[str, Any], report: Report | None) -> None:
+def _take(future: Any, share: Share, task: Mapping[str, Any], progress: Any) -> None:
     try:
         answer = future.result()
     except BaseException as error:
@@ -222,8 +210,8 @@ def _take(future: Any, share: Share, task: Mapping[str, Any], report: Report | N
         raise BadInput(answer["refused"])
     for told in answer["parts"]:
         share.add(told, "a worker")
-        if report is not None:
-            report(told["num_runs"], told["steps"])
+        if progress is not None:
+            progress(Progress(told["num_runs"], told["steps"]))
     last = answer["parts"][-1]
     share.rate = last["num_runs"] / max(last["seconds"], 1e-6)
 
@@ -261,12 +249,3 @@ def record_of(some: Sequence[Part], mixed: bool = False) -> Record | Identified:
         return parts.joined(some, mixed)
     except ValueError as error:
         raise BadInput(str(error)) from None
-
-
-def reporter(kind: str, horizon: int, advance: Callable[[Any], None] | None) -> Report | None:
-    """Return a function that advances a progress bar, which counts run-steps or runs, when runs have ended."""
-    if advance is None:
-        return None
-    if kind == "simulate":
-        return lambda runs, steps: advance(runs * horizon)
-    return lambda runs, steps: advance(Progress(runs, steps))

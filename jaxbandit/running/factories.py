@@ -1,19 +1,60 @@
-"""Serialization of an algorithm and an environment as calls of named factories with plain arguments."""
+"""An algorithm and an environment as two objects, as factories of them, and as plain data that name the factories.
+
+The engine compiles once per `make` function, so equal pairs and factories must get the same function again.
+"""
 
 import functools
 import importlib
 import json
 import socket
 from collections.abc import Callable, Mapping
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxbandit.base.contract import Algorithm, Environment
 from jaxbandit.base.refusals import BadInput, refuse
-from jaxbandit.running.cell import Make, fixed, swept
+from jaxbandit.base.types import PyTree
+from jaxbandit.engine.layout.compiled import Same
+
+Make = Callable[[PyTree], tuple[Algorithm, Environment]]
 
 
-def made(given: Any) -> Any:
+class Pair(NamedTuple):
+    """An algorithm and the environment that it is played on."""
+
+    make: Make  # compiled once, with traced arguments
+    arguments: dict[str, Any]
+    algorithm: Algorithm  # the concrete values of make(arguments)
+    environment: Environment
+    given: tuple[Any, Any]  # both as the caller gave them; an executor needs functools.partial of factories
+    params: Mapping[str, float] = MappingProxyType({})  # values of swept hyperparameters
+
+
+def fixed(algorithm: Algorithm, environment: Environment) -> Make:
+    """Return the `make` function of two objects without traced arguments; equal objects give the same function."""
+    return _fixed(Same(algorithm), Same(environment))
+
+
+@functools.lru_cache(maxsize=32)
+def _fixed(algorithm: Same, environment: Same) -> Make:
+    return lambda arguments: (algorithm.value, environment.value)
+
+
+def swept(factory: Callable[..., Any], environment: Environment | None) -> Make:
+    """Return the `make` function of a factory of algorithms, or of pairs if `environment` is None."""
+    return _swept(factory, Same(environment))
+
+
+@functools.lru_cache(maxsize=32)
+def _swept(factory: Callable[..., Any], environment: Same) -> Make:
+    if environment.value is None:
+        return lambda arguments: factory(**arguments)
+    return lambda arguments: (factory(**arguments), environment.value)
+
+
+def built(given: Any) -> Any:
     """Return an algorithm or an environment; a functools.partial of a factory is called."""
     return given() if isinstance(given, functools.partial) else given
 
@@ -30,21 +71,13 @@ def of_pair(where: str, algorithm: Any, environment: Any) -> dict[str, Any]:
     }
 
 
-def player(call: Mapping[str, Any]) -> Callable[..., Any]:
-    """Return a function that plays runs of two serialized factory calls, given the options of the engine.
+def make_of(call: Mapping[str, Any]) -> Make:
+    """Return the `make` function of two serialized factory calls.
 
     The entry `arguments` of `call` holds traced hyperparameters, which are passed to the factory of the algorithm by
     keyword.
     """
-    make = _make(json.dumps([call["algorithm"], call["environment"]]), bool(call["arguments"]))
-    arguments = {name: np.float64(value) for name, value in call["arguments"].items()}
-    if call["kind"] == "simulate":
-        from jaxbandit.engine.driver.horizon import simulate_cell
-
-        return functools.partial(simulate_cell, make, arguments, **call["options"])
-    from jaxbandit.engine.driver.identify import identify_cell
-
-    return functools.partial(identify_cell, make, arguments, **call["options"])
+    return _make(json.dumps([call["algorithm"], call["environment"]]), bool(call["arguments"]))
 
 
 @functools.lru_cache(maxsize=8)  # so that an equal task reuses what an earlier one compiled
@@ -62,14 +95,13 @@ def _call(where: str, name: str, given: Any, example: str) -> dict[str, Any]:
         )
     module, qualname = getattr(factory, "__module__", ""), getattr(factory, "__qualname__", "")
     if module == "__main__" or "<" in qualname or not qualname:
-        told = qualname or type(factory).__name__
         refuse(
             where,
             f": with an executor, the factory of {name} must be a function of a module that workers can import, but it "
-            f"is {told}",
+            f"is {qualname or type(factory).__name__}",
         )
-    told = f"{where}: an argument of {name}, {qualname}"
-    plain = [_plain(value, told) for value in args], {key: _plain(value, told) for key, value in keywords.items()}
+    place = f"{where}: an argument of {name}, {qualname}"
+    plain = [_plain(value, place) for value in args], {key: _plain(value, place) for key, value in keywords.items()}
     return {"factory": f"{module}:{qualname}", "args": plain[0], "keywords": plain[1]}
 
 

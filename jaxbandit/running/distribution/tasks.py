@@ -1,0 +1,80 @@
+"""A task: a range of runs of a cell, described by plain data, which a worker on any machine turns into parts.
+
+What the cell is, and how its runs are played there, is the business of the module that makes the task.
+"""
+
+import socket
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from jaxbandit.engine.driver import interrupts
+from jaxbandit.engine.driver.execution import Execution
+from jaxbandit.engine.storage import files as storage
+from jaxbandit.engine.storage import parts
+
+LEAST = 64  # runs, the engine's smallest tile
+GROWTH = 16  # largest factor between the runs of successive pieces while a task measures how long runs take
+
+Task = Mapping[str, Any]
+
+
+def file_name(first: int, end: int) -> str:
+    """Return the file name of the part with runs [first, end)."""
+    return f"runs-{first:010d}-{end:010d}.npz"
+
+
+def play(task: Task, player: Callable[[Task], Callable[..., Any]]) -> dict[str, Any]:
+    """Play a task, on any machine.
+
+    Args:
+      task: plain data with entries that `player` understands; `first_run` and `num_runs`; `execution`, fields of
+        Execution; `folder`, the directory to which parts are written, or None if they are sent back; and `until`, a
+        number of seconds or None. A task with `until` measures how long runs take: it plays pieces of increasing length
+        until one of them takes about that long.
+      player: returns a function that plays runs of the task's cell, given first_run, num_runs and execution.
+
+    Returns:
+      A dictionary with `parts`, a list with first_run, num_runs, steps, seconds and, if parts are sent back, the bytes
+      of each part; or a dictionary with `refused`, an error message of one line.
+    """
+    try:
+        return {"parts": _pieces(task, player(task))}
+    except ValueError as error:
+        return {"refused": " ".join(str(error).split())}
+    except OSError as error:
+        return {"refused": f"{socket.gethostname()}: {task['folder']}: cannot be written ({error.strerror})"}
+
+
+def _pieces(task: Task, record_of: Callable[..., Any]) -> list[dict[str, Any]]:
+    first, end, until = task["first_run"], task["first_run"] + task["num_runs"], task["until"]
+    number, played = (end - first if until is None else LEAST), []
+    while first < end:
+        last = min(first + number, end)
+        played.append(_piece(task, record_of, first, last))
+        if until is not None:
+            seconds = played[-1]["seconds"]
+            if seconds >= until / 4:
+                break
+            number = int(number * min(GROWTH, until / max(seconds, 1e-9))) // LEAST * LEAST
+        first = last
+    return played
+
+
+def _piece(task: Task, record_of: Callable[..., Any], first: int, end: int) -> dict[str, Any]:
+    """Play one part, or read it if an earlier worker that died in the same task has already finished it."""
+    path = None if task["folder"] is None else Path(task["folder"]) / file_name(first, end)
+    if path is not None and path.exists():
+        part, data = parts.decoded(path.read_bytes(), str(path)), b""
+    else:
+        execution = Execution(**task["execution"])
+        part = parts.part_of(record_of(first_run=first, num_runs=end - first, execution=execution), first)
+        data = parts.encoded(part)
+        if interrupts.asked():
+            raise KeyboardInterrupt
+        if path is not None:
+            storage.write_bytes(path, data)
+            data = b""
+    steps = part.about["steps"]["run"]
+    told = {"first_run": first, "num_runs": end - first, "steps": steps, "seconds": part.about["seconds"]["run"]}
+    return told | ({"data": data} if data else {})

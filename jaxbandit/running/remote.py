@@ -1,0 +1,104 @@
+"""Where the runs of a cell are played: in this process, on an executor, or by all processes of `jax.distributed`."""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jaxbandit.base.refusals import refuse
+from jaxbandit.engine.driver.execution import Execution
+from jaxbandit.engine.storage import files as storage
+from jaxbandit.engine.storage import parts
+from jaxbandit.running import factories
+from jaxbandit.running.distribution import division, hosts, tasks
+from jaxbandit.running.distribution.division import Share
+from jaxbandit.running.factories import Pair
+
+
+def play(kind: str, name: str, pair: Pair, execution: Execution, options: Mapping[str, Any]) -> Any:
+    """Play runs of a cell, and return the engine's record of them.
+
+    Args:
+      kind: "simulate" or "identify".
+      name: label of the algorithm in error messages.
+      pair: the algorithm and the environment.
+      execution: how the runs are played; its progress is a function or None.
+      options: the engine's other arguments, which the results depend on.
+    """
+    if execution.executor is None:
+        devices = execution.devices or ()
+        if any(device.process_index != hosts.index() for device in devices):
+            return _on_hosts(kind, name, pair, execution, options)
+        return _engine(kind)(pair.make, pair.arguments, **options, execution=execution)
+    if execution.devices is not None:
+        refuse(kind, ": devices and executor are both given; workers use their own devices; leave devices out")
+    return _divided(kind, name, pair, execution, dict(options))
+
+
+def play_task(task: Mapping[str, Any]) -> dict[str, Any]:
+    """Play a task made by this module, on any machine, as `distribution.tasks.play` does."""
+    return tasks.play(task, _player)
+
+
+def _engine(kind: str) -> Callable[..., Any]:
+    if kind == "simulate":
+        from jaxbandit.engine.driver.horizon import simulate_cell
+
+        return simulate_cell
+    from jaxbandit.engine.driver.identify import identify_cell
+
+    return identify_cell
+
+
+def _player(task: Mapping[str, Any]) -> Callable[..., Any]:
+    call = task["call"]
+    arguments = {name: np.float64(value) for name, value in call["arguments"].items()}
+    make, engine = factories.make_of(call), _engine(call["kind"])
+    return lambda **more: engine(make, arguments, **call["options"], **more)
+
+
+def _divided(kind: str, name: str, pair: Pair, execution: Execution, options: dict[str, Any]) -> Any:
+    """Play the runs on an executor's workers."""
+    number = options.pop("num_runs")
+    options = {key: value for key, value in options.items() if value is not None}
+    if "checkpoints" in options:
+        options["checkpoints"] = [int(mark) for mark in options["checkpoints"]]
+    call = factories.of_pair(kind, *pair.given) | {"kind": kind, "options": options}
+    call["arguments"] = {key: float(value) for key, value in pair.arguments.items()}
+    folder = None if execution.checkpoint_dir is None else Path(execution.checkpoint_dir) / division.FOLDER
+    if folder is not None:
+        _claim(folder, json.dumps(call, indent=1).encode())
+    return division.divided(kind, Share(f"{kind}: {name}", play_task, {"call": call}, 0, number, folder), execution)
+
+
+def _claim(folder: Path, call: bytes) -> None:
+    """Claim a folder for the parts of one call; raise BadInput if it belongs to another call."""
+    path = folder / "call.json"
+    if not path.exists():
+        storage.write_bytes(path, call)
+    elif path.read_bytes() != call:
+        refuse(str(folder), ": holds parts of another call; give another checkpoint_dir or delete it")
+
+
+def _on_hosts(kind: str, name: str, pair: Pair, execution: Execution, options: Mapping[str, Any]) -> Any:
+    """Play this process's share of the runs on its own devices, and return the record of all runs."""
+    if execution.checkpoint_dir is not None:
+        refuse(
+            kind, ": checkpoint_dir cannot be used with devices of several processes; leave it out or give an executor"
+        )
+    devices = execution.devices or ()
+    own = [device for device in devices if device.process_index == hosts.index()]
+    if not own:
+        refuse(kind, f": devices contains none of process {hosts.index()}; give jax.devices()")
+    present = sorted({device.process_index for device in devices})
+    if present != list(range(hosts.count())):
+        refuse(kind, f": devices has those of processes {present}, must cover all {hosts.count()}; give jax.devices()")
+    first, end = hosts.share(0, options["num_runs"], hosts.index(), hosts.count())
+    mine = []
+    if first < end:
+        share = {**options, "first_run": first, "num_runs": end - first, "execution": execution._replace(devices=own)}
+        mine.append(parts.encoded(parts.part_of(_engine(kind)(pair.make, pair.arguments, **share), first)))
+    some = [parts.decoded(data, f"part {i}") for i, data in enumerate(hosts.exchange(mine))]
+    return division.record_of(parts.in_order(some, f"{kind}: {name}"))
