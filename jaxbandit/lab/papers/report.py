@@ -22,7 +22,7 @@ def report(content: Mapping[str, Any]) -> str:
     tables = [_figure_table(content, figure) for figure in content["figures"]]
     tables += [computed.text(table) for table in content.get("complexity", [])]
     notes = [wrapped(f"({name})", text) for name, text in paper.get("notes", {}).items()]
-    if content["published"]:
+    if any("allowed" in entry for entry in content["published"]):
         meaning = (
             "the range in which a published number agrees with ours; it accounts for the noise of "
             f"both, holds jointly with {100 * paper['confidence']:g} % confidence, and includes the margin, if any"
