@@ -98,7 +98,7 @@ def test_one_process_in_a_directory(tmp_path):
     code = """
         import sys
         from pathlib import Path
-        from jaxbandit.engine import storage
+        from jaxbandit.engine.storage import files as storage
         with storage.locked(Path(sys.argv[1])):
             print("in", flush=True)
             sys.stdin.read()
