@@ -79,8 +79,8 @@ def compiled_row(target_name: str, name: str, precision: str | None, known: str)
     from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
     from benchmarks import compiled_loops
-    from jaxbandit.engine.driver.lanes import LanesProgram
-    from jaxbandit.engine.driver.program import Program
+    from jaxbandit.engine.driver.lanes import LaneLoop
+    from jaxbandit.engine.driver.program import TileLoop
     from jaxbandit.engine.layout import sizes
     from jaxbandit.engine.layout.compiled import total_memory
     from jaxbandit.engine.rounds import keys
@@ -100,7 +100,7 @@ def compiled_row(target_name: str, name: str, precision: str | None, known: str)
         pair, root, number = _pair(name), keys.root_key(0), jax.ShapeDtypeStruct((), jnp.int32)
         if stops:
             run = StoppingRun(lambda _: pair, (), "threefry4x32", any_rewards=True)
-            program: Any = LanesProgram(run, target.platform)
+            program: Any = LaneLoop(run, target.platform)
             runs = sizes.lanes(target.platform, target.memory, program.run_bytes, NUM_RUNS, 1)
             lanes = jax.eval_shape(lambda n: program.empty(program.first(()), n, runs), number)
             count = program.run.count
@@ -108,7 +108,7 @@ def compiled_row(target_name: str, name: str, precision: str | None, known: str)
             others = [(program.first, ((),))]
         else:
             run = SingleRun(lambda _: pair, (), "threefry4x32", any_rewards=True)
-            program = Program(run, CHECKPOINTS, 0, target.platform)
+            program = TileLoop(run, CHECKPOINTS, 0, target.platform)
             runs = sizes.tile(target.platform, target.memory, program.run_bytes, NUM_RUNS, 1, 1)
             numbers = jax.ShapeDtypeStruct((runs,), jnp.int32)
             carry = jax.eval_shape(program.start, (), root, numbers)

@@ -44,7 +44,7 @@ def _simulate(runs: int) -> dict[str, Any]:
     from jaxbandit import bernoulli, ucb1
     from jaxbandit.engine.driver.execution import Execution
     from jaxbandit.engine.driver.horizon import simulate_cell
-    from jaxbandit.engine.driver.program import Program
+    from jaxbandit.engine.driver.program import TileLoop
     from jaxbandit.engine.layout import sizes
     from jaxbandit.engine.rounds.single import SingleRun
 
@@ -59,7 +59,7 @@ def _simulate(runs: int) -> dict[str, Any]:
         all_devices = Execution(devices=jax.devices())
         return simulate_cell(make, means, horizon=rounds, num_runs=runs, checkpoints=marks, execution=all_devices)
 
-    program = Program(SingleRun(make, np.asarray(means, np.float32), "threefry4x32"), MARKS, 0, "cpu")
+    program = TileLoop(SingleRun(make, np.asarray(means, np.float32), "threefry4x32"), MARKS, 0, "cpu")
     lanes = sizes.tile("cpu", sizes.UNKNOWN, program.run_bytes, runs, 1, DEVICES)
     kept = runs * (1 + 4 * MARKS + 4 * NUM_ARMS)  # as running/memory.py counts it
     # The rows of a tile are copied to the host and from there into the results. The noise of the last block is freed by
@@ -75,7 +75,7 @@ def _identify(runs: int) -> dict[str, Any]:
     from jaxbandit import bernoulli, lucb
     from jaxbandit.engine.driver.execution import Execution
     from jaxbandit.engine.driver.identify import identify_cell
-    from jaxbandit.engine.driver.lanes import LanesProgram
+    from jaxbandit.engine.driver.lanes import LaneLoop
     from jaxbandit.engine.layout import sizes
     from jaxbandit.engine.rounds.stopping import StoppingRun
 
@@ -90,7 +90,7 @@ def _identify(runs: int) -> dict[str, Any]:
         return identify_cell(make, means, num_runs=runs, max_rounds=rounds, execution=all_devices)
 
     with jax.enable_x64(True):
-        program = LanesProgram(StoppingRun(make, jnp.asarray(means), "threefry4x32"), "cpu")
+        program = LaneLoop(StoppingRun(make, jnp.asarray(means), "threefry4x32"), "cpu")
         lanes = sizes.lanes("cpu", sizes.UNKNOWN, program.run_bytes, runs, DEVICES) * DEVICES
         carried = lanes * program.run_bytes
     kept = runs * (16 + 4 * NUM_ARMS)  # as running/memory.py counts it

@@ -19,7 +19,7 @@ from benchmarks.yardstick import Yardstick
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.driver.horizon import simulate_cell
 from jaxbandit.engine.driver.identify import identify_cell
-from jaxbandit.engine.driver.lanes import LanesProgram
+from jaxbandit.engine.driver.lanes import LaneLoop
 from jaxbandit.engine.layout.compiled import cores
 from jaxbandit.engine.rounds.stopping import StoppingRun
 from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS
@@ -120,7 +120,7 @@ def lingape(case: stopping.Case, turns: int) -> Row:
     found: list[Any] = []
     limit: dict[str, Any] = {"max_rounds": case.max_rounds}
     with jax.enable_x64(True):
-        program = LanesProgram(StoppingRun(case.make, {}, "threefry4x32"))
+        program = LaneLoop(StoppingRun(case.make, {}, "threefry4x32"))
         state = program.run.bytes(program.run.state, program.run.state_varies)
     ours, most = _turns((play, lambda: limits.bandwidth(LANES * state)), turns)
     step, most = statistics.median(ours), statistics.median(most) / 1e9

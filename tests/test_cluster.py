@@ -272,7 +272,7 @@ def test_a_worker_of_another_version_refuses(tmp_path, monkeypatch):
 
 
 def test_directories_that_are_not_shared_are_said(tmp_path):
-    share = division.Share("it/kl", {}, 0, 10, tmp_path)
+    share = division.Share("it/kl", tasks.play, {}, 0, 10, tmp_path)
     with pytest.raises(BadInput, match="the directory is not shared; use --send-back"):
         share.add({"first_run": 0, "num_runs": 10, "steps": 1, "seconds": 1.0}, "a worker")
 

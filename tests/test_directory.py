@@ -23,7 +23,7 @@ pytestmark = pytest.mark.quickly_compiled
 
 @pytest.fixture(autouse=True)
 def _small_chunks(monkeypatch):
-    monkeypatch.setattr("jaxbandit.engine.driver.tiles.FIRST_CHUNK", 64)
+    monkeypatch.setattr("jaxbandit.engine.driver.drive.FIRST_BLOCKS", 1)
 
 
 @pytest.fixture(scope="module")

@@ -18,8 +18,7 @@ from parts import pair
 from jaxbandit.algorithms import epsilon_greedy, kl_ucb, ucb1, ucboost, uniform
 from jaxbandit.base import checks, domains
 from jaxbandit.base.contract import Algorithm, Environment, Outcome, never, none
-from jaxbandit.engine.driver import horizon as horizon_engine
-from jaxbandit.engine.driver import tiles
+from jaxbandit.engine.driver import drive, tiles
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.driver.horizon import default_checkpoints, simulate_cell
 from jaxbandit.engine.layout import compiled
@@ -99,7 +98,7 @@ def test_numbers_do_not_depend_on_the_noise_block_or_the_chunk(monkeypatch):
     one = simulate_cell(make_random, MEANS, horizon=300, num_runs=20)
     for block, chunk in ((64, 64), (1, 64), (16, 192)):
         monkeypatch.setattr("jaxbandit.engine.layout.sizes.NOISE_STEPS", block)
-        monkeypatch.setattr(tiles, "FIRST_CHUNK", chunk)
+        monkeypatch.setattr(drive, "FIRST_BLOCKS", chunk // block)
         if block < 64:  # the chunk is the host's business alone
             compiled.forget()
         same(one, simulate_cell(make_random, MEANS, horizon=300, num_runs=20))
@@ -159,8 +158,8 @@ class Interrupted(Exception):
 
 
 def test_interrupted_and_resumed(tmp_path, monkeypatch):
-    monkeypatch.setattr(tiles, "FIRST_CHUNK", 64)
-    monkeypatch.setattr(tiles, "CHUNK_SECONDS", 0.0)
+    monkeypatch.setattr(drive, "FIRST_BLOCKS", 1)
+    monkeypatch.setattr(drive, "CALL_SECONDS", 0.0)
     whole = simulate_cell(make, MEANS, horizon=640, num_runs=130, execution=Execution(width=64))
     for calls in (1, 4, 13):
         count = 0
@@ -326,7 +325,7 @@ def test_without_per_run_arrays_the_means_are_the_same_bytes():
 
 def test_other_numbers_do_not_compile_again(monkeypatch):
     simulate_cell(make, MEANS, horizon=150, num_runs=20)
-    monkeypatch.setattr(horizon_engine, "SingleRun", None)  # tracing again would call it
+    monkeypatch.setattr(tiles, "SingleRun", None)  # tracing again would call it
     simulate_cell(make, MEANS + 0.1, horizon=150, num_runs=20, seed=3)
 
 

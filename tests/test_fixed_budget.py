@@ -14,7 +14,7 @@ from scipy import stats
 import jaxbandit as jb
 from jaxbandit.base.contract import Outcome
 from jaxbandit.base.refusals import RunsLeftOut
-from jaxbandit.engine.driver import identify as engine
+from jaxbandit.engine.driver import queues as engine
 from jaxbandit.lab.cli.command_line import main
 from jaxbandit.running.results.budget import BudgetResult
 from jaxbandit.running.results.report import table
@@ -155,7 +155,7 @@ def test_runs_that_go_wrong_or_pull_too_much_count_in_no_number():
 
     rule = jb.uniform_allocation(3, budget=3)
     with pytest.warns(RunsLeftOut, match="not finite"):
-        result = jb.identify(rule, world._replace(reward=reward, batch=None), num_runs=RUNS)
+        result = jb.identify(rule, world._replace(reward=reward, batch=None), num_runs=RUNS, max_failed=1.0)
     bad = result.outcomes()["nonfinite"]
     assert abs(bad / RUNS - (1 - 0.75**3)) < 5 * math.sqrt(0.25 / RUNS)  # false alarms: 6e-7
     assert result.counted == RUNS - bad == result.content()["error"]["runs"] == len(result.errors())

@@ -13,7 +13,7 @@ import pytest
 from jaxbandit.base.contract import Algorithm, Outcome, Phases, Replan
 from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
 from jaxbandit.base.types import Array
-from jaxbandit.engine.driver import tiles
+from jaxbandit.engine.driver import drive
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.driver.horizon import simulate_cell
 from jaxbandit.engine.layout import compiled
@@ -134,8 +134,8 @@ def test_numbers_do_not_depend_on_the_tile_or_the_workers(whole, tile, workers):
 
 
 def test_numbers_do_not_depend_on_the_chunk(whole, monkeypatch):
-    monkeypatch.setattr(tiles, "FIRST_CHUNK", 64)
-    monkeypatch.setattr(tiles, "CHUNK_SECONDS", 0.0)
+    monkeypatch.setattr(drive, "FIRST_BLOCKS", 1)
+    monkeypatch.setattr(drive, "CALL_SECONDS", 0.0)
     same(whole, simulate_cell(make, MEANS, **OPTIONS))
 
 
@@ -171,8 +171,8 @@ class Interrupted(Exception):
 
 
 def test_interrupted_and_resumed(whole, tmp_path, monkeypatch):
-    monkeypatch.setattr(tiles, "FIRST_CHUNK", 64)
-    monkeypatch.setattr(tiles, "CHUNK_SECONDS", 0.0)
+    monkeypatch.setattr(drive, "FIRST_BLOCKS", 1)
+    monkeypatch.setattr(drive, "CALL_SECONDS", 0.0)
 
     def stop(steps):
         raise Interrupted

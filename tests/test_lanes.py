@@ -17,7 +17,7 @@ from jaxbandit.algorithms.exploration.presets import lingape, lucb
 from jaxbandit.base.contract import Algorithm, Batch, Outcome, Replan
 from jaxbandit.base.numerics import as_float, get_at, set_at
 from jaxbandit.base.types import Array
-from jaxbandit.engine.driver import queues
+from jaxbandit.engine.driver import drive, queues
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.driver.identify import identify_cell
 from jaxbandit.engine.rounds.stopping import StoppingRun
@@ -306,7 +306,7 @@ def test_lanes_without_runs_are_few():
 @pytest.mark.slow
 def test_the_last_runs_go_on_with_fewer_lanes(monkeypatch):
     monkeypatch.setattr(queues, "COMPILE_SECONDS", 0.0)
-    monkeypatch.setattr(queues, "CALL_SECONDS", 0.0)
+    monkeypatch.setattr(drive, "CALL_SECONDS", 0.0)
 
     def make(means):
         algorithm = make_race(means)[0]
@@ -418,14 +418,14 @@ PROGRAM = f"""
     import sys
     sys.path.insert(0, {os.path.dirname(__file__)!r})
     import jax, numpy as np
-    from jaxbandit.engine.driver import queues
+    from jaxbandit.engine.driver import drive
     from jaxbandit.engine.driver.execution import Execution
     from jaxbandit.engine.driver.identify import identify_cell
     from jaxbandit.engine.layout import sizes
     from jaxbandit.engine.storage import checkpoint
     from test_lanes import make_lucb, make_super_arms, same, MEANS
     checkpoint.SAVE_SECONDS = 0.0
-    queues.CALL_SECONDS = 0.02
+    drive.CALL_SECONDS = 0.02
 """
 
 

@@ -19,7 +19,7 @@ from jaxbandit.algorithms.exploration.presets import lucb
 from jaxbandit.base.contract import Algorithm, Environment, Replan
 from jaxbandit.base.numerics import argmax, get_at, set_at
 from jaxbandit.base.types import Array
-from jaxbandit.engine.driver import queues, tiles
+from jaxbandit.engine.driver import drive
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.driver.horizon import simulate_cell
 from jaxbandit.engine.driver.identify import identify_cell
@@ -136,10 +136,8 @@ def same(a, b):
 
 @pytest.fixture
 def short_chunks(monkeypatch):
-    monkeypatch.setattr(tiles, "FIRST_CHUNK", 64)
-    monkeypatch.setattr(tiles, "CHUNK_SECONDS", 0.0)
-    monkeypatch.setattr(queues, "FIRST_BLOCKS", 1)
-    monkeypatch.setattr(queues, "CALL_SECONDS", 0.0)
+    monkeypatch.setattr(drive, "FIRST_BLOCKS", 1)
+    monkeypatch.setattr(drive, "CALL_SECONDS", 0.0)
 
 
 @pytest.mark.parametrize("make", [make_plain, make_planned, make_contextual])
@@ -232,7 +230,7 @@ CHILD = """
     from jaxbandit.engine.storage import checkpoint
     from test_resume_anywhere import *
 
-    checkpoint.SAVE_SECONDS, tiles.CHUNK_SECONDS, queues.CALL_SECONDS = 0.0, 0.01, 0.01
+    checkpoint.SAVE_SECONDS, drive.CALL_SECONDS = 0.0, 0.01
     assert len(jax.devices()) == 2
     KILLED[sys.argv[2]](checkpoint_dir=Path(sys.argv[3]))
 """

@@ -19,7 +19,7 @@ QUIET = Execution(progress=False)
 
 @pytest.fixture(autouse=True)
 def _small_chunks(monkeypatch):
-    monkeypatch.setattr("jaxbandit.engine.driver.tiles.FIRST_CHUNK", 64)
+    monkeypatch.setattr("jaxbandit.engine.driver.drive.FIRST_BLOCKS", 1)
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,8 @@ import pytest
 from jaxbandit import bernoulli, epsilon_greedy, lucb, ucb1
 from jaxbandit.engine.driver.horizon import simulate_cell
 from jaxbandit.engine.driver.identify import identify_cell
-from jaxbandit.engine.driver.lanes import LanesProgram
-from jaxbandit.engine.driver.program import Program
+from jaxbandit.engine.driver.lanes import LaneLoop
+from jaxbandit.engine.driver.program import TileLoop
 from jaxbandit.engine.layout import sizes
 from jaxbandit.engine.layout.compiled import total_memory
 from jaxbandit.engine.rounds import keys
@@ -126,12 +126,12 @@ def test_the_bytes_of_a_run_are_those_of_the_compiled_program(monkeypatch):
     def reserved(advance, donated, *given):
         return total_memory(jax.jit(advance, donate_argnums=donated).lower(*given).compile())
 
-    simulated = Program(SingleRun(lambda _: (ucb1(3), bernoulli(MEANS)), (), "threefry4x32"), 20)
+    simulated = TileLoop(SingleRun(lambda _: (ucb1(3), bernoulli(MEANS)), (), "threefry4x32"), 20)
     carry = jax.eval_shape(simulated.start, (), root, jax.ShapeDtypeStruct((runs,), jnp.int32))
     marks = jax.ShapeDtypeStruct((20,), jnp.int32)
     first = reserved(simulated.advance, 1, (), carry, number, marks)
     with jax.enable_x64(True):
-        stopped = LanesProgram(StoppingRun(lambda _: (lucb(3), bernoulli(MEANS)), (), "threefry4x32"))
+        stopped = LaneLoop(StoppingRun(lambda _: (lucb(3), bernoulli(MEANS)), (), "threefry4x32"))
         lanes = jax.eval_shape(lambda n: stopped.empty(stopped.first(()), n, runs), number)
         second = reserved(stopped.advance, 2, (), root, lanes, number, stopped.run.count, number, number)
         predicted = [runs * simulated.run_bytes, runs * stopped.run_bytes]

@@ -15,10 +15,8 @@ import numpy as np
 
 from jaxbandit.base.contract import Algorithm, Environment
 from jaxbandit.base.refusals import BadInput, refuse
-from jaxbandit.base.types import PyTree
 from jaxbandit.engine.layout.compiled import Same
-
-Make = Callable[[PyTree], tuple[Algorithm, Environment]]
+from jaxbandit.engine.rounds.single import Make
 
 
 class Pair(NamedTuple):

@@ -3,30 +3,18 @@
 Memory is proportional to runs times checkpoints, not to the horizon. The numbers of a run depend only on (seed, run).
 """
 
-import time
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base import checks
-from jaxbandit.base.contract import Algorithm, Environment
-from jaxbandit.base.types import Device, Key, PyTree
+from jaxbandit.base.types import PyTree
+from jaxbandit.engine.driver.drive import Call
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
-from jaxbandit.engine.driver.program import Program, sharded
-from jaxbandit.engine.driver.tiles import JUDGED, Code, Job
-from jaxbandit.engine.layout import sizes
-from jaxbandit.engine.layout.compiled import compile_program, remember
-from jaxbandit.engine.rounds import fit, keys
-from jaxbandit.engine.rounds.single import SingleRun
-from jaxbandit.engine.rounds.step import without_notes
-from jaxbandit.engine.storage import identity
-from jaxbandit.engine.storage.checkpoint import Checkpoint, Finished
-
-Make = Callable[[PyTree], tuple[Algorithm, Environment]]
+from jaxbandit.engine.driver.tiles import FixedHorizon
+from jaxbandit.engine.rounds.single import Make
+from jaxbandit.engine.storage.checkpoint import Finished
 
 
 class Record(NamedTuple):
@@ -113,74 +101,36 @@ def simulate_cell(
       KeyboardInterrupt: the process was interrupted; the state has been saved in checkpoint_dir.
     """
     horizon = checks.integer("simulate", "horizon", horizon, 1, 2**31 - 2 * 64)
-    num_runs = checks.integer("simulate", "num_runs", num_runs, 1, 2**31 - 1)
-    first_run = checks.integer("simulate", "first_run", first_run, 0, 2**31 - 1 - num_runs)
-    precision = checks.precision("simulate", precision, "horizon", horizon)
+    chosen = checks.precision("simulate", precision, "horizon", horizon)
     marks = _checkpoints(checkpoints, horizon)
     replan_late = checks.integer("simulate", "replan_late", replan_late, 0, 2**31 - 2)
-    devices, workers = execution.here("simulate")
-    platform = devices[0].platform
-
-    with jax.enable_x64(precision == "float64"):
-        root = keys.root_key(seed, implementation)
-        arguments = jax.tree.map(jnp.asarray, arguments)
-        begun = time.perf_counter()
-        options = {"any_rewards": any_rewards, "hindsight": hindsight}
-        key, program, digest = _traced(make, arguments, len(marks), replan_late, implementation, platform, **options)
-        compile_seconds = time.perf_counter() - begun
-        fit.check_length("simulate", "horizon", horizon, program.run.length)
-        about = {
-            "engine": "fixed horizon",
-            "program": digest,
-            "arguments": identity.of_arrays(arguments),
-            "seed": seed,
-            "horizon": horizon,
-            "checkpoints": marks.tolist(),
-            "replan_late": replan_late,
-            "hindsight": hindsight,
-            "precision": precision,
-            "generator": implementation,
-            **identity.surroundings(platform),
-        }
-        with Checkpoint(execution.checkpoint_dir, about) as checkpoint:
-            progress: Any = execution.progress
-            job = Job(arguments, root, marks, first_run, num_runs, per_run, checkpoint, progress)
-            if finished is not None:
-                job.take_over(finished.rows(about, _names(program, arguments, root), first_run, num_runs))
-            for rows in checkpoint.ended():
-                job.take_over(rows)
-            begun = time.perf_counter()
-            code = partial(_code, key, program, arguments, root, len(marks), devices)
-            lanes = _lanes(program, job.left(), execution.width, workers, devices, code)
-            found, widths = job.tiles(lanes, sizes.LANES_LEAST * len(devices))
-            codes = {width: code(width) for width in widths}
-            compile_seconds += time.perf_counter() - begun
-            begun = time.perf_counter()
-            job.play(found, codes, workers)
-            run_seconds = time.perf_counter() - begun
+    call = Call(make, arguments, num_runs, first_run, seed, chosen, any_rewards, implementation, execution)
+    played = FixedHorizon(call, marks, replan_late, hindsight, per_run)
+    played.play(finished)
+    arrays, run = played.arrays, played.loop.run
     return Record(
         checkpoints=marks,
-        measure=str(program.run.recorder.measure),
-        counted=job.moments.count,
-        hindsight=job.arrays.get("hindsight"),
-        hindsight_mean=job.hindsight.mean() if hindsight else None,
-        hindsight_variance=job.hindsight.variance() if hindsight else None,
-        phases=program.run.phases,
-        regret=job.arrays.get("regret"),
-        mean=job.moments.mean(),
-        variance=job.moments.variance(),
-        pulls=job.arrays.get("pulls"),
-        pulls_mean=job.mean("pulls"),
-        kinds=job.arrays.get("kinds"),
-        kinds_mean=job.mean("kinds"),
-        recommendation=job.arrays.get("recommendation"),
-        outcome=job.outcome,
-        compile_seconds=compile_seconds,
-        run_seconds=run_seconds,
-        run_steps=job.run_steps,
-        devices=[device.platform for device in devices],
-        identity=about,
-        sums={"regret": job.moments} | ({"hindsight": job.hindsight} if hindsight else {}) | job.totals,
+        measure=str(run.recorder.measure),
+        counted=played.moments.count,
+        hindsight=arrays.get("hindsight"),
+        hindsight_mean=played.hindsight.mean() if hindsight else None,
+        hindsight_variance=played.hindsight.variance() if hindsight else None,
+        phases=run.phases,
+        regret=arrays.get("regret"),
+        mean=played.moments.mean(),
+        variance=played.moments.variance(),
+        pulls=arrays.get("pulls"),
+        pulls_mean=played.mean("pulls"),
+        kinds=arrays.get("kinds"),
+        kinds_mean=played.mean("kinds"),
+        recommendation=arrays.get("recommendation"),
+        outcome=played.outcome,
+        compile_seconds=played.compile_seconds,
+        run_seconds=played.run_seconds,
+        run_steps=played.run_steps,
+        devices=[device.platform for device in played.devices],
+        identity=played.identity,
+        sums={"regret": played.moments} | ({"hindsight": played.hindsight} if hindsight else {}) | played.totals,
     )
 
 
@@ -194,91 +144,3 @@ def _checkpoints(checkpoints: Sequence[int] | None, horizon: int) -> np.ndarray:
     if not marks or marks[-1] < horizon:
         marks.append(horizon)
     return np.array(marks, np.int64)
-
-
-def _lanes(
-    program: Program,
-    num_runs: int,
-    tile: int | None,
-    workers: int,
-    devices: Sequence[Device],
-    code: Callable[[int], Code],
-) -> int:
-    """Number of runs per tile."""
-    platform, number = devices[0].platform, len(devices)
-    if sizes.of(platform).cache is not None:
-        return sizes.tile(platform, 0, program.lane_bytes, num_runs, workers, number, tile)
-    memory = sizes.memory(devices[0]) // workers
-    lanes = sizes.tile(platform, memory, program.run_bytes, num_runs, workers, number, tile)
-    if tile is not None or num_runs == 0:
-        return lanes
-    return sizes.fitting(lambda lanes: code(lanes).advance, lanes, memory, number)
-
-
-def _traced(
-    make: Make,
-    arguments: PyTree,
-    num_checkpoints: int,
-    replan_late: int,
-    implementation: str,
-    platform: str,
-    **options: bool,
-) -> tuple[Any, Program, str]:
-    """The cache key of the compiled functions, the program, and its digest."""
-    leaves, structure = jax.tree.flatten(arguments)
-    shapes = tuple((leaf.shape, leaf.dtype) for leaf in leaves)
-    asked = (num_checkpoints, replan_late, implementation, platform, *options.items())
-    key = (make, structure, shapes, asked)
-
-    def trace() -> tuple[Program, str]:
-        with without_notes():
-            run = SingleRun(make, arguments, implementation, **options)
-        return Program(run, num_checkpoints, replan_late, platform), identity.of_program(run.examples())
-
-    return key, *remember(key, trace)
-
-
-def _names(program: Program, arguments: PyTree, root: Key) -> list[str]:
-    """Names of the arrays of finished runs."""
-    carry = jax.eval_shape(program.start, arguments, root, jax.ShapeDtypeStruct((sizes.LANES_LEAST,), jnp.int32))
-    report = jax.eval_shape(program.finish, arguments, carry)
-    return ["regret", "outcome", *(name for name in report if name not in JUDGED)]
-
-
-def _code(
-    key: Any,
-    program: Program,
-    arguments: PyTree,
-    root: Key,
-    num_checkpoints: int,
-    devices: Sequence[Device],
-    lanes: int,
-) -> Code:
-    def construct() -> Code:
-        chosen: Any = program
-        if len(devices) > 1 or devices[0] != jax.local_devices()[0]:
-            chosen = sharded(program, arguments, root, lanes, devices)
-        runs = jax.ShapeDtypeStruct((lanes,), jnp.int32)
-        carry = jax.eval_shape(chosen.start, arguments, root, runs)
-        last = jax.ShapeDtypeStruct((), jnp.int32)
-        checkpoints = jax.ShapeDtypeStruct((num_checkpoints,), jnp.int32)
-        return Code(
-            start=compile_program(chosen.start, devices[0], arguments, root, runs),
-            advance=compile_program(
-                chosen.advance,
-                devices[0],
-                arguments,
-                carry,
-                last,
-                checkpoints,
-                donate=(1,),
-                whole=program.run.whole_loops,
-                searches=True,
-            ),
-            finish=compile_program(chosen.finish, devices[0], arguments, carry),
-            carry=jax.tree.structure(carry),
-            varies=tuple(jax.tree.leaves(program.varying)),
-            lanes=lanes,
-        )
-
-    return remember((*key, lanes, tuple(devices)), construct)

@@ -51,7 +51,7 @@ class Report(NamedTuple):
     blocks: Array  # int32[], number of blocks of steps executed by all lanes
 
 
-class LanesProgram:
+class LaneLoop:
     """The function that advances W lanes, ready to be compiled."""
 
     def __init__(self, run: StoppingRun, platform: str = "cpu"):

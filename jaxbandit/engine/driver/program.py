@@ -39,16 +39,16 @@ class Carry(NamedTuple):
     hindsight: Array | None  # float[checkpoints, B], regret against the best fixed arm in hindsight
 
 
-class Program:
+class TileLoop:
     """The functions of a tile of runs, ready to be compiled."""
 
     def __init__(self, run: SingleRun, num_checkpoints: int, replan_late: int = 0, platform: str = "cpu"):
         self.run, self.num_checkpoints, self.replan_late = run, num_checkpoints, replan_late
         noise_bytes = max(run.bytes(run.noise, run.noise_varies), 1)
-        self.block_rounds = sizes.block_steps(platform, noise_bytes)
+        self.block_steps = sizes.block_steps(platform, noise_bytes)
         self.pack = sizes.of(platform).pack
         # The bytes that the rounds of a block read and write, and all bytes of a run on the device.
-        self.lane_bytes = run.bytes(run.state, run.state_varies) + self.block_rounds * noise_bytes
+        self.lane_bytes = run.bytes(run.state, run.state_varies) + self.block_steps * noise_bytes
         self.run_bytes = self.lane_bytes + self._kept_bytes()
         stuck: Any = True if run.replans else None
         hindsight: Any = True if run.recorder.hindsight else None
@@ -102,7 +102,7 @@ class Program:
 
         def block(carry: Carry) -> Carry:
             first = carry.round
-            rounds = first + jnp.arange(self.block_rounds, dtype=jnp.int32)
+            rounds = first + jnp.arange(self.block_steps, dtype=jnp.int32)
             noise = jax.vmap(lambda t: draw(arguments, carry.words, t))(rounds)
             end_of_block = jnp.minimum(rounds[-1], last)
 
@@ -200,33 +200,33 @@ class Program:
 
 
 class Functions(NamedTuple):
-    """`start`, `advance` and `finish` of a Program."""
+    """`start`, `advance` and `finish` of a TileLoop."""
 
     start: Callable[..., Any]
     advance: Callable[..., Any]
     finish: Callable[..., Any]
 
 
-def sharded(program: Program, arguments: PyTree, root: Key, lanes: int, devices: Sequence[Device]) -> Functions:
-    """The program's functions on several devices, each with its own share of the runs and without communication.
+def sharded(loop: TileLoop, arguments: PyTree, root: Key, lanes: int, devices: Sequence[Device]) -> Functions:
+    """The functions on several devices, each with its own share of the runs and without communication.
 
     `lanes` must be a multiple of the number of devices.
     """
     mesh = Mesh(np.array(devices), (AXIS,))
     runs, whole = PartitionSpec(AXIS), PartitionSpec()
-    shapes = jax.eval_shape(program.start, arguments, root, jax.ShapeDtypeStruct((lanes,), jnp.int32))
+    shapes = jax.eval_shape(loop.start, arguments, root, jax.ShapeDtypeStruct((lanes,), jnp.int32))
 
     def spec(leaf: Any, varies: bool) -> PartitionSpec:
         return PartitionSpec(*[None] * (leaf.ndim - 1), AXIS) if varies else whole
 
-    carry = jax.tree.map(spec, shapes, program.varying)
-    report = jax.tree.map(lambda leaf: spec(leaf, True), jax.eval_shape(program.finish, arguments, shapes))
+    carry = jax.tree.map(spec, shapes, loop.varying)
+    report = jax.tree.map(lambda leaf: spec(leaf, True), jax.eval_shape(loop.finish, arguments, shapes))
 
     def shard(function: Callable, in_specs: tuple, out_specs: PyTree) -> Callable:
         return jax.shard_map(function, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False)
 
     return Functions(
-        start=shard(program.start, (whole, whole, runs), carry),
-        advance=shard(program.advance, (whole, carry, whole, whole), carry),
-        finish=shard(program.finish, (whole, carry), report),
+        start=shard(loop.start, (whole, whole, runs), carry),
+        advance=shard(loop.advance, (whole, carry, whole, whole), carry),
+        finish=shard(loop.finish, (whole, carry), report),
     )

@@ -1,101 +1,68 @@
-"""The host's side of a simulation: tiles of runs, each of which a worker thread advances chunk by chunk.
+"""Runs of a fixed horizon: tiles of runs, each of which a thread advances chunk by chunk."""
 
-Progress reports, checkpoints, interrupts and timing happen between two chunks and are not part of the compiled code.
-"""
-
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base.contract import Outcome
-from jaxbandit.base.types import Key, PyTree
-from jaxbandit.engine.driver import interrupts
-from jaxbandit.engine.driver.execution import Progress
-from jaxbandit.engine.layout.compiled import scopes_of_thread
-from jaxbandit.engine.layout.sizes import NOISE_STEPS
+from jaxbandit.engine.driver.drive import NOT_ENDED, Call, Chunk, Player, Program
+from jaxbandit.engine.driver.program import Functions, TileLoop, sharded
+from jaxbandit.engine.layout import sizes
+from jaxbandit.engine.layout.compiled import compile_program, remember
 from jaxbandit.engine.rounds.moments import Moments
 from jaxbandit.engine.rounds.recorder import MISCOUNTED, REPORTED
+from jaxbandit.engine.rounds.single import SingleRun
 from jaxbandit.engine.rounds.step import ContractError
-from jaxbandit.engine.storage.checkpoint import Checkpoint, Rows, Segment, unknown
+from jaxbandit.engine.storage.checkpoint import Rows, Segment, unknown
 
-CHUNK_SECONDS = 1.0  # intended duration of a chunk
-FIRST_CHUNK = 16 * NOISE_STEPS
-NOT_ENDED = -1  # used instead of an Outcome
 JUDGED = ("nonfinite", "out_of_range", "miscounted")  # the entries of a report that determine the outcome
-ROWS = 4096  # number of results of earlier calls that are processed at a time
 
 
-class Code(NamedTuple):
-    """The compiled functions of program.Program, for tiles of `lanes` runs."""
+class FixedHorizon(Program):
+    """Every run ends at the horizon; its regret at the checkpoints and their exact sums are recorded."""
 
-    start: Callable[..., Any]
-    advance: Callable[..., Any]
-    finish: Callable[..., Any]
-    carry: Any  # the tree structure of the carry, to restore it from a file
-    varies: tuple[bool, ...]  # for each leaf of the carry, whether its last axis is the run axis
-    lanes: int
+    where, engine = "simulate", "fixed horizon"
+    loop: TileLoop
 
-
-class Tile(NamedTuple):
-    """Runs that are played together."""
-
-    key: int
-    run: np.ndarray  # int32[runs], at most `lanes`
-    lanes: int
-    segment: Segment | None  # the saved state of resumed runs; None for new runs
-
-
-class Job:
-    """One simulation: its inputs, its tiles, and the results of finished tiles."""
-
-    def __init__(
-        self,
-        arguments: PyTree,
-        root: Key,
-        checkpoints: np.ndarray,
-        first_run: int,
-        num_runs: int,
-        per_run: bool,
-        checkpoint: Checkpoint,
-        progress: Callable[[Progress], None] | None,
-    ):
-        self.arguments, self.root = arguments, root
-        self.checkpoints, self.horizon = checkpoints, int(checkpoints[-1])
-        self.first_run, self.num_runs = first_run, num_runs
-        self.per_run, self.checkpoint, self.progress = per_run, checkpoint, progress
-        self.moments, self.hindsight = Moments(len(checkpoints)), Moments(len(checkpoints))
-        self.arrays: dict[str, np.ndarray] = {}
+    def __init__(self, call: Call, marks: np.ndarray, replan_late: int, hindsight: bool, per_run: bool):
+        super().__init__(call)
+        self.marks, self.horizon = jnp.asarray(marks, jnp.int32), int(marks[-1])
+        self.replan_late, self.recorded, self.per_run = replan_late, hindsight, per_run
+        self.options = (len(marks), replan_late, hindsight)
+        self.about = {"horizon": self.horizon, "checkpoints": marks.tolist(), "replan_late": replan_late}
+        self.about["hindsight"] = hindsight
+        self.length = ("horizon", self.horizon)
+        self.moments, self.hindsight = Moments(len(marks)), Moments(len(marks))
         self.totals: dict[str, np.ndarray] = {}  # int64, sums over the runs without a failure
-        self.outcome = np.full(num_runs, NOT_ENDED, np.int8)
-        self.run_steps = 0
-        self._interrupted = threading.Event()
-        self._lock = threading.Lock()
+        self.compiled: dict[int, Functions] = {}  # by the number of lanes of a tile
 
-    def take_over(self, rows: Rows) -> None:
-        """Add results of an earlier call, except for runs that are not part of this call or already have results."""
-        run = rows["run"] - self.first_run
-        place = np.flatnonzero((run >= 0) & (run < self.num_runs))
-        place = place[self.outcome[run[place]] == NOT_ENDED]
-        for some in np.split(place, range(ROWS, len(place), ROWS)):
-            self._collect({name: values[some] for name, values in rows.items()})
+    def _trace(self) -> TileLoop:
+        call, options = self.call, {"any_rewards": self.call.any_rewards, "hindsight": self.recorded}
+        run = SingleRun(call.make, self.arguments, call.implementation, **options)
+        return TileLoop(run, len(self.marks), self.replan_late, self.platform)
 
-    def left(self) -> int:
-        """Number of runs that have not ended."""
-        return int(np.count_nonzero(self.outcome == NOT_ENDED))
+    def _names(self) -> list[str]:
+        report = jax.eval_shape(self.loop.finish, self.arguments, self._carry(self.loop, sizes.LANES_LEAST))
+        return ["regret", "outcome", *(name for name in report if name not in JUDGED)]
 
-    def tiles(self, lanes: int, unit: int) -> tuple[Iterator[Tile], list[int]]:
-        """The tiles of the runs that are left, and the set of their numbers of lanes.
+    def _lanes(self, memory: int, run_bytes: int) -> int:
+        given = self.call.execution.width
+        return sizes.tile(self.platform, memory, run_bytes, self.left(), self.workers, len(self.devices), given)
+
+    def _fitting(self, width: int, memory: int) -> int:
+        return sizes.fitting(lambda width: self.functions(width).advance, width, memory, len(self.devices))
+
+    def _players(self, width: int) -> tuple[Iterator["Tile"], int]:
+        """The tiles of the runs that are left.
 
         Resumed runs continue in separate tiles, because all runs of a tile are in the same round. A saved tile of more
-        than `lanes` runs is split, and a much smaller one has its own program, with a multiple of `unit` lanes.
+        than `width` runs is split, and a much smaller one has its own program.
         """
-        known = self.outcome != NOT_ENDED
+        known, unit = self.outcome != NOT_ENDED, sizes.LANES_LEAST * len(self.devices)
         resumed: list[Tile] = []
         for segment in self.checkpoint.under_way():
             run = segment["run"]
@@ -103,116 +70,106 @@ class Job:
             run = run[~known[run - self.first_run]]
             known[run - self.first_run] = True
             own = -(-int(segment["lanes"]) // unit) * unit
-            width = lanes if own > lanes // 2 else own
-            for start in range(0, len(run), width):
-                part = _part(segment, run[start : start + width])
-                self.checkpoint.hold(len(resumed), lambda part=part: part)
-                resumed.append(Tile(len(resumed), part["run"], width, part))
+            lanes = width if own > width // 2 else own
+            for start in range(0, len(run), lanes):
+                part = _part(segment, run[start : start + lanes])
+                resumed.append(Tile(self, len(resumed), part["run"], lanes, part))
+                resumed[-1].hold()
         missing = [(self.first_run + first, self.first_run + end) for first, end in unknown(known)]
-        widths = {tile.lanes for tile in resumed} | ({lanes} if missing else set())
+        widths = {tile.lanes for tile in resumed} | ({width} if missing else set())
+        self.compiled = {each: self.functions(each) for each in sorted(widths)}
 
-        def all_tiles() -> Iterator[Tile]:
+        def tiles() -> Iterator[Tile]:
             yield from resumed
-            for key, run in enumerate(_batches(missing, lanes), len(resumed)):
-                yield Tile(key, run, lanes, None)
+            for key, run in enumerate(_batches(missing, width), len(resumed)):
+                yield Tile(self, key, run, width, {})
 
-        return all_tiles(), sorted(widths)
+        return tiles(), max(1, min(self.workers, -(-self.left() // min(widths, default=1))))
 
-    def play(self, tiles: Iterator[Tile], codes: Mapping[int, Code], workers: int) -> None:
-        """Play every tile to the horizon with `workers` threads; on any exception, save all states and raise it."""
-        scopes = scopes_of_thread()
-        taking = threading.Lock()
+    def functions(self, lanes: int) -> Functions:
+        """The compiled functions of tiles of `lanes` runs."""
 
-        def work() -> None:
-            with scopes():
-                while not self._stops():
-                    with taking:
-                        tile = next(tiles, None)
-                    if tile is None:
-                        return
-                    self._play_tile(codes[tile.lanes], tile)
+        def construct() -> Functions:
+            device, loop = self.devices[0], self.loop
+            chosen: Any = loop
+            if len(self.devices) > 1 or device != jax.local_devices()[0]:
+                chosen = sharded(loop, self.arguments, self.root, lanes, self.devices)
+            last, marks = (jax.ShapeDtypeStruct(shape, jnp.int32) for shape in ((), self.marks.shape))
+            carry, more = self._carry(chosen, lanes), {"whole": loop.run.whole_loops, "searches": True}
+            runs, given = jax.ShapeDtypeStruct((lanes,), jnp.int32), (self.arguments, carry, last, marks)
+            return Functions(
+                start=compile_program(chosen.start, device, self.arguments, self.root, runs),
+                advance=compile_program(chosen.advance, device, *given, donate=(1,), **more),
+                finish=compile_program(chosen.finish, device, self.arguments, carry),
+            )
 
-        workers = max(1, min(workers, -(-self.left() // min(codes, default=1))))
-        with interrupts.heard(self.checkpoint.save), ThreadPoolExecutor(workers) as pool:
-            futures = [pool.submit(work) for _ in range(workers)]
-            try:
-                done, _ = wait(futures, return_when=FIRST_EXCEPTION)
-            finally:  # ctrl-C interrupts only this thread; the others stop at the end of their chunk
-                self._interrupted.set()
-                pool.shutdown(wait=True, cancel_futures=True)
-                self.checkpoint.save()
-            for future in done:
-                future.result()
+        return remember((*self.key, lanes, tuple(self.devices)), construct)
+
+    def _record(self, rows: Rows) -> None:
+        counts = rows["outcome"] == Outcome.STOPPED
+        self.moments.add(rows["regret"].T, counts)
+        if "hindsight" in rows:
+            self.hindsight.add(rows["hindsight"].T, counts)
+        for name in rows.keys() & set(REPORTED):
+            self.totals[name] = self.totals.get(name, 0) + rows[name][counts].sum(0, dtype=np.int64)
+        if self.per_run:
+            super()._record(rows)
 
     def mean(self, name: str) -> np.ndarray | None:
         """Mean of "pulls" or "kinds" over the runs without a failure, float64; None if the algorithm has none."""
         return self.totals[name] / max(self.moments.count, 1) if name in self.totals else None
 
-    def _stops(self) -> bool:
-        return self._interrupted.is_set() or interrupts.asked()
+    def _carry(self, loop: Any, lanes: int) -> Any:
+        return jax.eval_shape(loop.start, self.arguments, self.root, jax.ShapeDtypeStruct((lanes,), jnp.int32))
 
-    def _play_tile(self, code: Code, tile: Tile) -> None:
-        number = len(tile.run)
-        self.checkpoint.begin(tile.key)
-        # A tile with fewer runs than lanes is padded with copies of its last run, whose results are discarded.
-        run = np.pad(tile.run, (0, code.lanes - number), mode="edge")
-        if tile.segment is None:
-            carry = code.start(self.arguments, self.root, run)
-        else:
-            part = _part(tile.segment, run)
-            carry = jax.tree.unflatten(code.carry, [part[f"leaf{i}"] for i in range(len(code.varies))])
 
-        def segment() -> Segment:
-            leaves = {f"leaf{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(carry))}
-            whole = {"run": run, "lanes": np.array(code.lanes), "varies": np.array(code.varies), **leaves}
-            return _part(whole, tile.run)
+class Tile(Player):
+    """Runs that are all in the same round."""
 
-        round, chunk = int(carry.round), FIRST_CHUNK
-        marks = jnp.asarray(self.checkpoints, jnp.int32)
-        while round <= self.horizon and not self._stops():
-            last = min(round + chunk - 1, self.horizon)
-            begun = time.monotonic()
-            carry = jax.block_until_ready(code.advance(self.arguments, carry, jnp.int32(last), marks))
-            now = time.monotonic()
-            rounds, round = last + 1 - round, last + 1
-            try:
-                self._report(number if round > self.horizon else 0, rounds * number)
-            except BaseException:
-                self.checkpoint.hold(tile.key, segment)
-                raise
-            self.checkpoint.look(tile.key, segment)
-            # At most four times longer than the previous chunk, because the first chunks of a process are slow.
-            pace = CHUNK_SECONDS / max(now - begun, 1e-9)
-            chunk = max(NOISE_STEPS, int(chunk * min(pace, 4.0)) // NOISE_STEPS * NOISE_STEPS)
-        if round <= self.horizon:
-            self.checkpoint.hold(tile.key, segment)
-            return
-        rows = _rows(tile.run, carry.regret, code.finish(self.arguments, carry))
-        self._collect(rows)
-        self.checkpoint.collect(rows)
-        self.checkpoint.end(tile.key)
+    program: FixedHorizon
 
-    def _report(self, finished: int, steps: int) -> None:
-        with self._lock:
-            self.run_steps += steps
-            if self.progress is not None:
-                self.progress(Progress(finished, steps))
+    def __init__(self, program: FixedHorizon, key: int, run: np.ndarray, lanes: int, saved: Segment):
+        self.program, self.key, self.run, self.lanes, self.saved = program, key, run, lanes, saved
+        self.carry: Any = None  # until the first chunk
+        self.round = 1
 
-    def _collect(self, rows: Rows) -> None:
-        run = rows["run"] - self.first_run
-        with self._lock:
-            counts = rows["outcome"] == Outcome.STOPPED
-            self.moments.add(rows["regret"].T, counts)
-            if "hindsight" in rows:
-                self.hindsight.add(rows["hindsight"].T, counts)
-            self.outcome[run] = rows["outcome"]
-            for name in rows.keys() & set(REPORTED):
-                self.totals[name] = self.totals.get(name, 0) + rows[name][counts].sum(0, dtype=np.int64)
-            if self.per_run:
-                for name in rows.keys() - {"run", "outcome"}:
-                    if name not in self.arrays:
-                        self.arrays[name] = np.empty((self.num_runs, *rows[name].shape[1:]), rows[name].dtype)
-                    self.arrays[name][run] = rows[name]
+    def _over(self) -> bool:
+        return self.round > self.program.horizon
+
+    def _advance(self, blocks: int) -> Chunk:
+        program, functions, number = self.program, self.program.compiled[self.lanes], len(self.run)
+        if self.carry is None:
+            self.carry = self._begun(functions)
+            self.round, self.saved = int(self.carry.round), {}
+        last = min(self.round + blocks * program.loop.block_steps - 1, program.horizon)
+        begun = time.monotonic()
+        advanced = functions.advance(program.arguments, self.carry, jnp.int32(last), program.marks)
+        self.carry = jax.block_until_ready(advanced)
+        seconds = time.monotonic() - begun
+        rounds, self.round = last + 1 - self.round, last + 1
+        ended = None
+        if self._over():
+            ended = _rows(self.run, self.carry.regret, functions.finish(program.arguments, self.carry))
+            self.carry = None
+        return Chunk(seconds, blocks, rounds * number, rounds * self.lanes, ended)
+
+    def _segment(self) -> Segment:
+        if self.carry is None:
+            return self.saved
+        varies = jax.tree.leaves(self.program.loop.varying)
+        leaves = {f"leaf{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(self.carry))}
+        whole = {"run": self._padded(), "lanes": np.array(self.lanes), "varies": np.array(varies), **leaves}
+        return _part(whole, self.run)
+
+    def _begun(self, functions: Functions) -> Any:
+        if not self.saved:
+            return functions.start(self.program.arguments, self.program.root, self._padded())
+        part, structure = _part(self.saved, self._padded()), jax.tree.structure(self.program.loop.varying)
+        return jax.tree.unflatten(structure, [part[f"leaf{i}"] for i in range(structure.num_leaves)])
+
+    def _padded(self) -> np.ndarray:
+        """The runs, and copies of the last one for the lanes that are left over, whose results are discarded."""
+        return np.pad(self.run, (0, self.lanes - len(self.run)), mode="edge")
 
 
 def _rows(run: np.ndarray, regret: Any, report: dict[str, Any]) -> Rows:

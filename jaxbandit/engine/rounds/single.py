@@ -14,6 +14,8 @@ from jaxbandit.engine.rounds import step as rounds
 from jaxbandit.engine.rounds.recorder import Recorder, Tally
 from jaxbandit.engine.rounds.step import ContractError, Played
 
+Make = Callable[[PyTree], tuple[Algorithm, Environment]]  # of traced arguments
+
 
 class SingleRun:
     """A run of make(arguments) as pure functions, with examples of their arguments.
@@ -26,7 +28,7 @@ class SingleRun:
 
     def __init__(
         self,
-        make: Callable[[PyTree], tuple[Algorithm, Environment]],
+        make: Make,
         arguments: PyTree,
         implementation: str,
         *,

@@ -12,7 +12,7 @@ from jaxbandit.base.types import Array, PyTree
 from jaxbandit.engine.layout import batching
 from jaxbandit.engine.rounds import step as rounds
 from jaxbandit.engine.rounds.recorder import Recorder, Tally, has_nan
-from jaxbandit.engine.rounds.single import SingleRun
+from jaxbandit.engine.rounds.single import Make, SingleRun
 from jaxbandit.engine.rounds.step import ContractError
 
 EMPTY = -2  # a lane without a run
@@ -30,7 +30,7 @@ class StoppingRun(SingleRun):
 
     def __init__(
         self,
-        make: Callable[[PyTree], tuple[Algorithm, Environment]],
+        make: Make,
         arguments: PyTree,
         implementation: str,
         *,

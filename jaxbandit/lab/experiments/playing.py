@@ -16,13 +16,13 @@ from jaxbandit.base.types import PyTree
 from jaxbandit.engine.driver.horizon import Record, simulate_cell
 from jaxbandit.engine.driver.identify import Identified, identify_cell
 from jaxbandit.engine.rounds.fit import misfit
+from jaxbandit.engine.rounds.single import Make
 from jaxbandit.engine.rounds.step import ContractError
 from jaxbandit.lab.experiments.truth import cautions, guarantee
 from jaxbandit.lab.specs.arguments import plain
 from jaxbandit.lab.specs.registry import Entry
 from jaxbandit.lab.specs.spec import Cell, Experiment
 from jaxbandit.running.cell import stopping_result
-from jaxbandit.running.factories import Make
 from jaxbandit.running.results.base import Result
 from jaxbandit.running.results.regret import RegretResult
 
