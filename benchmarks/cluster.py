@@ -16,8 +16,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from jaxbandit.engine.driver import parts
 from jaxbandit.engine.driver.execution import Execution
-from jaxbandit.engine.storage import parts
 from jaxbandit.lab.experiments.experiment import run_experiment
 from jaxbandit.lab.specs import spec
 from jaxbandit.running.distribution.executors import opened

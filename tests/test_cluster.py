@@ -13,8 +13,8 @@ from small_experiment import TEXT, experiment
 
 import jaxbandit as jb
 from jaxbandit.base.refusals import BadInput, Unfinished
+from jaxbandit.engine.driver import parts
 from jaxbandit.engine.storage import files as storage
-from jaxbandit.engine.storage import parts
 from jaxbandit.lab import cli
 from jaxbandit.lab.experiments import tasks
 from jaxbandit.lab.experiments.experiment import run_experiment

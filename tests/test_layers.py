@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS
+from jaxbandit.lab.specs.wrappers import WRAPPERS
+
 ROOT = Path(__file__).parent.parent
 
 # A part may import these, what they reach, and itself. The longest name decides: lab.specs before lab.
@@ -31,8 +34,8 @@ ARROWS = {
     "engine": ("engine.driver",),
     "running.plotting": ("theory",),
     "running.results": ("running.plotting", "engine"),
-    "running.distribution": ("engine",),
-    "running": ("running.results", "running.distribution", "algorithms", "environments"),
+    "running.distribution": ("running.results",),
+    "running": ("running.distribution", "algorithms", "environments"),
     "decide.sessions": ("running",),
     "decide.tuning": ("decide.sessions",),
     "decide.integrations": ("decide.tuning",),
@@ -54,7 +57,8 @@ CONCRETE = ("algorithms", "environments")
 # Files that import a module whose name is computed, and what it may be.
 BY_STRING = {
     "jaxbandit.lab.specs.references": "a factory outside the package, which a user names in TOML",
-    "jaxbandit.running.carried": "the factory of a functools.partial, on an executor's worker",
+    "jaxbandit.lab.specs.entry": "a registered factory, whose module the stub of its package names, or a user's",
+    "jaxbandit.running.factories": "the factory of a functools.partial, on an executor's worker",
 }
 
 
@@ -220,6 +224,12 @@ def test_factories_that_experiments_name_by_module_are_within_reach():
             if isinstance(value, str) and value.startswith("jaxbandit."):
                 named.add(value.partition(":")[0])
     assert named and all(room_of(module) in reachable("lab.papers") for module in named)
+
+
+def test_registered_factories_are_algorithms_and_environments():
+    """Their modules are imported by the names that the stubs give."""
+    modules = {entry.module for entry in (*ALGORITHMS.values(), *ENVIRONMENTS.values(), *WRAPPERS.values())}
+    assert len(modules) > 90 and {room_of(module) for module in modules} == {*CONCRETE}
 
 
 CIRCLES = {

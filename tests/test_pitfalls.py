@@ -11,11 +11,11 @@ import jax
 import jax.numpy as jnp
 import parts
 import pytest
-from consumed import inner
 from parts import ALGORITHMS
 
 import jaxbandit as jb
 from jaxbandit.base.contract import action_of
+from jaxbandit.engine.layout import jaxprs
 
 BRANCHES = {"cond", "while", "sort"}
 LAPACK = {"cholesky", "eigh", "svd", "lu", "qr", "geqrf", "householder_product", "triangular_solve"}
@@ -30,15 +30,15 @@ WINGS = [path for wing in ("algorithms", "environments") for path in (Path(jb.__
 
 def primitives(function, *arguments):
     """The names of the primitives of a function, those of inner programs included, and the shape of its result."""
-    closed, shape = jax.make_jaxpr(function, return_shape=True)(*arguments)
+    closed, shape = jaxprs.trace(function, *arguments)
 
-    def names(jaxpr):
-        for equation in jaxpr.eqns:
-            yield equation.primitive.name
-            for body in inner(equation):
+    def names(program):
+        for equation in program.equations:
+            yield equation.name
+            for body in equation.programs:
                 yield from names(body)
 
-    return set(names(closed.jaxpr)), shape
+    return set(names(jaxprs.read(closed))), shape
 
 
 def slow(algorithm, environment):

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from jaxbandit.base.refusals import refuse
+from jaxbandit.engine.driver import parts
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.storage import files as storage
-from jaxbandit.engine.storage import parts
 from jaxbandit.running import factories
 from jaxbandit.running.distribution import division, hosts, tasks
 from jaxbandit.running.distribution.division import Share

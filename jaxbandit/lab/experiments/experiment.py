@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from jaxbandit.base.refusals import BadInput, refuse
+from jaxbandit.engine.driver import parts
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
-from jaxbandit.engine.storage import parts
 from jaxbandit.engine.storage.checkpoint import Finished
 from jaxbandit.lab.experiments import directory, forecast, playing, tasks
 from jaxbandit.lab.experiments.truth import seeks_best_arm, truth_of

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from jaxbandit.base.refusals import BadInput, refuse, wrong
+from jaxbandit.engine.driver import parts
 from jaxbandit.engine.driver.execution import Execution
+from jaxbandit.engine.driver.parts import Part
 from jaxbandit.engine.storage import files as storage
-from jaxbandit.engine.storage import parts
-from jaxbandit.engine.storage.parts import Part
 from jaxbandit.lab.experiments import directory, forecast, playing
 from jaxbandit.lab.experiments.experiment import Job, bar
 from jaxbandit.lab.specs import spec

@@ -16,14 +16,13 @@ import numpy as np
 
 from jaxbandit.base.contract import Outcome
 from jaxbandit.base.refusals import BadInput, Unfinished, refuse
-from jaxbandit.engine.driver import interrupts
+from jaxbandit.engine.driver import interrupts, parts
 from jaxbandit.engine.driver.execution import Execution, Progress
 from jaxbandit.engine.driver.horizon import Record
 from jaxbandit.engine.driver.identify import Identified
+from jaxbandit.engine.driver.parts import Part
 from jaxbandit.engine.rounds.moments import Moments
 from jaxbandit.engine.storage import files as storage
-from jaxbandit.engine.storage import parts
-from jaxbandit.engine.storage.parts import Part
 from jaxbandit.running.distribution import driving, executors, tasks
 from jaxbandit.running.distribution.executors import Crew
 from jaxbandit.running.results.base import Result

@@ -8,10 +8,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from jaxbandit.engine.driver import interrupts
+from jaxbandit.engine.driver import interrupts, parts
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.storage import files as storage
-from jaxbandit.engine.storage import parts
 
 LEAST = 64  # runs, the engine's smallest tile
 GROWTH = 16  # largest factor between the runs of successive pieces while a task measures how long runs take
