@@ -242,7 +242,7 @@ def test_a_rule_without_a_promise_is_refused_in_one_line(tmp_path, capsys):
 
 @pytest.fixture(autouse=True)
 def _one_width(monkeypatch):
-    monkeypatch.setattr(auditing, "LANES", 64)
+    monkeypatch.setattr(auditing, "WIDTH", 64)
 
 
 @pytest.mark.slow

@@ -107,10 +107,10 @@ def identify(
     )
     if budget is None:
         if not isinstance(algorithm, Algorithm) and not _complete(algorithm):
-            told = getattr(algorithm, "__name__", type(algorithm).__name__)
+            known = getattr(algorithm, "__name__", type(algorithm).__name__)
             refuse(
                 "identify",
-                f": algorithm = {told}, must be an Algorithm; a factory needs a budget, such as budget = 1000",
+                f": algorithm = {known}, must be an Algorithm; a factory needs a budget, such as budget = 1000",
             )
         one, other = built(algorithm), built(environment)
         return run_identify(Pair(fixed(one, other), {}, one, other, (algorithm, environment)), execution, **options)

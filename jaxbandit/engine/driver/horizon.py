@@ -89,7 +89,7 @@ def simulate_cell(
         looks for runs whose replan is due every (replan_late + 1) rounds, so that it looks less often and replans more
         runs at a time.
       implementation: "threefry4x32" (default) or "threefry2x32".
-      execution: workers, devices, sizes, checkpoints and progress, which do not affect the results.
+      execution: how the runs are played, without progress bar or executor. It does not affect the results.
       finished: runs from first_run on that an earlier call has finished with per_run; only the others are played.
 
     Returns:

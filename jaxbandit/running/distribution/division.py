@@ -73,10 +73,10 @@ class Share:
             at = max(at, b)
         return some
 
-    def add(self, told: Mapping[str, Any], host: str) -> None:
+    def add(self, piece: Mapping[str, Any], host: str) -> None:
         """Add a part that a worker has played; a part that was sent back is written to the folder."""
-        first, end = told["first_run"], told["first_run"] + told["num_runs"]
-        data = told.get("data")
+        first, end = piece["first_run"], piece["first_run"] + piece["num_runs"]
+        data = piece.get("data")
         if self.folder is None:
             self.have.append(parts.decoded(data or b"", host))
             return
@@ -136,10 +136,10 @@ def divide(shares: Sequence[Share], execution: Execution, crew: Crew) -> None:
         _play(_pieces(shares, execution, crew), execution)
     gone = [f"{s.what}, {parts.said(*runs).rpartition(' ')[0]}" for s in shares for runs in s.lost]
     if gone:
-        told = "; ".join(gone[:3]) + (f" and {len(gone) - 3} more" if len(gone) > 3 else "")
+        lost = "; ".join(gone[:3]) + (f" and {len(gone) - 3} more" if len(gone) > 3 else "")
         many = "a task killed" if len(gone) == 1 else f"{len(gone)} tasks killed"
         raise Unfinished(
-            f"{told}: {many} {driving.DEATHS} workers and was given up; the rest is finished and kept; "
+            f"{lost}: {many} {driving.DEATHS} workers and was given up; the rest is finished and kept; "
             "run the same command to try again"
         )
 
@@ -199,18 +199,18 @@ def _take(future: Any, share: Share, task: Mapping[str, Any], progress: Any) -> 
     except BaseException as error:
         if not driving.is_lost(error):
             if isinstance(error, ImportError) or isinstance(error.__cause__, ImportError):
-                told = error.__cause__ or error
-                refuse(share.what, f": a worker cannot import a module that it needs ({told}); install it there")
+                reason = error.__cause__ or error
+                refuse(share.what, f": a worker cannot import a module that it needs ({reason}); install it there")
             raise
         first, number = task["first_run"], task["num_runs"]
         share.lost.append((first, first + (number if task["until"] is None else min(tasks.LEAST, number))))
         return
     if "refused" in answer:
         raise BadInput(answer["refused"])
-    for told in answer["parts"]:
-        share.add(told, "a worker")
+    for piece in answer["parts"]:
+        share.add(piece, "a worker")
         if progress is not None:
-            progress(Progress(told["num_runs"], told["steps"]))
+            progress(Progress(piece["num_runs"], piece["steps"]))
     last = answer["parts"][-1]
     share.rate = last["num_runs"] / max(last["seconds"], 1e-6)
 

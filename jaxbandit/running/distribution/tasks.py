@@ -75,5 +75,5 @@ def _piece(task: Task, record_of: Callable[..., Any], first: int, end: int) -> d
             storage.write_bytes(path, data)
             data = b""
     steps = part.about["steps"]["run"]
-    told = {"first_run": first, "num_runs": end - first, "steps": steps, "seconds": part.about["seconds"]["run"]}
-    return told | ({"data": data} if data else {})
+    piece = {"first_run": first, "num_runs": end - first, "steps": steps, "seconds": part.about["seconds"]["run"]}
+    return piece | ({"data": data} if data else {})
