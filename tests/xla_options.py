@@ -1,9 +1,9 @@
 """Options with which XLA compiles in about a quarter of its time: older emitters of kernels, code not optimised."""
 
 import jax
-from jax._src import compiler  # nothing public sets a compiler's options for what is compiled by jax.jit
 
 from jaxbandit.engine.layout.compiled import known_options
+from jaxbandit.engine.layout.whole_loops_option import options_module
 
 QUICKLY = known_options(
     {
@@ -13,7 +13,8 @@ QUICKLY = known_options(
     },
     jax.devices("cpu")[0],
 )
-_options_of_jax = getattr(compiler, "get_compile_options", None)
+compiler = options_module()  # nothing public sets a compiler's options for what is compiled by jax.jit
+_options_of_jax = None if compiler is None else compiler.get_compile_options
 
 
 def of_every_program(more):

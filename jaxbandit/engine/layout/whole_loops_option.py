@@ -1,7 +1,8 @@
 """A compiler option by which JAX below 0.12 turns the loops of a CPU program into a single kernel.
 
-From JAX 0.12 on, XLA does that by itself with the options of `compiled.py`, and this module is not imported: delete it
-when the oldest JAX of pyproject.toml is 0.12. It is the only one that uses a private name of JAX.
+From JAX 0.12 on, XLA does that by itself with the options of `compiled.py`, and the package does not import this
+module: delete it when the oldest JAX of pyproject.toml is 0.12. It is the only one that names a private module of JAX, which
+`options_module` also gives to the tests, where nothing public makes all programs compile quickly.
 
 A pass of XLA turns small loops into one function, and OPTION, a number of bytes, defines what is small. JAX can set
 only plain compiler options, while this one is an entry of a map. Therefore `asked` adds it to the options that JAX
@@ -17,8 +18,6 @@ from typing import Any
 
 import jax
 
-assert jax.__version_info__ < (0, 12), "from JAX 0.12 on, XLA compiles loops whole by itself"
-
 OPTION = "xla_cpu_small_while_loop_byte_threshold"
 SMALL = 1_000_000_000  # bytes that an iteration reads and writes; large enough for every loop of the engine
 # Field numbers in XLA's messages CompileOptionsProto, ExecutableBuildOptionsProto and DebugOptions, from
@@ -31,6 +30,7 @@ _thread = threading.local()
 @contextmanager
 def asked(wanted: bool) -> Iterator[bool]:
     """Context manager in which this thread compiles loops for a CPU whole if `wanted`; yields whether it does."""
+    assert jax.__version_info__ < (0, 12), "from JAX 0.12 on, XLA compiles loops whole by itself"
     before = getattr(_thread, "wanted", False)
     _thread.wanted = wanted and _hooked()
     try:
@@ -54,14 +54,21 @@ def with_option(options: Any) -> Any:
         return options
 
 
-def _hooked() -> bool:
-    """Wrap the function that builds JAX's compiler options, unless that was done; return whether there is one."""
+def options_module() -> Any:
+    """JAX's private module whose `get_compile_options` builds the compiler's options; None if this JAX has none."""
     try:
         from jax._src import compiler
+    except ImportError:
+        return None
+    return compiler if hasattr(compiler, "get_compile_options") else None
 
-        make: Callable[..., Any] = compiler.get_compile_options
-    except (ImportError, AttributeError):
+
+def _hooked() -> bool:
+    """Wrap the function that builds JAX's compiler options, unless that was done; return whether there is one."""
+    compiler = options_module()
+    if compiler is None:
         return False
+    make: Callable[..., Any] = compiler.get_compile_options
     if hasattr(make, "with_whole_loops"):
         return True
 
