@@ -7,7 +7,7 @@ import jaxbandit as jb
 from jaxbandit.engine.driver.horizon import simulate_cell
 from jaxbandit.engine.driver.identify import identify_cell
 from jaxbandit.engine.storage import parts
-from jaxbandit.running.cell import fixed
+from jaxbandit.running.factories import fixed
 
 pytestmark = pytest.mark.quickly_compiled
 PAIR = fixed(jb.epsilon_greedy(3, epsilon=0.1), jb.bernoulli([0.2, 0.5, 0.4]))
