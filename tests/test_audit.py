@@ -287,7 +287,7 @@ def test_the_heuristic_threshold_is_caught(tmp_path, monkeypatch, capsys):
 def made_up(monkeypatch):
     """Replace the engine: run r stops after r + 1 rounds, errs if r is a multiple of 30, never stops if of 400."""
 
-    def play(experiment, cell, truth, options):
+    def play(experiment, cell, truth, **options):
         calls.append((cell.index, options["first_run"], experiment.runs))
         if len(calls) == stop_at[0]:
             raise KeyboardInterrupt

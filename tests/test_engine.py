@@ -110,7 +110,7 @@ def test_numbers_do_not_depend_on_the_number_of_devices(tmp_path):
     script = textwrap.dedent("""
         import sys, jax, numpy as np
         jax.config.update("jax_num_cpu_devices", int(sys.argv[1]))
-        from jaxbandit.algorithms.regret import epsilon_greedy
+        from jaxbandit.algorithms import epsilon_greedy
         from jaxbandit.engine.driver.horizon import simulate_cell
         from jaxbandit.environments.stationary.bernoulli import bernoulli
 
@@ -135,7 +135,7 @@ def test_each_of_several_processes_plays_on_its_own_devices():
         import sys, jax, numpy as np
         jax.distributed.initialize(f"localhost:{sys.argv[1]}", num_processes=2, process_id=int(sys.argv[2]))
         from jaxbandit.algorithms.exploration.presets import lucb
-        from jaxbandit.algorithms.regret import ucb1
+        from jaxbandit.algorithms import ucb1
         from jaxbandit.engine.driver.horizon import simulate_cell
         from jaxbandit.engine.driver.identify import identify_cell
         from jaxbandit.environments.stationary.bernoulli import bernoulli

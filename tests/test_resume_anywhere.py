@@ -145,10 +145,10 @@ def test_other_tiles_and_workers(make, tmp_path, short_chunks):
     def play(**options):
         return simulate_cell(make, MEANS, **HORIZON, execution=Execution(**options))
 
-    whole = play(tile=64, workers=2)
-    narrow, wide = {"tile": 64, "workers": 2}, {"tile": 208, "workers": 1}
+    whole = play(width=64, workers=2)
+    narrow, wide = {"width": 64, "workers": 2}, {"width": 208, "workers": 1}
     for calls in ((narrow, wide), (wide, narrow), (narrow, wide, narrow, wide)):
-        directory = tmp_path / "-".join(str(call["tile"]) for call in calls)
+        directory = tmp_path / "-".join(str(call["width"]) for call in calls)
         steps = [interrupt(play, 3, **call, checkpoint_dir=directory) for call in calls[:-1]]
         rest = play(**calls[-1], checkpoint_dir=directory)
         same(whole, rest)
@@ -160,10 +160,10 @@ def test_other_lanes_and_workers(make, tmp_path, short_chunks):
     def play(**options):
         return identify_cell(make, MEANS, num_runs=700, execution=Execution(**options))
 
-    whole = play(lanes=64, workers=2)
-    narrow, wide = {"lanes": 64, "workers": 1}, {"lanes": 256, "workers": 2}
+    whole = play(width=64, workers=2)
+    narrow, wide = {"width": 64, "workers": 1}, {"width": 256, "workers": 2}
     for calls in ((narrow, wide), (wide, narrow), (wide, narrow, wide)):
-        directory = tmp_path / "-".join(str(call["lanes"]) for call in calls)
+        directory = tmp_path / "-".join(str(call["width"]) for call in calls)
         steps = []
         for call in calls[:-1]:
             steps.append(interrupt(play, 1, **call, checkpoint_dir=directory))
@@ -206,10 +206,9 @@ def test_more_runs_extend_what_is_there(tmp_path, short_chunks):
 
 
 def test_more_stopping_runs_extend_what_is_there(tmp_path, short_chunks):
-    def play(number, **options):
-        return identify_cell(
-            make_stopping, MEANS, num_runs=number, first_run=10, execution=Execution(width=64), **options
-        )
+    def play(number, finished=None, **options):
+        runs = {"num_runs": number, "first_run": 10, "finished": finished}
+        return identify_cell(make_stopping, MEANS, **runs, execution=Execution(width=64, **options))
 
     whole, some = play(300), play(200)
     names = ("samples", "outcome", "recommendation", "shortfall", "pulls")
