@@ -8,6 +8,13 @@ mixed layouts through the loop, and a round costs many times more. Here a functi
 operations are replayed on arrays whose last axis is the run, so that a pass over one arm of all runs is contiguous. A
 lookup or update of one entry of a vector becomes a gather, or a select over all entries if there are few.
 
+Fast, because they have a rule in `replay.py`: elementwise operations, broadcasts and reductions along the arms; `x[i]`
+and `x.at[i].set(v)` of a vector (`get_at` and `set_at` omit the wrapping of negative indices); a row of a matrix by
+`lax.dynamic_index_in_dim(matrix, arm, 0, keepdims=False)`; `argmax`, as two reductions; and whatever all runs share.
+Equal operations in `stop` and `select` are recognized and done once. Slow are chains of selects unrolled over the arms,
+which are computed again for each output, sorting, scatters of several entries, and `cond` and `while_loop`, whose
+branches are all executed and which run until the slowest run ends.
+
 This requires reading the traced function (`jaxprs.py`). If a version of JAX produces an unknown form, plain vmap is
 used instead, and every leaf counts as varying. The results are the same up to rounding, the code is slower, and a
 warning is issued once.

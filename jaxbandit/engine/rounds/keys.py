@@ -4,6 +4,10 @@
 algorithm; adding t to the last word of such a key gives the key of round t (t = 0 is init). Threefry is a counter-based
 generator whose keys need not be random themselves (Salmon et al. 2011), so a round costs one addition instead of the
 Threefry block of a fold_in. Hence a random number does not depend on batch size, chunk, lane, order, device or resume.
+
+A trap for `noise` functions: XLA's CPU compiler fuses chained Threefry blocks into one loop and, from the third on,
+computes each of them again for every use in the next. Draw directly from `fold_in(key, i)`, and keep no array of keys.
+Thompson sampling on 36 arms once took 5 ms for each run-step because of such a chain.
 """
 
 from functools import partial
