@@ -19,7 +19,7 @@ from typing import Any
 from jaxbandit.engine.storage import parts
 from jaxbandit.lab.experiments.experiment import run_experiment
 from jaxbandit.lab.specs import spec
-from jaxbandit.running.distribution.executors import opened
+from jaxbandit.running.distribution.executors import open_executor
 
 HORIZON = 10_000
 TASKS, SECONDS = 1000, 0.05
@@ -42,7 +42,7 @@ EXPERIMENT = """
 CLIENT = """
     import os, sys
     from pathlib import Path
-    from jaxbandit.running.distribution.executors import opened
+    from jaxbandit.running.distribution.executors import open_executor
     from jaxbandit.lab.experiments.experiment import run_experiment
     from jaxbandit.lab.specs import spec
 
@@ -50,7 +50,7 @@ CLIENT = """
         file, out, told = sys.argv[1:]
         steps = os.open(told, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         progress = lambda n: os.write(steps, f"{n}\\n".encode())
-        with opened("processes:2") as executor:
+        with open_executor("processes:2") as executor:
             run_experiment(spec.load(file), Path(out), executor=executor, runs_per_task=256, progress=progress)
 """
 
@@ -78,7 +78,7 @@ def table(result: dict[str, Any]) -> str:
 
 def overhead(engine: str, tasks: int) -> dict[str, Any]:
     """Return which share of the workers' time is spent in tasks, and the client's processor time for each."""
-    with tempfile.TemporaryDirectory() as folder, opened(engine) as executor:
+    with tempfile.TemporaryDirectory() as folder, open_executor(engine) as executor:
         first = Path(folder) / "first"
         run_experiment(_experiment(Path(folder), 64 * WORKERS, False), first, executor=executor, runs_per_task=64)
         # Long enough to measure a rate; every worker has compiled both widths before the clock starts.

@@ -58,8 +58,8 @@ def check(
     """
     try:
         return domain.take(value)
-    except Outside as found:
-        outside = found
+    except Outside as exception:
+        outside = exception
     return wrong(f"{where}{outside.place}", outside.value, outside.allowed, written=written, error=error)
 
 
@@ -174,8 +174,8 @@ def several(
         for i, each in enumerate(value):
             try:
                 entry = item.take(each)
-            except Outside as found:
-                raise Outside(found.value, found.allowed, f"[{i}]{found.place}") from None
+            except Outside as exception:
+                raise Outside(exception.value, exception.allowed, f"[{i}]{exception.place}") from None
             if distinct and entry in places:
                 raise Outside(each, f"different from the entry [{places[entry]}]", f"[{i}]")
             if increasing and entries and entry <= entries[-1]:

@@ -26,13 +26,13 @@ def escaped(value: Any) -> Html:
 
 def tag(name: str, /, *children: Any, **attributes: Any) -> Html:
     """Return an element; `class_` is the attribute class, `aria_label` aria-label, and True an attribute alone."""
-    told = {key.rstrip("_").replace("_", "-"): value for key, value in attributes.items()}
-    given = [
+    values = {key.rstrip("_").replace("_", "-"): value for key, value in attributes.items()}
+    parts = [
         f" {key}" if value is True else f' {key}="{escaped(value)}"'
-        for key, value in told.items()
+        for key, value in values.items()
         if value is not None and value is not False
     ]
-    return Html(f"<{name}{''.join(given)}>" + ("" if name in EMPTY else f"{join(children)}</{name}>"))
+    return Html(f"<{name}{''.join(parts)}>" + ("" if name in EMPTY else f"{join(children)}</{name}>"))
 
 
 def join(children: Iterable[Any]) -> Html:
@@ -75,7 +75,11 @@ def html_table(
 
 
 def view(
-    title: str, *tables: Html, notes: Iterable[str] = (), about: Mapping[str, Any] | None = None, said: str = "details"
+    title: str,
+    *tables: Html,
+    notes: Iterable[str] = (),
+    about: Mapping[str, Any] | None = None,
+    heading: str = "details",
 ) -> str:
     """Return what a notebook shows of an object: a title, tables, notes, and facts that are unfolded on demand.
 
@@ -86,9 +90,9 @@ def view(
       tables: made by `html_table`.
       notes: what is to be known beside the numbers, a line each.
       about: facts by name; those that are None or "" are left out.
-      said: the heading of the facts.
+      heading: the heading of the facts.
     """
     facts = [(name, value) for name, value in (about or {}).items() if value not in (None, "")]
     lines = [tag("div", tag("small", note)) for note in dict.fromkeys(notes)]
-    folded = tag("details", tag("summary", said), html_table((), facts)) if facts else None
+    folded = tag("details", tag("summary", heading), html_table((), facts)) if facts else None
     return tag("div", tag("p", tag("strong", title)), *tables, *lines, folded)

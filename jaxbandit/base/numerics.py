@@ -83,17 +83,17 @@ def one_by_one(function: Callable[..., PyTree]) -> Callable[..., PyTree]:
     in_turn = custom_vmap(function)
 
     @in_turn.def_vmap
-    def _(size: int, batched: list[bool], *given: Array) -> tuple[PyTree, PyTree]:
-        def each(*given: Array) -> PyTree:
+    def _(size: int, batched: list[bool], *operands: Array) -> tuple[PyTree, PyTree]:
+        def each(*operands: Array) -> PyTree:
             def one(own: list[Array]) -> PyTree:
                 rest = iter(own)
-                return function(*(next(rest) if flag else x for x, flag in zip(given, batched, strict=True)))
+                return function(*(next(rest) if flag else x for x, flag in zip(operands, batched, strict=True)))
 
-            return lax.map(one, [x for x, flag in zip(given, batched, strict=True) if flag])
+            return lax.map(one, [x for x, flag in zip(operands, batched, strict=True) if flag])
 
         beside = jax.vmap(function, [0 if flag else None for flag in batched])
-        found = lax.platform_dependent(*given, cpu=each, default=beside)
-        return found, jax.tree.map(lambda _: True, found)
+        results = lax.platform_dependent(*operands, cpu=each, default=beside)
+        return results, jax.tree.map(lambda _: True, results)
 
     return in_turn
 

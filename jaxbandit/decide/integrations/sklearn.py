@@ -15,7 +15,7 @@ from jaxbandit.base.refusals import refuse
 from jaxbandit.decide.sessions.ask_tell import ask, tell
 from jaxbandit.decide.sessions.certificate import certificate
 from jaxbandit.decide.sessions.session import Session, session
-from jaxbandit.decide.tuning.rules import chosen, default_rule, one_of, said_once
+from jaxbandit.decide.tuning.rules import check_agreement, chosen, default_rule, one_of
 
 with extra("sklearn"):
     from sklearn.base import is_classifier
@@ -152,8 +152,8 @@ class BanditSearchCV(BaseSearchCV):
                 here = np.flatnonzero(pulls.index == index)
                 candidates = [configs[arm] for arm in pulls.arm[here]]
                 results = evaluate_candidates(candidates, cv=self.cv.of(seed, int(index)))
-                found = [evaluation["test_scores"] for evaluation in results["evaluations"][-len(here) :]]
-                scores[here] = [_finite(*one, index) for one in zip(found, candidates, strict=True)]
+                test_scores = [evaluation["test_scores"] for evaluation in results["evaluations"][-len(here) :]]
+                scores[here] = [_finite(*one, index) for one in zip(test_scores, candidates, strict=True)]
                 arms.extend(pulls.arm[here])
                 indices.extend(pulls.index[here])
             state = tell(state, pulls.id, scores)
@@ -186,7 +186,7 @@ class BanditSearchCV(BaseSearchCV):
             rule = default_rule(WHERE, num_arms, self.delta, self.epsilon)
         elif callable(self.rule):
             rule = self.rule(num_arms)
-            said_once(WHERE, rule, self.delta, self.epsilon)
+            check_agreement(WHERE, rule, self.delta, self.epsilon)
         else:
             refuse(WHERE, f": rule = {self.rule!r}, must be a function of num_arms, such as jb.paired_race")
         state = session(rule, seed=seed)
@@ -201,8 +201,8 @@ class BanditSearchCV(BaseSearchCV):
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        found = certificate(state)
-        self.certificate_ = dataclasses.replace(found, assumptions=(*found.assumptions, ASSUMPTION))
+        result = certificate(state)
+        self.certificate_ = dataclasses.replace(result, assumptions=(*result.assumptions, ASSUMPTION))
 
 
 class _Split:

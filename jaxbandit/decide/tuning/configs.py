@@ -54,19 +54,19 @@ class Configs:
 
     def text(self, index: int) -> str:
         """Return one configuration in one line, as name = value, truncated to a readable length."""
-        said = ", ".join(
-            f"{name} = {_said(_entry(c, index))}" for name, c in zip(self.names, self.columns, strict=True)
+        text = ", ".join(
+            f"{name} = {_entry_text(_entry(c, index))}" for name, c in zip(self.names, self.columns, strict=True)
         )
-        said = " ".join(said.split())
-        return said if len(said) <= SHOWN else said[: SHOWN - 3] + "..."
+        text = " ".join(text.split())
+        return text if len(text) <= SHOWN else text[: SHOWN - 3] + "..."
 
     def groups(self) -> list[Group]:
         """Return the groups in the order of their first configurations; without static columns there is one group."""
         static = [column for column, fixed in zip(self.columns, self.is_static, strict=True) if fixed]
-        found: dict[tuple[Any, ...], list[int]] = {}
+        indices: dict[tuple[Any, ...], list[int]] = {}
         for i in range(self.count):
-            found.setdefault(tuple(_typed(_entry(column, i)) for column in static), []).append(i)
-        return [Group(np.array(rows), tuple(_entry(c, rows[0]) for c in static)) for rows in found.values()]
+            indices.setdefault(tuple(_typed(_entry(column, i)) for column in static), []).append(i)
+        return [Group(np.array(rows), tuple(_entry(c, rows[0]) for c in static)) for rows in indices.values()]
 
     def traced(self, rows: Sequence[int] | np.ndarray) -> tuple[np.ndarray, ...]:
         """Return the entries of the traced columns for these configurations."""
@@ -97,14 +97,14 @@ def read(where: str, configs: PyTree, *, distinct: bool = True) -> Configs:
     columns = tuple(_column(where, name, leaf) for name, (_, leaf) in zip(names, flat, strict=True))
     lengths = {name: len(column) for name, column in zip(names, columns, strict=True)}
     if len(set(lengths.values())) > 1:
-        said = ", ".join(f"{name} has {length}" for name, length in lengths.items())
-        refuse(where, f": configs have columns of different lengths ({said}), must have equal lengths")
-    found = Configs(names, columns, structure)
-    if not found.count:
+        sizes = ", ".join(f"{name} has {length}" for name, length in lengths.items())
+        refuse(where, f": configs have columns of different lengths ({sizes}), must have equal lengths")
+    configs = Configs(names, columns, structure)
+    if not configs.count:
         refuse(where, ": configs is empty, must have at least one configuration")
     if distinct:
-        _distinct(where, found)
-    return found
+        _distinct(where, configs)
+    return configs
 
 
 def _column(where: str, name: str, leaf: Any) -> np.ndarray:
@@ -156,7 +156,7 @@ def _typed(value: Any) -> tuple[type, Any]:
     return type(value), value
 
 
-def _said(entry: Any) -> str:
+def _entry_text(entry: Any) -> str:
     return f"{entry:.6g}" if isinstance(entry, float) else str(entry)
 
 

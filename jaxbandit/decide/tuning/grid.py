@@ -57,7 +57,7 @@ def grid(**columns: Any) -> dict[str, np.ndarray]:
     """
     if not columns:
         raise ValueError("grid: no hyperparameter given, must be at least one, such as grid(lr=[0.1, 0.01])")
-    values = {name: _values("grid", name, given) for name, given in columns.items()}
+    values = {name: _values("grid", name, column) for name, column in columns.items()}
     places = np.array(list(itertools.product(*(range(len(column)) for column in values.values()))))
     return {name: column[places[:, i]] for i, (name, column) in enumerate(values.items())}
 
@@ -183,20 +183,20 @@ def _unit(key: Key, n: int) -> np.ndarray:
         return np.asarray(jax.random.uniform(key, (n,), np.float64))
 
 
-def _values(where: str, name: str, given: Any) -> np.ndarray:
-    if isinstance(given, str | bytes) or not isinstance(given, Sequence | np.ndarray | jax.Array):
-        refuse(where, f": {name} = {given!r}, must be a list of values")
-    if isinstance(given, Sequence) and {isinstance(value, str) for value in given} == {True, False}:
+def _values(where: str, name: str, values: Any) -> np.ndarray:
+    if isinstance(values, str | bytes) or not isinstance(values, Sequence | np.ndarray | jax.Array):
+        refuse(where, f": {name} = {values!r}, must be a list of values")
+    if isinstance(values, Sequence) and {isinstance(value, str) for value in values} == {True, False}:
         refuse(
             where,
-            f": {name} = {list(given)!r} mixes strings with others, must be of one type, or jb.static([...])",
+            f": {name} = {list(values)!r} mixes strings with others, must be of one type, or jb.static([...])",
         )
     try:
-        column = np.asarray(given)
+        column = np.asarray(values)
     except ValueError:
-        refuse(where, f": {name} = {given!r}, must be values of one shape")
+        refuse(where, f": {name} = {values!r}, must be values of one shape")
     if not len(column):
         refuse(where, f": {name} has no values, must have at least one")
-    if column.dtype.kind == "O" and not isinstance(given, np.ndarray):
-        refuse(where, f": {name} = {given!r} holds objects, must be numbers or strings; pass objects with jb.static")
+    if column.dtype.kind == "O" and not isinstance(values, np.ndarray):
+        refuse(where, f": {name} = {values!r} holds objects, must be numbers or strings; pass objects with jb.static")
     return column

@@ -120,7 +120,7 @@ class TuneResult:
         }
         table = html_table(rows[0], rows[1:], right=range(5))
         notes = [*self._promise(), self._spent(), *([more] if more else []), *self.notes]
-        return view(self._chosen(), table, notes=notes, about=about, said="where these numbers come from")
+        return view(self._chosen(), table, notes=notes, about=about, heading="where these numbers come from")
 
     def _chosen(self) -> str:
         row = self._row(self.index)
@@ -146,9 +146,9 @@ class TuneResult:
         rows: list[tuple[str, ...]] = [("", "trainings", "mean", "low", "high", "survivor", "configuration")]
         for i in map(int, order):
             numbers = [self.table[name][i] for name in ("mean", "low", "high")]
-            said = ["" if np.isnan(number) else f"{number:.5g}" for number in numbers]
+            cells = ["" if np.isnan(number) else f"{number:.5g}" for number in numbers]
             left = "chosen" if i == self.index else "yes" if self.table["survivor"][i] else ""
-            rows.append((str(i), f"{self.table['pulls'][i]:,}", *said, left, self.configs.text(i)))
+            rows.append((str(i), f"{self.table['pulls'][i]:,}", *cells, left, self.configs.text(i)))
         more = self.configs.count - len(order)
         return rows, f"and {more:,} more" if more else ""
 
@@ -192,8 +192,8 @@ def tune_result(
         low, high = np.full((2, configs.count), np.nan)
         for n in np.unique(scored[scored > 1]):
             of = scored == n
-            found = student(mean[of], variance[of], int(n), CONFIDENCE)
-            low[of], high[of] = found.low, found.high
+            interval = student(mean[of], variance[of], int(n), CONFIDENCE)
+            low[of], high[of] = interval.low, interval.high
     else:
         low, high = (np.asarray(end, np.float64) for end in intervals)
     table = {

@@ -18,7 +18,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from jaxbandit.base.refusals import refuse
 from jaxbandit.base.types import Array, Device
-from jaxbandit.decide.tuning.calls import Part, Train, said
+from jaxbandit.decide.tuning.calls import Part, Train, error_line
 from jaxbandit.decide.tuning.configs import Configs, Group
 from jaxbandit.engine.layout import analysis, compiled, jaxprs, sizes
 from jaxbandit.engine.rounds import keys
@@ -71,11 +71,11 @@ def trace(train: Train, configs: Configs) -> Traced:
         try:
             program, shape = jaxprs.trace(function, *single)
         except Exception as error:
-            raise NotTraceable(said(error)) from error
+            raise NotTraceable(error_line(error)) from error
         leaves = jax.tree.leaves(shape)
         if len(leaves) != 1 or leaves[0].shape or not jnp.issubdtype(leaves[0].dtype, np.number):
-            told = ", ".join(f"{leaf.dtype}{list(leaf.shape)}" for leaf in leaves) or "nothing"
-            refuse("tune", f": train returns {told}, must return one number, the score")
+            outputs = ", ".join(f"{leaf.dtype}{list(leaf.shape)}" for leaf in leaves) or "nothing"
+            refuse("tune", f": train returns {outputs}, must return one number, the score")
         needed = analysis.needed_inputs(jaxprs.read(program))
         if not any(needed):
             raise NotTraceable("JAX finds that its score does not depend on its arguments")
@@ -102,11 +102,11 @@ def batches(traced: Traced) -> list[int]:
     The memory of one training is estimated from that of the compiled program at two batch sizes. On a CPU, a batch
     must fit into a part of the cache; elsewhere, into a part of the device's memory.
     """
-    found = []
+    sizes = []
     for group in traced.groups:
         key = "batch", *_key(traced, group), devices()[0]
-        found.append(compiled.remember(key, lambda group=group: _batch(traced, group)))
-    return found
+        sizes.append(compiled.remember(key, lambda group=group: _batch(traced, group)))
+    return sizes
 
 
 def _batch(traced: Traced, group: Group) -> int:
@@ -184,7 +184,7 @@ class Trainings:
             scores = program(columns, words[filled], self._row[arms[filled]])
             return Part(places, np.asarray(scores, np.float64)[: len(places)])
         except jax.errors.JaxRuntimeError as error:
-            refuse("tune", f": train fails with {wide} trainings at once: {said(error)}; give a smaller batch")
+            refuse("tune", f": train fails with {wide} trainings at once: {error_line(error)}; give a smaller batch")
 
 
 def _representable(configs: Configs, group: Group) -> None:

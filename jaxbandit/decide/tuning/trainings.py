@@ -140,8 +140,8 @@ def _judged(where: str, trainee: Trainee, config: PyTree) -> tuple[Sequence[str 
         raise ValueError(f"{where}: step changes the state ({changed}), must keep its structure, shapes and dtypes")
     leaves = jax.tree.leaves(score)
     if len(leaves) != 1 or leaves[0].shape or not jnp.issubdtype(leaves[0].dtype, jnp.floating):
-        told = ", ".join(f"{leaf.dtype}{list(leaf.shape)}" for leaf in leaves) or "nothing"
-        raise ValueError(f"{where}: score returns {told}, must return one real number, float[]")
+        outputs = ", ".join(f"{leaf.dtype}{list(leaf.shape)}" for leaf in leaves) or "nothing"
+        raise ValueError(f"{where}: score returns {outputs}, must return one real number, float[]")
     functions = ((trainee.init, (key, config)), (trainee.step, (state, key, config)), (trainee.score, (state, config)))
     return generators, identity.of_program(functions)
 
@@ -161,8 +161,8 @@ def in_batches(function: Callable, batch: int, *trees: PyTree) -> PyTree:
     parts = []
     for begin in range(0, count, batch):
         rows = np.minimum(np.arange(begin, begin + batch), count - 1)
-        found = jax.tree.map(np.asarray, function(*take(trees, rows)))
-        parts.append(take(found, np.arange(min(batch, count - begin))))
+        part = jax.tree.map(np.asarray, function(*take(trees, rows)))
+        parts.append(take(part, np.arange(min(batch, count - begin))))
     return jax.tree.map(lambda *pieces: np.concatenate(pieces), *parts)
 
 

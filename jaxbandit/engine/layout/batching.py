@@ -81,7 +81,7 @@ def keeps_faults(function: Callable[..., PyTree], state: PyTree, feedback: PyTre
         program = jaxprs.read(traced)
         more = len(program.inputs) - len(names)
         shown = analysis.shown_faults(program, [*(frozenset([x]) for x in names), *[frozenset()] * more])
-        return [found >= {*rewards, i} for i, found in enumerate(shown)]
+        return [faults >= {*rewards, i} for i, faults in enumerate(shown)]
 
     return jax.tree.unflatten(structure, _read(read, lambda: [False] * number))
 

@@ -188,17 +188,17 @@ def memory(function: Callable, device: Device, *examples: Any) -> int | None:
     options = _options(device)
     if device.platform == "cpu":  # the buffers are those of the optimized program, at a sixth of the compile time
         options |= known_options({"xla_backend_optimization_level": 0}, device)
-    found = _needs(jax.jit(function).lower(*examples).compile(compiler_options=options))
-    return None if found is None else int(found.temp_size_in_bytes + found.output_size_in_bytes)
+    needs = _needs(jax.jit(function).lower(*examples).compile(compiler_options=options))
+    return None if needs is None else int(needs.temp_size_in_bytes + needs.output_size_in_bytes)
 
 
 def total_memory(compiled: Any) -> int | None:
     """Return the bytes that a compiled program needs including its arguments; None if the compiler reports none."""
-    found = _needs(compiled)
-    if found is None:
+    needs = _needs(compiled)
+    if needs is None:
         return None
-    own = found.temp_size_in_bytes + found.output_size_in_bytes - found.alias_size_in_bytes
-    return int(found.argument_size_in_bytes + own)
+    own = needs.temp_size_in_bytes + needs.output_size_in_bytes - needs.alias_size_in_bytes
+    return int(needs.argument_size_in_bytes + own)
 
 
 def _needs(compiled: Any) -> Any:

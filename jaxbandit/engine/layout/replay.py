@@ -78,8 +78,8 @@ def replay(
                 known[id(results[0][0])] = recipe
         return known[token][0]
 
-    found = evaluate(program, list(zip(inputs, flags, strict=True)), compute, lambda x: (x, False))
-    return [jnp.asarray(x) for x, _ in found], [varies for _, varies in found]
+    outcomes = evaluate(program, list(zip(inputs, flags, strict=True)), compute, lambda x: (x, False))
+    return [jnp.asarray(x) for x, _ in outcomes], [varies for _, varies in outcomes]
 
 
 def with_runs(x: Array, lanes: int) -> Array:
@@ -128,9 +128,9 @@ def _rule(equation: Equation, operands: tuple, marks: tuple, lanes: int, known: 
         return equation.bind([whole(i) for i in everything])
     if name in ("argmax", "argmin") and out.shape == ():
         if whole_loops.searches_arms() and jnp.issubdtype(operands[0].dtype, jnp.floating):
-            found = search.first_largest(operands[0], known, name == "argmax", params["index_dtype"])
-            if found is not None:
-                return [found]
+            position = search.first_largest(operands[0], known, name == "argmax", params["index_dtype"])
+            if position is not None:
+                return [position]
         return [_first_extreme(operands[0], name == "argmax", params["index_dtype"])]
     if name in ALONG_AXES:
         return equation.bind([full(0)])

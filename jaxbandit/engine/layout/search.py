@@ -70,16 +70,16 @@ def first_largest(vector: Array, recipes: Mapping[int, Recipe], largest: bool, d
             shape = shape if len(shape) != 1 else (1, *shape)
             operands = [jnp.broadcast_to(x if x.ndim != 1 else x[None], shape) for x in operands]
             (values[name],) = node.equation.bind(operands)
-        found = values[id(vector)]
-        return jnp.broadcast_to(found if largest else -found, (number, lanes))
+        entries = values[id(vector)]
+        return jnp.broadcast_to(entries if largest else -entries, (number, lanes))
 
     def look(first: Array | int, number: int, carry: tuple[Array, Array]) -> tuple[Array, Array]:
         best, place = carry
-        found = indices(first, number)
-        found = jnp.where(found < jnp.inf, found, jnp.inf)
+        entries = indices(first, number)
+        entries = jnp.where(entries < jnp.inf, entries, jnp.inf)
         for j in range(number):
-            better = found[j] > best
-            best = jnp.where(better, found[j], best)
+            better = entries[j] > best
+            best = jnp.where(better, entries[j], best)
             place = jnp.where(better, jnp.asarray(first + j, dtype), place)
         return best, place
 

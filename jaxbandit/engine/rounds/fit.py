@@ -127,20 +127,20 @@ def check_rewards(algorithm: Algorithm, environment: Environment) -> None:
         )
 
 
-def misfit(wanted: Rewards | None, given: Rewards | None) -> str:
+def misfit(wanted: Rewards | None, actual: Rewards | None) -> str:
     """Return the reason why the given rewards do not fit the wanted ones, or ""."""
-    if wanted is None or given is None:
+    if wanted is None or actual is None:
         return ""
     low, high = _number(wanted.low), _number(wanted.high)
-    least, most = _number(given.low), _number(given.high)
+    least, most = _number(actual.low), _number(actual.high)
     if low is not None and least is not None and least < low:
         return "they may be lower"
     if high is not None and most is not None and most > high:
         return "they may be higher"
-    if wanted.family is not None and given.family is not None and wanted.family != given.family:
+    if wanted.family is not None and actual.family is not None and wanted.family != actual.family:
         return "the family differs"
-    sigma, scale = _number(wanted.sigma), _number(given.sigma)
-    if sigma is not None and scale is None and given.sigma is None and least is not None and most is not None:
+    sigma, scale = _number(wanted.sigma), _number(actual.sigma)
+    if sigma is not None and scale is None and actual.sigma is None and least is not None and most is not None:
         scale = (most - least) / 2  # Hoeffding's lemma
     if sigma is not None and scale is not None and scale > sigma * (1 + TIE):
         return f"sigma must be at least {scale:g}"

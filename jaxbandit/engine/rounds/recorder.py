@@ -75,8 +75,8 @@ class Recorder(NamedTuple):
 
     def is_finite(self, state: PyTree, tally: Tally) -> Array:
         """Whether every feedback so far was finite, bool[]."""
-        kept = tally.watch if self.keeper is None else jax.tree.leaves(state)[self.keeper]
-        return jnp.isfinite(kept).all()
+        values = tally.watch if self.keeper is None else jax.tree.leaves(state)[self.keeper]
+        return jnp.isfinite(values).all()
 
     def judged(self, result: dict[str, Array], state: PyTree, tally: Tally, played: Array | None) -> dict[str, Array]:
         """Add to a report whether feedback was invalid, and whether the pulls sum to the number of rounds played."""

@@ -79,7 +79,7 @@ def linear_means(where: str, features: Array, theta: Array) -> Any:
     weights = checks.array(where, "theta", theta)
     if x.shape[1] != weights.shape[0]:
         raise ValueError(f"{where}: theta has {weights.shape[0]} entries, must have {x.shape[1]}, as rows of features")
-    if all(isinstance(given, np.ndarray) for given in (x, weights)):
+    if all(isinstance(array, np.ndarray) for array in (x, weights)):
         return (x * weights).sum(axis=1)
     return jnp.sum(as_float(x) * as_float(weights)[None], axis=1)
 

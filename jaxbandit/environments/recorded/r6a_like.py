@@ -83,8 +83,8 @@ def choose(where: str, means: np.ndarray, num_arms: int, min_gap: float, rng: np
     num_below = np.searchsorted(np.sort(means), means - min_gap, side="right")
     most = int(num_below.max(initial=0))
     if most < num_arms - 1:
-        found = f"none of {len(means)} pairs is {min_gap:g} above more than {most} others"
-        raise ValueError(f"{where}: num_arms = {num_arms}, must be at most {most + 1}: {found}")
+        reason = f"none of {len(means)} pairs is {min_gap:g} above more than {most} others"
+        raise ValueError(f"{where}: num_arms = {num_arms}, must be at most {most + 1}: {reason}")
     eligible = order[num_below[order] >= num_arms - 1][:num_arms]
     best = eligible[np.argmax(means[eligible])]
     below = order[means[order] <= means[best] - min_gap]

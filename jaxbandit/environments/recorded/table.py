@@ -80,7 +80,7 @@ def table(
 
     def theta() -> Any:
         means = _means(rewards)
-        if all(isinstance(given, np.ndarray) for given in (known, means)):
+        if all(isinstance(array, np.ndarray) for array in (known, means)):
             return np.linalg.lstsq(known, means, rcond=None)[0]
         return jnp.linalg.lstsq(as_float(known), as_float(means))[0]
 

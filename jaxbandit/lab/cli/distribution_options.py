@@ -30,9 +30,9 @@ class Divided:
     @contextmanager
     def options(self, out: Path) -> Iterator[dict[str, Any]]:
         """Yield the options of `run_experiment`, and close the executor afterwards."""
-        from jaxbandit.running.distribution.executors import opened
+        from jaxbandit.running.distribution.executors import open_executor
 
-        with opened(self.executor, out.with_name(f"{out.name}-slurm")) as executor:
+        with open_executor(self.executor, out.with_name(f"{out.name}-slurm")) as executor:
             yield {
                 "executor": executor,
                 "runs_per_task": self.runs_per_task,

@@ -58,7 +58,7 @@ def crew_of(executor: Any, threads: int | None = None) -> Crew:
 
 
 @contextlib.contextmanager
-def opened(name: str | None, folder: Path | None = None) -> Iterator[Any]:
+def open_executor(name: str | None, folder: Path | None = None) -> Iterator[Any]:
     """Yield the executor that `--executor` names, and shut it down afterwards; yield None if the name is None.
 
     Args:
@@ -100,9 +100,9 @@ def _dask(address: str) -> Iterator[Any]:
             # TLS certificates and keys are taken from Dask's configuration.
             client = distributed.Client(address, timeout=ANSWERS, set_as_default=False)
         except (OSError, ValueError, TypeError) as error:
-            told = f"no scheduler answers within {ANSWERS} seconds" if isinstance(error, OSError) else str(error)
+            reason = f"no scheduler answers within {ANSWERS} seconds" if isinstance(error, OSError) else str(error)
             refuse(
-                f"--executor dask:{address}", f": {told}; start `dask scheduler` and give the address that it prints"
+                f"--executor dask:{address}", f": {reason}; start `dask scheduler` and give the address that it prints"
             )
         yield client
         return
@@ -120,16 +120,16 @@ def _dask(address: str) -> Iterator[Any]:
 def _submitit(name: str, rest: str, folder: Path) -> Any:
     with extras.extra("slurm"):
         import submitit
-    given: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     for item in filter(None, rest.split(",")):
         key, equals, value = item.partition("=")
         if not equals:
             wrong("--executor", name, "slurm:KEY=VALUE,... such as slurm:slurm_partition=short,cpus_per_task=4")
-        given[key.strip()] = int(value) if value.strip().isdecimal() else value.strip()
-    cluster = given.pop("cluster", "slurm")
+        options[key.strip()] = int(value) if value.strip().isdecimal() else value.strip()
+    cluster = options.pop("cluster", "slurm")
     try:
         executor = submitit.AutoExecutor(folder=folder, cluster=cluster)
-        executor.update_parameters(**{"timeout_min": MINUTES, **given})
+        executor.update_parameters(**{"timeout_min": MINUTES, **options})
     except (RuntimeError, ValueError, TypeError, NameError, AssertionError) as error:
         raise BadInput(f"--executor {name}: {' '.join(str(error).split())}") from None
     return executor

@@ -50,14 +50,14 @@ def plot_budget(results: Sequence[Any], ax: Any = None, *, what: str = "error") 
     for i, (name, points) in enumerate(curves.items()):
         ends += _curve(ax, name, sorted(points, key=lambda point: point[0]), look(i))
     budgets = sorted({result.budget for result in results})
-    found = {result.hardness() for result in results}
-    hardness = found.pop() if len(found) == 1 else None  # it depends on the number of arms to find
+    hardnesses = {result.hardness() for result in results}
+    hardness = hardnesses.pop() if len(hardnesses) == 1 else None  # it depends on the number of arms to find
     if hardness is not None and np.isfinite(hardness).all():
-        told = f"exp(-T / H2),  H1 = {number(hardness[0])}, H2 = {number(hardness[1])}"
+        label = f"exp(-T / H2),  H1 = {number(hardness[0])}, H2 = {number(hardness[1])}"
         x = np.linspace(budgets[0], budgets[-1], 100)
         y = np.exp(-x / hardness[1])
         if what == "error" and y[-1] < NEAR_1:
-            ax.plot(x[y >= min(ends)], y[y >= min(ends)], **BOUND, label=told)
+            ax.plot(x[y >= min(ends)], y[y >= min(ends)], **BOUND, label=label)
     scale(ax.xaxis, budgets)
     ax.set_yscale("log")
     if what == "error":
@@ -95,10 +95,10 @@ def _curve(ax: Any, name: str, points: Sequence[tuple[int, Any]], style: tuple[s
 
 def _labels(results: Sequence[Any]) -> list[str]:
     """Return a name for each curve: the algorithm, and its parameters other than the budget if they distinguish it."""
-    found = []
+    names = []
     for result in results:
         same = [r.params for r in results if r.algorithm == result.algorithm]
         differs = [k for k, v in result.params.items() if k != "budget" and any(p.get(k) != v for p in same)]
         more = ", ".join(f"{k} = {result.params[k]}" for k in differs)
-        found.append(f"{result.algorithm} ({more})" if more else result.algorithm)
-    return found
+        names.append(f"{result.algorithm} ({more})" if more else result.algorithm)
+    return names

@@ -51,8 +51,8 @@ def plot(
     some = [results] if single else list(results)
     kinds = {result.kind for result in some}
     if len(kinds) != 1:
-        held = ", ".join(sorted(kinds)) or "none given"
-        refuse("plot", f": results of {len(kinds)} kinds ({held}), must be of one kind")
+        names = ", ".join(sorted(kinds)) or "none given"
+        refuse("plot", f": results of {len(kinds)} kinds ({names}), must be of one kind")
     wanted = some[0].instance if instance is None else instance
     every = what == "sweep" and instance is None
     shown = [result for result in some if every or result.instance == wanted]
@@ -108,12 +108,12 @@ def drawn(results: Sequence[Any], *, points: int | None = None, **look: Any) -> 
                 budgets.plot_budget(some, figure.add_subplot(), what=what)
                 yield f"{what}-{instance}", plain_text(figure)
         return
-    found = sweeps.sweeps(results)
-    for sweep in found:
+    parameter_sweeps = sweeps.sweeps(results)
+    for sweep in parameter_sweeps:
         figure = canvas(SIZE)
         sweeps.plot_sweep(sweep, figure.add_subplot())
         yield f"sweep-{sweep.name}", plain_text(figure)
-    if any(sweep.of_instances for sweep in found):
+    if any(sweep.of_instances for sweep in parameter_sweeps):
         return
     few = {} if points is None else {"points": points}
     for instance in dict.fromkeys(r.instance for r in results):

@@ -102,12 +102,12 @@ def plot(
 
 def _measure(results: Sequence[Any], what: str | None) -> str:
     """Return the quantity to draw; raise if some result does not hold it."""
-    held = {result.measure for result in results} if what is None else {what}
-    if len(held) != 1:
+    measures = {result.measure for result in results} if what is None else {what}
+    if len(measures) != 1:
         raise BadInput(
-            f"plot: results of {' and of '.join(sorted(held))}, must be of one measure; draw each in its own figure"
+            f"plot: results of {' and of '.join(sorted(measures))}, must be of one measure; draw each in its own figure"
         )
-    (only,) = held
+    (only,) = measures
     check("plot: what", only, choice(WORDS))
     for result in results:
         result.moments(only)  # raises if the result lacks it
@@ -223,9 +223,9 @@ def _dress(ax: Any, result: Any, what: str, bands: Bands = "95 %", log: bool = F
     ax.yaxis.set_major_formatter("{x:,.10g}")
     ax.set_xlabel("round")
     ax.set_ylabel(WORDS[what][1])
-    told = "95 % bands" if bands == "95 %" else "bands of one standard error"
+    text = "95 % bands" if bands == "95 %" else "bands of one standard error"
     words = DYNAMIC if result.moves and what == "regret" else WORDS[what][0]
-    quiet(ax, titled(result, f"{words} of {result.runs:,} runs, {told}"))
+    quiet(ax, titled(result, f"{words} of {result.runs:,} runs, {text}"))
 
 
 def _fit_shown(ax: Any) -> None:

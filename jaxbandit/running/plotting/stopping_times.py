@@ -163,20 +163,20 @@ def plot_pulls(results: Sequence[Any], ax: Any = None) -> Any:
     """
     _one_instance(results)
     named = enumerate(zip(labels(results), results, strict=True))
-    given = [(i, name, r) for i, (name, r) in named if "pulls" in r.arrays]
-    if not given:
+    with_pulls = [(i, name, r) for i, (name, r) in named if "pulls" in r.arrays]
+    if not with_pulls:
         raise BadInput(f"plot: {results[0].instance}: no result holds the pulls of its arms")
     ax = ax or new_axes(SIZE)
-    num_arms = given[0][2].arrays["pulls"].shape[1]
+    num_arms = with_pulls[0][2].arrays["pulls"].shape[1]
     truth = results[0].truth
     means = truth.get("means")
     arms = np.arange(num_arms) if means is None else np.argsort(-np.asarray(means), kind="stable")
     few = num_arms <= NAMED_ARMS
-    step = min(0.12, 0.7 / len(given)) if few else 0.0
-    for place, (i, name, result) in enumerate(given):
+    step = min(0.12, 0.7 / len(with_pulls)) if few else 0.0
+    for place, (i, name, result) in enumerate(with_pulls):
         pulls = result.arrays["pulls"][result.counts()].astype(np.float64)
         mean = pulls.mean(axis=0)[arms]
-        x = np.arange(num_arms) + (place - (len(given) - 1) / 2) * step
+        x = np.arange(num_arms) + (place - (len(with_pulls) - 1) / 2) * step
         color = look(i)[0]
         if len(pulls) > 1:
             interval = intervals.student(mean, pulls.var(axis=0, ddof=1)[arms], len(pulls))

@@ -91,11 +91,11 @@ def titled(result: Any, text: str) -> str:
 
 def footnotes(ax: Any, results: Sequence[Any], also: Sequence[str] = ()) -> None:
     """Write the notes of the results and the lines of `also` under the axes, after the lines that are there already."""
-    found = next((text for text in ax.texts if text.get_gid() == FOOT), None)
-    lines = found.get_text().split("\n") if found else []
+    note = next((text for text in ax.texts if text.get_gid() == FOOT), None)
+    lines = note.get_text().split("\n") if note else []
     lines = list(dict.fromkeys([*lines, *(note for result in results for note in result.notes()), *also]))
-    if found:
-        found.remove()
+    if note:
+        note.remove()
     if lines:
         place = {"xycoords": ("axes fraction", ax.xaxis.label), "textcoords": "offset points", "va": "top", "gid": FOOT}
         ax.annotate("\n".join(lines), (0, 0), (0, -5), fontsize=8.5, color=GRAY, annotation_clip=False, **place)

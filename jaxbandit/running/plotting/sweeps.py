@@ -28,9 +28,9 @@ class Sweep(NamedTuple):
 
 def sweeps(results: Sequence[Any]) -> list[Sweep]:
     """Return the sweeps that the results hold: of a parameter of algorithms on one instance, or of the instances."""
-    found = []
+    result_sweeps = []
     for instance in dict.fromkeys(r.instance for r in results):
-        found += _of_parameters(instance, [r for r in results if r.instance == instance])
+        result_sweeps += _of_parameters(instance, [r for r in results if r.instance == instance])
     numbers = {r.instance: r.truth.get("arguments", {}) for r in results}
     parameter = _varies(list(numbers.values()))
     others = {tuple(v for k, v in table.items() if k != parameter) for table in numbers.values()}
@@ -38,8 +38,8 @@ def sweeps(results: Sequence[Any]) -> list[Sweep]:
         curves: dict[str, list[Point]] = {}
         for result, name in zip(results, labels(results), strict=True):
             curves.setdefault(name, []).append((numbers[result.instance][parameter], result))
-        found.append(Sweep(parameter, "", parameter, _sorted(curves), of_instances=True))
-    return found
+        result_sweeps.append(Sweep(parameter, "", parameter, _sorted(curves), of_instances=True))
+    return result_sweeps
 
 
 def _of_parameters(instance: str, results: Sequence[Any]) -> list[Sweep]:
@@ -58,12 +58,12 @@ def _of_parameters(instance: str, results: Sequence[Any]) -> list[Sweep]:
             more = ", ".join(f"{k} = {result.params[k]}" for k in rest)
             name = f"{algorithm} ({more})" if more else algorithm
             curves.setdefault(name, []).append((result.params[parameter], result))
-    found = []
+    parameter_sweeps = []
     for k, curves in by_parameter.items():  # an algorithm with a single value of the parameter is a single point
         points = {name: [(r.params[k], r)] for name, r in constant.items() if _is_number(r.params.get(k))}
         rest = {name: r for name, r in constant.items() if name not in points}
-        found.append(Sweep(f"{instance}-{k}", instance, k, _sorted(curves | points), False, rest))
-    return found
+        parameter_sweeps.append(Sweep(f"{instance}-{k}", instance, k, _sorted(curves | points), False, rest))
+    return parameter_sweeps
 
 
 def _sorted(curves: dict[str, list[Point]]) -> dict[str, list[Point]]:
@@ -85,11 +85,11 @@ def _is_number(value: Any) -> bool:
 
 def plot_only_sweep(results: Sequence[Any], ax: Any = None) -> Any:
     """Draw the one sweep that the results hold, as `plot_sweep` does; return the Axes."""
-    found = sweeps(results)
-    if len(found) != 1:
-        names = f" ({', '.join(sweep.name for sweep in found)})" if found else ""
-        refuse("plot: what", f" = 'sweep', but the results hold {len(found)} sweeps{names}, must hold one")
-    return plot_sweep(found[0], ax)
+    result_sweeps = sweeps(results)
+    if len(result_sweeps) != 1:
+        names = f" ({', '.join(sweep.name for sweep in result_sweeps)})" if result_sweeps else ""
+        refuse("plot: what", f" = 'sweep', but the results hold {len(result_sweeps)} sweeps{names}, must hold one")
+    return plot_sweep(result_sweeps[0], ax)
 
 
 def plot_sweep(sweep: Sweep, ax: Any = None) -> Any:

@@ -21,11 +21,11 @@ def lines(results: Sequence[Any], what: str, minimax: bool) -> list[tuple[str, s
         return _of_a_world_that_moves(results[0], what, minimax)
     if what != "regret":
         return []
-    found = []
+    curves = []
     known = [(r.truth["regret_constant"], b) for r in results if (b := r.lower_bound()) is not None]
     if known:
         constant, bound = known[0]
-        found.append((SLOPE, f"asymptotic slope {number(constant)} log t", bound, DASHED))
+        curves.append((SLOPE, f"asymptotic slope {number(constant)} log t", bound, DASHED))
     if minimax:
         dim = next((d for r in results if (d := r.truth.get("dim")) is not None), None)
         if dim is None:
@@ -33,22 +33,22 @@ def lines(results: Sequence[Any], what: str, minimax: bool) -> list[tuple[str, s
         from jaxbandit.theory.bounds.linear_regret import minimax_linear_regret
 
         rate = minimax_linear_regret(dim, results[0].arrays["checkpoints"])
-        found.append((MINIMAX, f"d √t, minimax order  {rate[-1]:,.1f}", rate, DOTTED))
-    return found
+        curves.append((MINIMAX, f"d √t, minimax order  {rate[-1]:,.1f}", rate, DOTTED))
+    return curves
 
 
 def _of_a_world_that_moves(result: Any, what: str, minimax: bool) -> list[tuple[str, str, np.ndarray, Any]]:
-    found = []
+    curves = []
     if what == "regret" and (oracle := result.oracle()) is not None:
-        found.append((ORACLE, f"{ORACLE}  {oracle[-1]:,.1f}", oracle, DASHED))
+        curves.append((ORACLE, f"{ORACLE}  {oracle[-1]:,.1f}", oracle, DASHED))
     if minimax and what != "feedback":
         from jaxbandit.theory.bounds.non_stationary import minimax_switching_regret
 
         starts = result.truth.get("schedule", {}).get("starts", [0]) if what == "regret" else [0]
         rate = minimax_switching_regret(len(result.arrays["pulls_mean"]), starts, result.arrays["checkpoints"])
         root = "√(K V t)" if len(starts) > 1 else "√(K t)"
-        found.append((MINIMAX, f"{root} / 20, minimax lower bound  {rate[-1]:,.1f}", rate, DOTTED))
-    return found
+        curves.append((MINIMAX, f"{root} / 20, minimax lower bound  {rate[-1]:,.1f}", rate, DOTTED))
+    return curves
 
 
 def notes(results: Sequence[Any], name: str, bound: np.ndarray) -> list[str]:

@@ -89,5 +89,5 @@ def _rows(ax: Any, rows: int, labels: list[str]) -> None:
 
 
 def _label(result: Any, index: int) -> str:
-    said = result.configs.text(index)
-    return said if len(said) <= LABEL else f"{said[: LABEL - 3]}..."
+    text = result.configs.text(index)
+    return text if len(text) <= LABEL else f"{text[: LABEL - 3]}..."

@@ -240,7 +240,7 @@ def _view(title: str, results: Sequence[Result]) -> str:
     facts = [result.about() for result in results]
     about = {name: "; ".join(dict.fromkeys(fact[name] for fact in facts if fact[name])) for name in facts[0]}
     table = html_table(found.rows[0], found.rows[1:], labels=found.keys, right=found.right)
-    return view(title, table, outcomes, notes=found.notes, about=about, said="where these numbers come from")
+    return view(title, table, outcomes, notes=found.notes, about=about, heading="where these numbers come from")
 
 
 def left_out(runs: int, outcomes: Mapping[str, int], faults: Mapping[Outcome, str] = FAULTS) -> str:
