@@ -48,7 +48,7 @@ def halve(where: str, bracket: Bracket, programs: Programs, store: Path | None, 
       programs: the compiled programs of the trainee.
       store: directory in which the state is stored at every rung; an interrupted bracket resumes from it. None stores
         nothing.
-      more_identity: further values, besides the bracket's fields, that must be equal for a stored bracket to be resumed.
+      more_identity: further values, besides the fields of the bracket, that a stored bracket must equal to be resumed.
 
     Returns:
       The Progress after the last rung that was played.
