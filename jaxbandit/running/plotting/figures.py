@@ -1,13 +1,19 @@
 """The function `plot`, which chooses the figure for each kind of results."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jaxbandit.base.domains import check, choice
 from jaxbandit.base.refusals import refuse
 from jaxbandit.running.plotting import budgets, regret_curves, stopping_times, sweeps
 from jaxbandit.running.plotting.style import SIZE, canvas, file_name, plain_text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 STOPPING = {
     "stopping": stopping_times.plot_stopping,
@@ -20,7 +26,7 @@ STOPPING = {
 
 def plot(
     results: Any,
-    ax: Any = None,
+    ax: Axes | None = None,
     *,
     what: str | None = None,
     instance: str | None = None,
@@ -86,7 +92,7 @@ def write_figures(results: Sequence[Any], directory: str | Path, **look: Any) ->
     return paths
 
 
-def drawn(results: Sequence[Any], *, points: int | None = None, **look: Any) -> Iterator[tuple[str, Any]]:
+def drawn(results: Sequence[Any], *, points: int | None = None, **look: Any) -> Iterator[tuple[str, Figure]]:
     """Yield the name and the matplotlib figure of each file that `write_figures` writes.
 
     Args:

@@ -3,16 +3,22 @@
 matplotlib is imported only when something is drawn.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from jaxbandit.base.refusals import BadInput, refuse
+from jaxbandit.running.plotting.drawable import StoppingDrawable
 from jaxbandit.running.plotting.stopping_times import BOUND, mean_of
 from jaxbandit.running.plotting.style import GRAY, SIZE, footnotes, labels, legend, look, new_axes, quiet, scale
 
-Point = tuple[float, Any]  # a value of the parameter, and the StoppingResult for it
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Point = tuple[float, StoppingDrawable]  # a value of the parameter, and the StoppingResult for it
 
 
 class Sweep(NamedTuple):
@@ -23,10 +29,10 @@ class Sweep(NamedTuple):
     parameter: str
     curves: dict[str, list[Point]]  # by label; the values of the parameter increase
     of_instances: bool
-    constant: Mapping[str, Any] = {}  # by label, results of the same instance for which nothing is swept
+    constant: Mapping[str, StoppingDrawable] = {}  # by label, results of the same instance for which nothing is swept
 
 
-def sweeps(results: Sequence[Any]) -> list[Sweep]:
+def sweeps(results: Sequence[StoppingDrawable]) -> list[Sweep]:
     """Return the sweeps that the results hold: of a parameter of algorithms on one instance, or of the instances."""
     result_sweeps = []
     for instance in dict.fromkeys(r.instance for r in results):
@@ -42,7 +48,7 @@ def sweeps(results: Sequence[Any]) -> list[Sweep]:
     return result_sweeps
 
 
-def _of_parameters(instance: str, results: Sequence[Any]) -> list[Sweep]:
+def _of_parameters(instance: str, results: Sequence[StoppingDrawable]) -> list[Sweep]:
     """Return the sweeps over parameters of algorithms, one per parameter, with all algorithms that sweep it."""
     by_parameter: dict[str, dict[str, list[Point]]] = {}
     constant = {}
@@ -79,11 +85,11 @@ def _varies(tables: Sequence[Mapping[str, Any]]) -> str:
     return best if best and count[best] > 1 else ""
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def plot_only_sweep(results: Sequence[Any], ax: Any = None) -> Any:
+def plot_only_sweep(results: Sequence[StoppingDrawable], ax: Axes | None = None) -> Axes:
     """Draw the one sweep that the results hold, as `plot_sweep` does; return the Axes."""
     result_sweeps = sweeps(results)
     if len(result_sweeps) != 1:
@@ -92,7 +98,7 @@ def plot_only_sweep(results: Sequence[Any], ax: Any = None) -> Any:
     return plot_sweep(result_sweeps[0], ax)
 
 
-def plot_sweep(sweep: Sweep, ax: Any = None) -> Any:
+def plot_sweep(sweep: Sweep, ax: Axes | None = None) -> Axes:
     """Draw mean samples with 95 % intervals against the swept parameter; return the Axes.
 
     A point with censored runs is an open arrow at the mean of min(samples, max_rounds). The dashed line is the lower
@@ -134,7 +140,7 @@ def plot_sweep(sweep: Sweep, ax: Any = None) -> Any:
     return ax
 
 
-def _bounds(ax: Any, sweep: Sweep) -> None:
+def _bounds(ax: Axes, sweep: Sweep) -> None:
     points = {v: b for some in sweep.curves.values() for v, r in some if (b := r.lower_bound()) is not None}
     if points:
         x = sorted(points)
