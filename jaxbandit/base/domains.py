@@ -24,7 +24,7 @@ class Outside(Exception):
       place: where it is in the judged value, for instance "[2]", or "".
     """
 
-    def __init__(self, value: Any, allowed: str, place: str = ""):
+    def __init__(self, value: object, allowed: str, place: str = ""):
         super().__init__(value, allowed, place)
         self.value, self.allowed, self.place = value, allowed, place
 
@@ -38,10 +38,10 @@ class Domain(NamedTuple):
 
 def check(
     where: str,
-    value: Any,
+    value: object,
     domain: Domain,
     *,
-    written: Callable[[Any], str] = show,
+    written: Callable[[object], str] = show,
     error: type[ValueError] = BadInput,
 ) -> Any:
     """Return a value of a domain in the form that is used.
@@ -147,7 +147,7 @@ def default_precision(rounds: int) -> str:
 def nothing(allowed: str) -> Domain:
     """Return the empty domain."""
 
-    def take(value: Any) -> NoReturn:
+    def take(value: object) -> NoReturn:
         raise Outside(value, allowed)
 
     return Domain(allowed, take)
@@ -166,7 +166,7 @@ def several(
       empty: whether the list may be empty.
     """
 
-    def take(value: Any) -> tuple[Any, ...]:
+    def take(value: object) -> tuple[Any, ...]:
         if not isinstance(value, list) or not (value or empty):
             raise Outside(value, allowed)
         entries: list[Any] = []
@@ -193,7 +193,7 @@ def one_or_several(item: Domain, allowed: str, **how: bool) -> Domain:
     return Domain(allowed, lambda value: lists.take(value) if isinstance(value, list) else (item.take(value),))
 
 
-def _boolean(value: Any) -> bool:
+def _boolean(value: object) -> bool:
     if not isinstance(value, bool):
         raise Outside(value, BOOLEAN.allowed)
     return value

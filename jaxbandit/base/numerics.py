@@ -4,7 +4,6 @@ import functools
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -215,7 +214,7 @@ def product(left: Array, right: Array) -> Array:
     return short_loop(1, right.shape[0], lambda k, total: total + term(k), term(0))
 
 
-def short_loop(first: int, end: int, step: Callable[[Any, Any], Any], start: Any) -> Any:
+def short_loop(first: int, end: int, step: Callable[[int | Array, PyTree], PyTree], start: PyTree) -> PyTree:
     """Return step(end - 1, ... step(first, start)), unrolled if that is short to compile."""
     if end <= UNROLLED:
         return functools.reduce(lambda carry, k: step(k, carry), range(first, end), start)
