@@ -8,6 +8,7 @@ with unequal variances has that of Welch (1947).
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import special  # scipy.stats gives the same numbers but takes a third of a second longer to import
 
 CONFIDENCE = 0.95
@@ -22,7 +23,7 @@ class Interval(NamedTuple):
     high: Any
 
 
-def student(mean: Any, variance: Any, runs: int, confidence: float = CONFIDENCE) -> Interval:
+def student(mean: ArrayLike, variance: ArrayLike, runs: int, confidence: float = CONFIDENCE) -> Interval:
     """Return the Student interval of a mean, given the sample mean and the unbiased variance of `runs` >= 2 runs."""
     _check(runs, confidence)
     mean, variance = np.asarray(mean, np.float64), np.asarray(variance, np.float64)
@@ -31,7 +32,7 @@ def student(mean: Any, variance: Any, runs: int, confidence: float = CONFIDENCE)
     return Interval(mean, se, mean - half, mean + half)
 
 
-def student_of(values: Any, confidence: float = CONFIDENCE) -> Interval:
+def student_of(values: ArrayLike, confidence: float = CONFIDENCE) -> Interval:
     """Return the Student interval of the mean of independent `values`, float[runs]."""
     values = np.asarray(values, np.float64)
     return student(values.mean(), values.var(ddof=1) if len(values) > 1 else 0.0, len(values), confidence)
@@ -58,7 +59,7 @@ def welch(
     return Interval(difference, se, difference - half, difference + half)
 
 
-def clopper_pearson(hits: Any, trials: int, confidence: float = CONFIDENCE) -> Interval:
+def clopper_pearson(hits: ArrayLike, trials: int, confidence: float = CONFIDENCE) -> Interval:
     """Return the exact interval of a rate or of each of several rates; its coverage is at least `confidence`."""
     if trials < 1 or not np.all((np.asarray(hits) >= 0) & (np.asarray(hits) <= trials)):
         raise ValueError(

@@ -7,8 +7,6 @@ The arms are user-article pairs. The features of a pair are all products of the 
 the article, the first of which is the constant 1, so x is in R^36.
 """
 
-from typing import Any
-
 import numpy as np
 
 from jaxbandit.base import checks
@@ -52,7 +50,7 @@ def r6a_like(num_arms: int, *, instance_seed: int = 0, min_gap: float = 0.05, si
     return linear(*instance, noise="sign", sigma=sigma)._replace(name="r6a_like")
 
 
-def _instance(num_arms: int, instance_seed: int, min_gap: float) -> tuple[Any, Any]:
+def _instance(num_arms: int, instance_seed: int, min_gap: float) -> tuple[np.ndarray, np.ndarray]:
     num_arms = checks.integer("r6a_like", "num_arms", num_arms, 2)
     seed = checks.integer("r6a_like", "instance_seed", instance_seed, 0)
     checks.number("r6a_like", "min_gap", min_gap, low=0.0, high=1.0, open_low=True, open_high=True)

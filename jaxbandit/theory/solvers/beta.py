@@ -11,14 +11,14 @@ The bound of 1e-6 per draw holds for a, b >= 1; between 1/2 and 1 it is 6e-5 (te
 SciPy).
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
 from jaxbandit.base.numerics import normal_of_words, numbered_key
-from jaxbandit.base.types import Array, Key, Scalar
+from jaxbandit.base.types import Array, Key, PyTree, Scalar
 from jaxbandit.theory.solvers.beta_table import DEGREE, TABLE
 
 TOTAL_VARIATION = 1e-6  # error of one draw for a, b >= 1
@@ -71,7 +71,7 @@ def _root_coefficients(inverse: Array, odd: Array, square: Array) -> Array:
     return jnp.stack(result)
 
 
-def with_arm(laws: Any, arm: Array, law: Any) -> Any:
+def with_arm(laws: PyTree, arm: Array, law: PyTree) -> PyTree:
     """Return `laws`, whose leaves have the arms as last axis, with the entries of one arm replaced."""
 
     def replaced(old: Array, new: Array) -> Array:
