@@ -12,7 +12,7 @@ times as many kernels.
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 
@@ -114,7 +114,7 @@ def lanes(platform: str, memory: int, run_bytes: int, num_runs: int, queues: int
     return max(-(-number // LANE_MULTIPLE) * LANE_MULTIPLE, LANES_LEAST)
 
 
-def fitting(compiled: Callable[[int], Any], runs: int, memory: int, devices: int = 1) -> int:
+def fitting(compiled: Callable[[int], Callable], runs: int, memory: int, devices: int = 1) -> int:
     """Return `runs`, divided by a power of two if necessary, so that the program fits into an accelerator's memory.
 
     The bytes of a run do not include temporary buffers, which only the compiler knows. A TPU, for example, pads the

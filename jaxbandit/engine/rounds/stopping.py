@@ -157,7 +157,7 @@ class StoppingRun(SingleRun):
             else run_recorder._replace(watches=False, keeper=keeper)
         )
 
-    def _keeper(self, sums: Any) -> int | None:
+    def _keeper(self, sums: jax.ShapeDtypeStruct) -> int | None:
         """Index of the smallest leaf of the state that stays non-finite once a batch's sums were, or None.
 
         This leaf is then checked instead of the sums, because a compiler may compute twice what a loop reads twice.
