@@ -4,7 +4,7 @@ import contextlib
 import logging
 import os
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,7 +32,7 @@ class Crew(NamedTuple):
         return f"{self.workers} worker{'s' * (self.workers != 1)}{threads}"
 
 
-def crew_of(executor: Any, threads: int | None = None) -> Crew:
+def crew_of(executor: Executor, threads: int | None = None) -> Crew:
     """Return the workers of an executor; raise an error if it is not an executor, or if it forks its workers.
 
     Workers on one machine share its cores. Dask manages the threads of its workers and runs one task per thread, so
@@ -58,7 +58,7 @@ def crew_of(executor: Any, threads: int | None = None) -> Crew:
 
 
 @contextlib.contextmanager
-def open_executor(name: str | None, folder: Path | None = None) -> Iterator[Any]:
+def open_executor(name: str | None, folder: Path | None = None) -> Iterator[Executor | None]:
     """Yield the executor that `--executor` names, and shut it down afterwards; yield None if the name is None.
 
     Args:
@@ -77,7 +77,7 @@ def open_executor(name: str | None, folder: Path | None = None) -> Iterator[Any]
     if kind == "processes":
         if not rest.isdecimal() or not 1 <= int(rest) <= 4096:
             wrong("--executor", name, "processes:N with N in [1, 4096]")
-        executor: Any = Processes(int(rest))
+        executor: Executor = Processes(int(rest))
     elif kind == "dask":
         with _dask(rest) as client, contextlib.closing(client):
             yield client.get_executor(pure=False)
