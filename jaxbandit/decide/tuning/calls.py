@@ -2,18 +2,18 @@
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base.types import PyTree, Scalar
+from jaxbandit.base.types import Key, PyTree, Scalar
 from jaxbandit.decide.tuning.configs import Configs
 from jaxbandit.engine.rounds import keys
 from jaxbandit.running.distribution.driving import completed
 
-Train = Callable[[Any, PyTree], Scalar]  # (key, config) -> score
+Train = Callable[[Key, PyTree], Scalar]  # (key, config) -> score
 
 
 class Part(NamedTuple):

@@ -23,7 +23,7 @@ class Distribution(NamedTuple):
         return self.text
 
 
-def static(values: Sequence[Any]) -> np.ndarray:
+def static(values: Sequence[object]) -> np.ndarray:
     """Return a column of static values: Python objects that `train` receives unchanged, such as a width or a depth.
 
     Configurations with equal static values share a compilation, in which these values are constants. Use it for values
@@ -159,7 +159,7 @@ def uniform_int(low: int, high: int) -> Distribution:
     return Distribution(draw, f"uniform_int({low}, {high})")
 
 
-def choice(values: Any) -> Distribution:
+def choice(values: Sequence | np.ndarray | jax.Array) -> Distribution:
     """Return the uniform distribution on a list of values, for `random_configs`.
 
     Args:
@@ -183,7 +183,7 @@ def _unit(key: Key, n: int) -> np.ndarray:
         return np.asarray(jax.random.uniform(key, (n,), np.float64))
 
 
-def _values(where: str, name: str, values: Any) -> np.ndarray:
+def _values(where: str, name: str, values: Sequence | np.ndarray | jax.Array) -> np.ndarray:
     if isinstance(values, str | bytes) or not isinstance(values, Sequence | np.ndarray | jax.Array):
         refuse(where, f": {name} = {values!r}, must be a list of values")
     if isinstance(values, Sequence) and {isinstance(value, str) for value in values} == {True, False}:

@@ -114,7 +114,15 @@ class Search:
     """The data that all brackets of one call share."""
 
     def __init__(
-        self, where: str, trainee: Trainee, configs: Configs, *, repeats: Any, seed: Any, batch: Any, maximize: bool
+        self,
+        where: str,
+        trainee: Trainee,
+        configs: Configs,
+        *,
+        repeats: int,
+        seed: int,
+        batch: int | None,
+        maximize: bool,
     ):
         self.where, self.maximize, self._configs = where, maximize, configs
         self._repeats = checks.integer(where, "repeats", repeats, 1, trainings.MOST_REPEATS)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,11 +12,16 @@ from jaxbandit.base.markup import html_table, view
 from jaxbandit.base.refusals import BadInput
 from jaxbandit.base.text import align
 from jaxbandit.base.types import PyTree
+from jaxbandit.decide.sessions.certificate import Certificate
 from jaxbandit.decide.tuning.configs import Configs
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.running.results.base import versions
 from jaxbandit.running.results.json_files import plain, write_json
 from jaxbandit.theory.intervals import CONFIDENCE, student
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
 
 SHOWN = 10  # rows of the table that are printed
 UNPROVED = "the choice carries no guarantee, and each interval is a Student interval for a single configuration"
@@ -31,7 +36,7 @@ class TuneResult:
 
     config: PyTree  # the chosen configuration
     index: int  # its number
-    certificate: Any | None  # the guarantee for the choice, or None if there is none
+    certificate: Certificate | None  # the guarantee for the choice, or None if there is none
     # One row per configuration: index, pulls (its number of trainings), mean, low, high (NaN if there is no interval),
     # survivor.
     table: dict[str, np.ndarray]
@@ -49,7 +54,7 @@ class TuneResult:
         names = [name if name == "config" else f"config.{name}" for name in self.configs.names]
         return {**self.table, **{n: _stored(c) for n, c in zip(names, self.configs.columns, strict=True)}}
 
-    def to_dataframe(self) -> Any:
+    def to_dataframe(self) -> "DataFrame":
         """Return the table as a pandas DataFrame with one row per configuration, including its hyperparameters."""
         with extras.lab():
             import pandas
@@ -57,7 +62,7 @@ class TuneResult:
         columns = {name: c if c.ndim == 1 else list(c) for name, c in self.columns().items()}
         return pandas.DataFrame(columns)
 
-    def plot(self) -> Any:
+    def plot(self) -> "Figure":
         """Return a matplotlib figure of the remaining configurations, the means with intervals, and the trainings."""
         from jaxbandit.running.plotting.tuning import plot_tuning
 
@@ -156,12 +161,12 @@ class TuneResult:
 def tune_result(
     configs: Configs,
     index: int,
-    history: Mapping[str, Any],
+    history: Mapping[str, np.ndarray],
     *,
-    survivors: Any,
-    certificate: Any | None = None,
-    intervals: tuple[Any, Any] | None = None,
-    counted: Any = None,
+    survivors: np.ndarray,
+    certificate: Certificate | None = None,
+    intervals: tuple[np.ndarray, np.ndarray] | None = None,
+    counted: np.ndarray | None = None,
     maximize: bool = True,
     notes: tuple[str, ...] = (),
     seconds: Mapping[str, float] | None = None,

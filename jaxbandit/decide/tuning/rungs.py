@@ -1,6 +1,7 @@
 """The loop of successive halving: train the survivors to the next rung, keep the best of them, and store the state."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -39,7 +40,9 @@ class Progress(NamedTuple):
     states: PyTree  # states of the survivors, with leading axis survivors * repeats
 
 
-def halve(where: str, bracket: Bracket, programs: Programs, store: Path | None, more_identity: Any) -> Progress:
+def halve(
+    where: str, bracket: Bracket, programs: Programs, store: Path | None, more_identity: Mapping[str, Any]
+) -> Progress:
     """Play a bracket and return its state after the last rung. It ends earlier if no score of a rung is finite.
 
     Args:
@@ -71,7 +74,7 @@ def halve(where: str, bracket: Bracket, programs: Programs, store: Path | None, 
         span = tuple(np.int32(t) for t in (0, *bracket.steps)[rung : rung + 2])
         who, configs = _inputs(bracket, done.alive)
 
-        def advance(states: PyTree, who: Any, configs: PyTree, span: Any = span) -> PyTree:
+        def advance(states: PyTree, who: PyTree, configs: PyTree, span: tuple[np.int32, ...] = span) -> PyTree:
             return programs.advance(states, who, configs, root, *span)
 
         states = trainings.in_batches(advance, batch, done.states, who, configs)
@@ -112,13 +115,15 @@ def _inputs(bracket: Bracket, alive: np.ndarray) -> tuple[tuple[np.ndarray, np.n
     return who, trainings.take(bracket.configs.tree(), rows)
 
 
-def _identity(bracket: Bracket, more_identity: Any) -> dict[str, Any]:
+def _identity(bracket: Bracket, more_identity: Mapping[str, Any]) -> dict[str, Any]:
     own = {"configurations": bracket.configs.count, **bracket._asdict(), **more_identity}
     own["configs"] = identity.of_arrays(bracket.configs.tree())
     return own | {"steps": list(bracket.steps)}
 
 
-def _read(where: str, store: Path, bracket: Bracket, programs: Programs, more_identity: Any) -> Progress | None:
+def _read(
+    where: str, store: Path, bracket: Bracket, programs: Programs, more_identity: Mapping[str, Any]
+) -> Progress | None:
     """Return the stored state of a bracket, or None if there is none; raise an error if it is of another bracket."""
     here, path = _identity(bracket, more_identity), store / IDENTITY
     if not path.exists():

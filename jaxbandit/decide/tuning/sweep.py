@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from jaxbandit.base.types import ArrayLike
 from jaxbandit.decide.sessions.ask_tell import ask, pull_keys, tell
-from jaxbandit.decide.sessions.directory import new_arms
+from jaxbandit.decide.sessions.directory import SessionDirectory, new_arms
 from jaxbandit.decide.sessions.pulls import Pulls
 from jaxbandit.decide.sessions.session import Session
 from jaxbandit.decide.tuning.calls import Part
@@ -43,7 +44,7 @@ class InMemory:
 
     def __init__(self, session: Session):
         self.session = session
-        self.asked: list[list[Any]] = []
+        self.asked: list[list[int]] = []
 
     def ask(self, limit: int | None = None) -> Pulls:
         """Return the pulls to make now."""
@@ -52,12 +53,18 @@ class InMemory:
         self.session = after
         return pulls
 
-    def tell(self, ids: Any, rewards: Any) -> None:
+    def tell(self, ids: ArrayLike, rewards: ArrayLike) -> None:
         """Report the rewards of pulls."""
         self.session = tell(self.session, ids, rewards)
 
 
-def play(store: Any, evaluate: Evaluate, configs: Configs, scores: Scores, report: Callable[[Progress], None]) -> float:
+def play(
+    store: SessionDirectory | InMemory,
+    evaluate: Evaluate,
+    configs: Configs,
+    scores: Scores,
+    report: Callable[[Progress], None],
+) -> float:
     """Run the trainings that the rule asks for until it stops, and return the seconds spent in trainings.
 
     Args:
@@ -83,7 +90,7 @@ def play(store: Any, evaluate: Evaluate, configs: Configs, scores: Scores, repor
 
 
 def _played(
-    store: Any,
+    store: SessionDirectory | InMemory,
     evaluate: Evaluate,
     pulls: Pulls,
     configs: Configs,
@@ -134,10 +141,10 @@ def _played(
     return waited
 
 
-def _decidable(store: Any, configs: Configs, scores: Scores) -> None:
+def _decidable(store: SessionDirectory | InMemory, configs: Configs, scores: Scores) -> None:
     """Raise an error if scores do not vary, because a rule for unknown variances would then never stop."""
     name, survivors = store.session.rule.name, store.session.survivors
-    if name not in ("paired_race", "student_race"):
+    if name not in ("paired_race", "student_race") or survivors is None:
         return
     rows, left = history(store, scores), np.flatnonzero(survivors)
     order = np.lexsort((rows["seed"], rows["config"]))
@@ -171,7 +178,7 @@ def _progress(session: Session, scores: Scores) -> Progress:
     return Progress(int(session.counts.sum()), int(left.sum()), best, score)
 
 
-def history(store: Any, scores: Scores) -> dict[str, np.ndarray]:
+def history(store: SessionDirectory | InMemory, scores: Scores) -> dict[str, np.ndarray]:
     """Return one row per training of a session, as in `TuneResult.history`."""
     rewards = np.concatenate([np.zeros(0), *store.session.history])
     arms = np.concatenate([np.zeros(0, np.int64), *store.asked]).astype(np.int64)[: len(rewards)]
