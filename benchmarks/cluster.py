@@ -20,7 +20,7 @@ from jaxbandit.engine.driver import parts
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.lab.experiments.experiment import run_experiment
 from jaxbandit.lab.specs import spec
-from jaxbandit.running.distribution.executors import opened
+from jaxbandit.running.distribution.executors import open_executor
 
 HORIZON = 10_000
 TASKS, SECONDS = 1000, 0.05
@@ -43,7 +43,7 @@ EXPERIMENT = """
 CLIENT = """
     import os, sys
     from pathlib import Path
-    from jaxbandit.running.distribution.executors import opened
+    from jaxbandit.running.distribution.executors import open_executor
     from jaxbandit.engine.driver.execution import Execution
     from jaxbandit.lab.experiments.experiment import run_experiment
     from jaxbandit.lab.specs import spec
@@ -52,7 +52,7 @@ CLIENT = """
         file, out, told = sys.argv[1:]
         steps = os.open(told, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         progress = lambda n: os.write(steps, f"{n.run_steps}\\n".encode())
-        with opened("processes:2") as executor:
+        with open_executor("processes:2") as executor:
             execution = Execution(executor=executor, runs_per_task=256, progress=progress)
             run_experiment(spec.load(file), Path(out), execution=execution)
 """
@@ -81,7 +81,7 @@ def table(result: dict[str, Any]) -> str:
 
 def overhead(engine: str, tasks: int) -> dict[str, Any]:
     """Return which share of the workers' time is spent in tasks, and the client's processor time for each."""
-    with tempfile.TemporaryDirectory() as folder, opened(engine) as executor:
+    with tempfile.TemporaryDirectory() as folder, open_executor(engine) as executor:
         first = Path(folder) / "first"
         small = Execution(executor=executor, runs_per_task=64)
         run_experiment(_experiment(Path(folder), 64 * WORKERS, False), first, execution=small)

@@ -21,7 +21,7 @@ from jaxbandit.lab.experiments.experiment import run_experiment
 from jaxbandit.lab.specs import spec
 from jaxbandit.running.distribution import division
 from jaxbandit.running.distribution.driving import Lost
-from jaxbandit.running.distribution.executors import opened
+from jaxbandit.running.distribution.executors import open_executor
 from jaxbandit.running.distribution.processes import Processes
 
 pytestmark = pytest.mark.quickly_compiled
@@ -216,7 +216,7 @@ def test_what_is_wrong_with_an_executor_is_one_line(tmp_path, pool):
         "dusk": "did you mean 'dask'",
         "slurm:x": "KEY=VALUE",
     }.items():
-        with pytest.raises(BadInput, match=said), opened(name):
+        with pytest.raises(BadInput, match=said), open_executor(name):
             pass
 
 

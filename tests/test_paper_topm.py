@@ -302,14 +302,14 @@ class _Parts:
 def test_when_one_experiment_fails_the_others_end(monkeypatch, tmp_path):
     started, ended = threading.Event(), []
 
-    def run(part, directory, *, progress, **options):
+    def run(part, directory, *, execution):
         if part.fails:
             started.wait(10)
             raise OSError("disk")
         started.set()
         try:
             while True:
-                progress(None)
+                execution.progress(None)
         except KeyboardInterrupt:
             ended.append(directory)
             raise

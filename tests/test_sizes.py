@@ -81,7 +81,7 @@ def test_a_program_that_does_not_fit_is_compiled_for_fewer_runs(monkeypatch):
                 raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm.")
             return runs
 
-        monkeypatch.setattr(sizes, "held", lambda runs: known.get("held", 1000 * runs))
+        monkeypatch.setattr(sizes, "total_memory", lambda runs: known.get("held", 1000 * runs))
         return sizes.fitting(compiled, runs, 10**6, devices), tried
 
     assert fitting(512) == (512, [512])
@@ -109,7 +109,7 @@ def test_no_number_depends_on_the_sizes(monkeypatch):
     monkeypatch.setattr(sizes, "PLATFORMS", {"cpu": few})
     for needs, expected in ((0, [80, 128]), (2**40, [64, 64])):
         found = []
-        monkeypatch.setattr(sizes, "held", lambda program, needs=needs: needs)
+        monkeypatch.setattr(sizes, "total_memory", lambda program, needs=needs: needs)
         monkeypatch.setattr(sizes, "fitting", lambda *given, found=found: found.append(fitting(*given)) or found[-1])
         for x, y in zip(ours, played(), strict=True):
             assert jnp.array_equal(x, y) and x.dtype == y.dtype

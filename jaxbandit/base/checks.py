@@ -18,7 +18,7 @@ from jaxbandit.base import domains
 _STARTS = domains.several(domains.integer(0, 2**31 - 1), "a list of rounds, one per segment", increasing=True)
 
 
-def is_traced(value: Any) -> bool:
+def is_traced(value: object) -> bool:
     """Return whether a value is a tracer, so that it cannot be checked."""
     return isinstance(value, Tracer)
 
@@ -29,7 +29,7 @@ def untraced(where: str, instead: str) -> None:
         raise ValueError(f"{where}: called inside a function that JAX traces (jit, scan, grad); use {instead} there")
 
 
-def integer(where: str, name: str, value: Any, low: int, high: int | None = None) -> int:
+def integer(where: str, name: str, value: object, low: int, high: int | None = None) -> int:
     """Return `value` as an int in [low, high]; raise ValueError otherwise."""
     return _check(where, name, value, domains.integer(low, high))
 
@@ -87,7 +87,7 @@ def array(
     return value
 
 
-def starts(where: str, value: Any) -> np.ndarray:
+def starts(where: str, value: Iterable[int] | np.ndarray) -> np.ndarray:
     """Return the number of rounds played before each segment, int32[segments].
 
     Raises:
@@ -100,7 +100,7 @@ def starts(where: str, value: Any) -> np.ndarray:
     return np.array(rounds, np.int32)
 
 
-def choice(where: str, name: str, value: Any, allowed: tuple[str, ...]) -> Any:
+def choice(where: str, name: str, value: object, allowed: tuple[str, ...]) -> Any:
     """Return `value` if it is one of `allowed`; otherwise raise a ValueError that suggests the nearest name."""
     return _check(where, name, value, domains.choice(allowed))
 
@@ -161,5 +161,5 @@ def decision_class(where: str, family: Any, num_arms: int, k: int) -> None:
         )
 
 
-def _check(where: str, name: str, value: Any, domain: domains.Domain) -> Any:
+def _check(where: str, name: str, value: object, domain: domains.Domain) -> Any:
     return domains.check(f"{where}: {name}", value, domain, written=repr, error=ValueError)

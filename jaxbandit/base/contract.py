@@ -10,14 +10,14 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from jaxbandit.base.types import Array, Key, Numbers, Scalar
+from jaxbandit.base.types import Array, ArrayLike, Key, Numbers, PyTree, Scalar
 
-State = Any
-Noise = Any
-Context = Any
-Action = Any
-Feedback = Any
-Recommendation = Any
+State = PyTree
+Noise = PyTree
+Context = PyTree
+Action = PyTree
+Feedback = PyTree
+Recommendation = PyTree
 
 
 def none() -> Callable[[Key], None]:
@@ -85,7 +85,7 @@ class Choice(NamedTuple):
     """
 
     action: Action
-    info: Any  # any pytree
+    info: PyTree
 
 
 class Phases(NamedTuple):
@@ -131,7 +131,7 @@ class Batch(NamedTuple):
       squares: whether `absorb` takes the sums of squared rewards, float[num_arms], as a fourth argument.
     """
 
-    plan: Callable[[State], Any]
+    plan: Callable[[State], PyTree]
     absorb: Callable[..., State]
     squares: bool = False
 
@@ -145,8 +145,8 @@ class BatchRewards(NamedTuple):
     """
 
     noise: Callable[[Key], Noise]
-    sums: Callable[[State, Any, Noise], Array]
-    squares: Callable[[State, Any, Noise, Array], Array] | None = None
+    sums: Callable[[State, PyTree, Noise], Array]
+    squares: Callable[[State, PyTree, Noise, Array], Array] | None = None
 
 
 class Promise(NamedTuple):
@@ -177,8 +177,8 @@ class Schedule(NamedTuple):
     """
 
     starts: tuple[int, ...]
-    means: Any
-    regret_constant: Callable[[Any], float] | None = None
+    means: ArrayLike
+    regret_constant: Callable[[ArrayLike], float] | None = None
 
 
 class Truth(NamedTuple):
@@ -339,6 +339,6 @@ class Outcome(enum.IntEnum):
     OUT_OF_RANGE = 4
 
 
-def action_of(selected: Any) -> Action:
+def action_of(selected: Action | Choice) -> Action:
     """Return the action that the environment receives, given what `select` returned."""
     return selected.action if isinstance(selected, Choice) else selected

@@ -60,7 +60,7 @@ class Declaration:
     concrete_rule: str = ""  # algorithms: `concrete` applies with this `rule` only; "" means always
     public: tuple[str, ...] = ()  # environments: arguments that an algorithm may know
     # Traced arguments: values that conformance tests play, the first as the base of the others.
-    tries: Mapping[str, tuple[Any, ...]] = field(default_factory=dict, compare=False)
+    tries: Mapping[str, tuple[object, ...]] = field(default_factory=dict, compare=False)
     # Other arguments (all of an environment) as conformance tests play them; each entry is complete.
     settings: tuple[Mapping[str, Any], ...] = field(default=(), compare=False)
 
@@ -105,6 +105,6 @@ def declare(**fields: Any) -> Callable[[Factory], Factory]:
     return attach
 
 
-def declaration_of(factory: Any) -> Declaration | None:
+def declaration_of(factory: Callable[..., Any]) -> Declaration | None:
     """Return what a factory, or that of a functools.partial, declares about itself; None if it declares nothing."""
     return getattr(factory.func if isinstance(factory, functools.partial) else factory, _ATTRIBUTE, None)

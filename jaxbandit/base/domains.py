@@ -18,7 +18,7 @@ NAME_BYTES = 100  # so that two names and that of an argument fit into a file na
 class Outside(Exception):
     """A value is outside its domain: the value, or an entry of it; what it must be; and the place of the entry."""
 
-    def __init__(self, value: Any, allowed: str, place: str = ""):
+    def __init__(self, value: object, allowed: str, place: str = ""):
         super().__init__(value, allowed, place)
         self.value, self.allowed, self.place = value, allowed, place
 
@@ -32,10 +32,10 @@ class Domain(NamedTuple):
 
 def check(
     where: str,
-    value: Any,
+    value: object,
     domain: Domain,
     *,
-    written: Callable[[Any], str] = show,
+    written: Callable[[object], str] = show,
     error: type[ValueError] = BadInput,
 ) -> Any:
     """Return a value of a domain in the form that is used.
@@ -52,8 +52,8 @@ def check(
     """
     try:
         return domain.take(value)
-    except Outside as found:
-        outside = found
+    except Outside as exception:
+        outside = exception
     return wrong(f"{where}{outside.place}", outside.value, outside.allowed, written=written, error=error)
 
 
@@ -156,7 +156,7 @@ def several(
       empty: whether the list may be empty.
     """
 
-    def take(value: Any) -> tuple[Any, ...]:
+    def take(value: object) -> tuple[Any, ...]:
         if not isinstance(value, list) or not (value or empty):
             raise Outside(value, allowed)
         entries: list[Any] = []
@@ -164,8 +164,8 @@ def several(
         for i, each in enumerate(value):
             try:
                 entry = item.take(each)
-            except Outside as found:
-                raise Outside(found.value, found.allowed, f"[{i}]{found.place}") from None
+            except Outside as exception:
+                raise Outside(exception.value, exception.allowed, f"[{i}]{exception.place}") from None
             if distinct and entry in places:
                 raise Outside(each, f"different from the entry [{places[entry]}]", f"[{i}]")
             if increasing and entries and entry <= entries[-1]:

@@ -3,7 +3,6 @@
 import html
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
 
 # Characters that HTML and XML cannot hold: controls but tab and newline, and halves of surrogate pairs.
 UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
@@ -14,17 +13,17 @@ class Html(str):
     """Text that is HTML already; every other string is escaped where it enters a document."""
 
 
-def printable(value: Any) -> str:
+def printable(value: object) -> str:
     """Return text with a replacement character for each character that HTML cannot hold."""
     return UNPRINTABLE.sub("\ufffd", str(value))
 
 
-def escaped(value: Any) -> Html:
+def escaped(value: object) -> Html:
     """Return a value as HTML: itself if it is HTML, otherwise its text with every special character escaped."""
     return value if isinstance(value, Html) else Html(html.escape(printable(value), quote=True))
 
 
-def tag(name: str, /, *children: Any, **attributes: Any) -> Html:
+def tag(name: str, /, *children: object, **attributes: object) -> Html:
     """Return an element; `class_` is the attribute class, `aria_label` aria-label, and True an attribute alone."""
     pairs = {key.rstrip("_").replace("_", "-"): value for key, value in attributes.items()}
     texts = [
@@ -35,16 +34,16 @@ def tag(name: str, /, *children: Any, **attributes: Any) -> Html:
     return Html(f"<{name}{''.join(texts)}>" + ("" if name in EMPTY else f"{join(children)}</{name}>"))
 
 
-def join(children: Iterable[Any]) -> Html:
+def join(children: Iterable[object]) -> Html:
     """Return pieces one after the other, each escaped unless it is HTML; None is left out."""
     return Html("".join(escaped(child) for child in children if child is not None))
 
 
 def html_table(
-    headings: Sequence[Any],
-    rows: Iterable[Sequence[Any]],
+    headings: Sequence[object],
+    rows: Iterable[Sequence[object]],
     *,
-    caption: Any = None,
+    caption: object = None,
     labels: int = 1,
     right: Collection[int] = (),
     styled: bool = True,
@@ -60,7 +59,7 @@ def html_table(
       styled: whether each cell carries its alignment; False where a style sheet aligns the class "n".
     """
 
-    def cell(kind: str, i: int, content: Any, scope: str | None) -> Html:
+    def cell(kind: str, i: int, content: object, scope: str | None) -> Html:
         flush = i in right
         style = f"text-align: {'right' if flush else 'left'}" if styled else None
         return tag(kind, content, scope=scope, class_="n" if flush else None, style=style)
@@ -78,7 +77,7 @@ def view(
     title: str,
     *tables: Html,
     notes: Iterable[str] = (),
-    about: Mapping[str, Any] | None = None,
+    about: Mapping[str, object] | None = None,
     summary: str = "details",
 ) -> str:
     """Return what a notebook shows of an object: a title, tables, notes, and facts that are unfolded on demand.

@@ -4,7 +4,6 @@ import functools
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -83,17 +82,17 @@ def one_by_one(function: Callable[..., PyTree]) -> Callable[..., PyTree]:
     in_turn = custom_vmap(function)
 
     @in_turn.def_vmap
-    def _(size: int, batched: list[bool], *given: Array) -> tuple[PyTree, PyTree]:
-        def each(*given: Array) -> PyTree:
+    def _(size: int, batched: list[bool], *operands: Array) -> tuple[PyTree, PyTree]:
+        def each(*operands: Array) -> PyTree:
             def one(own: list[Array]) -> PyTree:
                 rest = iter(own)
-                return function(*(next(rest) if flag else x for x, flag in zip(given, batched, strict=True)))
+                return function(*(next(rest) if flag else x for x, flag in zip(operands, batched, strict=True)))
 
-            return lax.map(one, [x for x, flag in zip(given, batched, strict=True) if flag])
+            return lax.map(one, [x for x, flag in zip(operands, batched, strict=True) if flag])
 
         beside = jax.vmap(function, [0 if flag else None for flag in batched])
-        found = lax.platform_dependent(*given, cpu=each, default=beside)
-        return found, jax.tree.map(lambda _: True, found)
+        results = lax.platform_dependent(*operands, cpu=each, default=beside)
+        return results, jax.tree.map(lambda _: True, results)
 
     return in_turn
 
@@ -215,7 +214,7 @@ def product(left: Array, right: Array) -> Array:
     return short_loop(1, right.shape[0], lambda k, total: total + term(k), term(0))
 
 
-def short_loop(first: int, end: int, step: Callable[[Any, Any], Any], start: Any) -> Any:
+def short_loop(first: int, end: int, step: Callable[[int | Array, PyTree], PyTree], start: PyTree) -> PyTree:
     """Return step(end - 1, ... step(first, start)), unrolled if that is short to compile."""
     if end <= UNROLLED:
         return functools.reduce(lambda carry, k: step(k, carry), range(first, end), start)

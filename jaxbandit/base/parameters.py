@@ -19,7 +19,7 @@ class Parameter:
     name: str
     kind: Kind  # "array", "scalar" and "number" (either of the two) are traced, all others are static
     required: bool
-    default: Any = None
+    default: object = None
     choices: tuple[str, ...] = ()
     optional: bool = False  # None is allowed
 
@@ -43,7 +43,7 @@ def parameters_of(factory: Callable[..., Any]) -> dict[str, Parameter]:
     }
 
 
-def _parameter(name: str, annotation: Any, default: Any) -> Parameter:
+def _parameter(name: str, annotation: object, default: object) -> Parameter:
     union = typing.get_origin(annotation) in (typing.Union, types.UnionType)
     members = set(typing.get_args(annotation)) if union else {annotation}
     optional = type(None) in members

@@ -4,7 +4,7 @@ An error is one line that names the place, the key or argument, the value and wh
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NoReturn
+from typing import NoReturn
 
 SHOWN = 60  # the most characters of a wrong value that a message repeats
 MOST_BITS = 1000
@@ -22,7 +22,10 @@ class RunsLeftOut(UserWarning):
     """Warning that some runs of a result failed, so that its means are taken over the remaining runs."""
 
 
-def nearest(value: Any, allowed: Iterable[Any]) -> str:
+MAX_FAILED = 0.1  # default fraction of the runs that may fail: means over the others say little if many are left out
+
+
+def nearest(value: object, allowed: Iterable[object]) -> str:
     """Return '; did you mean X?' for a misspelled name, or '' if no allowed name is similar."""
     import difflib  # only needed for an error message
 
@@ -36,7 +39,7 @@ def refuse(where: str, what: str, error: type[ValueError] = BadInput) -> NoRetur
     raise error(" ".join(f"{where}{what}".split()))
 
 
-def show(value: Any) -> str:
+def show(value: object) -> str:
     """Return `value` as TOML would write it, cut to a readable length."""
     match value:
         case bool():
@@ -56,17 +59,17 @@ def show(value: Any) -> str:
 
 def wrong(
     where: str,
-    value: Any,
+    value: object,
     allowed: str,
     *,
-    written: Callable[[Any], str] = show,
+    written: Callable[[object], str] = show,
     error: type[ValueError] = BadInput,
 ) -> NoReturn:
     """Raise an error for `value` at `where`, and say what is allowed."""
     refuse(where, f" = {written(value)}, must be {allowed}", error)
 
 
-def known(where: str, table: Mapping[str, Any], allowed: Iterable[str]) -> None:
+def known(where: str, table: Mapping[str, object], allowed: Iterable[str]) -> None:
     """Raise BadInput for a key of `table` that is not allowed, and suggest the nearest one that is."""
     for key in table:
         if key not in allowed:

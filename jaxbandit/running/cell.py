@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from jaxbandit.base import checks
-from jaxbandit.base.refusals import refuse
+from jaxbandit.base.refusals import MAX_FAILED, refuse
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.running import failures, remote
 from jaxbandit.running.factories import Pair
@@ -36,7 +36,7 @@ def run_simulate(
     instance: str | None = None,
     regret_constant: float | None = None,
     any_rewards: bool = False,
-    max_failed: float = failures.MOST,
+    max_failed: float = MAX_FAILED,
     **options: Any,
 ) -> RegretResult:
     """Run one cell for a fixed horizon."""
@@ -77,7 +77,7 @@ def run_identify(
     name: str | None = None,
     instance: str | None = None,
     any_rewards: bool = False,
-    max_failed: float = failures.MOST,
+    max_failed: float = MAX_FAILED,
 ) -> StoppingResult:
     """Run one cell until each run stops or has spent its budget."""
     checks.untraced("identify", "run_until_stop")

@@ -9,8 +9,6 @@ from jaxbandit.running.results.base import Result
 
 FAILED = (Outcome.NONFINITE, Outcome.OUT_OF_RANGE)  # a run with outcome PRECISION has not failed; float64 solves it
 
-MOST = 0.1  # default fraction of the runs that may fail: means over the others say little if many are left out
-
 
 def check_share(where: str, max_failed: float) -> None:
     """Raise BadInput unless `max_failed` is a fraction of the runs."""

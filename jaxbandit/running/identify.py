@@ -11,9 +11,8 @@ import numpy as np
 
 from jaxbandit.base.contract import Algorithm, Environment
 from jaxbandit.base.parameters import parameters_of
-from jaxbandit.base.refusals import refuse
+from jaxbandit.base.refusals import MAX_FAILED, refuse
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
-from jaxbandit.running import failures
 from jaxbandit.running.cell import Precision, run_identify
 from jaxbandit.running.factories import Pair, built, fixed, swept
 from jaxbandit.running.results.base import ResultSet
@@ -32,7 +31,7 @@ def identify(
     epsilon: float | None = None,
     delta: float | None = None,
     any_rewards: bool = False,
-    max_failed: float = failures.MOST,
+    max_failed: float = MAX_FAILED,
     precision: Precision = "float64",
     workers: int | None = None,
     devices: Sequence[Any] | None = None,

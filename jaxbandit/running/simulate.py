@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from jaxbandit.base.contract import Algorithm, Environment
+from jaxbandit.base.refusals import MAX_FAILED
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
-from jaxbandit.running import failures
 from jaxbandit.running.cell import Precision, run_simulate
 from jaxbandit.running.factories import Pair, built, fixed
 from jaxbandit.running.results.regret import RegretResult
@@ -24,7 +24,7 @@ def simulate(
     checkpoints: Sequence[int] | None = None,
     hindsight: bool = False,
     any_rewards: bool = False,
-    max_failed: float = failures.MOST,
+    max_failed: float = MAX_FAILED,
     precision: Precision | None = None,
     per_run: bool = True,
     regret_constant: float | None = None,

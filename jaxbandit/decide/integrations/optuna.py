@@ -18,7 +18,7 @@ from jaxbandit.decide.sessions.ask_tell import ask, tell
 from jaxbandit.decide.sessions.certificate import Certificate
 from jaxbandit.decide.sessions.certificate import certificate as of_session
 from jaxbandit.decide.sessions.session import Session, session
-from jaxbandit.decide.tuning.rules import chosen, default_rule, one_of, said_once
+from jaxbandit.decide.tuning.rules import check_agreement, chosen, default_rule, one_of
 
 with extra("optuna"):
     from optuna.distributions import BaseDistribution
@@ -82,7 +82,7 @@ class BanditSampler(BaseSampler):
         if rule is None:
             rule = default_rule(WHERE, len(self._configs), delta, epsilon)
         else:
-            said_once(WHERE, rule, delta, epsilon)
+            check_agreement(WHERE, rule, delta, epsilon)
         if on_failure is not None:
             checks.number(WHERE, "on_failure", on_failure)
         self._on_failure = on_failure
@@ -156,10 +156,10 @@ class BanditSampler(BaseSampler):
 
     def _advance(self, study: Study) -> "_Pulls":
         """Tell the session the values of the study's trials, and return the study's pulls."""
-        found = (study._storage, study._study_id)
-        if found != self._study:
+        identity = (study._storage, study._study_id)
+        if identity != self._study:
             self._identify(study)
-            self._study, self._session, self._asked = found, self._start, {}
+            self._study, self._session, self._asked = identity, self._start, {}
         pulls = _Pulls(study, self._configs, self._on_failure)
         while True:
             known = {id: pulls.rewards[pull] for id, pull in self._asked.items() if pull in pulls.rewards}
@@ -240,11 +240,11 @@ def certificate(study: Study) -> Certificate:
     Raises:
       ValueError: the sampler of the study is not a `BanditSampler`.
     """
-    found = of_session(_sampler(study).session(study))
+    result = of_session(_sampler(study).session(study))
     if study.direction == StudyDirection.MINIMIZE:
-        means, low, high = (-np.asarray(x) for x in (found.means, found.high, found.low))
-        found = dataclasses.replace(found, means=means, low=low, high=high)
-    return dataclasses.replace(found, assumptions=(*found.assumptions, ASSUMPTION))
+        means, low, high = (-np.asarray(x) for x in (result.means, result.high, result.low))
+        result = dataclasses.replace(result, means=means, low=low, high=high)
+    return dataclasses.replace(result, assumptions=(*result.assumptions, ASSUMPTION))
 
 
 def _sampler(study: Study) -> BanditSampler:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
@@ -15,10 +16,10 @@ from jaxbandit.base.refusals import refuse
 from jaxbandit.decide.sessions.ask_tell import ask, tell
 from jaxbandit.decide.sessions.certificate import certificate
 from jaxbandit.decide.sessions.session import Session, session
-from jaxbandit.decide.tuning.rules import chosen, default_rule, one_of, said_once
+from jaxbandit.decide.tuning.rules import check_agreement, chosen, default_rule, one_of
 
 with extra("sklearn"):
-    from sklearn.base import is_classifier
+    from sklearn.base import BaseEstimator, is_classifier
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.model_selection import ParameterGrid, ShuffleSplit, StratifiedShuffleSplit
     from sklearn.model_selection._search import BaseSearchCV
@@ -92,7 +93,7 @@ class BanditSearchCV(BaseSearchCV):
 
     def __init__(
         self,
-        estimator: Any,
+        estimator: BaseEstimator,
         param_grid: Any,
         *,
         rule: Callable[[int], Algorithm] | None = None,
@@ -103,8 +104,8 @@ class BanditSearchCV(BaseSearchCV):
         max_splits: int = 200,
         refit: bool = True,
         n_jobs: int | None = None,
-        random_state: Any = None,
-        error_score: Any = "raise",
+        random_state: int | np.random.RandomState | None = None,
+        error_score: float | str = "raise",
         verbose: int = 0,
     ):
         self.estimator = estimator
@@ -126,7 +127,7 @@ class BanditSearchCV(BaseSearchCV):
         """The splitter in the form that BaseSearchCV expects, with one split."""
         return _Split(self.splitter, is_classifier(self.estimator))
 
-    def fit(self, X: Any, y: Any = None, **params: Any) -> "BanditSearchCV":
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None, **params: Any) -> "BanditSearchCV":
         """Search, and fit the best configuration on all data if `refit`.
 
         Args:
@@ -152,8 +153,8 @@ class BanditSearchCV(BaseSearchCV):
                 here = np.flatnonzero(pulls.index == index)
                 candidates = [configs[arm] for arm in pulls.arm[here]]
                 results = evaluate_candidates(candidates, cv=self.cv.of(seed, int(index)))
-                found = [evaluation["test_scores"] for evaluation in results["evaluations"][-len(here) :]]
-                scores[here] = [_finite(*one, index) for one in zip(found, candidates, strict=True)]
+                test_scores = [evaluation["test_scores"] for evaluation in results["evaluations"][-len(here) :]]
+                scores[here] = [_finite(*one, index) for one in zip(test_scores, candidates, strict=True)]
                 arms.extend(pulls.arm[here])
                 indices.extend(pulls.index[here])
             state = tell(state, pulls.id, scores)
@@ -186,7 +187,7 @@ class BanditSearchCV(BaseSearchCV):
             rule = default_rule(WHERE, num_arms, self.delta, self.epsilon)
         elif callable(self.rule):
             rule = self.rule(num_arms)
-            said_once(WHERE, rule, self.delta, self.epsilon)
+            check_agreement(WHERE, rule, self.delta, self.epsilon)
         else:
             refuse(WHERE, f": rule = {self.rule!r}, must be a function of num_arms, such as jb.paired_race")
         state = session(rule, seed=seed)
@@ -201,8 +202,8 @@ class BanditSearchCV(BaseSearchCV):
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        found = certificate(state)
-        self.certificate_ = dataclasses.replace(found, assumptions=(*found.assumptions, ASSUMPTION))
+        result = certificate(state)
+        self.certificate_ = dataclasses.replace(result, assumptions=(*result.assumptions, ASSUMPTION))
 
 
 class _Split:
@@ -214,10 +215,14 @@ class _Split:
     def of(self, seed: int, index: int) -> "_Split":
         return _Split(self.splitter, self.classifier, seed, index)
 
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+    def get_n_splits(
+        self, X: ArrayLike | None = None, y: ArrayLike | None = None, groups: ArrayLike | None = None
+    ) -> int:
         return 1
 
-    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    def split(
+        self, X: ArrayLike, y: ArrayLike | None = None, groups: ArrayLike | None = None
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         splitter = copy.copy(self._splitter(y))
         words = np.random.SeedSequence((self.seed, self.index))
         splitter.random_state = np.random.RandomState(np.random.MT19937(words))
@@ -226,7 +231,7 @@ class _Split:
     def get_metadata_routing(self) -> Any:
         return get_routing_for_object(self.splitter)
 
-    def _splitter(self, y: Any) -> Any:
+    def _splitter(self, y: ArrayLike | None) -> Any:
         if self.splitter is None:
             stratified = self.classifier and y is not None and type_of_target(y) in ("binary", "multiclass")
             return (StratifiedShuffleSplit if stratified else ShuffleSplit)(test_size=TEST_SIZE)
@@ -236,7 +241,7 @@ class _Split:
         return self.splitter
 
 
-def _finite(score: Any, config: dict[str, Any], index: int) -> float:
+def _finite(score: float, config: dict[str, Any], index: int) -> float:
     if isinstance(score, dict):
         refuse(WHERE, f": scoring gives {len(score)} scores ({', '.join(score)}), must give one")
     if not np.isfinite(score):

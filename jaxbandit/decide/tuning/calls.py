@@ -2,18 +2,18 @@
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base.types import PyTree, Scalar
+from jaxbandit.base.types import Key, PyTree, Scalar
 from jaxbandit.decide.tuning.configs import Configs
 from jaxbandit.engine.rounds import keys
 from jaxbandit.running.distribution.driving import completed
 
-Train = Callable[[Any, PyTree], Scalar]  # (key, config) -> score
+Train = Callable[[Key, PyTree], Scalar]  # (key, config) -> score
 
 
 class Part(NamedTuple):
@@ -37,9 +37,9 @@ class Calls:
         """Train the configurations `arms` with the keys of these words, and yield the results as they end."""
         each = ((i, self._train, words[i], self._configs.row(int(arm))) for i, arm in enumerate(arms))
         if self._executor is None:
-            yield from (_call(*given) for given in each)
+            yield from (_call(*task) for task in each)
         else:
-            for _, future in completed(self._executor, ((_call, *given) for given in each)):
+            for _, future in completed(self._executor, ((_call, *task) for task in each)):
                 yield future.result()
 
 
@@ -49,17 +49,17 @@ def _call(place: int, train: Train, words: np.ndarray, config: PyTree) -> Part:
     try:
         score = train(jax.random.wrap_key_data(jnp.asarray(words), impl=keys.OF_PULLS), config)
     except Exception as error:
-        return Part(at, nothing, f"raises {said(error)}")
+        return Part(at, nothing, f"raises {error_line(error)}")
     try:
         if np.shape(score) != ():
             raise TypeError
         return Part(at, np.array([float(score)]))
     except (TypeError, ValueError):
-        told = f"returns a {type(score).__name__}" + (f" of shape {np.shape(score)}" if np.ndim(score) else "")
-        return Part(at, nothing, f"{told}, must return one number, the score", fatal=True)
+        message = f"returns a {type(score).__name__}" + (f" of shape {np.shape(score)}" if np.ndim(score) else "")
+        return Part(at, nothing, f"{message}, must return one number, the score", fatal=True)
 
 
-def said(error: BaseException) -> str:
+def error_line(error: BaseException) -> str:
     """Return an exception of user code in one line: its type and the first line of its message."""
     first = next(iter(str(error).strip().splitlines()), "")
     return f"{type(error).__name__}{': ' if first else ''}{first}"

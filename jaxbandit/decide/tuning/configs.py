@@ -4,7 +4,7 @@ A column of numbers is traced. A column of Python objects or strings (NumPy dtyp
 Configurations with equal static values form a group and share a compilation.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ import jax
 import numpy as np
 
 from jaxbandit.base.refusals import BadInput, refuse
-from jaxbandit.base.types import PyTree
+from jaxbandit.base.types import ArrayLike, PyTree, Scalar
 
 NUMBERS, OBJECTS = "biuf", "OU"  # kinds of dtype of traced columns and of static ones
 SHOWN = 400  # most characters of a configuration in a message
@@ -23,7 +23,7 @@ class Group(NamedTuple):
     """Configurations with equal static values."""
 
     rows: np.ndarray  # int[], their numbers, increasing
-    static: tuple[Any, ...]  # the value of each static column
+    static: tuple[object, ...]  # the value of each static column
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,25 +54,25 @@ class Configs:
 
     def text(self, index: int) -> str:
         """Return one configuration in one line, as name = value, truncated to a readable length."""
-        said = ", ".join(
-            f"{name} = {_said(_entry(c, index))}" for name, c in zip(self.names, self.columns, strict=True)
+        text = ", ".join(
+            f"{name} = {_entry_text(_entry(c, index))}" for name, c in zip(self.names, self.columns, strict=True)
         )
-        said = " ".join(said.split())
-        return said if len(said) <= SHOWN else said[: SHOWN - 3] + "..."
+        text = " ".join(text.split())
+        return text if len(text) <= SHOWN else text[: SHOWN - 3] + "..."
 
     def groups(self) -> list[Group]:
         """Return the groups in the order of their first configurations; without static columns there is one group."""
         static = [column for column, fixed in zip(self.columns, self.is_static, strict=True) if fixed]
-        found: dict[tuple[Any, ...], list[int]] = {}
+        indices: dict[Hashable, list[int]] = {}
         for i in range(self.count):
-            found.setdefault(tuple(_typed(_entry(column, i)) for column in static), []).append(i)
-        return [Group(np.array(rows), tuple(_entry(c, rows[0]) for c in static)) for rows in found.values()]
+            indices.setdefault(tuple(_typed(_entry(column, i)) for column in static), []).append(i)
+        return [Group(np.array(rows), tuple(_entry(c, rows[0]) for c in static)) for rows in indices.values()]
 
     def traced(self, rows: Sequence[int] | np.ndarray) -> tuple[np.ndarray, ...]:
         """Return the entries of the traced columns for these configurations."""
         return tuple(c[rows] for c, fixed in zip(self.columns, self.is_static, strict=True) if not fixed)
 
-    def join(self, traced: Sequence[Any], static: Sequence[Any]) -> PyTree:
+    def join(self, traced: Sequence[Scalar], static: Sequence[object]) -> PyTree:
         """Return the configuration made of entries of the traced columns and of the static ones."""
         numbers, objects = iter(traced), iter(static)
         return self.structure.unflatten([next(objects) if fixed else next(numbers) for fixed in self.is_static])
@@ -97,17 +97,17 @@ def read(where: str, configs: PyTree, *, distinct: bool = True) -> Configs:
     columns = tuple(_column(where, name, leaf) for name, (_, leaf) in zip(names, flat, strict=True))
     lengths = {name: len(column) for name, column in zip(names, columns, strict=True)}
     if len(set(lengths.values())) > 1:
-        said = ", ".join(f"{name} has {length}" for name, length in lengths.items())
-        refuse(where, f": configs have columns of different lengths ({said}), must have equal lengths")
-    found = Configs(names, columns, structure)
-    if not found.count:
+        sizes = ", ".join(f"{name} has {length}" for name, length in lengths.items())
+        refuse(where, f": configs have columns of different lengths ({sizes}), must have equal lengths")
+    configs = Configs(names, columns, structure)
+    if not configs.count:
         refuse(where, ": configs is empty, must have at least one configuration")
     if distinct:
-        _distinct(where, found)
-    return found
+        _distinct(where, configs)
+    return configs
 
 
-def _column(where: str, name: str, leaf: Any) -> np.ndarray:
+def _column(where: str, name: str, leaf: ArrayLike) -> np.ndarray:
     if isinstance(leaf, list):
         refuse(
             where,
@@ -134,7 +134,7 @@ def _column(where: str, name: str, leaf: Any) -> np.ndarray:
 
 def _distinct(where: str, configs: Configs) -> None:
     """Raise an error if two configurations are equal, because no rule can distinguish them."""
-    seen: dict[Any, int] = {}
+    seen: dict[Hashable, int] = {}
     for i in range(configs.count):
         entries = [_entry(column, i) for column in configs.columns]
         key = tuple(e.tobytes() if isinstance(e, np.ndarray) else _typed(e) for e in entries)
@@ -151,12 +151,12 @@ def _entry(column: np.ndarray, index: int) -> Any:
     return entry.item() if isinstance(entry, np.generic) else entry
 
 
-def _typed(value: Any) -> tuple[type, Any]:
+def _typed(value: object) -> tuple[type, object]:
     """The value with its type, because 1, 1.0 and True are equal in Python but compile to different programs."""
     return type(value), value
 
 
-def _said(entry: Any) -> str:
+def _entry_text(entry: object) -> str:
     return f"{entry:.6g}" if isinstance(entry, float) else str(entry)
 
 

@@ -23,7 +23,7 @@ class Distribution(NamedTuple):
         return self.text
 
 
-def static(values: Sequence[Any]) -> np.ndarray:
+def static(values: Sequence[object]) -> np.ndarray:
     """Return a column of static values: Python objects that `train` receives unchanged, such as a width or a depth.
 
     Configurations with equal static values share a compilation, in which these values are constants. Use it for values
@@ -57,7 +57,7 @@ def grid(**columns: Any) -> dict[str, np.ndarray]:
     """
     if not columns:
         raise ValueError("grid: no hyperparameter given, must be at least one, such as grid(lr=[0.1, 0.01])")
-    values = {name: _values("grid", name, given) for name, given in columns.items()}
+    values = {name: _values("grid", name, column) for name, column in columns.items()}
     places = np.array(list(itertools.product(*(range(len(column)) for column in values.values()))))
     return {name: column[places[:, i]] for i, (name, column) in enumerate(values.items())}
 
@@ -159,7 +159,7 @@ def uniform_int(low: int, high: int) -> Distribution:
     return Distribution(draw, f"uniform_int({low}, {high})")
 
 
-def choice(values: Any) -> Distribution:
+def choice(values: Sequence | np.ndarray | jax.Array) -> Distribution:
     """Return the uniform distribution on a list of values, for `random_configs`.
 
     Args:
@@ -183,20 +183,20 @@ def _unit(key: Key, n: int) -> np.ndarray:
         return np.asarray(jax.random.uniform(key, (n,), np.float64))
 
 
-def _values(where: str, name: str, given: Any) -> np.ndarray:
-    if isinstance(given, str | bytes) or not isinstance(given, Sequence | np.ndarray | jax.Array):
-        refuse(where, f": {name} = {given!r}, must be a list of values")
-    if isinstance(given, Sequence) and {isinstance(value, str) for value in given} == {True, False}:
+def _values(where: str, name: str, values: Sequence | np.ndarray | jax.Array) -> np.ndarray:
+    if isinstance(values, str | bytes) or not isinstance(values, Sequence | np.ndarray | jax.Array):
+        refuse(where, f": {name} = {values!r}, must be a list of values")
+    if isinstance(values, Sequence) and {isinstance(value, str) for value in values} == {True, False}:
         refuse(
             where,
-            f": {name} = {list(given)!r} mixes strings with others, must be of one type, or jb.static([...])",
+            f": {name} = {list(values)!r} mixes strings with others, must be of one type, or jb.static([...])",
         )
     try:
-        column = np.asarray(given)
+        column = np.asarray(values)
     except ValueError:
-        refuse(where, f": {name} = {given!r}, must be values of one shape")
+        refuse(where, f": {name} = {values!r}, must be values of one shape")
     if not len(column):
         refuse(where, f": {name} has no values, must have at least one")
-    if column.dtype.kind == "O" and not isinstance(given, np.ndarray):
-        refuse(where, f": {name} = {given!r} holds objects, must be numbers or strings; pass objects with jb.static")
+    if column.dtype.kind == "O" and not isinstance(values, np.ndarray):
+        refuse(where, f": {name} = {values!r} holds objects, must be numbers or strings; pass objects with jb.static")
     return column

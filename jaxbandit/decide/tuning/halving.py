@@ -114,7 +114,15 @@ class Search:
     """The data that all brackets of one call share."""
 
     def __init__(
-        self, where: str, trainee: Trainee, configs: Configs, *, repeats: Any, seed: Any, batch: Any, maximize: bool
+        self,
+        where: str,
+        trainee: Trainee,
+        configs: Configs,
+        *,
+        repeats: int,
+        seed: int,
+        batch: int | None,
+        maximize: bool,
     ):
         self.where, self.maximize, self._configs = where, maximize, configs
         self._repeats = checks.integer(where, "repeats", repeats, 1, trainings.MOST_REPEATS)
@@ -124,8 +132,8 @@ class Search:
         if not isinstance(trainee, Trainee):
             refuse(where, f": trainee is a {type(trainee).__name__}, must be jb.Trainee(init, step, score)")
         self._programs: Programs = trainings.programs(where, trainee, configs.tree(), batch)
-        self._said: dict[str, Any] = {"program": self._programs.digest, "batch": self._programs.batch}
-        self._said |= identity.surroundings(jax.default_backend())
+        self._more_identity: dict[str, Any] = {"program": self._programs.digest, "batch": self._programs.batch}
+        self._more_identity |= identity.surroundings(jax.default_backend())
 
     def bracket(self, configs: Configs, first: int, steps: Sequence[int], eta: int) -> Bracket:
         """Return the bracket of configurations whose numbers begin with `first`."""
@@ -133,7 +141,7 @@ class Search:
 
     def play(self, bracket: Bracket, store: Path | None) -> Progress:
         """Return the state of a bracket after its last rung."""
-        return halve(self.where, bracket, self._programs, store, self._said)
+        return halve(self.where, bracket, self._programs, store, self._more_identity)
 
     def result(self, played: Sequence[tuple[Bracket, Progress]], started: float) -> TuneResult:
         """Return the result of brackets whose configurations are those of the search, in order."""
@@ -144,7 +152,7 @@ class Search:
             best += [(float(done.scores[-1, i - bracket.first].mean()), int(i)) for i in ranked[:1]]
         if not best:
             refuse(self.where, f": {self._lost(history)}; check init, step and score, or give other configs")
-        chosen = min(best, key=lambda found: (-found[0] if self.maximize else found[0], found[1]))[1]
+        chosen = min(best, key=lambda trained: (-trained[0] if self.maximize else trained[0], trained[1]))[1]
         last = np.zeros(self._configs.count, int)
         np.maximum.at(last, history["config"], history["batch"])
         return tune_result(
@@ -179,8 +187,8 @@ def _history(played: Sequence[tuple[Bracket, Progress]]) -> dict[str, np.ndarray
             rows["batch"].append(np.full(len(row), rungs + i))
             rows["steps"].append(np.full(len(row), bracket.steps[i]))
         rungs += len(bracket.steps)
-    found = {name: np.concatenate(parts) for name, parts in rows.items()}
-    return {"id": np.arange(len(found["config"])), **found}
+    columns = {name: np.concatenate(parts) for name, parts in rows.items()}
+    return {"id": np.arange(len(columns["config"])), **columns}
 
 
 def _notes(played: Sequence[tuple[Bracket, Progress]], history: dict[str, np.ndarray]) -> tuple[str, ...]:

@@ -108,11 +108,11 @@ def brackets(max_steps: int, eta: int, rungs: Rungs) -> list[Sizes]:
     most = 0
     while eta ** (most + 1) <= max_steps:  # integer arithmetic, because math.log(243, 3) is below 5
         most += 1
-    found = []
+    sizes = []
     for s in range(most, -1, -1):
         configs = -(-(most + 1) * eta**s // (s + 1)) if rungs == "formula" else (most + 1) // (s + 1) * eta**s
-        found.append(Sizes(configs, tuple(max_steps // eta**i for i in range(s, -1, -1))))
-    return found
+        sizes.append(Sizes(configs, tuple(max_steps // eta**i for i in range(s, -1, -1))))
+    return sizes
 
 
 def _drawn(where: str, sample: Callable[[Key, int], PyTree], seed: int, draw: int, count: int) -> Configs:

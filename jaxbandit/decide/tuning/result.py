@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,10 @@ from jaxbandit.engine.storage import files as storage
 from jaxbandit.running.results.base import versions
 from jaxbandit.running.results.json_files import plain, write_json
 from jaxbandit.theory.intervals import CONFIDENCE, student
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
 
 SHOWN = 10  # rows of the table that are printed
 UNPROVED = "the choice carries no guarantee, and each interval is a Student interval for a single configuration"
@@ -50,7 +54,7 @@ class TuneResult:
         names = [name if name == "config" else f"config.{name}" for name in self.configs.names]
         return {**self.table, **{n: _stored(c) for n, c in zip(names, self.configs.columns, strict=True)}}
 
-    def to_dataframe(self) -> Any:
+    def to_dataframe(self) -> "DataFrame":
         """Return the table as a pandas DataFrame with one row per configuration, including its hyperparameters."""
         with extras.lab():
             import pandas
@@ -58,7 +62,7 @@ class TuneResult:
         columns = {name: c if c.ndim == 1 else list(c) for name, c in self.columns().items()}
         return pandas.DataFrame(columns)
 
-    def plot(self) -> Any:
+    def plot(self) -> "Figure":
         """Return a matplotlib figure of the remaining configurations, the means with intervals, and the trainings."""
         from jaxbandit.running.plotting.tuning import plot_tuning
 
@@ -147,9 +151,9 @@ class TuneResult:
         rows: list[tuple[str, ...]] = [("", "trainings", "mean", "low", "high", "survivor", "configuration")]
         for i in map(int, order):
             numbers = [self.table[name][i] for name in ("mean", "low", "high")]
-            said = ["" if np.isnan(number) else f"{number:.5g}" for number in numbers]
+            cells = ["" if np.isnan(number) else f"{number:.5g}" for number in numbers]
             left = "chosen" if i == self.index else "yes" if self.table["survivor"][i] else ""
-            rows.append((str(i), f"{self.table['pulls'][i]:,}", *said, left, self.configs.text(i)))
+            rows.append((str(i), f"{self.table['pulls'][i]:,}", *cells, left, self.configs.text(i)))
         more = self.configs.count - len(order)
         return rows, f"and {more:,} more" if more else ""
 
@@ -193,8 +197,8 @@ def tune_result(
         low, high = np.full((2, configs.count), np.nan)
         for n in np.unique(scored[scored > 1]):
             of = scored == n
-            found = student(mean[of], variance[of], int(n), CONFIDENCE)
-            low[of], high[of] = found.low, found.high
+            interval = student(mean[of], variance[of], int(n), CONFIDENCE)
+            low[of], high[of] = interval.low, interval.high
     else:
         low, high = (np.asarray(end, np.float64) for end in intervals)
     table = {

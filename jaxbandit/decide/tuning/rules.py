@@ -34,8 +34,8 @@ def default_rule(where: str, count: int, delta: Scalar | None, epsilon: float | 
     )
     if count > PAIRED:
         if epsilon:
-            told = "for which the default rule is student_race, which takes no epsilon; leave it out, or give a rule"
-            refuse(where, f": epsilon = {epsilon}, but there are {count} configurations, {told}")
+            remedy = "for which the default rule is student_race, which takes no epsilon; leave it out, or give a rule"
+            refuse(where, f": epsilon = {epsilon}, but there are {count} configurations, {remedy}")
         return _same(algorithms.student_race, num_arms=count, delta=delta)
     if epsilon is None:
         refuse(
@@ -52,19 +52,21 @@ def _same(factory: Callable[..., Algorithm], **arguments: Any) -> Algorithm:
     return factory(**arguments)
 
 
-def said_once(where: str, rule: Algorithm, delta: Scalar | None, epsilon: float | None) -> None:
+def check_agreement(where: str, rule: Algorithm, delta: Scalar | None, epsilon: float | None) -> None:
     """Check that a delta or an epsilon given next to a rule equals the rule's own.
 
     Raises:
       BadInput: it differs, or the rule has no guarantee.
     """
-    for name, told in (("delta", delta), ("epsilon", epsilon)):
-        if told is None:
+    for name, value in (("delta", delta), ("epsilon", epsilon)):
+        if value is None:
             continue
         own = None if rule.promise is None else float(getattr(rule.promise, name))
-        if own != told:
+        if own != value:
             says = "has no guarantee" if own is None else f"has {name} = {own:g}"
-            refuse(where, f": {name} = {told} is given with rule = {rule.name}, which {says}; give it to the rule only")
+            refuse(
+                where, f": {name} = {value} is given with rule = {rule.name}, which {says}; give it to the rule only"
+            )
 
 
 def one_of(where: str, session: Session, count: int) -> None:

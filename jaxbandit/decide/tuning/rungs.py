@@ -1,6 +1,7 @@
 """The loop of successive halving: train the survivors to the next rung, keep the best of them, and store the state."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -39,7 +40,9 @@ class Progress(NamedTuple):
     states: PyTree  # states of the survivors, with leading axis survivors * repeats
 
 
-def halve(where: str, bracket: Bracket, programs: Programs, store: Path | None, said: Any) -> Progress:
+def halve(
+    where: str, bracket: Bracket, programs: Programs, store: Path | None, more_identity: Mapping[str, Any]
+) -> Progress:
     """Play a bracket and return its state after the last rung. It ends earlier if no score of a rung is finite.
 
     Args:
@@ -48,7 +51,7 @@ def halve(where: str, bracket: Bracket, programs: Programs, store: Path | None, 
       programs: the compiled programs of the trainee.
       store: directory in which the state is stored at every rung; an interrupted bracket resumes from it. None stores
         nothing.
-      said: further values, besides the bracket's fields, that must be equal for a stored bracket to be resumed.
+      more_identity: further values, besides the fields of the bracket, that a stored bracket must equal to be resumed.
 
     Returns:
       The Progress after the last rung that was played.
@@ -56,11 +59,11 @@ def halve(where: str, bracket: Bracket, programs: Programs, store: Path | None, 
     Raises:
       ValueError: `store` holds another bracket.
     """
-    done = None if store is None else _read(where, store, bracket, programs, said)
+    done = None if store is None else _read(where, store, bracket, programs, more_identity)
     batch, root = programs.batch, trainings.root(bracket.seed)
     if done is None:
         alive = np.arange(bracket.configs.count)
-        begun = trainings.in_batches(lambda who, c: programs.init(who, c, root), batch, *_given(bracket, alive))
+        begun = trainings.in_batches(lambda who, c: programs.init(who, c, root), batch, *_inputs(bracket, alive))
         none = 0, bracket.configs.count
         done = Progress(np.empty((*none, bracket.repeats)), np.empty(none, bool), alive, begun)
     while (rung := len(done.scores)) < len(bracket.steps):
@@ -69,15 +72,15 @@ def halve(where: str, bracket: Bracket, programs: Programs, store: Path | None, 
         if not len(done.alive):
             break
         span = tuple(np.int32(t) for t in (0, *bracket.steps)[rung : rung + 2])
-        who, configs = _given(bracket, done.alive)
+        who, configs = _inputs(bracket, done.alive)
 
-        def advance(states: PyTree, who: Any, configs: PyTree, span: Any = span) -> PyTree:
+        def advance(states: PyTree, who: PyTree, configs: PyTree, span: tuple[np.int32, ...] = span) -> PyTree:
             return programs.advance(states, who, configs, root, *span)
 
         states = trainings.in_batches(advance, batch, done.states, who, configs)
-        found = trainings.in_batches(programs.score, batch, states, configs).astype(np.float64)
+        values = trainings.in_batches(programs.score, batch, states, configs).astype(np.float64)
         scores, trained = np.full((1, *done.scores.shape[1:]), np.nan), np.zeros((1, bracket.configs.count), bool)
-        scores[0, done.alive] = found.reshape(len(done.alive), bracket.repeats)
+        scores[0, done.alive] = values.reshape(len(done.alive), bracket.repeats)
         trained[0, done.alive] = True
         done = Progress(
             np.concatenate([done.scores, scores]), np.concatenate([done.trained, trained]), done.alive, states
@@ -105,22 +108,24 @@ def ranking(bracket: Bracket, done: Progress) -> np.ndarray:
     return finite[np.argsort(-means[finite] if bracket.maximize else means[finite], kind="stable")]
 
 
-def _given(bracket: Bracket, alive: np.ndarray) -> tuple[tuple[np.ndarray, np.ndarray], PyTree]:
+def _inputs(bracket: Bracket, alive: np.ndarray) -> tuple[tuple[np.ndarray, np.ndarray], PyTree]:
     """The identities of the survivors' trainings, as `Programs` expects them, and their configurations."""
     rows, repeats = np.repeat(alive, bracket.repeats), np.tile(np.arange(bracket.repeats), len(alive))
     who = (bracket.first + rows).astype(np.uint32), repeats.astype(np.uint32)
     return who, trainings.take(bracket.configs.tree(), rows)
 
 
-def _identity(bracket: Bracket, said: Any) -> dict[str, Any]:
-    own = {"configurations": bracket.configs.count, **bracket._asdict(), **said}
+def _identity(bracket: Bracket, more_identity: Mapping[str, Any]) -> dict[str, Any]:
+    own = {"configurations": bracket.configs.count, **bracket._asdict(), **more_identity}
     own["configs"] = identity.of_arrays(bracket.configs.tree())
     return own | {"steps": list(bracket.steps)}
 
 
-def _read(where: str, store: Path, bracket: Bracket, programs: Programs, said: Any) -> Progress | None:
+def _read(
+    where: str, store: Path, bracket: Bracket, programs: Programs, more_identity: Mapping[str, Any]
+) -> Progress | None:
     """Return the stored state of a bracket, or None if there is none; raise an error if it is of another bracket."""
-    here, path = _identity(bracket, said), store / IDENTITY
+    here, path = _identity(bracket, more_identity), store / IDENTITY
     if not path.exists():
         storage.write_bytes(path, json.dumps(here, indent=1).encode())
         return None
@@ -128,18 +133,18 @@ def _read(where: str, store: Path, bracket: Bracket, programs: Programs, said: A
         stored = json.loads(path.read_bytes())
     except ValueError as error:
         raise BadInput(f"{path}: not valid JSON ({error}); delete the directory to train again") from None
-    if found := identity.differences(stored, here):
+    if differences := identity.differences(stored, here):
         raise BadInput(
-            f"{where}: {store} holds another search: {'; '.join(found)}; give another directory or delete it"
+            f"{where}: {store} holds another search: {'; '.join(differences)}; give another directory or delete it"
         )
     if not (store / FILE).exists():
         return None
-    held = storage.read_arrays(store / FILE)
-    given = trainings.take(_given(bracket, np.zeros(1, int)), np.zeros(programs.batch, int))
-    leaves, structure = jax.tree.flatten(jax.eval_shape(programs.init, *given, trainings.root(bracket.seed)))
-    count = len(held["alive"]) * bracket.repeats
-    states = [held[f"state{i}"].view(leaf.dtype).reshape(count, *leaf.shape[1:]) for i, leaf in enumerate(leaves)]
-    return Progress(held["scores"], held["trained"], held["alive"], structure.unflatten(states))
+    arrays = storage.read_arrays(store / FILE)
+    inputs = trainings.take(_inputs(bracket, np.zeros(1, int)), np.zeros(programs.batch, int))
+    leaves, structure = jax.tree.flatten(jax.eval_shape(programs.init, *inputs, trainings.root(bracket.seed)))
+    count = len(arrays["alive"]) * bracket.repeats
+    states = [arrays[f"state{i}"].view(leaf.dtype).reshape(count, *leaf.shape[1:]) for i, leaf in enumerate(leaves)]
+    return Progress(arrays["scores"], arrays["trained"], arrays["alive"], structure.unflatten(states))
 
 
 def _packed(done: Progress) -> dict[str, np.ndarray]:

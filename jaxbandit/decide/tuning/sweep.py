@@ -45,7 +45,7 @@ class InMemory:
 
     def __init__(self, session: Session):
         self.session = session
-        self.asked: list[list[Any]] = []
+        self.asked: list[list[int]] = []
 
     def ask(self, limit: int | None = None) -> Pulls:
         """Return the pulls to make now."""
@@ -104,7 +104,7 @@ def _played(
     last = before
     parts = evaluate(words, pulls.arm)
 
-    def told() -> None:
+    def report_scores() -> None:
         if ids:
             store.tell(np.concatenate(ids), np.concatenate(rewards))
             ids.clear()
@@ -127,7 +127,7 @@ def _played(
             ids.append(pulls.id[part.places])
             rewards.append(scores.rewards(part.scores))
             if now - last > SECONDS:
-                told()
+                report_scores()
                 last = time.perf_counter()
             if interrupts.asked():
                 break
@@ -135,9 +135,9 @@ def _played(
         waited += time.perf_counter() - before
     except BaseException:
         parts.close()  # pyright: ignore[reportAttributeAccessIssue]
-        told()
+        report_scores()
         raise
-    told()
+    report_scores()
     return waited
 
 
@@ -154,8 +154,8 @@ def _decidable(store: Store, configs: Configs, scores: Scores) -> None:
     if name == "student_race":
         steady = left[np.ptp(seen, axis=1) == 0]
         if len(steady):
-            told = f"has the same score at all {seen.shape[1]} seeds, so that student_race never stops; drop it"
-            raise failed("tune", configs, int(steady[0]), told)
+            reason = f"has the same score at all {seen.shape[1]} seeds, so that student_race never stops; drop it"
+            raise failed("tune", configs, int(steady[0]), reason)
         return
     leader = int(np.argmax(scores.rewards(seen).mean(axis=1)))
     apart = seen - seen[leader]

@@ -7,9 +7,9 @@ size followed the number of survivors, a score would depend on which other confi
 size, it depends on the seed and the configuration alone.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -17,8 +17,8 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from jaxbandit.base.refusals import refuse
-from jaxbandit.base.types import Array, Device
-from jaxbandit.decide.tuning.calls import Part, Train, said
+from jaxbandit.base.types import Array, Device, Scalar
+from jaxbandit.decide.tuning.calls import Part, Train, error_line
 from jaxbandit.decide.tuning.configs import Configs, Group
 from jaxbandit.engine.layout import analysis, compiled, jaxprs, sizes
 from jaxbandit.engine.rounds import keys
@@ -71,11 +71,11 @@ def trace(train: Train, configs: Configs) -> Traced:
         try:
             program, shape = jaxprs.trace(function, *single)
         except Exception as error:
-            raise NotTraceable(said(error)) from error
+            raise NotTraceable(error_line(error)) from error
         leaves = jax.tree.leaves(shape)
         if len(leaves) != 1 or leaves[0].shape or not jnp.issubdtype(leaves[0].dtype, np.number):
-            told = ", ".join(f"{leaf.dtype}{list(leaf.shape)}" for leaf in leaves) or "nothing"
-            refuse("tune", f": train returns {told}, must return one number, the score")
+            outputs = ", ".join(f"{leaf.dtype}{list(leaf.shape)}" for leaf in leaves) or "nothing"
+            refuse("tune", f": train returns {outputs}, must return one number, the score")
         needed = analysis.needed_inputs(jaxprs.read(program))
         if not any(needed):
             raise NotTraceable("JAX finds that its score does not depend on its arguments")
@@ -102,11 +102,11 @@ def batches(traced: Traced) -> list[int]:
     The memory of one training is estimated from that of the compiled program at two batch sizes. On a CPU, a batch
     must fit into a part of the cache; elsewhere, into a part of the device's memory.
     """
-    found = []
+    sizes = []
     for group in traced.groups:
         key = "batch", *_key(traced, group), devices()[0]
-        found.append(compiled.remember(key, lambda group=group: _batch(traced, group)))
-    return found
+        sizes.append(compiled.remember(key, lambda group=group: _batch(traced, group)))
+    return sizes
 
 
 def _batch(traced: Traced, group: Group) -> int:
@@ -139,14 +139,14 @@ class Trainings:
     def __init__(self, traced: Traced, sizes: Sequence[int]):
         self._devices = devices()
         self._platform = self._devices[0].platform
-        self._programs: list[tuple[Callable[..., Array], Any, int]] = []
+        self._programs: list[tuple[Callable[..., Array], Device, int]] = []
         count = traced.configs.count
         self._group, self._row = np.zeros(count, np.int32), np.zeros(count, np.int32)
         for number, (group, size) in enumerate(zip(traced.groups, sizes, strict=True)):
             self._group[group.rows], self._row[group.rows] = number, np.arange(len(group.rows))
             self._programs.append(self._compiled(traced, group, size))
 
-    def _compiled(self, traced: Traced, group: Group, size: int) -> tuple[Callable[..., Array], Any, int]:
+    def _compiled(self, traced: Traced, group: Group, size: int) -> tuple[Callable[..., Array], Device, int]:
         function, wide = _batched(traced.train, traced.configs, group), size * len(self._devices)
         columns = tuple(map(jnp.asarray, traced.configs.traced(group.rows)))
         mesh = Mesh(np.array(self._devices), (AXIS,))
@@ -184,7 +184,7 @@ class Trainings:
             scores = program(columns, words[filled], self._row[arms[filled]])
             return Part(places, np.asarray(scores, np.float64)[: len(places)])
         except jax.errors.JaxRuntimeError as error:
-            refuse("tune", f": train fails with {wide} trainings at once: {said(error)}; give a smaller batch")
+            refuse("tune", f": train fails with {wide} trainings at once: {error_line(error)}; give a smaller batch")
 
 
 def _representable(configs: Configs, group: Group) -> None:
@@ -196,16 +196,16 @@ def _representable(configs: Configs, group: Group) -> None:
             refuse("tune", f": configs: {name} holds {column.max()}, must be at most {most}, or jb.static")
 
 
-def _key(traced: Traced, group: Group) -> tuple[Any, ...]:
+def _key(traced: Traced, group: Group) -> tuple[Hashable, ...]:
     """The part of the cache key that all programs of a group share."""
     shapes = tuple((c.shape, str(c.dtype)) for c in traced.configs.traced(group.rows))
     return traced.train, traced.configs.structure, traced.configs.is_static, group.static, shapes
 
 
-def _one(train: Train, configs: Configs, group: Group) -> Callable[..., Any]:
+def _one(train: Train, configs: Configs, group: Group) -> Callable[..., Scalar]:
     """The function that runs one training, given the words of its key and the traced numbers of its configuration."""
 
-    def function(words: Array, *numbers: Array) -> Any:
+    def function(words: Array, *numbers: Array) -> Scalar:
         key = jax.random.wrap_key_data(words, impl=keys.OF_PULLS)
         return train(key, configs.join(numbers, group.static))
 

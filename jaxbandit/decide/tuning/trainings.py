@@ -8,13 +8,13 @@ program, so that one program serves all rungs. Between rungs, states are kept in
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base.types import Array, Key, PyTree, Scalar
+from jaxbandit.base.types import Array, ArrayLike, Key, PyTree, Scalar
 from jaxbandit.engine.layout import compiled
 from jaxbandit.engine.rounds import keys
 from jaxbandit.engine.storage import identity
@@ -140,13 +140,13 @@ def _judged(where: str, trainee: Trainee, config: PyTree) -> tuple[Sequence[str 
         raise ValueError(f"{where}: step changes the state ({changed}), must keep its structure, shapes and dtypes")
     leaves = jax.tree.leaves(score)
     if len(leaves) != 1 or leaves[0].shape or not jnp.issubdtype(leaves[0].dtype, jnp.floating):
-        told = ", ".join(f"{leaf.dtype}{list(leaf.shape)}" for leaf in leaves) or "nothing"
-        raise ValueError(f"{where}: score returns {told}, must return one real number, float[]")
+        outputs = ", ".join(f"{leaf.dtype}{list(leaf.shape)}" for leaf in leaves) or "nothing"
+        raise ValueError(f"{where}: score returns {outputs}, must return one real number, float[]")
     functions = ((trainee.init, (key, config)), (trainee.step, (state, key, config)), (trainee.score, (state, config)))
     return generators, identity.of_program(functions)
 
 
-def called(what: str, function: Callable, *arguments: Any) -> Any:
+def called(what: str, function: Callable, *arguments: PyTree) -> PyTree:
     """Return function(*arguments). Any exception of a user's function becomes a ValueError with a one-line message."""
     try:
         return function(*arguments)
@@ -161,8 +161,8 @@ def in_batches(function: Callable, batch: int, *trees: PyTree) -> PyTree:
     parts = []
     for begin in range(0, count, batch):
         rows = np.minimum(np.arange(begin, begin + batch), count - 1)
-        found = jax.tree.map(np.asarray, function(*take(trees, rows)))
-        parts.append(take(found, np.arange(min(batch, count - begin))))
+        part = jax.tree.map(np.asarray, function(*take(trees, rows)))
+        parts.append(take(part, np.arange(min(batch, count - begin))))
     return jax.tree.map(lambda *pieces: np.concatenate(pieces), *parts)
 
 
@@ -174,13 +174,13 @@ def take(tree: PyTree, rows: np.ndarray) -> PyTree:
 def _strong(tree: PyTree) -> PyTree:
     """The same numbers without weak types, because the weak type of a Python number could change from step to step."""
 
-    def own(x: Any) -> Any:
+    def own(x: ArrayLike) -> ArrayLike:
         return x if _is_key(x) else jax.lax.convert_element_type(x, jnp.result_type(x))
 
     return jax.tree.map(own, tree)
 
 
-def _is_key(x: Any) -> bool:
+def _is_key(x: object) -> bool:
     return jnp.issubdtype(jnp.result_type(x), jax.dtypes.prng_key)
 
 

@@ -23,7 +23,7 @@ from jaxbandit.decide.tuning.calls import Calls, Train
 from jaxbandit.decide.tuning.configs import Configs
 from jaxbandit.decide.tuning.progress import Progress, reporting
 from jaxbandit.decide.tuning.result import TuneResult, tune_result
-from jaxbandit.decide.tuning.rules import chosen, default_rule, one_of, said_once
+from jaxbandit.decide.tuning.rules import check_agreement, chosen, default_rule, one_of
 from jaxbandit.decide.tuning.sweep import InMemory, Scores, history, play
 from jaxbandit.engine.rounds import fit
 
@@ -117,22 +117,22 @@ def tune(
     failure = None if on_failure is None else float(scores.rewards(checks.number("tune", "on_failure", on_failure)))
     options: Any = {"seed": seed, "paired": paired, "on_failure": failure}
 
-    found, reason = (None, "") if executor is not None else _traced(train, space, batch)
+    program, reason = (None, "") if executor is not None else _traced(train, space, batch)
     path = None if directory is None else Path(directory)
     identity = {
         "kind": "tune",
         "configs": _digest(space),
         "train": f"{getattr(train, '__module__', '')}.{getattr(train, '__qualname__', type(train).__name__)}",
-        "traced": found is not None,
+        "traced": program is not None,
         "maximize": maximize,
     }
-    if found is not None:
-        identity["train"] = hashlib.sha256(found.digest.encode()).hexdigest()
+    if program is not None:
+        identity["train"] = hashlib.sha256(program.digest.encode()).hexdigest()
     sizes = None if path is None else _stored(path, identity)
-    if found is not None:
-        sizes = [batch] * len(found.groups) if batch is not None else sizes or traced.batches(found)
+    if program is not None:
+        sizes = [batch] * len(program.groups) if batch is not None else sizes or traced.batches(program)
         identity["batch"] = sizes
-        evaluate = traced.Trainings(found, sizes)
+        evaluate = traced.Trainings(program, sizes)
     else:
         evaluate = Calls(train, space, executor)
     names = [space.text(i) for i in range(space.count)]
@@ -171,7 +171,7 @@ def _rule(rule: Algorithm | None, space: Configs, delta: Scalar | None, epsilon:
     if rule is None:
         return default_rule("tune", space.count, delta, epsilon)
     fit.check_kind("tune: rule", rule, Algorithm)
-    said_once("tune", rule, delta, epsilon)
+    check_agreement("tune", rule, delta, epsilon)
     if rule.stop is None:
         refuse("tune", f": rule = {rule.name} never stops by itself, must have a stopping rule, such as paired_race")
     if rule.arms is not None and (rule.arms.set_size is not None or rule.arms.num_contexts is not None):
@@ -194,8 +194,8 @@ def _traced(train: Train, space: Configs, batch: int | None) -> tuple[traced.Tra
 def _digest(space: Configs) -> str:
     digest = hashlib.sha256()
     for name, column in zip(space.names, space.columns, strict=True):
-        held = repr(column.tolist()) if column.dtype == object else column.tobytes().hex()
-        digest.update(repr((name, str(column.dtype), column.shape, held)).encode())
+        content = repr(column.tolist()) if column.dtype == object else column.tobytes().hex()
+        digest.update(repr((name, str(column.dtype), column.shape, content)).encode())
     return digest.hexdigest()
 
 

@@ -53,18 +53,18 @@ def shown_faults(program: Program, inputs: Sequence[frozenset]) -> list[frozense
     """
 
     def shown(equation: Equation, operands: list[frozenset]) -> list[frozenset]:
-        found = _NOTHING
+        faults = _NOTHING
         if (inner := equation.called) is not None:
             return shown_faults(inner, operands)
         if equation.name == "scan":
             return _shown_by_scan(equation, operands)
         if equation.name == "div":
-            found = operands[0]
+            faults = operands[0]
         elif equation.name == "select_n":
-            found = frozenset.intersection(*operands[1:])
+            faults = frozenset.intersection(*operands[1:])
         elif equation.name in _SHOW_FAULTS and _keeps_every_entry(equation):
-            found = _NOTHING.union(*operands)
-        return [found, *[_NOTHING] * (len(equation.results) - 1)]
+            faults = _NOTHING.union(*operands)
+        return [faults, *[_NOTHING] * (len(equation.results) - 1)]
 
     return evaluate(program, inputs, shown, lambda _: _NOTHING)
 
@@ -73,14 +73,14 @@ def is_from_boolean(program: Program) -> bool:
     """Return whether the first output consists of zeros and ones that were converted from booleans."""
 
     def converted(equation: Equation, operands: list[bool]) -> list[bool]:
-        found = False
+        is_boolean = False
         if (inner := equation.called) is not None:
-            found = len(equation.results) == 1 and is_from_boolean(inner)
+            is_boolean = len(equation.results) == 1 and is_from_boolean(inner)
         elif equation.name == "convert_element_type" and equation.inputs[0].dtype == bool:
-            found = True
+            is_boolean = True
         elif equation.name in _SAME_NUMBERS:
-            found = operands[0]
-        return [found] * len(equation.results)
+            is_boolean = operands[0]
+        return [is_boolean] * len(equation.results)
 
     return evaluate(program, [False] * len(program.inputs), converted, lambda _: False)[0]
 

@@ -21,7 +21,7 @@ warning is issued once.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -30,6 +30,8 @@ from jaxbandit.base.types import Array, PyTree
 from jaxbandit.engine.layout import analysis, jaxprs
 from jaxbandit.engine.layout.compiled import warn_once
 from jaxbandit.engine.layout.replay import RUNS, replay, with_runs
+
+T = TypeVar("T")
 
 READING = True  # if False, no program is read, as if its form were unknown; used for comparison
 
@@ -88,7 +90,7 @@ def keeps_faults(function: Callable[..., PyTree], state: PyTree, feedback: PyTre
         program = jaxprs.read(traced)
         more = len(program.inputs) - len(names)
         shown = analysis.shown_faults(program, [*(frozenset([x]) for x in names), *[frozenset()] * more])
-        return [found >= {*rewards, i} for i, found in enumerate(shown)]
+        return [faults >= {*rewards, i} for i, faults in enumerate(shown)]
 
     return jax.tree.unflatten(structure, _read(read, lambda: [False] * number))
 
@@ -167,7 +169,7 @@ def without_splits(function: Callable[..., PyTree], arguments: tuple) -> Callabl
     return rewritten
 
 
-def _read(reading: Callable[[], Any], plain: Callable[[], Any]) -> Any:
+def _read(reading: Callable[[], T], plain: Callable[[], T]) -> T:
     """Return reading(), or plain() and issue a warning if the form of the program is unknown."""
     if not READING:
         return plain()

@@ -6,14 +6,15 @@ import os
 import threading
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
 import jax
+from jax.stages import Lowered
 
 from jaxbandit.base.numerics import lapack_lock
-from jaxbandit.base.types import Device
+from jaxbandit.base.types import Device, PyTree
 from jaxbandit.engine.layout import whole_loops
 
 MOST = 64  # programs in the cache
@@ -47,7 +48,7 @@ OF_XLA = frozenset(
 )
 PYTHON = "python_cpu_callback"  # suffix of the targets that call Python
 
-_programs: OrderedDict[Any, Any] = OrderedDict()  # least recently used first
+_programs: OrderedDict[Hashable, Any] = OrderedDict()  # least recently used first
 _lock = threading.Lock()
 _warnings: set[str] = set()  # those already issued
 _contexts = itertools.count()
@@ -56,8 +57,8 @@ _contexts = itertools.count()
 class Same:
     """A hashable key that compares an object by identity, because its contents, such as arrays, may not be hashable."""
 
-    def __init__(self, value: Any):
-        self.value = value
+    def __init__(self, value: object):
+        self.value: Any = value
 
     def __hash__(self) -> int:
         return id(self.value)
@@ -66,7 +67,7 @@ class Same:
         return isinstance(other, Same) and self.value is other.value
 
 
-def remember(key: Any, construct: Callable[[], Any]) -> Any:
+def remember(key: Hashable, construct: Callable[[], Any]) -> Any:
     """Return the cached value for this key in the current trace context, or call construct() and cache its result."""
     key = (key, trace_context())
     with _lock:
@@ -81,7 +82,7 @@ def remember(key: Any, construct: Callable[[], Any]) -> Any:
     return value
 
 
-def remembers(key: Any) -> bool:
+def remembers(key: Hashable) -> bool:
     """Whether remember(key, ...) would return a cached value."""
     with _lock:
         return (key, trace_context()) in _programs
@@ -103,7 +104,7 @@ def warn_once(message: str) -> None:
         warnings.warn(f"jaxbandit: {message}", RuntimeWarning, stacklevel=2)
 
 
-def trace_context() -> tuple[Any, ...]:
+def trace_context() -> tuple[Hashable, ...]:
     """A key of this thread's trace context: equal only if the same function gives the same compiled program."""
     (number,) = jax.eval_shape(_number_of_context)
     options = [(name, repr(_value(name))) for name in NOT_TRACED]
@@ -116,7 +117,7 @@ def _number_of_context() -> dict[int, None]:
     return {next(_contexts): None}
 
 
-def scopes_of_thread() -> Callable[[], Any]:
+def scopes_of_thread() -> Callable[[], AbstractContextManager[None]]:
     """Return a context manager that applies this thread's scoped options in another thread, which starts without."""
     values = {name: _value(name) for name in SCOPES if hasattr(jax, name)}
 
@@ -142,7 +143,7 @@ def _value(name: str) -> Any:
 def compile_program(
     function: Callable,
     device: Device,
-    *examples: Any,
+    *examples: PyTree,
     donate: tuple[int, ...] = (),
     whole: bool = False,
     searches: bool = False,
@@ -155,10 +156,10 @@ def compile_program(
     """
     cpu = device.platform == "cpu"
 
-    def lower() -> Any:
+    def lower() -> Lowered:
         # A new function each time, because JAX caches traces and the trace depends on `searches`.
         @functools.wraps(function)  # keeps the program's name in profiles and in the compilation cache
-        def anew(*arguments: Any) -> Any:
+        def anew(*arguments: PyTree) -> PyTree:
             return function(*arguments)
 
         return jax.jit(anew, donate_argnums=donate).lower(*examples)
@@ -176,29 +177,29 @@ def compile_program(
     if not takes_turns:
         return compiled
 
-    def one_at_a_time(*arguments: Any) -> Any:
+    def one_at_a_time(*arguments: PyTree) -> PyTree:
         with lapack_lock():
             return jax.block_until_ready(compiled(*arguments))
 
     return one_at_a_time
 
 
-def memory(function: Callable, device: Device, *examples: Any) -> int | None:
+def memory(function: Callable, device: Device, *examples: PyTree) -> int | None:
     """Return the bytes that a compiled function needs besides its arguments; None if the compiler reports none."""
     options = _options(device)
     if device.platform == "cpu":  # the buffers are those of the optimized program, at a sixth of the compile time
         options |= known_options({"xla_backend_optimization_level": 0}, device)
-    found = _needs(jax.jit(function).lower(*examples).compile(compiler_options=options))
-    return None if found is None else int(found.temp_size_in_bytes + found.output_size_in_bytes)
+    needs = _needs(jax.jit(function).lower(*examples).compile(compiler_options=options))
+    return None if needs is None else int(needs.temp_size_in_bytes + needs.output_size_in_bytes)
 
 
-def total_memory(compiled: Any) -> int | None:
+def total_memory(compiled: Callable) -> int | None:
     """Return the bytes that a compiled program needs including its arguments; None if the compiler reports none."""
-    found = _needs(compiled)
-    if found is None:
+    needs = _needs(compiled)
+    if needs is None:
         return None
-    own = found.temp_size_in_bytes + found.output_size_in_bytes - found.alias_size_in_bytes
-    return int(found.argument_size_in_bytes + own)
+    own = needs.temp_size_in_bytes + needs.output_size_in_bytes - needs.alias_size_in_bytes
+    return int(needs.argument_size_in_bytes + own)
 
 
 def _needs(compiled: Any) -> Any:

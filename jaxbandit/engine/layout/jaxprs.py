@@ -5,14 +5,17 @@ attributes. A form that cannot be read raises UnknownForm, and nothing else does
 running without the analysis while an error of our own is still seen.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import jax
 import numpy as np
 
-from jaxbandit.base.types import PyTree
+from jaxbandit.base.types import Array, ArrayLike, PyTree
+
+ShapeDtype = jax.ShapeDtypeStruct  # or another object with a shape and a dtype
+Variable = Hashable
 
 CALLS = {  # call primitives, and the parameter that contains the called jaxpr
     "jit": "jaxpr",
@@ -31,11 +34,11 @@ class UnknownForm(Exception):
 class Literal(NamedTuple):
     """An operand that is a constant in the program."""
 
-    value: Any
-    type: Any  # shape and dtype
+    value: ArrayLike
+    type: ShapeDtype  # shape and dtype
 
     @property
-    def array(self) -> Any:
+    def array(self) -> ArrayLike:
         """The constant with its dtype, which JAX leaves out of a bool."""
         return self.value if hasattr(self.value, "dtype") else np.asarray(self.value, self.type.dtype)
 
@@ -43,7 +46,7 @@ class Literal(NamedTuple):
 class Params(dict):
     """The parameters of an operation. Reading one that this version of JAX does not have raises UnknownForm."""
 
-    def __missing__(self, name: str) -> Any:
+    def __missing__(self, name: str) -> NoReturn:
         raise UnknownForm(f"an operation without the parameter {name}")
 
 
@@ -52,16 +55,16 @@ class Equation(NamedTuple):
 
     name: str
     params: Params
-    operands: tuple[Any, ...]
-    results: tuple[Any, ...]
-    inputs: tuple[Any, ...]  # shape and dtype of each operand
-    outputs: tuple[Any, ...]  # shape and dtype of each result
+    operands: tuple["Literal | Variable", ...]
+    results: tuple[Variable, ...]
+    inputs: tuple[ShapeDtype, ...]  # shape and dtype of each operand
+    outputs: tuple[ShapeDtype, ...]  # shape and dtype of each result
     context: Any  # in which it was traced, such as `jax.threefry_partitionable`; None if JAX does not store it
     effects: bool  # whether it does more than to compute its results
     primitive: Any
 
     @property
-    def identity(self) -> Any:
+    def identity(self) -> Hashable:
         """Equal for two operations that compute the same from the same operands; None if nothing is the same."""
         key = (self.primitive, tuple(sorted(self.params.items())), self.context)
         try:
@@ -81,11 +84,11 @@ class Equation(NamedTuple):
         parts = jax.tree.leaves(list(self.params.values()), is_leaf=lambda x: hasattr(x, "eqns"))
         return [program for program in map(program_of, parts) if program is not None]
 
-    def scope(self) -> Any:
+    def scope(self) -> AbstractContextManager:
         """Context manager for the context in which the operation was traced."""
         return getattr(self.context, "manager", None) or nullcontext()
 
-    def bind(self, operands: Sequence[Any]) -> Sequence[Any]:
+    def bind(self, operands: Sequence[Array]) -> Sequence[Array]:
         """The results on other operands, computed as in JAX's own evaluator."""
         with _reading():
             params = self.primitive.get_bind_params(dict(self.params))
@@ -100,14 +103,14 @@ class Equation(NamedTuple):
 class Program(NamedTuple):
     """A traced function: its operations in order, and the variables and literals that they read and define."""
 
-    inputs: tuple[Any, ...]
+    inputs: tuple[Variable, ...]
     equations: tuple[Equation, ...]
-    outputs: tuple[Any, ...]
-    input_types: tuple[Any, ...]  # shape and dtype of each input
-    output_types: tuple[Any, ...]
-    variables: tuple[Any, ...] = ()  # those whose values are the constants
-    variable_types: tuple[Any, ...] = ()
-    constants: tuple[Any, ...] = ()
+    outputs: tuple["Literal | Variable", ...]
+    input_types: tuple[ShapeDtype, ...]  # shape and dtype of each input
+    output_types: tuple[ShapeDtype, ...]
+    variables: tuple[Variable, ...] = ()  # those whose values are the constants
+    variable_types: tuple[ShapeDtype, ...] = ()
+    constants: tuple[Array, ...] = ()
 
 
 def trace(function: Callable[..., PyTree], *arguments: PyTree) -> tuple[Any, PyTree]:
@@ -147,7 +150,7 @@ def evaluate(
     program: Program,
     inputs: Sequence[T],
     compute: Callable[[Equation, list[T]], Sequence[T]],
-    constant: Callable[[Any], T],
+    constant: Callable[[ArrayLike], T],
 ) -> list[T]:
     """Evaluate a program on values of any kind: arrays, or what is known about them.
 
@@ -165,7 +168,7 @@ def evaluate(
     values = dict(zip(program.variables, map(constant, program.constants), strict=True))
     values.update(zip(program.inputs, inputs, strict=True))
 
-    def value(atom: Any) -> T:
+    def value(atom: Literal | Variable) -> T:
         return constant(atom.array) if isinstance(atom, Literal) else values[atom]
 
     for equation in program.equations:
@@ -181,7 +184,7 @@ def scan_parts(equation: Equation) -> tuple[int, int]:
     """
     (inner,) = equation.programs
 
-    def whole(outside: Sequence[Any], inside: Sequence[Any]) -> int:
+    def whole(outside: Sequence[ShapeDtype], inside: Sequence[ShapeDtype]) -> int:
         return sum(len(a.shape) == len(b.shape) for a, b in zip(outside, inside, strict=True))
 
     carries = whole(equation.outputs, inner.output_types)
@@ -211,6 +214,6 @@ def _equation(equation: Any) -> Equation:
     )
 
 
-def _atom(atom: Any) -> Any:
+def _atom(atom: Any) -> Literal | Variable:
     """A literal, or the variable itself."""
     return Literal(atom.val, atom.aval) if hasattr(atom, "val") else atom

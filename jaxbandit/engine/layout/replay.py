@@ -5,7 +5,7 @@ batched by vmap on its own, so that every function works.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -14,9 +14,9 @@ import numpy as np
 from jax import lax
 from jax.core import Tracer
 
-from jaxbandit.base.types import Array
+from jaxbandit.base.types import Array, Key
 from jaxbandit.engine.layout import search, whole_loops
-from jaxbandit.engine.layout.jaxprs import Equation, Literal, Program, evaluate
+from jaxbandit.engine.layout.jaxprs import Equation, Literal, Program, ShapeDtype, evaluate
 
 RUNS = -1  # the batch axis comes last, so that a pass over one arm of all runs is contiguous
 
@@ -78,8 +78,8 @@ def replay(
                 known[id(results[0][0])] = recipe
         return known[token][0]
 
-    found = evaluate(program, list(zip(inputs, flags, strict=True)), compute, lambda x: (x, False))
-    return [jnp.asarray(x) for x, _ in found], [varies for _, varies in found]
+    outcomes = evaluate(program, list(zip(inputs, flags, strict=True)), compute, lambda x: (x, False))
+    return [jnp.asarray(x) for x, _ in outcomes], [varies for _, varies in outcomes]
 
 
 def with_runs(x: Array, lanes: int) -> Array:
@@ -97,10 +97,10 @@ def _operation(equation: Equation, operands: tuple, marks: tuple, lanes: int, kn
     return [(x, any(marks)) for x in results]
 
 
-def _token(equation: Equation, operands: tuple, marks: tuple) -> Any:
+def _token(equation: Equation, operands: tuple, marks: tuple) -> Hashable:
     """A key that is equal for two operations with the same results."""
 
-    def name(x: Any) -> Any:
+    def name(x: Array) -> Hashable:
         if isinstance(x, Tracer) or np.size(x) > CONSTANT_LIMIT or jnp.issubdtype(x.dtype, jax.dtypes.extended):
             return id(x)
         return np.asarray(x).tobytes(), np.shape(x), x.dtype
@@ -128,9 +128,9 @@ def _rule(equation: Equation, operands: tuple, marks: tuple, lanes: int, known: 
         return equation.bind([whole(i) for i in everything])
     if name in ("argmax", "argmin") and out.shape == ():
         if whole_loops.searches_arms() and jnp.issubdtype(operands[0].dtype, jnp.floating):
-            found = search.first_largest(operands[0], known, name == "argmax", params["index_dtype"])
-            if found is not None:
-                return [found]
+            position = search.first_largest(operands[0], known, name == "argmax", params["index_dtype"])
+            if position is not None:
+                return [position]
         return [_first_extreme(operands[0], name == "argmax", params["index_dtype"])]
     if name in ALONG_AXES:
         return equation.bind([full(0)])
@@ -163,7 +163,7 @@ def _rule(equation: Equation, operands: tuple, marks: tuple, lanes: int, known: 
 def _by_platform(equation: Equation, operands: Sequence, marks: Sequence[bool], lanes: int) -> Sequence[Array]:
     """The results of `lax.platform_dependent`; each branch is replayed, because vmap would transpose the operands."""
 
-    def replayed(branch: Program) -> Any:
+    def replayed(branch: Program) -> Callable[..., list[Array]]:
         def play(*operands: Array) -> list[Array]:
             results, varies = replay(branch, operands, marks, lanes, {})
             return [x if v else with_runs(x, lanes) for x, v in zip(results, varies, strict=True)]
@@ -181,7 +181,7 @@ def _is_plain(equation: Equation) -> bool:
     return all(value is None or name in read for name, value in equation.params.items())
 
 
-def _is_one_threefry_key(key: Any) -> bool:
+def _is_one_threefry_key(key: Key) -> bool:
     return key.ndim == 0 and str(jax.random.key_impl(key)) == "threefry4x32"
 
 
@@ -194,7 +194,7 @@ def _vmapped(equation: Equation, operands: tuple, marks: tuple, lanes: int) -> S
     return jax.vmap(bind, axes, RUNS, axis_size=lanes)(*operands)
 
 
-def _is_entry(vector: Any, sizes: tuple[int, ...]) -> bool:
+def _is_entry(vector: Array | ShapeDtype, sizes: tuple[int, ...]) -> bool:
     return len(vector.shape) == 1 and tuple(sizes) == (1,)
 
 
@@ -226,7 +226,7 @@ def _only(hit: Array, x: Array) -> Array:
     return jnp.max(jnp.where(hit, x, jnp.asarray(low, x.dtype)), axis=0)
 
 
-def _first_extreme(vector: Array, largest: bool, dtype: Any) -> Array:
+def _first_extreme(vector: Array, largest: bool, dtype: np.dtype) -> Array:
     """Argmax or argmin over the entries of [entries, lanes]; as in JAX, the first NaN counts as the extreme.
 
     XLA's CPU compiler fuses the computation of the entries into a pairwise argmax and does not vectorize it. With 10
@@ -249,7 +249,7 @@ def _entry(vector: Array, index: Array, varies: bool) -> Array:
     return vector.at[place].get(mode="promise_in_bounds")
 
 
-def _with_entry(vector: Array, index: Array, value: Array, add: bool, mode: Any) -> Array:
+def _with_entry(vector: Array, index: Array, value: Array, add: bool, mode: lax.GatherScatterMode) -> Array:
     """Set or add `value` at vector[index] in each run; vector is [entries, lanes], index int[lanes], value [lanes]."""
     if mode == lax.GatherScatterMode.CLIP:
         index = jnp.clip(index, 0, vector.shape[0] - 1)
@@ -257,7 +257,7 @@ def _with_entry(vector: Array, index: Array, value: Array, add: bool, mode: Any)
         hit = jnp.arange(vector.shape[0], dtype=index.dtype)[:, None] == index[None]
         return jnp.where(hit, vector + value[None] if add else value[None], vector)
     place = vector.at[index, _lane_numbers(index)]
-    options: Any = {"mode": "drop", "unique_indices": True}
+    options: Mapping[str, Any] = {"mode": "drop", "unique_indices": True}
     return place.add(value, **options) if add else place.set(value, **options)
 
 

@@ -6,12 +6,13 @@ tracing back the elementwise operations of the program that `replay.py` generate
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
-from jaxbandit.base.types import Array
+from jaxbandit.base.types import Array, ArrayLike
 from jaxbandit.engine.layout.jaxprs import Equation
 
 LEAST = 17  # smallest number of entries for which the loop is faster
@@ -30,7 +31,7 @@ class Recipe(NamedTuple):
     entries: int  # number of entries of the vector, in one run
 
 
-def first_largest(vector: Array, recipes: Mapping[int, Recipe], largest: bool, dtype: Any) -> Array | None:
+def first_largest(vector: Array, recipes: Mapping[int, Recipe], largest: bool, dtype: np.dtype) -> Array | None:
     """Argmax (or argmin) over axis 0 of [entries, lanes], the lowest index among ties; None if the loop does not apply.
 
     NaN counts as infinity for argmax, and as minus infinity for argmin.
@@ -54,7 +55,7 @@ def first_largest(vector: Array, recipes: Mapping[int, Recipe], largest: bool, d
         """The indices of `number` arms from `first` on, float[number, lanes], negated for argmin."""
         values: dict[int, Array] = {}
 
-        def at(x: Any, varies: bool) -> Any:
+        def at(x: ArrayLike, varies: bool) -> Array:
             if id(x) not in values and jnp.ndim(x) > varies:
                 rows = lax.dynamic_slice_in_dim(x, first, number)
                 values[id(x)] = rows if varies else rows[:, None]
@@ -70,16 +71,16 @@ def first_largest(vector: Array, recipes: Mapping[int, Recipe], largest: bool, d
             shape = shape if len(shape) != 1 else (1, *shape)
             operands = [jnp.broadcast_to(x if x.ndim != 1 else x[None], shape) for x in operands]
             (values[name],) = node.equation.bind(operands)
-        found = values[id(vector)]
-        return jnp.broadcast_to(found if largest else -found, (number, lanes))
+        entries = values[id(vector)]
+        return jnp.broadcast_to(entries if largest else -entries, (number, lanes))
 
     def look(first: Array | int, number: int, carry: tuple[Array, Array]) -> tuple[Array, Array]:
         best, place = carry
-        found = indices(first, number)
-        found = jnp.where(found < jnp.inf, found, jnp.inf)
+        entries = indices(first, number)
+        entries = jnp.where(entries < jnp.inf, entries, jnp.inf)
         for j in range(number):
-            better = found[j] > best
-            best = jnp.where(better, found[j], best)
+            better = entries[j] > best
+            best = jnp.where(better, entries[j], best)
             place = jnp.where(better, jnp.asarray(first + j, dtype), place)
         return best, place
 
@@ -93,11 +94,11 @@ def first_largest(vector: Array, recipes: Mapping[int, Recipe], largest: bool, d
     return lax.fori_loop(0, -(-entries // turns), turn, carry)[1]
 
 
-def _operations(vector: Any, recipes: Mapping[int, Recipe]) -> list[int]:
+def _operations(vector: Array, recipes: Mapping[int, Recipe]) -> list[int]:
     """The ids of the values from which `vector` is computed elementwise, in topological order with `vector` last."""
     entries, order, seen = vector.shape[0], [], set()
 
-    def visit(x: Any) -> None:
+    def visit(x: ArrayLike) -> None:
         node = recipes.get(id(x))
         if id(x) in seen or node is None or node.entries != entries:
             return

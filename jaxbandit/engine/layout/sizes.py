@@ -12,7 +12,7 @@ times as many kernels.
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 
@@ -81,7 +81,7 @@ def block_steps(platform: str, noise_bytes: int, *, batches: bool = False) -> in
 
 
 def tile(
-    platform: str, memory: int, run_bytes: int, num_runs: int, workers: int, devices: int, given: int | None = None
+    platform: str, memory: int, run_bytes: int, num_runs: int, workers: int, devices: int, size: int | None = None
 ) -> int:
     """The number of runs of a tile with a fixed horizon: as many as fit, and about the same for every worker.
 
@@ -92,29 +92,29 @@ def tile(
       num_runs: number of runs to be played.
       workers: number of threads that play tiles.
       devices: number of devices among which a tile is divided.
-      given: number of runs of a tile that the user asks for, instead of as many as fit.
+      size: number of runs of a tile that the user asks for, instead of as many as fit.
     """
     sizes, unit = of(platform), LANE_MULTIPLE * devices
-    if given is None:
+    if size is None:
         most = min(max(_room(sizes, memory) // max(run_bytes, 1), LANES_LEAST), sizes.tile_most) * devices
         tiles = max(-(-num_runs // most), 1)
         if num_runs >= workers * LANES_LEAST:
             tiles = -(-tiles // workers) * workers
-        given = -(-num_runs // tiles)
-    return -(-max(given, LANES_LEAST * devices) // unit) * unit
+        size = -(-num_runs // tiles)
+    return -(-max(size, LANES_LEAST * devices) // unit) * unit
 
 
-def lanes(platform: str, memory: int, run_bytes: int, num_runs: int, queues: int, given: int | None = None) -> int:
+def lanes(platform: str, memory: int, run_bytes: int, num_runs: int, queues: int, number: int | None = None) -> int:
     """The number of lanes of a queue: a power of two that fits and that refills keep busy, unless it is given."""
     sizes = of(platform)
-    if given is None:
+    if number is None:
         fitting = min(sizes.lanes_most, _room(sizes, memory) // max(run_bytes, 1))
         wanted = min(fitting, num_runs // queues // sizes.refills)
-        given = 1 << max(wanted, 1).bit_length() - 1
-    return max(-(-given // LANE_MULTIPLE) * LANE_MULTIPLE, LANES_LEAST)
+        number = 1 << max(wanted, 1).bit_length() - 1
+    return max(-(-number // LANE_MULTIPLE) * LANE_MULTIPLE, LANES_LEAST)
 
 
-def fitting(compiled: Callable[[int], Any], runs: int, memory: int, devices: int = 1) -> int:
+def fitting(compiled: Callable[[int], Callable], runs: int, memory: int, devices: int = 1) -> int:
     """Return `runs`, divided by a power of two if necessary, so that the program fits into an accelerator's memory.
 
     The bytes of a run do not include temporary buffers, which only the compiler knows. A TPU, for example, pads the

@@ -42,13 +42,13 @@ def asked(wanted: bool) -> Iterator[bool]:
 def with_option(options: Any) -> Any:
     """The compiler's options with OPTION added; unchanged if it cannot be set, or if the user has set it."""
     try:
-        given = options.SerializeAsString()
-        if OPTION.encode() in given:
+        serialized = options.SerializeAsString()
+        if OPTION.encode() in serialized:
             return options
         # If a protocol buffer contains a message field twice, the parser merges both.
         entry = _field(1, OPTION.encode()) + _field(2, str(SMALL).encode())
         message = _field(BUILD_OPTIONS, _field(DEBUG_OPTIONS, _field(BACKEND_OPTIONS, entry)))
-        merged = type(options).ParseFromString(given + message)
+        merged = type(options).ParseFromString(serialized + message)
         return merged if OPTION.encode() in merged.SerializeAsString() else options
     except Exception:  # the form is internal to JAX
         return options

@@ -1,7 +1,6 @@
 """Checks that an algorithm fits an environment: the actions agree, and the rewards are those it is designed for."""
 
 import math
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -10,12 +9,12 @@ import numpy as np
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Environment, Rewards
 from jaxbandit.base.numerics import as_float
-from jaxbandit.base.types import Array, PyTree
+from jaxbandit.base.types import Array, Numbers, PyTree, Scalar
 
 TIE = 1e-12  # relative tolerance: two scales this close count as equal
 
 
-def check_pair(algorithm: Any, environment: Any, any_rewards: bool = False) -> None:
+def check_pair(algorithm: Algorithm, environment: Environment, any_rewards: bool = False) -> None:
     """Raise a one-line error if an algorithm and an environment do not fit, according to what they declare."""
     check_objects(algorithm, environment)
     check_arms(algorithm, environment, None, False)
@@ -24,7 +23,7 @@ def check_pair(algorithm: Any, environment: Any, any_rewards: bool = False) -> N
         check_rewards(algorithm, environment)
 
 
-def check_objects(algorithm: Any, environment: Any) -> None:
+def check_objects(algorithm: object, environment: object) -> None:
     """Raise a one-line error if the arguments are not an Algorithm and an Environment, or if they are swapped."""
     if isinstance(algorithm, Environment) and isinstance(environment, Algorithm):
         raise ValueError("the algorithm and the environment are swapped: give the algorithm first")
@@ -32,7 +31,7 @@ def check_objects(algorithm: Any, environment: Any) -> None:
     check_kind("environment", environment, Environment)
 
 
-def check_kind(name: str, value: Any, kind: type) -> None:
+def check_kind(name: str, value: object, kind: type) -> None:
     """Raise a one-line error if `value` is not a `kind`, for example because a factory was not called."""
     if isinstance(value, kind):
         return
@@ -42,14 +41,16 @@ def check_kind(name: str, value: Any, kind: type) -> None:
     raise ValueError(f"{name} is a {got}, must be an {kind.__name__}{hint}")
 
 
-def arms_of(algorithm: Algorithm, pulls: Any) -> Arms | None:
+def arms_of(algorithm: Algorithm, pulls: jax.ShapeDtypeStruct | None) -> Arms | None:
     """The action space that the algorithm declares; otherwise the one that the shape of its pulls implies."""
     if algorithm.arms is not None or pulls is None:
         return algorithm.arms
     return Arms(int(pulls.shape[0]))
 
 
-def check_arms(algorithm: Algorithm, environment: Environment, pulls: Any, with_context: bool) -> None:
+def check_arms(
+    algorithm: Algorithm, environment: Environment, pulls: jax.ShapeDtypeStruct | None, with_context: bool
+) -> None:
     """Raise a one-line error if the algorithm's action space differs from the environment's.
 
     An algorithm that ignores contexts may be used in an environment that has contexts. `pulls` is the shape of the
@@ -99,7 +100,7 @@ def check_clock(algorithm: Algorithm, environment: Environment) -> None:
         )
 
 
-def check_length(where: str, name: str, rounds: Any, length: int | None) -> None:
+def check_length(where: str, name: str, rounds: Scalar, length: int | None) -> None:
     """Raise a one-line error if a run may have more rounds than the environment; a traced number is not checked.
 
     Args:
@@ -127,20 +128,20 @@ def check_rewards(algorithm: Algorithm, environment: Environment) -> None:
         )
 
 
-def misfit(wanted: Rewards | None, given: Rewards | None) -> str:
+def misfit(wanted: Rewards | None, actual: Rewards | None) -> str:
     """Return the reason why the given rewards do not fit the wanted ones, or ""."""
-    if wanted is None or given is None:
+    if wanted is None or actual is None:
         return ""
     low, high = _number(wanted.low), _number(wanted.high)
-    least, most = _number(given.low), _number(given.high)
+    least, most = _number(actual.low), _number(actual.high)
     if low is not None and least is not None and least < low:
         return "they may be lower"
     if high is not None and most is not None and most > high:
         return "they may be higher"
-    if wanted.family is not None and given.family is not None and wanted.family != given.family:
+    if wanted.family is not None and actual.family is not None and wanted.family != actual.family:
         return "the family differs"
-    sigma, scale = _number(wanted.sigma), _number(given.sigma)
-    if sigma is not None and scale is None and given.sigma is None and least is not None and most is not None:
+    sigma, scale = _number(wanted.sigma), _number(actual.sigma)
+    if sigma is not None and scale is None and actual.sigma is None and least is not None and most is not None:
         scale = (most - least) / 2  # Hoeffding's lemma
     if sigma is not None and scale is not None and scale > sigma * (1 + TIE):
         return f"sigma must be at least {scale:g}"
@@ -164,7 +165,7 @@ def described(rewards: Rewards | None) -> str:
     return ", ".join(words) or "of any size"
 
 
-def _number(x: Any) -> float | None:
+def _number(x: Numbers | None) -> float | None:
     """The largest entry of a concrete value; None if the value is traced or None."""
     return None if x is None or checks.is_traced(x) else float(np.max(np.asarray(x)))
 
@@ -204,5 +205,5 @@ def allows_both(rewards: Rewards | None) -> bool:
     return bool(np.all(np.asarray(rewards.low) <= 0) and np.all(np.asarray(rewards.high) >= 1))
 
 
-def _is(x: Any, value: float) -> bool:
+def _is(x: Scalar, value: float) -> bool:
     return not isinstance(x, jax.Array) and np.ndim(x) == 0 and float(x) == value

@@ -20,9 +20,9 @@ class Tally(NamedTuple):
     # The largest excess of the feedback over its range, which is above 0 if any was outside, and NaN if any was NaN.
     # float[]; with batches it has the shape of their sums, which saves a reduction per step.
     watch: Array
-    total: Any = None  # float[2], cumulative regret (or feedback) and its rounding error (Kahan summation)
-    pulls: Any = None  # int32[counted]
-    always: Any = None  # float[2, num_arms], as `total`, but the regret of always pulling each arm
+    total: PyTree = None  # float[2], cumulative regret (or feedback) and its rounding error (Kahan summation)
+    pulls: Array | None = None  # int32[counted]
+    always: PyTree = None  # float[2, num_arms], as `total`, but the regret of always pulling each arm
 
 
 class Recorder(NamedTuple):
@@ -75,8 +75,8 @@ class Recorder(NamedTuple):
 
     def is_finite(self, state: PyTree, tally: Tally) -> Array:
         """Whether every feedback so far was finite, bool[]."""
-        kept = tally.watch if self.keeper is None else jax.tree.leaves(state)[self.keeper]
-        return jnp.isfinite(kept).all()
+        values = tally.watch if self.keeper is None else jax.tree.leaves(state)[self.keeper]
+        return jnp.isfinite(values).all()
 
     def judged(self, result: dict[str, Array], state: PyTree, tally: Tally, played: Array | None) -> dict[str, Array]:
         """Add to a report whether feedback was invalid, and whether the pulls sum to the number of rounds played."""
@@ -103,7 +103,13 @@ class Recorder(NamedTuple):
 
 
 def recorder_of(
-    algorithm: Algorithm, environment: Environment, played: Played, pulls: Any, *, measures: bool, hindsight: bool
+    algorithm: Algorithm,
+    environment: Environment,
+    played: Played,
+    pulls: jax.ShapeDtypeStruct | None,
+    *,
+    measures: bool,
+    hindsight: bool,
 ) -> Recorder:
     """Return the recorder of an algorithm and an environment; raise a one-line error if nothing can be recorded.
 
@@ -150,7 +156,7 @@ def has_nan(state: PyTree) -> Array:
     return jnp.stack([jnp.isnan(x).any() for x in leaves]).any() if leaves else jnp.zeros((), bool)
 
 
-def report(algorithm: Algorithm, state: Any, recommended: PyTree) -> dict[str, Array]:
+def report(algorithm: Algorithm, state: PyTree, recommended: PyTree) -> dict[str, Array]:
     """The results of a run that are computed from its state."""
     result = {"nonfinite": has_nan(state)}
     if recommended is not None:

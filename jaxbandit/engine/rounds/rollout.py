@@ -3,7 +3,7 @@
 For many runs, `simulate` and `identify` are faster. These two functions are meant for composition with other code.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -109,7 +109,7 @@ def run_until_stop(key: Key, algorithm: Algorithm, environment: Environment, max
     fit.check_length("run_until_stop", "max_rounds", max_rounds, environment.length)
     world, state = rounds.begin(algorithm, environment, words, implementation)
     batches = rounds.plays_batches(algorithm, environment)
-    dtype: Any = rounds.count_dtype() if batches else jnp.int32
+    dtype = rounds.count_dtype() if batches else jnp.int32
     limit = jnp.asarray(max_rounds, dtype)
 
     def step(world: PyTree, state: PyTree, t: Array) -> tuple[PyTree, PyTree, Array, Array]:
@@ -159,7 +159,7 @@ def _prepared(where: str, key: Key, algorithm: Algorithm, environment: Environme
     implementation = checks.choice(where, "key", str(jax.random.key_impl(key)), keys.IMPLEMENTATIONS)
     words = keys.run_words(key)
 
-    def one_round() -> Any:
+    def one_round() -> PyTree:
         world, state = rounds.begin(algorithm, environment, words, implementation)
         noise = rounds.draw(algorithm, environment, words, jnp.int32(1), implementation)
         played = rounds.play(algorithm, environment, world, state, noise)

@@ -83,10 +83,10 @@ class SingleRun:
         """The state of a live run after `replan`, if it is due, and whether it is still due, which is forbidden."""
         due = self.waits(arguments, state, live)
         fresh = self._replan(arguments, state)
-        kept = jax.tree.map(
+        state_after = jax.tree.map(
             lambda old, new, varies: jnp.where(due, new, old) if varies else old, state, fresh, self.replan_changes
         )
-        return kept, due & self.waits(arguments, fresh, live)
+        return state_after, due & self.waits(arguments, fresh, live)
 
     def measured(self, arguments: PyTree, world: PyTree, state: PyTree, tally: Tally) -> tuple[Array, Array | None]:
         """Cumulative regret (or feedback), and the regret against the best fixed arm in hindsight if it is recorded."""
@@ -95,8 +95,8 @@ class SingleRun:
     def report(self, arguments: PyTree, state: PyTree, tally: Tally, played: Array | None) -> dict[str, Array]:
         """The results of a run besides its regret, after `played` rounds."""
         algorithm = self.make(arguments)[0]
-        found = recorder.report(algorithm, state, rounds.recommendation(algorithm, state))
-        return self.recorder.judged(found, state, tally, played)
+        results = recorder.report(algorithm, state, rounds.recommendation(algorithm, state))
+        return self.recorder.judged(results, state, tally, played)
 
     def examples(self) -> list[tuple[Callable, tuple]]:
         """The functions that determine every number of the run, with examples of their arguments."""
@@ -113,15 +113,15 @@ class SingleRun:
 
     def _pair(self, any_rewards: bool) -> tuple[Algorithm, Environment]:
         """The algorithm and the environment, of which only static parts are used; an error if they do not fit."""
-        found: list = []
+        pair: list = []
 
         def look(arguments: PyTree) -> None:
             algorithm, environment = self.make(arguments)
             fit.check_pair(algorithm, environment, any_rewards)
-            found.extend((algorithm, environment))
+            pair.extend((algorithm, environment))
 
         jax.eval_shape(look, self.arguments)
-        return found[0], found[1]
+        return pair[0], pair[1]
 
     def _recorder(self, algorithm: Algorithm, environment: Environment, hindsight: bool) -> Recorder:
         """Trace one round for its shapes; raise an error if a compiled loop cannot carry the states."""
@@ -140,8 +140,10 @@ class SingleRun:
             after = jax.eval_shape(self._replan, self.arguments, self.state)
             same_state("algorithm.replan.apply", "state", self.state, after)
         fit.check_arms(algorithm, environment, pulls, played.context is not None)
-        kept = recorder.recorder_of(algorithm, environment, played, pulls, measures=self.measures, hindsight=hindsight)
-        return kept._replace(watches=not self._is_certain(environment, played))
+        run_recorder = recorder.recorder_of(
+            algorithm, environment, played, pulls, measures=self.measures, hindsight=hindsight
+        )
+        return run_recorder._replace(watches=not self._is_certain(environment, played))
 
     def _is_certain(self, environment: Environment, played: Played) -> bool:
         """Whether every reward is a conversion of a boolean and both 0 and 1 are in range, so that all are valid."""

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxbandit.base.contract import Algorithm, Environment, SetPulls, action_of
 from jaxbandit.base.numerics import argmax, as_float
@@ -26,7 +27,7 @@ class Played(NamedTuple):
     regret: Array | None  # float[], None if the environment does not define it
 
 
-def called(name: str, function: Callable, *arguments: Any) -> Any:
+def called(name: str, function: Callable, *arguments: PyTree) -> PyTree:
     """Return function(*arguments); an error inside it becomes a one-line ContractError that names the function."""
     try:
         return function(*arguments)
@@ -108,7 +109,7 @@ def play_batch(
     return after, sums, _number(pulls.counts if isinstance(pulls, SetPulls) else pulls)
 
 
-def count_dtype() -> Any:
+def count_dtype() -> np.dtype:
     """Dtype of the number of pulls in batches: int64 if float64 is enabled, else int32."""
     return jnp.result_type(int)
 

@@ -87,10 +87,10 @@ class StoppingRun(SingleRun):
                 return old
             return jnp.where(played, new, old) if frozen else new
 
-        kept = jax.tree.map(next_value, state, after, self.state_varies, self.frozen)
+        state_after = jax.tree.map(next_value, state, after, self.state_varies, self.frozen)
         world = jax.tree.map(next_value, world, moved, self.world_varies)
         tally = jax.tree.map(next_value, tally, counted, self.tally_varies)
-        return world, kept, tally, status, jnp.where(played, pulls + count, pulls), played
+        return world, state_after, tally, status, jnp.where(played, pulls + count, pulls), played
 
     def broken(self, state: PyTree, tally: Tally) -> Array:
         """Whether a run in progress has failed because a number is not finite, bool[]."""
@@ -139,9 +139,9 @@ class StoppingRun(SingleRun):
         return algorithm, environment
 
     def _recorder(self, algorithm: Algorithm, environment: Environment, hindsight: bool) -> Recorder:
-        found = super()._recorder(algorithm, environment, hindsight)
+        run_recorder = super()._recorder(algorithm, environment, hindsight)
         if not self.batches:
-            return found
+            return run_recorder
 
         def batch(arguments: PyTree, words: PyTree, world: PyTree, state: PyTree) -> tuple[Array, Array]:
             pair = self.make(arguments)
@@ -149,11 +149,15 @@ class StoppingRun(SingleRun):
             return rounds.play_batch(*pair, world, state, noise)[1:]
 
         sums, _ = jax.eval_shape(batch, self.arguments, self.words, self.world, self.state)
-        found = found._replace(counted=None)  # the recorder counts single pulls only
+        run_recorder = run_recorder._replace(counted=None)  # the recorder counts single pulls only
         keeper = self._keeper(sums)
-        return found._replace(watched=sums.shape) if keeper is None else found._replace(watches=False, keeper=keeper)
+        return (
+            run_recorder._replace(watched=sums.shape)
+            if keeper is None
+            else run_recorder._replace(watches=False, keeper=keeper)
+        )
 
-    def _keeper(self, sums: Any) -> int | None:
+    def _keeper(self, sums: jax.ShapeDtypeStruct) -> int | None:
         """Index of the smallest leaf of the state that stays non-finite once a batch's sums were, or None.
 
         This leaf is then checked instead of the sums, because a compiler may compute twice what a loop reads twice.
@@ -167,8 +171,8 @@ class StoppingRun(SingleRun):
             more = (squares,) if rule.squares else ()
             return rounds.called("algorithm.batch.absorb", rule.absorb, state, pulls, sums, *more)
 
-        kept = jax.tree.leaves(batching.keeps_faults(absorbed, self.state, sums, self.arguments, sums))
-        sizes = [(leaf.size, i) for i, leaf in enumerate(jax.tree.leaves(self.state)) if kept[i]]
+        in_state = jax.tree.leaves(batching.keeps_faults(absorbed, self.state, sums, self.arguments, sums))
+        sizes = [(leaf.size, i) for i, leaf in enumerate(jax.tree.leaves(self.state)) if in_state[i]]
         return min(sizes)[1] if sizes else None
 
     def _counted(
@@ -203,8 +207,8 @@ class StoppingRun(SingleRun):
     def _changed(self) -> tuple[PyTree, PyTree, PyTree]:
         """Trees of bools like world, state and tally: True where a step may change a leaf."""
 
-        def stepped(carried: tuple, arguments: PyTree, noise: PyTree) -> PyTree:
-            world, state, tally = carried
+        def stepped(carry: tuple, arguments: PyTree, noise: PyTree) -> PyTree:
+            world, state, tally = carry
             return self.play(arguments, world, state, tally, noise)
 
         return batching.changed(stepped, (self.world, self.state, self.tally), self.arguments, self.noise)

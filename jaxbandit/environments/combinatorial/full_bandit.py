@@ -98,7 +98,7 @@ def full_bandit(
 _GAUSSIAN = "gaussian"
 
 
-def from_members(means: Any, k: int, law: str, sigma: Scalar = 1.0) -> Environment:
+def from_members(means: ArrayLike, k: int, law: str, sigma: Scalar = 1.0) -> Environment:
     """Return the environment for validated arguments.
 
     `law` is "gaussian", or how the sums of a batch of Bernoulli rewards are drawn.

@@ -1,13 +1,11 @@
 """Random full-bandit instances of Kuroki et al. (2019), Section 5: a given gap between the k-th and (k+1)-th mean."""
 
-from typing import Any
-
 import numpy as np
 
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Environment
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.types import Scalar
+from jaxbandit.base.types import ArrayLike, Scalar
 from jaxbandit.environments.combinatorial.full_bandit import full_bandit
 
 
@@ -51,11 +49,11 @@ def full_bandit_random(
     top, rest, order = rng.random(k), rng.random(num_arms - k), rng.permutation(num_arms)
     next_best = top.min() - gap
     rest[0] = 1.0
-    means: Any = _concatenate(top, next_best * rest - (1 - rest))  # uniform on [-1, next_best]; the first is next_best
+    means = _concatenate(top, next_best * rest - (1 - rest))  # uniform on [-1, next_best]; the first is next_best
     return full_bandit(means[order], k, sigma=sigma)._replace(name=where)
 
 
-def _concatenate(top: np.ndarray, rest: Any) -> Any:
+def _concatenate(top: np.ndarray, rest: ArrayLike) -> ArrayLike:
     if isinstance(rest, np.ndarray):
         return np.concatenate([top, rest])
     import jax.numpy as jnp

@@ -4,7 +4,7 @@ The sign noise is that of Xu, Honda and Sugiyama (2018, LinGapE), Section 7.2: t
 theta) / 2 and -1 otherwise.
 """
 
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -73,13 +73,13 @@ def linear(
     )
 
 
-def linear_means(where: str, features: Array, theta: Array) -> Any:
+def linear_means(where: str, features: Array, theta: Array) -> ArrayLike:
     """Return features @ theta, float[num_arms], in float64 NumPy if both are concrete, so that ties are kept."""
     x = checks.array(where, "features", features, ndim=2)
     weights = checks.array(where, "theta", theta)
     if x.shape[1] != weights.shape[0]:
         raise ValueError(f"{where}: theta has {weights.shape[0]} entries, must have {x.shape[1]}, as rows of features")
-    if all(isinstance(given, np.ndarray) for given in (x, weights)):
+    if all(isinstance(array, np.ndarray) for array in (x, weights)):
         return (x * weights).sum(axis=1)
     return jnp.sum(as_float(x) * as_float(weights)[None], axis=1)
 

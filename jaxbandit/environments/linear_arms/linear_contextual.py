@@ -5,7 +5,7 @@ algorithms do not know, and their action sets are known. `linear` is the case of
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +15,7 @@ from jaxbandit.base import checks
 from jaxbandit.base.contract import Arms, Environment, Rewards, Truth
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float, get_at, standard_normal
-from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
+from jaxbandit.base.types import Array, ArrayLike, Key, PyTree, Scalar
 from jaxbandit.environments.linear_arms.linear_truth import linear_known, linear_truth
 from jaxbandit.environments.stationary.unrelated_arms import means_of_state
 
@@ -98,7 +98,7 @@ def linear_contextual(
 
 def checked(
     where: str, action_sets: Array, probabilities: Array, mask: np.ndarray | None, sigma: Scalar
-) -> tuple[Any, np.ndarray | None]:
+) -> tuple[ArrayLike, np.ndarray | None]:
     """Validate the arguments and return the action sets and the mask, which is None if nothing is padded."""
     sets = checks.array(where, "action_sets", action_sets, ndim=3)
     sets, mask = checks.action_sets(where, "action_sets", sets, mask)
@@ -112,7 +112,7 @@ def checked(
     return sets, mask
 
 
-def masked(mask: np.ndarray | None) -> dict[str, Any]:
+def masked(mask: np.ndarray | None) -> dict[str, np.ndarray]:
     """Return the mask, which an algorithm may know, if it is given."""
     return {} if mask is None else {"mask": np.asarray(mask)}
 
@@ -139,12 +139,12 @@ def from_means(
         mu = jnp.where(mask, mu, -jnp.inf)
         return LinearContextualState(mu, jnp.where(mask, jnp.max(mu, 1, keepdims=True) - mu, 0.0))
 
-    def noise(key: Key) -> Any:
+    def noise(key: Key) -> PyTree:
         if num_contexts == 1:
             return standard_normal(key)
         return jax.random.uniform(jax.random.fold_in(key, 0)), standard_normal(jax.random.fold_in(key, 1))
 
-    def observe(state: LinearContextualState, noise: Any) -> Array:
+    def observe(state: LinearContextualState, noise: PyTree) -> Array:
         if num_contexts == 1:
             return jnp.zeros((), jnp.int32)
         cumulative = weights.cumsum()
@@ -155,7 +155,7 @@ def from_means(
     def at(table: Array, context: Array, action: Array) -> Array:
         return get_at(table.reshape(-1), context * table.shape[1] + action)
 
-    def reward(state: LinearContextualState, context: Array, action: Array, noise: Any) -> Array:
+    def reward(state: LinearContextualState, context: Array, action: Array, noise: PyTree) -> Array:
         normal = noise if num_contexts == 1 else noise[1]
         return at(state.means, context, action) + as_float(sigma) * normal
 

@@ -6,7 +6,7 @@ arm is the ridge regression of the indicator of its class, and the noise is norm
 
 import functools
 import importlib
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -62,7 +62,9 @@ def linear_contextual_classes(
     return linear_contextual(*instance, sigma=sigma)._replace(name="linear_contextual_classes")
 
 
-def _instance(dataset: Dataset, num_contexts: int, num_components: int, instance_seed: int) -> tuple[Any, Any, Any]:
+def _instance(
+    dataset: Dataset, num_contexts: int, num_components: int, instance_seed: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the action sets, the probabilities and theta."""
     where = "linear_contextual_classes"
     checks.choice(where, "dataset", dataset, ("digits", "wine", "breast_cancer"))

@@ -5,7 +5,7 @@ not an argument here. The authors' code divides the whole matrix by its spectral
 variants are offered.
 """
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -54,7 +54,7 @@ def linear_random(
 
 def _instance(
     num_arms: int, dim: int, instance_seed: int, normalization: Literal["arm", "spectral"]
-) -> tuple[Any, Any]:
+) -> tuple[np.ndarray, np.ndarray]:
     num_arms = checks.integer("linear_random", "num_arms", num_arms, 1)
     dim = checks.integer("linear_random", "dim", dim, 1)
     seed = checks.integer("linear_random", "instance_seed", instance_seed, 0)

@@ -1,18 +1,16 @@
 """What is known and what is true of arms whose means are linear in their features."""
 
-from typing import Any
-
 import numpy as np
 
 from jaxbandit.base.contract import Truth
-from jaxbandit.base.types import Scalar
+from jaxbandit.base.types import ArrayLike, Scalar
 from jaxbandit.environments.stationary.unrelated_arms import means_of_state
 from jaxbandit.theory import bounds  # its names are imported when they are called
 
 MOST_NUMBERS = 1000  # largest number of feature entries for which the regret constant is computed within seconds
 
 
-def linear_known(features: Any, theta: Any, sigma: Scalar) -> dict[str, Any]:
+def linear_known(features: ArrayLike, theta: ArrayLike, sigma: Scalar) -> dict[str, ArrayLike]:
     """Return features, sigma and theta_norm, the Euclidean norm of theta, which an algorithm may know.
 
     Args:
@@ -23,7 +21,9 @@ def linear_known(features: Any, theta: Any, sigma: Scalar) -> dict[str, Any]:
     return {"features": features, "sigma": sigma, "theta_norm": (theta * theta).sum() ** 0.5}
 
 
-def linear_truth(features: Any, theta: Any, sigma: Scalar, *, gaussian: bool = True, mask: Any = None) -> Truth:
+def linear_truth(
+    features: ArrayLike, theta: ArrayLike, sigma: Scalar, *, gaussian: bool = True, mask: ArrayLike | None = None
+) -> Truth:
     """Return the truth for the arguments of `linear_known`; the lower bounds are those of Gaussian noise.
 
     Args:
@@ -35,8 +35,8 @@ def linear_truth(features: Any, theta: Any, sigma: Scalar, *, gaussian: bool = T
     """
 
     def regret_constant() -> float:
-        found = float(bounds.linear_regret_constant(features, theta, mask=mask).bound)
-        return found * float(sigma) ** 2
+        constant = float(bounds.linear_regret_constant(features, theta, mask=mask).bound)
+        return constant * float(sigma) ** 2
 
     def characteristic_time() -> float:
         import jax

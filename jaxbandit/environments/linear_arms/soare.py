@@ -4,8 +4,6 @@ It is used as in Xu, Honda and Sugiyama (2018, LinGapE), Section 7.1.1. To tell 
 is 0, must be pulled.
 """
 
-from typing import Any
-
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
@@ -14,7 +12,7 @@ from jaxbandit.base import checks
 from jaxbandit.base.contract import Environment
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float
-from jaxbandit.base.types import Scalar
+from jaxbandit.base.types import ArrayLike, Scalar
 from jaxbandit.environments.linear_arms.linear import linear
 
 
@@ -45,13 +43,13 @@ def soare(dim: int, angle: Scalar, *, sigma: Scalar = 1.0) -> Environment:
     return linear(*_instance(dim, angle), sigma=sigma)._replace(name="soare")
 
 
-def _instance(dim: int, angle: Scalar) -> tuple[Any, Any]:
+def _instance(dim: int, angle: Scalar) -> tuple[ArrayLike, np.ndarray]:
     dim = checks.integer("soare", "dim", dim, 2)
     checks.number("soare", "angle", angle, low=0.0, high=np.pi / 2)
     return at_angle(np.eye(dim + 1, dim), dim, 1, angle), 2 * np.eye(dim)[0]
 
 
-def at_angle(features: np.ndarray, row: int, axis: int, angle: Scalar) -> Any:
+def at_angle(features: np.ndarray, row: int, axis: int, angle: Scalar) -> ArrayLike:
     """Return `features` with cos(angle) e_1 + sin(angle) e_(axis + 1) in `row`, which contains zeros before."""
     cosine, sine = np.zeros_like(features), np.zeros_like(features)
     cosine[row, 0], sine[row, axis] = 1.0, 1.0

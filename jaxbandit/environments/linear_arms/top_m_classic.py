@@ -1,13 +1,11 @@
 """The classic Top-m instance of Reda, Kaufmann and Delahaye-Duriez (2021), Section 5."""
 
-from typing import Any
-
 import numpy as np
 
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Environment
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.types import Scalar
+from jaxbandit.base.types import ArrayLike, Scalar
 from jaxbandit.environments.linear_arms.linear import linear
 from jaxbandit.environments.linear_arms.linear_truth import linear_known
 from jaxbandit.environments.linear_arms.soare import at_angle
@@ -46,7 +44,7 @@ def top_m_classic(num_arms: int, m: int, angle: Scalar, *, sigma: Scalar = 0.5) 
     )
 
 
-def _instance(num_arms: int, m: int, angle: Scalar) -> tuple[Any, Any]:
+def _instance(num_arms: int, m: int, angle: Scalar) -> tuple[ArrayLike, np.ndarray]:
     num_arms = checks.integer("top_m_classic", "num_arms", num_arms, 3)
     m = checks.integer("top_m_classic", "m", m, 1, num_arms - 2)
     checks.number("top_m_classic", "angle", angle, low=0.0, high=np.pi / 2)

@@ -11,7 +11,7 @@ from jaxbandit.base import checks
 from jaxbandit.base.contract import Arms, Environment, Rewards, Truth
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float, get_at
-from jaxbandit.base.types import Array, ArrayLike
+from jaxbandit.base.types import Array, ArrayLike, PyTree
 from jaxbandit.environments.non_stationary.piecewise import Clock, started, ticked
 
 
@@ -64,7 +64,7 @@ def loss_table(losses: ArrayLike | Callable[[Array], Array]) -> Environment:
     )
 
 
-def _rewards(losses: Any) -> tuple[Callable[[Array], Array], int, int | None]:
+def _rewards(losses: ArrayLike | Callable[[Array], Array]) -> tuple[Callable[[Array], Array], int, int | None]:
     """Return 1 - loss of every arm as a function of the round, the number of arms, and the number of rounds."""
     if callable(losses):
         shape: Any = jax.eval_shape(losses, jax.ShapeDtypeStruct((), jnp.int32))
@@ -78,5 +78,5 @@ def _rewards(losses: Any) -> tuple[Callable[[Array], Array], int, int | None]:
     return lambda round: get_at(as_float(rest), round), table.shape[1], table.shape[0]
 
 
-def _named(x: Any) -> str:
+def _named(x: PyTree) -> str:
     return f"{np.dtype(x.dtype)}{list(x.shape)}" if hasattr(x, "dtype") else type(x).__name__

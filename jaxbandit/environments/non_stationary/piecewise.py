@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Arms, Environment, Noise, Rewards, Schedule, Truth
 from jaxbandit.base.numerics import as_float, get_at
-from jaxbandit.base.types import Array, Key
+from jaxbandit.base.types import Array, ArrayLike, Key
 
 
 class Clock(NamedTuple):
@@ -30,8 +30,8 @@ def ticked(state: Clock, context: None, action: Array, noise: Noise) -> Clock:
 
 
 def segments(
-    where: str, means: Any, starts: Sequence[int], low: float = -math.inf, high: float = math.inf
-) -> tuple[Any, np.ndarray]:
+    where: str, means: ArrayLike, starts: Sequence[int], low: float = -math.inf, high: float = math.inf
+) -> tuple[ArrayLike, np.ndarray]:
     """Validate a schedule and return the table of means and the first rounds of its rows.
 
     Args:
@@ -55,12 +55,12 @@ def segments(
 
 def piecewise(
     name: str,
-    means: Any,
+    means: ArrayLike,
     starts: np.ndarray,
     noise: Callable[[Key], Noise],
     reward: Callable[[Array, Noise], Array],
     rewards: Rewards,
-    regret_constant: Callable[[Any], float],
+    regret_constant: Callable[[ArrayLike], float],
 ) -> Environment:
     """Return the environment of a schedule that `segments` has validated.
 
@@ -76,7 +76,7 @@ def piecewise(
     # Concrete means are subtracted in float64, because regret adds up a gap and its rounding over many rounds.
     gaps = None if checks.is_traced(means) else np.max(means, 1, keepdims=True) - means
 
-    def row(table: Any, state: Clock) -> Array:
+    def row(table: ArrayLike, state: Clock) -> Array:
         segment = jnp.sum(state.round >= starts, dtype=jnp.int32) - 1
         return get_at(as_float(table), segment)
 

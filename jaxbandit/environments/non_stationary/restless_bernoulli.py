@@ -65,16 +65,16 @@ def restless_bernoulli(
     low = checks.number(where, "low", low, low=0.0, high=1.0)
     least, open_low = (0.0, False) if checks.is_traced(low) else (float(low), True)
     high = checks.number(where, "high", high, low=least, high=1.0, open_low=open_low)
-    given: Any = None
+    start: Any = None
     if means is not None:
         most = 1.0 if checks.is_traced(high) else float(high)
-        given = checks.array(where, "means", means, low=least, high=most)
-        if len(given) != num_arms:
-            raise ValueError(f"{where}: means has {len(given)} entries, must have {num_arms}, one per arm")
+        start = checks.array(where, "means", means, low=least, high=most)
+        if len(start) != num_arms:
+            raise ValueError(f"{where}: means has {len(start)} entries, must have {num_arms}, one per arm")
 
     def init(key: Key) -> RestlessState:
-        if given is not None:
-            return RestlessState(as_float(given))
+        if start is not None:
+            return RestlessState(as_float(start))
         drawn = jax.random.uniform(key, (num_arms,))
         return RestlessState(jnp.minimum(as_float(low) + (as_float(high) - as_float(low)) * drawn, as_float(high)))
 

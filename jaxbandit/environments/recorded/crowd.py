@@ -6,7 +6,7 @@ the answers are reduced to the number of correct ones per worker, so that worker
 reads the answers themselves.
 """
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -104,7 +104,7 @@ def crowd(
     return full_bandit(means, k, noise="bernoulli", blocks=blocks)._replace(name="crowd")
 
 
-def _means(dataset: str) -> Any:
+def _means(dataset: str) -> np.ndarray:
     name = dataset.lower() if isinstance(dataset, str) else dataset
     checks.choice("crowd", "dataset", name, (*_CORRECT, *_ALIASES))
     tasks, correct = _CORRECT[_ALIASES.get(name, name)]

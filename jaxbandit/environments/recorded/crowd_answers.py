@@ -8,7 +8,7 @@ github.com/garfieldpigljy/CrowdLabelwithTextContent (commit 6716cff, CC BY 4.0);
 import csv
 import functools
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
@@ -70,7 +70,7 @@ def crowd_answers(
     checks.choice(where, "feedback", feedback, ("full", "semi"))
     checks.choice(where, "blocks", blocks, ("exact", "normal"))
     apart = right - right.mean(axis=0)
-    covariance: Any = np.matmul(apart.T, apart) / num_tasks
+    covariance = np.matmul(apart.T, apart) / num_tasks
 
     def noise(key: Key) -> Array:
         return jax.random.randint(key, (), 0, num_tasks, jnp.int32)
@@ -109,7 +109,7 @@ def crowd_answers(
     return members._replace(noise=noise, reward=reward, batch=batch, known=lambda: {"sigma": float(k)}, name=where)
 
 
-def read_answers(path: str | Path) -> Any:
+def read_answers(path: str | Path) -> np.ndarray:
     """Return which answers are correct, float64[tasks, workers], from DIR/answer.csv and DIR/truth.csv.
 
     Raises:

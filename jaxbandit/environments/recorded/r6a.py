@@ -13,7 +13,7 @@ import zlib
 from array import array
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -176,7 +176,9 @@ def r6a(
     return linear(*instance, noise="sign", sigma=sigma)._replace(name="r6a")
 
 
-def _instance(path: str | Path, num_arms: int, instance_seed: int, min_gap: float, penalty: float) -> tuple[Any, Any]:
+def _instance(
+    path: str | Path, num_arms: int, instance_seed: int, min_gap: float, penalty: float
+) -> tuple[np.ndarray, np.ndarray]:
     num_arms = checks.integer("r6a", "num_arms", num_arms, 2)
     seed = checks.integer("r6a", "instance_seed", instance_seed, 0)
     checks.number("r6a", "min_gap", min_gap, low=0.0, high=1.0, open_low=True, open_high=True)

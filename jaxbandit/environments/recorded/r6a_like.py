@@ -7,8 +7,6 @@ The arms are user-article pairs. The features of a pair are all products of the 
 the article, the first of which is the constant 1, so x is in R^36.
 """
 
-from typing import Any
-
 import numpy as np
 
 from jaxbandit.base import checks
@@ -52,7 +50,7 @@ def r6a_like(num_arms: int, *, instance_seed: int = 0, min_gap: float = 0.05, si
     return linear(*instance, noise="sign", sigma=sigma)._replace(name="r6a_like")
 
 
-def _instance(num_arms: int, instance_seed: int, min_gap: float) -> tuple[Any, Any]:
+def _instance(num_arms: int, instance_seed: int, min_gap: float) -> tuple[np.ndarray, np.ndarray]:
     num_arms = checks.integer("r6a_like", "num_arms", num_arms, 2)
     seed = checks.integer("r6a_like", "instance_seed", instance_seed, 0)
     checks.number("r6a_like", "min_gap", min_gap, low=0.0, high=1.0, open_low=True, open_high=True)
@@ -83,8 +81,8 @@ def choose(where: str, means: np.ndarray, num_arms: int, min_gap: float, rng: np
     num_below = np.searchsorted(np.sort(means), means - min_gap, side="right")
     most = int(num_below.max(initial=0))
     if most < num_arms - 1:
-        found = f"none of {len(means)} pairs is {min_gap:g} above more than {most} others"
-        raise ValueError(f"{where}: num_arms = {num_arms}, must be at most {most + 1}: {found}")
+        reason = f"none of {len(means)} pairs is {min_gap:g} above more than {most} others"
+        raise ValueError(f"{where}: num_arms = {num_arms}, must be at most {most + 1}: {reason}")
     eligible = order[num_below[order] >= num_arms - 1][:num_arms]
     best = eligible[np.argmax(means[eligible])]
     below = order[means[order] <= means[best] - min_gap]

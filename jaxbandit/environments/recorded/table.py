@@ -78,9 +78,9 @@ def table(
     low, high = rewards.min(), rewards.max()
     scale = (high - low) / 2 if sigma is None else sigma
 
-    def theta() -> Any:
+    def theta() -> ArrayLike:
         means = _means(rewards)
-        if all(isinstance(given, np.ndarray) for given in (known, means)):
+        if all(isinstance(array, np.ndarray) for array in (known, means)):
             return np.linalg.lstsq(known, means, rcond=None)[0]
         return jnp.linalg.lstsq(as_float(known), as_float(means))[0]
 
@@ -142,7 +142,7 @@ def table(
     )
 
 
-def _recorded(rewards: Array, features: Array | None) -> tuple[Any, Any]:
+def _recorded(rewards: Array, features: Array | None) -> tuple[ArrayLike, Any]:
     rewards = checks.array("table", "rewards", rewards, ndim=2)
     num_arms = rewards.shape[1]
     if num_arms < 1:
@@ -155,6 +155,6 @@ def _recorded(rewards: Array, features: Array | None) -> tuple[Any, Any]:
     return rewards, known
 
 
-def _means(rewards: Any) -> Any:
+def _means(rewards: ArrayLike) -> ArrayLike:
     # In float64 if the table is concrete, because float32 sums over many rows would separate tied arms.
     return (rewards if isinstance(rewards, np.ndarray) else as_float(rewards)).mean(axis=0)

@@ -39,8 +39,8 @@ def _successes(key: Key, n: Array, p: Array) -> Array:
 
 
 @_successes.def_vmap
-def _(size: int, batched: list[bool], *given: Array) -> tuple[Array, bool]:
-    every = (x if flag else jnp.broadcast_to(x, (size, *x.shape)) for x, flag in zip(given, batched, strict=True))
+def _(size: int, batched: list[bool], *operands: Array) -> tuple[Array, bool]:
+    every = (x if flag else jnp.broadcast_to(x, (size, *x.shape)) for x, flag in zip(operands, batched, strict=True))
     return _of_many(*every), True
 
 

@@ -1,6 +1,6 @@
 """Gaussian arms: the reward of arm a is normal with mean means[a] and a common or individual standard deviation."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +10,7 @@ from jaxbandit.base import checks
 from jaxbandit.base.contract import Arms, BatchRewards, Environment, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float, get_at, standard_normal
-from jaxbandit.base.types import Array, ArrayLike, Key, Numbers
+from jaxbandit.base.types import Array, ArrayLike, Key, Numbers, PyTree, Scalar
 from jaxbandit.environments.stationary.arm_order import arm_order
 from jaxbandit.environments.stationary.simple_regret import simple_regret
 from jaxbandit.environments.stationary.unrelated_arms import gaussian_arms
@@ -21,7 +21,7 @@ class GaussianState(NamedTuple):
 
     means: Array  # float[num_arms]
     gaps: Array  # float[num_arms], max(means) - means
-    sigmas: Any = None  # float[num_arms]; None if one sigma, which is not part of the state, holds for all arms
+    sigmas: PyTree = None  # float[num_arms]; None if one sigma, which is not part of the state, holds for all arms
 
 
 @declare(
@@ -59,7 +59,7 @@ def gaussian(means: ArrayLike, *, sigma: Numbers = 1.0, permute: bool = False) -
             mu, sigmas = get_at(mu, order), None if sigmas is None else get_at(sigmas, order)
         return GaussianState(mu, jnp.max(mu) - mu, sigmas)
 
-    def known() -> dict[str, Any]:
+    def known() -> dict[str, Scalar]:
         return {"sigma": jnp.max(jnp.asarray(sigma)) if checks.is_traced(sigma) else float(np.max(sigma))}
 
     def scale(state: GaussianState) -> Array:
@@ -101,7 +101,7 @@ def gaussian(means: ArrayLike, *, sigma: Numbers = 1.0, permute: bool = False) -
     )
 
 
-def _checked(sigma: Any, num_arms: int) -> Any:
+def _checked(sigma: ArrayLike, num_arms: int) -> ArrayLike:
     if np.ndim(sigma) == 0:
         return checks.number("gaussian", "sigma", sigma, low=0.0, open_low=True)
     sigma = checks.array("gaussian", "sigma", sigma, low=0.0, open_low=True)

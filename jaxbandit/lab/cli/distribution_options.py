@@ -31,9 +31,9 @@ class Divided:
     def execution(self, out: Path) -> Iterator[Any]:
         """Yield the Execution of the command, and close its executor afterwards."""
         from jaxbandit.engine.driver.execution import Execution
-        from jaxbandit.running.distribution.executors import opened
+        from jaxbandit.running.distribution.executors import open_executor
 
-        with opened(self.executor, out.with_name(f"{out.name}-slurm")) as executor:
+        with open_executor(self.executor, out.with_name(f"{out.name}-slurm")) as executor:
             yield Execution(
                 executor=executor,
                 runs_per_task=self.runs_per_task,

@@ -40,9 +40,9 @@ class Tune:
             from jaxbandit.lab.experiments import search as command
 
             out = self.out or Path(f"{self.spec.stem}-tune")
-            from jaxbandit.running.distribution.executors import opened
+            from jaxbandit.running.distribution.executors import open_executor
 
-            with opened(self.executor, out.with_name(f"{out.name}-slurm")) as executor:
+            with open_executor(self.executor, out.with_name(f"{out.name}-slurm")) as executor:
                 found = command.search(self.train, spec, out, executor)
         if self.json:
             about = {"schema": 1, "name": spec.name, "seed": spec.seed}

@@ -45,8 +45,8 @@ def page_of(directory: Path, summary: Mapping[str, Any]) -> Page:
     page.add("Configurations by batch", *_left(page, history, count))
     page.add("Mean scores", *_means(page, rows, said, chosen))
     shim = SimpleNamespace(text=lambda index: said[index])
-    found = SimpleNamespace(table=table, history=history, maximize=summary["maximize"], index=chosen, configs=shim)
-    page.add("Figure", page.figure(plain_text(plot_tuning(found, canvas(SIZE)))))
+    shown: Any = SimpleNamespace(table=table, history=history, maximize=summary["maximize"], index=chosen, configs=shim)
+    page.add("Figure", page.figure(plain_text(plot_tuning(shown, canvas(SIZE)))))
     versions = ", ".join(f"{name} {summary[name]}" for name in ("jaxbandit", "jax") if name in summary)
     better = "larger" if summary["maximize"] else "smaller"
     seeds = f"{len(np.unique(history['seed'])):,}" if "seed" in history else None

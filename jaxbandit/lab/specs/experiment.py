@@ -21,11 +21,11 @@ from jaxbandit.base.domains import (
     several,
     values,
 )
+from jaxbandit.base.refusals import MAX_FAILED
 from jaxbandit.lab.specs import arguments
 from jaxbandit.lab.specs.entry import Entry
 from jaxbandit.lab.specs.keys import Key, key, keys_of, tables
 from jaxbandit.lab.specs.registry import FILLED
-from jaxbandit.running.failures import MOST
 
 MOST_ROUNDS = 2**31 - 129  # counts are int32, and a block of rounds must fit on top
 MOST_PULLS = 10**15  # for algorithms that pull in batches, which are counted in 64 bits
@@ -136,7 +136,7 @@ class Experiment:
     max_rounds: int = key(_max_rounds, _default_max_rounds, kind="identify", otherwise=0)
     precision: str = key(lambda found: precision(*_limit(found)), _default_precision)
     any_rewards: bool = key(BOOLEAN, False)
-    max_failed: float = key(number(0, 1), MOST)
+    max_failed: float = key(number(0, 1), MAX_FAILED)
     instances: tuple[InstanceSpec, ...]
     algorithms: tuple[AlgorithmSpec, ...]
 

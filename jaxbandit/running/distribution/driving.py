@@ -2,8 +2,7 @@
 
 import queue
 from collections.abc import Generator, Iterable
-from concurrent.futures import BrokenExecutor, Future
-from typing import Any
+from concurrent.futures import BrokenExecutor, Executor, Future
 
 from jaxbandit.engine.driver import interrupts
 
@@ -26,7 +25,7 @@ def is_broken(error: BaseException) -> bool:
     return isinstance(error, BrokenExecutor)
 
 
-def completed(executor: Any, calls: Iterable[tuple], most: int = MOST) -> Generator[tuple[tuple, Future]]:
+def completed(executor: Executor, calls: Iterable[tuple], most: int = MOST) -> Generator[tuple[tuple, Future]]:
     """Submit calls, each a function and its arguments, and yield each call with its future when it is done.
 
     At most `most` calls are submitted and not done at a time. When the generator is closed, calls that have not

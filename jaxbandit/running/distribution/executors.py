@@ -4,7 +4,7 @@ import contextlib
 import logging
 import os
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,7 +32,7 @@ class Crew(NamedTuple):
         return f"{self.workers} worker{'s' * (self.workers != 1)}{threads}"
 
 
-def crew_of(executor: Any, threads: int | None = None) -> Crew:
+def crew_of(executor: Executor, threads: int | None = None) -> Crew:
     """Return the workers of an executor; raise an error if it is not an executor, or if it forks its workers.
 
     Workers on one machine share its cores. Dask manages the threads of its workers and runs one task per thread, so
@@ -58,7 +58,7 @@ def crew_of(executor: Any, threads: int | None = None) -> Crew:
 
 
 @contextlib.contextmanager
-def opened(name: str | None, folder: Path | None = None) -> Iterator[Any]:
+def open_executor(name: str | None, folder: Path | None = None) -> Iterator[Executor | None]:
     """Yield the executor that `--executor` names, and shut it down afterwards; yield None if the name is None.
 
     Args:
@@ -77,7 +77,7 @@ def opened(name: str | None, folder: Path | None = None) -> Iterator[Any]:
     if kind == "processes":
         if not rest.isdecimal() or not 1 <= int(rest) <= 4096:
             wrong("--executor", name, "processes:N with N in [1, 4096]")
-        executor: Any = Processes(int(rest))
+        executor: Executor = Processes(int(rest))
     elif kind == "dask":
         with _dask(rest) as client, contextlib.closing(client):
             yield client.get_executor(pure=False)
@@ -100,9 +100,9 @@ def _dask(address: str) -> Iterator[Any]:
             # TLS certificates and keys are taken from Dask's configuration.
             client = distributed.Client(address, timeout=ANSWERS, set_as_default=False)
         except (OSError, ValueError, TypeError) as error:
-            told = f"no scheduler answers within {ANSWERS} seconds" if isinstance(error, OSError) else str(error)
+            reason = f"no scheduler answers within {ANSWERS} seconds" if isinstance(error, OSError) else str(error)
             refuse(
-                f"--executor dask:{address}", f": {told}; start `dask scheduler` and give the address that it prints"
+                f"--executor dask:{address}", f": {reason}; start `dask scheduler` and give the address that it prints"
             )
         yield client
         return
@@ -120,16 +120,16 @@ def _dask(address: str) -> Iterator[Any]:
 def _submitit(name: str, rest: str, folder: Path) -> Any:
     with extras.extra("slurm"):
         import submitit
-    given: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     for item in filter(None, rest.split(",")):
         key, equals, value = item.partition("=")
         if not equals:
             wrong("--executor", name, "slurm:KEY=VALUE,... such as slurm:slurm_partition=short,cpus_per_task=4")
-        given[key.strip()] = int(value) if value.strip().isdecimal() else value.strip()
-    cluster = given.pop("cluster", "slurm")
+        options[key.strip()] = int(value) if value.strip().isdecimal() else value.strip()
+    cluster = options.pop("cluster", "slurm")
     try:
         executor = submitit.AutoExecutor(folder=folder, cluster=cluster)
-        executor.update_parameters(**{"timeout_min": MINUTES, **given})
+        executor.update_parameters(**{"timeout_min": MINUTES, **options})
     except (RuntimeError, ValueError, TypeError, NameError, AssertionError) as error:
         raise BadInput(f"--executor {name}: {' '.join(str(error).split())}") from None
     return executor

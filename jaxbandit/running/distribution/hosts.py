@@ -46,15 +46,15 @@ def exchange(mine: Sequence[bytes]) -> list[bytes]:
     sizes = np.asarray(multihost_utils.process_allgather(np.array([len(data)], np.int32))).ravel()
     padded = np.zeros(int(sizes.max()), np.uint8)
     padded[: len(data)] = np.frombuffer(data, np.uint8)
-    found: list[bytes] = []
+    parts: list[bytes] = []
     for row, size in zip(np.asarray(multihost_utils.process_allgather(padded)), sizes, strict=True):
         whole = row[:size].tobytes()
         head = int.from_bytes(whole[:8], "little")
         at = 8 + head
         for length in json.loads(whole[8:at]):
-            found.append(whole[at : at + length])
+            parts.append(whole[at : at + length])
             at += length
-    return found
+    return parts
 
 
 def agreed(mine: Any) -> Any:

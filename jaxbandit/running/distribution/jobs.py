@@ -6,9 +6,14 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jaxbandit.running.distribution.driving import DEATHS, Lost
+
+if TYPE_CHECKING:
+    from submitit import AutoExecutor, Job
+
+Call = tuple[Callable[..., Any], tuple, dict[str, Any]]
 
 TOGETHER = 0.5  # seconds within which calls are combined into one job array
 LOOK = 0.5  # seconds between two checks of the jobs; submitit itself queries Slurm less often
@@ -21,9 +26,9 @@ class Jobs(Executor):
       submitit: a `submitit.AutoExecutor(...)` whose parameters are set.
     """
 
-    def __init__(self, submitit: Any):
+    def __init__(self, submitit: "AutoExecutor"):
         self._submitit = submitit
-        self._new: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._new: queue.SimpleQueue[tuple[Future, Call, int]] = queue.SimpleQueue()
         self._closed = threading.Event()
         self._cancelled = threading.Event()
         self._thread = threading.Thread(target=self._serve, daemon=True)
@@ -44,11 +49,11 @@ class Jobs(Executor):
         if wait and self._thread.ident:
             self._thread.join()
 
-    def __exit__(self, kind: Any, *error: Any) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
         self.shutdown(cancel_futures=kind is not None)
 
     def _serve(self) -> None:
-        waiting: list[tuple[Future, Any, int, Any]] = []
+        waiting: list[tuple[Future, Call, int, Job]] = []
         while not (self._closed.is_set() and self._new.empty() and not waiting):
             try:
                 waiting += self._submitted()
@@ -68,7 +73,7 @@ class Jobs(Executor):
             waiting = left
             time.sleep(LOOK if waiting else 0.0)
 
-    def _submitted(self) -> list[tuple[Future, Any, int, Any]]:
+    def _submitted(self) -> list[tuple[Future, Call, int, "Job"]]:
         """Submit the calls that have arrived since the last check, as one job array."""
         calls, until = [], time.monotonic() + TOGETHER
         with contextlib.suppress(queue.Empty):
@@ -87,7 +92,7 @@ class Jobs(Executor):
             return []
         return [(*call, job) for call, job in zip(calls, jobs, strict=True)]
 
-    def _ended(self, future: Future, call: Any, deaths: int, job: Any) -> None:
+    def _ended(self, future: Future, call: Call, deaths: int, job: "Job") -> None:
         from submitit.core.utils import UncompletedJobError
 
         try:

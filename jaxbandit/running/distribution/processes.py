@@ -12,6 +12,7 @@ import signal
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
+from multiprocessing.connection import Connection
 from typing import Any
 
 from jaxbandit.running.distribution.driving import DEATHS, Lost
@@ -23,10 +24,10 @@ class Processes(Executor):
     def __init__(self, number: int):
         self.cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
         self.number = number
-        self._calls: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._calls: queue.SimpleQueue[tuple[Future, Callable, tuple, dict] | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._closed, self._dismissed = threading.Event(), threading.Event()
-        self._ends: set[Any] = set()  # our ends of pipes; closing one ends the worker at the other end
+        self._ends: set[Connection] = set()  # our ends of pipes; closing one ends the worker at the other end
         self._lock = threading.Lock()
 
     @property
@@ -64,7 +65,7 @@ class Processes(Executor):
             for thread in self._threads:
                 thread.join()
 
-    def __exit__(self, kind: Any, *error: Any) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
         self.shutdown(cancel_futures=kind is not None)
 
     def _serve(self, place: int) -> None:
@@ -105,13 +106,13 @@ class Processes(Executor):
             ProcessPoolExecutor(1, mp_context=context, initializer=begin, initargs=(theirs, list(share)))
         )
 
-    def _forget(self, end: Any) -> None:
+    def _forget(self, end: Connection) -> None:
         with self._lock:
             self._ends.discard(end)
         end.close()
 
 
-def begin(end: Any, cores: Sequence[int]) -> None:
+def begin(end: Connection, cores: Sequence[int]) -> None:
     """Initialize a worker: pin it to these cores, ignore SIGINT, and exit when the other end of the pipe is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if cores and hasattr(os, "sched_setaffinity"):
@@ -119,7 +120,7 @@ def begin(end: Any, cores: Sequence[int]) -> None:
     threading.Thread(target=_watch, args=(end,), daemon=True).start()
 
 
-def _watch(end: Any) -> None:
+def _watch(end: Connection) -> None:
     with contextlib.suppress(EOFError, OSError):
         end.recv()
     os._exit(1)

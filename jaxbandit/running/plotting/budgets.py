@@ -3,8 +3,10 @@
 matplotlib is imported only when something is drawn.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,11 +15,18 @@ from jaxbandit.base.text import number
 from jaxbandit.running.plotting.stopping_times import BOUND
 from jaxbandit.running.plotting.style import SIZE, footnotes, legend, look, new_axes, quiet, scale, titled
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.typing import LineStyleType as LineStyle
+
+    from jaxbandit.running.plotting.drawable import BudgetDrawable
+    from jaxbandit.theory.intervals import Interval
+
 NEAR_1 = 0.75
 WORDS = {"error": "error rate", "simple_regret": "simple regret"}
 
 
-def plot_budget(results: Sequence[Any], ax: Any = None, *, what: str = "error") -> Any:
+def plot_budget(results: Sequence[BudgetDrawable], ax: Axes | None = None, *, what: str = "error") -> Axes:
     """Draw the error rate or the simple regret of each algorithm against its budget, on a logarithmic axis.
 
     The bars are 95 % intervals: Clopper-Pearson for rates, Student's t for means. If no run of a point erred, a caret
@@ -39,7 +48,7 @@ def plot_budget(results: Sequence[Any], ax: Any = None, *, what: str = "error") 
     """
     if len({result.instance for result in results}) != 1:
         raise BadInput("plot: the results are of several instances, must be of one")
-    curves: dict[str, list[tuple[int, Any]]] = {}
+    curves: dict[str, list[tuple[int, Interval]]] = {}
     for name, result in zip(_labels(results), results, strict=True):
         if (interval := getattr(result, what)()) is not None:
             curves.setdefault(name, []).append((result.budget, interval))
@@ -50,14 +59,14 @@ def plot_budget(results: Sequence[Any], ax: Any = None, *, what: str = "error") 
     for i, (name, points) in enumerate(curves.items()):
         ends += _curve(ax, name, sorted(points, key=lambda point: point[0]), look(i))
     budgets = sorted({result.budget for result in results})
-    found = {result.hardness() for result in results}
-    hardness = found.pop() if len(found) == 1 else None  # it depends on the number of arms to find
+    hardnesses = {result.hardness() for result in results}
+    hardness = hardnesses.pop() if len(hardnesses) == 1 else None  # it depends on the number of arms to find
     if hardness is not None and np.isfinite(hardness).all():
-        told = f"exp(-T / H2),  H1 = {number(hardness[0])}, H2 = {number(hardness[1])}"
+        label = f"exp(-T / H2),  H1 = {number(hardness[0])}, H2 = {number(hardness[1])}"
         x = np.linspace(budgets[0], budgets[-1], 100)
         y = np.exp(-x / hardness[1])
         if what == "error" and y[-1] < NEAR_1:
-            ax.plot(x[y >= min(ends)], y[y >= min(ends)], **BOUND, label=told)
+            ax.plot(x[y >= min(ends)], y[y >= min(ends)], **BOUND, label=label)
     scale(ax.xaxis, budgets)
     ax.set_yscale("log")
     if what == "error":
@@ -71,7 +80,7 @@ def plot_budget(results: Sequence[Any], ax: Any = None, *, what: str = "error") 
     return ax
 
 
-def _curve(ax: Any, name: str, points: Sequence[tuple[int, Any]], style: tuple[str, Any]) -> list[float]:
+def _curve(ax: Axes, name: str, points: Sequence[tuple[int, Interval]], style: tuple[str, LineStyle]) -> list[float]:
     """Draw the curve of one algorithm; return the positive values at which something is drawn."""
     color, dashes = style
     x = np.array([budget for budget, _ in points], np.float64)
@@ -93,12 +102,12 @@ def _curve(ax: Any, name: str, points: Sequence[tuple[int, Any]], style: tuple[s
     return ends
 
 
-def _labels(results: Sequence[Any]) -> list[str]:
+def _labels(results: Sequence[BudgetDrawable]) -> list[str]:
     """Return a name for each curve: the algorithm, and its parameters other than the budget if they distinguish it."""
-    found = []
+    names = []
     for result in results:
         same = [r.params for r in results if r.algorithm == result.algorithm]
         differs = [k for k, v in result.params.items() if k != "budget" and any(p.get(k) != v for p in same)]
         more = ", ".join(f"{k} = {result.params[k]}" for k in differs)
-        found.append(f"{result.algorithm} ({more})" if more else result.algorithm)
-    return found
+        names.append(f"{result.algorithm} ({more})" if more else result.algorithm)
+    return names

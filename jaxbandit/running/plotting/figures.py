@@ -1,13 +1,19 @@
 """The function `plot`, which chooses the figure for each kind of results."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jaxbandit.base.domains import check, choice
 from jaxbandit.base.refusals import refuse
 from jaxbandit.running.plotting import budgets, regret_curves, stopping_times, sweeps
 from jaxbandit.running.plotting.style import SIZE, canvas, file_name, plain_text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 STOPPING = {
     "stopping": stopping_times.plot_stopping,
@@ -20,7 +26,7 @@ STOPPING = {
 
 def plot(
     results: Any,
-    ax: Any = None,
+    ax: Axes | None = None,
     *,
     what: str | None = None,
     instance: str | None = None,
@@ -51,8 +57,8 @@ def plot(
     some = [results] if single else list(results)
     kinds = {result.kind for result in some}
     if len(kinds) != 1:
-        held = ", ".join(sorted(kinds)) or "none given"
-        refuse("plot", f": results of {len(kinds)} kinds ({held}), must be of one kind")
+        names = ", ".join(sorted(kinds)) or "none given"
+        refuse("plot", f": results of {len(kinds)} kinds ({names}), must be of one kind")
     wanted = some[0].instance if instance is None else instance
     every = what == "sweep" and instance is None
     shown = [result for result in some if every or result.instance == wanted]
@@ -86,7 +92,7 @@ def write_figures(results: Sequence[Any], directory: str | Path, **look: Any) ->
     return paths
 
 
-def drawn(results: Sequence[Any], *, points: int | None = None, **look: Any) -> Iterator[tuple[str, Any]]:
+def drawn(results: Sequence[Any], *, points: int | None = None, **look: Any) -> Iterator[tuple[str, Figure]]:
     """Yield the name and the matplotlib figure of each file that `write_figures` writes.
 
     Args:
@@ -108,12 +114,12 @@ def drawn(results: Sequence[Any], *, points: int | None = None, **look: Any) -> 
                 budgets.plot_budget(some, figure.add_subplot(), what=what)
                 yield f"{what}-{instance}", plain_text(figure)
         return
-    found = sweeps.sweeps(results)
-    for sweep in found:
+    parameter_sweeps = sweeps.sweeps(results)
+    for sweep in parameter_sweeps:
         figure = canvas(SIZE)
         sweeps.plot_sweep(sweep, figure.add_subplot())
         yield f"sweep-{sweep.name}", plain_text(figure)
-    if any(sweep.of_instances for sweep in found):
+    if any(sweep.of_instances for sweep in parameter_sweeps):
         return
     few = {} if points is None else {"points": points}
     for instance in dict.fromkeys(r.instance for r in results):

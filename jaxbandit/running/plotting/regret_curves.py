@@ -4,9 +4,11 @@ Each curve is labeled at its end in its own color, in the order of the final reg
 matplotlib is imported only when something is drawn.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
@@ -28,6 +30,13 @@ from jaxbandit.running.plotting.style import (
 )
 from jaxbandit.theory import intervals
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+    from jaxbandit.running.plotting.drawable import RegretDrawable
+
 Bands = Literal["95 %", "standard error"]
 WORDS = {
     "regret": ("mean regret", "regret"),
@@ -40,14 +49,14 @@ LINE_HEIGHT = 0.047  # fraction of the axes that one label at the end of a curve
 
 
 def plot(
-    results: Sequence[Any],
-    ax: Any = None,
+    results: Sequence[RegretDrawable],
+    ax: Axes | None = None,
     *,
     what: str | None = None,
     bands: Bands = "95 %",
     minimax: bool = False,
     log: bool = False,
-) -> Any:
+) -> Axes:
     """Draw the mean regret of several algorithms on one instance, each labeled at the end of its curve.
 
     Args:
@@ -100,21 +109,21 @@ def plot(
     return ax
 
 
-def _measure(results: Sequence[Any], what: str | None) -> str:
+def _measure(results: Sequence[RegretDrawable], what: str | None) -> str:
     """Return the quantity to draw; raise if some result does not hold it."""
-    held = {result.measure for result in results} if what is None else {what}
-    if len(held) != 1:
+    measures = {result.measure for result in results} if what is None else {what}
+    if len(measures) != 1:
         raise BadInput(
-            f"plot: results of {' and of '.join(sorted(held))}, must be of one measure; draw each in its own figure"
+            f"plot: results of {' and of '.join(sorted(measures))}, must be of one measure; draw each in its own figure"
         )
-    (only,) = held
+    (only,) = measures
     check("plot: what", only, choice(WORDS))
     for result in results:
         result.moments(only)  # raises if the result lacks it
     return only
 
 
-def plot_one(result: Any, ax: Any = None, *, what: str | None = None) -> Any:
+def plot_one(result: RegretDrawable, ax: Axes | None = None, *, what: str | None = None) -> Axes:
     """Draw the mean regret of one result, with its name in a legend; return the Axes.
 
     If the Axes already hold another result, the limits and the legend are updated to include both.
@@ -146,13 +155,13 @@ def plot_one(result: Any, ax: Any = None, *, what: str | None = None) -> Any:
     return ax
 
 
-def _unlike(name: str, curves: Sequence[Any]) -> str:
+def _unlike(name: str, curves: Sequence[Line2D]) -> str:
     """Return the name, with a number if another curve already has it."""
     taken = {line.get_label() for line in curves}
     return next(n for n in (name, *(f"{name} ({i})" for i in range(2, len(curves) + 3))) if n not in taken)
 
 
-def plot_results(results: Sequence[Any], directory: str | Path, **look: Any) -> list[Path]:
+def plot_results(results: Sequence[RegretDrawable], directory: str | Path, **look: Any) -> list[Path]:
     """Write the figures of each instance into a directory as PNG files; return their paths. `look`: as for `plot`.
 
     They are `regret-INSTANCE.png` and, if regret against the best fixed arm was recorded, `hindsight-INSTANCE.png`.
@@ -166,7 +175,7 @@ def plot_results(results: Sequence[Any], directory: str | Path, **look: Any) -> 
     return paths
 
 
-def drawn(results: Sequence[Any], **look: Any) -> Iterator[tuple[str, Any]]:
+def drawn(results: Sequence[RegretDrawable], **look: Any) -> Iterator[tuple[str, Figure]]:
     """Yield the name and the matplotlib figure of each file that `plot_results` writes."""
     for instance in dict.fromkeys(r.instance for r in results):
         some = [r for r in results if r.instance == instance]
@@ -179,7 +188,7 @@ def drawn(results: Sequence[Any], **look: Any) -> Iterator[tuple[str, Any]]:
             yield f"{name}-{instance}", plain_text(figure)
 
 
-def _curve(ax: Any, result: Any, name: str, order: int, what: str, bands: Bands = "95 %") -> Any:
+def _curve(ax: Axes, result: RegretDrawable, name: str, order: int, what: str, bands: Bands = "95 %") -> Line2D:
     rounds, mean = result.arrays["checkpoints"], result.moments(what)[0]
     color, style = look(order)
     (line,) = ax.plot(rounds, mean, color=color, linestyle=style, linewidth=1.6, label=name, gid=CURVE)
@@ -190,7 +199,7 @@ def _curve(ax: Any, result: Any, name: str, order: int, what: str, bands: Bands 
     return line
 
 
-def _log_regret(ax: Any, results: Sequence[Any], what: str) -> None:
+def _log_regret(ax: Axes, results: Sequence[RegretDrawable], what: str) -> None:
     """Make the axis of regret logarithmic, starting at the smallest regret in the first decade of rounds shown."""
     rounds = results[0].arrays["checkpoints"]
     first = max(ax.get_xlim()[0], 1)
@@ -202,7 +211,7 @@ def _log_regret(ax: Any, results: Sequence[Any], what: str) -> None:
     ax.set_ylim(0.8 * shown.min() if len(shown) else None, 1.6 * last)
 
 
-def _dress(ax: Any, result: Any, what: str, bands: Bands = "95 %", log: bool = False) -> None:
+def _dress(ax: Axes, result: RegretDrawable, what: str, bands: Bands = "95 %", log: bool = False) -> None:
     """Set the scales, the labels and the frame."""
     rounds = result.arrays["checkpoints"]
     steps = np.diff(rounds)
@@ -223,12 +232,12 @@ def _dress(ax: Any, result: Any, what: str, bands: Bands = "95 %", log: bool = F
     ax.yaxis.set_major_formatter("{x:,.10g}")
     ax.set_xlabel("round")
     ax.set_ylabel(WORDS[what][1])
-    told = "95 % bands" if bands == "95 %" else "bands of one standard error"
+    text = "95 % bands" if bands == "95 %" else "bands of one standard error"
     words = DYNAMIC if result.moves and what == "regret" else WORDS[what][0]
-    quiet(ax, titled(result, f"{words} of {result.runs:,} runs, {told}"))
+    quiet(ax, titled(result, f"{words} of {result.runs:,} runs, {text}"))
 
 
-def _fit_shown(ax: Any) -> None:
+def _fit_shown(ax: Axes) -> None:
     """Fit the vertical axis to the rounds shown, because the values of the first rounds are noise."""
     first = ax.get_xlim()[0]
     curves = [line for line in ax.get_lines() if line.get_gid() == CURVE]
@@ -240,7 +249,7 @@ def _fit_shown(ax: Any) -> None:
         ax.set_ylim(low - pad, high + pad)
 
 
-def _name_ends(ax: Any, ends: Sequence[tuple[float, str, Any]]) -> None:
+def _name_ends(ax: Axes, ends: Sequence[tuple[float, str, Line2D]]) -> None:
     """Write each name beside the end of its curve with a piece of its line, moved as little as possible."""
     ends = sorted(ends, key=lambda end: -end[0])
     ax.set_ylim(*ax.get_ylim())  # labels beside the axes must not change their limits
@@ -254,7 +263,7 @@ def _name_ends(ax: Any, ends: Sequence[tuple[float, str, Any]]) -> None:
         ax.text(1.085, place, text, transform=beside, va="center", fontsize=9, color=INK)
 
 
-def _height(ax: Any, value: float) -> float:
+def _height(ax: Axes, value: float) -> float:
     """Return the height of a value on the axes, from 0 at the bottom to 1 at the top."""
     place = ax.transData.transform((ax.get_xlim()[1], value))[1]
     return float(ax.transAxes.inverted().transform((0.0, place))[1])
@@ -275,7 +284,7 @@ def spread(values: Sequence[float], height: float, low: float, high: float) -> l
     return [float(np.clip(x, min(lower, upper), upper)) - rank * height for rank, x in enumerate(level)]
 
 
-def _value(result: Any, what: str, bands: Bands) -> str:
+def _value(result: RegretDrawable, what: str, bands: Bands) -> str:
     mean = float(result.moments(what)[0][-1])
     places = 4 if what == "feedback" else 1
     if result.counted < 2:

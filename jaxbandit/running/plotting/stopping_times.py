@@ -4,8 +4,10 @@ If runs are censored, nothing is drawn beyond `max_rounds`: the Kaplan-Meier cur
 is drawn as an arrow, because it is only a lower bound. matplotlib is imported only when something is drawn.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +30,11 @@ from jaxbandit.running.plotting.style import (
 )
 from jaxbandit.theory import intervals
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from jaxbandit.running.plotting.drawable import StoppingDrawable
+
 SHOWN_RUNS = 300  # number of single runs that are drawn as dots
 SHOWN_STEPS = 2000  # largest number of steps in the curve of a distribution
 NAMED_ARMS = 12  # up to this number of arms, the marks of the algorithms stand side by side above each arm
@@ -35,7 +42,7 @@ ROW = 0.36  # inches per algorithm
 BOUND: dict[str, Any] = {"color": GRAY, "linewidth": 1.2, "linestyle": (0, (4, 2)), "zorder": 1.5}
 
 
-def plot_stopping(results: Sequence[Any], ax: Any = None, *, points: int = SHOWN_STEPS) -> Any:
+def plot_stopping(results: Sequence[StoppingDrawable], ax: Axes | None = None, *, points: int = SHOWN_STEPS) -> Axes:
     """Draw the fraction of runs that have stopped after n samples, with pointwise 95 % bands (Clopper-Pearson).
 
     Args:
@@ -69,7 +76,7 @@ def plot_stopping(results: Sequence[Any], ax: Any = None, *, points: int = SHOWN
     return ax
 
 
-def _law(ax: Any, result: Any, name: str, order: int, points: int) -> None:
+def _law(ax: Axes, result: StoppingDrawable, name: str, order: int, points: int) -> None:
     color, style = look(order)
     known = result.samples()
     times = np.sort(result.arrays["samples"][result.ended(Outcome.STOPPED)].astype(np.float64))
@@ -92,7 +99,7 @@ def _law(ax: Any, result: Any, name: str, order: int, points: int) -> None:
         ax.plot([end], [y[-1]], marker="|", markersize=11, markeredgewidth=1.8, **draw)
 
 
-def plot_samples(results: Sequence[Any], ax: Any = None, *, points: int = SHOWN_RUNS) -> Any:
+def plot_samples(results: Sequence[StoppingDrawable], ax: Axes | None = None, *, points: int = SHOWN_RUNS) -> Axes:
     """Draw the samples of each algorithm: quartiles as a box, 5 to 95 % as a line, the mean, single runs as dots.
 
     The 95 % interval of the mean is drawn, but it may be narrower than the mark of the mean. Arguments and return value
@@ -130,7 +137,7 @@ def plot_samples(results: Sequence[Any], ax: Any = None, *, points: int = SHOWN_
     return ax
 
 
-def plot_error(results: Sequence[Any], ax: Any = None) -> Any:
+def plot_error(results: Sequence[StoppingDrawable], ax: Axes | None = None) -> Axes:
     """Draw the error rate of each algorithm's stopped runs with its 95 % interval (Clopper-Pearson), and delta.
 
     Arguments and return value are those of `plot_stopping`. The row of a result without an error rate stays empty.
@@ -156,27 +163,27 @@ def plot_error(results: Sequence[Any], ax: Any = None) -> Any:
     return ax
 
 
-def plot_pulls(results: Sequence[Any], ax: Any = None) -> Any:
+def plot_pulls(results: Sequence[StoppingDrawable], ax: Axes | None = None) -> Axes:
     """Draw the mean pulls of each arm with 95 % intervals. If the true means are known, the best arm comes first.
 
     Arguments and return value are those of `plot_stopping`. Raises ValueError if no result holds the pulls of its arms.
     """
     _one_instance(results)
     named = enumerate(zip(labels(results), results, strict=True))
-    given = [(i, name, r) for i, (name, r) in named if "pulls" in r.arrays]
-    if not given:
+    with_pulls = [(i, name, r) for i, (name, r) in named if "pulls" in r.arrays]
+    if not with_pulls:
         raise BadInput(f"plot: {results[0].instance}: no result holds the pulls of its arms")
     ax = ax or new_axes(SIZE)
-    num_arms = given[0][2].arrays["pulls"].shape[1]
+    num_arms = with_pulls[0][2].arrays["pulls"].shape[1]
     truth = results[0].truth
     means = truth.get("means")
     arms = np.arange(num_arms) if means is None else np.argsort(-np.asarray(means), kind="stable")
     few = num_arms <= NAMED_ARMS
-    step = min(0.12, 0.7 / len(given)) if few else 0.0
-    for place, (i, name, result) in enumerate(given):
+    step = min(0.12, 0.7 / len(with_pulls)) if few else 0.0
+    for place, (i, name, result) in enumerate(with_pulls):
         pulls = result.arrays["pulls"][result.counts()].astype(np.float64)
         mean = pulls.mean(axis=0)[arms]
-        x = np.arange(num_arms) + (place - (len(given) - 1) / 2) * step
+        x = np.arange(num_arms) + (place - (len(with_pulls) - 1) / 2) * step
         color = look(i)[0]
         if len(pulls) > 1:
             interval = intervals.student(mean, pulls.var(axis=0, ddof=1)[arms], len(pulls))
@@ -203,25 +210,25 @@ def plot_pulls(results: Sequence[Any], ax: Any = None) -> Any:
     return ax
 
 
-def mean_of(result: Any) -> intervals.Interval:
+def mean_of(result: StoppingDrawable) -> intervals.Interval:
     """Return the (restricted) mean with its interval; for a single run, the interval is the mean itself."""
     times = result.samples()
     return result.restricted_mean() if len(times) > 1 else intervals.Interval(times[0], 0.0, times[0], times[0])
 
 
-def rows_size(results: Sequence[Any]) -> tuple[float, float]:
+def rows_size(results: Sequence[StoppingDrawable]) -> tuple[float, float]:
     """Return the size in inches of a figure with one row per result."""
     return SIZE[0], 1.5 + ROW * max(len(results), 3)
 
 
-def rows_axis(ax: Any, names: Sequence[str]) -> None:
+def rows_axis(ax: Axes, names: Sequence[str]) -> None:
     """Label the rows, with the first at the top."""
     ax.set_yticks(range(len(names)), names)
     ax.set_ylim(len(names) - 0.4, -0.6)
     ax.tick_params(axis="y", length=0)
 
 
-def _one_instance(results: Sequence[Any]) -> None:
+def _one_instance(results: Sequence[StoppingDrawable]) -> None:
     instances = {r.instance for r in results}
     if len(instances) != 1:
         raise BadInput(f"plot: instances = {sorted(instances)}, must be one; draw each in its own figure")
@@ -230,7 +237,7 @@ def _one_instance(results: Sequence[Any]) -> None:
         raise BadInput(f"plot: {', '.join(lost)}: no run stopped or was censored, so there is nothing to draw")
 
 
-def _samples_axis(ax: Any, results: Sequence[Any]) -> None:
+def _samples_axis(ax: Axes, results: Sequence[StoppingDrawable]) -> None:
     values = np.concatenate([r.samples() for r in results])
     right = 1.04 * float(values.max(initial=1.0))
     if scale(ax.xaxis, np.maximum(values, 1.0)):
@@ -239,7 +246,7 @@ def _samples_axis(ax: Any, results: Sequence[Any]) -> None:
         ax.set_xlim(0, right)
 
 
-def _mean_text(result: Any) -> str:
+def _mean_text(result: StoppingDrawable) -> str:
     times = result.samples()
     if result.censored:
         return f"> {number(times.mean())}, {result.censored:,} of {result.runs:,} censored"
@@ -249,6 +256,6 @@ def _mean_text(result: Any) -> str:
     return f"{number(times.mean())} ± {half:,.0f}" if times.mean() >= 1000 else f"{times.mean():.1f} ± {half:.1f}"
 
 
-def _runs(results: Sequence[Any]) -> str:
+def _runs(results: Sequence[StoppingDrawable]) -> str:
     counts = sorted({r.runs for r in results})
     return " or ".join(f"{count:,}" for count in counts) + " runs"

@@ -4,10 +4,20 @@ The colors are the palette of Okabe and Ito, which can be distinguished with all
 they repeat, the lines are dashed. matplotlib is imported only when something is drawn.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Literal
 
 from jaxbandit.base.extras import lab
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import XAxis, YAxis
+    from matplotlib.figure import Figure
+    from matplotlib.typing import LineStyleType as LineStyle
+
+    from jaxbandit.running.plotting.drawable import Drawable
 
 LOG_FROM = 8.0  # an axis is logarithmic if its largest value is at least this multiple of its smallest
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -18,12 +28,12 @@ UNNAMED = "environment"  # the label of an instance without a name
 FOOT = "footnotes"
 
 
-def look(order: int) -> tuple[str, Any]:
+def look(order: int) -> tuple[str, LineStyle]:
     """Return the color and the line style of curve number `order`."""
     return COLORS[order % len(COLORS)], DASHES[order // len(COLORS) % len(DASHES)]
 
 
-def labels(results: Sequence[Any]) -> list[str]:
+def labels(results: Sequence[Drawable]) -> list[str]:
     """Return a name for each result: the algorithm, and its parameters if they are needed to distinguish results."""
     names = []
     for result in results:
@@ -34,7 +44,7 @@ def labels(results: Sequence[Any]) -> list[str]:
     return names
 
 
-def new_axes(size: tuple[float, float]) -> Any:
+def new_axes(size: tuple[float, float]) -> Axes:
     """Return the Axes of a new figure, made with pyplot so that a notebook shows it."""
     with lab():
         import matplotlib.pyplot as plt
@@ -42,7 +52,7 @@ def new_axes(size: tuple[float, float]) -> Any:
     return plt.figure(figsize=size, layout="constrained").add_subplot()
 
 
-def canvas(size: tuple[float, float], layout: str | None = "constrained") -> Any:
+def canvas(size: tuple[float, float], layout: str | None = "constrained") -> Figure:
     """Return an empty figure for a file. It is made without pyplot, which needs a display and keeps figures open."""
     with lab():
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -53,7 +63,7 @@ def canvas(size: tuple[float, float], layout: str | None = "constrained") -> Any
     return figure
 
 
-def quiet(ax: Any, title: str, *, along: str = "y") -> None:
+def quiet(ax: Axes, title: str, *, along: Literal["x", "y"] = "y") -> None:
     """Set the title and the frame: grid lines at the ticks of axis `along`, and no box."""
     ax.set_title(title, loc="left", fontsize=11, color=INK)
     ax.grid(axis=along, color=PALE, linewidth=0.7)
@@ -63,7 +73,7 @@ def quiet(ax: Any, title: str, *, along: str = "y") -> None:
     ax.tick_params(axis=along, length=0)
 
 
-def scale(axis: Any, values: Any) -> bool:
+def scale(axis: XAxis | YAxis, values: Iterable[float]) -> bool:
     """Make an axis logarithmic if its values are positive and far apart, with plain ticks; return whether it is."""
     from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
 
@@ -79,29 +89,29 @@ def scale(axis: Any, values: Any) -> bool:
     return True
 
 
-def legend(ax: Any) -> None:
+def legend(ax: Axes) -> None:
     """Write the legend to the right of the axes."""
     ax.legend(frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0)
 
 
-def titled(result: Any, text: str) -> str:
+def titled(result: Drawable, text: str) -> str:
     """Return a title that begins with the name of the instance, if it has one."""
     return text[:1].upper() + text[1:] if result.instance == UNNAMED else f"{result.instance}: {text}"
 
 
-def footnotes(ax: Any, results: Sequence[Any], also: Sequence[str] = ()) -> None:
+def footnotes(ax: Axes, results: Sequence[Drawable], also: Sequence[str] = ()) -> None:
     """Write the notes of the results and the lines of `also` under the axes, after the lines that are there already."""
-    found = next((text for text in ax.texts if text.get_gid() == FOOT), None)
-    lines = found.get_text().split("\n") if found else []
+    note = next((text for text in ax.texts if text.get_gid() == FOOT), None)
+    lines = note.get_text().split("\n") if note else []
     lines = list(dict.fromkeys([*lines, *(note for result in results for note in result.notes()), *also]))
-    if found:
-        found.remove()
+    if note:
+        note.remove()
     if lines:
         place = {"xycoords": ("axes fraction", ax.xaxis.label), "textcoords": "offset points", "va": "top", "gid": FOOT}
         ax.annotate("\n".join(lines), (0, 0), (0, -5), fontsize=8.5, color=GRAY, annotation_clip=False, **place)
 
 
-def plain_text(figure: Any) -> Any:
+def plain_text(figure: Figure) -> Figure:
     """Return the figure, with its texts shown literally: a dollar sign in a name does not start a formula."""
     with lab():
         from matplotlib.text import Text

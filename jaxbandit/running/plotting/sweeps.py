@@ -3,16 +3,22 @@
 matplotlib is imported only when something is drawn.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from jaxbandit.base.refusals import BadInput, refuse
+from jaxbandit.running.plotting.drawable import StoppingDrawable
 from jaxbandit.running.plotting.stopping_times import BOUND, mean_of
 from jaxbandit.running.plotting.style import GRAY, SIZE, footnotes, labels, legend, look, new_axes, quiet, scale
 
-Point = tuple[float, Any]  # a value of the parameter, and the StoppingResult for it
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Point = tuple[float, StoppingDrawable]  # a value of the parameter, and the StoppingResult for it
 
 
 class Sweep(NamedTuple):
@@ -23,14 +29,14 @@ class Sweep(NamedTuple):
     parameter: str
     curves: dict[str, list[Point]]  # by label; the values of the parameter increase
     of_instances: bool
-    constant: Mapping[str, Any] = {}  # by label, results of the same instance for which nothing is swept
+    constant: Mapping[str, StoppingDrawable] = {}  # by label, results of the same instance for which nothing is swept
 
 
-def sweeps(results: Sequence[Any]) -> list[Sweep]:
+def sweeps(results: Sequence[StoppingDrawable]) -> list[Sweep]:
     """Return the sweeps that the results hold: of a parameter of algorithms on one instance, or of the instances."""
-    found = []
+    result_sweeps = []
     for instance in dict.fromkeys(r.instance for r in results):
-        found += _of_parameters(instance, [r for r in results if r.instance == instance])
+        result_sweeps += _of_parameters(instance, [r for r in results if r.instance == instance])
     numbers = {r.instance: r.truth.get("arguments", {}) for r in results}
     parameter = _varies(list(numbers.values()))
     others = {tuple(v for k, v in table.items() if k != parameter) for table in numbers.values()}
@@ -38,11 +44,11 @@ def sweeps(results: Sequence[Any]) -> list[Sweep]:
         curves: dict[str, list[Point]] = {}
         for result, name in zip(results, labels(results), strict=True):
             curves.setdefault(name, []).append((numbers[result.instance][parameter], result))
-        found.append(Sweep(parameter, "", parameter, _sorted(curves), of_instances=True))
-    return found
+        result_sweeps.append(Sweep(parameter, "", parameter, _sorted(curves), of_instances=True))
+    return result_sweeps
 
 
-def _of_parameters(instance: str, results: Sequence[Any]) -> list[Sweep]:
+def _of_parameters(instance: str, results: Sequence[StoppingDrawable]) -> list[Sweep]:
     """Return the sweeps over parameters of algorithms, one per parameter, with all algorithms that sweep it."""
     by_parameter: dict[str, dict[str, list[Point]]] = {}
     constant = {}
@@ -58,12 +64,12 @@ def _of_parameters(instance: str, results: Sequence[Any]) -> list[Sweep]:
             more = ", ".join(f"{k} = {result.params[k]}" for k in rest)
             name = f"{algorithm} ({more})" if more else algorithm
             curves.setdefault(name, []).append((result.params[parameter], result))
-    found = []
+    parameter_sweeps = []
     for k, curves in by_parameter.items():  # an algorithm with a single value of the parameter is a single point
         points = {name: [(r.params[k], r)] for name, r in constant.items() if _is_number(r.params.get(k))}
         rest = {name: r for name, r in constant.items() if name not in points}
-        found.append(Sweep(f"{instance}-{k}", instance, k, _sorted(curves | points), False, rest))
-    return found
+        parameter_sweeps.append(Sweep(f"{instance}-{k}", instance, k, _sorted(curves | points), False, rest))
+    return parameter_sweeps
 
 
 def _sorted(curves: dict[str, list[Point]]) -> dict[str, list[Point]]:
@@ -79,20 +85,20 @@ def _varies(tables: Sequence[Mapping[str, Any]]) -> str:
     return best if best and count[best] > 1 else ""
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def plot_only_sweep(results: Sequence[Any], ax: Any = None) -> Any:
+def plot_only_sweep(results: Sequence[StoppingDrawable], ax: Axes | None = None) -> Axes:
     """Draw the one sweep that the results hold, as `plot_sweep` does; return the Axes."""
-    found = sweeps(results)
-    if len(found) != 1:
-        names = f" ({', '.join(sweep.name for sweep in found)})" if found else ""
-        refuse("plot: what", f" = 'sweep', but the results hold {len(found)} sweeps{names}, must hold one")
-    return plot_sweep(found[0], ax)
+    result_sweeps = sweeps(results)
+    if len(result_sweeps) != 1:
+        names = f" ({', '.join(sweep.name for sweep in result_sweeps)})" if result_sweeps else ""
+        refuse("plot: what", f" = 'sweep', but the results hold {len(result_sweeps)} sweeps{names}, must hold one")
+    return plot_sweep(result_sweeps[0], ax)
 
 
-def plot_sweep(sweep: Sweep, ax: Any = None) -> Any:
+def plot_sweep(sweep: Sweep, ax: Axes | None = None) -> Axes:
     """Draw mean samples with 95 % intervals against the swept parameter; return the Axes.
 
     A point with censored runs is an open arrow at the mean of min(samples, max_rounds). The dashed line is the lower
@@ -134,7 +140,7 @@ def plot_sweep(sweep: Sweep, ax: Any = None) -> Any:
     return ax
 
 
-def _bounds(ax: Any, sweep: Sweep) -> None:
+def _bounds(ax: Axes, sweep: Sweep) -> None:
     points = {v: b for some in sweep.curves.values() for v, r in some if (b := r.lower_bound()) is not None}
     if points:
         x = sorted(points)

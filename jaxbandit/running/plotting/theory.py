@@ -1,7 +1,9 @@
 """Theory in figures of regret: lower bounds, the asymptote of an oracle, and the rounds at which the means change."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -9,23 +11,32 @@ from jaxbandit.base.refusals import BadInput
 from jaxbandit.base.text import number
 from jaxbandit.running.plotting.style import GRAY, INK
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
+    from matplotlib.typing import LineStyleType as LineStyle
+
+    Curve = tuple[str, str, np.ndarray, LineStyle]  # name, label, values at the checkpoints, style
+
+    from jaxbandit.running.plotting.drawable import RegretDrawable
+
 SLOPE, MINIMAX, ORACLE, CHANGE = "asymptotic slope", "minimax", "asymptote of a restarting oracle", "change"
 APART = 0.008  # smallest distance between the lines of two changes, as a fraction of the axes
 DASHED, DOTTED = (0, (6, 3)), ":"
 EARLY = "The dashed lower bound is asymptotic: after finitely many rounds, mean regret can lie below it."
 
 
-def lines(results: Sequence[Any], what: str, minimax: bool) -> list[tuple[str, str, np.ndarray, Any]]:
+def lines(results: Sequence[RegretDrawable], what: str, minimax: bool) -> list[Curve]:
     """Return each line that theory gives for the instance: name, label, values at the checkpoints, and line style."""
     if what == "hindsight" or results[0].moves:
         return _of_a_world_that_moves(results[0], what, minimax)
     if what != "regret":
         return []
-    found = []
+    curves = []
     known = [(r.truth["regret_constant"], b) for r in results if (b := r.lower_bound()) is not None]
     if known:
         constant, bound = known[0]
-        found.append((SLOPE, f"asymptotic slope {number(constant)} log t", bound, DASHED))
+        curves.append((SLOPE, f"asymptotic slope {number(constant)} log t", bound, DASHED))
     if minimax:
         dim = next((d for r in results if (d := r.truth.get("dim")) is not None), None)
         if dim is None:
@@ -33,37 +44,37 @@ def lines(results: Sequence[Any], what: str, minimax: bool) -> list[tuple[str, s
         from jaxbandit.theory.bounds.linear_regret import minimax_linear_regret
 
         rate = minimax_linear_regret(dim, results[0].arrays["checkpoints"])
-        found.append((MINIMAX, f"d √t, minimax order  {rate[-1]:,.1f}", rate, DOTTED))
-    return found
+        curves.append((MINIMAX, f"d √t, minimax order  {rate[-1]:,.1f}", rate, DOTTED))
+    return curves
 
 
-def _of_a_world_that_moves(result: Any, what: str, minimax: bool) -> list[tuple[str, str, np.ndarray, Any]]:
-    found = []
+def _of_a_world_that_moves(result: RegretDrawable, what: str, minimax: bool) -> list[Curve]:
+    curves = []
     if what == "regret" and (oracle := result.oracle()) is not None:
-        found.append((ORACLE, f"{ORACLE}  {oracle[-1]:,.1f}", oracle, DASHED))
+        curves.append((ORACLE, f"{ORACLE}  {oracle[-1]:,.1f}", oracle, DASHED))
     if minimax and what != "feedback":
         from jaxbandit.theory.bounds.non_stationary import minimax_switching_regret
 
         starts = result.truth.get("schedule", {}).get("starts", [0]) if what == "regret" else [0]
         rate = minimax_switching_regret(len(result.arrays["pulls_mean"]), starts, result.arrays["checkpoints"])
         root = "√(K V t)" if len(starts) > 1 else "√(K t)"
-        found.append((MINIMAX, f"{root} / 20, minimax lower bound  {rate[-1]:,.1f}", rate, DOTTED))
-    return found
+        curves.append((MINIMAX, f"{root} / 20, minimax lower bound  {rate[-1]:,.1f}", rate, DOTTED))
+    return curves
 
 
-def notes(results: Sequence[Any], name: str, bound: np.ndarray) -> list[str]:
+def notes(results: Sequence[RegretDrawable], name: str, bound: np.ndarray) -> list[str]:
     """Return the explanation that a figure needs if the asymptotic bound ends above a mean that is drawn."""
     above = any(bound[-1] > result.moments("regret")[0][-1] for result in results if result.counted)
     return [EARLY] if name == SLOPE and above else []
 
 
-def draw(ax: Any, result: Any, name: str, bound: np.ndarray, style: Any) -> Any:
+def draw(ax: Axes, result: RegretDrawable, name: str, bound: np.ndarray, style: LineStyle) -> Line2D:
     """Draw one of `lines`; return its matplotlib line."""
     rounds = result.arrays["checkpoints"]
     return ax.plot(rounds, bound, color=INK, linewidth=1.1, linestyle=style, zorder=1.5, label=name)[0]
 
 
-def mark_changes(ax: Any, result: Any) -> None:
+def mark_changes(ax: Axes, result: RegretDrawable) -> None:
     """Draw a vertical line at each change of the means, except those too close to the previous line."""
     last = -1.0
     for change in result.changes():

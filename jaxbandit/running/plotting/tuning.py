@@ -3,19 +3,27 @@
 matplotlib is imported only when something is drawn.
 """
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jaxbandit.base.extras import lab
 from jaxbandit.running.plotting.style import COLORS, GRAY, INK, quiet, scale
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from jaxbandit.running.plotting.drawable import TuningDrawable
+
 SHOWN = 20  # largest number of configurations with a row: the survivors, then those with the best means
 WIDTH, HEIGHT, ROW = 13.0, 3.2, 0.17  # inches: width, height without rows, and height per row
 LABEL = 38  # characters
 
 
-def plot_tuning(result: Any, figure: Any = None) -> Any:
+def plot_tuning(result: TuningDrawable, figure: Figure | None = None) -> Figure:
     """Draw a TuneResult in three parts; return the figure.
 
     The left part shows how many configurations were trained in each batch, where a batch is the set of trainings that
@@ -40,19 +48,20 @@ def plot_tuning(result: Any, figure: Any = None) -> Any:
     return figure
 
 
-def _left(ax: Any, result: Any) -> None:
+def _left(ax: Axes, result: TuningDrawable) -> None:
     pairs = np.unique(np.stack([result.history["batch"], result.history["config"]]), axis=1)
     batches, left = np.unique(pairs[0], return_counts=True)
     ax.step([*(batches + 1), batches[-1] + 2], [*left, left[-1]], where="post", color=COLORS[0], linewidth=1.6)
     ax.set_xlim(1, batches[-1] + 2)
-    ax.xaxis.get_major_locator().set_params(integer=True)
+    locator: Any = ax.xaxis.get_major_locator()
+    locator.set_params(integer=True)
     if not scale(ax.yaxis, left):
         ax.set_ylim(bottom=0)
     ax.set_xlabel("batch of trainings")
     quiet(ax, f"Configurations trained, out of {len(result.table['index']):,}")
 
 
-def _means(ax: Any, result: Any, order: np.ndarray) -> None:
+def _means(ax: Axes, result: TuningDrawable, order: np.ndarray) -> None:
     mean, low, high = (result.table[name][order] for name in ("mean", "low", "high"))
     for row, (index, at, bottom, top) in enumerate(zip(order, mean, low, high, strict=True)):
         color = COLORS[1] if index == result.index else INK if result.table["survivor"][index] else GRAY
@@ -71,7 +80,7 @@ def _means(ax: Any, result: Any, order: np.ndarray) -> None:
     quiet(ax, shown if len(order) == all_of_them else f"{shown}: {len(order)} of {all_of_them:,}", along="x")
 
 
-def _spent(ax: Any, result: Any, order: np.ndarray) -> None:
+def _spent(ax: Axes, result: TuningDrawable, order: np.ndarray) -> None:
     pulls = result.table["pulls"][order]
     colors = [COLORS[1] if i == result.index else COLORS[0] for i in order]
     ax.barh(range(len(order)), pulls, color=colors, height=0.65)
@@ -83,11 +92,11 @@ def _spent(ax: Any, result: Any, order: np.ndarray) -> None:
     quiet(ax, f"Trainings spent, {len(result.history['id']):,} in total", along="x")
 
 
-def _rows(ax: Any, rows: int, labels: list[str]) -> None:
+def _rows(ax: Axes, rows: int, labels: list[str]) -> None:
     ax.set_yticks(range(len(labels)), labels, fontsize=8)
     ax.set_ylim(rows - 0.5, -0.5)
 
 
-def _label(result: Any, index: int) -> str:
-    said = result.configs.text(index)
-    return said if len(said) <= LABEL else f"{said[: LABEL - 3]}..."
+def _label(result: TuningDrawable, index: int) -> str:
+    text = result.configs.text(index)
+    return text if len(text) <= LABEL else f"{text[: LABEL - 3]}..."

@@ -4,8 +4,6 @@ Garivier and Kaufmann (2016), Theorem 1: for a rule that is correct with probabi
 family, the expected number of pulls is at least T* log(1 / (2.4 delta)). Concrete numbers in, NumPy float64 out.
 """
 
-from typing import Any
-
 import jax
 import numpy as np
 
@@ -16,7 +14,7 @@ from jaxbandit.theory.solvers.families import family as family_of
 from jaxbandit.theory.solvers.optimal_weights import gaussian_weights, optimal_weights
 
 
-def characteristic_time(means: ArrayLike, *, family: FamilyName = "bernoulli", sigma: Any = 1.0) -> float:
+def characteristic_time(means: ArrayLike, *, family: FamilyName = "bernoulli", sigma: ArrayLike = 1.0) -> float:
     """Return T*, the number of pulls per unit of log(1/delta) that every rule needs to identify the best arm.
 
     Args:
@@ -50,7 +48,7 @@ def characteristic_time(means: ArrayLike, *, family: FamilyName = "bernoulli", s
 
 
 def best_arm_lower_bound(
-    means: ArrayLike, *, delta: float, family: FamilyName = "bernoulli", sigma: Any = 1.0
+    means: ArrayLike, *, delta: float, family: FamilyName = "bernoulli", sigma: ArrayLike = 1.0
 ) -> float:
     """Return T* log(1 / (2.4 delta)), the smallest expected number of pulls; 0 for delta of at least 1 / 2.4.
 

@@ -12,7 +12,7 @@ interior-point method.
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -21,7 +21,7 @@ from jax.core import Tracer
 
 from jaxbandit.base import checks
 from jaxbandit.base.numerics import as_float
-from jaxbandit.base.types import Array, ArrayLike, Scalar
+from jaxbandit.base.types import Array, ArrayLike, PyTree, Scalar
 from jaxbandit.theory.solvers.best_arm import best_arm_design
 from jaxbandit.theory.solvers.design import pair_differences
 from jaxbandit.theory.solvers.l1 import l1_representation, l1_table
@@ -176,7 +176,7 @@ def lingape_sample_bound(
     return _evaluate(_sample_bound, features, means, table, epsilon, delta, sigma, regularization, theta_norm)
 
 
-def _instance(where: str, features: ArrayLike, means: ArrayLike) -> tuple[Any, Any]:
+def _instance(where: str, features: ArrayLike, means: ArrayLike) -> tuple[ArrayLike, ArrayLike]:
     features = checks.array(where, "features", features, ndim=2, min_size=2)
     means = checks.array(where, "means", means)
     if means.shape[0] != features.shape[0]:
@@ -190,13 +190,13 @@ def _open_unit(where: str, delta: Scalar) -> None:
     checks.number(where, "delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
 
 
-def _table(features: Any, table: Any) -> Any:
+def _table(features: ArrayLike, table: ArrayLike | None) -> ArrayLike:
     if table is not None:
         return table
     return representations(as_float(features)) if isinstance(features, Tracer) else l1_table(features)
 
 
-def _evaluate(function: Callable, *arguments: Any, **static: Any) -> Any:
+def _evaluate(function: Callable, *arguments: ArrayLike, **static: int) -> PyTree:
     if any(isinstance(a, Tracer) for a in arguments):
         return function(*map(as_float, arguments), **static)
     with jax.enable_x64(True):

@@ -4,7 +4,7 @@ Audibert, Bubeck and Munos (2010): H1, H2, Theorem 2. Bubeck, Wang and Viswanath
 Koren and Somekh (2013): Theorem 4.1. Concrete numbers in, NumPy float64 out.
 """
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
@@ -44,7 +44,7 @@ def h2(means: ArrayLike, m: int = 1) -> float:
     return _inverse(np.max, gaps, np.arange(1, len(gaps) + 1))
 
 
-def successive_rejects_error(means: ArrayLike, budget: ArrayLike, m: int = 1) -> Any:
+def successive_rejects_error(means: ArrayLike, budget: ArrayLike, m: int = 1) -> float | np.ndarray:
     """Return the bound on the error probability of `successive_rejects`, for rewards in [0, 1]; above 1 it is vacuous.
 
     Args:
@@ -66,7 +66,7 @@ def successive_rejects_error(means: ArrayLike, budget: ArrayLike, m: int = 1) ->
     return factor * np.exp(-(np.asarray(budget, np.float64) - size) / (share * level * h2(means, m)))
 
 
-def sequential_halving_error(means: ArrayLike, budget: ArrayLike) -> Any:
+def sequential_halving_error(means: ArrayLike, budget: ArrayLike) -> float | np.ndarray:
     """Return the bound on the error probability of `sequential_halving`, for rewards in [0, 1].
 
     It is for reading = "round" and m = 1.
@@ -86,7 +86,7 @@ def sequential_halving_error(means: ArrayLike, budget: ArrayLike) -> Any:
     return 3 * log2 * np.exp(-np.asarray(budget, np.float64) / (8 * h2(means) * log2))
 
 
-def uniform_allocation_error(means: ArrayLike, budget: ArrayLike) -> Any:
+def uniform_allocation_error(means: ArrayLike, budget: ArrayLike) -> float | np.ndarray:
     """Return the bound on the error probability of `uniform_allocation` with m = 1, for rewards in [0, 1].
 
     Args:
@@ -108,7 +108,7 @@ def _gaps(where: str, means: ArrayLike, m: int = 1) -> np.ndarray:
     return np.sort(np.concatenate([means[:m] - means[m], means[m - 1] - means[m:]]))
 
 
-def _inverse(over: Any, gaps: np.ndarray, weights: Any) -> float:
+def _inverse(over: Callable[[np.ndarray], np.floating], gaps: np.ndarray, weights: np.ndarray | None) -> float:
     if gaps[0] == 0:
         return float("inf")
     return float(over((1 if weights is None else weights) / gaps**2))

@@ -12,11 +12,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
-from numpy.typing import ArrayLike
 
 from jaxbandit.base import checks
 from jaxbandit.base.numerics import as_float
-from jaxbandit.base.types import Array
+from jaxbandit.base.types import Array, ArrayLike
 from jaxbandit.theory.solvers.allocation import allocation
 
 _TIE = 1e-9  # a gap below this fraction of the largest absolute mean counts as a tie, as in regret.py
@@ -29,7 +28,7 @@ class RegretConstant(NamedTuple):
     bound: Array  # float[], certified lower bound on the smallest cost
 
 
-def linear_regret_constant(action_sets: Any, theta: Any, *, mask: Any = None) -> RegretConstant:
+def linear_regret_constant(action_sets: ArrayLike, theta: ArrayLike, *, mask: Any = None) -> RegretConstant:
     """Return C such that the regret is asymptotically at least C log t; 0 if the optimal arms span R^dim.
 
     If they span, the regret may grow more slowly than log t. `regret_lower_bound` of regret.py evaluates C log t.

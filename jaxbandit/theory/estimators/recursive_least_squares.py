@@ -8,13 +8,13 @@ sums lose every digit.
 """
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax.numpy as jnp
 from jax import lax
 
 from jaxbandit.base.numerics import as_float, product
-from jaxbandit.base.types import Array, Scalar
+from jaxbandit.base.types import Array, PyTree, Scalar
 
 
 class RecursiveLeastSquares(NamedTuple):
@@ -23,9 +23,9 @@ class RecursiveLeastSquares(NamedTuple):
     root: Array  # float[dim, dim], F; column r is 0 until the rank exceeds r
     theta: Array  # float[dim], theta_hat; the one of smallest norm while the rows do not span
     logdet: Array  # float[], log of the determinant of G, or of the product of its nonzero eigenvalues
-    outside: Any  # float[dim, dim], projector on the complement of the rows' span, exactly 0 once they span; or None
-    rank: Any  # int32[], dimension of the rows' span; or None. Both are None with regularization
-    gained: Any  # rounding errors of root, theta and logdet; in float32 only
+    outside: PyTree  # float[dim, dim], projector on the complement of the rows' span, exactly 0 once they span; or None
+    rank: PyTree  # int32[], dimension of the rows' span; or None. Both are None with regularization
+    gained: PyTree  # rounding errors of root, theta and logdet; in float32 only
 
     @property
     def inverse(self) -> Array:

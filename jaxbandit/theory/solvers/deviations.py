@@ -5,13 +5,14 @@ traced ones, by JAX in their own dtype.
 """
 
 import math
-from typing import Any
+from types import ModuleType
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base.numerics import x_minus_log1p
+from jaxbandit.base.types import ArrayLike
 
 LOG_2_ZETA_2 = math.log(math.pi**2 / 3)  # log(2 zeta(2))
 STEPS = 7  # Newton steps; from these starting points the last one changes nothing even in float64
@@ -21,18 +22,18 @@ _TERMS = 30  # terms of the zeta series before the Euler-Maclaurin remainder
 _POINTS, _ROUNDS = 33, 6  # each round of the grid search shrinks the interval by a factor of 16
 
 
-def h_inverse(x: Any) -> Any:
+def h_inverse(x: ArrayLike) -> ArrayLike:
     """Return u >= 1 with u - log u = x, for x >= 1; it is -W_{-1}(-exp(-x))."""
     return 1 + rise(_floating(x) - 1)
 
 
-def h0_inverse(x: Any) -> Any:
+def h0_inverse(x: ArrayLike) -> ArrayLike:
     """Return u in (0, 1] with u - log u = x, for x >= 1; it is -W_0(-exp(-x))."""
     xp = _library(x)
     return xp.exp(log_fall(_floating(x) - 1))
 
 
-def rise(level: Any) -> Any:
+def rise(level: ArrayLike) -> ArrayLike:
     """Return v >= 0 with v - log(1 + v) = level, for level >= 0; in JAX as accurate as the level, however small.
 
     Newton's method on a convex function: from the second step on it decreases to the root and never passes it.
@@ -47,7 +48,7 @@ def rise(level: Any) -> Any:
     return xp.where(positive, v, 0.0)
 
 
-def log_fall(level: Any) -> Any:
+def log_fall(level: ArrayLike) -> ArrayLike:
     """Return s <= 0 with exp(s) - 1 - s = level, for level >= 0; 1 + v = exp(s) is the other root of `rise`.
 
     Newton's method from below the root of a convex decreasing function: it increases and never passes the root.
@@ -64,7 +65,7 @@ def log_fall(level: Any) -> Any:
     return xp.where(positive, s, 0.0)
 
 
-def h_tilde(x: Any) -> Any:
+def h_tilde(x: ArrayLike) -> ArrayLike:
     """Return the minimum of y (x - log log y) over y in (1, 3/2], for x >= 0, from a union over slices of ratio y."""
     x = _floating(x)
     xp = _library(x)
@@ -72,7 +73,7 @@ def h_tilde(x: Any) -> Any:
     return xp.where(x >= _KINK, xp.exp(1 / u) * u, 1.5 * (x - math.log(_LOG_RATIO)))
 
 
-def T(x: Any) -> Any:
+def T(x: ArrayLike) -> ArrayLike:
     """Return T(x) for x >= 0: with probability 1 - exp(-x), the sum of an arm's deviations stays below it at all times.
 
     Source:
@@ -81,7 +82,7 @@ def T(x: Any) -> Any:
     return 2 * h_tilde((h_inverse(1 + _floating(x)) + LOG_2_ZETA_2) / 2)
 
 
-def C_G(x: Any) -> Any:
+def C_G(x: ArrayLike) -> ArrayLike:
     """Return the minimum of (g(lambda) + x) / lambda over lambda in (1/2, 1), for x >= 0: T for Gaussian rewards.
 
     The function is unimodal; its minimum is searched on successively finer grids.
@@ -104,7 +105,7 @@ def C_G(x: Any) -> Any:
     return xp.min(values, -1)
 
 
-def zeta(s: Any) -> Any:
+def zeta(s: ArrayLike) -> ArrayLike:
     """Return Riemann's zeta function at s > 1 by Euler-Maclaurin summation, accurate to about one rounding error."""
     s = _floating(s)
     xp = _library(s)
@@ -116,21 +117,21 @@ def zeta(s: Any) -> Any:
     return total + power * tail
 
 
-def _g(weight: Any) -> Any:
+def _g(weight: ArrayLike) -> ArrayLike:
     """Return the function g_G of the paper at lambda = weight in (1/2, 1)."""
     xp = _library(weight)
     twice = 2 * weight
     return twice - twice * xp.log(2 * twice) + xp.log(zeta(twice)) - xp.log1p(-weight) / 2
 
 
-def _excess(v: Any) -> Any:
+def _excess(v: ArrayLike) -> ArrayLike:
     """Return v - log(1 + v); in NumPy with an error of one rounding of v, which float64 allows for constants."""
     return x_minus_log1p(v) if isinstance(v, jax.Array) else v - np.log1p(v)
 
 
-def _library(x: Any) -> Any:
+def _library(x: ArrayLike) -> ModuleType:
     return jnp if isinstance(x, jax.Array) else np
 
 
-def _floating(x: Any) -> Any:
+def _floating(x: ArrayLike) -> ArrayLike:
     return x if isinstance(x, jax.Array) else np.asarray(x, np.float64)
