@@ -34,5 +34,5 @@ def figures(directory: Path, again: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        told = f"the results are kept; run `{again}` to draw the figures"
-        raise Unfinished(f"{directory}: the figures cannot be written ({reason(error)}); {told}") from None
+        remedy = f"the results are kept; run `{again}` to draw the figures"
+        raise Unfinished(f"{directory}: the figures cannot be written ({reason(error)}); {remedy}") from None
