@@ -4,7 +4,7 @@ import functools
 import re
 import warnings
 from collections.abc import Callable
-from typing import Any, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +12,7 @@ import numpy as np
 
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Environment, SetPulls
-from jaxbandit.base.types import Array, PyTree
+from jaxbandit.base.types import Array, ArrayLike, PyTree
 from jaxbandit.lab.conformance import check_truth
 from jaxbandit.lab.conformance.check_case import CheckFailed, describe, leaves, make_key
 from jaxbandit.lab.conformance.check_truth import SHARE
@@ -48,7 +48,7 @@ class _Sampled(NamedTuple):
 
 
 def check_environment(
-    environment: Environment, *, actions: Any = None, rounds: int = 20, seed: int = 0
+    environment: Environment, *, actions: ArrayLike | None = None, rounds: int = 20, seed: int = 0
 ) -> EnvironmentReport:
     """Check that an environment satisfies the contract on which the engine relies.
 
@@ -88,10 +88,11 @@ def check_environment(
     return EnvironmentReport(environment.name or "environment", tuple(checked))
 
 
-def _actions(environment: Environment, actions: Any, seed: int) -> np.ndarray:
+def _actions(environment: Environment, actions: ArrayLike | None, seed: int) -> np.ndarray:
     if actions is not None:
         return np.asarray(actions)
-    arms: Any = environment.arms
+    arms = environment.arms
+    assert arms is not None  # check_environment has required it
     if arms.set_size is None:
         return np.arange(arms.num_arms, dtype=np.int32)
     rng = np.random.default_rng(seed)
@@ -116,7 +117,7 @@ class _Case:
         """Check what is declared as plain values, outside of tracing."""
         check_truth.check_values(self.environment, self.fail_truth)
 
-    def traced(self, name: str, function: Callable | None, *arguments: Any) -> Any:
+    def traced(self, name: str, function: Callable[..., PyTree] | None, *arguments: PyTree) -> PyTree:
         """Return the shapes of a function's results, and check that it traces to the same program twice."""
         if function is None:
             return None
