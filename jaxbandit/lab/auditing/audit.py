@@ -3,8 +3,8 @@
 import math
 import warnings
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from pathlib import Path
-from typing import Any
 
 from jaxbandit.lab.auditing.cell import Limits
 from jaxbandit.lab.specs import spec as specs
@@ -25,7 +25,7 @@ def audit(
     max_failed: float = 0.0,
     progress: bool = True,
     workers: int | None = None,
-    executor: Any = None,
+    executor: Executor | None = None,
     runs_per_task: int | None = None,
 ) -> ResultSet:
     """Test whether the stopping rules of an experiment of kind "identify" keep their error probability delta.
