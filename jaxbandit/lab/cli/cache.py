@@ -8,8 +8,9 @@ its size limit. If the cache cannot be written, it is silently not used.
 
 The limit is not JAX's own, `jax_compilation_cache_max_size`: JAX then reads the whole directory before each entry that
 it writes (measured: 0.1 s a program with 1,000 entries, and a first command writes dozens), whereas here a command
-reads it once. Below JAX 0.12, a process killed between the two files of an entry makes all later writing fail. And the
-limit would be one for each kind of processor and version of jaxlib, of which old ones would stay for ever.
+reads it once. Below JAX 0.12, a process killed between the two files of an entry makes all later writing fail. JAX
+would also apply the limit to the directory of each kind of processor and version of jaxlib separately, and never delete
+the directories of old versions.
 """
 
 import contextlib

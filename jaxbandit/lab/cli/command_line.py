@@ -130,7 +130,7 @@ def _one_line(box: str) -> str:
         del lines[0]
     lines = [line for line in lines if line.strip("─-") and line[0] not in "╭╰"]
     details = next((i for i, line in enumerate(lines) if line.startswith("Got errors")), None)
-    if details is not None:  # what each type of the argument made of the value
+    if details is not None:  # one error for each type that the argument may have
         lines = [UNREADABLE.sub(r"\1 = \3, must be \2", lines[0]), lines[-1]]
     guess = next((i for i, line in enumerate(lines) if line.startswith("Perhaps you meant")), None)
     if guess is not None:

@@ -37,7 +37,7 @@ def text(name: str) -> str:
 
 
 def document(name: str) -> str:
-    """Return the same as one JSON document."""
+    """Return the descriptions of `text` as one JSON document."""
     content: About = {"name": name, "entries": about(name)}
     if path := source.embedded().get(name):
         content["toml"] = path.read_text(encoding="utf-8")
@@ -45,7 +45,7 @@ def document(name: str) -> str:
 
 
 def about(name: str) -> list[About]:
-    """Return what is known of each registered factory of a name, as plain data.
+    """Return the description of each registered factory with this name, as plain data.
 
     Raises:
       BadInput: nothing has this name.

@@ -182,8 +182,8 @@ class _Case:
         key, world = make_key(self.seed), jax.jit(environment.init)(make_key(self.seed))
         for t in range(rounds if environment.transition else 1):
             noise = draw(jax.random.split(jax.random.fold_in(key, t), SAMPLES))
-            seen = jax.device_get(look(world, self.actions, noise))
-            self._judge(seen, f"in round {t + 1}")
+            samples = jax.device_get(look(world, self.actions, noise))
+            self._judge(samples, f"in round {t + 1}")
             if environment.transition:
                 one = jax.tree.map(lambda x: x[0], noise)
                 met = (world, environment.observe(world, one), self.actions[t % len(self.actions)])
@@ -198,12 +198,12 @@ class _Case:
             mean = check_truth.mean_of(means(world), context, action)
         return _Sampled(environment.reward(world, context, action, noise), regret, mean)
 
-    def _judge(self, seen: _Sampled, when: str) -> None:
-        for path, x in leaves(seen.feedback, "feedback").items():
+    def _judge(self, samples: _Sampled, when: str) -> None:
+        for path, x in leaves(samples.feedback, "feedback").items():
             if not np.isfinite(x).all():
                 self.fail("feedback", f"{path} is {x[~np.isfinite(x)][0]} {when}; guard divisions and logs")
         rewards = self.environment.rewards
-        single = jax.tree.leaves(seen.feedback)
+        single = jax.tree.leaves(samples.feedback)
         if rewards is not None and len(single) == 1 and np.ndim(single[0]) == 2:
             low, high = (np.asarray(x, single[0].dtype) for x in (rewards.low, rewards.high))
             x = single[0]
@@ -212,9 +212,9 @@ class _Case:
                 self.fail(
                     "feedback", f"it is {worst} {when}, but rewards declares [{low}, {high}]; correct one of the two"
                 )
-        if seen.regret is None:
+        if samples.regret is None:
             return
-        gaps = np.where(np.isnan(seen.regret), np.inf, seen.regret)  # an arm that the context does not have
+        gaps = np.where(np.isnan(samples.regret), np.inf, samples.regret)  # an arm that the context does not have
         slack = SHARE * np.abs(gaps[np.isfinite(gaps)]).max(initial=0.0)
         if gaps.min() < -slack:
             self.fail(
@@ -227,8 +227,8 @@ class _Case:
                 "regret",
                 f"no arm has gap 0 {when}, the smallest is {gaps.min(1).max():g}; the gap of the best arm must be 0",
             )
-        if seen.mean is not None:
-            check_truth.check_means(np.asarray(seen.mean), np.asarray(seen.regret), self.fail_truth)
+        if samples.mean is not None:
+            check_truth.check_means(np.asarray(samples.mean), np.asarray(samples.regret), self.fail_truth)
 
     def check_batches(self) -> None:
         """Check the sums of PULLS pulls of every action against the same number of single pulls."""

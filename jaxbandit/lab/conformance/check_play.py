@@ -70,21 +70,21 @@ def _has_nan(tree: PyTree) -> Array:
 
 
 def _watched(select: Callable[..., PyTree]) -> Callable[..., tuple[PyTree, Array]]:
-    """`select`, and whether a NaN reached an argmax or argmin in it, which the action alone does not show."""
+    """Return `select` with a second result: whether a NaN reached an argmax or argmin, which actions may not show."""
 
     def watched(*arguments: PyTree) -> tuple[PyTree, Array]:
         traced, shape = jaxprs.trace(lambda *a: select(*a), *arguments)
-        seen = [jnp.zeros((), bool)]
+        flags = [jnp.zeros((), bool)]
 
         def compute(equation: jaxprs.Equation, operands: list[Array]) -> Sequence[Array]:
             if equation.name in ("jit", "pjit") and (inner := equation.called) is not None:
                 return jaxprs.evaluate(inner, operands, compute, lambda x: x)
             if equation.name in ("argmax", "argmin") and is_float(operands[0]):
-                seen.append(jnp.any(jnp.isnan(operands[0])))
+                flags.append(jnp.any(jnp.isnan(operands[0])))
             return equation.bind(operands)
 
         selected = jaxprs.evaluate(jaxprs.read(traced), jax.tree.leaves(arguments), compute, lambda x: x)
-        return jax.tree.unflatten(jax.tree.structure(shape), selected), jnp.any(jnp.stack(seen))
+        return jax.tree.unflatten(jax.tree.structure(shape), selected), jnp.any(jnp.stack(flags))
 
     return watched
 
@@ -118,16 +118,16 @@ def _play(case: Case, hyper: dict[str, Array], words: Array, rewards: Array) -> 
         pulled = pulls + (jnp.arange(len(pulls), dtype=jnp.int32) == place).astype(jnp.int32)
         counts = pulled if algorithm.pulls is None else algorithm.pulls(after)
         miscounted = jnp.any(counts != pulled.astype(counts.dtype))
-        seen = [action != safe, absent, _has_nan(after), nan_index & (t >= case.num_arms), miscounted, overdue]
+        events = [action != safe, absent, _has_nan(after), nan_index & (t >= case.num_arms), miscounted, overdue]
         # As in the engine, rounds after the stop do not count.
         new_carry = jax.tree.map(lambda new, old: jnp.where(live, new, old), (after, pulled), (state, pulls))
-        return new_carry, (jnp.where(live, action, -1), jnp.stack(seen) & live, live)
+        return new_carry, (jnp.where(live, action, -1), jnp.stack(events) & live, live)
 
     own = jax.vmap(algorithm.noise)(own_keys[1:])
     worldly = jax.vmap(world.noise)(world_keys[1:]) if world else None
     steps = jnp.arange(case.rounds, dtype=jnp.int32), own, worldly
-    (state, _), (actions, seen, lives) = jax.lax.scan(body, (begun, unpulled), steps)
-    rounds = jnp.sum(seen.astype(jnp.int32), axis=0, dtype=jnp.int32)
+    (state, _), (actions, events, lives) = jax.lax.scan(body, (begun, unpulled), steps)
+    rounds = jnp.sum(events.astype(jnp.int32), axis=0, dtype=jnp.int32)
     last = (~lives[0], state, recommended(algorithm, state), stops(algorithm, state))
     return _Play._make((actions, *rounds, *last))
 

@@ -64,12 +64,12 @@ def _sweep(figure: Figure, results: ResultSet, published: Sequence[Table], ax: "
 def _pulls(figure: Figure, results: ResultSet, published: Sequence[Table], ax: "Axes") -> None:
     shown = cells(figure, results)
     stopping_times.plot_pulls(shown, ax)
-    drawn = {line.get_label(): np.asarray(line.get_xdata()) for line in ax.get_lines()}
+    positions = {line.get_label(): np.asarray(line.get_xdata()) for line in ax.get_lines()}
     order = np.argsort(-np.asarray(shown[0].truth["means"]), kind="stable")  # the order of the arms on the axis
     theirs = [e for e in published if e["quantity"] == "pulls" and e["instance"] == shown[0].instance]
-    theirs = [e for e in theirs if e["algorithm"] in drawn]
+    theirs = [e for e in theirs if e["algorithm"] in positions]
     if theirs:
-        x = [drawn[e["algorithm"]][list(order).index(e["arm"])] for e in theirs]
+        x = [positions[e["algorithm"]][list(order).index(e["arm"])] for e in theirs]
         ax.plot(x, [e["value"] for e in theirs], label=_label(theirs), **MARK)
         legend(ax)
 

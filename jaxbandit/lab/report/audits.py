@@ -26,7 +26,7 @@ ENDED = ("stopped", "max_rounds")  # outcomes of runs that have a stopping time,
 
 @dataclass(frozen=True)
 class _Cell:
-    """What audit.json tells of a cell, with the attributes of a result that the shared tables read."""
+    """The content of audit.json about one cell, with those attributes of a result that the shared tables read."""
 
     instance: str
     algorithm: str

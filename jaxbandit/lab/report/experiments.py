@@ -41,14 +41,14 @@ def add(page: Page, results: Sequence[Result], prefix: str = "", share: int = 1)
     swept = _sweeps(results)
     across = any(sweep.of_instances for sweep in swept)
     if across:
-        drawn = [page.figure(figure) for _, figure in figures.drawn(results, points=points)]
-        page.add(f"{prefix}Sweep", *_swept(page, swept), *drawn)
+        pictures = [page.figure(figure) for _, figure in figures.drawn(results, points=points)]
+        page.add(f"{prefix}Sweep", *_swept(page, swept), *pictures)
     for instance in dict.fromkeys(result.instance for result in results):
         some = [result for result in results if result.instance == instance]
-        drawn = [] if across else [page.figure(figure) for _, figure in figures.drawn(some, points=points // 2)]
+        pictures = [] if across else [page.figure(figure) for _, figure in figures.drawn(some, points=points // 2)]
         show = {"simulate": _regret, "identify": _stopping, "budget": _budget}[some[0].kind]
         own = [] if across else _swept(page, _sweeps(some))
-        page.add(prefix + instance, *show(page, some, points), *_pulls(page, some), *own, *drawn)
+        page.add(prefix + instance, *show(page, some, points), *_pulls(page, some), *own, *pictures)
     page.add(f"{prefix}Paired differences", *comparisons.differences(results))
     page.add(f"{prefix}How runs ended", comparisons.outcomes(results))
     rounds = max((len(r.arrays["checkpoints"]) for r in results if r.kind == "simulate"), default=0)

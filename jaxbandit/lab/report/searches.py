@@ -43,7 +43,7 @@ def page_of(directory: Path, summary: Table) -> Page:
     page = Page(directory.resolve().name, [f"Search for the best configuration. {spent}", best])
     certificate = summary.get("certificate")
     page.add("Certificate", *(promise(certificate) if certificate else ()), parts.bullets(summary["notes"]))
-    page.add("Configurations by batch", *_left(page, history, count))
+    page.add("Configurations by batch", *_by_batch(page, history, count))
     page.add("Mean scores", *_means(page, rows, texts, chosen))
     ranking = np.array([row["index"] for row in rows], int)
     # What `plot_tuning` reads of a TuneResult.
@@ -94,7 +94,7 @@ def _score(row: Table) -> str:
     return f"mean score {row['mean']:.5g}{interval}"
 
 
-def _left(page: Page, history: Mapping[str, np.ndarray], count: int) -> list[Html | None]:
+def _by_batch(page: Page, history: Mapping[str, np.ndarray], count: int) -> list[Html | None]:
     pairs = np.unique(np.stack([history["batch"], history["config"]]), axis=1)
     batches, left = np.unique(pairs[0], return_counts=True)
     trainings = np.unique(history["batch"], return_counts=True)[1]

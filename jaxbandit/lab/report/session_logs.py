@@ -167,7 +167,8 @@ def _arms(page: Page, certificate: Certificate, labels: list[str]) -> list[Html 
     if means is None:
         return [table]
     known = [arm for arm in arms.tolist() if math.isfinite(means[arm])]
-    ends = () if low is None or high is None else ([_drawn(v[arm], means[arm]) for arm in known] for v in (low, high))
+    bounds = [] if low is None or high is None else [low, high]
+    ends = [[_finite_end(bound[arm], means[arm]) for arm in known] for bound in bounds]
     curve = Curve("mean reward", 0, [arms.tolist().index(arm) for arm in known], [means[arm] for arm in known], *ends)
     named = [labels[arm] for arm in arms.tolist()]
     title = "Mean reward of each arm with its interval, if it is finite"
@@ -175,7 +176,7 @@ def _arms(page: Page, certificate: Certificate, labels: list[str]) -> list[Html 
     return [page.chart(chart), table]
 
 
-def _drawn(end: float, mean: float) -> float:
+def _finite_end(end: float, mean: float) -> float:
     return float(end) if math.isfinite(end) else float(mean)
 
 

@@ -47,10 +47,10 @@ def ratios(num_arms: int, dim: int, m: int, *, normalization: str, first: int, c
 
 def _features(num_arms: int, dim: int, normalization: str, start: int, size: int) -> np.ndarray:
     draw = ENVIRONMENTS["linear_random"].factory()
-    drawn = [
+    environments = [
         draw(num_arms, dim, instance_seed=seed, normalization=normalization) for seed in range(start, start + size)
     ]
-    return np.stack([instance.known()["features"] for instance in drawn])
+    return np.stack([instance.known()["features"] for instance in environments])
 
 
 def _ratios(features: np.ndarray, m: int) -> np.ndarray:
