@@ -101,12 +101,12 @@ def test_the_oldest_entries_go(home):
 def test_only_an_entry_that_cannot_be_read_is_deleted(home):
     message = "Error {} persistent compilation cache entry for 'jit_advance': error: Error -5 while decompressing"
     theirs = entry(home / "theirs", "jit_advance-1")
-    assert cache.dropped(message.format("reading")) and theirs.exists()  # the directory is not ours
+    assert cache.warns_of_entry(message.format("reading")) and theirs.exists()  # the directory is not ours
     cache.use()
     bad, other = (entry(home / cache.processor(), name) for name in ("jit_advance-1", "jit_advance_more-1"))
-    assert cache.dropped(message.format("writing")) and bad.exists()
-    assert cache.dropped(message.format("reading")) and not bad.exists() and other.exists() and theirs.exists()
-    assert not cache.dropped("Error reading something else")
+    assert cache.warns_of_entry(message.format("writing")) and bad.exists()
+    assert cache.warns_of_entry(message.format("reading")) and not bad.exists() and other.exists() and theirs.exists()
+    assert not cache.warns_of_entry("Error reading something else")
 
 
 @pytest.mark.slow

@@ -143,7 +143,7 @@ def test_verdicts_follow_the_data_not_the_paper(oam):
     _, about = oam
     content = assessment.assess(_made(about, FIT, 0.95), about | {"published": []}, [])
     table, ids = content["readings"], [claim["id"] for claim in about["claim"]]
-    assert table["claims"] == ids and list(table["rows"]) == [*about["readings"]["OAM"], open_readings.ALONE]
+    assert table["claims"] == ids and list(table["rows"]) == [*about["readings"]["OAM"], open_readings.NO_READING]
     assert {word for cells in table["rows"].values() for word in cells} == {"agrees", ""}
     for column, id_ in enumerate(ids):  # under all readings, or in the row of those that have none
         alone = id_ in ("3.2", "3.3", "D.10")
@@ -156,7 +156,7 @@ def test_verdicts_follow_the_data_not_the_paper(oam):
     assert wrong >= {"1.1", "1.2", "1.3", "2.2", "2.3", "3.1", "3.2", "3.3", "4.1", "4.2", "4.3", "D.1", "D.4"}
     assert "agrees" in {c["verdict"] for c in judged}  # pulls, and the start, are as before
     text = open_readings.text(table)
-    assert all(line in text for line in (*about["readings"]["OAM"], open_readings.ALONE, "readings by claims"))
+    assert all(line in text for line in (*about["readings"]["OAM"], open_readings.NO_READING, "readings by claims"))
     assert json.loads(json.dumps(content)) == content
 
 

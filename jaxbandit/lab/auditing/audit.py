@@ -3,8 +3,8 @@
 import math
 import warnings
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from pathlib import Path
-from typing import Any
 
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
 from jaxbandit.lab.auditing.cell import Limits
@@ -26,7 +26,7 @@ def audit(
     max_failed: float = 0.0,
     progress: bool | None = None,
     workers: int | None = None,
-    executor: Any = None,
+    executor: Executor | None = None,
     execution: Execution = DEFAULT,
 ) -> ResultSet:
     """Test whether the stopping rules of an experiment of kind "identify" keep their error probability delta.

@@ -1,15 +1,16 @@
-"""The delta audit of one cell: batches of runs until it is known whether the guaranteed error rate is kept.
+"""The delta audit of one cell: batches of runs until it is known whether the error rate is at most delta.
 
-The error rate is the probability that a run stops and recommends something that falls short by more than epsilon. After
-each batch a confidence sequence bounds it, so that the audit may stop as soon as the bounds decide, or when the budget
-is spent, without harm to their confidence.
+The error rate is the probability that a run stops and its recommendation has a simple regret larger than epsilon. After
+each batch, a confidence sequence bounds the error rate. The bounds hold at all times together, so that the audit may
+stop as soon as they decide, or when the budget is spent.
 """
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from jaxbandit.base.refusals import wrong
+from jaxbandit.base.types import Json
 from jaxbandit.theory.confidence_sequence import confidence_sequence
 from jaxbandit.theory.intervals import bonferroni
 
@@ -17,7 +18,7 @@ VIOLATES = "violates"
 CONSISTENT = "consistent with delta"
 CONSERVATIVE = "conservative by a factor"
 UNDECIDED = "undecided"
-CONSERVATIVE_FACTOR = 2.0  # with a smaller factor, the guarantee counts as kept and not as conservative
+CONSERVATIVE_FACTOR = 2.0  # with a smaller factor, the rule counts as consistent with delta
 
 
 class Batch(NamedTuple):
@@ -31,8 +32,8 @@ class Batch(NamedTuple):
 class Limits(NamedTuple):
     """The accuracy that an audit must reach, and the work it may spend.
 
-    An accusation should not be an accident, and more confidence is cheap: 0.999 in place of 0.95 adds log 50 to a
-    logarithm that is about 15 in a table of 20 cells, a quarter more runs.
+    A verdict that a rule violates its guarantee should not be due to chance, and a high confidence costs little: in a
+    table of 20 cells, 0.999 instead of 0.95 adds log 50 to a logarithm of about 15, which takes a quarter more runs.
     """
 
     confidence: float = 0.999  # joint, of all verdicts and bounds of a table
@@ -69,7 +70,7 @@ class Finding(NamedTuple):
         """By which factor the error rate is at least smaller than delta; None if it may be larger than delta."""
         return self.delta / self.high if self.high <= self.delta else None
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> Json:
         """Return what `--json` prints."""
         content = self._asdict() | {"factor": self.factor}
         return {k: v for k, v in content.items() if k != "settled" and v is not None}
@@ -86,16 +87,17 @@ class Finding(NamedTuple):
 def judge(errors: int, unjudged: int, runs: int, delta: float, limits: Limits, cells: int = 1) -> Finding:
     """Return the finding after `runs` runs.
 
-    A run that did not stop by its rule may still have been right or wrong: the lower bound takes it for right, the
-    upper for wrong. Both bounds increase with the number of errors, so whatever it was, they hold.
+    It is unknown whether a run that did not stop by its rule would have been right or wrong. It counts as right in the
+    lower bound and as wrong in the upper bound. Both bounds increase with the number of errors, so they hold in any
+    case.
 
     Args:
-      errors: runs that were wrong.
-      unjudged: runs of which it is not known.
-      runs: all of them, >= 1.
+      errors: number of runs that were wrong.
+      unjudged: number of runs that did not stop by their rule.
+      runs: number of all runs, >= 1.
       delta: the promised error rate, in (0, 1).
-      limits: the confidence, and when a factor is known accurately enough.
-      cells: cells of the table whose statements shall hold together (Bonferroni).
+      limits: the joint confidence, and the accuracy to reach.
+      cells: number of cells of the table whose bounds hold jointly (Bonferroni).
     """
     level = bonferroni(limits.confidence, cells)
     right = confidence_sequence(errors, runs, level)
@@ -120,17 +122,17 @@ def batch_length(runs: int, first: int, most: int) -> int:
 def audit_draws(
     draw: Callable[[int, int], Batch], delta: float, limits: Limits | None = None, *, first: int = 1000, cells: int = 1
 ) -> Finding:
-    """Audit a rule of which you draw the runs: draw batches until the verdict is settled or the budget is spent.
+    """Audit a rule whose runs a function of yours plays, until the verdict is settled or the budget is spent.
 
     Args:
       draw: plays runs number a, ..., a + n - 1 when called with (a, n). Equal calls must give equal batches.
       delta: the promised error rate, in (0, 1).
       limits: default: `Limits()`.
       first: length of the first batches.
-      cells: cells of the table whose statements shall hold together.
+      cells: number of cells of the table whose bounds hold jointly.
 
     Raises:
-      BadInput: a limit out of range.
+      BadInput: a limit is out of range.
     """
     limits = limits or Limits()
     limits.check()

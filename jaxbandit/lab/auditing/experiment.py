@@ -1,20 +1,20 @@
 """The delta audit of an experiment: the runs of each cell in stored batches, one verdict per cell, and one table.
 
-Batch b of a cell plays the runs that follow batch b - 1's, of the experiment's seed, so that an audit that was
-interrupted, or that is asked for more confidence or given a larger budget, goes on from what is there.
+Batch b of a cell plays the runs that follow those of batch b - 1, with the seed of the experiment. An audit that was
+interrupted therefore continues from the stored batches, also with a higher confidence or a larger budget.
 """
 
 import dataclasses
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import jax
 import numpy as np
 
 from jaxbandit.base.refusals import BadInput, refuse
 from jaxbandit.base.text import align
+from jaxbandit.base.types import Json
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
 from jaxbandit.lab.auditing.cell import Batch, Finding, Limits, audit_draws
 from jaxbandit.lab.experiments import directory, playing, tasks
@@ -25,6 +25,7 @@ from jaxbandit.running import failures
 from jaxbandit.running.distribution import division
 from jaxbandit.running.progress import progress_bar
 from jaxbandit.running.results import json_files, names
+from jaxbandit.running.results.base import Result
 from jaxbandit.running.results.loading import load_cell
 from jaxbandit.running.results.saving import save_cell, summary
 from jaxbandit.running.results.stopping import StoppingResult
@@ -33,7 +34,7 @@ from jaxbandit.theory.confidence_sequence import confidence_sequence
 from jaxbandit.theory.intervals import CONFIDENCE
 
 WIDTH = 128  # on a CPU; otherwise small first batches would use fewer lanes, and each width is compiled anew
-KEPT = ("samples", "outcome", "shortfall")  # the arrays of each run that are kept in memory; the others stay on disk
+IN_MEMORY = ("samples", "outcome", "shortfall")  # arrays of the runs that stay in memory; the others are only on disk
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -42,7 +43,7 @@ class AuditedResult(StoppingResult):
 
     finding: Finding
 
-    def content(self) -> dict[str, Any]:
+    def content(self) -> Json:
         """Return the cell's content with `audit`; the error's interval is one that holds whenever the audit stops."""
         content = super().content()
         errors = self.errors()
@@ -64,19 +65,20 @@ def audit_experiment(
 
     Args:
       experiment: what `spec.load` returns; its `runs` are the length of the first batches.
-      out: directory that keeps the batches; None keeps nothing on the disk.
-      limits: the confidence of the whole table, what is to be known, and the budget of a cell.
-      max_failed: share of a cell's runs that may go wrong, in [0, 1]; more is an error. The batches are kept.
+      out: directory in which the batches are stored, or None to store nothing.
+      limits: the joint confidence of the table, the accuracy to reach, and the budget of a cell.
+      max_failed: fraction of a cell's runs that may fail, in [0, 1]. If more fail, an error is raised, but the batches
+        remain stored.
       execution: how the runs of each batch are played; `out` holds the checkpoints.
 
     Returns:
-      A result a cell, in the order of `experiment.cells()`; the runs of two cells are not equally many.
+      One result for each cell, in the order of `experiment.cells()`. The numbers of runs of two cells may differ.
 
     Raises:
-      BadInput: the experiment is not one of stopping rules that promise a delta, or `out` is of another experiment;
-        or too many runs failed.
-      Unfinished: the disk failed under way.
-      KeyboardInterrupt: after the state has been saved; the same call continues.
+      BadInput: an algorithm of the experiment does not guarantee a delta, `out` holds another experiment, or too many
+        runs failed.
+      Unfinished: the disk failed during the audit.
+      KeyboardInterrupt: the audit was interrupted. Its state has been saved, and the same call continues.
     """
     limits = limits or Limits()
     limits.check()
@@ -94,10 +96,10 @@ def audit_experiment(
         if out is not None:
             directory.claim(out, experiment, grows=False)
         for cell in cells:
-            played = _Played(experiment, cell, out, execution)
+            batches = _Batches(experiment, cell, out, execution)
             delta = guarantee(cell)["delta"]
-            finding = audit_draws(played.draw, delta, limits, first=experiment.runs, cells=len(cells))
-            results.append(played.joined(finding))
+            finding = audit_draws(batches.draw, delta, limits, first=experiment.runs, cells=len(cells))
+            results.append(batches.result(finding))
             failures.judge(results[-1:], max_failed)
         if out is not None:
             json_files.write_json(out / "audit.json", document(experiment, results))
@@ -105,7 +107,7 @@ def audit_experiment(
     return results
 
 
-def document(experiment: Experiment, results: Sequence[AuditedResult]) -> dict[str, Any]:
+def document(experiment: Experiment, results: Sequence[AuditedResult]) -> Json:
     """Return what `--json` prints."""
     return summary(experiment.name, experiment.kind, experiment.seed, experiment.precision, results)
 
@@ -135,7 +137,7 @@ def table(results: Sequence[AuditedResult]) -> str:
     return text
 
 
-class _Played:
+class _Batches:
     """The batches of one cell, computed or read from disk."""
 
     def __init__(
@@ -161,9 +163,13 @@ class _Played:
             except ValueError as error:
                 raise BadInput(str(error)) from None
         # The last batch of a smaller budget may be shorter than with a larger budget.
-        batch: Any = stored if stored is not None and stored.runs == number else self._play(index, first, number)
-        self.batches.append(dataclasses.replace(batch, arrays={name: batch.arrays[name] for name in KEPT}))
+        if isinstance(stored, StoppingResult) and stored.runs == number:
+            batch = stored
+        else:
+            batch = self._play(index, first, number)
+        self.batches.append(dataclasses.replace(batch, arrays={name: batch.arrays[name] for name in IN_MEMORY}))
         errors = batch.errors()
+        assert errors is not None  # `_check` requires environments that check recommendations
         return Batch(int(errors.sum()), number - len(errors), batch.seconds["run"])
 
     def _play(self, index: int, first: int, number: int) -> StoppingResult:
@@ -173,7 +179,7 @@ class _Played:
         with progress_bar(number, label, "run", self.execution.progress) as advance:
             execution = self.execution._replace(checkpoint_dir=checkpoint, progress=advance)
             try:
-                batch: Any = (
+                batch = (
                     play(part, self.cell, self.truth, first_run=first, execution=execution)
                     if execution.executor is None
                     else self._divided(part, first, execution)
@@ -182,12 +188,13 @@ class _Played:
                 if checkpoint is not None and str(checkpoint) in str(error):  # one of its files is damaged
                     raise BadInput(" ".join(str(error).split())) from None
                 raise
+        assert isinstance(batch, StoppingResult)  # the kind of the experiment is "identify"
         if self.folder is not None and checkpoint is not None:
             save_cell(self.folder, index, batch)
             shutil.rmtree(checkpoint, ignore_errors=True)
         return batch
 
-    def _divided(self, part: Experiment, first: int, execution: Execution) -> Any:
+    def _divided(self, part: Experiment, first: int, execution: Execution) -> Result:
         """Compute a batch on the workers of an executor."""
         folder = None if self.folder is None else self.folder.with_name(division.FOLDER) / f"{self.cell.index:03d}"
         task = {**tasks.of_experiment(self.experiment), "cell": self.cell.index}
@@ -196,13 +203,13 @@ class _Played:
         record = division.divided(part.kind, share, execution)
         return playing.result_of(part, self.cell, self.truth, record)
 
-    def joined(self, finding: Finding) -> AuditedResult:
+    def result(self, finding: Finding) -> AuditedResult:
         """Return all runs as one result."""
         first = self.batches[0]
         labels = {field.name: getattr(first, field.name) for field in dataclasses.fields(first)}
         labels |= {
             "runs": finding.runs,
-            "arrays": {name: np.concatenate([b.arrays[name] for b in self.batches]) for name in KEPT},
+            "arrays": {name: np.concatenate([b.arrays[name] for b in self.batches]) for name in IN_MEMORY},
             "seconds": {name: sum(b.seconds[name] for b in self.batches) for name in first.seconds},
             "run_steps": sum(b.run_steps for b in self.batches),
             "lane_utilization": None,

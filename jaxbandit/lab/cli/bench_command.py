@@ -34,12 +34,12 @@ class Bench:
 
     def __call__(self) -> int:
         """Replace this process by the one that measures."""
-        given = [str(Path(revision).resolve()) if Path(revision).is_dir() else revision for revision in self.revision]
+        revisions = [str(Path(name).resolve()) if Path(name).is_dir() else name for name in self.revision]
         options = [f"--{name}={getattr(self, name)}" for name in ("processes", "rounds", "limit", "only")]
         options += [f"--{name}" for name in ("quick", "json") if getattr(self, name)]
         os.chdir(checkout())
         sys.stdout.flush()
-        os.execv(sys.executable, [sys.executable, "-m", "benchmarks", "revisions", *options, "--", *given])
+        os.execv(sys.executable, [sys.executable, "-m", "benchmarks", "revisions", *options, "--", *revisions])
 
 
 def checkout() -> Path:

@@ -8,8 +8,9 @@ its size limit. If the cache cannot be written, it is silently not used.
 
 The limit is not JAX's own, `jax_compilation_cache_max_size`: JAX then reads the whole directory before each entry that
 it writes (measured: 0.1 s a program with 1,000 entries, and a first command writes dozens), whereas here a command
-reads it once. Below JAX 0.12, a process killed between the two files of an entry makes all later writing fail. And the
-limit would be one for each kind of processor and version of jaxlib, of which old ones would stay for ever.
+reads it once. Below JAX 0.12, a process killed between the two files of an entry makes all later writing fail. JAX
+would also apply the limit to the directory of each kind of processor and version of jaxlib separately, and never delete
+the directories of old versions.
 """
 
 import contextlib
@@ -40,8 +41,8 @@ def use() -> None:
     try:
         directory = root() / processor()
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = directory.stat()
-        if hasattr(os, "getuid") and (found.st_uid != os.getuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)):
+        status = directory.stat()
+        if hasattr(os, "getuid") and (status.st_uid != os.getuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)):
             return  # its files are executed, so nobody else may be able to write them
         trim(root())
     except (OSError, RuntimeError):  # RuntimeError: there is no home directory
@@ -90,19 +91,18 @@ def trim(directory: Path, limit: int = LIMIT) -> None:
 def _entries(directory: Path) -> Iterator[tuple[float, int, Path]]:
     for path in directory.glob("*/*-cache"):
         with contextlib.suppress(OSError):
-            found = path.stat()
-            yield found.st_mtime, found.st_size, path
+            status = path.stat()
+            yield status.st_mtime, status.st_size, path
 
 
-def dropped(message: str) -> bool:
+def warns_of_entry(message: str) -> bool:
     """Return whether JAX warns of an unusable cache entry; an entry that cannot be read is deleted."""
-    found = UNUSABLE.match(message)
-    if found is None:
+    match = UNUSABLE.match(message)
+    if match is None:
         return False
-    if (
-        found[1] == "reading"
-    ):  # for example after a process was killed while writing; the message gives only the name of the function
-        for path in (path for directory in _used for path in directory.glob(f"{found[2]}-*-cache")):
+    # An entry is damaged if a process was killed while writing it; the message gives only the name of the function.
+    if match[1] == "reading":
+        for path in (path for directory in _used for path in directory.glob(f"{match[2]}-*-cache")):
             with contextlib.suppress(OSError):
                 path.unlink()
     return True

@@ -60,7 +60,7 @@ def _warnings_as_lines(category: type[Warning]) -> Iterator[None]:
     def show(message: Warning | str, kind: type[Warning], *rest: Any) -> None:
         if issubclass(kind, category):
             print(f"jaxbandit: warning: {message}", file=sys.stderr)
-        elif not cache.dropped(str(message)):
+        elif not cache.warns_of_entry(str(message)):
             usual(message, kind, *rest)
 
     with warnings.catch_warnings():
@@ -88,25 +88,25 @@ def _parse(argv: list[str]) -> Callable[[], int] | int:
     except MissingExtra:
         from jaxbandit.lab.cli import listing
 
-        asked = [text for text in argv if text != "--json"]
-        if asked not in [["list"], *(["list", "--kind", kind] for kind in listing.HEADINGS)]:
+        words = [text for text in argv if text != "--json"]
+        if words not in [["list"], *(["list", "--kind", kind] for kind in listing.HEADINGS)]:
             raise
-        listing.show("--json" in argv, *asked[2:])
+        listing.show("--json" in argv, *words[2:])
         return DONE
 
-    from jaxbandit.lab.cli.commands import COMMANDS, parsed
+    from jaxbandit.lab.cli.commands import COMMANDS, command_of
 
-    said = io.StringIO()
+    stderr = io.StringIO()
     try:
-        with contextlib.redirect_stderr(said):
-            return parsed(argv)
+        with contextlib.redirect_stderr(stderr):
+            return command_of(argv)
     except SystemExit as status:
         if not status.code:
             return DONE
-    with _wide(), contextlib.redirect_stderr(said := io.StringIO()), contextlib.suppress(SystemExit):
-        parsed(argv)  # again, to get its error message in lines that are not wrapped
+    with _wide(), contextlib.redirect_stderr(stderr := io.StringIO()), contextlib.suppress(SystemExit):
+        command_of(argv)  # again, to get its error message in lines that are not wrapped
     guess = nearest(argv[0], COMMANDS) if argv and argv[0] not in COMMANDS else ""
-    return _say(_one_line(said.getvalue()) + guess, BAD_INPUT)
+    return _say(_one_line(stderr.getvalue()) + guess, BAD_INPUT)
 
 
 @contextlib.contextmanager
@@ -130,7 +130,7 @@ def _one_line(box: str) -> str:
         del lines[0]
     lines = [line for line in lines if line.strip("─-") and line[0] not in "╭╰"]
     details = next((i for i, line in enumerate(lines) if line.startswith("Got errors")), None)
-    if details is not None:  # what each type of the argument made of the value
+    if details is not None:  # one error for each type that the argument may have
         lines = [UNREADABLE.sub(r"\1 = \3, must be \2", lines[0]), lines[-1]]
     guess = next((i for i, line in enumerate(lines) if line.startswith("Perhaps you meant")), None)
     if guess is not None:

@@ -8,10 +8,10 @@ import functools
 import json as json_module
 import operator
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 from tyro.conf import Positional, UseAppendAction, arg
@@ -27,6 +27,10 @@ from jaxbandit.lab.cli.session_commands import Ask, Status, Tell
 from jaxbandit.lab.cli.tune_command import Tune
 from jaxbandit.lab.specs import source
 from jaxbandit.running.results.report import table
+
+if TYPE_CHECKING:
+    from jaxbandit.lab.specs.spec import Experiment
+    from jaxbandit.running.results.base import Result
 
 DEFAULT_SPEC = "five_arms"
 
@@ -73,8 +77,8 @@ class Run(Divided):
 
         from jaxbandit.lab.specs import spec
 
-        given = {"runs": self.runs, "horizon": self.horizon, "seed": self.seed}
-        experiment = spec.load(self.spec, self.set, imports=not self.no_import, quick=self.quick, **given)
+        overrides = {"runs": self.runs, "horizon": self.horizon, "seed": self.seed}
+        experiment = spec.load(self.spec, self.set, imports=not self.no_import, quick=self.quick, **overrides)
         out = self.out or Path(f"{source.locate(self.spec).stem}-result")
         from jaxbandit.lab.experiments.experiment import run_experiment
         from jaxbandit.lab.experiments.truth import warnings_of
@@ -125,13 +129,13 @@ class Reproduce(Divided):
         from jaxbandit.lab.papers.paper import reproduce
 
         with bad_input():
-            given = {"runs": self.runs, "horizon": self.horizon, "data_directory": self.data, "out": self.out}
-            given |= {"max_failed": self.max_failed}
+            arguments = {"runs": self.runs, "horizon": self.horizon, "data_directory": self.data, "out": self.out}
+            arguments |= {"max_failed": self.max_failed}
             paper, _, figure = self.paper.partition("/")
             with self.execution(self.out or Path(paper)) as execution:
-                found = reproduce(paper, figure or None, quick=self.quick, **given, execution=execution)
-        print(json_module.dumps(found.summary, allow_nan=False) if self.json else found.table())
-        return _paths(found.figures, quiet=self.json)
+                reproduction = reproduce(paper, figure or None, quick=self.quick, **arguments, execution=execution)
+        print(json_module.dumps(reproduction.summary, allow_nan=False) if self.json else reproduction.table())
+        return _paths(reproduction.figures, quiet=self.json)
 
 
 @dataclass(frozen=True)
@@ -185,7 +189,7 @@ class Completion:
     def __call__(self) -> int:
         """Print the script."""
         with contextlib.suppress(SystemExit):
-            parsed(["--tyro-print-completion", self.shell])
+            command_of(["--tyro-print-completion", self.shell])
         return DONE
 
 
@@ -209,7 +213,7 @@ COMMANDS = {
 }
 
 
-def parsed(argv: Sequence[str]) -> Any:
+def command_of(argv: Sequence[str]) -> Callable[[], int]:
     """Return the command that `argv` asks for; raise SystemExit after help, a completion script or an error."""
     options: list[Any] = [Annotated[c, tyro.conf.subcommand(name)] for name, c in COMMANDS.items()]
     return tyro.cli(
@@ -221,19 +225,19 @@ def parsed(argv: Sequence[str]) -> Any:
     )
 
 
-def _forecast(experiment: Any, as_json: bool) -> int:
+def _forecast(experiment: "Experiment", as_json: bool) -> int:
     from jaxbandit.lab.experiments import forecast
 
-    found = forecast.forecast(experiment)
+    forecasts = forecast.forecast(experiment)
     if as_json:
         about = {"schema": 1, "name": experiment.name, "kind": experiment.kind}
-        print(json_module.dumps({**about, "cells": [each.summary() for each in found]}, allow_nan=False))
+        print(json_module.dumps({**about, "cells": [each.summary() for each in forecasts]}, allow_nan=False))
     else:
-        print(forecast.table(found))
+        print(forecast.table(forecasts))
     return DONE
 
 
-def _draw(results: Sequence[Any], out: Path, quiet: bool) -> int:
+def _draw(results: "Sequence[Result]", out: Path, quiet: bool) -> int:
     try:
         from jaxbandit.running.plotting.figures import write_figures
 

@@ -5,12 +5,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import Positional, arg
 
 from jaxbandit.base.refusals import wrong
 from jaxbandit.lab.cli.endings import DONE
+
+if TYPE_CHECKING:
+    from jaxbandit.lab.specs.spec import Experiment
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +45,7 @@ class Divided:
                 progress=True,
             )
 
-    def play_part(self, experiment: Any, out: Path, text: str) -> int:
+    def play_part(self, experiment: "Experiment", out: Path, text: str) -> int:
         """Run one part of an experiment."""
         from jaxbandit.lab.experiments import merging
 

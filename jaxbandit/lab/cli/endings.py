@@ -1,4 +1,4 @@
-"""How a command ends: its exit statuses, and errors of its work turned into errors of one line."""
+"""The exit statuses of commands, and context managers that turn errors into messages of one line."""
 
 import errno
 from collections.abc import Iterator
@@ -30,9 +30,9 @@ def bad_input() -> Iterator[None]:
 
 @contextmanager
 def figures(directory: Path, again: str) -> Iterator[None]:
-    """If the disk fails while figures are written, report that the results are kept. `again` draws them."""
+    """If the disk fails while figures are written, report that the results are kept and that `again` draws them."""
     try:
         yield
     except OSError as error:
-        told = f"the results are kept; run `{again}` to draw the figures"
-        raise Unfinished(f"{directory}: the figures cannot be written ({reason(error)}); {told}") from None
+        remedy = f"the results are kept; run `{again}` to draw the figures"
+        raise Unfinished(f"{directory}: the figures cannot be written ({reason(error)}); {remedy}") from None

@@ -19,9 +19,10 @@ HEADINGS = {  # group -> its heading
 }
 KEYS = {"simulate": "algorithms", "identify": "algorithms", "wrapper": "wrappers"}  # of the JSON document
 KEYS |= {"environment": "environments", "experiment": "papers"}
+Row = dict[str, Any]  # of the JSON document: name, summary and, unless it is an experiment, arguments
 
 
-def listing(kind: str | None = None, package: str | None = None) -> dict[str, list[dict[str, Any]]]:
+def listing(kind: str | None = None, package: str | None = None) -> dict[str, list[Row]]:
     """Return algorithms, wrappers, environments and embedded experiments, one line each.
 
     Args:
@@ -32,13 +33,13 @@ def listing(kind: str | None = None, package: str | None = None) -> dict[str, li
     Raises:
       BadInput: the package cannot be imported, or nothing in it declares itself.
     """
-    found: dict[str, list[dict[str, Any]]] = {}
+    content: dict[str, list[Row]] = {}
     for group, rows in _groups(kind, package).items():
-        found.setdefault(KEYS[group], []).extend(rows)
-    return found
+        content.setdefault(KEYS[group], []).extend(rows)
+    return content
 
 
-def _groups(kind: str | None, package: str | None) -> dict[str, list[dict[str, Any]]]:
+def _groups(kind: str | None, package: str | None) -> dict[str, list[Row]]:
     """Return the rows of each group of HEADINGS, or of one."""
     from jaxbandit.lab.specs.references import declared
     from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS, WRAPPERS
@@ -56,19 +57,19 @@ def _groups(kind: str | None, package: str | None) -> dict[str, list[dict[str, A
         entries = {"environment": [entry for entry in both if not entry.question]}
         algorithms = [entry for entry in both if entry.question]
     entries |= {group: [entry for entry in algorithms if entry.kind == group] for group in ("simulate", "identify")}
-    found = {group: [*map(_row, entries[group])] for group in HEADINGS if entries.get(group)}
+    groups = {group: [*map(_row, entries[group])] for group in HEADINGS if entries.get(group)}
     if package is None:
-        found["experiment"] = [
+        groups["experiment"] = [
             {"name": name, "summary": source.about(path)} for name, path in source.embedded().items()
         ]
-    return found if kind is None else {kind: found.get(kind, [])}
+    return groups if kind is None else {kind: groups.get(kind, [])}
 
 
-def _row(entry: Entry) -> dict[str, Any]:
+def _row(entry: Entry) -> Row:
     from jaxbandit.lab.specs.registry import PROBLEM_DATA
 
     hidden = PROBLEM_DATA if entry.question else ()
-    row: dict[str, Any] = {
+    row: Row = {
         "name": entry.name,
         "arguments": [name for name in entry.arguments if name not in hidden],
         "summary": entry.summary,
@@ -93,7 +94,7 @@ def show(as_json: bool, kind: str | None = None, package: str | None = None) -> 
         print("`jaxbandit show NAME` prints arguments, a line of Python and a TOML example")
 
 
-def _print(row: dict[str, Any]) -> None:
+def _print(row: Row) -> None:
     lines = textwrap.wrap(row["summary"], WIDTH - INDENT) or [""]
     name = row["name"]
     if len(name) > INDENT - 4:  # of a factory outside the package

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from jaxbandit.lab.specs.session import SessionSpec
 
 DIRECTORY = arg(metavar="DIR")
+Row = dict[str, Any]  # of the JSON document: id, arm or arms with names, and key of a pull
 
 
 @dataclass(frozen=True)
@@ -49,8 +50,8 @@ class Ask:
             spec = _spec(self.directory, self.spec, not self.no_import)
             options = {"seed": spec.seed, "paired": spec.paired, "on_failure": spec.on_failure}
             meta = {"spec": spec.to_dict()}
-            with session_directory(self.directory, spec.build(), meta=meta, **options) as opened:
-                pulls, session = opened.ask(self.n, context=self.context), opened.session
+            with session_directory(self.directory, spec.build(), meta=meta, **options) as store:
+                pulls, session = store.ask(self.n, context=self.context), store.session
         if self.n is not None and self.n > 1 and session.programs.kind == "single" and not session.stopped:
             print(
                 f"jaxbandit: {spec.algorithm.type} decides on one pull at a time, so --n has no effect", file=sys.stderr
@@ -86,9 +87,9 @@ class Tell:
             ids, rewards = _scores(self.scores)
             spec = _spec(self.directory, None, not self.no_import)
             options = {"seed": spec.seed, "paired": spec.paired, "on_failure": spec.on_failure}
-            with session_directory(self.directory, spec.build(), **options) as opened:
-                opened.tell(ids, rewards)
-                session = opened.session
+            with session_directory(self.directory, spec.build(), **options) as store:
+                store.tell(ids, rewards)
+                session = store.session
         pending = len(session.pending)
         print("stopped" if session.stopped else f"{session.num_told} pulls told, {pending} pending")
         return DONE
@@ -115,13 +116,13 @@ class Status:
         with bad_input():
             spec = _spec(self.directory, None, not self.no_import)
             session = read_session(self.directory, spec.build())
-        found, pending = certificate(session), session.pending.tolist()
+        result, pending = certificate(session), session.pending.tolist()
         if self.json:
             arms = {"names": list(spec.names)} if spec.configs is None else {"configs": list(spec.configs)}
             about = {"schema": 1, "name": spec.name, "seed": spec.seed, **arms, "pending": pending}
-            print(json_module.dumps({**about, "certificate": found.to_json()}, allow_nan=False))
+            print(json_module.dumps({**about, "certificate": result.to_json()}, allow_nan=False))
             return DONE
-        print(found.table(spec.labels))
+        print(result.table(spec.labels))
         print(f"\npending: {', '.join(map(str, pending[:20]))}{', ...' * (len(pending) > 20)}" if pending else "")
         return DONE
 
@@ -133,13 +134,13 @@ def _spec(directory: Path, path: Path | None, imports: bool) -> "SessionSpec":
     return session.load_stored(directory, imports=imports) if path is None else session.load(path, imports=imports)
 
 
-def _scores(given: Sequence[str]) -> tuple[list[int], list[float]]:
+def _scores(arguments: Sequence[str]) -> tuple[list[int], list[float]]:
     """Return the ids and rewards from a JSON file or from ID=VALUE."""
-    if len(given) == 1 and "=" not in given[0]:
-        return _scores_of_file(Path(given[0]))
-    pairs = [item.partition("=") for item in given]
-    return [_id(item, key) for item, (key, _, _) in zip(given, pairs, strict=True)], [
-        _reward(item, value) for item, (_, _, value) in zip(given, pairs, strict=True)
+    if len(arguments) == 1 and "=" not in arguments[0]:
+        return _scores_of_file(Path(arguments[0]))
+    pairs = [item.partition("=") for item in arguments]
+    return [_id(item, key) for item, (key, _, _) in zip(arguments, pairs, strict=True)], [
+        _reward(item, value) for item, (_, _, value) in zip(arguments, pairs, strict=True)
     ]
 
 
@@ -160,12 +161,12 @@ def _scores_of_file(path: Path) -> tuple[list[int], list[float]]:
     return [_id(str(path), key) for key, _ in items], [_reward(f"{path}: id {key}", value) for key, value in items]
 
 
-def _id(where: str, value: Any) -> int:
+def _id(where: str, value: int | str) -> int:
     whole = type(value) is int or (isinstance(value, str) and value.isdecimal() and len(value) < 19)
     return int(value) if whole else refuse(where, f": id = {show(value)}, must be a whole number, as ID=VALUE")
 
 
-def _reward(where: str, value: Any) -> float:
+def _reward(where: str, value: float | str | None) -> float:
     """Return a reward as a number; null and nan mean that there is none, which the session handles."""
     if value is None:
         return float("nan")
@@ -175,7 +176,7 @@ def _reward(where: str, value: Any) -> float:
         raise BadInput(f"{where}: reward = {show(value)}, must be a number") from None
 
 
-def _rows(session: "Session", pulls: "Pulls", spec: "SessionSpec") -> list[dict[str, Any]]:
+def _rows(session: "Session", pulls: "Pulls", spec: "SessionSpec") -> list[Row]:
     """Return the pulls as plain data."""
     import jax
     import numpy as np
@@ -185,7 +186,7 @@ def _rows(session: "Session", pulls: "Pulls", spec: "SessionSpec") -> list[dict[
     words = np.asarray(jax.random.key_data(pull_keys(session, pulls))).tolist()
     rows = []
     for id_, arm, index, key in zip(pulls.id.tolist(), pulls.arm, pulls.index.tolist(), words, strict=True):
-        row: dict[str, Any] = {"id": id_}
+        row: Row = {"id": id_}
         if pulls.arm.dtype == bool:
             members = np.flatnonzero(arm).tolist()
             row |= {"arms": members, "names": [spec.names[a] for a in members]}
@@ -196,11 +197,11 @@ def _rows(session: "Session", pulls: "Pulls", spec: "SessionSpec") -> list[dict[
     return rows
 
 
-def _table(rows: Sequence[dict[str, Any]]) -> str:
+def _table(rows: Sequence[Row]) -> str:
     flat = [{k: v for k, v in row.items() if k not in ("key", "config")} | row.get("config", {}) for row in rows]
     lines = [list(flat[0]), *([_cell(v) for v in row.values()] for row in flat)]
     return text.align(lines, right=[i for i, v in enumerate(flat[0].values()) if isinstance(v, int | float)])
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

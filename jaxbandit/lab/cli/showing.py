@@ -15,6 +15,7 @@ from jaxbandit.lab.specs import references, source
 from jaxbandit.lab.specs.entry import Entry
 from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS, FILLED, PROBLEM_DATA, WRAPPERS
 
+About = dict[str, Any]  # what is shown of a factory or of one of its arguments, as plain data
 WIDTH = 80
 ARTICLES = {"algorithm": "an algorithm", "wrapper": "a wrapper of algorithms", "environment": "an environment"}
 GROUPS: Mapping[str, Mapping[str, Entry]] = {"algorithm": ALGORITHMS, "wrapper": WRAPPERS, "environment": ENVIRONMENTS}
@@ -28,37 +29,37 @@ PLAYED = {  # kind of an algorithm -> how it is played
 
 
 def text(name: str) -> str:
-    """Return, as text of at most 80 columns, all that bears a name."""
-    found = [_described(name, each) for each in about(name)]
+    """Return the description of every factory and experiment with this name, as text of at most 80 columns."""
+    parts = [_described(name, each) for each in about(name)]
     if path := source.embedded().get(name):
-        found.append(_experiment(name, path))
-    return "\n\n".join(found)
+        parts.append(_experiment(name, path))
+    return "\n\n".join(parts)
 
 
 def document(name: str) -> str:
-    """Return the same as one JSON document."""
-    found: dict[str, Any] = {"name": name, "entries": about(name)}
+    """Return the descriptions of `text` as one JSON document."""
+    content: About = {"name": name, "entries": about(name)}
     if path := source.embedded().get(name):
-        found["toml"] = path.read_text(encoding="utf-8")
-    return json.dumps(found, indent=1, allow_nan=False)
+        content["toml"] = path.read_text(encoding="utf-8")
+    return json.dumps(content, indent=1, allow_nan=False)
 
 
-def about(name: str) -> list[dict[str, Any]]:
-    """Return what is known of each registered factory of a name, as plain data.
+def about(name: str) -> list[About]:
+    """Return the description of each registered factory with this name, as plain data.
 
     Raises:
       BadInput: nothing has this name.
     """
     if references.is_reference(name):
         return [_outside(name)]
-    found = [_of(group, entries[name]) for group, entries in GROUPS.items() if name in entries]
-    if not found and name not in source.embedded():
+    factories = [_of(group, entries[name]) for group, entries in GROUPS.items() if name in entries]
+    if not factories and name not in source.embedded():
         names = [*ALGORITHMS, *WRAPPERS, *ENVIRONMENTS, *source.embedded()]
         refuse(f"show: NAME = {name!r}", f", must be a name that `jaxbandit list` prints{nearest(name, names)}")
-    return found
+    return factories
 
 
-def _outside(name: str) -> dict[str, Any]:
+def _outside(name: str) -> About:
     try:
         entry = references.entry(name)
     except BadInput as error:
@@ -68,7 +69,7 @@ def _outside(name: str) -> dict[str, Any]:
     return _of("algorithm" if entry.question else "environment", entry)
 
 
-def _of(group: str, entry: Entry) -> dict[str, Any]:
+def _of(group: str, entry: Entry) -> About:
     sections = entry.sections()
     meanings = _meanings(sections.get("Args", ""))
     parameters = entry.parameters()
@@ -85,15 +86,15 @@ def _of(group: str, entry: Entry) -> dict[str, Any]:
     }
 
 
-def _argument(group: str, parameter: Parameter, meaning: str) -> dict[str, Any]:
-    found: dict[str, Any] = {"name": parameter.name, "meaning": meaning, "traced": parameter.traced}
+def _argument(group: str, parameter: Parameter, meaning: str) -> About:
+    content: About = {"name": parameter.name, "meaning": meaning, "traced": parameter.traced}
     if parameter.required:
-        found["required"] = True
+        content["required"] = True
     else:
-        found["default"] = _shown(parameter.default)
+        content["default"] = _shown(parameter.default)
     if group == "algorithm" and parameter.name in (*FILLED, *PROBLEM_DATA):
-        found["filled"] = True  # from the instance and the horizon, in an experiment's TOML
-    return found
+        content["filled"] = True  # from the instance and the horizon, in an experiment's TOML
+    return content
 
 
 def _experiment(name: str, path: Path) -> str:
@@ -107,33 +108,33 @@ def _experiment(name: str, path: Path) -> str:
     return "\n".join(lines)
 
 
-def _described(name: str, found: Mapping[str, Any]) -> str:
+def _described(name: str, factory: About) -> str:
     kind = {"simulate": " for a fixed horizon", "identify": " that stops by its own rule or after a budget"}
-    head = f"{name}, {ARTICLES[found['group']]}{kind.get(found.get('kind', ''), '')}: {found['summary']}"
-    lines = [*textwrap.wrap(head, WIDTH), "", *_wrapped(found["description"]), "", "Arguments"]
-    for argument in found["arguments"]:
+    head = f"{name}, {ARTICLES[factory['group']]}{kind.get(factory.get('kind', ''), '')}: {factory['summary']}"
+    lines = [*textwrap.wrap(head, WIDTH), "", *_wrapped(factory["description"]), "", "Arguments"]
+    for argument in factory["arguments"]:
         value = "required" if argument.get("required") else argument["default"]
         filled = ", filled from the instance or horizon" if argument.get("filled") else ""
         lines.append(f"  {argument['name']} ({value}{filled})")
         lines += textwrap.wrap(argument["meaning"], WIDTH, initial_indent=" " * 6, subsequent_indent=" " * 6)
     for title, key in LINES.items():
-        if found.get(key):
-            lines += ["", *textwrap.wrap(f"{title}: {found[key]}", WIDTH)]
-    for title in (title for title in found if title.rstrip("s").capitalize() in SHOWN):
-        lines += ["", *textwrap.wrap(f"{title.capitalize()}: {found[title]}", WIDTH)]
-    lines += ["", "Python", textwrap.indent(found["python"], "  ")]
-    lines += ["", "TOML", textwrap.indent(found["toml"], "  ")]
+        if factory.get(key):
+            lines += ["", *textwrap.wrap(f"{title}: {factory[key]}", WIDTH)]
+    for title in (title for title in factory if title.rstrip("s").capitalize() in SHOWN):
+        lines += ["", *textwrap.wrap(f"{title.capitalize()}: {factory[title]}", WIDTH)]
+    lines += ["", "Python", textwrap.indent(factory["python"], "  ")]
+    lines += ["", "TOML", textwrap.indent(factory["toml"], "  ")]
     return "\n".join(lines)
 
 
 def _python(group: str, entry: Entry, parameters: Mapping[str, Parameter]) -> str:
     signature = inspect.signature(entry.factory()).parameters
-    given = [
+    arguments = [
         f"{name}={name}" if signature[name].kind is inspect.Parameter.KEYWORD_ONLY else name
         for name, p in parameters.items()
         if p.required
     ]
-    call = f"{entry.attribute}({', '.join(given)})"
+    call = f"{entry.attribute}({', '.join(arguments)})"
     if references.is_reference(entry.name):
         lines = [f"from {entry.module} import {entry.attribute}"]
     else:
@@ -179,17 +180,17 @@ def _wrapped(text: str) -> list[str]:
 
 
 def _meanings(text: str) -> dict[str, str]:
-    """Return what a docstring's Args say of each argument, on one line."""
-    found: dict[str, str] = {}
+    """Return the meaning of each argument, on one line, from the section Args of a docstring."""
+    meanings: dict[str, str] = {}
     name = ""
     for line in text.splitlines():
         if match := re.match(r"(\w+): (.*)", line):
             name, line = match[1], match[2]
-            found[name] = ""
+            meanings[name] = ""
         if name:
-            found[name] = f"{found[name]} {line.strip()}".strip()
-    return found
+            meanings[name] = f"{meanings[name]} {line.strip()}".strip()
+    return meanings
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     return getattr(value, "__name__", None) or repr(value)

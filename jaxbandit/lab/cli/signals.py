@@ -34,13 +34,13 @@ def run(command: Callable[[], int]) -> int:
 
     Signals that the process was started to ignore stay ignored.
     """
-    hears, wakes = socket.socketpair()
-    wakes.setblocking(False)
-    signal.set_wakeup_fd(wakes.detach(), warn_on_full_buffer=False)  # stays open as long as the process runs
+    receiver, sender = socket.socketpair()
+    sender.setblocking(False)
+    signal.set_wakeup_fd(sender.detach(), warn_on_full_buffer=False)  # stays open as long as the process runs
     for number in SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, lambda *_: None)  # the byte written to the socket reports the signal
-    threading.Thread(target=_listen, args=(hears,), daemon=True).start()
+    threading.Thread(target=_listen, args=(receiver,), daemon=True).start()
     try:
         status = command()
     except KeyboardInterrupt:  # raised by a simulation that has saved its state
@@ -60,13 +60,13 @@ def leave(line: str) -> NoReturn:
     os._exit(INTERRUPTED)
 
 
-def _listen(hears: socket.socket) -> None:
-    hears.recv(1)
+def _listen(receiver: socket.socket) -> None:
+    receiver.recv(1)
     first = time.monotonic()
     interrupts.ask()
     threading.Thread(target=_stop, daemon=True).start()
     while True:
-        hears.recv(1)
+        receiver.recv(1)
         if time.monotonic() - first > TOGETHER:
             leave(TWICE)
 

@@ -43,15 +43,15 @@ class Tune:
             from jaxbandit.running.distribution.executors import open_executor
 
             with open_executor(self.executor, out.with_name(f"{out.name}-slurm")) as executor:
-                found = command.search(self.train, spec, out, executor)
+                result = command.search(self.train, spec, out, executor)
         if self.json:
             about = {"schema": 1, "name": spec.name, "seed": spec.seed}
-            print(json_module.dumps({**about, **found.summary(), "seconds": found.seconds}, allow_nan=False))
+            print(json_module.dumps({**about, **result.summary(), "seconds": result.seconds}, allow_nan=False))
         else:
-            print(found)
+            print(result)
         try:
             with figures(out, "the same command"):
-                path = command.draw(found, out)
+                path = command.draw(result, out)
         except extras.MissingExtra as error:
             print(f"jaxbandit: no figure: {error}", file=sys.stderr)
         else:

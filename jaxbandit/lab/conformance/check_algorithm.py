@@ -5,13 +5,14 @@ It examines the functions of the contract and short runs. It does not examine th
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Environment
 from jaxbandit.base.declaration import declaration_of
+from jaxbandit.base.types import Numbers
 from jaxbandit.lab.conformance import check_batches, check_play, check_trace
 from jaxbandit.lab.conformance.check_case import Case, CheckFailed
 
@@ -51,7 +52,7 @@ def check_algorithm(
     make: Callable[..., Algorithm],
     num_arms: int | Sequence[int] = (1, 2, 5),
     *,
-    traced: Mapping[str, Sequence[Any]] | None = None,
+    traced: Mapping[str, Sequence[Numbers]] | None = None,
     environment: Callable[[int], Environment] | None = None,
     rounds: int = 60,
 ) -> Report:
@@ -104,12 +105,11 @@ def check_algorithm(
                 for k in sizes:
                     case = Case(name, make, k, hyper, environment, rounds)
                     programs = check_trace.check_programs(case, check_trace.check_types(case))
-                    check_play.check_plays(case, alone=not x64 and k == lone)
+                    check_play.check_plays(case, single_runs=not x64 and k == lone)
                     if x64:  # the precision in which algorithms that stop are run
                         check_batches.check_batches(case)
                     check_trace.check_same(case, programs)
     except CheckFailed as error:
-        raise CheckFailed(
-            str(error)
-        ) from error.__cause__  # a new exception, because JAX adds notes to one that passes through it
+        # A new exception, because JAX adds notes to one that passes through it.
+        raise CheckFailed(str(error)) from error.__cause__
     return Report(name, tuple(arms), tuple(values), tuple(PROPERTIES))

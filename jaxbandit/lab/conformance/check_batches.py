@@ -1,6 +1,6 @@
 """The part of check_algorithm for batches of pulls, which must have the same effect as the same pulls one by one."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -22,8 +22,8 @@ class _Step(NamedTuple):
     pulls: Array  # int[num_arms]
     over: Array  # bool[], whether it had stopped, or the batch is too large to be checked
     early: Array  # bool[], whether it would have stopped inside the batch
-    together: Any  # decisions after the batch
-    single: Any  # decisions after the same pulls one by one
+    together: dict[str, PyTree]  # decisions after the batch
+    single: dict[str, PyTree]  # decisions after the same pulls one by one
 
 
 def check_batches(case: Case) -> None:
@@ -84,11 +84,11 @@ def _step(algorithm: Algorithm, state: PyTree, num_arms: int) -> _Step:
     turns = jnp.where(over, 0, 1 + total)
     together, single, early = jax.lax.fori_loop(0, turns, turn, (state, state, jnp.zeros((), bool)))
 
-    def decided(after: Any) -> dict[str, Any]:
+    def decisions(after: PyTree) -> dict[str, PyTree]:
         pulled = {} if algorithm.pulls is None else {"pulls": algorithm.pulls(after)}
         return {**pulled, "stop": stops(algorithm, after), "recommend": recommended(algorithm, after)}
 
-    return _Step(together, pulls, over, early, decided(together), decided(single))
+    return _Step(together, pulls, over, early, decisions(together), decisions(single))
 
 
 def _choose(first: Array, one: PyTree, other: PyTree) -> PyTree:

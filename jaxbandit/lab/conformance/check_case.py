@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +10,7 @@ import numpy as np
 
 from jaxbandit.base.contract import Algorithm, Environment
 from jaxbandit.base.numerics import argmax
-from jaxbandit.base.types import Array, Key, PyTree
+from jaxbandit.base.types import Array, Key, Numbers, PyTree
 
 
 class CheckFailed(AssertionError):
@@ -23,7 +23,7 @@ class Case(NamedTuple):
     name: str
     make: Callable[..., Algorithm]
     num_arms: int
-    hyper: list[dict[str, Any]]  # values of the traced hyperparameters, the default first
+    hyper: list[dict[str, Numbers]]  # values of the traced hyperparameters, the default first
     environment: Callable[[int], Environment] | None
     rounds: int
 
@@ -79,37 +79,39 @@ def make_key(seed: int = 0) -> Key:
     return jax.random.key(seed, impl="threefry4x32")
 
 
-def as_arrays(case: Case, hyper: Mapping[str, Any]) -> dict[str, np.ndarray]:
+def as_arrays(case: Case, hyper: Mapping[str, Numbers]) -> dict[str, np.ndarray]:
     """The values of the hyperparameters in the current precision."""
     return {name: np.asarray(value, case.dtype) for name, value in hyper.items()}
 
 
-def describe(leaf: Any) -> str:
+def describe(leaf: Array) -> str:
     """The type of a leaf, such as int32[3]."""
     shape = ",".join(map(str, leaf.shape))
     return f"{'weak ' if leaf.weak_type else ''}{leaf.dtype}[{shape}]"
 
 
-def leaves(tree: PyTree, root: str) -> dict[str, Any]:
+def leaves(tree: PyTree, root: str) -> dict[str, Array]:
     """The leaves of a tree by path, where paths begin with `root`."""
     paths = jax.tree_util.tree_leaves_with_path(tree)
     # A Python number is a valid leaf.
     return {root + jax.tree_util.keystr(p): leaf if hasattr(leaf, "dtype") else jnp.asarray(leaf) for p, leaf in paths}
 
 
-def is_float(leaf: Any) -> bool:
+def is_float(leaf: Array) -> bool:
     """Whether the leaf can hold a NaN."""
     return jnp.issubdtype(leaf.dtype, jnp.floating)
 
 
-def check_floats(case: Case, found: dict[str, Any]) -> None:
+def check_floats(case: Case, by_path: Mapping[str, Array]) -> None:
     """Check that floats have the dtype of the scope."""
-    for path, leaf in found.items():
+    for path, leaf in by_path.items():
         if is_float(leaf) and leaf.dtype != case.dtype:
             case.fail("precision", f"{path} is {leaf.dtype}; do not fix the dtype, use jaxbandit.numerics.as_float")
 
 
-def check_kept(case: Case, before: dict[str, Any], after: dict[str, Any], first: str, second: str) -> None:
+def check_same_types(
+    case: Case, before: Mapping[str, Array], after: Mapping[str, Array], first: str, second: str
+) -> None:
     """Check that two states have the same tree, shapes and dtypes; `first` and `second` name their origins."""
     if before.keys() != after.keys():
         odd = sorted(before.keys() ^ after.keys())[0]

@@ -4,7 +4,7 @@ import functools
 import re
 import warnings
 from collections.abc import Callable
-from typing import Any, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +12,7 @@ import numpy as np
 
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Environment, SetPulls
-from jaxbandit.base.types import Array, PyTree
+from jaxbandit.base.types import Array, ArrayLike, PyTree
 from jaxbandit.lab.conformance import check_truth
 from jaxbandit.lab.conformance.check_case import CheckFailed, describe, leaves, make_key
 from jaxbandit.lab.conformance.check_truth import SHARE
@@ -48,7 +48,7 @@ class _Sampled(NamedTuple):
 
 
 def check_environment(
-    environment: Environment, *, actions: Any = None, rounds: int = 20, seed: int = 0
+    environment: Environment, *, actions: ArrayLike | None = None, rounds: int = 20, seed: int = 0
 ) -> EnvironmentReport:
     """Check that an environment satisfies the contract on which the engine relies.
 
@@ -88,10 +88,11 @@ def check_environment(
     return EnvironmentReport(environment.name or "environment", tuple(checked))
 
 
-def _actions(environment: Environment, actions: Any, seed: int) -> np.ndarray:
+def _actions(environment: Environment, actions: ArrayLike | None, seed: int) -> np.ndarray:
     if actions is not None:
         return np.asarray(actions)
-    arms: Any = environment.arms
+    arms = environment.arms
+    assert arms is not None  # check_environment has required it
     if arms.set_size is None:
         return np.arange(arms.num_arms, dtype=np.int32)
     rng = np.random.default_rng(seed)
@@ -116,7 +117,7 @@ class _Case:
         """Check what is declared as plain values, outside of tracing."""
         check_truth.check_values(self.environment, self.fail_truth)
 
-    def traced(self, name: str, function: Callable | None, *arguments: Any) -> Any:
+    def traced(self, name: str, function: Callable[..., PyTree] | None, *arguments: PyTree) -> PyTree:
         """Return the shapes of a function's results, and check that it traces to the same program twice."""
         if function is None:
             return None
@@ -181,8 +182,8 @@ class _Case:
         key, world = make_key(self.seed), jax.jit(environment.init)(make_key(self.seed))
         for t in range(rounds if environment.transition else 1):
             noise = draw(jax.random.split(jax.random.fold_in(key, t), SAMPLES))
-            seen = jax.device_get(look(world, self.actions, noise))
-            self._judge(seen, f"in round {t + 1}")
+            samples = jax.device_get(look(world, self.actions, noise))
+            self._judge(samples, f"in round {t + 1}")
             if environment.transition:
                 one = jax.tree.map(lambda x: x[0], noise)
                 met = (world, environment.observe(world, one), self.actions[t % len(self.actions)])
@@ -197,12 +198,12 @@ class _Case:
             mean = check_truth.mean_of(means(world), context, action)
         return _Sampled(environment.reward(world, context, action, noise), regret, mean)
 
-    def _judge(self, seen: _Sampled, when: str) -> None:
-        for path, x in leaves(seen.feedback, "feedback").items():
+    def _judge(self, samples: _Sampled, when: str) -> None:
+        for path, x in leaves(samples.feedback, "feedback").items():
             if not np.isfinite(x).all():
                 self.fail("feedback", f"{path} is {x[~np.isfinite(x)][0]} {when}; guard divisions and logs")
         rewards = self.environment.rewards
-        single = jax.tree.leaves(seen.feedback)
+        single = jax.tree.leaves(samples.feedback)
         if rewards is not None and len(single) == 1 and np.ndim(single[0]) == 2:
             low, high = (np.asarray(x, single[0].dtype) for x in (rewards.low, rewards.high))
             x = single[0]
@@ -211,9 +212,9 @@ class _Case:
                 self.fail(
                     "feedback", f"it is {worst} {when}, but rewards declares [{low}, {high}]; correct one of the two"
                 )
-        if seen.regret is None:
+        if samples.regret is None:
             return
-        gaps = np.where(np.isnan(seen.regret), np.inf, seen.regret)  # an arm that the context does not have
+        gaps = np.where(np.isnan(samples.regret), np.inf, samples.regret)  # an arm that the context does not have
         slack = SHARE * np.abs(gaps[np.isfinite(gaps)]).max(initial=0.0)
         if gaps.min() < -slack:
             self.fail(
@@ -226,8 +227,8 @@ class _Case:
                 "regret",
                 f"no arm has gap 0 {when}, the smallest is {gaps.min(1).max():g}; the gap of the best arm must be 0",
             )
-        if seen.mean is not None:
-            check_truth.check_means(np.asarray(seen.mean), np.asarray(seen.regret), self.fail_truth)
+        if samples.mean is not None:
+            check_truth.check_means(np.asarray(samples.mean), np.asarray(samples.regret), self.fail_truth)
 
     def check_batches(self) -> None:
         """Check the sums of PULLS pulls of every action against the same number of single pulls."""

@@ -1,7 +1,7 @@
 """The part of check_algorithm that plays short runs on difficult rewards, with one compilation for all of them."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -65,31 +65,31 @@ def _words(case: Case) -> np.ndarray:
 
 
 def _has_nan(tree: PyTree) -> Array:
-    found = [jnp.any(jnp.isnan(leaf)) for leaf in jax.tree.leaves(tree) if is_float(leaf)]
-    return jnp.any(jnp.stack(found)) if found else jnp.zeros((), bool)
+    flags = [jnp.any(jnp.isnan(leaf)) for leaf in jax.tree.leaves(tree) if is_float(leaf)]
+    return jnp.any(jnp.stack(flags)) if flags else jnp.zeros((), bool)
 
 
 def _watched(select: Callable[..., PyTree]) -> Callable[..., tuple[PyTree, Array]]:
-    """`select`, and whether a NaN reached an argmax or argmin in it, which the action alone does not show."""
+    """Return `select` with a second result: whether a NaN reached an argmax or argmin, which actions may not show."""
 
-    def watched(*arguments: Any) -> tuple[PyTree, Array]:
+    def watched(*arguments: PyTree) -> tuple[PyTree, Array]:
         traced, shape = jaxprs.trace(lambda *a: select(*a), *arguments)
-        seen = [jnp.zeros((), bool)]
+        flags = [jnp.zeros((), bool)]
 
-        def compute(equation: jaxprs.Equation, operands: list[Any]) -> Sequence[Any]:
+        def compute(equation: jaxprs.Equation, operands: list[Array]) -> Sequence[Array]:
             if equation.name in ("jit", "pjit") and (inner := equation.called) is not None:
                 return jaxprs.evaluate(inner, operands, compute, lambda x: x)
             if equation.name in ("argmax", "argmin") and is_float(operands[0]):
-                seen.append(jnp.any(jnp.isnan(operands[0])))
+                flags.append(jnp.any(jnp.isnan(operands[0])))
             return equation.bind(operands)
 
         selected = jaxprs.evaluate(jaxprs.read(traced), jax.tree.leaves(arguments), compute, lambda x: x)
-        return jax.tree.unflatten(jax.tree.structure(shape), selected), jnp.any(jnp.stack(seen))
+        return jax.tree.unflatten(jax.tree.structure(shape), selected), jnp.any(jnp.stack(flags))
 
     return watched
 
 
-def _play(case: Case, hyper: dict[str, Any], words: Array, rewards: Array) -> _Play:
+def _play(case: Case, hyper: dict[str, Array], words: Array, rewards: Array) -> _Play:
     """Play one run of case.rounds rounds; keys [2, 1 + rounds] of environment and algorithm, the one of init first."""
     keys = jax.random.wrap_key_data(words, impl="threefry4x32")
     algorithm: Algorithm = case.make(case.num_arms, **hyper)
@@ -105,38 +105,38 @@ def _play(case: Case, hyper: dict[str, Any], words: Array, rewards: Array) -> _P
         t, own, worldly = step
         state = settled(algorithm, before)
         overdue, live = waits(algorithm, state), ~stops(algorithm, state)
-        context: Any = world.observe(world_state, worldly) if world else None
+        context: PyTree = world.observe(world_state, worldly) if world else None
         selected, nan_index = select(own, state, context)
         action = action_of(selected)
         safe = jnp.clip(action, 0, case.num_arms - 1)
         reward = world.reward(world_state, context, safe, worldly) if world else rewards[t, safe]
         judge = world.regret if world else None
         absent = jnp.isnan(judge(world_state, context, safe)) if judge else jnp.zeros((), bool)
-        taken = selected._replace(action=safe) if isinstance(selected, Choice) else safe
-        after = algorithm.update(state, context, taken, as_float(reward))
+        choice = selected._replace(action=safe) if isinstance(selected, Choice) else safe
+        after = algorithm.update(state, context, choice, as_float(reward))
         place = safe if len(pulls) == case.num_arms else case.num_arms * context + safe
         pulled = pulls + (jnp.arange(len(pulls), dtype=jnp.int32) == place).astype(jnp.int32)
-        told = pulled if algorithm.pulls is None else algorithm.pulls(after)
-        miscounted = jnp.any(told != pulled.astype(told.dtype))
-        seen = [action != safe, absent, _has_nan(after), nan_index & (t >= case.num_arms), miscounted, overdue]
+        counts = pulled if algorithm.pulls is None else algorithm.pulls(after)
+        miscounted = jnp.any(counts != pulled.astype(counts.dtype))
+        events = [action != safe, absent, _has_nan(after), nan_index & (t >= case.num_arms), miscounted, overdue]
         # As in the engine, rounds after the stop do not count.
-        kept = jax.tree.map(lambda new, old: jnp.where(live, new, old), (after, pulled), (state, pulls))
-        return kept, (jnp.where(live, action, -1), jnp.stack(seen) & live, live)
+        new_carry = jax.tree.map(lambda new, old: jnp.where(live, new, old), (after, pulled), (state, pulls))
+        return new_carry, (jnp.where(live, action, -1), jnp.stack(events) & live, live)
 
     own = jax.vmap(algorithm.noise)(own_keys[1:])
     worldly = jax.vmap(world.noise)(world_keys[1:]) if world else None
     steps = jnp.arange(case.rounds, dtype=jnp.int32), own, worldly
-    (state, _), (actions, seen, lives) = jax.lax.scan(body, (begun, unpulled), steps)
-    rounds = jnp.sum(seen.astype(jnp.int32), axis=0, dtype=jnp.int32)
+    (state, _), (actions, events, lives) = jax.lax.scan(body, (begun, unpulled), steps)
+    rounds = jnp.sum(events.astype(jnp.int32), axis=0, dtype=jnp.int32)
     last = (~lives[0], state, recommended(algorithm, state), stops(algorithm, state))
     return _Play._make((actions, *rounds, *last))
 
 
-def check_plays(case: Case, *, alone: bool) -> None:
-    """Play every value of the hyperparameters on all rewards; with `alone`, also compare single runs with the batch."""
+def check_plays(case: Case, *, single_runs: bool) -> None:
+    """Play every value of the hyperparameters on all rewards, and with `single_runs` also compare single runs."""
     traces = []
 
-    def play(hyper: dict[str, Any], words: Array, rewards: Array) -> _Play:
+    def play(hyper: dict[str, Array], words: Array, rewards: Array) -> _Play:
         traces.append(None)
         return _play(case, hyper, words, rewards)
 
@@ -164,7 +164,7 @@ def check_plays(case: Case, *, alone: bool) -> None:
             "a call with other values was traced again; keep shapes and types fixed",
         )
     _check_equal(case, out, jax.tree.map(lambda leaf: leaf[::-1], reverse), "at another place of the batch")
-    if alone:
+    if single_runs:
         single = jax.jit(play)
         # Only the rewards without ties, because the last bit of an index may differ in a separately compiled program.
         chosen = [row for row in range(len(rows)) if LAWS[row % len(LAWS)] == "uniform rewards"]

@@ -18,7 +18,7 @@ from jaxbandit.lab.conformance.check_case import (
     CheckFailed,
     as_arrays,
     check_floats,
-    check_kept,
+    check_same_types,
     describe,
     explained,
     flag,
@@ -68,7 +68,7 @@ def _one_round(case: Case, algorithm: Algorithm, key: Key) -> _Round:
         case.fail("types", f"select returns {describe(action)}, must be int32[]; add .astype(jnp.int32)")
     with explained(case, "update"):
         after = algorithm.update(state, context, selected, jnp.zeros((), case.dtype))
-    check_kept(case, leaves(state, "state"), leaves(after, "state"), "init", "update")
+    check_same_types(case, leaves(state, "state"), leaves(after, "state"), "init", "update")
     with explained(case, "recommend"):
         recommendation = recommended(algorithm, after)
     check_floats(case, leaves(recommendation, "recommendation"))
@@ -81,7 +81,7 @@ def _one_round(case: Case, algorithm: Algorithm, key: Key) -> _Round:
 
 def _optional(case: Case, algorithm: Algorithm, state: PyTree) -> Array | None:
     """Check the optional functions on a state, and return the pulls that a batch plans, or None."""
-    kept = leaves(state, "state")
+    before = leaves(state, "state")
     if algorithm.phases is not None:
         with explained(case, "phases.counts"):
             counts = jnp.asarray(algorithm.phases.counts(state))
@@ -94,7 +94,7 @@ def _optional(case: Case, algorithm: Algorithm, state: PyTree) -> Array | None:
         flag(case, "replan.due", algorithm.replan.due, state, "one answer per run")
         with explained(case, "replan.apply"):
             fresh = algorithm.replan.apply(state)
-        check_kept(case, kept, leaves(fresh, "state"), "update", "replan.apply")
+        check_same_types(case, before, leaves(fresh, "state"), "update", "replan.apply")
     if algorithm.batch is None:
         return None
     with explained(case, "batch.plan"):
@@ -104,7 +104,7 @@ def _optional(case: Case, algorithm: Algorithm, state: PyTree) -> Array | None:
     with explained(case, "batch.absorb"):
         sums = [jnp.zeros(case.num_arms, case.dtype)] * (1 + algorithm.batch.squares)
         after = algorithm.batch.absorb(state, planned, *sums)
-    check_kept(case, kept, leaves(after, "state"), "update", "batch.absorb")
+    check_same_types(case, before, leaves(after, "state"), "update", "batch.absorb")
     return planned
 
 
@@ -114,7 +114,7 @@ def check_types(case: Case) -> _Round:
     Returns the shapes and types of that round, which are those of every round.
     """
 
-    def first(hyper: dict[str, Any]) -> _Round:
+    def first(hyper: dict[str, np.ndarray]) -> _Round:
         with explained(case, "the factory"):
             algorithm = case.make(case.num_arms, **case.hyper[0] | hyper)
         if not isinstance(algorithm, Algorithm):
@@ -129,7 +129,7 @@ def check_types(case: Case) -> _Round:
                 traced = jax.eval_shape(lambda v, name=name: first({name: v}), value)
             except CheckFailed as error:
                 raise (error.__cause__ or error) from None
-        check_kept(case, before, leaves(traced.state, "state"), f"init with {name} = a number", f"{name} traced")
+        check_same_types(case, before, leaves(traced.state, "state"), f"init with {name} = a number", f"{name} traced")
     return out
 
 
@@ -138,22 +138,22 @@ def _draws(program: Program) -> bool:
     return any(e.name.startswith(("random_", "threefry")) or any(map(_draws, e.programs)) for e in program.equations)
 
 
-def _draws_from_nothing(program: Program, given: Sequence[bool]) -> bool:
-    """Whether a key is made here or is the same in every run, that is, derived from no input that is `given`."""
-    found = []
+def _draws_from_nothing(program: Program, from_inputs: Sequence[bool]) -> bool:
+    """Whether a key is the same in every run, because it is derived from no input that is marked in `from_inputs`."""
+    names = []
 
     def derived(equation: jaxprs.Equation, flags: list[bool]) -> list[bool]:
         name = equation.name
         if name == "random_seed" or (name in ("random_bits", "random_fold_in", "random_split") and not flags[0]):
-            found.append(name)
+            names.append(name)
         for inner in equation.programs:
             known = flags if len(inner.inputs) == len(flags) else [True] * len(inner.inputs)
             if _draws_from_nothing(inner, known):
-                found.append(name)
+                names.append(name)
         return [any(flags)] * len(equation.results)
 
-    jaxprs.evaluate(program, given, derived, lambda _: False)
-    return bool(found)
+    jaxprs.evaluate(program, from_inputs, derived, lambda _: False)
+    return bool(names)
 
 
 class Programs(NamedTuple):
@@ -186,13 +186,13 @@ def _trace(case: Case, algorithm: Algorithm, out: _Round) -> dict[str, Any]:
 
 def _functions(algorithm: Algorithm) -> dict[str, Callable]:
     """The functions of an algorithm by name, those of its records as in replan.due."""
-    found: dict[str, Callable] = {}
+    functions: dict[str, Callable] = {}
     for name, part in algorithm._asdict().items():
         if callable(part):
-            found[name] = part
+            functions[name] = part
         elif isinstance(part, Phases | Replan | Batch):
-            found |= {f"{name}.{k}": f for k, f in part._asdict().items() if callable(f)}
-    return found
+            functions |= {f"{name}.{k}": f for k, f in part._asdict().items() if callable(f)}
+    return functions
 
 
 def _text(case: Case, name: str, program: Any) -> str:

@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base.contract import Arms, Environment
-from jaxbandit.base.types import Array
+from jaxbandit.base.types import Array, PyTree
 
 SHARE = 1e-5  # rounding error of a mean or a gap, relative to the largest
 
@@ -20,9 +20,9 @@ def check_values(environment: Environment, fail: Callable[[str], NoReturn]) -> N
     """
     truth, schedule = environment.truth, environment.schedule
     for name, function in {"known": environment.known, "truth.parameters": truth.parameters}.items():
-        found: Any = function()
-        if not isinstance(found, dict) or not all(isinstance(key, str) and key.isidentifier() for key in found):
-            fail(f"{name} returns {found!r:.40}, must return a dict with names of an algorithm's arguments as keys")
+        answer: object = function()
+        if not isinstance(answer, dict) or not all(isinstance(key, str) and key.isidentifier() for key in answer):
+            fail(f"{name} returns {answer!r:.40}, must return a dict with names of an algorithm's arguments as keys")
     constants: dict[str, Callable[[], float]] = {}
     if truth.regret_constant is not None and not truth.costly:
         constants["truth.regret_constant"] = truth.regret_constant
@@ -39,7 +39,7 @@ def wanted_shape(arms: Arms) -> tuple[int, ...]:
     return (arms.num_arms,) if arms.num_contexts is None else (arms.num_contexts, arms.num_arms)
 
 
-def mean_of(means: Array, context: Any, action: Array) -> Array:
+def mean_of(means: Array, context: PyTree, action: Array) -> Array:
     """Return the mean of an action, or the sum of the members' means if it is a set of arms, float[]."""
     own = means if means.ndim == 1 else means[context]
     return jnp.sum(jnp.where(action, own, 0.0)) if action.ndim else own[action]

@@ -1,11 +1,11 @@
 """The summary of a reproduction: cells, published numbers and claims, each with its verdict."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
+from jaxbandit.base.types import Json, Table
 from jaxbandit.lab.papers import open_readings, origins, published, verdict
 from jaxbandit.lab.papers.figure_experiments import Figure
 from jaxbandit.running.results import json_files
@@ -16,7 +16,7 @@ from jaxbandit.theory import intervals
 ABOUT = ("title", "authors", "year", "url", "confidence", "notes")
 
 
-def assess(results: ResultSet, paper: Mapping[str, Any], shown: Sequence[Figure]) -> dict[str, Any]:
+def assess(results: ResultSet, paper: Table, shown: Sequence[Figure]) -> Json:
     """Return the summary of `results` with the paper's `published` numbers, `claims`, `untested` and `figures`."""
     claims = [narrowed(claim, results) for claim in open_readings.each_reading(paper)]
     confidence = paper["confidence"]
@@ -55,7 +55,7 @@ def assess(results: ResultSet, paper: Mapping[str, Any], shown: Sequence[Figure]
     return json_files.plain(content)
 
 
-def narrowed(claim: Mapping[str, Any], results: ResultSet) -> dict[str, Any]:
+def narrowed(claim: Table, results: ResultSet) -> Json:
     """Return a claim restricted to the instances and algorithms that were run, with `in_part` if some are missing."""
     played = {"instance": {r.instance for r in results}, "algorithm": {r.algorithm for r in results}}
     played["against"] = played["algorithm"]
@@ -64,7 +64,7 @@ def narrowed(claim: Mapping[str, Any], results: ResultSet) -> dict[str, Any]:
     return dict(claim) | narrow | ({"in_part": True} if any(len(narrow[k]) < len(claim[k]) for k in narrow) else {})
 
 
-def without_cells(data: Mapping[str, Any], paper: Mapping[str, Any]) -> dict[str, Any]:
+def without_cells(data: Table, paper: Table) -> Json:
     """Return the summary of a reproduction that runs no experiment."""
     head = {"schema": SCHEMA} | {key: data[key] for key in ("name", "kind", "seed")}
     head |= {key: value for key, value in versions().items() if key in ("jaxbandit", "jax")}
@@ -72,5 +72,5 @@ def without_cells(data: Mapping[str, Any], paper: Mapping[str, Any]) -> dict[str
     return json_files.plain({**head, "devices": [], "precision": "float64", "paper": _about(paper), **empty})
 
 
-def _about(paper: Mapping[str, Any]) -> dict[str, Any]:
+def _about(paper: Table) -> Json:
     return {key: paper[key] for key in ABOUT if key in paper}

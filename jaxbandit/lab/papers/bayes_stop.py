@@ -91,11 +91,11 @@ def bayes_stop(
         u, v = noise.uniforms
         # Student's distribution is drawn by Bailey's polar method (1994), which is exact for any degrees of freedom.
         radius = jnp.sqrt(freedom[None] * jnp.expm1(-2 * jnp.log(u) / freedom[None]))
-        drawn = state.means[None] + scale[None] * radius * jnp.cos(2 * math.pi * v)
-        best = jnp.argmax(drawn, axis=1).astype(jnp.int32)
+        draws = state.means[None] + scale[None] * radius * jnp.cos(2 * math.pi * v)
+        best = jnp.argmax(draws, axis=1).astype(jnp.int32)
         leader = best[0]
         others = best != leader
-        second = argmax(jnp.where(jnp.arange(num_arms, dtype=jnp.int32) == leader, -jnp.inf, drawn[0]))
+        second = argmax(jnp.where(jnp.arange(num_arms, dtype=jnp.int32) == leader, -jnp.inf, draws[0]))
         challenger = jnp.where(jnp.any(others), get_at(best, argmax(others)), second)
         chosen = jnp.where(noise.coin < 0.5, leader, challenger)
         return jnp.where(state.pulls < FIRST * num_arms, turn, chosen)
@@ -113,8 +113,8 @@ def bayes_stop(
 
     def stop(state: BayesStopState) -> Array:
         sure = probability_best(state) >= 1 - as_float(delta)
-        asked = state.pulls >= FIRST * num_arms
-        return sure & (asked & (state.pulls % num_arms == 0) if sampling == "uniform" else asked)
+        enough = state.pulls >= FIRST * num_arms
+        return sure & (enough & (state.pulls % num_arms == 0) if sampling == "uniform" else enough)
 
     return Algorithm(
         init=init,

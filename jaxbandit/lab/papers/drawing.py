@@ -3,26 +3,31 @@
 matplotlib is imported only when a figure is drawn.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jaxbandit.base.types import Table
 from jaxbandit.lab.papers import origins
 from jaxbandit.lab.papers.figure_experiments import Figure, cells
 from jaxbandit.running.plotting import figures, stopping_times, sweeps
 from jaxbandit.running.plotting.style import INK, SIZE, canvas, file_name, legend
-from jaxbandit.running.results.base import ResultSet
+from jaxbandit.running.results.base import Result, ResultSet
 
-MARK: dict[str, Any] = {"marker": "x", "color": INK, "linestyle": "none", "markersize": 7, "markeredgewidth": 1.6}
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Look = dict[str, Any]  # arguments of matplotlib
+MARK: Look = {"marker": "x", "color": INK, "linestyle": "none", "markersize": 7, "markeredgewidth": 1.6}
 # Of box plots.
-SMALL: dict[str, Any] = MARK | {"markersize": 5, "markeredgewidth": 1.4}
+SMALL: Look = MARK | {"markersize": 5, "markeredgewidth": 1.4}
 BELOW = 0.33  # offset as a fraction of a row, so that our marks stay visible
 TITLE, LABELS = 0.55, 0.95  # inches above the first row of panels, and below each row
 
 
-def write(shown: Sequence[Figure], results: ResultSet, content: Mapping[str, Any], directory: Path) -> list[Path]:
+def write(shown: Sequence[Figure], results: ResultSet, content: Table, directory: Path) -> list[Path]:
     """Write the figures of a paper into a directory; return their paths."""
     paths = []
     for figure in shown:
@@ -43,7 +48,7 @@ def write(shown: Sequence[Figure], results: ResultSet, content: Mapping[str, Any
     return paths
 
 
-def _sweep(figure: Figure, results: ResultSet, published: Sequence[Mapping[str, Any]], ax: Any) -> None:
+def _sweep(figure: Figure, results: ResultSet, published: Sequence[Table], ax: "Axes") -> None:
     places = dict(zip(figure.instances, figure.at, strict=True))
     curves = {name: [(places[i], results[i, name]) for i in figure.instances] for name in figure.algorithms}
     sweeps.plot_sweep(sweeps.Sweep(figure.name, "", figure.axis, curves, of_instances=True), ax)
@@ -56,26 +61,28 @@ def _sweep(figure: Figure, results: ResultSet, published: Sequence[Mapping[str, 
         legend(ax)
 
 
-def _pulls(figure: Figure, results: ResultSet, published: Sequence[Mapping[str, Any]], ax: Any) -> None:
-    shown = cells(figure, results)
+def _pulls(figure: Figure, results: ResultSet, published: Sequence[Table], ax: "Axes") -> None:
+    shown: list[Any] = cells(figure, results)
     stopping_times.plot_pulls(shown, ax)
-    drawn = {line.get_label(): np.asarray(line.get_xdata()) for line in ax.get_lines()}
+    positions = {line.get_label(): np.asarray(line.get_xdata()) for line in ax.get_lines()}
     order = np.argsort(-np.asarray(shown[0].truth["means"]), kind="stable")  # the order of the arms on the axis
     theirs = [e for e in published if e["quantity"] == "pulls" and e["instance"] == shown[0].instance]
-    theirs = [e for e in theirs if e["algorithm"] in drawn]
+    theirs = [e for e in theirs if e["algorithm"] in positions]
     if theirs:
-        x = [drawn[e["algorithm"]][list(order).index(e["arm"])] for e in theirs]
+        x = [positions[e["algorithm"]][list(order).index(e["arm"])] for e in theirs]
         ax.plot(x, [e["value"] for e in theirs], label=_label(theirs), **MARK)
         legend(ax)
 
 
-def _label(theirs: Sequence[Mapping[str, Any]]) -> str:
+def _label(theirs: Sequence[Table]) -> str:
     return "published: " + ", ".join(dict.fromkeys(origins.place(e) for e in theirs))
 
 
-def boxes(figure: Figure, results: ResultSet, content: Mapping[str, Any], directory: Path) -> Path:
+def boxes(figure: Figure, results: ResultSet, content: Table, directory: Path) -> Path:
     """Write the box plots of a figure, one PNG file with a row of panels for each instance; return its path."""
-    rows = [[r for r in cells(figure, results) if r.instance == instance] for instance in figure.instances]
+    rows: list[list[Any]] = [
+        [r for r in cells(figure, results) if r.instance == instance] for instance in figure.instances
+    ]
     width, height = stopping_times.rows_size(rows[0])
     panel = height - LABELS
     whole = TITLE + len(rows) * (panel + LABELS)
@@ -96,7 +103,7 @@ def boxes(figure: Figure, results: ResultSet, content: Mapping[str, Any], direct
     return path
 
 
-def _mark_boxes(ax: Any, row: Sequence[Any], content: Mapping[str, Any], quantity: str) -> bool:
+def _mark_boxes(ax: "Axes", row: Sequence[Result], content: Table, quantity: str) -> bool:
     places = {(result.instance, result.algorithm): i for i, result in enumerate(row)}
     theirs = [e for e in content["published"] if e["quantity"] == quantity]
     theirs = [e for e in theirs if (e["instance"], e["algorithm"]) in places]

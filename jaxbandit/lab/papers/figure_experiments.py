@@ -9,14 +9,15 @@ import dataclasses
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from jaxbandit.base.refusals import BadInput
+from jaxbandit.base.types import Json, Table
 from jaxbandit.lab.specs.registry import ENVIRONMENTS
 from jaxbandit.running.plotting.regret_curves import Bands
-from jaxbandit.running.results.base import ResultSet
+from jaxbandit.running.results.base import Result, ResultSet
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Figure:
     instances: Sequence[str]
     algorithms: Sequence[str]
     runs: int = 0  # runs of each cell; 0: as for the figure that it is within, or the paper's
-    quick: int | Mapping[str, Any] = 0  # settings of --quick: runs, or a table of runs, instances and algorithms
+    quick: int | Table = 0  # settings of --quick: runs, or a table of runs, instances and algorithms
     max_rounds: int = 0  # of a run; 0: the paper's
     horizon: int = 0  # of a run; 0: the paper's
     every: int = 0  # rounds between checkpoints, for regret that is not linear in log t; 0: the paper's
@@ -42,9 +43,8 @@ class Figure:
     bands: Bands = "95 %"  # of figures of regret, as `minimax` and `log`; see plotting/figures.py
     minimax: bool = False
     log: bool = False
-    span: bool = (
-        False  # whether features are transformed to an orthonormal basis of their span, as least squares requires
-    )
+    # Whether features are transformed to an orthonormal basis of their span, as least squares requires.
+    span: bool = False
 
     def hurried(self) -> "Figure":
         """Return the figure with its quick settings."""
@@ -53,7 +53,7 @@ class Figure:
         return dataclasses.replace(changed, at=[at[name] for name in changed.instances] if at else ())
 
 
-def figures_of(paper: Mapping[str, Any]) -> dict[str, Figure]:
+def figures_of(paper: Table) -> dict[str, Figure]:
     """Return the figures of the table [paper] by name; raise BadInput if two figures run the same cell."""
     figures = {name: Figure(name=name, **table) for name, table in paper["figures"].items()}
     owners: dict[tuple[str, str], str] = {}
@@ -97,7 +97,7 @@ def experiments(
     return run, [figure for figure in shown if figure.draw != "none"]
 
 
-def experiment(data: Mapping[str, Any], figure: Figure) -> dict[str, Any]:
+def experiment(data: Table, figure: Figure) -> Json:
     """Return the experiment of a figure: the figure's cells of the paper's experiment, with its number of runs."""
     name = f"{data['name']}-{figure.name}"
     part = dict(data) | {"name": name, "runs": figure.runs or data["runs"]}
@@ -114,10 +114,10 @@ def experiment(data: Mapping[str, Any], figure: Figure) -> dict[str, Any]:
     return part
 
 
-def _in_span(instance: Mapping[str, Any]) -> dict[str, Any]:
+def _in_span(instance: Table) -> Json:
     """Return the linear instance in an orthonormal basis of the span of its features, with the same inner products."""
     arguments = {key: value for key, value in instance.items() if key not in ("name", "type")}
-    environment: Any = ENVIRONMENTS[instance["type"]].factory()(**arguments)
+    environment = ENVIRONMENTS[instance["type"]].factory()(**arguments)
     known = environment.known()
     if "features" not in known:
         raise BadInput(f"reproduce: span: instance {instance['name']} has no features")
@@ -133,7 +133,7 @@ def _in_span(instance: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def cells(figure: Figure, results: ResultSet) -> list[Any]:
+def cells(figure: Figure, results: ResultSet) -> list[Result]:
     """Return the results that a figure shows in the order of the figure, at all budgets."""
     wanted = list(itertools.product(figure.instances, figure.algorithms))
     return [result for cell in wanted for result in results if (result.instance, result.algorithm) == cell]

@@ -1,12 +1,15 @@
 """Quantities of cells that claims refer to, run by run: regret, samples, pulls, and their differences or ratios."""
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from jaxbandit.base.contract import Outcome
 from jaxbandit.base.refusals import BadInput
+from jaxbandit.running.results.base import Result
 from jaxbandit.running.results.budget import BudgetResult
+from jaxbandit.running.results.regret import RegretResult
 from jaxbandit.running.results.stopping import StoppingResult
 from jaxbandit.theory import intervals
 
@@ -43,7 +46,7 @@ class Sample(NamedTuple):
     below: bool = False
 
 
-def sample(what: str, quantity: Quantity, results: Any) -> Sample:
+def sample(what: str, quantity: Quantity, results: Sequence[Result]) -> Sample:
     """Return the value of a quantity of a cell in each run, or of the difference or ratio of two cells.
 
     A cell is one algorithm on one instance.
@@ -74,20 +77,22 @@ def sample(what: str, quantity: Quantity, results: Any) -> Sample:
     return Sample(ratio + (a - ratio * b) / scale, above, below)
 
 
-def cell(results: Any, quantity: Quantity) -> Any:
+def cell(results: Sequence[Result], quantity: Quantity) -> RegretResult | StoppingResult:
     """Return the result of an algorithm on an instance, at the specified one of several budgets.
 
     Raises:
       BadInput: no result, or more than one, matches.
     """
-    found = [r for r in results if (r.instance, r.algorithm) == (quantity.instance, quantity.algorithm)]
-    if found and found[0].kind == "budget":
-        most = max(r.budget for r in found) if quantity.at is None else quantity.at
-        found = [r for r in found if r.budget == most]
-    if len(found) != 1:
+    matches = [r for r in results if (r.instance, r.algorithm) == (quantity.instance, quantity.algorithm)]
+    matches = [r for r in matches if isinstance(r, RegretResult | StoppingResult)]  # every result is one of both
+    budgets = [r for r in matches if isinstance(r, BudgetResult)]
+    if budgets:
+        budget = max(r.budget for r in budgets) if quantity.at is None else quantity.at
+        matches = [r for r in budgets if r.budget == budget]
+    if len(matches) != 1:
         place = "" if quantity.at is None else f" at {quantity.at:g}"
-        raise BadInput(f"{quantity.instance}/{quantity.algorithm}{place}: names {len(found)} results, must name one")
-    return found[0]
+        raise BadInput(f"{quantity.instance}/{quantity.algorithm}{place}: names {len(matches)} results, must name one")
+    return matches[0]
 
 
 def difference(left: Sample, factor: float, right: Sample | float, confidence: float) -> intervals.Interval | None:
@@ -117,7 +122,11 @@ def difference(left: Sample, factor: float, right: Sample | float, confidence: f
 
 
 def of(
-    what: str, result: Any, arm: int | None = None, at: int | float | None = None, round_kind: str | None = None
+    what: str,
+    result: RegretResult | StoppingResult,
+    arm: int | None = None,
+    at: int | float | None = None,
+    round_kind: str | None = None,
 ) -> Sample:
     """Return the value of a quantity of one cell in each run.
 
@@ -163,7 +172,7 @@ def stopping(what: str, result: StoppingResult, arm: int | None = None) -> Sampl
     return Sample(pulls, above=result.censored > 0)
 
 
-def _pulls(what: str, result: Any, arm: int | None) -> np.ndarray:
+def _pulls(what: str, result: Result, arm: int | None) -> np.ndarray:
     if arm is None or not 0 <= arm < result.arrays["pulls"].shape[1]:
         raise BadInput(f"{what} of {result.instance}/{result.algorithm}: arm = {arm}, must be one of its arms, from 0")
     return result.arrays["pulls"][:, arm].astype(np.float64)

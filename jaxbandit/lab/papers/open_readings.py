@@ -4,18 +4,19 @@
 for each of them in turn, and a table shows the verdicts by reading and claim.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from jaxbandit.base.refusals import BadInput, nearest
 from jaxbandit.base.text import align
+from jaxbandit.base.types import Json, Table
 from jaxbandit.lab.papers import origins
 
 OPEN = ("algorithm", "against", "gap", "ratio")  # keys of a claim that name algorithms
-ALONE = "(no reading)"  # the row of claims that do not depend on a reading
+Names = str | list["Names"]  # of one algorithm or of several
+NO_READING = "(no reading)"  # the row of claims that do not depend on a reading
 
 
-def each_reading(paper: Mapping[str, Any]) -> list[dict[str, Any]]:
+def each_reading(paper: Table) -> list[Json]:
     """Return the claims of the table [paper], one with a key `reading` for each reading of those that depend on it.
 
     Raises BadInput if a claim names an unknown one of [paper.readings], or several.
@@ -40,7 +41,7 @@ def each_reading(paper: Mapping[str, Any]) -> list[dict[str, Any]]:
     return claims
 
 
-def table(paper: Mapping[str, Any], judged: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+def table(paper: Table, judged: Sequence[Table]) -> Json | None:
     """Return the verdicts by reading and claim: `claims` (ids), `rows` (reading -> verdicts, "" where none).
 
     None if the paper has no readings.
@@ -48,24 +49,24 @@ def table(paper: Mapping[str, Any], judged: Sequence[Mapping[str, Any]]) -> dict
     if not paper.get("readings"):
         return None
     claims = list(dict.fromkeys(claim["id"] for claim in judged))
-    verdicts = {(claim.get("reading", ALONE), claim["id"]): origins.verdict_of(claim) for claim in judged}
-    rows = [*(reading for names in paper["readings"].values() for reading in names), ALONE]
+    verdicts = {(claim.get("reading", NO_READING), claim["id"]): origins.verdict_of(claim) for claim in judged}
+    rows = [*(reading for names in paper["readings"].values() for reading in names), NO_READING]
     shown = {row: [verdicts.get((row, claim), "") for claim in claims] for row in rows}
     return {"claims": claims, "rows": {row: cells for row, cells in shown.items() if any(cells)}}
 
 
-def text(readings: Mapping[str, Any]) -> str:
+def text(readings: Table) -> str:
     """Return the table as text."""
     rows = [("reading", *readings["claims"]), *((name, *cells) for name, cells in readings["rows"].items())]
     return f"readings by claims\n{align(rows)}"
 
 
-def _braced(value: Any) -> list[str]:
+def _braced(value: object) -> list[str]:
     values = value if isinstance(value, list) else [value]
     return [v[1:-1] for v in values if isinstance(v, str) and v.startswith("{") and v.endswith("}")]
 
 
-def _filled(value: Any, name: str, reading: str) -> Any:
+def _filled(value: Names, name: str, reading: str) -> Names:
     if isinstance(value, list):
         return [_filled(item, name, reading) for item in value]
     return reading if value == f"{{{name}}}" else value

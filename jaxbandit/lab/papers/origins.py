@@ -12,17 +12,15 @@ Every table of ENTRIES has exactly one of three keys, whose value names the plac
 `settled` replaces the key by `source`, which holds the place, and `origin`, which names the key.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 from jaxbandit.base.refusals import BadInput
+from jaxbandit.base.types import Json, Table
 
 READ, UNVERIFIED, OURS = ORIGINS = ("read", "unverified", "ours")
 ENTRIES = ("claim", "near", "share", "published", "untested")
 QUOTED = "quoted, not verified"
 
 
-def settled(paper: Mapping[str, Any], file: str) -> dict[str, Any]:
+def settled(paper: Table, file: str) -> Json:
     """Return the table [paper] of a TOML file, in which every entry has `source` and `origin`.
 
     A computed table [paper.complexity.NAME] has a `source`, too. It stands beside printed numbers, which have to be
@@ -35,39 +33,39 @@ def settled(paper: Mapping[str, Any], file: str) -> dict[str, Any]:
     Raises:
       BadInput: an entry has none of the three keys, or several of them.
     """
-    found = dict(paper)
+    content = dict(paper)
     for kind in ENTRIES:
         where = f"{file}: paper.{kind}"
         allowed = (OURS,) if kind == "near" else ORIGINS  # it is we who compare a group of numbers with ours
         entries = [_settled(entry, f"{where}[{i}]", allowed) for i, entry in enumerate(paper.get(kind, []))]
-        found |= {kind: entries} if kind in paper else {}
+        content |= {kind: entries} if kind in paper else {}
     tables = {name: dict(table) for name, table in paper.get("complexity", {}).items()}
     for name, table in tables.items():
         tables[name] = _settled(table, f"{file}: paper.complexity.{name}", (READ,))
         del tables[name]["origin"]
-    return found | ({"complexity": tables} if tables else {})
+    return content | ({"complexity": tables} if tables else {})
 
 
-def _settled(entry: Mapping[str, Any], where: str, allowed: tuple[str, ...]) -> dict[str, Any]:
-    given = [key for key in ORIGINS if key in entry]
-    if len(given) != 1 or given[0] not in allowed:
+def _settled(entry: Table, where: str, allowed: tuple[str, ...]) -> Json:
+    keys = [key for key in ORIGINS if key in entry]
+    if len(keys) != 1 or keys[0] not in allowed:
         name = f" ({entry['id']})" if "id" in entry else ""
-        raise BadInput(f"{where}{name}: has {' and '.join(given) or 'no place'}, must have one of {', '.join(allowed)}")
+        raise BadInput(f"{where}{name}: has {' and '.join(keys) or 'no place'}, must have one of {', '.join(allowed)}")
     rest = {key: value for key, value in entry.items() if key not in ORIGINS}
-    return rest | {"source": entry[given[0]], "origin": given[0]}
+    return rest | {"source": entry[keys[0]], "origin": keys[0]}
 
 
-def is_quoted(entry: Mapping[str, Any]) -> bool:
+def is_quoted(entry: Table) -> bool:
     """Return whether an entry was quoted from memory and never compared with its source."""
     return entry.get("origin") == UNVERIFIED
 
 
-def place(entry: Mapping[str, Any]) -> str:
+def place(entry: Table) -> str:
     """Return the source of an entry in words, which say so if the paper is not the source."""
     source = entry.get("source", "")
     return f"{QUOTED}: {source}" if is_quoted(entry) else f"ours: {source}" if entry.get("origin") == OURS else source
 
 
-def verdict_of(entry: Mapping[str, Any]) -> str:
+def verdict_of(entry: Table) -> str:
     """Return the verdict on an entry in words."""
     return QUOTED if is_quoted(entry) else entry.get("verdict", "")

@@ -1,4 +1,4 @@
-"""Instances that only the figures of a paper use: recorded data from a directory that the user names, or given m.
+"""Instances that only the figures of a paper use: recorded data from a directory that the user names, or a given m.
 
 Each table [[paper.instance]] is an [[instance]] with further keys: `files` maps an argument to a CSV file in that
 directory, `without` lists columns that are left out, and `source` states where the data come from. `m` is passed to the
@@ -9,11 +9,11 @@ algorithms. Without the directory, the figures of recorded data are left out.
 import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from jaxbandit.base.refusals import BadInput, refuse
+from jaxbandit.base.types import Json, Table
 from jaxbandit.lab.papers.figure_experiments import Figure
 from jaxbandit.lab.specs import arguments
 from jaxbandit.lab.specs.registry import ENVIRONMENTS
@@ -21,7 +21,7 @@ from jaxbandit.lab.specs.registry import ENVIRONMENTS
 OWN = ("files", "without", "source")
 
 
-def add_instances(data: dict[str, Any], paper: Mapping[str, Any], directory: Path | None) -> dict[str, str]:
+def add_instances(data: Json, paper: Table, directory: Path | None) -> dict[str, str]:
     """Add a paper's own instances to its experiment; return those that need `directory`: name -> reason."""
     missing = {}
     for table in paper.get("instance", []):
@@ -81,17 +81,17 @@ def split(
     return runnable, lines
 
 
-def parts(experiment: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def parts(experiment: Json) -> dict[str, Json]:
     """Return the experiment of a figure as several by name, one for each `tell` of its instances; "" if there is one.
 
     The arguments in `tell` of an instance override those in the table of the algorithm.
     """
-    lots: list[tuple[dict[str, Any], list[dict[str, Any]]]] = []
+    lots: list[tuple[Json, list[Json]]] = []
     for table in experiment["instance"]:
         more, instance = table.get("tell", {}), {key: value for key, value in table.items() if key != "tell"}
-        known = [instances for given, instances in lots if given == more]
-        if known:
-            known[0].append(instance)
+        same = [instances for other, instances in lots if other == more]
+        if same:
+            same[0].append(instance)
         else:
             lots.append((more, [instance]))
     experiments = {}
@@ -102,7 +102,7 @@ def parts(experiment: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return experiments
 
 
-def tell(experiment: dict[str, Any]) -> dict[str, Any]:
+def tell(experiment: Json) -> Json:
     """Return the experiment of a figure in which the m of the instances is an argument of the algorithms."""
     values, instances = set(), []
     for table in experiment["instance"]:
@@ -115,9 +115,9 @@ def tell(experiment: dict[str, Any]) -> dict[str, Any]:
     return experiment | {"instance": instances, "algorithm": [table | more for table in experiment["algorithm"]]}
 
 
-def one_each(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def one_each(entries: Sequence[Table]) -> list[Json]:
     """Return the published numbers one by one: if `algorithm` is a list, the other lists have one item for each."""
-    singles: list[dict[str, Any]] = []
+    singles: list[Json] = []
     for entry in entries:
         if isinstance(entry["algorithm"], str):
             singles.append(dict(entry))

@@ -14,6 +14,7 @@ from typing import Any
 
 from jaxbandit.base import domains
 from jaxbandit.base.refusals import BadInput, nearest
+from jaxbandit.base.types import Json, Table
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.lab.experiments.experiment import SHOWN
@@ -33,7 +34,7 @@ class Reproduction:
 
     directory: Path
     figures: tuple[Path, ...]
-    summary: dict[str, Any]
+    summary: Json
 
     def table(self) -> str:
         """Return the comparison of figures, tables and claims as text."""
@@ -130,13 +131,13 @@ def reproduce(
     more = {"complexity": tables, "skipped": [*skipped, *lines], "longer": cost(content, longer) if longer else []}
     content |= {key: value for key, value in more.items() if value}
     json_files.write_json(directory / "summary.json", content)
-    found = Reproduction(directory, tuple(drawing.write(shown, results, content, directory)), content)
-    storage.write_bytes(directory / "tables.txt", f"{found.table()}\n".encode())
-    return found
+    reproduction = Reproduction(directory, tuple(drawing.write(shown, results, content, directory)), content)
+    storage.write_bytes(directory / "tables.txt", f"{reproduction.table()}\n".encode())
+    return reproduction
 
 
 def _run(
-    data: Mapping[str, Any],
+    data: Table,
     run: Sequence[Figure],
     source: str,
     directory: Path,
@@ -155,7 +156,7 @@ def _run(
     return ResultSet(data["name"], tuple(result for part in loaded for result in part))
 
 
-def _read(paper: str) -> tuple[dict[str, Any], dict[str, Any], str]:
+def _read(paper: str) -> tuple[Json, Json, str]:
     """Return a paper's experiment, its table [paper], and the file's name."""
     from jaxbandit.lab.specs import source
 

@@ -16,15 +16,16 @@ half its width is at most `wide`. Both are fractions of the number, or of 1 for 
 own `margin` or `wide` gives the reason.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from scipy import stats
 
 from jaxbandit.base.text import number as words
+from jaxbandit.base.types import Json, Table
 from jaxbandit.lab.papers import measures, origins, verdict
-from jaxbandit.running.results.base import ResultSet
+from jaxbandit.running.results.base import Result, ResultSet
+from jaxbandit.running.results.regret import RegretResult
 from jaxbandit.running.results.stopping import StoppingResult
 from jaxbandit.theory import intervals
 
@@ -33,7 +34,7 @@ SHOWN = ("quantity", "arm", "round", "horizon", "value", "sd", "runs", "margin",
 SHOWN += ("note",)
 
 
-def numbers(entries: Sequence[Mapping[str, Any]], results: ResultSet) -> list[dict[str, Any]]:
+def numbers(entries: Sequence[Table], results: ResultSet) -> list[Json]:
     """Return the published numbers of the cells that `results` holds, one table each.
 
     An entry names `instance`, `algorithm`, `runs` and where it comes from (origins.py). It gives the `value` of a
@@ -56,11 +57,11 @@ def numbers(entries: Sequence[Mapping[str, Any]], results: ResultSet) -> list[di
     return single
 
 
-def _comparable(entry: Mapping[str, Any], ours: Any) -> bool:
+def _comparable(entry: Table, ours: Result) -> bool:
     return "horizon" not in entry or entry["horizon"] == ours.arrays["checkpoints"][-1]
 
 
-def _one_by_one(entry: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _one_by_one(entry: Table) -> Iterator[Json]:
     rest = {key: value for key, value in entry.items() if key != "pulls"}
     if "pulls" not in entry:
         yield {"quantity": "samples"} | rest
@@ -70,7 +71,7 @@ def _one_by_one(entry: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield rest | {"quantity": "pulls", "arm": arm, "value": value}
 
 
-def judge(number: Mapping[str, Any], result: Any, confidence: float) -> dict[str, Any]:
+def judge(number: Table, result: RegretResult | StoppingResult, confidence: float) -> Json:
     """Return a published number with its verdict and the interval that decides it.
 
     `low` and `high` are the ends of the prediction interval, and `allowed` is this interval widened by the margin of
@@ -125,9 +126,7 @@ def predicted_rate(hits: int, runs: int, more: int, confidence: float) -> tuple[
     return float(possible.min()), float(possible.max())
 
 
-def judge_together(
-    claims: Sequence[Mapping[str, Any]], entries: Sequence[Mapping[str, Any]], judged: Sequence[Mapping[str, Any]]
-) -> list[dict[str, Any]]:
+def judge_together(claims: Sequence[Table], entries: Sequence[Table], judged: Sequence[Table]) -> list[Json]:
     """Return the claims that published means equal ours, with checks and verdicts, if their numbers were checked.
 
     Args:
@@ -151,7 +150,7 @@ def judge_together(
     return judged_claims
 
 
-def _statement(number: Mapping[str, Any]) -> str:
+def _statement(number: Table) -> str:
     where = f"{number['algorithm']} in {number['instance']}: published {words(number['value'])}"
     if "allowed" not in number:
         return f"{where}, but our runs give no prediction interval"
@@ -159,7 +158,7 @@ def _statement(number: Mapping[str, Any]) -> str:
     return f"{where}, prediction interval [{low}, {high}]"
 
 
-def _mean(number: Mapping[str, Any], result: Any, confidence: float) -> tuple[float, float] | None:
+def _mean(number: Table, result: RegretResult | StoppingResult, confidence: float) -> tuple[float, float] | None:
     sample = measures.of(number["quantity"], result, number.get("arm"), round_kind=number.get("round"))
     values, runs = sample.values[~np.isnan(sample.values)], number["runs"]
     if len(values) < 2 or sample.above or sample.below:
@@ -172,8 +171,8 @@ def _mean(number: Mapping[str, Any], result: Any, confidence: float) -> tuple[fl
     return float(spread.low), float(spread.high)
 
 
-def _rate(number: Mapping[str, Any], result: StoppingResult, confidence: float) -> tuple[float, float] | None:
-    errors = result.errors()
+def _rate(number: Table, result: RegretResult | StoppingResult, confidence: float) -> tuple[float, float] | None:
+    errors = result.errors() if isinstance(result, StoppingResult) else None
     if errors is None or not len(errors):
         return None
     return predicted_rate(int(errors.sum()), len(errors), number["runs"], confidence)

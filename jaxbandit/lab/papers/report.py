@@ -1,9 +1,9 @@
 """A reproduction in plain text: a table for each figure with the published numbers, the notes, and the claims."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from jaxbandit.base.text import align, number, wrapped
+from jaxbandit.base.types import Table
 from jaxbandit.lab.papers import open_readings, origins
 from jaxbandit.lab.papers.tables import computed
 from jaxbandit.running.results.base import left_out
@@ -12,10 +12,11 @@ from jaxbandit.running.results.report import kinds_table
 # Columns of a published number. The interval, widened by the margin, decides the verdict.
 BESIDE: tuple[str, str, str] = ("published", "prediction interval", "")
 
+Key = tuple[str, str, str, int | None]  # instance, algorithm, quantity and arm of a published number
 REGRETS = {"regret": "regret", "hindsight": "regret against the best fixed arm in hindsight"}
 
 
-def report(content: Mapping[str, Any]) -> str:
+def report(content: Table) -> str:
     """Return the summary of a reproduction in plain text."""
     paper = content["paper"]
     head = f"{paper['title']} ({paper['year']})\n{paper['url']}"
@@ -33,7 +34,7 @@ def report(content: Mapping[str, Any]) -> str:
     return "\n\n".join([head, *tables, *apart, _claims_table(content), *readings])
 
 
-def _figure_table(content: Mapping[str, Any], figure: Mapping[str, Any]) -> str:
+def _figure_table(content: Table, figure: Table) -> str:
     """Return the table of a figure as text."""
     rows = [c for c in content["cells"] if c["instance"] in figure["instances"]]
     rows = [c for c in rows if c["algorithm"] in figure["algorithms"]]
@@ -54,7 +55,7 @@ def _figure_table(content: Mapping[str, Any], figure: Mapping[str, Any]) -> str:
     return "\n".join([f"{figure['title']}; {counts} runs", lines, *_left_out(rows)])
 
 
-def _samples_table(rows: Sequence[Mapping[str, Any]], beside: Mapping[Any, Mapping[str, Any]]) -> str:
+def _samples_table(rows: Sequence[Table], beside: Mapping[Key, Table]) -> str:
     head = ("instance", "algorithm", "mean samples", "95 % interval", "error", "95 % interval", "")
     lines: list[tuple[str, ...]] = [(*head, *BESIDE, f"{BESIDE[0]} error", *BESIDE[1:])]
     for row in rows:
@@ -77,7 +78,7 @@ def _samples_table(rows: Sequence[Mapping[str, Any]], beside: Mapping[Any, Mappi
     return _aligned(lines)
 
 
-def _budget_table(rows: Sequence[Mapping[str, Any]]) -> str:
+def _budget_table(rows: Sequence[Table]) -> str:
     head = ("instance", "algorithm", "budget", "mean samples", "error", "95 % interval", "simple regret", "runs")
     lines: list[tuple[str, ...]] = [head]
     for row in rows:
@@ -94,7 +95,7 @@ def _budget_table(rows: Sequence[Mapping[str, Any]]) -> str:
     return _aligned(lines)
 
 
-def _pulls_table(rows: Sequence[Mapping[str, Any]], beside: Mapping[Any, Mapping[str, Any]]) -> str:
+def _pulls_table(rows: Sequence[Table], beside: Mapping[Key, Table]) -> str:
     lines = [("instance", "algorithm", "arm", "mean pulls", "95 % interval", "fraction", *BESIDE)]
     for row in rows:
         pulls = row["pulls"]
@@ -107,7 +108,7 @@ def _pulls_table(rows: Sequence[Mapping[str, Any]], beside: Mapping[Any, Mapping
     return _aligned(lines)
 
 
-def _theirs(entry: Mapping[str, Any] | None) -> tuple[str, str, str]:
+def _theirs(entry: Table | None) -> tuple[str, str, str]:
     if entry is None:
         return "", "", ""
     rate = entry["quantity"] == "error"
@@ -124,19 +125,17 @@ def _aligned(lines: Sequence[tuple[str, ...]]) -> str:
     return align(list(zip(*shown, strict=True)), right, keys) if shown else "no run is counted"
 
 
-def _regret_table(
-    instance: str, cells: Sequence[Mapping[str, Any]], published: Sequence[Mapping[str, Any]], what: str
-) -> str:
+def _regret_table(instance: str, cells: Sequence[Table], published: Sequence[Table], what: str) -> str:
     """Return a table of one of REGRETS for the cells of one instance, with the published numbers of each cell."""
-    given = [e for e in published if e["instance"] == instance and e["quantity"] == what]
-    sources = len({e["source"] for e in given}) > 1 or any(e.get("origin") == origins.OURS for e in given)
+    entries = [e for e in published if e["instance"] == instance and e["quantity"] == what]
+    sources = len({e["source"] for e in entries}) > 1 or any(e.get("origin") == origins.OURS for e in entries)
     rows: list[tuple[str, ...]] = [("algorithm", what, "95 % interval", *BESIDE, "source" if sources else "")]
     known = [cell for cell in cells if cell.get(what, {}).get("mean")]
     for cell in sorted(known, key=lambda c: -c[what]["mean"][-1]):
         regret = cell[what]
         interval = f"[{regret['low'][-1]:,.2f}, {regret['high'][-1]:,.2f}]" if "low" in regret else ""
         ours = (cell["algorithm"], f"{regret['mean'][-1]:,.2f}", interval)
-        for entry in [e for e in given if e["algorithm"] == cell["algorithm"]] or [None]:
+        for entry in [e for e in entries if e["algorithm"] == cell["algorithm"]] or [None]:
             rows.append((*ours, *_theirs(entry), entry["source"] if entry and sources else ""))
             ours = "", "", ""
     first = cells[0]
@@ -151,13 +150,13 @@ def _regret_table(
     return "\n".join([title, f"{_aligned(rows)}{foot}", *_left_out(cells)])
 
 
-def _left_out(cells: Sequence[Mapping[str, Any]]) -> list[str]:
+def _left_out(cells: Sequence[Table]) -> list[str]:
     """Return one line for each cell whose means exclude runs, with their number and the reason."""
     cells_and_words = [(cell, left_out(cell["runs"], cell.get("outcomes", {}))) for cell in cells]
     return [f"{cell['instance']}/{cell['algorithm']}: {words}" for cell, words in cells_and_words if words]
 
 
-def cost(content: Mapping[str, Any], longer: Mapping[int, int]) -> list[str]:
+def cost(content: Table, longer: Mapping[int, int]) -> list[str]:
     """Return one line for each other horizon with the estimated time of the same cells. `longer`: horizon -> runs."""
     played = sum(cell["run_steps"] for cell in content["cells"])
     seconds = sum(cell["seconds"]["run"] for cell in content["cells"])
@@ -174,7 +173,7 @@ def cost(content: Mapping[str, Any], longer: Mapping[int, int]) -> list[str]:
     return lines
 
 
-def _claims_table(content: Mapping[str, Any]) -> str:
+def _claims_table(content: Table) -> str:
     lines = []
     for claim in content["claims"]:
         text = f"{claim['text']} (in part)" if claim.get("in_part") else claim["text"]
@@ -195,7 +194,7 @@ def _claims_table(content: Mapping[str, Any]) -> str:
     return "\n".join([f"claims: {_counts(content['claims'])} ({confidence})", *lines, *left])
 
 
-def _counts(claims: Sequence[Mapping[str, Any]]) -> str:
+def _counts(claims: Sequence[Table]) -> str:
     """Return the number of claims of the paper by verdict, and apart from them those without one and our own."""
     ours = [claim for claim in claims if claim.get("origin") == origins.OURS]
     quoted = [claim for claim in claims if origins.is_quoted(claim)]
@@ -205,12 +204,12 @@ def _counts(claims: Sequence[Mapping[str, Any]]) -> str:
     return "; ".join(parts)
 
 
-def _by_verdict(claims: Sequence[Mapping[str, Any]]) -> str:
+def _by_verdict(claims: Sequence[Table]) -> str:
     words = ("agrees", "disagrees", "undecided")
     return ", ".join(f"{sum(claim['verdict'] == word for claim in claims)} {word}" for word in words)
 
 
-def _check_text(check: Mapping[str, Any]) -> str:
+def _check_text(check: Table) -> str:
     if "ratio" in check:
         return f"{check['statement']}: ratio {check['ratio']:.3g}"
     if not {"low", "high"} & check.keys():

@@ -9,16 +9,18 @@ of two checks, left > (1 - margin) right and left < (1 + margin) right, which is
 """
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from jaxbandit.base.refusals import BadInput
+from jaxbandit.base.types import Json, Table
 from jaxbandit.lab.papers import measures, origins
 from jaxbandit.lab.papers.measures import Quantity
 from jaxbandit.running.results.base import ResultSet
+from jaxbandit.running.results.stopping import StoppingResult
 from jaxbandit.theory import intervals
 
 RELATIONS = ("below", "above", "between", "equal", "decreasing", "increasing")
@@ -49,7 +51,7 @@ class Check:
         return f"{self.left}{place} {sign} {scale}{self.right} in {there}"
 
 
-def checks_of(claim: Mapping[str, Any]) -> list[Check]:
+def checks_of(claim: Table) -> list[Check]:
     """Return the checks that the table of a claim specifies.
 
     The keys of a claim are:
@@ -94,7 +96,7 @@ def checks_of(claim: Mapping[str, Any]) -> list[Check]:
     return checks
 
 
-def _lefts(claim: Mapping[str, Any], instance: str) -> list[Quantity]:
+def _lefts(claim: Table, instance: str) -> list[Quantity]:
     at = claim.get("at")
     if "gap" in claim:
         first, second = claim["gap"]
@@ -106,7 +108,7 @@ def _lefts(claim: Mapping[str, Any], instance: str) -> list[Quantity]:
     return [Quantity(instance, name, arm=arm, at=at) for name in _list(claim["algorithm"]) for arm in arms]
 
 
-def _compared(claim: Mapping[str, Any], left: Quantity, rights: Sequence[Quantity | float]) -> list[Check]:
+def _compared(claim: Table, left: Quantity, rights: Sequence[Quantity | float]) -> list[Check]:
     relation = claim["relation"]
     if relation == "between":
         low, high = rights
@@ -122,12 +124,12 @@ def _compared(claim: Mapping[str, Any], left: Quantity, rights: Sequence[Quantit
 
 
 def judge(
-    claims: Sequence[Mapping[str, Any]],
+    claims: Sequence[Table],
     results: ResultSet,
     *,
     confidence: float = intervals.CONFIDENCE,
     others: int = 0,
-) -> list[dict[str, Any]]:
+) -> list[Json]:
     """Return the claims with their checks and verdicts.
 
     Args:
@@ -164,13 +166,13 @@ def judge(
     return judged
 
 
-def num_intervals(claims: Sequence[Mapping[str, Any]]) -> int:
+def num_intervals(claims: Sequence[Table]) -> int:
     """Return how many intervals the claims need; those that were quoted and not verified need none."""
     needed = [claim for claim in claims if claim["quantity"] in WITH_INTERVAL and not origins.is_quoted(claim)]
     return sum(len(checks_of(claim)) for claim in needed)
 
 
-def _measured(claim: Mapping[str, Any], results: ResultSet) -> bool:
+def _measured(claim: Table, results: ResultSet) -> bool:
     sides = [q for check in checks_of(claim) for q in (check.left, check.right) if isinstance(q, Quantity)]
     if claim["quantity"] == "guarantee":  # a guarantee refers to distances, which are not cells
         return {q.instance for q in sides} <= {r.instance for r in results}
@@ -192,7 +194,7 @@ def side(low: float, high: float, sign: int) -> str:
     return "agrees" if low > 0 else "disagrees" if high < 0 else "undecided"
 
 
-def _judge(check: Check, claim: Mapping[str, Any], results: ResultSet, level: float) -> dict[str, Any]:
+def _judge(check: Check, claim: Table, results: ResultSet, level: float) -> Json:
     quantity, left, right = claim["quantity"], check.left, check.right
     # With a fixed budget every run recommends an arm, so that errors can be compared run by run.
     paired = results[0].kind == "budget" and isinstance(right, Quantity)
@@ -205,7 +207,8 @@ def _judge(check: Check, claim: Mapping[str, Any], results: ResultSet, level: fl
             f"claim {claim['id']}: {check}: must compare an error rate with `value`, and a guarantee with another one"
         )
     if quantity == "error":
-        rate = measures.cell(results, left).error(level)
+        result = measures.cell(results, left)
+        rate = result.error(level) if isinstance(result, StoppingResult) else None
         bound = check.factor * float(right)  # pyright: ignore[reportArgumentType]
         shifted = rate and intervals.Interval(rate.value - bound, rate.se, rate.low - bound, rate.high - bound)
         return _decided(check, shifted, level)
@@ -214,8 +217,8 @@ def _judge(check: Check, claim: Mapping[str, Any], results: ResultSet, level: fl
     return {"statement": str(check), "ratio": ratio, "verdict": side(excess, excess, check.sign)}
 
 
-def _decided(check: Check, interval: intervals.Interval | None, level: float) -> dict[str, Any]:
-    table: dict[str, Any] = {"statement": str(check)}
+def _decided(check: Check, interval: intervals.Interval | None, level: float) -> Json:
+    table: Json = {"statement": str(check)}
     if interval is None:
         return table | {"verdict": "undecided"}
     ends = {name: value for name in ("low", "high") if np.isfinite(value := getattr(interval, name))}

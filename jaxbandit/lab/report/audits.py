@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from jaxbandit.base import text
 from jaxbandit.base.markup import Html
 from jaxbandit.base.refusals import BadInput
+from jaxbandit.base.types import Table
 from jaxbandit.lab.auditing.cell import CONSERVATIVE, CONSISTENT, UNDECIDED, VIOLATES, Finding
 from jaxbandit.lab.report import charts, comparisons, parts, provenance
 from jaxbandit.lab.report.charts import Chart, Curve
@@ -25,11 +26,11 @@ ENDED = ("stopped", "max_rounds")  # outcomes of runs that have a stopping time,
 
 @dataclass(frozen=True)
 class _Cell:
-    """What audit.json tells of a cell, with the attributes of a result that the shared tables read."""
+    """The content of audit.json about one cell, with those attributes of a result that the shared tables read."""
 
     instance: str
     algorithm: str
-    params: Mapping[str, Any]
+    params: Table
     runs: int
     seed: int
     precision: str
@@ -38,8 +39,8 @@ class _Cell:
     seconds: Mapping[str, float]
     run_steps: int
     warnings: Sequence[str]
-    samples: Mapping[str, Any]  # empty if no run has a stopping time
-    error: Mapping[str, Any]  # empty if no run stopped
+    samples: Table  # empty if no run has a stopping time
+    error: Table  # empty if no run stopped
     finding: Finding
     counts: Mapping[str, int]
 
@@ -82,28 +83,28 @@ def page_of(directory: Path) -> Page:
         raise BadInput(f"{path}: damaged ({type(error).__name__}: {error}); delete it and run again") from None
 
 
-def _cell(content: Mapping[str, Any], cell: Mapping[str, Any]) -> _Cell:
-    given = {name: cell[name] for name in ("instance", "algorithm", "params", "runs", "seconds", "run_steps")}
+def _cell(content: Table, cell: Table) -> _Cell:
+    labels = {name: cell[name] for name in ("instance", "algorithm", "params", "runs", "seconds", "run_steps")}
     about = {name: cell.get(name, content[name]) for name in ("seed", "precision", "devices")}
-    found = {name: cell["audit"][name] for name in ("verdict", "low", "high", "delta", "confidence", "runs")}
+    finding = {name: cell["audit"][name] for name in ("verdict", "low", "high", "delta", "confidence", "runs")}
     return _Cell(
-        **given,
+        **labels,
         **about,
         versions={name: content[name] for name in ("jaxbandit", "jax")},
         warnings=cell.get("warnings", []),
         samples=cell.get("samples", {}),
         error=cell.get("error", {}),
-        finding=Finding(**found, settled=True),
+        finding=Finding(**finding, settled=True),
         counts=cell["outcomes"],
     )
 
 
 def _page(directory: Path, name: str, cells: Sequence[_Cell]) -> Page:
     verdicts = Counter(cell.finding.verdict for cell in cells)
-    told = ", ".join(f"{verdict}: {verdicts[verdict]:,}" for verdict in COLORS if verdicts[verdict])
+    counts = ", ".join(f"{verdict}: {verdicts[verdict]:,}" for verdict in COLORS if verdicts[verdict])
     runs = f"{sum(cell.runs for cell in cells):,} runs, seed {cells[0].seed}."
     which = "1 cell" if len(cells) == 1 else f"{len(cells):,} cells"
-    about = [f"Audit of stopping rules: {which}, each one algorithm on one instance, {runs}", f"Verdicts: {told}."]
+    about = [f"Audit of stopping rules: {which}, each one algorithm on one instance, {runs}", f"Verdicts: {counts}."]
     page = Page(name, about)
     named = names.algorithms(cells)
     page.add("Verdicts", *_verdicts(page, named, cells))
@@ -112,7 +113,7 @@ def _page(directory: Path, name: str, cells: Sequence[_Cell]) -> Page:
     page.add("How runs ended", comparisons.outcomes(cells))
     provenance.warnings_of(page, cells)
     spec = directory / "spec.toml"
-    shown: Any = tuple(cells)
+    shown: Any = tuple(cells)  # they have the attributes of a result that a page reads
     results = ResultSet(name, shown, spec.read_text(encoding="utf-8") if spec.exists() else "")
     page.add("Provenance", *provenance.of_results(results, directory))
     return page
@@ -121,10 +122,10 @@ def _page(directory: Path, name: str, cells: Sequence[_Cell]) -> Page:
 def _verdicts(page: Page, named: Sequence[str], cells: Sequence[_Cell]) -> list[Html | None]:
     rows = []
     for number, (name, cell) in enumerate(zip(named, cells, strict=True), 1):
-        found = cell.finding
+        finding = cell.finding
         errors = f"{cell.errors:,}" + (f" to {cell.errors + cell.unjudged:,}" if cell.unjudged else "")
-        bounds = f"[{found.low:.3g}, {found.high:.3g}]"
-        rows.append((f"{number}", cell.instance, name, cell.promised, errors, f"{cell.runs:,}", bounds, f"{found}"))
+        bounds = f"[{finding.low:.3g}, {finding.high:.3g}]"
+        rows.append((f"{number}", cell.instance, name, cell.promised, errors, f"{cell.runs:,}", bounds, f"{finding}"))
     level = f"{100 * cells[0].finding.confidence:g} %"
     head = ("cell", "instance", "algorithm", "delta", "errors", "runs", "bounds of the error rate", "verdict")
     note = f"All bounds hold together with {level} confidence, whenever the audit ends (confidence sequences, shared "

@@ -1,12 +1,16 @@
 """Curves as plain data that report.js draws, with few enough points that the page stays small."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from jaxbandit.base.contract import Outcome
+from jaxbandit.base.types import Json, Table
 from jaxbandit.running.plotting.style import COLORS, DASHES, LOG_FROM
+from jaxbandit.running.results.base import Result
+from jaxbandit.running.results.regret import RegretResult
+from jaxbandit.running.results.stopping import StoppingResult
 from jaxbandit.theory import intervals
 
 DIGITS = 5  # significant digits of the coordinates of a curve
@@ -14,17 +18,18 @@ COLUMNS = ("x", "y", "low", "high")  # of a curve
 BOUND = "bound"  # in place of a color; it is drawn in the color of the text
 
 
+Numbers = Sequence[float] | np.ndarray
+
+
 class Curve(NamedTuple):
     """A curve, with a confidence band if `low` and `high` are given."""
 
     label: str
-    order: (
-        int | None
-    )  # position among the algorithms of an instance, which determines the color; None: a reference line
-    x: Any
-    y: Any
-    low: Any = None
-    high: Any = None
+    order: int | None  # position among the algorithms of an instance, for the color; None: a reference line
+    x: Numbers
+    y: Numbers
+    low: Numbers | None = None
+    high: Numbers | None = None
 
 
 class Chart(NamedTuple):
@@ -39,14 +44,14 @@ class Chart(NamedTuple):
     log_y: bool | None = False
     names: Sequence[str] = ()  # labels of the positions 0, 1, 2, ... along x
 
-    def content(self) -> dict[str, Any]:
+    def content(self) -> Json:
         """Return the chart as plain data for JSON."""
         about = {name: getattr(self, name) for name in ("title", "x", "y", "shape")}
         axes = {"logX": self.log_x, "logY": self.log_y, "names": list(self.names)}
         return {**about, **axes, "curves": [_curve(curve) for curve in self.curves if len(curve.x)]}
 
 
-def shared(charts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def shared(charts: Sequence[Table]) -> Json:
     """Return the contents of charts with each list of numbers stored once, because many curves share a column.
 
     Args:
@@ -55,38 +60,38 @@ def shared(charts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     Returns:
       `lists`, the distinct lists of numbers, and `charts`, whose curves name their columns by position in `lists`.
     """
-    places: dict[tuple[Any, ...], int] = {}
+    places: dict[tuple[float | None, ...], int] = {}
 
-    def stored(curve: Mapping[str, Any]) -> dict[str, Any]:
-        given = {name: tuple(curve[name]) for name in COLUMNS if name in curve}
-        return {**curve, **{name: places.setdefault(column, len(places)) for name, column in given.items()}}
+    def stored(curve: Table) -> Json:
+        columns = {name: tuple(curve[name]) for name in COLUMNS if name in curve}
+        return {**curve, **{name: places.setdefault(column, len(places)) for name, column in columns.items()}}
 
-    found = [{**chart, "curves": [stored(curve) for curve in chart["curves"]]} for chart in charts]
-    return {"lists": [list(column) for column in places], "charts": found}
+    contents = [{**chart, "curves": [stored(curve) for curve in chart["curves"]]} for chart in charts]
+    return {"lists": [list(column) for column in places], "charts": contents}
 
 
-def _curve(curve: Curve) -> dict[str, Any]:
-    found: dict[str, Any] = {"label": curve.label, "x": _numbers(curve.x), "y": _numbers(curve.y)}
+def _curve(curve: Curve) -> Json:
+    content: Json = {"label": curve.label, "x": _numbers(curve.x), "y": _numbers(curve.y)}
     if curve.low is not None and curve.high is not None:
-        found |= {"low": _numbers(curve.low), "high": _numbers(curve.high)}
+        content |= {"low": _numbers(curve.low), "high": _numbers(curve.high)}
     if curve.order is None:
-        return {**found, "color": BOUND, "dash": [6, 4]}
+        return {**content, "color": BOUND, "dash": [6, 4]}
     dash = DASHES[curve.order // len(COLORS) % len(DASHES)]
     return {
-        **found,
+        **content,
         "color": COLORS[curve.order % len(COLORS)],
         "dash": [] if dash == "-" else [3 * n for n in dash[1]],
     }
 
 
-def _numbers(values: Any) -> list[float | int | None]:
+def _numbers(values: Numbers) -> list[float | int | None]:
     """Return numbers with `DIGITS` significant digits, and None for those that are not finite, which JSON excludes."""
-    found = []
+    numbers = []
     for value in np.asarray(values).tolist():
         short = float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
         whole = isinstance(short, float) and short.is_integer() and abs(short) < 2**53
-        found.append(None if not np.isfinite(value) else int(short) if whole else short)
-    return found
+        numbers.append(None if not np.isfinite(value) else int(short) if whole else short)
+    return numbers
 
 
 def thinned(length: int, points: int) -> np.ndarray:
@@ -94,13 +99,13 @@ def thinned(length: int, points: int) -> np.ndarray:
     return np.unique(np.linspace(0, length - 1, min(points, length)).round().astype(int))
 
 
-def is_wide(values: Any) -> bool:
+def is_wide(values: Numbers) -> bool:
     """Return whether values are positive and span so large a range that a logarithmic axis shows them better."""
     values = np.asarray(values, np.float64)
     return bool(len(values) and values.min() > 0 and values.max() >= LOG_FROM * values.min())
 
 
-def mean_curve(label: str, order: int, result: Any, what: str, points: int) -> Curve:
+def mean_curve(label: str, order: int, result: RegretResult, what: str, points: int) -> Curve:
     """Return the mean of a result's regret, feedback or regret in hindsight at its checkpoints, with 95 % intervals."""
     rounds = result.arrays["checkpoints"]
     keep = thinned(len(rounds), points)
@@ -134,13 +139,13 @@ def ecdf(label: str, order: int, values: np.ndarray, among: int, points: int, en
     return Curve(label, order, x, y, low, high)
 
 
-def stopping_curve(label: str, order: int, result: Any, points: int) -> Curve:
+def stopping_curve(label: str, order: int, result: StoppingResult, points: int) -> Curve:
     """Return the fraction of runs that have stopped after n samples; with censored runs, up to max_rounds."""
     times = result.arrays["samples"][result.ended(Outcome.STOPPED)].astype(np.float64)
     return ecdf(label, order, times, len(result.samples()), points, result.max_rounds if result.censored else None)
 
 
-def mean_pulls(result: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+def mean_pulls(result: Result) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
     """Return the mean pulls of each arm with the ends of its 95 % interval, or None if they are unknown.
 
     The ends are NaN if only the mean over runs was stored, or if only one run counts.

@@ -10,23 +10,23 @@ from jaxbandit.base.markup import Html
 from jaxbandit.base.refusals import BadInput
 from jaxbandit.lab.report import parts
 from jaxbandit.running.results import names
+from jaxbandit.running.results.base import Result
 from jaxbandit.running.results.compare import Comparison, compare
 from jaxbandit.theory import intervals
 
-ALL_PAIRS = (
-    6  # largest number of algorithms on one instance that are all compared; more are each compared with the first
-)
+# Largest number of algorithms on one instance that are all compared; more are each compared with the first.
+ALL_PAIRS = 6
 
 
-def differences(results: Sequence[Any]) -> list[Html | None]:
+def differences(results: Sequence[Result]) -> list[Html | None]:
     """Return a table of the differences between pairs of algorithms on the same instance and with the same budget."""
-    groups: dict[tuple[Any, ...], list[Any]] = {}
+    groups: dict[tuple[str, int | None], list[Result]] = {}
     for result in results:
         groups.setdefault((result.instance, getattr(result, "budget", None)), []).append(result)
-    pairs: list[tuple[Any, Any]] = []
+    pairs: list[tuple[Result, Result]] = []
     for some in groups.values():
         pairs += combinations(some, 2) if len(some) <= ALL_PAIRS else [(other, some[0]) for other in some[1:]]
-    found, refused = [], []
+    comparisons, refused = [], []
     for a, b in pairs:
         try:
             single = compare(a, b)
@@ -34,11 +34,11 @@ def differences(results: Sequence[Any]) -> list[Html | None]:
         except BadInput as error:
             refused.append(str(error))
         else:
-            found.append((a, b, single, together))
-    if not found:
+            comparisons.append((a, b, single, together))
+    if not comparisons:
         return [parts.bullets(dict.fromkeys(refused))]
     named = dict(zip(map(id, results), names.algorithms(results), strict=True))
-    rows = [(a.instance, named[id(a)], named[id(b)], *_difference(*both)) for a, b, *both in found]
+    rows = [(a.instance, named[id(a)], named[id(b)], *_difference(*both)) for a, b, *both in comparisons]
     head = ("instance", "a", "b", "quantity", "mean of a", "mean of b", "a - b [95 %]", "a is")
     head = (*head, f"all {len(pairs):,} together", "pairs of runs")
     few = any(len(some) > ALL_PAIRS for some in groups.values())
@@ -51,8 +51,8 @@ def differences(results: Sequence[Any]) -> list[Html | None]:
     note += "that hold for all rows together with 95 % confidence (Bonferroni)."
     note += f" If an instance has more than {ALL_PAIRS} algorithms, each is compared with the first." if few else ""
     title = "Differences between algorithms on the same instance"
-    told = parts.table(title, head, rows, labels=3, numbers=[4, 5, 6], foot=note)
-    return [told, parts.bullets(dict.fromkeys(refused))]
+    table = parts.table(title, head, rows, labels=3, numbers=[4, 5, 6], foot=note)
+    return [table, parts.bullets(dict.fromkeys(refused))]
 
 
 def _difference(single: Comparison, together: Comparison) -> tuple[str, ...]:
@@ -71,7 +71,7 @@ def _difference(single: Comparison, together: Comparison) -> tuple[str, ...]:
 
 
 def outcomes(results: Sequence[Any]) -> Html:
-    """Return a table of the number of runs of each cell by their outcome."""
+    """Return a table of the number of runs of each cell by their outcome; `results` may be the cells of an audit."""
     first = "completed" if results[0].kind == "simulate" else "stopped"
     wanted = {
         Outcome.STOPPED: first,
@@ -85,8 +85,8 @@ def outcomes(results: Sequence[Any]) -> Html:
     rows = []
     for name, result in zip(names.algorithms(results), results, strict=True):
         counts = result.outcomes()
-        told = [f"{counts[outcome.name.lower()]:,}" for outcome in wanted]
-        rows.append((result.instance, name, f"{result.runs:,}", *told, f"{result.counted:,}"))
+        numbers = [f"{counts[outcome.name.lower()]:,}" for outcome in wanted]
+        rows.append((result.instance, name, f"{result.runs:,}", *numbers, f"{result.counted:,}"))
     head = ("instance", "algorithm", "runs", *wanted.values(), "in the means")
     note = (
         "NONFINITE: a number was not finite. PRECISION: a float32 run failed its float64 check. OUT_OF_RANGE: a reward "

@@ -1,7 +1,6 @@
 """The sections of a page about the results of an experiment."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -14,18 +13,17 @@ from jaxbandit.lab.report.page import Page
 from jaxbandit.running.plotting import figures, stopping_times, sweeps, theory
 from jaxbandit.running.plotting.style import labels
 from jaxbandit.running.results import names, report
-from jaxbandit.running.results.stopping import QUANTILES
+from jaxbandit.running.results.base import Result
+from jaxbandit.running.results.budget import BudgetResult
+from jaxbandit.running.results.regret import RegretResult
+from jaxbandit.running.results.stopping import QUANTILES, StoppingResult
 
-POINTS, FEWEST, ALL_POINTS = (
-    200,
-    40,
-    3200,
-)  # points of a curve, at most and at least, and of all curves of one kind together
+POINTS, FEWEST, ALL_POINTS = 200, 40, 3200  # of a curve at most and at least, and of all curves of one kind together
 SHOWN_ARMS = 60
 WORDS = {"regret": "Regret", "feedback": "Mean feedback per round", "hindsight": "Regret in hindsight"}
 
 
-def add(page: Page, results: Sequence[Any], prefix: str = "", share: int = 1) -> None:
+def add(page: Page, results: Sequence[Result], prefix: str = "", share: int = 1) -> None:
     """Add the sections of an experiment's results to a page.
 
     Args:
@@ -35,22 +33,22 @@ def add(page: Page, results: Sequence[Any], prefix: str = "", share: int = 1) ->
       share: number of experiments on the page, among which the number of drawn points is divided.
     """
     points = int(np.clip(ALL_POINTS // len(results) // share, FEWEST, POINTS))
-    found = report.rows(results)
-    head, *rows = found.rows
+    table = report.rows(results)
+    head, *rows = table.rows
     title = "Results, one row for each algorithm on each instance"
-    main = parts.table(title, head, rows, labels=found.keys, numbers=found.right)
-    page.add(f"{prefix}Results", main, parts.bullets(found.notes), _kinds(results))
+    main = parts.table(title, head, rows, labels=table.keys, numbers=table.right)
+    page.add(f"{prefix}Results", main, parts.bullets(table.notes), _kinds(results))
     swept = _sweeps(results)
     across = any(sweep.of_instances for sweep in swept)
     if across:
-        drawn = [page.figure(figure) for _, figure in figures.drawn(results, points=points)]
-        page.add(f"{prefix}Sweep", *_swept(page, swept), *drawn)
+        pictures = [page.figure(figure) for _, figure in figures.drawn(results, points=points)]
+        page.add(f"{prefix}Sweep", *_swept(page, swept), *pictures)
     for instance in dict.fromkeys(result.instance for result in results):
         some = [result for result in results if result.instance == instance]
-        drawn = [] if across else [page.figure(figure) for _, figure in figures.drawn(some, points=points // 2)]
+        pictures = [] if across else [page.figure(figure) for _, figure in figures.drawn(some, points=points // 2)]
         show = {"simulate": _regret, "identify": _stopping, "budget": _budget}[some[0].kind]
         own = [] if across else _swept(page, _sweeps(some))
-        page.add(prefix + instance, *show(page, some, points), *_pulls(page, some), *own, *drawn)
+        page.add(prefix + instance, *show(page, some, points), *_pulls(page, some), *own, *pictures)
     page.add(f"{prefix}Paired differences", *comparisons.differences(results))
     page.add(f"{prefix}How runs ended", comparisons.outcomes(results))
     rounds = max((len(r.arrays["checkpoints"]) for r in results if r.kind == "simulate"), default=0)
@@ -65,13 +63,15 @@ def add(page: Page, results: Sequence[Any], prefix: str = "", share: int = 1) ->
         )
 
 
-def _sweeps(results: Sequence[Any]) -> list[sweeps.Sweep]:
-    return sweeps.sweeps([r for r in results if len(r.samples())]) if results[0].kind == "identify" else []
+def _sweeps(results: Sequence[Result]) -> list[sweeps.Sweep]:
+    if results[0].kind != "identify":
+        return []
+    return sweeps.sweeps([r for r in results if isinstance(r, StoppingResult) and len(r.samples())])
 
 
-def _swept(page: Page, found: Sequence[sweeps.Sweep]) -> Iterator[Html | None]:
+def _swept(page: Page, all_sweeps: Sequence[sweeps.Sweep]) -> Iterator[Html | None]:
     """Yield a chart and a table of the mean samples against each swept parameter."""
-    for sweep in found:
+    for sweep in all_sweeps:
         curves = []
         for order, (label, points) in enumerate(sweep.curves.items()):
             means = [stopping_times.mean_of(result) for _, result in points]
@@ -90,12 +90,12 @@ def _swept(page: Page, found: Sequence[sweeps.Sweep]) -> Iterator[Html | None]:
         yield page.chart(chart, _curves_table(title, sweep.parameter, curves, note))
 
 
-def _kinds(results: Sequence[Any]) -> Html | None:
+def _kinds(results: Sequence[Result]) -> Html | None:
     """Return a table of the rounds by kind for the algorithms that have kinds, or None."""
-    given = [r for r in results if "rounds_by_kind" in r.content()] if results[0].kind == "simulate" else []
+    with_kinds = [r for r in results if "rounds_by_kind" in r.content()] if results[0].kind == "simulate" else []
     rows = [
         (r.instance, name, kind, f"{share:.4f}")
-        for name, r in zip(names.algorithms(given), given, strict=True)
+        for name, r in zip(names.algorithms(with_kinds), with_kinds, strict=True)
         for kind, share in r.content()["rounds_by_kind"].items()
     ]
     if not rows:
@@ -104,26 +104,26 @@ def _kinds(results: Sequence[Any]) -> Html | None:
     return parts.table("Rounds by kind", head, rows, labels=2, numbers=[3])
 
 
-def _regret(page: Page, results: Sequence[Any], points: int) -> Iterator[Html | None]:
+def _regret(page: Page, results: Sequence[RegretResult], points: int) -> Iterator[Html | None]:
     """Yield the curves of regret or feedback and of regret in hindsight, and the distribution of the final value."""
     named = labels(results)
     measures: list[str] = list(
         dict.fromkeys([results[0].measure, *(["hindsight"] if "hindsight_mean" in results[0].arrays else [])])
     )
     for what in measures:
-        given = [(i, r) for i, r in enumerate(results) if what == r.measure or f"{what}_mean" in r.arrays]
-        curves = [charts.mean_curve(named[i], i, r, what, points) for i, r in given if r.counted]
-        rounds = given[0][1].arrays["checkpoints"]
+        cells = [(i, r) for i, r in enumerate(results) if what == r.measure or f"{what}_mean" in r.arrays]
+        curves = [charts.mean_curve(named[i], i, r, what, points) for i, r in cells if r.counted]
+        rounds = cells[0][1].arrays["checkpoints"]
         keep = charts.thinned(len(rounds), points)
-        for _, told, bound, _ in theory.lines([r for _, r in given], what, minimax=False):
-            curves.append(Curve(told, None, rounds[keep], bound[keep]))
+        for _, label, bound, _ in theory.lines([r for _, r in cells], what, minimax=False):
+            curves.append(Curve(label, None, rounds[keep], bound[keep]))
         changes = results[0].changes()
-        told = f" Means change after rounds {', '.join(f'{c:,}' for c in changes)}." if changes else ""
+        note = f" Means change after rounds {', '.join(f'{c:,}' for c in changes)}." if changes else ""
         words = "Dynamic regret" if what == "regret" and results[0].moves else WORDS[what]
         title = f"{words}, mean of the runs with 95 % intervals"
         chart = Chart(title, "round", words.lower(), curves, log_x=charts.is_wide(rounds))
-        yield page.chart(chart, parts.details(f"Table: {title.lower()}", _curves_table(title, "round", curves, told)))
-        last = [(i, r) for i, r in given if what == r.measure and r.per_run() is not None and r.counted]
+        yield page.chart(chart, parts.details(f"Table: {title.lower()}", _curves_table(title, "round", curves, note)))
+        last = [(i, r) for i, r in cells if what == r.measure and r.per_run() is not None and r.counted]
         yield from _final(page, named, last, words.lower(), points) if last else ()
 
 
@@ -147,12 +147,13 @@ def _by_place(curve: Curve) -> dict[float, str]:
 
 
 def _final(
-    page: Page, named: Sequence[str], given: Sequence[tuple[int, Any]], words: str, points: int
+    page: Page, named: Sequence[str], cells: Sequence[tuple[int, RegretResult]], words: str, points: int
 ) -> Iterator[Html | None]:
     """Yield the distribution over runs of the final regret or feedback."""
-    last = {i: r.per_run()[r.counts(), -1].astype(np.float64) for i, r in given}
+    values = {i: (r.per_run(), r.counts()) for i, r in cells}
+    last = {i: x[counts, -1].astype(np.float64) for i, (x, counts) in values.items() if x is not None}
     curves = [charts.ecdf(named[i], i, values, len(values), points) for i, values in last.items()]
-    horizon = int(given[0][1].arrays["checkpoints"][-1])
+    horizon = int(cells[0][1].arrays["checkpoints"][-1])
     title = f"Distribution over runs of {words} after {horizon:,} rounds"
     rows = []
     for i, values in last.items():
@@ -164,24 +165,24 @@ def _final(
     yield page.chart(Chart(title, words, "fraction of runs", curves, shape="step", log_y=None), quantiles)
 
 
-def _stopping(page: Page, results: Sequence[Any], points: int) -> Iterator[Html | None]:
+def _stopping(page: Page, results: Sequence[StoppingResult], points: int) -> Iterator[Html | None]:
     """Yield the distribution of the stopping times, and the error rates beside delta."""
     named = labels(results)
-    given = [(i, r) for i, r in enumerate(results) if len(r.samples())]
-    curves = [charts.stopping_curve(named[i], i, r, points) for i, r in given]
-    wide = charts.is_wide(np.concatenate([np.maximum(r.samples(), 1.0) for _, r in given])) if given else False
+    cells = [(i, r) for i, r in enumerate(results) if len(r.samples())]
+    curves = [charts.stopping_curve(named[i], i, r, points) for i, r in cells]
+    wide = charts.is_wide(np.concatenate([np.maximum(r.samples(), 1.0) for _, r in cells])) if cells else False
     title = "Fraction of runs that have stopped after n samples, with 95 % intervals"
     rows = []
-    for i, r in given:
+    for i, r in cells:
         marks = [r.quantile(level) for level in QUANTILES.values()]
-        told = [f"> {r.max_rounds:,}" if mark is None else f"{mark:,}" for mark in marks]
+        quantiles = [f"> {r.max_rounds:,}" if mark is None else f"{mark:,}" for mark in marks]
         mean = text.number(float(r.samples().mean()))
         if len(r.samples()) > 1:
             mean = text.with_interval(*(float(r.restricted_mean()[k]) for k in (0, 2, 3)))
         bound = r.lower_bound()
         censored = f"{r.censored:,} of {r.runs:,}"
         least = "" if bound is None else text.number(bound)
-        rows.append((named[i], "> " * (r.censored > 0) + mean, *told, censored, least))
+        rows.append((named[i], "> " * (r.censored > 0) + mean, *quantiles, censored, least))
     head = ("algorithm", "mean [95 %]", *(f"{100 * q:g} %" for q in QUANTILES.values()), "censored", "lower bound")
     note = "A run that reached max_rounds is censored: quantiles are Kaplan-Meier estimates, and a mean after > is "
     note += "that of min(samples, max_rounds). The lower bound is on the mean of any delta-correct algorithm."
@@ -190,7 +191,7 @@ def _stopping(page: Page, results: Sequence[Any], points: int) -> Iterator[Html 
     yield _errors(named, results)
 
 
-def _errors(named: Sequence[str], results: Sequence[Any]) -> Html | None:
+def _errors(named: Sequence[str], results: Sequence[StoppingResult]) -> Html | None:
     rows = []
     for name, result in zip(named, results, strict=True):
         error, delta = result.error(), result.guarantee.get("delta")
@@ -210,7 +211,7 @@ def _errors(named: Sequence[str], results: Sequence[Any]) -> Html | None:
     return parts.table("Error rate compared with delta", head, rows, numbers=[1, 2, 3, 4], foot=note)
 
 
-def _budget(page: Page, results: Sequence[Any], points: int) -> Iterator[Html | None]:
+def _budget(page: Page, results: Sequence[BudgetResult], points: int) -> Iterator[Html | None]:
     """Yield the error rate and the simple regret against the budget."""
     named = names.algorithms(results, but="budget")
     order = {name: i for i, name in enumerate(dict.fromkeys(named))}
@@ -218,9 +219,9 @@ def _budget(page: Page, results: Sequence[Any], points: int) -> Iterator[Html | 
         curves = []
         for name, i in order.items():
             of = [(r.budget, getattr(r, what)()) for n, r in zip(named, results, strict=True) if n == name]
-            told = sorted((pair for pair in of if pair[1] is not None), key=lambda pair: pair[0])
-            ends = ([getattr(value, end) for _, value in told] for end in ("value", "low", "high"))
-            curves.append(Curve(name, i, [budget for budget, _ in told], *ends))
+            pairs = sorted((pair for pair in of if pair[1] is not None), key=lambda pair: pair[0])
+            ends = ([getattr(value, end) for _, value in pairs] for end in ("value", "low", "high"))
+            curves.append(Curve(name, i, [budget for budget, _ in pairs], *ends))
         if not any(len(curve.x) for curve in curves):
             continue
         title = f"{words.capitalize()} against the budget, with 95 % intervals"
@@ -229,10 +230,10 @@ def _budget(page: Page, results: Sequence[Any], points: int) -> Iterator[Html | 
         yield page.chart(chart, _curves_table(title, "budget", [curve for curve in curves if len(curve.x)]))
 
 
-def _pulls(page: Page, results: Sequence[Any]) -> Iterator[Html | None]:
+def _pulls(page: Page, results: Sequence[Result]) -> Iterator[Html | None]:
     """Yield the mean pulls by arm; of many arms, only those that were pulled most."""
-    found = [charts.mean_pulls(result) for result in results]
-    known = [(i, name, pulls) for i, (name, pulls) in enumerate(zip(labels(results), found, strict=True)) if pulls]
+    all_pulls = [charts.mean_pulls(result) for result in results]
+    known = [(i, name, pulls) for i, (name, pulls) in enumerate(zip(labels(results), all_pulls, strict=True)) if pulls]
     sizes = {len(pulls[0]) for _, _, pulls in known}
     if len(sizes) != 1 or results[0].kind == "budget":
         return
@@ -245,7 +246,7 @@ def _pulls(page: Page, results: Sequence[Any]) -> Iterator[Html | None]:
             f"{results[0].instance}: out of {count:,} arms, the {SHOWN_ARMS} that were pulled most are shown."
         )
     truth = results[0].truth
-    means = truth.get("means") if results[0].kind == "simulate" else results[0].means()
+    means = results[0].means() if isinstance(results[0], StoppingResult) else truth.get("means")
     means = means if means is not None and len(means) == count else None
     place = np.arange(len(arms))
     curves = []
@@ -260,8 +261,8 @@ def _pulls(page: Page, results: Sequence[Any]) -> Iterator[Html | None]:
     cells = [list(_by_place(curve).values()) for curve in curves]
     rows = []
     for k, arm in enumerate(arms.tolist()):
-        told = [] if means is None else [f"{means[arm]:.6g}"]
-        rows.append((str(arm), *told, *(column[k] for column in cells)))
+        true_mean = [] if means is None else [f"{means[arm]:.6g}"]
+        rows.append((str(arm), *true_mean, *(column[k] for column in cells)))
     named = [f"{arm}" for arm in arms.tolist()]
     wide = charts.is_wide([value for curve in curves for value in np.asarray(curve.y).tolist() if value > 0])
     chart = Chart(title, head[0], "pulls", curves, shape="marks", log_x=None, log_y=wide, names=named)

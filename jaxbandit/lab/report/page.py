@@ -4,12 +4,16 @@ import base64
 import hashlib
 from collections.abc import Iterable
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING
 
 from jaxbandit.base.markup import Html, join, tag
+from jaxbandit.base.types import Json
 from jaxbandit.lab.report import parts
 from jaxbandit.lab.report.charts import Chart, shared
 from jaxbandit.lab.report.vectors import figure_title, inline_svg
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 MARK = "<!doctype html>\n<!-- jaxbandit report -->\n"  # the first lines of every report
 UPLOT = "uplot-1.6.32.html"
@@ -18,21 +22,21 @@ UPLOT = "uplot-1.6.32.html"
 class Page:
     """A page to which sections are added. Its charts and figures are numbered in the order in which they are made."""
 
-    def __init__(self, title: str, about: Iterable[Any]):
+    def __init__(self, title: str, about: Iterable[str]):
         self.title = title
         self._about = list(about)
         self._sections: list[tuple[str, Html]] = []
-        self._charts: list[dict[str, Any]] = []
+        self._charts: list[Json] = []
         self._figures = 0
         self.notes: list[str] = []  # what is drawn or tabulated in part only
 
-    def add(self, heading: str, *content: Any) -> None:
+    def add(self, heading: str, *content: str | None) -> None:
         """Add a section, unless it has no content."""
         inner = join(content)
         if inner:
             self._sections.append((heading, inner))
 
-    def chart(self, chart: Chart, *below: Any) -> Html | None:
+    def chart(self, chart: Chart, *below: str | None) -> Html | None:
         """Return a chart followed by `below`, or `below` alone if no curve has a point; None if both are empty.
 
         The chart is drawn by JavaScript, and is hidden if JavaScript does not run.
@@ -45,13 +49,13 @@ class Page:
         plot = tag("div", class_="plot", data_chart=number, hidden=True)
         return join([tag("figure", tag("figcaption", chart.title), plot, class_="chart"), *below])
 
-    def figure(self, figure: Any) -> Html:
+    def figure(self, figure: "Figure") -> Html:
         """Return a matplotlib figure as SVG. JavaScript folds it on the screen and unfolds it for printing."""
         title = figure_title(figure)
         svg = inline_svg(figure, title, self._figures)
         self._figures += 1
         inner = tag("figure", svg, tag("figcaption", title))
-        return parts.details("Figure for printing", inner, opened=True, class_="print")
+        return parts.details("Figure for printing", inner, is_open=True, class_="print")
 
     def render(self) -> bytes:
         """Return the bytes of the HTML file."""

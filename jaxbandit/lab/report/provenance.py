@@ -1,6 +1,6 @@
 """The provenance of results: experiment, seed, versions, devices and seconds."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,15 +8,16 @@ from jaxbandit.base.markup import Html, tag
 from jaxbandit.lab.report import parts
 from jaxbandit.lab.report.page import Page
 from jaxbandit.running.results import names
+from jaxbandit.running.results.base import Result, ResultSet
 from jaxbandit.running.results.json_files import read_json
 from jaxbandit.running.results.saving import PROVENANCE
 
 
-def of_results(results: Any, directory: Path) -> list[Html | None]:
+def of_results(results: ResultSet, directory: Path) -> list[Html | None]:
     """Return the provenance of a ResultSet, with what the provenance file of its directory adds."""
     about = read_json(directory / PROVENANCE) if (directory / PROVENANCE).exists() else {}
     spent = {name: sum(result.seconds.get(name, 0.0) for result in results) for name in ("compile", "run")}
-    told = {
+    entries = {
         "seed": _one(str(result.seed) for result in results),
         "precision": _one(result.precision for result in results),
         "devices": _one(", ".join(result.devices) for result in results),
@@ -28,23 +29,23 @@ def of_results(results: Any, directory: Path) -> list[Html | None]:
         **{f"data {name}": f"sha256 {digest}" for name, digest in about.get("files", {}).items()},
     }
     spec = parts.details("Experiment (spec.toml)", tag("pre", results.spec)) if results.spec else None
-    return [definitions(told), _cells(results), spec]
+    return [definitions(entries), _cells(results), spec]
 
 
-def definitions(told: Mapping[str, Any]) -> Html:
+def definitions(entries: Mapping[str, object]) -> Html:
     """Return the entries that have a value as a list of definitions."""
-    return parts.definitions({name: value for name, value in told.items() if value not in (None, "")})
+    return parts.definitions({name: value for name, value in entries.items() if value not in (None, "")})
 
 
-def _one(values: Any) -> str:
+def _one(values: Iterable[str]) -> str:
     return " or ".join(dict.fromkeys(values))
 
 
-def _pairs(table: Mapping[str, Any]) -> str:
+def _pairs(table: Mapping[str, object]) -> str:
     return ", ".join(f"{name} {value}" for name, value in table.items())
 
 
-def _cells(results: Sequence[Any]) -> Html:
+def _cells(results: Sequence[Result]) -> Html:
     rows = []
     for name, result in zip(names.algorithms(results), results, strict=True):
         lanes = getattr(result, "lane_utilization", None)
@@ -60,6 +61,6 @@ def _cells(results: Sequence[Any]) -> Html:
 
 def warnings_of(page: Page, results: Sequence[Any]) -> None:
     """Add a section with the warnings of the results, if there are any."""
-    told = [f"{result.instance}, {result.algorithm}: {line}" for result in results
+    lines = [f"{result.instance}, {result.algorithm}: {line}" for result in results
             for line in getattr(result, "warnings", ())]  # fmt: skip
-    page.add("Warnings", parts.bullets(dict.fromkeys(told)))
+    page.add("Warnings", parts.bullets(dict.fromkeys(lines)))

@@ -1,16 +1,17 @@
 """The page of a directory that `jaxbandit reproduce` wrote, with published numbers and claims beside ours."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
+from jaxbandit.base.markup import Html
+from jaxbandit.base.types import Table
 from jaxbandit.lab.papers import origins
 from jaxbandit.lab.report import experiments, parts, provenance
 from jaxbandit.lab.report.page import Page
 from jaxbandit.running.results.loading import load
 
 
-def page_of(directory: Path, summary: Mapping[str, Any]) -> Page:
+def page_of(directory: Path, summary: Table) -> Page:
     """Return the page of a reproduction."""
     paper = summary["paper"]
     about = [", ".join(paper.get("authors", [])), f"{paper.get('year', '')}, {paper.get('url', '')}"]
@@ -28,13 +29,13 @@ def page_of(directory: Path, summary: Mapping[str, Any]) -> Page:
     return page
 
 
-def _claims(claims: Sequence[Mapping[str, Any]]) -> Any:
+def _claims(claims: Sequence[Table]) -> Html | None:
     rows = [(str(c.get("id", "")), c.get("text", ""), origins.verdict_of(c), origins.place(c)) for c in claims]
     head = ("claim", "what the paper states", "verdict", "where")
     return parts.table("Claims of the paper, with verdicts from our confidence intervals", head, rows) if rows else None
 
 
-def _published(summary: Mapping[str, Any]) -> Any:
+def _published(summary: Table) -> Html | None:
     cells = {(cell["instance"], cell["algorithm"]): cell for cell in summary.get("cells", [])}
     rows = []
     for entry in summary.get("published", []):
@@ -55,7 +56,7 @@ def _published(summary: Mapping[str, Any]) -> Any:
     return parts.table("Published numbers compared with ours", head, rows, labels=2, numbers=[3, 4, 5], foot=note)
 
 
-def _ours(cell: Mapping[str, Any], entry: Mapping[str, Any]) -> float | None:
+def _ours(cell: Table, entry: Table) -> float | None:
     """Return our value of a published quantity, the last one of a curve; None if it refers to a part of the cell."""
     ours = cell.get(entry["quantity"], {})
     if any(name in entry for name in ("arm", "round", "at")):

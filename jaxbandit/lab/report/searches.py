@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from jaxbandit.base.markup import Html
 from jaxbandit.base.refusals import BadInput
+from jaxbandit.base.types import Json, Table
 from jaxbandit.decide.sessions.directory import ABOUT, read_about
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.lab.report import charts, parts, provenance
@@ -20,7 +22,7 @@ DRAWN, SHOWN = 40, 1000  # configurations in the chart and in the table
 NEEDED = ("chosen", "trainings", "maximize", "notes", "configurations")
 
 
-def page_of(directory: Path, summary: Mapping[str, Any]) -> Page:
+def page_of(directory: Path, summary: Table) -> Page:
     """Return the page of a finished search.
 
     Raises:
@@ -32,21 +34,28 @@ def page_of(directory: Path, summary: Mapping[str, Any]) -> Page:
             raise BadInput(f"{path}: damaged, {name!r} is missing; delete it and run again")
     table = storage.read_arrays(directory / "table.npz")
     history = storage.read_arrays(directory / "history.npz")
-    rows: list[dict[str, Any]] = summary["configurations"]
+    rows: list[Json] = summary["configurations"]
     chosen, count = summary["chosen"]["index"], len(rows)
     if len(table.get("index", ())) != count or "batch" not in history:
         raise BadInput(f"{directory / 'table.npz'}: does not belong to {path.name}; delete both and run again")
-    said = {row["index"]: config_text(row["config"]) for row in rows}
-    best = f"Chosen: configuration {chosen}, {said[chosen]}; {_score(summary['chosen'])}."
+    texts = {row["index"]: config_text(row["config"]) for row in rows}
+    best = f"Chosen: configuration {chosen}, {texts[chosen]}; {_score(summary['chosen'])}."
     spent = f"{summary['trainings']:,} training runs of {count:,} configurations."
     page = Page(directory.resolve().name, [f"Search for the best configuration. {spent}", best])
     certificate = summary.get("certificate")
     page.add("Certificate", *(promise(certificate) if certificate else ()), parts.bullets(summary["notes"]))
-    page.add("Configurations by batch", *_left(page, history, count))
-    page.add("Mean scores", *_means(page, rows, said, chosen))
-    shim = SimpleNamespace(text=lambda index: said[index])
-    shown: Any = SimpleNamespace(table=table, history=history, maximize=summary["maximize"], index=chosen, configs=shim)
-    page.add("Figure", page.figure(plain_text(plot_tuning(shown, canvas(SIZE)))))
+    page.add("Configurations by batch", *_by_batch(page, history, count))
+    page.add("Mean scores", *_means(page, rows, texts, chosen))
+    ranking = np.array([row["index"] for row in rows], int)
+    # What `plot_tuning` reads of a TuneResult.
+    result: Any = SimpleNamespace(
+        table=table,
+        history=history,
+        index=chosen,
+        configs=SimpleNamespace(text=lambda index: texts[index]),
+        ranking=lambda: ranking,
+    )
+    page.add("Figure", page.figure(plain_text(plot_tuning(result, canvas(SIZE)))))
     versions = ", ".join(f"{name} {summary[name]}" for name in ("jaxbandit", "jax") if name in summary)
     better = "larger" if summary["maximize"] else "smaller"
     seeds = f"{len(np.unique(history['seed'])):,}" if "seed" in history else None
@@ -55,37 +64,38 @@ def page_of(directory: Path, summary: Mapping[str, Any]) -> Page:
     return page
 
 
-def promise(certificate: Mapping[str, Any]) -> list[Any]:
+def promise(certificate: Table) -> list[Html | None]:
     """Return the guarantee and the assumptions of a certificate, given as `Certificate.to_json` returns it."""
-    told = {"rule": certificate["rule"], "guarantee": certificate["promise"]}
-    told |= {name: certificate.get(name) for name in ("delta", "epsilon", "m")}
-    told |= {"stopped": "yes" if certificate["stopped"] else "not yet"}
-    taken = certificate.get("assumptions", [])
-    return [provenance.definitions(told), parts.tag("h3", "Assumptions") if taken else None, parts.bullets(taken)]
+    entries = {"rule": certificate["rule"], "guarantee": certificate["promise"]}
+    entries |= {name: certificate.get(name) for name in ("delta", "epsilon", "m")}
+    entries |= {"stopped": "yes" if certificate["stopped"] else "not yet"}
+    assumptions = certificate.get("assumptions", [])
+    heading = parts.tag("h3", "Assumptions") if assumptions else None
+    return [provenance.definitions(entries), heading, parts.bullets(assumptions)]
 
 
-def config_text(config: Any) -> str:
+def config_text(config: object) -> str:
     """Return a configuration on one line."""
     return ", ".join(f"{k} = {v}" for k, v in config.items()) if isinstance(config, dict) else str(config)
 
 
-def _spec(directory: Path) -> list[Any]:
+def _spec(directory: Path) -> list[Html | None]:
     """Return what identifies the session of the search."""
     if not (directory / ABOUT).exists():
         return []
     identity = read_about(directory)["identity"]
-    kept = {key: value for key, value in identity.items() if not isinstance(value, dict | list)}
-    return [parts.details("Session of the search", provenance.definitions(kept))]
+    plain = {key: value for key, value in identity.items() if not isinstance(value, dict | list)}
+    return [parts.details("Session of the search", provenance.definitions(plain))]
 
 
-def _score(row: Mapping[str, Any]) -> str:
+def _score(row: Table) -> str:
     if "mean" not in row:
         return "not scored"
     interval = f" [{row['low']:.5g}, {row['high']:.5g}]" if {"low", "high"} <= row.keys() else ""
     return f"mean score {row['mean']:.5g}{interval}"
 
 
-def _left(page: Page, history: Mapping[str, np.ndarray], count: int) -> list[Any]:
+def _by_batch(page: Page, history: Mapping[str, np.ndarray], count: int) -> list[Html | None]:
     pairs = np.unique(np.stack([history["batch"], history["config"]]), axis=1)
     batches, left = np.unique(pairs[0], return_counts=True)
     trainings = np.unique(history["batch"], return_counts=True)[1]
@@ -96,11 +106,11 @@ def _left(page: Page, history: Mapping[str, np.ndarray], count: int) -> list[Any
     chart = Chart(title, "batch of training runs", "configurations", [curve], shape="step", log_y=charts.is_wide(left))
     rows = [tuple(f"{int(n):,}" for n in row) for row in zip(batches + 1, left, trainings, strict=True)]
     head = ("batch", "configurations trained", "training runs")
-    told = parts.table("Configurations by batch", head, rows, numbers=range(3))
-    return [page.chart(chart), told if len(rows) <= 20 else parts.details("Table: configurations by batch", told)]
+    table = parts.table("Configurations by batch", head, rows, numbers=range(3))
+    return [page.chart(chart), table if len(rows) <= 20 else parts.details("Table: configurations by batch", table)]
 
 
-def _means(page: Page, rows: Sequence[dict[str, Any]], said: Mapping[int, str], chosen: int) -> list[Any]:
+def _means(page: Page, rows: Sequence[Json], texts: Mapping[int, str], chosen: int) -> list[Html | None]:
     scored = [row for row in rows if "mean" in row][:DRAWN]
     curves = []
     of_chosen = [(i, row) for i, row in enumerate(scored) if row["index"] == chosen]
@@ -121,6 +131,6 @@ def _means(page: Page, rows: Sequence[dict[str, Any]], said: Mapping[int, str], 
     for row in rows[:SHOWN]:
         left = "chosen" if row["index"] == chosen else "yes" if row["survivor"] else ""
         numbers = [f"{row[name]:.6g}" if name in row else "" for name in ("mean", "low", "high")]
-        cells.append((str(row["index"]), said[row["index"]], f"{row['pulls']:,}", *numbers, left))
+        cells.append((str(row["index"]), texts[row["index"]], f"{row['pulls']:,}", *numbers, left))
     head = ("number", "configuration", "training runs", "mean score", "low", "high", "survives")
     return [page.chart(chart), parts.table("Configurations", head, cells, labels=2, numbers=[0, 2, 3, 4, 5])]

@@ -2,15 +2,17 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from jaxbandit.base.markup import tag
+from jaxbandit.base.markup import Html, tag
 from jaxbandit.base.refusals import BadInput
-from jaxbandit.decide.sessions.certificate import Certificate, certificate
+from jaxbandit.base.types import Json, Table
+from jaxbandit.decide.sessions.certificate import Certificate
+from jaxbandit.decide.sessions.certificate import certificate as certificate_of
 from jaxbandit.decide.sessions.directory import LOG, read_about, read_certificate, read_session
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.lab.report import charts, parts, provenance, searches
@@ -24,6 +26,17 @@ NOT_CURRENT = (
     "and the rule, leave the with block, and write the report again."
 )
 SHOWN_ENTRIES, SHOWN_ARMS, DRAWN_ARMS, POINTS = 200, 200, 12, 200
+Arm = int | list[int]  # an arm, or the arms of a set
+
+
+class _Summary(NamedTuple):
+    """What a page shows of a session besides its log."""
+
+    name: str
+    labels: list[str]
+    certificate: Certificate
+    num_told: int
+    pending: int | None  # None: the certificate has only pulls and means, which are computed from the log
 
 
 def page_of(directory: Path, *, imports: bool = True) -> Page:
@@ -43,13 +56,13 @@ def page_of(directory: Path, *, imports: bool = True) -> Page:
     entries = _entries(directory)
     spec = load_stored(directory, imports=imports) if isinstance(about["meta"].get("spec"), dict) else None
     if spec is None:
-        found = _stored(directory, about, entries)
+        summary = _stored(directory, about, entries)
     else:
         session = read_session(directory, spec.build())
-        found = _Known(spec.name, spec.labels, certificate(session), session.num_told, len(session.pending))
-    rule = found.certificate.rule if spec is None else spec.algorithm.type
+        summary = _Summary(spec.name, spec.labels, certificate_of(session), session.num_told, len(session.pending))
+    rule = summary.certificate.rule if spec is None else spec.algorithm.type
     begun = about["meta"] if spec is None else spec.to_dict()
-    return _page(found, rule, entries, about["identity"], begun)
+    return _page(summary, rule, entries, about["identity"], begun)
 
 
 def page_of_file(path: Path) -> Page:
@@ -62,119 +75,108 @@ def page_of_file(path: Path) -> Page:
     try:
         about = json.loads(str(arrays["about"]))
         labels = [str(arm) for arm in range(int(about["identity"]["num_arms"]))]
-        known = Certificate.from_json(about["certificate"])
-        found = _Known(path.stem, labels, known, int(about["told"]), int(about["pending"]))
-        return _page(found, known.rule, [], about["identity"], {})
+        certificate = Certificate.from_json(about["certificate"])
+        summary = _Summary(path.stem, labels, certificate, int(about["told"]), int(about["pending"]))
+        return _page(summary, certificate.rule, [], about["identity"], {})
     except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
         raise BadInput(f"{path}: not a session with its certificate ({type(error).__name__}: {error})") from None
 
 
 def _page(
-    found: "_Known",
+    summary: _Summary,
     rule: str,
-    entries: Sequence[Mapping[str, Any]],
-    identity: Mapping[str, Any],
-    begun: Mapping[str, Any],
+    entries: Sequence[Table],
+    identity: Table,
+    begun: Table,
 ) -> Page:
-    """Return the page of what is known of a session and of the lines of its log."""
-    known, labels = found.certificate, found.labels
-    counts = f"{found.told:,} pulls told" + ("." if found.pending is None else f", {found.pending:,} pending.")
-    state = "" if found.pending is None else " It has stopped." if known.stopped else " It has not stopped."
-    page = Page(found.name, [f"Session of {rule} over {len(labels):,} arms.{state}", counts])
-    if found.pending is None:
+    """Return the page that shows the summary of a session and the lines of its log."""
+    certificate, labels, pending = summary.certificate, summary.labels, summary.pending
+    counts = f"{summary.num_told:,} pulls told" + ("." if pending is None else f", {pending:,} pending.")
+    state = "" if pending is None else " It has stopped." if certificate.stopped else " It has not stopped."
+    page = Page(summary.name, [f"Session of {rule} over {len(labels):,} arms.{state}", counts])
+    if pending is None:
         page.add("Certificate", tag("p", NOT_CURRENT), provenance.definitions(_guaranteed(identity)))
-    elif known.recommendation is not None:
-        named = ", ".join(labels[int(arm)] for arm in known.recommendation)
-        page.add("Recommendation", tag("p", tag("strong", named)), *searches.promise(known.to_json()))
+    elif certificate.recommendation is not None:
+        named = ", ".join(labels[int(arm)] for arm in certificate.recommendation)
+        page.add("Recommendation", tag("p", tag("strong", named)), *searches.promise(certificate.to_json()))
     else:
-        page.add("Certificate", *searches.promise(known.to_json()))
-    page.add("Arms", *_arms(page, known, labels))
+        page.add("Certificate", *searches.promise(certificate.to_json()))
+    page.add("Arms", *_arms(page, certificate, labels))
     page.add("Running means", *_running(page, entries, labels))
     page.add("Log", *_log(page, entries, labels))
     shown = {name: identity.get(name) for name in ("seed", "run", "paired", "jaxbandit", "jax", "platform")}
-    given = tag("pre", json.dumps(begun, indent=1, ensure_ascii=False)) if begun else None
-    told = parts.details("Description with which the session was begun", given) if given else None
-    page.add("Provenance", provenance.definitions(shown), told)
+    description = tag("pre", json.dumps(begun, indent=1, ensure_ascii=False)) if begun else None
+    details = parts.details("Description with which the session was begun", description) if description else None
+    page.add("Provenance", provenance.definitions(shown), details)
     return page
 
 
-class _Known(NamedTuple):
-    """What a page shows of a session besides its log."""
-
-    name: str
-    labels: list[str]
-    certificate: Certificate
-    told: int
-    pending: int | None  # None: the certificate holds pulls and means alone, computed from the log
-
-
-def _stored(directory: Path, about: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) -> _Known:
+def _stored(directory: Path, about: Table, entries: Sequence[Table]) -> _Summary:
     """Return what the directory of a session begun in Python holds about it."""
     try:
         count, name = int(about["identity"]["num_arms"]), directory.resolve().name
-        given = next((about["meta"][key] for key in ("names", "arms") if key in about["meta"]), None)
-        labels = [str(name) for name in (given if isinstance(given, list) and len(given) == count else range(count))]
+        names = next((about["meta"][key] for key in ("names", "arms") if key in about["meta"]), None)
+        labels = [str(name) for name in (names if isinstance(names, list) and len(names) == count else range(count))]
         rewards = _rewards(entries)
-        kept = read_certificate(directory)
-        if kept is not None and kept.get("log_bytes") == sum(len(line) for line in _complete(directory)):
-            return _Known(
-                name, labels, Certificate.from_json(kept["certificate"]), int(kept["told"]), int(kept["pending"])
+        cached = read_certificate(directory)
+        if cached is not None and cached.get("log_bytes") == sum(len(line) for line in _complete(directory)):
+            return _Summary(
+                name, labels, Certificate.from_json(cached["certificate"]), int(cached["told"]), int(cached["pending"])
             )
-        known = not any(
+        single_arms = not any(
             "context" in entry or any(isinstance(a, list) for a in entry.get("ask", [])) for entry in entries
         )
-        told = {id_ for entry in entries for id_ in entry.get("tell", [])}
-        asked = _asked(entries)
-        pulled = [asked[id_] for id_ in told]
+        ids = {id_ for entry in entries for id_ in entry.get("tell", [])}
+        arm_of = _arms_by_id(entries)
+        pulled = [arm_of[id_] for id_ in ids]
         flat = [arm for arms in pulled for arm in (arms if isinstance(arms, list) else [arms])]
         pulls = np.bincount(np.array(flat, int), minlength=count)
         means = np.array([np.mean([x for _, x in rewards[a]]) if a in rewards else np.nan for a in range(count)])
-        bare: dict[str, Any] = dict.fromkeys(
-            ("delta", "epsilon", "m", "recommendation", "low", "high", "coverage", "survivors")
-        )
+        bare: Json = dict.fromkeys(("delta", "epsilon", "m", "recommendation", "low", "high", "coverage", "survivors"))
         rule = about["identity"]["rule"] or "an algorithm"
         bare |= {"rule": rule, "proved": False, "stopped": False, "assumptions": (), "pulls": pulls}
-        return _Known(name, labels, Certificate(**bare, means=means if known else None), len(told), None)
+        return _Summary(name, labels, Certificate(**bare, means=means if single_arms else None), len(ids), None)
     except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
         raise BadInput(f"{directory}: its session cannot be read ({type(error).__name__}: {error})") from None
 
 
-def _guaranteed(identity: Mapping[str, Any]) -> dict[str, Any]:
+def _guaranteed(identity: Table) -> Json:
     return {name: identity.get(name) for name in ("rule", "delta", "epsilon", "m", "budget")}
 
 
-def _arms(page: Page, found: Certificate, labels: list[str]) -> list[Any]:
+def _arms(page: Page, certificate: Certificate, labels: list[str]) -> list[Html | None]:
     """Return a chart and a table of the arms' pulls, means and intervals; of many arms, those that were pulled most."""
     arms = np.arange(len(labels))
     if len(arms) > SHOWN_ARMS:
-        arms = np.sort(np.argsort(-found.pulls, kind="stable")[:SHOWN_ARMS])
+        arms = np.sort(np.argsort(-certificate.pulls, kind="stable")[:SHOWN_ARMS])
         page.notes.append(f"Out of {len(labels):,} arms, the {SHOWN_ARMS} that were pulled most are shown.")
-    means, low, high = found.means, found.low, found.high
+    means, low, high = certificate.means, certificate.low, certificate.high
     rows = []
     for arm in arms.tolist():
-        row = [labels[arm], f"{found.pulls[arm]:,}"]
+        row = [labels[arm], f"{certificate.pulls[arm]:,}"]
         row += [] if means is None else [_number(means[arm])]
         row += [] if low is None or high is None else [f"[{_number(low[arm])}, {_number(high[arm])}]"]
-        row += [] if found.survivors is None else ["yes" if found.survivors[arm] else "no"]
+        row += [] if certificate.survivors is None else ["yes" if certificate.survivors[arm] else "no"]
         rows.append(row)
     head = ["arm", "pulls", *(["mean reward"] if means is not None else [])]
-    head += [] if found.coverage is None else [f"{found.coverage:.0%} interval"]
-    head += [] if found.survivors is None else ["survives"]
+    head += [] if certificate.coverage is None else [f"{certificate.coverage:.0%} interval"]
+    head += [] if certificate.survivors is None else ["survives"]
     note = "The intervals hold simultaneously for all arms and at all times, so they may be read while the session is "
     note += "running."
-    told = parts.table("Arms", head, rows, numbers=[1, 2], foot=note if found.coverage is not None else None)
+    table = parts.table("Arms", head, rows, numbers=[1, 2], foot=note if certificate.coverage is not None else None)
     if means is None:
-        return [told]
+        return [table]
     known = [arm for arm in arms.tolist() if math.isfinite(means[arm])]
-    ends = () if low is None or high is None else ([_drawn(v[arm], means[arm]) for arm in known] for v in (low, high))
+    bounds = [] if low is None or high is None else [low, high]
+    ends = [[_finite_end(bound[arm], means[arm]) for arm in known] for bound in bounds]
     curve = Curve("mean reward", 0, [arms.tolist().index(arm) for arm in known], [means[arm] for arm in known], *ends)
     named = [labels[arm] for arm in arms.tolist()]
     title = "Mean reward of each arm with its interval, if it is finite"
     chart = Chart(title, "arm", "mean reward", [curve], shape="marks", log_x=None, log_y=None, names=named)
-    return [page.chart(chart), told]
+    return [page.chart(chart), table]
 
 
-def _drawn(end: float, mean: float) -> float:
+def _finite_end(end: float, mean: float) -> float:
     return float(end) if math.isfinite(end) else float(mean)
 
 
@@ -189,8 +191,8 @@ def _complete(directory: Path) -> list[bytes]:
     return data[: data.rfind(b"\n") + 1].splitlines(keepends=True)
 
 
-def _entries(directory: Path) -> list[dict[str, Any]]:
-    found = []
+def _entries(directory: Path) -> list[Json]:
+    entries = []
     for number, line in enumerate(_complete(directory), 1):
         try:
             entry = json.loads(line)
@@ -198,18 +200,18 @@ def _entries(directory: Path) -> list[dict[str, Any]]:
             entry = None
         if not isinstance(entry, dict) or not entry.keys() & {"ask", "tell", "withdraw"}:
             raise BadInput(f"{directory / LOG}: line {number}: not a line that a session has written")
-        found.append(entry)
-    return found
+        entries.append(entry)
+    return entries
 
 
-def _asked(entries: Sequence[Mapping[str, Any]]) -> list[Any]:
+def _arms_by_id(entries: Sequence[Table]) -> list[Arm]:
     """Return the arm, or the set of arms, of each pull in the order of ids."""
     return [arm for entry in entries for arm in entry.get("ask", [])]
 
 
-def _rewards(entries: Sequence[Mapping[str, Any]]) -> dict[int, list[tuple[int, float]]]:
+def _rewards(entries: Sequence[Table]) -> dict[int, list[tuple[int, float]]]:
     """Return the rewards of each arm, each with the number of rewards told so far; without those of sets of arms."""
-    arms, rewards, known = _asked(entries), {}, set()
+    arms, rewards, known = _arms_by_id(entries), {}, set()
     for entry in entries:
         for id_, reward in zip(entry.get("tell", []), entry.get("rewards", []), strict=False):
             if id_ in known or isinstance(arms[id_], list):
@@ -219,7 +221,7 @@ def _rewards(entries: Sequence[Mapping[str, Any]]) -> dict[int, list[tuple[int, 
     return rewards
 
 
-def _running(page: Page, entries: Sequence[Mapping[str, Any]], labels: list[str]) -> list[Any]:
+def _running(page: Page, entries: Sequence[Table], labels: list[str]) -> list[Html | None]:
     """Return a chart of the mean of each arm's rewards after each of them; of many arms, those with most rewards."""
     rewards = _rewards(entries)
     most = sorted(sorted(rewards, key=lambda arm: -len(rewards[arm]))[:DRAWN_ARMS])
@@ -239,22 +241,22 @@ def _running(page: Page, entries: Sequence[Mapping[str, Any]], labels: list[str]
     return [page.chart(Chart(title, "rewards told", "mean reward", curves, shape="step", log_y=None))]
 
 
-def _log(page: Page, entries: Sequence[Mapping[str, Any]], labels: list[str]) -> list[Any]:
-    arms = _asked(entries)
+def _log(page: Page, entries: Sequence[Table], labels: list[str]) -> list[Html]:
+    arms = _arms_by_id(entries)
     rows, issued = [], 0
     for number, entry in enumerate(entries, 1):
         if "ask" in entry:
             new = entry["ask"]
             ids = f"{issued} to {issued + len(new) - 1}" if len(new) > 1 else f"{issued}" if new else ""
             issued += len(new)
-            rows.append((f"{number:,}", "ask", ids, _few([_named(arm, labels) for arm in new]), ""))
+            rows.append((f"{number:,}", "ask", ids, _few([_arm_text(arm, labels) for arm in new]), ""))
         elif "tell" in entry:
-            ids, told = entry["tell"], entry["rewards"]
-            named = [_named(arms[id_], labels) for id_ in ids]
-            rows.append((f"{number:,}", "tell", _few(map(str, ids)), _few(named), _few(f"{x:.6g}" for x in told)))
+            ids, rewards = entry["tell"], entry["rewards"]
+            named = [_arm_text(arms[id_], labels) for id_ in ids]
+            rows.append((f"{number:,}", "tell", _few(map(str, ids)), _few(named), _few(f"{x:.6g}" for x in rewards)))
         else:
             ids = entry["withdraw"]
-            named = [_named(arms[id_], labels) for id_ in ids]
+            named = [_arm_text(arms[id_], labels) for id_ in ids]
             rows.append((f"{number:,}", "withdraw", _few(map(str, ids)), _few(named), ""))
     if len(rows) > SHOWN_ENTRIES:
         page.notes.append(f"Out of {len(rows):,} lines of the log, the last {SHOWN_ENTRIES} are shown.")
@@ -262,10 +264,10 @@ def _log(page: Page, entries: Sequence[Mapping[str, Any]], labels: list[str]) ->
     return [parts.table("Log", head, rows[-SHOWN_ENTRIES:], numbers=[0])] if rows else []
 
 
-def _named(arm: Any, labels: list[str]) -> str:
+def _arm_text(arm: Arm, labels: list[str]) -> str:
     return "{" + ", ".join(labels[a] for a in arm) + "}" if isinstance(arm, list) else labels[arm]
 
 
-def _few(words: Any, most: int = 8) -> str:
-    given = list(words)
-    return ", ".join(given[:most]) + (f", and {len(given) - most:,} more" if len(given) > most else "")
+def _few(words: Iterable[str], most: int = 8) -> str:
+    items = list(words)
+    return ", ".join(items[:most]) + (f", and {len(items) - most:,} more" if len(items) > most else "")

@@ -2,11 +2,14 @@
 
 import io
 import re
-from typing import Any
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 from jaxbandit.base.extras import lab
 from jaxbandit.base.markup import UNPRINTABLE, Html
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 PLACES = 1  # decimals of a coordinate, whose unit is 1/72 inch
 MANY = 20  # from this number on, equal dots are drawn as one path
@@ -17,7 +20,7 @@ REFERENCE = re.compile(r"url\(#([^)]*)\)")
 COMMAND = re.compile(r"([A-Za-z])([^A-Za-z]*)")
 
 
-def inline_svg(figure: Any, description: str, order: int) -> Html:
+def inline_svg(figure: "Figure", description: str, order: int) -> Html:
     """Return a figure as an <svg> element.
 
     Args:
@@ -43,7 +46,7 @@ def inline_svg(figure: Any, description: str, order: int) -> Html:
     return Html(ElementTree.tostring(root, encoding="unicode", short_empty_elements=False))
 
 
-def figure_title(figure: Any) -> str:
+def figure_title(figure: "Figure") -> str:
     """Return the titles of a figure's axes on one line."""
     return "; ".join(filter(None, (ax.get_title(loc="left") for ax in figure.axes)))
 
@@ -58,7 +61,7 @@ def _tidy(node: ElementTree.Element) -> None:
         elif name == "style":
             value = "; ".join(part for part in value.split("; ") if not part.startswith("font-family"))
         elif name in COORDINATES:
-            value = "" if value.startswith("rotate(-0 ") else NUMBER.sub(lambda found: _short(float(found[0])), value)
+            value = "" if value.startswith("rotate(-0 ") else NUMBER.sub(lambda match: _short(float(match[0])), value)
         if value and not (name == "id" and node.tag == "g"):
             node.set(name, value)
     for child in list(node):
@@ -97,17 +100,15 @@ def _merge_dots(root: ElementTree.Element) -> None:
 
 def _rename(root: ElementTree.Element, prefix: str) -> None:
     """Number the ids of a figure, with a prefix that no other figure of the page has, and the references to them."""
-    found = {
-        node.get("id", ""): f"{prefix}{i}" for i, node in enumerate(node for node in root.iter() if node.get("id"))
-    }
+    ids = {node.get("id", ""): f"{prefix}{i}" for i, node in enumerate(node for node in root.iter() if node.get("id"))}
     for node in root.iter():
         for key, value in node.attrib.items():
             if key == "id":
-                node.set(key, found[value])
+                node.set(key, ids[value])
             elif key == "href":
-                node.set(key, f"#{found[value[1:]]}")
+                node.set(key, f"#{ids[value[1:]]}")
             elif "url(#" in value:
-                node.set(key, REFERENCE.sub(lambda match: f"url(#{found[match[1]]})", value))
+                node.set(key, REFERENCE.sub(lambda match: f"url(#{ids[match[1]]})", value))
 
 
 def _share_styles(root: ElementTree.Element, prefix: str) -> None:
@@ -141,7 +142,7 @@ def _path(text: str) -> str:
 
     A line that is parallel to an axis names one coordinate, and one that rounds to nothing is left out.
     """
-    found: list[str] = []
+    commands: list[str] = []
     command = ""
     x = y = 0  # the point before, in units of the last decimal
     start = 0, 0
@@ -157,8 +158,8 @@ def _path(text: str) -> str:
         shown = " ".join(_short(value / 10**PLACES) for value in values)
         if new == "l":
             shown = re.sub(r"(?<!\d)0\.", ".", shown).replace(" -", "-")
-        found.append(shown if new == command and shown[0] == "-" else f" {shown}" if new == command else new + shown)
+        commands.append(shown if new == command and shown[0] == "-" else f" {shown}" if new == command else new + shown)
         x, y = point[-2:] if point else start
         start = (x, y) if name == "M" else start
         command = new
-    return "".join(found)
+    return "".join(commands)

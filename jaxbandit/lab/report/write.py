@@ -100,8 +100,8 @@ def _experiment(directory: Path) -> Page:
     instances = len({r.instance for r in results})
     runs = " or ".join(f"{n:,}" for n in sorted({r.runs for r in results}))
     kind = KINDS[results[0].kind]
-    told = f"{kind}: {_count(algorithms, 'algorithm')} on {_count(instances, 'instance')}"
-    about = [f"{told}, {runs} runs of each, seed {results[0].seed}."]
+    what = f"{kind}: {_count(algorithms, 'algorithm')} on {_count(instances, 'instance')}"
+    about = [f"{what}, {runs} runs of each, seed {results[0].seed}."]
     order = read_json(directory / PROVENANCE).get("order", []) if (directory / PROVENANCE).exists() else []
     if len(order) > len(results):
         about.append(

@@ -6,12 +6,12 @@ are not drawn with the variance of that column, because the variance cancels.
 """
 
 import functools
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from jaxbandit.base.text import align
+from jaxbandit.base.types import Array, ArrayLike, Json, Table
 from jaxbandit.lab.papers import published
 from jaxbandit.lab.specs.registry import ENVIRONMENTS
 from jaxbandit.theory import intervals
@@ -45,12 +45,12 @@ def ratios(num_arms: int, dim: int, m: int, *, normalization: str, first: int, c
     return np.concatenate(chunks)[:count]
 
 
-def _features(num_arms: int, dim: int, normalization: Any, start: int, size: int) -> np.ndarray:
-    draw: Any = ENVIRONMENTS["linear_random"].factory()
-    drawn = [
+def _features(num_arms: int, dim: int, normalization: str, start: int, size: int) -> np.ndarray:
+    draw = ENVIRONMENTS["linear_random"].factory()
+    environments = [
         draw(num_arms, dim, instance_seed=seed, normalization=normalization) for seed in range(start, start + size)
     ]
-    return np.stack([instance.known()["features"] for instance in drawn])
+    return np.stack([instance.known()["features"] for instance in environments])
 
 
 def _ratios(features: np.ndarray, m: int) -> np.ndarray:
@@ -59,10 +59,10 @@ def _ratios(features: np.ndarray, m: int) -> np.ndarray:
     from jaxbandit.theory.solvers.l1 import l1_table
 
     with jax.enable_x64(True):
-        found, gaps = map(np.array, _program(m, _independent(features.shape))(features))
+        result, gaps = map(np.array, _program(m, _independent(features.shape))(features))
         for i in np.flatnonzero(~(gaps <= GAP)):
-            found[i] = _ratio(features[i], m, l1_table(features[i]))
-    return found
+            result[i] = _ratio(features[i], m, l1_table(features[i]))
+    return result
 
 
 def _independent(shape: tuple[int, ...]) -> bool:
@@ -71,34 +71,35 @@ def _independent(shape: tuple[int, ...]) -> bool:
 
 
 @functools.cache
-def _program(m: int, independent: bool) -> Any:
+def _program(m: int, independent: bool) -> Callable[[np.ndarray], tuple[Array, Array]]:
     import jax
     import jax.numpy as jnp
 
     from jaxbandit.theory.solvers.l1 import l1_representation
 
-    def one(features: Any) -> tuple[Any, Any]:
+    def one(features: Array) -> tuple[Array, ArrayLike]:
         num_arms = features.shape[0]
         first, second = np.triu_indices(num_arms, 1)
         if independent:
             identity = jnp.eye(num_arms)
             return _ratio(features, m, identity[:, None] - identity[None]), 0.0
         solve = jax.vmap(lambda target: l1_representation(features, target))
-        found = solve(features[first] - features[second])
-        table = jnp.zeros((num_arms,) * 3).at[first, second].set(found.weights).at[second, first].set(-found.weights)
-        return _ratio(features, m, table), jnp.max(1 - found.bound / found.value)
+        solution = solve(features[first] - features[second])
+        weights = solution.weights
+        table = jnp.zeros((num_arms,) * 3).at[first, second].set(weights).at[second, first].set(-weights)
+        return _ratio(features, m, table), jnp.max(1 - solution.bound / solution.value)
 
     return jax.jit(jax.vmap(one))
 
 
-def _ratio(features: Any, m: int, table: Any) -> Any:
+def _ratio(features: ArrayLike, m: int, table: ArrayLike) -> Array:
     from jaxbandit.theory.bounds.exploration import complexity_constants
 
     constants = complexity_constants(features, features[:, 0], m=m, table=table)  # theta = e_1
     return constants.m_lingape_2 / constants.ugape
 
 
-def shares(table: Mapping[str, Any], *, instances: int, confidence: float) -> list[dict[str, Any]]:
+def shares(table: Table, *, instances: int, confidence: float) -> list[Json]:
     """Return one row for each column of Table 4 and each variant, with our fraction, the published one and the verdict.
 
     Args:
@@ -131,7 +132,7 @@ def shares(table: Mapping[str, Any], *, instances: int, confidence: float) -> li
     return rows
 
 
-def values(table: Mapping[str, Any], instances: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+def values(table: Table, instances: Mapping[str, Table]) -> list[Json]:
     """Return one row for each printed number of Table 5, with our value and the verdict.
 
     Our value agrees if it equals the printed digits after either rounding or truncation.
@@ -163,7 +164,7 @@ def values(table: Mapping[str, Any], instances: Mapping[str, Mapping[str, Any]])
     return rows
 
 
-def shares_text(rows: Sequence[Mapping[str, Any]]) -> str:
+def shares_text(rows: Sequence[Table]) -> str:
     """Return the rows of Table 4 as text."""
     head = ("variant", "K", "N", "m", "D", "instances", "fraction", "interval", "published", "prediction interval", "")
     lines = [
@@ -181,7 +182,7 @@ def shares_text(rows: Sequence[Mapping[str, Any]]) -> str:
     return align([head, *lines], right=range(1, 9))
 
 
-def values_text(rows: Sequence[Mapping[str, Any]]) -> str:
+def values_text(rows: Sequence[Table]) -> str:
     """Return the rows of Table 5 as text."""
     head = ("instance", "m", "quantity", "ours", "published", "")
     lines = [

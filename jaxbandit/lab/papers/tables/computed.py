@@ -7,16 +7,16 @@ paper, and is implemented in another file of this directory.
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
+from jaxbandit.base.types import Json, Table
 from jaxbandit.lab.papers import origins, verdict
 from jaxbandit.lab.papers.tables import complexity, full_bandit_costs, full_bandit_figures, times
 from jaxbandit.running.results import json_files
 
-Rows = Callable[..., list[dict[str, Any]]]
+Rows = Callable[..., list[Json]]
 
 
-def wanted(paper: Mapping[str, Any], target: str, *, quick: bool, runs: int | None) -> tuple[dict[str, int], list[str]]:
+def wanted(paper: Table, target: str, *, quick: bool, runs: int | None) -> tuple[dict[str, int], list[str]]:
     """Return the tables to compute, each with its size, and a line for each table that is left out.
 
     Args:
@@ -43,9 +43,7 @@ def wanted(paper: Mapping[str, Any], target: str, *, quick: bool, runs: int | No
     return sizes, lines
 
 
-def evaluate(
-    data: Mapping[str, Any], paper: Mapping[str, Any], directory: Path, sizes: Mapping[str, int]
-) -> list[dict[str, Any]]:
+def evaluate(data: Table, paper: Table, directory: Path, sizes: Mapping[str, int]) -> list[Json]:
     """Return the tables named in `sizes` as plain data.
 
     Args:
@@ -73,7 +71,7 @@ def evaluate(
     return tables
 
 
-def judge(claims: Sequence[Mapping[str, Any]], tables: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def judge(claims: Sequence[Table], tables: Sequence[Table]) -> list[Json]:
     """Return the claims about rows of tables, with their verdicts.
 
     A claim states that all rows of `variant` are below, or above, `value`. It may restrict the rows to one or several
@@ -105,7 +103,7 @@ def judge(claims: Sequence[Mapping[str, Any]], tables: Sequence[Mapping[str, Any
     return judged
 
 
-def text(table: Mapping[str, Any]) -> str:
+def text(table: Table) -> str:
     """Return a table as plain text."""
     return f"{table['title']}\n{KINDS[table['kind']][1](table['rows'])}"
 
@@ -116,7 +114,7 @@ def _of_instances(rows: Rows) -> Rows:
 
 # The rows of a table, from the table, the paper's experiment, the paper's own instances by name and the size, and their
 # text.
-KINDS: dict[str, tuple[Rows, Callable[[Sequence[Mapping[str, Any]]], str]]] = {
+KINDS: dict[str, tuple[Rows, Callable[[Sequence[Table]], str]]] = {
     "shares": (
         lambda table, data, instances, size: complexity.shares(table, instances=size, confidence=table["confidence"]),
         complexity.shares_text,

@@ -7,12 +7,12 @@ as it is printed, in which C_t occurs twice, and the data sets of Table 1.
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from jaxbandit.algorithms import super_arms
 from jaxbandit.base.text import align
+from jaxbandit.base.types import Array, ArrayLike, Json, Table
 from jaxbandit.lab.specs.registry import ENVIRONMENTS
 
 MOST_ROUNDS = 1e30  # largest stopping time that is searched for
@@ -43,7 +43,9 @@ def first_stop(excess: Callable[[float], float], least: float) -> float:
     return math.exp(high)
 
 
-def noiseless(means: Any, inverse: Any, k: int, *, epsilon: float, sigma: float, alphas: Mapping[str, float]) -> dict:
+def noiseless(
+    means: ArrayLike, inverse: ArrayLike, k: int, *, epsilon: float, sigma: float, alphas: Mapping[str, float]
+) -> dict[str, float]:
     """Return the number of samples after which each rule stops if the estimate equals the true means.
 
     Args:
@@ -65,12 +67,12 @@ def noiseless(means: Any, inverse: Any, k: int, *, epsilon: float, sigma: float,
     members = peeled(inverse, k)
     widest = math.sqrt(inverse[np.ix_(members, members)].sum())
     c = functools.partial(radius, num_arms=n, k=k, sigma=sigma)
-    found = {
+    samples = {
         name: first_stop(lambda t, a=alpha: c(t) / math.sqrt(t) * (own + widest / a) - gap, n)
         for name, alpha in alphas.items()
     }
     first = next(iter(alphas.values()))
-    found["printed"] = first_stop(lambda t: c(t) / math.sqrt(t) * (own + c(t) * widest / first) - gap, 100 * n)
+    samples["printed"] = first_stop(lambda t: c(t) / math.sqrt(t) * (own + c(t) * widest / first) - gap, 100 * n)
     widths = np.sqrt(inverse.diagonal())
 
     def ahead(t: float, level: float) -> float:
@@ -80,13 +82,13 @@ def noiseless(means: Any, inverse: Any, k: int, *, epsilon: float, sigma: float,
         rival = rank[:k] if set(rank[:k]) != set(order[:k]) else [*rank[: k - 1], rank[k]]
         return scores[rival].sum() + w[best].sum() - means[best].sum() - epsilon
 
-    found["ICB"] = first_stop(lambda t: ahead(t, c(t)), n)
+    samples["ICB"] = first_stop(lambda t: ahead(t, c(t)), n)
     lemma = math.log(6 * n / (math.pi**2 * 0.05))
-    found["ICB, lemma 1"] = first_stop(lambda t: ahead(t, sigma * math.sqrt(2 * (lemma + 2 * math.log(t)))), n)
-    return found
+    samples["ICB, lemma 1"] = first_stop(lambda t: ahead(t, sigma * math.sqrt(2 * (lemma + 2 * math.log(t)))), n)
+    return samples
 
 
-def peeled(weights: Any, k: int) -> np.ndarray:
+def peeled(weights: ArrayLike, k: int) -> np.ndarray:
     """Return the set of k arms that remains after greedy peeling of the matrix, bool[n]."""
     import jax
 
@@ -95,7 +97,7 @@ def peeled(weights: Any, k: int) -> np.ndarray:
 
 
 @functools.cache
-def _peeling(k: int) -> Any:
+def _peeling(k: int) -> Callable[[Array], Array]:
     import jax
 
     from jaxbandit.theory.solvers.densest import peeling
@@ -103,7 +105,7 @@ def _peeling(k: int) -> Any:
     return jax.jit(functools.partial(peeling, k=k))
 
 
-def costs(table: Mapping[str, Any], instances: Mapping[str, Mapping[str, Any]], size: int) -> list[dict[str, Any]]:
+def costs(table: Table, instances: Mapping[str, Table], size: int) -> list[Json]:
     """Return one row for each of the first `size` instances: support, alphas, noiseless samples and bounds."""
     import jax
 
@@ -112,20 +114,20 @@ def costs(table: Mapping[str, Any], instances: Mapping[str, Mapping[str, Any]], 
 
     rows = []
     for name in table["instances_of"][:size]:
-        told, means, k = instances[name]["tell"], _means(instances[name]["dataset"]), instances[name]["k"]
-        n, given = len(means), {key: told[key] for key in ("num_sets", "support_seed") if key in told}
-        inverse = super_arms("costs", n, k, **given).inverse
+        settings, means, k = instances[name]["tell"], _means(instances[name]["dataset"]), instances[name]["k"]
+        n, support = len(means), {key: settings[key] for key in ("num_sets", "support_seed") if key in settings}
+        inverse = super_arms("costs", n, k, **support).inverse
         with jax.enable_x64(True):
             weights, members = jax.numpy.asarray(inverse), jax.numpy.asarray(peeled(inverse, k))
             alphas = {mode: float(alpha(weights, members, k, mode=mode)) for mode in ("fixed", "certified", "theorem")}
-        epsilon, sigma, ordered = told["epsilon"], float(k), np.sort(means)[::-1]
+        epsilon, sigma, ordered = settings["epsilon"], float(k), np.sort(means)[::-1]
         gap = float(ordered[k - 1] - ordered[k])
         design = np.linalg.inv(inverse)
         saqm = bounds.full_bandit_complexity(float(bounds.rho(design, k).high), gap, epsilon=epsilon)
         icb = bounds.full_bandit_complexity(float(bounds.rho_prime(design, k)), gap, epsilon=epsilon)
         more = {"delta": 0.05, "sigma": sigma}
-        row = {"instance": name, "num_arms": n, "k": k, "gap": gap, "num_sets": told["num_sets"], "alpha": alphas}
-        row |= {"support_seed": told.get("support_seed", 0)}
+        row = {"instance": name, "num_arms": n, "k": k, "gap": gap, "num_sets": settings["num_sets"], "alpha": alphas}
+        row |= {"support_seed": settings.get("support_seed", 0)}
         row |= {"samples": noiseless(means, inverse, k, epsilon=epsilon, sigma=sigma, alphas=alphas)}
         row["theorem_3"] = float(bounds.saqm_sample_bound(n, k, float(saqm), alpha=alphas["certified"], **more))
         row["lemma_3"] = float(bounds.icb_sample_bound(n, k, float(icb), radius="prop1", **more))
@@ -139,7 +141,7 @@ def _means(dataset: str) -> np.ndarray:
     return np.asarray(means_of(ENVIRONMENTS["crowd"].factory()(dataset)))
 
 
-def crowd_sets(table: Mapping[str, Any], instances: Mapping[str, Mapping[str, Any]], size: int) -> list[dict[str, Any]]:
+def crowd_sets(table: Table, instances: Mapping[str, Table], size: int) -> list[Json]:
     """Return the rows of Table 1: number of workers, and their average and best accuracy.
 
     A row agrees if the number of workers is equal and both accuracies differ from the printed ones by less than 0.01.
@@ -154,7 +156,7 @@ def crowd_sets(table: Mapping[str, Any], instances: Mapping[str, Mapping[str, An
     return rows
 
 
-def costs_text(rows: Sequence[Mapping[str, Any]]) -> str:
+def costs_text(rows: Sequence[Table]) -> str:
     """Return the rows of `costs` as text."""
     modes = ("fixed", "certified", "theorem")
     head = ("instance", "n", "sets", "seed", *(f"alpha {m}" for m in modes), *(f"SAQM {m}" for m in modes), "printed")
@@ -168,7 +170,7 @@ def costs_text(rows: Sequence[Mapping[str, Any]]) -> str:
     return align(lines, right=range(1, len(head) + 3))
 
 
-def crowd_sets_text(rows: Sequence[Mapping[str, Any]]) -> str:
+def crowd_sets_text(rows: Sequence[Table]) -> str:
     """Return the rows of `crowd_sets` as text."""
     lines = [("instance", "workers", "average", "best", "published", "")]
     for row in rows:

@@ -10,17 +10,18 @@ import itertools
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from jaxbandit.algorithms import super_arms
 from jaxbandit.base.text import align
+from jaxbandit.base.types import Array, Json, Scalar, Table
 from jaxbandit.lab.papers.tables.full_bandit_costs import peeled, radius
 from jaxbandit.lab.specs.registry import ENVIRONMENTS
 from jaxbandit.theory import intervals
 
 ABOVE = 0.9  # the paper observes approximation ratios above this value
+Rule = Callable[[Array, Array], Array]  # of an inverse design matrix and estimated means
 
 
 def all_sets(num_arms: int, k: int) -> np.ndarray:
@@ -31,7 +32,7 @@ def all_sets(num_arms: int, k: int) -> np.ndarray:
     return sets
 
 
-def first_order(matrix: Any, estimate: Any, width: Any, anchors: Any, k: int) -> Any:
+def first_order(matrix: Array, estimate: Array, width: Scalar, anchors: Array, k: int) -> Array:
     """Return Z' of SA-FOA's Algorithm 3, float[], the largest value among the sets that peeling finds at the anchors.
 
     Args:
@@ -53,22 +54,22 @@ def first_order(matrix: Any, estimate: Any, width: Any, anchors: Any, k: int) ->
     own = best.astype(matrix.dtype)
     product = dot(matrix, own)
 
-    def value(members: Any) -> Any:
+    def value(members: Array) -> Array:
         chosen = members.astype(matrix.dtype)
         x = chosen - own
         return dot(chosen, estimate) + width * jnp.sqrt(jnp.maximum(dot(dot(x, matrix), x), 0.0))
 
-    def expand(point: Any) -> Any:
+    def expand(point: Array) -> Array:
         x = point.astype(matrix.dtype) - own
         apart = jnp.sqrt(jnp.maximum(dot(dot(x, matrix), x), 0.0))
         members = peeling(matrix, k, diagonal=2 * apart / width * estimate - 2 * product)
         return jnp.where(jnp.any(point != best) & jnp.any(members != best), value(members), -jnp.inf)
 
-    found = jnp.max(jax.vmap(expand)(anchors))
-    return jnp.where(jnp.isfinite(found), found, value(family.second_best(estimate, best)))
+    largest = jnp.max(jax.vmap(expand)(anchors))
+    return jnp.where(jnp.isfinite(largest), largest, value(family.second_best(estimate, best)))
 
 
-def approximation(table: Mapping[str, Any], instances: Mapping[str, Any], size: int) -> list[dict[str, Any]]:
+def approximation(table: Table, instances: Mapping[str, Table], size: int) -> list[Json]:
     """Return the rows of Figure 1, one for each rule, gap and t: ratios of the approximation to the exact optimum.
 
     The ratios are computed for `size` random supports of 2 n sets each.
@@ -84,7 +85,7 @@ def approximation(table: Mapping[str, Any], instances: Mapping[str, Any], size: 
     inverses = np.array([arms.inverse for arms in supports])
     exact = np.sqrt(np.einsum("mi,rij,mj->rm", sets, inverses, sets).max(1))
     widest = [math.sqrt(w[np.ix_(s, s)].sum()) for w in inverses for s in [peeled(w, k)]]
-    found = {("SAQM", "", ""): np.array(widest) / exact}  # depends on the matrix alone, not on gap or t
+    ratios_by_rule = {("SAQM", "", ""): np.array(widest) / exact}  # depends on the matrix alone, not on gap or t
     with jax.enable_x64(True):
         program = jax.jit(jax.vmap(functools.partial(first_order, k=k), in_axes=(0, 0, None, 0)))
         for gap in table["gaps"]:
@@ -102,10 +103,10 @@ def approximation(table: Mapping[str, Any], instances: Mapping[str, Any], size: 
                     apart = sets - best
                     values = np.matmul(sets, estimate) + width * np.sqrt(np.einsum("mi,ij,mj->m", apart, w, apart))
                     optimum.append(values[np.abs(apart).any(1)].max())
-                found["SA-FOA", gap, rounds] = ours / np.array(optimum)
-    level = intervals.bonferroni(0.95, len(found))
+                ratios_by_rule["SA-FOA", gap, rounds] = ours / np.array(optimum)
+    level = intervals.bonferroni(0.95, len(ratios_by_rule))
     rows = []
-    for (rule, gap, rounds), ratios in found.items():
+    for (rule, gap, rounds), ratios in ratios_by_rule.items():
         share = intervals.clopper_pearson(int((ratios > ABOVE).sum()), size, level)
         row = {"variant": rule, "gap": gap, "rounds": rounds, "supports": size, "mean": ratios.mean()}
         row |= {"least": ratios.min(), "rate": share.value, "low": share.low, "high": share.high, "confidence": level}
@@ -114,7 +115,7 @@ def approximation(table: Mapping[str, Any], instances: Mapping[str, Any], size: 
     return rows
 
 
-def run_time(table: Mapping[str, Any], instances: Mapping[str, Any], size: int) -> list[dict[str, Any]]:
+def run_time(table: Table, instances: Mapping[str, Table], size: int) -> list[Json]:
     """Return the rows of Figure 2: the milliseconds of one evaluation of each stopping rule, for k = n / 2.
 
     The time includes the inversion of A_t, and SA-FOA tries all of its n anchors. `size` is the largest n. The
@@ -124,7 +125,7 @@ def run_time(table: Mapping[str, Any], instances: Mapping[str, Any], size: int) 
     import jax.numpy as jnp
 
     from jaxbandit.base.numerics import dot
-    from jaxbandit.theory.solvers.decision_classes import challenger, top_k
+    from jaxbandit.theory.solvers.decision_classes import DecisionClass, challenger, top_k
     from jaxbandit.theory.solvers.densest import peeling, quadratic
     from jaxbandit.theory.solvers.quadratic_bound import upper_bound
 
@@ -135,48 +136,48 @@ def run_time(table: Mapping[str, Any], instances: Mapping[str, Any], size: int) 
         matrix, estimate, anchors = np.matmul(x.T, x) / len(x), rng.uniform(-1, 1, n), x[:n] > 0
         family = top_k(n, k)
 
-        def saqm(w: Any, theta: Any, k: int = k) -> Any:
+        def saqm(w: Array, theta: Array, k: int = k) -> Array:
             return quadratic(w, peeling(w, k)) / upper_bound(w, k)
 
-        def sa_foa(w: Any, theta: Any, k: int = k, anchors: Any = anchors) -> Any:
+        def sa_foa(w: Array, theta: Array, k: int = k, anchors: np.ndarray = anchors) -> Array:
             return first_order(w, theta, 0.01, jnp.asarray(anchors), k)
 
-        def icb(w: Any, theta: Any, family: Any = family) -> Any:
+        def icb(w: Array, theta: Array, family: DecisionClass = family) -> Array:
             return challenger(family, theta, 0.01 * jnp.sqrt(jnp.diagonal(w)), family.best(theta)).value
 
-        rules: dict[str, Any] = {"ICB": icb, "SAQM": saqm, "SA-FOA": sa_foa}
-        more: tuple[Any, ...] = ()
+        rules: dict[str, Rule | None] = {"ICB": icb, "SAQM": saqm, "SA-FOA": sa_foa}
+        more: tuple[Array, ...] = ()
         if n <= table["exhaustive"]:
             sets = all_sets(n, k).astype(float)
             more = (jax.device_put(sets),)
             rules["Exhaustive"] = None
-        row: dict[str, Any] = {"num_arms": n, "k": k, "sets": math.comb(n, k)}
+        row: Json = {"num_arms": n, "k": k, "sets": math.comb(n, k)}
         with jax.enable_x64(True):
             for name, rule in rules.items():
 
-                def look(a: Any, theta: Any, *sets: Any, rule: Any = rule) -> Any:
+                def look(a: Array, theta: Array, *sets: Array, rule: Rule | None = rule) -> Array:
                     w = jnp.linalg.inv(a)
                     if rule is not None:
                         return rule(w, theta)
                     return jnp.max(dot(sets[0], theta) + 0.01 * jnp.sqrt(jnp.sum(dot(sets[0], w) * sets[0], 1)))
 
-                given = (jnp.asarray(matrix), jnp.asarray(estimate), *(jnp.asarray(np.asarray(s)) for s in more))
-                row[name] = _milliseconds(jax.jit(look), given if rule is None else given[:2])
+                arguments = (jnp.asarray(matrix), jnp.asarray(estimate), *(jnp.asarray(np.asarray(s)) for s in more))
+                row[name] = _milliseconds(jax.jit(look), arguments if rule is None else arguments[:2])
         rows.append(row)
     return rows
 
 
-def _milliseconds(program: Callable[..., Any], given: tuple[Any, ...]) -> float:
-    program(*given).block_until_ready()
-    taken = []
+def _milliseconds(program: Callable[..., Array], arguments: Sequence[Array]) -> float:
+    program(*arguments).block_until_ready()
+    seconds = []
     for _ in range(7):
-        begun = time.perf_counter()
-        program(*given).block_until_ready()
-        taken.append(time.perf_counter() - begun)
-    return float(np.median(taken)) * 1e3
+        start = time.perf_counter()
+        program(*arguments).block_until_ready()
+        seconds.append(time.perf_counter() - start)
+    return float(np.median(seconds)) * 1e3
 
 
-def approximation_text(rows: Sequence[Mapping[str, Any]]) -> str:
+def approximation_text(rows: Sequence[Table]) -> str:
     """Return the rows of `approximation` as text."""
     lines = [("rule", "gap", "t", "supports", "mean ratio", "smallest", f"above {ABOVE}", "interval")]
     for row in rows:
@@ -186,7 +187,7 @@ def approximation_text(rows: Sequence[Mapping[str, Any]]) -> str:
     return align(lines, right=range(1, 7))
 
 
-def run_time_text(rows: Sequence[Mapping[str, Any]]) -> str:
+def run_time_text(rows: Sequence[Table]) -> str:
     """Return the rows of `run_time` as text."""
     rules = ("ICB", "SAQM", "SA-FOA", "Exhaustive")
     lines: list[tuple[str, ...]] = [("n", "k", "super-arms", *rules)]

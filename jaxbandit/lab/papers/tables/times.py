@@ -3,16 +3,17 @@
 Source: Liu, Wang, Buccapatnam, Shroff (2018), Table 2.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from jaxbandit.base.text import align
+from jaxbandit.base.types import Json, Table
+from jaxbandit.running.results.base import Result
 from jaxbandit.theory import intervals
 
 
-def times(table: Mapping[str, Any], data: Mapping[str, Any], runs: int) -> list[dict[str, Any]]:
+def times(table: Table, data: Table, runs: int) -> list[Json]:
     """Return one row for each published time, with our time, the ratio to the reference, and the published ones.
 
     In each repetition every cell (one algorithm on one instance) is played once, so that other load on the machine
@@ -32,12 +33,12 @@ def times(table: Mapping[str, Any], data: Mapping[str, Any], runs: int) -> list[
     reference, rows = table["reference"], []
     level = intervals.bonferroni(table["confidence"], sum(len(row["microseconds"]) - 1 for row in table["rows"]))
     experiments = [parse(_part(table, data, row, runs), data["name"]) for row in table["rows"]]
-    taken: list[list[list[float]]] = [[] for _ in experiments]  # by experiment, repetition and cell
+    measurements: list[list[list[float]]] = [[] for _ in experiments]  # by experiment, repetition and cell
     quiet = Execution(progress=False)
     for _ in range(table["repetitions"]):
-        for measured, experiment in zip(taken, experiments, strict=True):
+        for measured, experiment in zip(measurements, experiments, strict=True):
             measured.append([nanoseconds(result) for result in run_experiment(experiment, None, execution=quiet)])
-    for row, measured in zip(table["rows"], taken, strict=True):
+    for row, measured in zip(table["rows"], measurements, strict=True):
         theirs = row["microseconds"]
         ours = dict(zip(theirs, np.transpose(measured), strict=True))
         for name, values in ours.items():
@@ -52,7 +53,7 @@ def times(table: Mapping[str, Any], data: Mapping[str, Any], runs: int) -> list[
     return rows
 
 
-def _part(table: Mapping[str, Any], data: Mapping[str, Any], row: Mapping[str, Any], runs: int) -> dict[str, Any]:
+def _part(table: Table, data: Table, row: Table, runs: int) -> Json:
     algorithms = {item["name"]: item for item in data["algorithm"]}
     return {
         "name": f"{data['name']}-times",
@@ -65,12 +66,12 @@ def _part(table: Mapping[str, Any], data: Mapping[str, Any], row: Mapping[str, A
     }
 
 
-def nanoseconds(result: Any) -> float:
+def nanoseconds(result: Result) -> float:
     """Return the nanoseconds per arm, round and run, summed over all cores and without compilation."""
     return 1e9 * result.seconds["run"] / (result.run_steps * len(result.truth["means"]))
 
 
-def times_text(rows: Sequence[Mapping[str, Any]]) -> str:
+def times_text(rows: Sequence[Table]) -> str:
     """Return the rows as text."""
     lines = [("instance", "algorithm", "ns", "ratio", "interval", "published us", "ratio")]
     for row in rows:
