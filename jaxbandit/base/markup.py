@@ -87,7 +87,7 @@ def view(
     Args:
       title: the object in one line.
       tables: made by `html_table`.
-      notes: what is to be known beside the numbers, a line each.
+      notes: remarks that a reader of the numbers needs, each on a line of its own.
       about: facts by name; those that are None or "" are left out.
       heading: the heading of the facts.
     """
