@@ -14,6 +14,7 @@ from jaxbandit.environments.linear_arms.linear import linear
 from jaxbandit.environments.linear_arms.linear_random import linear_random
 from jaxbandit.environments.linear_arms.soare import soare
 from jaxbandit.environments.linear_arms.top_m_classic import top_m_classic
+from jaxbandit.environments.means import simple_regret
 from jaxbandit.environments.recorded.crowd import crowd
 from jaxbandit.environments.recorded.r6a_like import r6a_like
 from jaxbandit.environments.recorded.table import table
@@ -21,7 +22,6 @@ from jaxbandit.environments.stationary.bernoulli import bernoulli
 from jaxbandit.environments.stationary.beta import beta
 from jaxbandit.environments.stationary.binomial import binomial
 from jaxbandit.environments.stationary.gaussian import GaussianState, gaussian
-from jaxbandit.environments.stationary.simple_regret import simple_regret
 from jaxbandit.lab.specs.arguments import read_csv
 
 pytestmark = pytest.mark.quickly_compiled

@@ -1,4 +1,4 @@
-"""The ground floor: the two contracts, types, arithmetic that stays finite, checks and messages.
+"""What the whole package builds on: the two contracts, types, arithmetic that stays finite, checks and messages.
 
 Names are imported when they are first used.
 """

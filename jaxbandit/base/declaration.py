@@ -1,8 +1,8 @@
 """What a factory of algorithms or environments says about itself, once, in its own file: the decorator `declare`.
 
 Lists, `show`, the tables of the documentation, TOML and the conformance tests read it. What the docstring says is not
-said again: its first line is the summary of every list, the first paragraph of its Guarantee is that of the tables, and
-arguments, static or traced, are those of the signature.
+declared again: its first line is the summary of every list, the first paragraph of its Guarantee is that of the tables,
+and arguments, static or traced, are those of the signature.
 """
 
 import functools
@@ -40,7 +40,7 @@ _ATTRIBUTE = "__declaration__"
 
 @dataclass(frozen=True, kw_only=True)
 class Declaration:
-    """What is declared about a factory beside its signature and docstring; an algorithm is what answers a question.
+    """What is declared about a factory beside its signature and docstring; only algorithms have a question.
 
     K is the number of arms, d the dimension of the features, T the number of rounds, Y the number of changes of the
     means, and k the number of arms in a team. A guarantee holds for rewards as in `rewards`, independent between rounds
@@ -66,7 +66,7 @@ class Declaration:
 
     @property
     def kind(self) -> str:
-        """The kind of experiment that an algorithm is for: "simulate" or "identify"; "" for what is no algorithm."""
+        """The kind of experiment that an algorithm is for, "simulate" or "identify"; "" for an environment."""
         return {"": "", "regret": "simulate"}.get(self.question, "identify")
 
 

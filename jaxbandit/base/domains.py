@@ -1,4 +1,4 @@
-"""Domains: the values that an argument or a key may have, and the words that say so.
+"""Domains: the values that an argument or a key may have, and the words in which errors state them.
 
 Arguments of Python functions (`checks`) and keys of TOML files (`lab.specs`) are judged by the same domains. Their
 errors differ only in the class of the error and in how a value is written. This module imports neither JAX nor NumPy.

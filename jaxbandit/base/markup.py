@@ -87,7 +87,7 @@ def view(
     Args:
       title: the object in one line.
       tables: made by `html_table`.
-      notes: remarks on the numbers, one line each.
+      notes: remarks that a reader of the numbers needs, each on a line of its own.
       about: facts by name; those that are None or "" are left out.
       summary: the heading of the facts.
     """

@@ -17,7 +17,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from jaxbandit.base.refusals import refuse
-from jaxbandit.base.types import Array, Device, Scalar
+from jaxbandit.base.types import Array, Device, PyTree, Scalar
 from jaxbandit.decide.tuning.calls import Part, Train, error_line
 from jaxbandit.decide.tuning.configs import Configs, Group
 from jaxbandit.engine.layout import analysis, compiled, jaxprs, sizes
@@ -139,14 +139,14 @@ class Trainings:
     def __init__(self, traced: Traced, sizes: Sequence[int]):
         self._devices = devices()
         self._platform = self._devices[0].platform
-        self._programs: list[tuple[Callable[..., Array], Device, int]] = []
+        self._programs: list[tuple[Callable[..., Array], PyTree, int]] = []
         count = traced.configs.count
         self._group, self._row = np.zeros(count, np.int32), np.zeros(count, np.int32)
         for number, (group, size) in enumerate(zip(traced.groups, sizes, strict=True)):
             self._group[group.rows], self._row[group.rows] = number, np.arange(len(group.rows))
             self._programs.append(self._compiled(traced, group, size))
 
-    def _compiled(self, traced: Traced, group: Group, size: int) -> tuple[Callable[..., Array], Device, int]:
+    def _compiled(self, traced: Traced, group: Group, size: int) -> tuple[Callable[..., Array], PyTree, int]:
         function, wide = _batched(traced.train, traced.configs, group), size * len(self._devices)
         columns = tuple(map(jnp.asarray, traced.configs.traced(group.rows)))
         mesh = Mesh(np.array(self._devices), (AXIS,))

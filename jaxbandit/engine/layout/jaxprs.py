@@ -110,7 +110,7 @@ class Program(NamedTuple):
     output_types: tuple[ShapeDtype, ...]
     variables: tuple[Variable, ...] = ()  # those whose values are the constants
     variable_types: tuple[ShapeDtype, ...] = ()
-    constants: tuple[Array, ...] = ()
+    constants: tuple[ArrayLike, ...] = ()
 
 
 def trace(function: Callable[..., PyTree], *arguments: PyTree) -> tuple[Any, PyTree]:

@@ -15,9 +15,8 @@ from jaxbandit.base.contract import Arms, BatchRewards, Environment, Rewards, Se
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float, matrix_vector, standard_normal
 from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
+from jaxbandit.environments.means import means_of_state, sum_simple_regret
 from jaxbandit.environments.stationary.binomial import binomial
-from jaxbandit.environments.stationary.simple_regret import sum_simple_regret
-from jaxbandit.environments.stationary.unrelated_arms import means_of_state
 
 
 class FullBanditState(NamedTuple):

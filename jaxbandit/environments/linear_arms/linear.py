@@ -16,10 +16,9 @@ from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float, get_at
 from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
 from jaxbandit.environments.linear_arms.linear_truth import linear_known, linear_truth
+from jaxbandit.environments.means import means_of_state, simple_regret
 from jaxbandit.environments.stationary.binomial import binomial
 from jaxbandit.environments.stationary.gaussian import gaussian
-from jaxbandit.environments.stationary.simple_regret import simple_regret
-from jaxbandit.environments.stationary.unrelated_arms import means_of_state
 
 _ROUNDING = 1e-12  # by how much an inner product may exceed 1
 

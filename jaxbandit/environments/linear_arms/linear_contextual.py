@@ -17,7 +17,7 @@ from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float, get_at, standard_normal
 from jaxbandit.base.types import Array, ArrayLike, Key, PyTree, Scalar
 from jaxbandit.environments.linear_arms.linear_truth import linear_known, linear_truth
-from jaxbandit.environments.stationary.unrelated_arms import means_of_state
+from jaxbandit.environments.means import means_of_state
 
 _SUM = 1e-9  # by how much the sum of probabilities may differ from 1, because they are given as decimals
 

@@ -13,7 +13,7 @@ from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float
 from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
 from jaxbandit.environments.linear_arms.linear_contextual import checked, from_means, masked
-from jaxbandit.environments.stationary.unrelated_arms import means_of_state
+from jaxbandit.environments.means import means_of_state
 
 
 @declare(

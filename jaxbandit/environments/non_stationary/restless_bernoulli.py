@@ -11,7 +11,7 @@ from jaxbandit.base.contract import Arms, Environment, Rewards, Truth
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float, get_at, normal_of_words
 from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
-from jaxbandit.environments.stationary.unrelated_arms import means_of_state
+from jaxbandit.environments.means import means_of_state
 
 
 class RestlessState(NamedTuple):

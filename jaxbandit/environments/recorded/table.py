@@ -17,9 +17,7 @@ from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float, get_at
 from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
 from jaxbandit.environments.linear_arms.linear_truth import linear_known
-from jaxbandit.environments.stationary.arm_order import arm_order
-from jaxbandit.environments.stationary.simple_regret import simple_regret
-from jaxbandit.environments.stationary.unrelated_arms import means_of_state
+from jaxbandit.environments.means import arm_order, means_of_state, simple_regret
 
 
 class TableState(NamedTuple):

@@ -17,8 +17,7 @@ from jaxbandit.base.contract import Arms, Environment, Rewards, Truth
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float, get_at
 from jaxbandit.base.types import Array, ArrayLike, Key
-from jaxbandit.environments.stationary.simple_regret import simple_regret
-from jaxbandit.environments.stationary.unrelated_arms import means_of_state
+from jaxbandit.environments.means import means_of_state, simple_regret
 
 _CELL_BITS = 4  # 2^4 cells per octave; each further bit reduces the error of the cubics 16-fold
 _OCTAVES = 32  # levels are odd multiples of 2^-33 in (0, 1/2), scaled to half-integers from 2^-1 to 2^31

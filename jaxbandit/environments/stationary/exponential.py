@@ -10,9 +10,7 @@ from jaxbandit.base.contract import Arms, BatchRewards, Environment, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float, get_at, log
 from jaxbandit.base.types import Array, ArrayLike, Key
-from jaxbandit.environments.stationary.arm_order import means_of_run
-from jaxbandit.environments.stationary.simple_regret import simple_regret
-from jaxbandit.environments.stationary.unrelated_arms import family_arms
+from jaxbandit.environments.means import family_arms, means_of_run, simple_regret
 
 
 class ExponentialState(NamedTuple):

@@ -11,9 +11,7 @@ from jaxbandit.base.contract import Arms, BatchRewards, Environment, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float, get_at, standard_normal
 from jaxbandit.base.types import Array, ArrayLike, Key, Numbers, PyTree, Scalar
-from jaxbandit.environments.stationary.arm_order import arm_order
-from jaxbandit.environments.stationary.simple_regret import simple_regret
-from jaxbandit.environments.stationary.unrelated_arms import gaussian_arms
+from jaxbandit.environments.means import arm_order, gaussian_arms, simple_regret
 
 
 class GaussianState(NamedTuple):

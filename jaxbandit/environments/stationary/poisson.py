@@ -10,10 +10,8 @@ from jaxbandit.base.contract import Arms, BatchRewards, Environment, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float, get_at
 from jaxbandit.base.types import Array, ArrayLike, Key
-from jaxbandit.environments.stationary.arm_order import means_of_run
+from jaxbandit.environments.means import family_arms, means_of_run, simple_regret
 from jaxbandit.environments.stationary.poisson_law import poisson_draw, poisson_inverse
-from jaxbandit.environments.stationary.simple_regret import simple_regret
-from jaxbandit.environments.stationary.unrelated_arms import family_arms
 
 
 class PoissonState(NamedTuple):
