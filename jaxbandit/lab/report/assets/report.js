@@ -129,9 +129,9 @@
       output.textContent = !inside ? "" : `${chart.x} ${name ?? shown(step ? x : discrete)}`;
       chart.curves.forEach((curve, i) => {
         const k = inside ? nearest(chart, u.data, places[i], idx, x) : null;
-        const told = k == null ? "" : shown(u.data[places[i]][k]);
+        const text = k == null ? "" : shown(u.data[places[i]][k]);
         const ends = k == null || !curve.low ? [] : [u.data[places[i] + 1][k], u.data[places[i] + 2][k]];
-        values[i].textContent = ends.length && ends[0] != null ? `${told} [${shown(ends[0])}, ${shown(ends[1])}]` : told;
+        values[i].textContent = ends.length && ends[0] != null ? `${text} [${shown(ends[0])}, ${shown(ends[1])}]` : text;
       });
     }
 
@@ -152,14 +152,14 @@
     const ticks = (v) => (Math.abs(v) >= 1e6 ? v.toExponential(0).replace("e+", "e") : v.toLocaleString("en", { maximumSignificantDigits: 6 }));
     // Ticks of a logarithmic axis: powers of ten and, over less than two decades, their multiples by 2 and 5.
     const decades = (u, axisIdx, min, max) => {
-      const steps = max / min > 100 ? [1] : [1, 2, 5], found = [];
+      const steps = max / min > 100 ? [1] : [1, 2, 5], splits = [];
       const every = Math.max(1, Math.ceil(Math.log10(max / min) / 8));
       for (let power = Math.floor(Math.log10(min)); power <= Math.log10(max); power += every)
         for (const step of steps) {
           const v = Number((step * 10 ** power).toPrecision(1));
-          if (v >= min && v <= max) found.push(v);
+          if (v >= min && v <= max) splits.push(v);
         }
-      return found.length > 1 ? found : [min, max].map((v) => Number(v.toPrecision(2))).filter((v) => v >= min && v <= max);
+      return splits.length > 1 ? splits : [min, max].map((v) => Number(v.toPrecision(2))).filter((v) => v >= min && v <= max);
     };
 
     function draw() {
