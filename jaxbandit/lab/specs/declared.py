@@ -60,7 +60,11 @@ def read(module: str) -> dict[str, Entry]:
         assert isinstance(function, ast.FunctionDef)
         (call,) = function.decorator_list
         assert isinstance(call, ast.Call)
-        declared: dict[str, Any] = {str(k.arg): ast.literal_eval(k.value) for k in call.keywords if k.arg not in PLAYED}
+        try:
+            declared = {str(k.arg): ast.literal_eval(k.value) for k in call.keywords if k.arg not in PLAYED}
+        except ValueError as error:
+            error.add_note(f"{module}: what {function.name} declares, apart from {PLAYED}, must be literals")
+            raise
         arguments = tuple(a.arg for a in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs))
         doc = inspect.cleandoc(ast.get_docstring(function) or "")
         place: dict[str, Any] = {"name": function.name, "module": module, "attribute": function.name}
