@@ -64,7 +64,7 @@ def test_lanes_and_blocks():
     assert sizes.lanes("cpu", 0, 8192, 10**6, 2) == 128  # 1 MiB
     assert sizes.lanes("gpu", 80 * GIB, 8192, 2**17, 1) == 2**17
     assert sizes.lanes("tpu", GIB, 8192, 2**17, 1) == 2**15  # a quarter of the memory
-    assert sizes.lanes("gpu", 80 * GIB, 512, 10**6, 1, given=100) == 112
+    assert sizes.lanes("gpu", 80 * GIB, 512, 10**6, 1, number=100) == 112
     assert [sizes.block_steps("cpu", n) for n in (4, 32, 33, 2048, 10**6)] == [64, 64, 32, 1, 1]
     assert [sizes.block_steps("gpu", n) for n in (4, 256, 257)] == [64, 64, 32]
     assert sizes.block_steps("gpu", 4, batches=True) == 2
