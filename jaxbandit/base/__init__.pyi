@@ -11,12 +11,12 @@ from .contract import Phases as Phases
 from .contract import Promise as Promise
 from .contract import Replan as Replan
 from .contract import Rewards as Rewards
-from .contract import Schedule as Schedule
 from .contract import SetPulls as SetPulls
-from .contract import Truth as Truth
 from .contract import never as never
 from .contract import no_context as no_context
 from .contract import none as none
 from .declaration import Declaration as Declaration
 from .declaration import declare as declare
 from .refusals import RunsLeftOut as RunsLeftOut
+from .truth import Schedule as Schedule
+from .truth import Truth as Truth

@@ -10,7 +10,8 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from jaxbandit.base.types import Array, ArrayLike, Key, Numbers, PyTree, Scalar
+from jaxbandit.base.truth import Schedule, Truth, nothing
+from jaxbandit.base.types import Array, Key, Numbers, PyTree, Scalar
 
 State = PyTree
 Noise = PyTree
@@ -32,11 +33,6 @@ def no_context() -> Callable[[State, Noise], None]:
 
 def never() -> None:
     """Return the `stop` of an algorithm that does not stop by itself: None, which is also the default."""
-
-
-def nothing() -> dict[str, Any]:
-    """Return an empty dict, for an environment of which nothing is known."""
-    return {}
 
 
 class Arms(NamedTuple):
@@ -164,48 +160,6 @@ class Promise(NamedTuple):
     epsilon: Scalar = 0.0
     m: int = 1
     proved: bool = True
-
-
-class Schedule(NamedTuple):
-    """Piecewise-constant means whose change points are the same in all runs and do not depend on the actions.
-
-    Attributes:
-      starts: number of rounds played before each segment begins, increasing from 0. A declared oracle may know them.
-      means: float[segments, num_arms], may be traced.
-      regret_constant: `(means) -> float >= 0`, the constant of the lower bound on regret, as in `Truth`, of the
-        stationary problem with the means of one segment, float[num_arms]. None if it is not known.
-    """
-
-    starts: tuple[int, ...]
-    means: ArrayLike
-    regret_constant: Callable[[ArrayLike], float] | None = None
-
-
-class Truth(NamedTuple):
-    """The ground truth of an instance, which results and figures show and no algorithm sees. All of it is optional.
-
-    The functions without arguments are called outside of tracing, on an environment whose arguments are concrete. They
-    should import what they need when they are called, because most environments are built without being asked.
-
-    Attributes:
-      means: `(state) -> float[num_arms]`, the mean rewards of the single arms in the state's round; with contexts
-        float[num_contexts, num_arms], where padding is -inf. Results show them if they are the same in all runs.
-      regret_constant: `() -> float >= 0`, the factor of log(t) in the asymptotic lower bound on regret, which holds in
-        every run.
-      characteristic_time: `() -> float > 0`, T*, the number of pulls per unit of log(1/delta) that every rule needs to
-        identify the best arm; inf if two arms are best.
-      dim: dimension d of the parameter of linear means, on which the worst-case regret d sqrt(n) depends.
-      parameters: `() -> dict`, the true parameters by name, such as theta, for bounds and for declared oracles.
-      costly: whether `regret_constant` takes seconds, because it solves an optimization problem. `simulate` then leaves
-        it out; experiments from files include it.
-    """
-
-    means: Callable[[State], Array] | None = None
-    regret_constant: Callable[[], float] | None = None
-    characteristic_time: Callable[[], float] | None = None
-    dim: int | None = None
-    parameters: Callable[[], dict[str, Any]] = nothing
-    costly: bool = False
 
 
 class Algorithm(NamedTuple):

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import jax
 import jax.numpy as jnp
 
-from jaxbandit.base.contract import Truth
 from jaxbandit.base.numerics import as_float, get_at
+from jaxbandit.base.truth import Truth
 from jaxbandit.base.types import Array, ArrayLike, Key, Numbers, PyTree
 from jaxbandit.theory import bounds  # its names are imported when they are called
 

@@ -11,9 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base import checks
-from jaxbandit.base.contract import Arms, BatchRewards, Environment, Rewards, SetPulls, Truth
+from jaxbandit.base.contract import Arms, BatchRewards, Environment, Rewards, SetPulls
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float, matrix_vector, standard_normal
+from jaxbandit.base.truth import Truth
 from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
 from jaxbandit.environments.means import means_of_state, sum_simple_regret
 from jaxbandit.environments.stationary.binomial import binomial

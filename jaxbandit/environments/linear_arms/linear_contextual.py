@@ -12,9 +12,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base import checks
-from jaxbandit.base.contract import Arms, Environment, Rewards, Truth
+from jaxbandit.base.contract import Arms, Environment, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float, get_at, standard_normal
+from jaxbandit.base.truth import Truth
 from jaxbandit.base.types import Array, ArrayLike, Key, PyTree, Scalar
 from jaxbandit.environments.linear_arms.linear_truth import linear_known, linear_truth
 from jaxbandit.environments.means import means_of_state

@@ -8,9 +8,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base.contract import Environment, Truth
+from jaxbandit.base.contract import Environment
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float
+from jaxbandit.base.truth import Truth
 from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
 from jaxbandit.environments.linear_arms.linear_contextual import checked, from_means, masked
 from jaxbandit.environments.means import means_of_state

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from jaxbandit.base.contract import Truth
+from jaxbandit.base.truth import Truth
 from jaxbandit.base.types import ArrayLike, Scalar
 from jaxbandit.environments.means import means_of_state
 from jaxbandit.theory import bounds  # its names are imported when they are called

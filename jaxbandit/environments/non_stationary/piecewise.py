@@ -8,8 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base import checks
-from jaxbandit.base.contract import Arms, Environment, Noise, Rewards, Schedule, Truth
+from jaxbandit.base.contract import Arms, Environment, Noise, Rewards
 from jaxbandit.base.numerics import as_float, get_at
+from jaxbandit.base.truth import Schedule, Truth
 from jaxbandit.base.types import Array, ArrayLike, Key
 
 

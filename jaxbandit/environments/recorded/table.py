@@ -12,9 +12,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base import checks
-from jaxbandit.base.contract import Arms, BatchRewards, Environment, Rewards, Truth, nothing
+from jaxbandit.base.contract import Arms, BatchRewards, Environment, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float, get_at
+from jaxbandit.base.truth import Truth, nothing
 from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
 from jaxbandit.environments.linear_arms.linear_truth import linear_known
 from jaxbandit.environments.means import arm_order, means_of_state, simple_regret

@@ -13,9 +13,10 @@ import numpy as np
 from scipy import special
 
 from jaxbandit.base import checks
-from jaxbandit.base.contract import Arms, Environment, Rewards, Truth
+from jaxbandit.base.contract import Arms, Environment, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float, get_at
+from jaxbandit.base.truth import Truth
 from jaxbandit.base.types import Array, ArrayLike, Key
 from jaxbandit.environments.means import means_of_state, simple_regret
 
