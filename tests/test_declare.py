@@ -83,7 +83,7 @@ from jax.typing import ArrayLike
 import jaxbandit as jb
 
 
-@jb.declare(public=("width",), settings=({"means": (0.2, 0.8)},))
+@jb.declare(settings=({"means": (0.2, 0.8)},))
 def spread(means: ArrayLike, *, width: float = 0.1):
     """Rewards uniform around the means."""
     return jb.Environment(
@@ -93,6 +93,7 @@ def spread(means: ArrayLike, *, width: float = 0.1):
         regret=lambda means, context, action: jnp.max(means) - means[action],
         simple_regret=lambda means, arms: jnp.max(means) - jnp.min(means[arms]),
         arms=jb.Arms(len(means)),
+        known=lambda: {"width": width},
     )
 '''
 EXPERIMENT = """

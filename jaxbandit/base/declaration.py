@@ -58,7 +58,6 @@ class Declaration:
     truth: tuple[str, ...] = ()  # algorithms: the true parameters that an oracle is given
     concrete: tuple[str, ...] = ()  # arguments used in Python or NumPy, so that every value is compiled separately
     concrete_rule: str = ""  # algorithms: `concrete` applies with this `rule` only; "" means always
-    public: tuple[str, ...] = ()  # environments: arguments that an algorithm may know
     # Traced arguments: values that conformance tests play, the first as the base of the others.
     tries: Mapping[str, tuple[object, ...]] = field(default_factory=dict, compare=False)
     # Other arguments (all of an environment) as conformance tests play them; each entry is complete.
@@ -95,7 +94,7 @@ def declare(**fields: Any) -> Callable[[Factory], Factory]:
                     f"{where}: declares {name} = {value!r}, must be one of {', '.join(map(repr, choices))}"
                 )
         own = inspect.signature(factory).parameters
-        for name in ("truth", "concrete", "public", "tries"):
+        for name in ("truth", "concrete", "tries"):
             for argument in getattr(record, name):
                 if argument not in own:
                     raise ValueError(f"{where}: declares {name} of {argument!r}, must be one of {', '.join(own)}")

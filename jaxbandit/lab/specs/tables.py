@@ -32,7 +32,8 @@ def instance(where: str, table: Mapping[str, Any], base: Path, imports: bool) ->
     given = _arguments(where, table, entry, base)
     _complete(where, entry, given)
     environment = build(where, entry, given, Environment)
-    known, hidden = {k: v for k, v in given.items() if k in entry.public}, {}
+    known: dict[str, Any] = {}
+    hidden: dict[str, Any] = {}
     if environment.arms is not None:
         sizes = {"num_arms": environment.arms.num_arms, "k": environment.arms.set_size}
         known |= {name: size for name, size in sizes.items() if size is not None}
