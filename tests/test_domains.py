@@ -31,6 +31,7 @@ def test_a_value_inside_is_taken(domain, value, taken):
 
 
 OUTSIDE = [
+    (domains.integer(3, 3), 4, "here = 4, must be an integer in [3, 3]"),
     (domains.integer(1, 3), 4, "here = 4, must be an integer in [1, 3]"),
     (domains.integer(1), True, "here = true, must be an integer >= 1"),
     (domains.integer(1), np.True_, "here = True, must be an integer >= 1"),
