@@ -104,6 +104,13 @@ def test_an_entry_says_where_it_comes_from(paper, message):
     assert "\n" not in str(error.value)
 
 
+def test_an_entry_has_its_source_and_origin_and_a_computed_table_its_source():
+    paper = {"published": [{"value": 1, "read": "Table 2"}], "complexity": {"t": {"read": "Table 3", "rows": []}}}
+    settled = origins.settled(paper, "x.toml")
+    assert settled["published"] == [{"value": 1, "source": "Table 2", "origin": "read"}]
+    assert settled["complexity"] == {"t": {"source": "Table 3", "rows": []}} and "near" not in settled
+
+
 def read_claims(paper):
     return [claim for kind in ("claim", "share") for claim in paper.get(kind, []) if "read" in claim]
 

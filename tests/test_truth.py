@@ -14,6 +14,7 @@ from jaxbandit.base.numerics import as_float
 from jaxbandit.lab.experiments.truth import truth_of
 from jaxbandit.lab.specs import references, spec
 from jaxbandit.running.results import report
+from jaxbandit.running.truth import means_of
 
 matplotlib.use("Agg")
 pytestmark = pytest.mark.quickly_compiled
@@ -120,3 +121,11 @@ def test_an_environment_made_of_another_one_has_its_own_truth():
         jb.bounds.bernoulli_regret_constant(crowd.truth.means(crowd.init(jax.random.key(0)))), rel=1e-5
     )
     assert jb.crowd("it", feedback="full").truth.regret_constant is None
+
+
+def test_means_are_a_list_unless_they_depend_on_a_context_or_a_run():
+    sets = np.array([[[1.0, 0.0], [0.0, 1.0]]] * 2)
+    assert means_of(jb.bernoulli(MEANS)) == MEANS
+    assert means_of(jb.bernoulli(MEANS, permute=True)) is None
+    assert means_of(jb.linear_contextual(sets, [0.5, 0.5], [1.0, 0.2])) is None
+    assert means_of(jb.piecewise_bernoulli([MEANS, MEANS[::-1]], [0, 10])) is None
