@@ -115,7 +115,7 @@ def table(target: str, rows: Sequence[dict[str, Any]]) -> str:
         f"memory moves {about.bandwidth / 1e12:g} TB/s. compile: all programs; CPU: processor time of the largest one.",
         "kernels: of one round (+: a loop inside it has an unknown number of iterations and counts as one). bytes and",
         "FLOP: of one round, with every loop inside it counted as one iteration, so that such a round moves more.",
-        "GiB: memory of the compiled program; predicted: by engine/sizes.py. even: the number of runs at which",
+        "GiB: memory of the compiled program; predicted: by engine/layout/sizes.py. even: the number of runs at which",
         "starting the kernels takes as long as moving the bytes. us and ns: for the runs in the column.",
         "",
     ]

@@ -61,7 +61,7 @@ def _simulate(runs: int) -> dict[str, Any]:
 
     program = TileLoop(SingleRun(make, np.asarray(means, np.float32), "threefry4x32"), MARKS, 0, "cpu")
     lanes = sizes.tile("cpu", sizes.UNKNOWN, program.run_bytes, runs, 1, DEVICES)
-    kept = runs * (1 + 4 * MARKS + 4 * NUM_ARMS)  # as running/memory.py counts it
+    kept = runs * (1 + 4 * MARKS + 4 * NUM_ARMS)  # as lab/experiments/forecast.py counts it
     # The rows of a tile are copied to the host and from there into the results. The noise of the last block is freed by
     # then, but the allocator of a CPU keeps its pages: measured step by step, the process does not become smaller.
     return _row("simulate", lanes, lanes * program.run_bytes + 2 * kept, lambda: play(MARKS), lambda: play(ROUNDS))
@@ -93,7 +93,7 @@ def _identify(runs: int) -> dict[str, Any]:
         program = LaneLoop(StoppingRun(make, jnp.asarray(means), "threefry4x32"), "cpu")
         lanes = sizes.lanes("cpu", sizes.UNKNOWN, program.run_bytes, runs, DEVICES) * DEVICES
         carried = lanes * program.run_bytes
-    kept = runs * (16 + 4 * NUM_ARMS)  # as running/memory.py counts it
+    kept = runs * (16 + 4 * NUM_ARMS)  # as lab/experiments/forecast.py counts it
     # A call's slots are copied to the host before the runs that ended are taken out of them.
     return _row("identify", lanes, carried + 2 * kept, lambda: play(1), lambda: play(ROUNDS))
 

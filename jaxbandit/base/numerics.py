@@ -170,7 +170,7 @@ def x_minus_log1p(x: Array) -> Array:
 def numbered_key(key: Key, number: Scalar) -> Key:
     """Return the key of a round's part with this number >= 1, like `fold_in` but without a Threefry call.
 
-    The number is added to the first word of the key; the engine adds the round to the last (engine/keys.py), and
+    The number is added to the first word of the key; the engine adds the round to the last (engine/rounds/keys.py), and
     Threefry's keys need not be random. No two parts of a run have the same key, and none has the key from which they
     are made.
     """
