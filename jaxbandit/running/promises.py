@@ -31,11 +31,11 @@ def guarantee_of(
         if delta is not None:
             refuse(where, f": delta = {delta:g}, but {name} guarantees no error rate; leave it out")
         return {"epsilon": 0.0 if epsilon is None else _number(epsilon)}
-    found = {"delta": _number(promise.delta), "epsilon": _number(promise.epsilon)}
+    guarantee = {"delta": _number(promise.delta), "epsilon": _number(promise.epsilon)}
     for key, given in (("delta", delta), ("epsilon", epsilon)):
-        if given is not None and not math.isclose(_number(given), found[key], rel_tol=SAME, abs_tol=0.0):
-            refuse(where, f": {key} = {given:g}, but {name} guarantees {key} = {found[key]:g}; leave it out")
-    return found | {"m": int(promise.m), "proved": bool(promise.proved)}
+        if given is not None and not math.isclose(_number(given), guarantee[key], rel_tol=SAME, abs_tol=0.0):
+            refuse(where, f": {key} = {given:g}, but {name} guarantees {key} = {guarantee[key]:g}; leave it out")
+    return guarantee | {"m": int(promise.m), "proved": bool(promise.proved)}
 
 
 def _number(value: Any) -> float:

@@ -77,10 +77,10 @@ def clock_of(environment: Environment) -> dict[str, Any]:
     if schedule is None or checks.is_traced(schedule.means):
         return {"moves": True}
     means = np.asarray(schedule.means, np.float64)
-    found: dict[str, Any] = {"starts": list(schedule.starts), "means": means.tolist()}
+    facts: dict[str, Any] = {"starts": list(schedule.starts), "means": means.tolist()}
     if schedule.regret_constant is not None and means.shape[1] > 1:
-        found["regret_constants"] = [float(schedule.regret_constant(row)) for row in means]
-    return {"moves": True, "schedule": found}
+        facts["regret_constants"] = [float(schedule.regret_constant(row)) for row in means]
+    return {"moves": True, "schedule": facts}
 
 
 def _holds(environment: Environment, means: Any, ordered: Any) -> bool:

@@ -85,20 +85,20 @@ class Certificate:
 
     def to_json(self) -> dict[str, Any]:
         """Return the certificate as plain data; keys that do not apply are absent."""
-        found: dict[str, Any] = {"schema": 1, "rule": self.rule, "promise": self.promise, "stopped": self.stopped}
+        content: dict[str, Any] = {"schema": 1, "rule": self.rule, "promise": self.promise, "stopped": self.stopped}
         if self.delta is not None:
-            found |= {"delta": self.delta, "epsilon": self.epsilon, "m": self.m, "proved": self.proved}
+            content |= {"delta": self.delta, "epsilon": self.epsilon, "m": self.m, "proved": self.proved}
         if self.recommendation is not None:
-            found["recommendation"] = self.recommendation.tolist()
+            content["recommendation"] = self.recommendation.tolist()
         if self.coverage is not None:
-            found["coverage"] = self.coverage
+            content["coverage"] = self.coverage
         arms = []
         for arm, pulls in enumerate(self.pulls.tolist()):
             named = {"mean": self.means, "low": self.low, "high": self.high}
             known = {k: float(v[arm]) for k, v in named.items() if v is not None and math.isfinite(v[arm])}
             alive = {} if self.survivors is None else {"survives": bool(self.survivors[arm])}
             arms.append({"arm": arm, "pulls": pulls, **known, **alive})
-        return found | {"arms": arms, "assumptions": list(self.assumptions)}
+        return content | {"arms": arms, "assumptions": list(self.assumptions)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Certificate":

@@ -127,10 +127,10 @@ def session_directory(
         try:
             lines, whole = _lines(path)
             os.ftruncate(log, whole)
-            found = SessionDirectory(path, log, about["meta"], *_replayed(path, fresh, lines))
-            yield found
+            store = SessionDirectory(path, log, about["meta"], *_replayed(path, fresh, lines))
+            yield store
             if "spec" not in about["meta"] and about["meta"].get("kind") != "tune":
-                _write_certificate(path, found.session)
+                _write_certificate(path, store.session)
         finally:
             os.close(log)
 
@@ -175,10 +175,10 @@ def read_certificate(path: Path) -> dict[str, Any] | None:
     It is of use only if `log_bytes` is the size of the complete lines of the log: `told`, `pending`, `certificate`.
     """
     try:
-        found = json.loads((path / CERTIFICATE).read_text(encoding="utf-8"))
+        content = json.loads((path / CERTIFICATE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return found if isinstance(found, dict) and "certificate" in found else None
+    return content if isinstance(content, dict) and "certificate" in content else None
 
 
 def _lines(path: Path) -> tuple[list[bytes], int]:

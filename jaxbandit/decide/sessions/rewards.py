@@ -68,31 +68,31 @@ def longer(history: History, values: np.ndarray) -> History:
 
 def values_of(history: History, ids: np.ndarray) -> np.ndarray:
     """Rewards of ids that are all in the history."""
-    found, start = np.empty(len(ids)), 0
+    values, start = np.empty(len(ids)), 0
     for part in history:
         here = (ids >= start) & (ids < start + len(part))
-        found[here] = part[ids[here] - start]
+        values[here] = part[ids[here] - start]
         start += len(part)
-    return found
+    return values
 
 
 def earlier(actions: np.ndarray) -> np.ndarray:
     """For each entry of a vector, the number of equal entries before it, int64[n]."""
     order = np.argsort(actions, kind="stable")
     sorted_actions = actions[order]
-    found = np.empty(len(actions), np.int64)
-    found[order] = np.arange(len(actions)) - np.searchsorted(sorted_actions, sorted_actions, side="left")
-    return found
+    counts = np.empty(len(actions), np.int64)
+    counts[order] = np.arange(len(actions)) - np.searchsorted(sorted_actions, sorted_actions, side="left")
+    return counts
 
 
 def check_ids(where: str, ids: ArrayLike) -> np.ndarray:
     """One or several ids as int64[n]; an error is raised if they are not integers."""
-    found = np.asarray(ids)
-    if found.size == 0:
+    whole = np.asarray(ids)
+    if whole.size == 0:
         return np.zeros(0, np.int64)
-    if found.ndim > 1 or not np.issubdtype(found.dtype, np.integer):
-        raise ValueError(f"{where}: ids = {found.dtype}{list(found.shape)}, must be one id or a list of them")
-    return np.atleast_1d(found).astype(np.int64)
+    if whole.ndim > 1 or not np.issubdtype(whole.dtype, np.integer):
+        raise ValueError(f"{where}: ids = {whole.dtype}{list(whole.shape)}, must be one id or a list of them")
+    return np.atleast_1d(whole).astype(np.int64)
 
 
 def check_rewards(

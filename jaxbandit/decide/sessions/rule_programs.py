@@ -87,8 +87,8 @@ class RulePrograms:
         if self.algorithm.recommend is None and (self.algorithm.pulls is None or self.needs_context):
             return None
         with self.scope():
-            found = self._call("recommend", lambda state: rounds.recommendation(self.algorithm, state), state)
-            return np.atleast_1d(np.asarray(found))
+            result = self._call("recommend", lambda state: rounds.recommendation(self.algorithm, state), state)
+            return np.atleast_1d(np.asarray(result))
 
     def survivors(self, state: PyTree) -> np.ndarray | None:
         """The arms that have not been eliminated, bool[num_arms]; None if the rule eliminates none."""

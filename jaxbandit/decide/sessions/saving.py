@@ -27,12 +27,14 @@ VERSIONS = ("jax", "jaxlib", "jaxbandit", "platform")
 def identity_of(session: Session) -> dict[str, Any]:
     """Return what determines the pulls of the session, by name, as plain data."""
     rule, promise = session.rule, session.rule.promise
-    said = {} if promise is None else {"delta": float(promise.delta), "epsilon": float(promise.epsilon), "m": promise.m}
+    terms = (
+        {} if promise is None else {"delta": float(promise.delta), "epsilon": float(promise.epsilon), "m": promise.m}
+    )
     return {
         "schema": SCHEMA,
         "rule": rule.name,
         "num_arms": session.num_arms,
-        **said,
+        **terms,
         **({} if rule.budget is None else {"budget": float(rule.budget)}),
         "seed": session.seed,
         "run": session.run,
@@ -49,11 +51,11 @@ def require_same(where: object, stored: dict[str, Any], here: dict[str, Any]) ->
     if any(stored.get(name) != here.get(name) for name in VERSIONS):
         left_out = (*VERSIONS, "program")  # another version may trace the same rule to another program
     one, other = ({k: v for k, v in x.items() if k not in left_out} for x in (stored, here))
-    if found := identity.differences(one | {"program": ""}, other | {"program": ""}) or identity.differences(
+    if changes := identity.differences(one | {"program": ""}, other | {"program": ""}) or identity.differences(
         one, other
     ):
         raise ValueError(
-            f"{where}: of another session: {'; '.join(found)}; give another path, or the rule with which it was begun"
+            f"{where}: of another session: {'; '.join(changes)}; give another path, or the rule with which it was begun"
         )
 
 

@@ -92,8 +92,8 @@ class Session:
         """A table of the arms with pulls and mean rewards; if actions are sets, arms have no mean."""
         if not self._concrete:
             return view(repr(self))
-        found = self.recommendation
-        recommended = set() if found is None else set(np.ravel(found).tolist())
+        arms = self.recommendation
+        recommended = set() if arms is None else set(np.ravel(arms).tolist())
         single, means = self.programs.set_size is None, self.totals.means.tolist()
         shown = np.argsort(-self.counts, kind="stable")[:MOST_ARMS].tolist()
         rows = [

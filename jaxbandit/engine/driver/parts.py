@@ -108,12 +108,12 @@ def in_order(parts: Sequence[Part], what: str) -> list[Part]:
 
 def gaps(parts: Sequence[Part], first: int, end: int) -> list[tuple[int, int]]:
     """Return the ranges [a, b) of runs in [first, end) that are in no part; `parts` must be in order."""
-    found = []
+    missing = []
     for part in parts:
         if part.first_run > first:
-            found.append((first, min(part.first_run, end)))
+            missing.append((first, min(part.first_run, end)))
         first = max(first, part.end)
-    return [(a, b) for a, b in [*found, (first, end)] if a < b]
+    return [(a, b) for a, b in [*missing, (first, end)] if a < b]
 
 
 def said(first: int, end: int) -> str:
@@ -185,14 +185,14 @@ def _identity(parts: Sequence[Part], mixed: bool) -> dict[str, Any]:
             kinds.setdefault(name, {})[str(there.get(name))] = part.where
         # Another version of JAX may write the same program differently, which changes its digest.
         same = {name: here.get(name) for name in (*other, *(["program"] if other else []))}
-        found = identity.differences(here, {**there, **same})
+        differing = identity.differences(here, {**there, **same})
         if other and not mixed:
-            found += [f"{name} {here.get(name)} and {there.get(name)}" for name in other]
-        if found:
-            remedy = "join them anyway with --mixed" if len(found) == len(other) else "leave one of them out"
-            raise ValueError(f"{parts[0].where} and {part.where}: not of one kind: {'; '.join(found)}; {remedy}")
+            differing += [f"{name} {here.get(name)} and {there.get(name)}" for name in other]
+        if differing:
+            remedy = "join them anyway with --mixed" if len(differing) == len(other) else "leave one of them out"
+            raise ValueError(f"{parts[0].where} and {part.where}: not of one kind: {'; '.join(differing)}; {remedy}")
     here.pop("processor")
-    several = [f"{name} {', '.join(sorted(found))}" for name, found in kinds.items() if len(found) > 1]
+    several = [f"{name} {', '.join(sorted(differing))}" for name, differing in kinds.items() if len(differing) > 1]
     return here | ({"mixed": several} if several else {})
 
 

@@ -185,9 +185,9 @@ class Checkpoint:
 
     def _identity(self, path: Path) -> Identity:
         try:
-            found = json.loads(path.read_bytes())
-            if isinstance(found, dict):
-                return found
+            stored = json.loads(path.read_bytes())
+            if isinstance(stored, dict):
+                return stored
             reason = "not an object"
         except (ValueError, RecursionError) as error:
             reason = str(error)
@@ -220,13 +220,13 @@ def joined(segments: list[Segment]) -> Segment:
 def shares(ranges: list[tuple[int, int]], parts: int) -> list[list[tuple[int, int]]]:
     """Divide the ranges [first, end) into `parts` shares of about equal size."""
     total = sum(end - first for first, end in ranges)
-    found: list[list[tuple[int, int]]] = [[] for _ in range(parts)]
+    shared: list[list[tuple[int, int]]] = [[] for _ in range(parts)]
     before = 0  # total length of the earlier ranges
     for first, end in ranges:
-        for i, share in enumerate(found):
+        for i, share in enumerate(shared):
             a = max(total * i // parts - before, 0) + first
             b = min(total * (i + 1) // parts - before, end - first) + first
             if a < b:
                 share.append((a, b))
         before += end - first
-    return found
+    return shared

@@ -52,8 +52,8 @@ def differences(stored: Identity, here: Identity) -> list[str]:
 
 def require(where: object, stored: Identity, here: Identity) -> None:
     """Raise a one-line ValueError that names the differences; `where` is the place of the stored runs."""
-    if found := differences(stored, here):
-        raise ValueError(f"{where}: of another simulation: {'; '.join(found)}; give another directory or delete it")
+    if changed := differences(stored, here):
+        raise ValueError(f"{where}: of another simulation: {'; '.join(changed)}; give another directory or delete it")
 
 
 def of_arrays(tree: PyTree) -> str:

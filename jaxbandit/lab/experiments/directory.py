@@ -121,13 +121,13 @@ def _same(path: Path, here: Mapping[str, Any]) -> list[Any]:
     parts = {"versions": dict, "sources": dict, "files": dict, "cells": list}
     if not all(isinstance(there.get(name), kind) for name, kind in parts.items()):
         raise BadInput(f"{path}: is damaged, must hold {', '.join(parts)}; give another --out or delete {path.parent}")
-    found = identity.differences(there["versions"], here["versions"])
+    differences = identity.differences(there["versions"], here["versions"])
     for name, what in (("sources", "the source of module"), ("files", "the content of")):
         changed = [key for key, digest in here[name].items() if there[name].get(key, digest) != digest]
-        found += [f"{what} {key} has changed since" for key in changed]
-    if found:
+        differences += [f"{what} {key} has changed since" for key in changed]
+    if differences:
         remedy = f"give another --out, or delete {path.parent} to run everything again"
-        refuse(str(path.parent), f": its numbers were computed differently: {'; '.join(found)}; {remedy}")
+        refuse(str(path.parent), f": its numbers were computed differently: {'; '.join(differences)}; {remedy}")
     return there["cells"]
 
 
@@ -143,13 +143,13 @@ def difference(there: Mapping[str, Any], here: Mapping[str, Any], grows: bool = 
     free = FREE if grows else ()
     for key in dict.fromkeys((*here, *there)):
         if key in GROWS and grows:
-            if found := _lost(there.get(key, []), here.get(key, []), key):
-                return found
+            if change := _lost(there.get(key, []), here.get(key, []), key):
+                return change
         elif key == "budget" and grows and key in there and key in here:
             if gone := [budget for budget in there[key] if budget not in here[key]]:
                 return f"budget {gone[0]} is only there"
-        elif key not in free and (found := _unequal(there.get(key), here.get(key), key)):
-            return found
+        elif key not in free and (change := _unequal(there.get(key), here.get(key), key)):
+            return change
     return ""
 
 
@@ -161,22 +161,22 @@ def _lost(there: Any, here: Any, key: str) -> str:
         if name not in now:
             return f"{key} {show(name)} is only there"
         for inner in dict.fromkeys((*now[name], *item)):
-            if found := _unequal(item.get(inner), now[name].get(inner), f"{key} {show(name)}: {inner}"):
-                return found
+            if change := _unequal(item.get(inner), now[name].get(inner), f"{key} {show(name)}: {inner}"):
+                return change
     return ""
 
 
 def _unequal(there: Any, here: Any, place: str) -> str:
     """Return in words the first place where two trees of plain data differ, or ''; None stands for a missing value."""
     if isinstance(there, list) and isinstance(here, list) and len(there) == len(here):
-        found = (_unequal(a, b, f"{place}[{i}]") for i, (a, b) in enumerate(zip(there, here, strict=True)))
-        return next(filter(None, found), "")
+        differences = (_unequal(a, b, f"{place}[{i}]") for i, (a, b) in enumerate(zip(there, here, strict=True)))
+        return next(filter(None, differences), "")
     if there == here:
         return ""
-    told = [
+    texts = [
         f"{place} is {show(value)} {where}" for value, where in ((there, "there"), (here, "here")) if value is not None
     ]
-    return f"{told[0]}, {show(here)} here" if len(told) == 2 else f"{told[0]} only"
+    return f"{texts[0]}, {show(here)} here" if len(texts) == 2 else f"{texts[0]} only"
 
 
 def _finished(out: Path, cells: Sequence[Cell], numbers: Sequence[int], runs: int) -> dict[int, Result]:
@@ -184,7 +184,7 @@ def _finished(out: Path, cells: Sequence[Cell], numbers: Sequence[int], runs: in
     import jax
 
     versions = identity.surroundings(jax.default_backend())
-    found = {}
+    finished = {}
     for cell, number in zip(cells, numbers, strict=True):
         try:
             result = load_cell(out, number)
@@ -200,8 +200,8 @@ def _finished(out: Path, cells: Sequence[Cell], numbers: Sequence[int], runs: in
             refuse(
                 where, f": has {result.runs} runs, but runs = {runs} asks for fewer; ask for more or give another --out"
             )
-        found[cell.index] = result
-    return found
+        finished[cell.index] = result
+    return finished
 
 
 def tidy(out: Path) -> None:

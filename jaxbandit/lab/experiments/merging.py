@@ -101,16 +101,16 @@ def merge(
     experiment = _experiment(places, imports)
     out = places[0] if out is None else Path(out)
     max_failed = experiment.max_failed if max_failed is None else max_failed
-    found = {cell.index: _parts(experiment, cell, places) for cell in experiment.cells()}
+    stored = {cell.index: _parts(experiment, cell, places) for cell in experiment.cells()}
     with directory.disk(out), directory.lock(out):
         numbers, done = directory.claim(out, experiment)
         job = Job(experiment, out, numbers, done)
         for cell in experiment.cells():  # all are checked before the first is written
             if cell.index in job.shares:
-                _judge(job.shares[cell.index], found[cell.index], mixed)
+                _judge(job.shares[cell.index], stored[cell.index], mixed)
         for cell in experiment.cells():
             if cell.index in job.shares:
-                done[cell.index] = job.join(cell, found[cell.index], mixed)
+                done[cell.index] = job.join(cell, stored[cell.index], mixed)
             failures.judge([done[cell.index]], max_failed)
         results = [done[cell.index] for cell in experiment.cells()]
         about = (experiment.name, results[0].kind, experiment.seed, experiment.precision)
@@ -141,14 +141,14 @@ def _experiment(places: Sequence[Path], imports: bool) -> Experiment:
 
 def _parts(experiment: Experiment, cell: Cell, places: Sequence[Path]) -> list[Part]:
     """Return the parts of a cell in the order of their runs."""
-    found, label = [], directory.label(cell)
+    stored, label = [], directory.label(cell)
     for place in places:
         known = json_files.read_json(place / PROVENANCE).get("cells", [])
         if label in known:
             folder = place / division.FOLDER / f"{known.index(label):03d}"
-            found += [division.read(folder, *runs) for runs in division.found(folder)]
+            stored += [division.read(folder, *runs) for runs in division.found(folder)]
     try:
-        return parts.in_order(found, f"{experiment.name}: {cell.instance.name}/{cell.algorithm.name}")
+        return parts.in_order(stored, f"{experiment.name}: {cell.instance.name}/{cell.algorithm.name}")
     except ValueError as error:
         raise BadInput(str(error)) from None
 
@@ -156,8 +156,8 @@ def _parts(experiment: Experiment, cell: Cell, places: Sequence[Path]) -> list[P
 def _judge(share: division.Share, some: Sequence[Part], mixed: bool) -> None:
     """Raise BadInput if the parts of a cell lack runs or cannot be joined."""
     if missing := parts.gaps(some, share.first, share.end):
-        told = ", ".join(parts.said(*runs) for runs in missing[:3]) + (" and more" if len(missing) > 3 else "")
-        refuse(share.what, f": {told} in none of the directories; run the part that contains them and merge again")
+        text = ", ".join(parts.said(*runs) for runs in missing[:3]) + (" and more" if len(missing) > 3 else "")
+        refuse(share.what, f": {text} in none of the directories; run the part that contains them and merge again")
     if over := [part for part in some if part.end > share.end or part.first_run < share.first]:
         refuse(
             over[0].where,

@@ -32,7 +32,7 @@ def search(train: str, spec: SearchSpec, out: Path, executor: Any = None) -> Tun
     """
     function = references.resolve("train", train).factory()
     space = _space(spec)
-    found = tune(
+    result = tune(
         function,
         space,
         spec.build(len(next(iter(space.values())))),
@@ -46,13 +46,13 @@ def search(train: str, spec: SearchSpec, out: Path, executor: Any = None) -> Tun
         on_failure=spec.on_failure,
         maximize=spec.maximize,
     )
-    found.save(out)
-    return found
+    result.save(out)
+    return result
 
 
-def draw(found: TuneResult, out: Path) -> Path:
+def draw(result: TuneResult, out: Path) -> Path:
     """Write the figure of a result to a directory, and return its path."""
-    figure = plot_tuning(found, canvas(SIZE))
+    figure = plot_tuning(result, canvas(SIZE))
     path = out / FIGURE
     figure.savefig(path, bbox_inches="tight", pad_inches=0.15)
     return path

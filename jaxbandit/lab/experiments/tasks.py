@@ -45,9 +45,9 @@ def _experiment(text: str, name: str, provenance: str) -> Experiment:
     except BadInput as error:
         raise BadInput(f"{error} ({host})") from None
     here, wanted = directory.provenance(experiment), json.loads(provenance)
-    found = identity.differences(here["versions"], wanted["versions"])
+    differences = identity.differences(here["versions"], wanted["versions"])
     for what, key in (("the source of module", "sources"), ("the content of", "files")):
-        found += [f"{what} {n}" for n, digest in here[key].items() if wanted[key].get(n) != digest]
-    if found:
-        raise BadInput(f"{name}: the {host} differs from the caller: {'; '.join(found)}; make them equal")
+        differences += [f"{what} {n}" for n, digest in here[key].items() if wanted[key].get(n) != digest]
+    if differences:
+        raise BadInput(f"{name}: the {host} differs from the caller: {'; '.join(differences)}; make them equal")
     return experiment

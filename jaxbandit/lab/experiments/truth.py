@@ -24,11 +24,11 @@ def truth_of(instance: InstanceSpec, kind: str, *, best_arm: bool = False) -> di
     environment = instance.build()
     if kind == "simulate":
         return truth.truth_of(environment, costly=True)
-    found = truth.truth_of(environment, stops=True)
+    facts = truth.truth_of(environment, stops=True)
     numbers = {k: v for k, v in instance.arguments.items() if isinstance(v, int | float)}
-    found["arguments"] = {k: v for k, v in numbers.items() if not isinstance(v, bool)}
+    facts["arguments"] = {k: v for k, v in numbers.items() if not isinstance(v, bool)}
     time = truth.characteristic_time_of(environment) if best_arm else None
-    return found if time is None else found | {"characteristic_time": time}
+    return facts if time is None else facts | {"characteristic_time": time}
 
 
 def guarantee(cell: Cell) -> dict[str, Any]:
@@ -52,15 +52,15 @@ def seeks_best_arm(cell: Cell) -> bool:
 
 def cautions(cell: Cell, means: Sequence[float] | None) -> list[str]:
     """Return warnings, one line each, that an algorithm's guarantee may fail on this instance or it may never stop."""
-    told, known = cell.arguments, cell.instance.known
+    used, known = cell.arguments, cell.instance.known
     where = f"{cell.instance.name}/{cell.algorithm.name}: "
     if cell.instance.build().transition is not None:
         return [f"{where}the means change from round to round, so no arm is the best one and nothing is guaranteed"]
     lines = []
     for name, what in (("theta_norm", "the norm of theta"), ("sigma", "the noise")):
-        if name in told and name in known and told[name] < known[name] * (1 - TIE):
+        if name in used and name in known and used[name] < known[name] * (1 - TIE):
             lines.append(
-                f"{where}{name} = {told[name]:g}, but {what} of the instance is {known[name]:g}; delta is guaranteed "
+                f"{where}{name} = {used[name]:g}, but {what} of the instance is {known[name]:g}; delta is guaranteed "
                 f"only for {name} >= {known[name]:g}"
             )
     promised = guarantee(cell)
@@ -69,7 +69,7 @@ def cautions(cell: Cell, means: Sequence[float] | None) -> list[str]:
         near = TIE * np.abs(ordered).max()
         tied = np.abs(means - ordered[m]) <= near
         # The algorithm knows that arms with equal features have equal means, so that any of them is correct.
-        alike = "features" in told and len(np.unique(np.asarray(told["features"])[tied], axis=0)) == 1
+        alike = "features" in used and len(np.unique(np.asarray(used["features"])[tied], axis=0)) == 1
         if ordered[m - 1] - ordered[m] <= near and not alike:
             lines.append(
                 f"{where}epsilon = 0, but the arms of rank {m} and {m + 1} are tied at {ordered[m]:g}, so that no rule "

@@ -54,7 +54,7 @@ def read(module: str) -> dict[str, Entry]:
       ValueError: a declaration is not written in literals.
     """
     text = ROOT.joinpath(*module.split(".")[1:]).with_suffix(".py").read_text(encoding="utf-8")
-    found = {}
+    entries = {}
     for head in HEAD.findall(text):
         (function,) = ast.parse(head).body
         assert isinstance(function, ast.FunctionDef)
@@ -68,5 +68,5 @@ def read(module: str) -> dict[str, Entry]:
         arguments = tuple(a.arg for a in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs))
         doc = inspect.cleandoc(ast.get_docstring(function) or "")
         place: dict[str, Any] = {"name": function.name, "module": module, "attribute": function.name}
-        found[function.name] = Entry(**place, arguments=arguments, doc=doc, **declared)
-    return found
+        entries[function.name] = Entry(**place, arguments=arguments, doc=doc, **declared)
+    return entries

@@ -35,13 +35,13 @@ class Entry(Declaration):
 
     def sections(self) -> dict[str, str]:
         """Return the docstring's sections by title, what is between them and the summary under ""."""
-        found, title = {"": []}, ""
+        texts, title = {"": []}, ""
         for line in self.doc.partition("\n")[2].splitlines():
             if match := re.match(rf"({TITLES}):(?: (.+))?$", line):
                 title, line = match[1], match[2] or ""
-                found[title] = []
-            found[title].append(line)
-        return {title: textwrap.dedent("\n".join(lines)).strip() for title, lines in found.items()}
+                texts[title] = []
+            texts[title].append(line)
+        return {title: textwrap.dedent("\n".join(lines)).strip() for title, lines in texts.items()}
 
     def factory(self) -> Callable[..., Any]:
         """Import and return the factory."""

@@ -35,37 +35,37 @@ SEED = integer(0, 2**32 - 1)
 _BUDGET = one_or_several(integer(1, MOST_PULLS), "a number of pulls, or a list of them", distinct=True)
 
 
-def _checkpoints(found: Mapping[str, Any]) -> Domain:
-    horizon = found["horizon"]
+def _checkpoints(settings: Mapping[str, Any]) -> Domain:
+    horizon = settings["horizon"]
     marks = several(integer(1, horizon), f"a list of increasing rounds in [1, {horizon}]", increasing=True)
     # The last one is the horizon, as in the engine.
     return marks._replace(take=lambda value: tuple(dict.fromkeys((*marks.take(value), horizon))))
 
 
-def _default_checkpoints(found: Mapping[str, Any]) -> tuple[int, ...]:
+def _default_checkpoints(settings: Mapping[str, Any]) -> tuple[int, ...]:
     from jaxbandit.engine.driver.horizon import default_checkpoints  # it imports JAX
 
-    return tuple(default_checkpoints(found["horizon"]).tolist())
+    return tuple(default_checkpoints(settings["horizon"]).tolist())
 
 
-def _max_rounds(found: Mapping[str, Any]) -> Domain:
-    if found["budget"]:
+def _max_rounds(settings: Mapping[str, Any]) -> Domain:
+    if settings["budget"]:
         return values("left out, because budget ends all runs", lambda value: False)
     return integer(1, MOST_PULLS)
 
 
-def _default_max_rounds(found: Mapping[str, Any]) -> int:
-    return 0 if found["budget"] else MAX_ROUNDS
+def _default_max_rounds(settings: Mapping[str, Any]) -> int:
+    return 0 if settings["budget"] else MAX_ROUNDS
 
 
-def _limit(found: Mapping[str, Any]) -> tuple[str, int]:
+def _limit(settings: Mapping[str, Any]) -> tuple[str, int]:
     """Return the key that limits the number of rounds, and the largest number of rounds of a run."""
-    name = next(name for name in ("horizon", "budget", "max_rounds") if found.get(name))
-    return name, max(found["budget"]) if name == "budget" else found[name]
+    name = next(name for name in ("horizon", "budget", "max_rounds") if settings.get(name))
+    return name, max(settings["budget"]) if name == "budget" else settings[name]
 
 
-def _default_precision(found: Mapping[str, Any]) -> str:
-    return "float64" if found["kind"] == "identify" else default_precision(found["horizon"])
+def _default_precision(settings: Mapping[str, Any]) -> str:
+    return "float64" if settings["kind"] == "identify" else default_precision(settings["horizon"])
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ class Experiment:
     # Pulls of a run, in place of max_rounds, for algorithms that take a budget; one cell per value.
     budget: tuple[int, ...] = key(_BUDGET, (), kind="identify", otherwise=())
     max_rounds: int = key(_max_rounds, _default_max_rounds, kind="identify", otherwise=0)
-    precision: str = key(lambda found: precision(*_limit(found)), _default_precision)
+    precision: str = key(lambda settings: precision(*_limit(settings)), _default_precision)
     any_rewards: bool = key(BOOLEAN, False)
     max_failed: float = key(number(0, 1), MAX_FAILED)
     instances: tuple[InstanceSpec, ...]

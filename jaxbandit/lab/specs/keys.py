@@ -50,20 +50,20 @@ def read(at: str, data: Mapping[str, Any], keys: Mapping[str, Key]) -> dict[str,
       BadInput: a key is unknown or of another kind, a value is outside its domain, or a required one is missing.
     """
     known(at, data, keys)
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for name, key in keys.items():
-        if key.kind and key.kind != found["kind"]:
+        if key.kind and key.kind != settings["kind"]:
             if name in data:
                 refuse(f"{at}{name}", f' = {show(data[name])}: only for kind = "{key.kind}"; leave it out')
             continue
-        domain = key.domain if isinstance(key.domain, Domain) else key.domain(found)
+        domain = key.domain if isinstance(key.domain, Domain) else key.domain(settings)
         if name in data:
-            found[name] = check(f"{at}{name}", data[name], domain)
+            settings[name] = check(f"{at}{name}", data[name], domain)
         elif key.default is REQUIRED:
             refuse(f"{at}{name}", f": missing, must be {domain.allowed}")
         else:
-            found[name] = key.default(found) if callable(key.default) else key.default
-    return found
+            settings[name] = key.default(settings) if callable(key.default) else key.default
+    return settings
 
 
 def tables(name: str, *, one: bool = False) -> Domain:

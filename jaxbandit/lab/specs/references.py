@@ -63,9 +63,9 @@ def _entry(reference: str, module: ModuleType, attribute: str, factory: Callable
     declared = declaration_of(factory)
     about: dict[str, Any] = {} if declared is None else dict(vars(declared))
     place: dict[str, Any] = {"name": reference, "module": module.__name__, "attribute": attribute}
-    found = Entry(**about, **place, arguments=arguments, doc=inspect.getdoc(factory) or "")
-    sources(found)  # digest the source that was imported, which may be edited while this process runs
-    return found
+    factory_entry = Entry(**about, **place, arguments=arguments, doc=inspect.getdoc(factory) or "")
+    sources(factory_entry)  # digest the source that was imported, which may be edited while this process runs
+    return factory_entry
 
 
 def declared(package: str) -> list[Entry]:
@@ -85,9 +85,9 @@ def declared(package: str) -> list[Entry]:
 
 
 @functools.cache
-def sources(found: Entry) -> dict[str, str]:
+def sources(factory_entry: Entry) -> dict[str, str]:
     """Return the SHA-256 digest of the source of each module that an outside factory comes from, by module name."""
-    names = dict.fromkeys((found.module, getattr(found.factory(), "__module__", None)))
+    names = dict.fromkeys((factory_entry.module, getattr(factory_entry.factory(), "__module__", None)))
     files = {name: getattr(sys.modules.get(name), "__file__", None) for name in names if name}
     return {name: hashlib.sha256(Path(file).read_bytes()).hexdigest() for name, file in files.items() if file}
 
@@ -107,25 +107,25 @@ def _import(name: str) -> ModuleType:
         raise BadInput(f"cannot be imported: {said(error)}") from None
 
 
-def build(where: str, found: Entry, given: Mapping[str, Any]) -> Any:
+def build(where: str, factory_entry: Entry, given: Mapping[str, Any]) -> Any:
     """Call a factory outside the package with concrete arguments; raise its errors as BadInput."""
-    return call(where, found.name, lambda: found.build(given))
+    return call(where, factory_entry.name, lambda: factory_entry.build(given))
 
 
-def trace(where: str, found: Entry, given: Mapping[str, Any]) -> None:
+def trace(where: str, factory_entry: Entry, given: Mapping[str, Any]) -> None:
     """Call a factory as the engine does, with traced arguments if possible; raise its errors as BadInput."""
     import jax
     import numpy as np
 
-    moving = {name: np.asarray(given[name], np.float32) for name in found.traced(given)}
+    moving = {name: np.asarray(given[name], np.float32) for name in factory_entry.traced(given)}
     still = {name: value for name, value in given.items() if name not in moving}
 
     def play(arguments: dict[str, Any]) -> tuple[()]:
-        found.factory()(**still, **arguments)
+        factory_entry.factory()(**still, **arguments)
         return ()
 
     if moving:
-        call(where, found.name, lambda: jax.eval_shape(play, moving), f" with {', '.join(moving)} traced")
+        call(where, factory_entry.name, lambda: jax.eval_shape(play, moving), f" with {', '.join(moving)} traced")
 
 
 def call(where: str, name: str, function: Callable[[], Any], when: str = "") -> Any:

@@ -55,20 +55,20 @@ def load(path: Path, *, imports: bool = True) -> SearchSpec:
       BadInput: the file cannot be read or something in it is wrong; the message is one line.
     """
     at = f"{path}: "
-    found = keys.read(at, {"name": path.stem} | source.read(path), KEYS)
-    if found["algorithm"] is not None:
+    settings = keys.read(at, {"name": path.stem} | source.read(path), KEYS)
+    if settings["algorithm"] is not None:
         for name in ("delta", "epsilon"):
-            if found[name] is not None:
-                told = "cannot be given together with [[algorithm]]; give it only there"
-                refuse(f"{at}{name}", f" = {found[name]} {told}")
-        [table] = found["algorithm"]
-        found["algorithm"] = tables.single_algorithm(f"{at}algorithm[0]", table, path.parent, imports)
-    configs = found["configs"] = _configs(f"{at}configs", found["configs"], path.parent)
+            if settings[name] is not None:
+                reason = "cannot be given together with [[algorithm]]; give it only there"
+                refuse(f"{at}{name}", f" = {settings[name]} {reason}")
+        [table] = settings["algorithm"]
+        settings["algorithm"] = tables.single_algorithm(f"{at}algorithm[0]", table, path.parent, imports)
+    configs = settings["configs"] = _configs(f"{at}configs", settings["configs"], path.parent)
     names = configs if isinstance(configs, dict) else configs[0]
     static = several(choice(names), "a list of names of hyperparameters", empty=True)
-    found["static"] = check(f"{at}static", found["static"], static)
-    del found["kind"]
-    return SearchSpec(**found)
+    settings["static"] = check(f"{at}static", settings["static"], static)
+    del settings["kind"]
+    return SearchSpec(**settings)
 
 
 def _configs(where: str, value: Any, base: Path) -> dict[str, list[Any]] | tuple[dict[str, Any], ...]:

@@ -109,18 +109,18 @@ def parse(data: Mapping[str, Any], origin: str, base: Path = Path(), *, imports:
       BadInput: something in the data is wrong; the message is one line.
     """
     at = f"{origin}: "
-    found = keys.read(at, {"name": Path(origin).stem, **data}, KEYS)
-    if (found["arms"] is None) == (found["configs"] is None):
-        got = "missing" if found["arms"] is None else "given together with configs"
+    settings = keys.read(at, {"name": Path(origin).stem, **data}, KEYS)
+    if (settings["arms"] is None) == (settings["configs"] is None):
+        got = "missing" if settings["arms"] is None else "given together with configs"
         refuse(f"{at}arms", f': {got}, give either arms = 3 or a list of names, or configs = "configs.csv"')
-    if found["configs"] is not None:
-        found["configs"] = configurations(f"{at}configs", found["configs"], base)
-        found["arms"] = tuple(map(str, range(len(found["configs"]))))
-    where, [algorithm] = f"{at}algorithm[0]", found["algorithm"]
-    found["algorithm"] = tables.single_algorithm(where, algorithm, base, imports)
-    tables.build_single(where, found["algorithm"], len(found["arms"]))
-    del found["kind"]
-    return SessionSpec(names=found.pop("arms"), **found)
+    if settings["configs"] is not None:
+        settings["configs"] = configurations(f"{at}configs", settings["configs"], base)
+        settings["arms"] = tuple(map(str, range(len(settings["configs"]))))
+    where, [algorithm] = f"{at}algorithm[0]", settings["algorithm"]
+    settings["algorithm"] = tables.single_algorithm(where, algorithm, base, imports)
+    tables.build_single(where, settings["algorithm"], len(settings["arms"]))
+    del settings["kind"]
+    return SessionSpec(names=settings.pop("arms"), **settings)
 
 
 def configurations(where: str, value: Any, base: Path) -> tuple[dict[str, Any], ...]:

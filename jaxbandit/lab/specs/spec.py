@@ -67,23 +67,23 @@ def parse(data: Mapping[str, Any], origin: str, base: Path = Path(), *, imports:
     """
     at = f"{origin}: "
     written = {"name": Path(origin).stem, **{key: value for key, value in data.items() if key != PUBLISHED}}
-    found = keys.read(at, written, KEYS)
-    kind, budgeted = found["kind"], bool(found.get("budget"))
+    settings = keys.read(at, written, KEYS)
+    kind, budgeted = settings["kind"], bool(settings.get("budget"))
     instances, environments = [], {}
-    for i, table in enumerate(found.pop("instance")):
+    for i, table in enumerate(settings.pop("instance")):
         item, environment = tables.instance(f"{at}instance[{i}]", table, base, imports)
         instances.append(item)
         environments[item.name] = environment
     algorithms = [
         tables.algorithm(f"{at}algorithm[{i}]", table, base, kind, imports, budgeted)
-        for i, table in enumerate(found.pop("algorithm"))
+        for i, table in enumerate(settings.pop("algorithm"))
     ]
     for key, items in (("instance", instances), ("algorithm", algorithms)):
         names = [item.name for item in items]
         for i, name in enumerate(names):
             if (first := names.index(name)) < i:
                 refuse(f"{at}{key}[{i}].name", f" = {show(name)}, must differ from {key}[{first}].name")
-    experiment = Experiment(**found, instances=tuple(instances), algorithms=tuple(algorithms))
+    experiment = Experiment(**settings, instances=tuple(instances), algorithms=tuple(algorithms))
     for cell in experiment.cells():  # the factories check ranges and what depends on the instance
         where = f"{at}algorithm[{algorithms.index(cell.algorithm)}]"
         tables.judge(where, cell, environments[cell.instance.name], experiment)

@@ -163,10 +163,10 @@ def build(where: str, entry: Entry, given: Mapping[str, Any], wanted: type) -> A
 
 def _declared(where: str, entry: Entry, name: str, declared: Any) -> dict[str, Any]:
     """Return what the function `name` of an instance's Environment declares, as constants."""
-    found = references.call(where, name, declared) if references.is_reference(entry.name) else declared()
-    if not isinstance(found, dict):
-        wrong(f"{where}: {name}", found, "a dict with names of an algorithm's arguments as keys")
-    return {key: arguments.constant(value) for key, value in found.items()}
+    facts = references.call(where, name, declared) if references.is_reference(entry.name) else declared()
+    if not isinstance(facts, dict):
+        wrong(f"{where}: {name}", facts, "a dict with names of an algorithm's arguments as keys")
+    return {key: arguments.constant(value) for key, value in facts.items()}
 
 
 def _name(where: str, table: Mapping[str, Any]) -> str:
@@ -182,9 +182,9 @@ def _absent(where: str, table: Mapping[str, Any], names: Iterable[str], why: str
 def _entry(where: str, table: Mapping[str, Any], entries: Mapping[str, Entry], imports: bool, kind: str = "") -> Entry:
     """Return the entry of the type of a table: registered, for experiments of `kind`, or outside, or a wrapper."""
     at = f"{where}.type"
-    found = {name: entry for name, entry in entries.items() if not kind or entry.kind == kind}
+    eligible = {name: entry for name, entry in entries.items() if not kind or entry.kind == kind}
     if "type" not in table:
-        refuse(at, f": missing, must be one of {', '.join(found)}")
+        refuse(at, f": missing, must be one of {', '.join(eligible)}")
     type_ = table["type"]
     around = None if entries is ENVIRONMENTS else wrappers.parts(type_)
     if around and around[0] not in wrappers.WRAPPERS:
@@ -198,11 +198,11 @@ def _entry(where: str, table: Mapping[str, Any], entries: Mapping[str, Entry], i
         if not imports:
             refuse(at, f" = {show(type_)}, names code outside the package, which --no-import does not allow")
         return references.resolve(at, type_)
-    if isinstance(type_, str) and type_ in found:
-        return found[type_]
+    if isinstance(type_, str) and type_ in eligible:
+        return eligible[type_]
     if isinstance(type_, str) and type_ in entries:
         refuse(at, f' = {show(type_)}, is for kind = "{entries[type_].kind}", not for kind = "{kind}"')
-    return wrong(at, type_, f'one of {", ".join(found)}, or "package.module:factory"{nearest(type_, found)}')
+    return wrong(at, type_, f'one of {", ".join(eligible)}, or "package.module:factory"{nearest(type_, eligible)}')
 
 
 def _arguments(

@@ -159,7 +159,7 @@ def _pieces(shares: Sequence[Share], execution: Execution, crew: Crew) -> list[P
     total = sum(weight for weight in weights if math.isfinite(weight))
     target = execution.seconds_per_task
     seconds = max(min(target, total / (EACH * (crew.workers or 1))), min(SHORTEST, target))
-    found = []
+    pieces = []
     for weight, share in zip(weights, shares, strict=True):
         known = math.isfinite(share.rate)
         size = execution.runs_per_task or max(int(share.rate * seconds) if known else 0, tasks.LEAST)
@@ -169,8 +169,8 @@ def _pieces(shares: Sequence[Share], execution: Execution, crew: Crew) -> list[P
                 edges = [a + (b - a) * i // number for i in range(number + 1)]
             else:
                 edges = [*range(a, b, size), b]
-            found += [(weight if known else 0.0, (share, *ends, None)) for ends in itertools.pairwise(edges)]
-    return [piece for _, piece in sorted(found, key=lambda item: -item[0])]
+            pieces += [(weight if known else 0.0, (share, *ends, None)) for ends in itertools.pairwise(edges)]
+    return [piece for _, piece in sorted(pieces, key=lambda item: -item[0])]
 
 
 def _play(some: Sequence[Piece], execution: Execution) -> None:

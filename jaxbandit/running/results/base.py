@@ -187,11 +187,11 @@ class ResultSet(Sequence[Result]):
         if isinstance(key, int | slice):
             return self.results[key]
         wanted = key if isinstance(key, str) else "/".join(key)
-        found = names.found(self.results, wanted)
-        if len(found) != 1:
+        matches = names.found(self.results, wanted)
+        if len(matches) != 1:
             known = ", ".join(names.addresses(self.results))
-            raise KeyError(f"{wanted} names {len(found)} results, must name one of {known}")
-        return found[0]
+            raise KeyError(f"{wanted} names {len(matches)} results, must name one of {known}")
+        return matches[0]
 
     def __repr__(self) -> str:
         lines = [f"{self.name}: {len(self)} result{'s' * (len(self) != 1)}", *map(repr, self.results)]
@@ -227,7 +227,7 @@ def _view(title: str, results: Sequence[Result]) -> str:
     """What a notebook shows of results: their table, how the runs of each ended, and where the numbers come from."""
     if not results:
         return view(title)
-    found = report.rows(results)
+    content = report.rows(results)
     ended = [result.outcomes() for result in results]
     shown = [outcome for outcome in Outcome if any(count[outcome.name.lower()] for count in ended)]
     words = {Outcome.STOPPED: "completed", Outcome.MAX_ROUNDS: "censored at max_rounds"} | FAULTS
@@ -239,8 +239,8 @@ def _view(title: str, results: Sequence[Result]) -> str:
     outcomes = html_table(heads, rows, caption="how the runs ended", labels=2, right=range(2, len(heads)))
     facts = [result.about() for result in results]
     about = {name: "; ".join(dict.fromkeys(fact[name] for fact in facts if fact[name])) for name in facts[0]}
-    table = html_table(found.rows[0], found.rows[1:], labels=found.keys, right=found.right)
-    return view(title, table, outcomes, notes=found.notes, about=about, summary="where these numbers come from")
+    table = html_table(content.rows[0], content.rows[1:], labels=content.keys, right=content.right)
+    return view(title, table, outcomes, notes=content.notes, about=about, summary="where these numbers come from")
 
 
 def left_out(runs: int, outcomes: Mapping[str, int], faults: Mapping[Outcome, str] = FAULTS) -> str:

@@ -19,11 +19,11 @@ def algorithms(results: Sequence[Any], *, but: str = "") -> list[str]:
         for name in r.params
         if name != but and other.params.get(name) != r.params[name]
     }
-    found = []
+    labels = []
     for result in results:
         given = [f"{k}={shown(v)}" for k, v in result.params.items() if (result.algorithm, k) in swept]
-        found.append(result.algorithm + ("?" + "&".join(given) if given else ""))
-    return found
+        labels.append(result.algorithm + ("?" + "&".join(given) if given else ""))
+    return labels
 
 
 def found(results: Sequence[Any], address: str) -> list[Any]:

@@ -125,11 +125,11 @@ def _place(where: str | Path) -> _Place:
     for cut in reversed(cuts):
         if Path(text[:cut]).is_dir() and any(Path(text[:cut]).glob("cell-*.json")):
             results = load(text[:cut])
-            found = names.found(results, text[cut + 1 :])
-            if len(found) == 1:
-                return _Place(found, _named(results), single=True)
+            matches = names.found(results, text[cut + 1 :])
+            if len(matches) == 1:
+                return _Place(matches, _named(results), single=True)
             known = ", ".join(names.addresses(results))
-            raise BadInput(f"compare: {where} names {len(found)} results, must name one of {known} in {text[:cut]}")
+            raise BadInput(f"compare: {where} names {len(matches)} results, must name one of {known} in {text[:cut]}")
     raise BadInput(f"compare: {where}: is no directory of results; give DIR, or DIR/instance/algorithm?parameter=value")
 
 

@@ -83,8 +83,8 @@ class RegretResult(Result):
         """Return the mean and variance of the measure (default) or of "hindsight" at the checkpoints, float64[C]."""
         if what is None or what == self.measure:
             return self.arrays["mean"], self.arrays["variance"]
-        held = (self.measure, *(["hindsight"] if "hindsight_mean" in self.arrays else []))
-        domains.check(f"{self.instance}/{self.algorithm}: what", what, domains.choice(held))
+        measures = (self.measure, *(["hindsight"] if "hindsight_mean" in self.arrays else []))
+        domains.check(f"{self.instance}/{self.algorithm}: what", what, domains.choice(measures))
         return self.arrays["hindsight_mean"], self.arrays["hindsight_variance"]
 
     def per_run(self) -> np.ndarray | None:
@@ -123,10 +123,10 @@ class RegretResult(Result):
             return int(np.abs(rounds - fraction * rounds[-1]).argmin())
         if checkpoint is None:
             return len(rounds) - 1
-        found = np.flatnonzero(rounds == checkpoint)
-        if not len(found):
+        places = np.flatnonzero(rounds == checkpoint)
+        if not len(places):
             raise BadInput(f"{where}: has no checkpoint at {checkpoint}; the last is {int(rounds[-1])}")
-        return int(found[0])
+        return int(places[0])
 
     def rounds_of(self, kind: str | None) -> np.ndarray:
         """Return the number of rounds of one kind in each run, float64[runs]; raise ValueError if it is unknown."""
@@ -163,13 +163,13 @@ class RegretResult(Result):
     def headline(self) -> str:
         """Return the result in one line: UCB1 on bernoulli: regret 101.7 [100.6, 102.7] after 10,000 rounds, ..."""
         words = "mean feedback" if self.measure == "feedback" else self.measure
-        told = f"no {words}, because no run is valid"
+        text = f"no {words}, because no run is valid"
         if self.counted:
             ends = [float(end[-1]) for end in self.interval()[-2:]] if self.counted > 1 else []
-            told = f"{words} {with_interval(float(self.arrays['mean'][-1]), *ends)}"
+            text = f"{words} {with_interval(float(self.arrays['mean'][-1]), *ends)}"
         horizon = int(self.arrays["checkpoints"][-1])
         rounds = f"{horizon:,} round{'s' * (horizon != 1)}"
-        return f"{self.algorithm} on {self.instance}: {told} after {rounds}, {self.runs:,} run{'s' * (self.runs != 1)}"
+        return f"{self.algorithm} on {self.instance}: {text} after {rounds}, {self.runs:,} run{'s' * (self.runs != 1)}"
 
     def to_dataframe(self) -> Any:
         """Return a pandas DataFrame with one row per checkpoint: labels, round, mean, se, low, high, lower_bound."""

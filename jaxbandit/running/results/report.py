@@ -18,9 +18,9 @@ class Rows(NamedTuple):
 
 def table(results: Sequence[Any]) -> str:
     """Return the results of one experiment as text."""
-    found = rows(results)
+    cells = rows(results)
     kinds = kinds_table([result.summary() for result in results]) if results[0].kind == "simulate" else ""
-    return "\n".join([align(found.rows, found.right, found.keys), *found.notes]) + (f"\n\n{kinds}" if kinds else "")
+    return "\n".join([align(cells.rows, cells.right, cells.keys), *cells.notes]) + (f"\n\n{kinds}" if kinds else "")
 
 
 def rows(results: Sequence[Any]) -> Rows:
@@ -78,8 +78,8 @@ def _regret_columns(results: Sequence[Any], with_bound: bool) -> list[list[str]]
     """Return the columns of the table, headings first; the caller drops those that are empty."""
     columns = [["instance", *(r.instance for r in results)], ["algorithm", *names.algorithms(results)]]
     for what in _WORDS:
-        held = [what == r.measure or f"{what}_mean" in r.arrays for r in results]
-        cells = [_with_interval(r, what) if h else ("", "") for r, h in zip(results, held, strict=True)]
+        present = [what == r.measure or f"{what}_mean" in r.arrays for r in results]
+        cells = [_with_interval(r, what) if h else ("", "") for r, h in zip(results, present, strict=True)]
         columns += [[_WORDS[what], *(mean for mean, _ in cells)], ["95 % interval", *(text for _, text in cells)]]
     bounds = [r.lower_bound() if with_bound else None for r in results]
     columns.append(["lower bound", *("" if b is None else f"{b[-1]:,.2f}" for b in bounds)])
