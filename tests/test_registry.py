@@ -105,7 +105,7 @@ def test_importing_the_package_and_its_registry_imports_no_jax():
 
 def test_only_the_module_of_a_name_is_imported():
     code = (
-        "import sys; from jaxbandit.lab.specs import registry; registry.algorithm('ucb1').factory(); "
+        "import sys; from jaxbandit.lab.specs import registry; registry.ALGORITHMS['ucb1'].factory(); "
         "print({'jaxbandit.algorithms.regret.ucb', 'jaxbandit.algorithms.best_arm.kl_racing'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

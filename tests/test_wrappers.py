@@ -9,7 +9,7 @@ from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.refusals import BadInput
 from jaxbandit.lab.conformance.check_algorithm import check_algorithm
 from jaxbandit.lab.experiments.playing import program
-from jaxbandit.lab.specs import registry, spec
+from jaxbandit.lab.specs import spec
 
 pytestmark = pytest.mark.quickly_compiled
 WORLD = {"type": "bernoulli", "means": [0.2, 0.5, 0.8]}
@@ -30,11 +30,20 @@ def test_a_wrapped_algorithm_has_the_arguments_of_both():
     assert cells[4].arguments["horizon"] == 60  # of both
     assert all(isinstance(cell.build(), Algorithm) for cell in cells)
     assert spec.parse(experiment.to_dict(), "x.toml") == experiment
-    entry = registry.algorithm("delayed(kl_ucb)")
+    entry = cells[0].algorithm.entry
     assert entry.traced({"mean": 1.0, "c": 0.0, "cap": 7}) == {"mean", "c"}
-    assert entry.factory() is registry.algorithm("delayed(kl_ucb)").factory()
-    both = registry.algorithm("delayed(batched(kl_ucb))").arguments
-    assert both == ("num_arms", "c", "grid", "num_batches", "horizon", "delay", "mean", "cap")
+    assert entry.factory() is resolved(given).algorithms[0].entry.factory()
+    both = {"type": "delayed(batched(kl_ucb))", "grid": "geometric", "mean": 1.0, "cap": 7}
+    assert resolved(both).algorithms[0].entry.arguments == (
+        "num_arms",
+        "c",
+        "grid",
+        "num_batches",
+        "horizon",
+        "delay",
+        "mean",
+        "cap",
+    )
 
 
 def test_a_sweep_of_both_is_one_program():

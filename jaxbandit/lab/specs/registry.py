@@ -1,10 +1,8 @@
 """The registry of algorithms and environments by name, and what an algorithm may know about an environment."""
 
-from jaxbandit.base.parameters import Parameter
-from jaxbandit.lab.specs import references
 from jaxbandit.lab.specs.declared import Declared
 from jaxbandit.lab.specs.entry import Entry
-from jaxbandit.lab.specs.wrappers import WRAPPERS, parts, wrapped
+from jaxbandit.lab.specs.wrappers import WRAPPERS
 
 __all__ = [
     "ALGORITHMS",
@@ -14,9 +12,6 @@ __all__ = [
     "PROBLEM_DATA",
     "WRAPPERS",
     "Entry",
-    "Parameter",
-    "algorithm",
-    "environment",
 ]
 
 ALGORITHMS = Declared("algorithms", lambda entry: bool(entry.question))
@@ -35,15 +30,3 @@ KNOWABLE = (
     "k",
 )  # what an algorithm may know about an instance
 FILLED = (*KNOWABLE, "horizon")  # arguments of an algorithm that are filled unless they are given
-
-
-def algorithm(type_: str) -> Entry:
-    """Return the entry of an algorithm that is registered or outside the package, or of a wrapper around one."""
-    if around := parts(type_):
-        return wrapped(type_, around[0], algorithm(around[1]))
-    return references.entry(type_) if references.is_reference(type_) else ALGORITHMS[type_]
-
-
-def environment(type_: str) -> Entry:
-    """Return the entry of an environment that is registered or outside the package."""
-    return references.entry(type_) if references.is_reference(type_) else ENVIRONMENTS[type_]
