@@ -396,14 +396,13 @@ def test_not_utf8(tmp_path, capsys):
     refused(capsys, ["run", str(file), "--out", str(tmp_path / "out")], "bad.toml", "not valid TOML")
 
 
-@pytest.mark.parametrize("name", ["spec.toml", "other.txt"])
+@pytest.mark.parametrize("name", ["spec.toml", ".hidden", "other.txt"])
 def test_directory_of_something_else(name, tmp_path, capsys):
     file, out = tmp_path / "good.toml", tmp_path / "out"
     file.write_text(GOOD, encoding="utf-8")
     out.mkdir()
     (out / name).write_text("runs = ", encoding="utf-8")
-    word = {"spec.toml": "not valid TOML", "other.txt": "give another --out"}[name]
-    refused(capsys, ["run", str(file), "--out", str(out)], str(out), word)
+    refused(capsys, ["run", str(file), "--out", str(out)], str(out), name, "give another directory")
     assert os.listdir(out) == [name]
 
 

@@ -11,7 +11,8 @@ from small_experiment import Stop, content, experiment, stop_after
 
 from jaxbandit.base.refusals import BadInput
 from jaxbandit.engine.driver.execution import Execution
-from jaxbandit.engine.storage import files as storage
+from jaxbandit.engine.storage import directories
+from jaxbandit.engine.storage.json_files import DIGEST, write_json
 from jaxbandit.lab.experiments import experiment as running
 from jaxbandit.lab.specs import spec
 from jaxbandit.running.results.loading import load
@@ -119,7 +120,7 @@ def test_results_of_other_versions_are_refused(tmp_path, name, there):
     running.run_experiment(experiment(runs=2), out, execution=QUIET)
     about = json.loads((out / "provenance.json").read_text(encoding="utf-8"))
     here, about["versions"][name] = about["versions"][name], there
-    (out / "provenance.json").write_text(json.dumps(about), encoding="utf-8")
+    write_json(out / "provenance.json", {key: value for key, value in about.items() if key != DIGEST})
     with pytest.raises(BadInput) as error:
         running.run_experiment(experiment(runs=2), out, execution=QUIET)
     assert f"its numbers were computed differently: {name} {there}, here {here}" in str(error.value)
@@ -155,7 +156,8 @@ def test_a_changed_data_file_is_refused(tmp_path):
 def test_a_second_process_is_told_who_is_there(tmp_path):
     out = tmp_path / "out"
     running.run_experiment(experiment(runs=2), out, execution=QUIET)
-    with storage.locked(out), pytest.raises(BadInput, match=rf"in use by process {os.getpid()} on .*give another"):
+    words = rf"in use by process {os.getpid()} on .*give another"
+    with directories.locked(out, "provenance.json"), pytest.raises(BadInput, match=words):
         running.run_experiment(experiment(runs=2), out, execution=QUIET)
 
 

@@ -1,6 +1,7 @@
 """What a checkpoint must have in common with the call that takes it up, by name; one process in a directory."""
 
 import errno
+import functools
 import itertools
 import json
 import os
@@ -18,8 +19,9 @@ from jax.extend.core import Jaxpr
 from jaxbandit.algorithms import ucb1
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.driver.horizon import simulate_cell
-from jaxbandit.engine.storage import checkpoint, identity
+from jaxbandit.engine.storage import checkpoint, directories, identity
 from jaxbandit.engine.storage import files as storage
+from jaxbandit.engine.storage.json_files import read_json, write_json
 from jaxbandit.environments.stationary.bernoulli import bernoulli
 
 MEANS = np.array([0.9, 0.3, 0.0])
@@ -50,13 +52,13 @@ def test_what_differs_is_named(tmp_path):
         make=lambda m: (ucb1(3, c=3.0), bernoulli(m)),
     )
     file = tmp_path / "identity.json"
-    about = json.loads(file.read_text())
+    about = read_json(file)
     for name in ("platform", "jax", "jaxlib", "jaxbandit"):
-        file.write_text(json.dumps(about | {name: "other", "program": "another, for that reason or not"}))
+        write_json(file, about | {name: "other", "program": "another, for that reason or not"})
         program = "" if name != "platform" else r"the program \(algorithm, environment or their constants\) differs; "
         refused(f"{program}{name} other, here {about[name]}")
     file.write_text(json.dumps(about)[:50])
-    with pytest.raises(ValueError, match=r"identity\.json: not readable .*; delete"):
+    with pytest.raises(ValueError, match=r"identity\.json: damaged, not JSON; delete"):
         simulate_cell(make_plain, MEANS, **options)
     file.unlink()
     with pytest.raises(ValueError, match=r"identity\.json: is missing; delete"):
@@ -100,8 +102,8 @@ def test_one_process_in_a_directory(tmp_path):
     code = """
         import sys
         from pathlib import Path
-        from jaxbandit.engine.storage import files as storage
-        with storage.locked(Path(sys.argv[1])):
+        from jaxbandit.engine.storage import directories
+        with directories.locked(Path(sys.argv[1]), "identity.json"):
             print("in", flush=True)
             sys.stdin.read()
     """
@@ -114,9 +116,10 @@ def test_one_process_in_a_directory(tmp_path):
         assert "\n" not in str(error.value)
         process.kill()
     simulate_cell(make_plain, MEANS, **options)
-    with storage.locked(tmp_path), pytest.raises(ValueError, match="in use by"), storage.locked(tmp_path):
+    locked = functools.partial(directories.locked, tmp_path, "identity.json")
+    with locked(), pytest.raises(ValueError, match="in use by"), locked():
         pass
-    assert not (tmp_path / storage.LOCK).exists()
+    assert not (tmp_path / directories.LOCK).exists()
 
 
 @pytest.mark.parametrize("code", [errno.ENOSYS, errno.ENOLCK])
@@ -125,10 +128,7 @@ def test_a_file_system_without_locks_excludes_nobody(code, tmp_path, monkeypatch
         raise OSError(code, os.strerror(code))
 
     monkeypatch.setattr("fcntl.flock", flock)
-    with storage.locked(tmp_path), storage.locked(tmp_path):
-        pass
-    (tmp_path / storage.LOCK).mkdir()
-    with pytest.raises(IsADirectoryError), storage.locked(tmp_path):  # what is wrong with the file itself is said
+    with directories.locked(tmp_path), directories.locked(tmp_path):
         pass
 
 

@@ -32,7 +32,7 @@ ARROWS = {
     "engine.storage": ("engine.rounds",),
     "engine.driver": ("engine.storage",),
     "engine": ("engine.driver",),
-    "running.plotting": ("theory",),
+    "running.plotting": ("theory", "engine.storage"),
     "running.results": ("running.plotting", "engine"),
     "running.distribution": ("running.results",),
     "running": ("running.distribution", "algorithms", "environments"),
@@ -202,7 +202,7 @@ def test_the_package_imports_no_benchmark():
 
 def test_a_circle_through_a_real_file_is_found():
     sources = sources_of("jaxbandit")
-    below, above = "jaxbandit.running.results.json_files", "jaxbandit.running.results.loading"
+    below, above = "jaxbandit.running.results.names", "jaxbandit.running.results.loading"
     assert circle(sources | {below: f"{sources[below]}\n\ndef f():\n    from {above} import load\n"})
 
 

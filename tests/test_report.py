@@ -16,12 +16,13 @@ from jaxbandit import ask, save_session, session, session_directory, student_rac
 from jaxbandit.base.contract import Outcome
 from jaxbandit.base.refusals import BadInput
 from jaxbandit.decide.sessions.certificate import certificate
+from jaxbandit.engine.storage import files as storage
+from jaxbandit.engine.storage.json_files import read_json, write_json
 from jaxbandit.lab import cli
 from jaxbandit.lab.auditing.cell import Limits, judge
 from jaxbandit.lab.auditing.experiment import AuditedResult, document
 from jaxbandit.running.results.base import ResultSet
 from jaxbandit.running.results.compare import compare
-from jaxbandit.running.results.json_files import write_json
 from jaxbandit.theory.confidence_sequence import confidence_sequence
 
 pytest.importorskip("matplotlib")
@@ -264,9 +265,9 @@ def search_files(place, mean=(0.2, 0.9, 0.5)):
     summary |= {"maximize": True, "certificate": certificate, "notes": TUNE_NOTES, "configurations": order}
     write_json(place / "summary.json", summary)
     table = {name: np.array([row[name] for row in rows]) for name in ("index", "pulls", "mean", "low", "high")}
-    np.savez(place / "table.npz", survivor=np.array([False, True, False]), **table)
+    storage.write_arrays(place / "table.npz", {"survivor": np.array([False, True, False]), **table})
     history = {"id": np.arange(12), "config": np.arange(12) % 3, "batch": np.arange(12) // 6, "seed": np.arange(12)}
-    np.savez(place / "history.npz", score=np.zeros(12), **history)
+    storage.write_arrays(place / "history.npz", {"score": np.zeros(12), **history})
 
 
 def test_a_search_shows_survivors_means_and_certificate(tmp_path):
@@ -279,10 +280,10 @@ def test_a_search_shows_survivors_means_and_certificate(tmp_path):
     assert rows[0][3:] == ["0.9", "0.8", "1", "chosen"]
     assert "the arm named is the best" in (tmp_path / "report.html").read_text(encoding="utf-8")
     (tmp_path / "history.npz").write_bytes(b"PK")
-    with pytest.raises(ValueError, match=r"history.npz: not a readable array file"):
+    with pytest.raises(ValueError, match=r"history.npz: damaged"):
         write_report(tmp_path)
     search_files(tmp_path)
-    summary = json.loads((tmp_path / "summary.json").read_text())
+    summary = read_json(tmp_path / "summary.json")
     write_json(tmp_path / "summary.json", {k: v for k, v in summary.items() if k != "chosen"})
     with pytest.raises(BadInput, match="'chosen' is missing"):
         write_report(tmp_path)
@@ -367,7 +368,7 @@ def test_a_session_saved_in_a_file_shows_its_certificate(tmp_path):
     for row, *told in zip(rows, found.means, found.low, found.high, strict=True):
         assert [float(row[2]), *numbers(row[3])] == pytest.approx(told, rel=1e-5)
     assert found.promise in (tmp_path / "race.html").read_text(encoding="utf-8")
-    np.savez(path, about="{}")
+    storage.write_arrays(path, {"about": np.array("{}")})
     with pytest.raises(BadInput, match=r"race.npz: not a session with its certificate"):
         write_report(path)
 
@@ -420,7 +421,7 @@ def test_an_audit_shows_verdicts_error_rates_and_what_was_censored(tmp_path):
 def test_an_audit_that_cannot_be_reported_is_refused_in_one_line(case, tmp_path):
     audited(tmp_path)
     if case == "damaged":
-        content = json.loads((tmp_path / "audit.json").read_text())
+        content = read_json(tmp_path / "audit.json")
         del content["cells"][1]["outcomes"]
         write_json(tmp_path / "audit.json", content)
     else:

@@ -10,7 +10,9 @@ import numpy as np
 from jaxbandit.base.refusals import refuse
 from jaxbandit.engine.driver import parts
 from jaxbandit.engine.driver.execution import Execution
+from jaxbandit.engine.storage import directories
 from jaxbandit.engine.storage import files as storage
+from jaxbandit.engine.storage.checkpoint import MARKS
 from jaxbandit.running import factories
 from jaxbandit.running.distribution import division, hosts, tasks
 from jaxbandit.running.distribution.division import Share
@@ -69,6 +71,7 @@ def _divided(kind: str, name: str, pair: Pair, execution: Execution, options: di
     call["arguments"] = {key: float(value) for key, value in pair.arguments.items()}
     folder = None if execution.checkpoint_dir is None else Path(execution.checkpoint_dir) / division.FOLDER
     if folder is not None:
+        directories.require_ours(folder.parent, *MARKS)
         _claim(folder, json.dumps(call, indent=1).encode())
     return division.divided(kind, Share(f"{kind}: {name}", play_task, {"call": call}, 0, number, folder), execution)
 
@@ -78,7 +81,7 @@ def _claim(folder: Path, call: bytes) -> None:
     path = folder / "call.json"
     if not path.exists():
         storage.write_bytes(path, call)
-    elif path.read_bytes() != call:
+    elif storage.read_bytes(path) != call:
         refuse(str(folder), ": holds parts of another call; give another checkpoint_dir or delete it")
 
 

@@ -25,6 +25,7 @@ from jaxbandit.decide.sessions.ask_tell import accept, ask, receive, tell, withd
 from jaxbandit.decide.sessions.pulls import Pulls
 from jaxbandit.decide.sessions.saving import certified, identity_of, require_same
 from jaxbandit.decide.sessions.session import Session, session
+from jaxbandit.engine.storage import directories
 from jaxbandit.engine.storage import files as storage
 
 ABOUT = "session.json"
@@ -113,7 +114,7 @@ def session_directory(
     """
     path = Path(path)
     fresh = session(rule, seed=seed, run=run, paired=paired, on_failure=on_failure)
-    with storage.locked(path):
+    with directories.locked(path, ABOUT):
         here = identity_of(fresh)
         if (path / ABOUT).exists():
             about = read_about(path)
@@ -123,7 +124,7 @@ def session_directory(
         else:
             about = {"identity": here, "meta": dict(meta or {})}
             storage.write_bytes(path / ABOUT, (json.dumps(about, indent=1, allow_nan=False) + "\n").encode())
-        log = os.open(path / LOG, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+        log = storage.open_in_place(path / LOG)
         try:
             lines, whole = _lines(path)
             os.ftruncate(log, whole)

@@ -19,10 +19,9 @@ from jaxbandit.decide.tuning import configs as configurations
 from jaxbandit.decide.tuning import trainings
 from jaxbandit.decide.tuning.configs import Configs
 from jaxbandit.decide.tuning.result import TuneResult, tune_result
-from jaxbandit.decide.tuning.rungs import Bracket, Progress, halve, ranking
+from jaxbandit.decide.tuning.rungs import IDENTITY, Bracket, Progress, halve, ranking
 from jaxbandit.decide.tuning.trainings import Programs, Trainee
-from jaxbandit.engine.storage import files as storage
-from jaxbandit.engine.storage import identity
+from jaxbandit.engine.storage import directories, identity
 
 MOST_STEPS = 2**31 - 2  # steps are counted in int32, and the loop's end is one more
 
@@ -97,7 +96,7 @@ def successive_halving(
     bracket = search.bracket(known, 0, steps, eta)
     if directory is None:
         return search.result([(bracket, search.play(bracket, None))], started)
-    with storage.locked(Path(directory)):
+    with directories.locked(Path(directory), IDENTITY):
         return search.result([(bracket, search.play(bracket, Path(directory)))], started)
 
 

@@ -18,8 +18,9 @@ from jaxbandit.decide.tuning import trainings
 from jaxbandit.decide.tuning.configs import Configs
 from jaxbandit.decide.tuning.halving import MOST_STEPS, Search, numbers
 from jaxbandit.decide.tuning.result import TuneResult
+from jaxbandit.decide.tuning.rungs import IDENTITY
 from jaxbandit.decide.tuning.trainings import Trainee
-from jaxbandit.engine.storage import files as storage
+from jaxbandit.engine.storage import directories
 
 Rungs = Literal["formula", "floor"]
 
@@ -92,7 +93,7 @@ def hyperband(
     ]
     if directory is None:
         return search.result([(part, search.play(part, None)) for part in parts], started)
-    with storage.locked(Path(directory)):
+    with directories.locked(Path(directory), f"bracket-*/{IDENTITY}"):
         stores = [Path(directory) / f"bracket-{len(part.steps) - 1}" for part in parts]
         return search.result([(p, search.play(p, store)) for p, store in zip(parts, stores, strict=True)], started)
 

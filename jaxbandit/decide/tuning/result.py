@@ -13,10 +13,12 @@ from jaxbandit.base.refusals import BadInput
 from jaxbandit.base.text import align
 from jaxbandit.base.types import ArrayLike, PyTree
 from jaxbandit.decide.sessions.certificate import Certificate
+from jaxbandit.decide.sessions.directory import ABOUT
 from jaxbandit.decide.tuning.configs import Configs
+from jaxbandit.engine.storage import directories
 from jaxbandit.engine.storage import files as storage
+from jaxbandit.engine.storage.json_files import plain, write_json
 from jaxbandit.running.results.base import versions
-from jaxbandit.running.results.json_files import plain, write_json
 from jaxbandit.theory.intervals import CONFIDENCE, student
 
 if TYPE_CHECKING:
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
 SHOWN = 10  # rows of the table that are printed
 UNPROVED = "the choice carries no guarantee, and each interval is a Student interval for a single configuration"
+
+MARKS = (ABOUT, "history.npz")  # the first file of a search, and of a result that is saved elsewhere
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -101,9 +105,10 @@ class TuneResult:
         """
         directory = Path(directory)
         try:
-            storage.write_arrays(directory / "table.npz", self.columns())
-            storage.write_arrays(directory / "history.npz", self.history)
-            write_json(directory / "summary.json", {"schema": 1, **self.summary()})
+            with directories.locked(directory, *MARKS):
+                storage.write_arrays(directory / "history.npz", self.history)
+                storage.write_arrays(directory / "table.npz", self.columns())
+                write_json(directory / "summary.json", {"schema": 1, **self.summary()})
         except OSError as error:
             raise BadInput(f"{directory}: the result cannot be written ({error.strerror})") from None
 

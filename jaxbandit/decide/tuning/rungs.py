@@ -1,6 +1,5 @@
 """The loop of successive halving: train the survivors to the next rung, keep the best of them, and store the state."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +14,7 @@ from jaxbandit.decide.tuning.configs import Configs
 from jaxbandit.decide.tuning.trainings import Programs
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage import identity
+from jaxbandit.engine.storage.json_files import read_json, write_json
 
 FILE, IDENTITY = "rungs.npz", "identity.json"
 
@@ -127,13 +127,9 @@ def _read(
     """Return the stored state of a bracket, or None if there is none; raise an error if it is of another bracket."""
     here, path = _identity(bracket, more_identity), store / IDENTITY
     if not path.exists():
-        storage.write_bytes(path, json.dumps(here, indent=1).encode())
+        write_json(path, here)
         return None
-    try:
-        stored = json.loads(path.read_bytes())
-    except ValueError as error:
-        raise BadInput(f"{path}: not valid JSON ({error}); delete the directory to train again") from None
-    if differences := identity.differences(stored, here):
+    if differences := identity.differences(read_json(path), here):
         raise BadInput(
             f"{where}: {store} holds another search: {'; '.join(differences)}; give another directory or delete it"
         )

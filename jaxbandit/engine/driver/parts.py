@@ -7,11 +7,9 @@ of runs with each outcome, and the sums as decimal strings.
 
 import functools
 import hashlib
-import io
 import itertools
 import json
 import platform
-import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,7 +20,7 @@ from jaxbandit.base.contract import Outcome
 from jaxbandit.engine.driver.horizon import Record
 from jaxbandit.engine.driver.identify import Identified
 from jaxbandit.engine.rounds.moments import Moments
-from jaxbandit.engine.storage import identity
+from jaxbandit.engine.storage import identity, npz
 
 RUNS = ("regret", "hindsight", "pulls", "kinds", "recommendation", "outcome")  # arrays of a Record, one row per run
 STOPPED_RUNS = ("samples", "outcome", "recommendation", "shortfall", "pulls", "batches")  # those of an Identified
@@ -75,23 +73,19 @@ def part_of(record: Record | Identified, first_run: int, where: str = "") -> Par
 
 def encoded(part: Part) -> bytes:
     """Return the bytes of the file of a part."""
-    file = io.BytesIO()
-    text = np.frombuffer(json.dumps(part.about).encode(), np.uint8)
-    np.savez(file, allow_pickle=False, about=text, **part.arrays)
-    return file.getvalue()
+    return npz.encode({"about": np.frombuffer(json.dumps(part.about).encode(), np.uint8), **part.arrays})
 
 
 def decoded(data: bytes, where: str) -> Part:
     """Return the part with these bytes; invalid bytes raise a one-line ValueError."""
     try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
+        arrays = npz.decode(data)
         about = json.loads(arrays.pop("about").tobytes())
         outcome, number = arrays["outcome"], about["num_runs"]
         count = np.bincount(outcome, minlength=len(Outcome)).tolist()
         if len(outcome) != number or count != list(about["outcomes"].values()):
             raise ValueError("its outcome counts do not match its runs")
-    except (OSError, ValueError, KeyError, EOFError, TypeError, AttributeError, zipfile.BadZipFile) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"{where}: not a whole part of an experiment ({error}); delete it and run it again") from None
     return Part(where, about, arrays)
 

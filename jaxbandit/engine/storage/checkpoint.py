@@ -6,7 +6,6 @@ without harm: it then counts as finished. A run that appears in none of them is 
 """
 
 import contextlib
-import json
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -15,9 +14,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxbandit.base.refusals import refuse
+from jaxbandit.engine.storage import directories
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage.identity import Identity, require
+from jaxbandit.engine.storage.json_files import read_json, write_json
 
+# The files of which a directory of checkpoints holds one; the last is written if an executor plays the runs.
+MARKS = ("identity.json", "done-*.npz", "live.npz", "parts/call.json")
 SAVE_SECONDS = 10.0  # time between two saves
 SAVE_SHARE = 20  # the time between two saves is at least this multiple of the duration of the last save
 
@@ -67,7 +71,7 @@ class Checkpoint:
         self._told: set[int] = set()  # players that have renewed their segments since the last save
         self._saved, self._interval = time.monotonic(), SAVE_SECONDS
         self._lock, self._saving = threading.Lock(), threading.Lock()
-        self._alone = contextlib.nullcontext() if directory is None else storage.locked(directory)
+        self._alone = contextlib.nullcontext() if directory is None else directories.locked(directory, *MARKS)
 
     def __enter__(self) -> "Checkpoint":
         self._alone.__enter__()
@@ -82,11 +86,11 @@ class Checkpoint:
             return
         about, parts = self.directory / "identity.json", self._parts()
         if about.exists():
-            require(self.directory, self._identity(about), self.about)
+            require(self.directory, read_json(about), self.about)
         elif parts or (self.directory / "live.npz").exists():
-            raise ValueError(f"{about}: is missing; delete {self.directory} to compute its runs again")
+            refuse(str(about), f": is missing; delete {self.directory} to compute its runs again")
         else:
-            storage.write_bytes(about, (json.dumps(self.about, indent=1) + "\n").encode())
+            write_json(about, dict(self.about))
         for part in parts:
             yield storage.read_arrays(part)
 
@@ -182,16 +186,6 @@ class Checkpoint:
 
     def _parts(self) -> list[Path]:
         return [] if self.directory is None else sorted(self.directory.glob("done-*.npz"))
-
-    def _identity(self, path: Path) -> Identity:
-        try:
-            stored = json.loads(path.read_bytes())
-            if isinstance(stored, dict):
-                return stored
-            reason = "not an object"
-        except (ValueError, RecursionError) as error:
-            reason = str(error)
-        raise ValueError(f"{path}: not readable ({reason}); delete {self.directory} to compute its runs again")
 
 
 def unknown(known: np.ndarray) -> list[tuple[int, int]]:

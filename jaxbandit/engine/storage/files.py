@@ -1,85 +1,99 @@
-"""Atomic file writes: a temporary file is written and flushed to disk, then renamed. Pickle is never used."""
+"""Files of ours: opened only if they are regular files, and written completely or not at all. Pickle is never used.
+
+Nothing is read or written through a link, because a directory that somebody sent may hold links to files of its reader.
+"""
 
 import contextlib
 import os
-import socket
-import threading
-import zipfile
+import secrets
+import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
-import filelock
 import numpy as np
 
-# NumPy parses an array's header as a Python literal, and in CPython 3.11 all threads share the parser's recursion
-# counter, so concurrent reads may fail with "SystemError: AST constructor recursion depth mismatch".
-_parsing = threading.Lock()
+from jaxbandit.base.refusals import BadInput
+from jaxbandit.engine.storage import npz
 
-LOCK = ".lock"
+TEMPORARY = ".jaxbandit-{}.tmp"  # name of a file that is being written
+_HERE = getattr(os, "O_NOFOLLOW", 0)  # Windows has no such flag; there only the check before opening protects
 
 
 def write_bytes(path: Path, data: bytes) -> None:
     """Write `data` to `path` atomically: if the process is killed, either the old or the new file remains."""
-    with _replacing(path) as file:
+    with replacing(path) as file:
         file.write(data)
 
 
 def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
     """Write named arrays to an .npz file atomically. Equal arrays result in equal bytes."""
-    with _replacing(path) as file:
-        np.savez(file, allow_pickle=False, **arrays)
+    with replacing(path) as file:
+        npz.write(file, arrays)
 
 
-def read_arrays(path: Path) -> dict[str, np.ndarray]:
-    """Read a file of `write_arrays`; a truncated or different file raises a ValueError with a one-line message."""
-    try:
-        with _parsing, open(path, "rb") as file, np.load(file, allow_pickle=False) as data:
-            return {name: data[name] for name in data.files}
-    except FileNotFoundError:
-        raise
-    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path}: not a readable array file ({error}); delete it to compute it again") from None
+def read_bytes(path: Path) -> bytes:
+    """Return the content of a regular file; a link, a directory or a device raises a ValueError of one line."""
+    with _opened(path) as file:
+        return file.read()
 
 
-@contextlib.contextmanager
-def locked(directory: Path) -> Iterator[None]:
-    """Hold an exclusive lock on `directory`, which is created if it is missing.
+def read_arrays(path: Path, digest: str | None = None) -> dict[str, np.ndarray]:
+    """Read a file of `write_arrays`.
 
-    The system releases the lock when the process ends, even if it is killed. On file systems without locks, other
-    processes are not excluded.
+    Args:
+      path: path of the file.
+      digest: its SHA-256 digest in hexadecimal digits, if it is stored elsewhere.
 
     Raises:
-      ValueError: another process holds the lock. The message has one line and names the process.
+      FileNotFoundError: there is no such file.
+      ValueError: the file is damaged, is of another kind, or cannot be read. The message has one line.
     """
-    directory.mkdir(parents=True, exist_ok=True)
-    path = directory / LOCK
-    lock = filelock.FileLock(path, fallback_to_soft=False)  # a soft lock would outlive a process that is killed
     try:
-        lock.acquire(blocking=False)
-    except filelock.Timeout:
-        holder = path.read_text(errors="replace") if path.exists() else ""
-        raise ValueError(
-            f"{directory}: in use by {holder or 'another process'}; wait until it has ended, or give another directory"
-        ) from None
+        with _opened(path) as file:
+            return npz.read(file, digest)
+    except FileNotFoundError:
+        raise
     except OSError as error:
-        if error.filename is not None:  # the file cannot be opened; otherwise it cannot be locked
-            raise
+        raise BadInput(f"{path}: cannot be read ({error.strerror})") from None
+    except ValueError as error:
+        raise BadInput(f"{path}: damaged ({error}); delete it to compute it again") from None
+
+
+def require_regular(path: Path, *, alone: bool = False) -> None:
+    """Raise a ValueError of one line if the path exists and is not a regular file.
+
+    Args:
+      path: the path.
+      alone: whether the file may have no other name (hard link), because it will be changed in place.
+    """
     try:
-        path.write_text(f"process {os.getpid()} on {socket.gethostname()}")
-        yield
-    finally:
-        path.unlink(missing_ok=True)  # before the release, so that a process that has just opened it sees it is gone
-        lock.release()
+        about = path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    if not stat.S_ISREG(about.st_mode):
+        kind = "a link" if stat.S_ISLNK(about.st_mode) else "not a regular file"
+        raise BadInput(f"{path}: is {kind}, must be a regular file; remove it or give another path")
+    if alone and about.st_nlink > 1:
+        raise BadInput(f"{path}: has another name (a hard link), must be a file of its own; copy the directory")
+
+
+def open_in_place(path: Path) -> int:
+    """Return a descriptor for reading and appending; the file is created if it is missing, and may be no link."""
+    require_regular(path, alone=True)
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | _HERE, 0o666)
 
 
 @contextlib.contextmanager
-def _replacing(path: Path) -> Iterator[BinaryIO]:
+def replacing(path: Path) -> Iterator[BinaryIO]:
     """Yield a temporary file that replaces `path` once it is completely written to disk."""
+    require_regular(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{socket.gethostname()}-{os.getpid()}.tmp")
+    # The name cannot be guessed, and the file must be new, so that nobody can put a link in its place.
+    temporary = path.with_name(TEMPORARY.format(secrets.token_hex(8)))
+    descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | _HERE | getattr(os, "O_BINARY", 0), 0o666)
     try:
-        with open(temporary, "wb") as file:
+        with open(descriptor, "w+b") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -92,3 +106,11 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    """Yield the file, open for reading, if it is a regular one."""
+    require_regular(path)
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | _HERE)) as file:
+        yield file

@@ -16,6 +16,7 @@ from jaxbandit.base.refusals import BadInput, refuse
 from jaxbandit.base.text import align
 from jaxbandit.base.types import Json
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
+from jaxbandit.engine.storage import json_files
 from jaxbandit.lab.auditing.cell import Batch, Finding, Limits, audit_draws
 from jaxbandit.lab.experiments import directory, playing, tasks
 from jaxbandit.lab.experiments.playing import play
@@ -24,7 +25,7 @@ from jaxbandit.lab.specs.spec import Cell, Experiment
 from jaxbandit.running import failures
 from jaxbandit.running.distribution import division
 from jaxbandit.running.progress import progress_bar
-from jaxbandit.running.results import json_files, names
+from jaxbandit.running.results import names
 from jaxbandit.running.results.base import Result
 from jaxbandit.running.results.loading import load_cell
 from jaxbandit.running.results.saving import save_cell, summary

@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from jaxbandit.base.refusals import BadInput, Unfinished, reason, refuse, show
+from jaxbandit.engine.storage import directories, identity, json_files
 from jaxbandit.engine.storage import files as storage
-from jaxbandit.engine.storage import identity
 from jaxbandit.lab.specs import references, source
 from jaxbandit.lab.specs.arguments import plain
 from jaxbandit.lab.specs.spec import Cell, Experiment
-from jaxbandit.running.results import json_files
 from jaxbandit.running.results.base import Result
 from jaxbandit.running.results.loading import load_cell
 from jaxbandit.running.results.saving import PROVENANCE
@@ -34,11 +33,9 @@ def lock(out: Path | None) -> Iterator[None]:
     if out is None:
         yield
         return
-    if out.exists() and not out.is_dir():
-        refuse(str(out), ": is a file, must be a directory; give another --out")
     with contextlib.ExitStack() as stack:
         try:
-            stack.enter_context(storage.locked(out))
+            stack.enter_context(directories.locked(out, PROVENANCE))
         except OSError as error:
             refuse(str(out), f": cannot be written ({reason(error)}); give another --out")
         except ValueError as error:
@@ -62,6 +59,7 @@ def claim(out: Path, experiment: Experiment, *, grows: bool = True) -> tuple[lis
     cells = list(experiment.cells())
     here = provenance(experiment)
     try:
+        directories.require_ours(out, PROVENANCE)
         known: list[Any] = []
         if path.exists():
             if found := difference(_spec(path), experiment.to_dict(), grows):
@@ -73,13 +71,14 @@ def claim(out: Path, experiment: Experiment, *, grows: bool = True) -> tuple[lis
                     str(out),
                     f": has no {PROVENANCE}, so it was written by another version; give another --out or delete it",
                 )
-        elif any(not item.name.startswith(".") for item in out.iterdir()):
-            refuse(str(out), ": is not empty and has no spec.toml, so it does not hold results; give another --out")
+        elif any(out.glob("cell-*")):
+            refuse(str(out), ": has no spec.toml, which says whose results these are; give another --out or delete it")
         known += [label(cell) for cell in cells if label(cell) not in known]
         numbers = [known.index(label(cell)) for cell in cells]
         found = _finished(out, cells, numbers, experiment.runs)
-        storage.write_bytes(path, experiment.to_toml().encode())
+        # The file that marks the directory as ours is written first.
         json_files.write_json(about, {**here, "cells": known, "order": numbers})
+        storage.write_bytes(path, experiment.to_toml().encode())
     except OSError as error:
         refuse(str(out), f": cannot be written ({reason(error)}); give another --out")
     return numbers, found
@@ -205,11 +204,9 @@ def _finished(out: Path, cells: Sequence[Cell], numbers: Sequence[int], runs: in
 
 
 def tidy(out: Path) -> None:
-    """Remove the files that only an unfinished run needs, and temporary files left by a killed process."""
+    """Remove the files that only an unfinished run needs."""
     for name in ("checkpoint", "parts"):
         shutil.rmtree(out / name, ignore_errors=True)
-    for leftover in out.glob(".*.tmp"):
-        leftover.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

@@ -10,6 +10,7 @@ from jaxbandit.base.refusals import BadInput, refuse, wrong
 from jaxbandit.engine.driver import parts
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.driver.parts import Part
+from jaxbandit.engine.storage import directories, json_files
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.lab.experiments import directory, forecast, playing
 from jaxbandit.lab.experiments.experiment import Job, bar
@@ -17,7 +18,6 @@ from jaxbandit.lab.specs import spec
 from jaxbandit.lab.specs.spec import Cell, Experiment
 from jaxbandit.running import failures
 from jaxbandit.running.distribution import division, hosts, tasks
-from jaxbandit.running.results import json_files
 from jaxbandit.running.results.saving import PROVENANCE, write_summary
 
 
@@ -48,6 +48,7 @@ def run_part(experiment: Experiment, out: Path, part: tuple[int, int], *, worker
     place, number = part
     forecast.check_memory(experiment)
     with directory.disk(out):
+        directories.require_ours(out, PROVENANCE)
         out.mkdir(parents=True, exist_ok=True)
         numbers, done = directory.claim(out, experiment)
         with bar([experiment], None, 1 / number, f" part {place}/{number}") as advance:

@@ -10,7 +10,7 @@ from jaxbandit.decide.tuning.result import TuneResult
 from jaxbandit.decide.tuning.tune import tune
 from jaxbandit.lab.specs import references
 from jaxbandit.lab.specs.search import SearchSpec
-from jaxbandit.running.plotting.style import SIZE, canvas
+from jaxbandit.running.plotting.style import SIZE, canvas, save_figure
 from jaxbandit.running.plotting.tuning import plot_tuning
 
 FIGURE = "tune.png"
@@ -54,7 +54,7 @@ def draw(result: TuneResult, out: Path) -> Path:
     """Write the figure of a result to a directory, and return its path."""
     figure = plot_tuning(result, canvas(SIZE))
     path = out / FIGURE
-    figure.savefig(path, bbox_inches="tight", pad_inches=0.15)
+    save_figure(figure, path)
     return path
 
 

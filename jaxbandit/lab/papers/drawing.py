@@ -13,7 +13,7 @@ from jaxbandit.base.types import Table
 from jaxbandit.lab.papers import origins
 from jaxbandit.lab.papers.figure_experiments import Figure, cells
 from jaxbandit.running.plotting import figures, stopping_times, sweeps
-from jaxbandit.running.plotting.style import INK, SIZE, canvas, file_name, legend
+from jaxbandit.running.plotting.style import INK, SIZE, canvas, file_name, legend, save_figure
 from jaxbandit.running.results.base import Result, ResultSet
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def write(shown: Sequence[Figure], results: ResultSet, content: Table, directory
         counts = " or ".join(f"{runs:,}" for runs in sorted({r.runs for r in cells(figure, results)}))
         ax.set_title(f"{figure.title}; {counts} runs, 95 % intervals", loc="left", fontsize=11, color=INK)
         paths.append(directory / f"{file_name(figure.name)}.png")
-        sheet.savefig(paths[-1], bbox_inches="tight", pad_inches=0.15)
+        save_figure(sheet, paths[-1])
     return paths
 
 
@@ -99,7 +99,7 @@ def boxes(figure: Figure, results: ResultSet, content: Table, directory: Path) -
         marked |= any([_mark_boxes(left, row, content, "samples"), _mark_boxes(right, row, content, "error")])
     sheet.text(0, 1, figure.title + "   (x: published)" * marked, fontsize=12, color=INK, va="bottom")
     path = directory / f"{file_name(figure.name)}.png"
-    sheet.savefig(path, bbox_inches="tight", pad_inches=0.15)
+    save_figure(sheet, path)
     return path
 
 

@@ -6,16 +6,18 @@ tested, each with the place where somebody read it (origins.py); instances of th
 readings of an algorithm (open_readings.py) and tables next to the figures (tables/).
 """
 
+import contextlib
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from jaxbandit.base import domains
-from jaxbandit.base.refusals import BadInput, nearest
+from jaxbandit.base.refusals import BadInput, nearest, refuse
 from jaxbandit.base.types import Json, Table
 from jaxbandit.engine.driver.execution import Execution
+from jaxbandit.engine.storage import directories, json_files
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.lab.experiments.experiment import SHOWN
 from jaxbandit.lab.papers import assessment, drawing, figure_experiments, origins, own_instances
@@ -23,9 +25,10 @@ from jaxbandit.lab.papers.figure_experiments import Figure
 from jaxbandit.lab.papers.report import cost, report
 from jaxbandit.lab.papers.tables import computed
 from jaxbandit.running.plotting.style import file_name
-from jaxbandit.running.results import json_files
 from jaxbandit.running.results.base import ResultSet
 from jaxbandit.running.results.loading import load
+
+MARK = "paper.json"  # written first, so that it marks a directory as one of ours
 
 
 @dataclass(frozen=True)
@@ -121,18 +124,19 @@ def reproduce(
     known, skipped = own_instances.split(known, missing, target, quick=quick and runs is None)
     wanted = not target or target not in sizes
     run, shown = figure_experiments.experiments(known, target, quick=quick, runs=runs) if wanted else ([], [])
-    tables = computed.evaluate(data, about, directory, sizes)
-    execution = execution.updated(progress=progress, workers=workers, executor=executor)
-    options = {"max_failed": max_failed, "execution": execution}
-    results = _run(data, run, source, directory, about.get("at_once", 1), options)
-    content = assessment.assess(results, about, shown) if run else assessment.without_cells(data, about)
-    content["claims"] += computed.judge(about.get("share", []), tables)
-    longer = {int(key): value for key, value in about.get("runs_at", {}).items()}
-    more = {"complexity": tables, "skipped": [*skipped, *lines], "longer": cost(content, longer) if longer else []}
-    content |= {key: value for key, value in more.items() if value}
-    json_files.write_json(directory / "summary.json", content)
-    reproduction = Reproduction(directory, tuple(drawing.write(shown, results, content, directory)), content)
-    storage.write_bytes(directory / "tables.txt", f"{reproduction.table()}\n".encode())
+    with _claimed(directory, paper):
+        tables = computed.evaluate(data, about, directory, sizes)
+        execution = execution.updated(progress=progress, workers=workers, executor=executor)
+        options = {"max_failed": max_failed, "execution": execution}
+        results = _run(data, run, source, directory, about.get("at_once", 1), options)
+        content = assessment.assess(results, about, shown) if run else assessment.without_cells(data, about)
+        content["claims"] += computed.judge(about.get("share", []), tables)
+        longer = {int(key): value for key, value in about.get("runs_at", {}).items()}
+        more = {"complexity": tables, "skipped": [*skipped, *lines], "longer": cost(content, longer) if longer else []}
+        content |= {key: value for key, value in more.items() if value}
+        json_files.write_json(directory / "summary.json", content)
+        reproduction = Reproduction(directory, tuple(drawing.write(shown, results, content, directory)), content)
+        storage.write_bytes(directory / "tables.txt", f"{reproduction.table()}\n".encode())
     return reproduction
 
 
@@ -154,6 +158,17 @@ def _run(
         run_experiments(parts, at_once=at_once, **options)
     loaded = [load(place) for _, place in parts]
     return ResultSet(data["name"], tuple(result for part in loaded for result in part))
+
+
+@contextlib.contextmanager
+def _claimed(directory: Path, paper: str) -> Iterator[None]:
+    """Lock a directory for the reproduction of a paper; raise BadInput if it belongs to anything else."""
+    path = directory / MARK
+    with directories.locked(directory, MARK):
+        if path.exists() and (there := json_files.read_json(path).get("paper")) != paper:
+            refuse(str(directory), f": holds a reproduction of {there}; give another --out")
+        json_files.write_json(path, {"paper": paper})
+        yield
 
 
 def _read(paper: str) -> tuple[Json, Json, str]:

@@ -10,13 +10,13 @@ from jaxbandit.base import text
 from jaxbandit.base.markup import Html
 from jaxbandit.base.refusals import BadInput
 from jaxbandit.base.types import Table
+from jaxbandit.engine.storage.json_files import read_json
 from jaxbandit.lab.auditing.cell import CONSERVATIVE, CONSISTENT, UNDECIDED, VIOLATES, Finding
 from jaxbandit.lab.report import charts, comparisons, parts, provenance
 from jaxbandit.lab.report.charts import Chart, Curve
 from jaxbandit.lab.report.page import Page
 from jaxbandit.running.results import names
 from jaxbandit.running.results.base import ResultSet
-from jaxbandit.running.results.json_files import read_json
 from jaxbandit.running.results.stopping import QUANTILES
 
 AUDIT = "audit.json"

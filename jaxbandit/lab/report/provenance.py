@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from jaxbandit.base.markup import Html, tag
+from jaxbandit.engine.storage.json_files import read_json
 from jaxbandit.lab.report import parts
 from jaxbandit.lab.report.page import Page
 from jaxbandit.running.results import names
 from jaxbandit.running.results.base import Result, ResultSet
-from jaxbandit.running.results.json_files import read_json
 from jaxbandit.running.results.saving import PROVENANCE
 
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 from jaxbandit.base.refusals import BadInput, reason, refuse
 from jaxbandit.engine.storage import files as storage
+from jaxbandit.engine.storage.json_files import read_json
 from jaxbandit.lab.report import experiments, parts, provenance
 from jaxbandit.lab.report.page import MARK, Page
-from jaxbandit.running.results.json_files import read_json
 from jaxbandit.running.results.loading import load
 from jaxbandit.running.results.saving import PROVENANCE
 

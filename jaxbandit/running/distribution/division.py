@@ -107,7 +107,7 @@ def read(folder: Path | None, first: int, end: int) -> Part:
     """Return the part with these runs from a folder; raise BadInput if it is damaged."""
     path = (folder or Path()) / tasks.file_name(first, end)
     try:
-        part = parts.decoded(path.read_bytes(), str(path))
+        part = parts.decoded(storage.read_bytes(path), str(path))
     except ValueError as error:
         raise BadInput(str(error)) from None
     if (part.first_run, part.end) != (first, end):

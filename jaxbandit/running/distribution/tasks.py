@@ -64,7 +64,7 @@ def _piece(task: Task, record_of: Callable[..., Any], first: int, end: int) -> d
     """Play one part, or read it if an earlier worker that died in the same task has already finished it."""
     path = None if task["folder"] is None else Path(task["folder"]) / file_name(first, end)
     if path is not None and path.exists():
-        part, data = parts.decoded(path.read_bytes(), str(path)), b""
+        part, data = parts.decoded(storage.read_bytes(path), str(path)), b""
     else:
         execution = Execution(**task["execution"])
         part = parts.part_of(record_of(first_run=first, num_runs=end - first, execution=execution), first)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from jaxbandit.base.domains import check, choice
 from jaxbandit.base.refusals import refuse
 from jaxbandit.running.plotting import budgets, regret_curves, stopping_times, sweeps
-from jaxbandit.running.plotting.style import SIZE, canvas, file_name, plain_text
+from jaxbandit.running.plotting.style import SIZE, canvas, file_name, plain_text, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -88,7 +88,7 @@ def write_figures(results: Sequence[Any], directory: str | Path, **look: Any) ->
     paths = []
     for name, figure in drawn(results, **look):
         paths.append(directory / f"{file_name(name)}.png")
-        figure.savefig(paths[-1], bbox_inches="tight", pad_inches=0.15)
+        save_figure(figure, paths[-1])
     return paths
 
 

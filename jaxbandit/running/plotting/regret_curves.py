@@ -26,6 +26,7 @@ from jaxbandit.running.plotting.style import (
     new_axes,
     plain_text,
     quiet,
+    save_figure,
     titled,
 )
 from jaxbandit.theory import intervals
@@ -171,7 +172,7 @@ def plot_results(results: Sequence[RegretDrawable], directory: str | Path, **loo
     paths = []
     for name, figure in drawn(results, **look):
         paths.append(directory / f"{file_name(name)}.png")
-        figure.savefig(paths[-1], bbox_inches="tight", pad_inches=0.15)
+        save_figure(figure, paths[-1])
     return paths
 
 

@@ -7,9 +7,11 @@ they repeat, the lines are dashed. matplotlib is imported only when something is
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from jaxbandit.base.extras import lab
+from jaxbandit.engine.storage.files import replacing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,6 +63,12 @@ def canvas(size: tuple[float, float], layout: str | None = "constrained") -> Fig
     figure = Figure(figsize=size, dpi=160, layout=layout)  # pyright: ignore[reportArgumentType]
     FigureCanvasAgg(figure)
     return figure
+
+
+def save_figure(figure: Figure, path: Path) -> None:
+    """Write a figure as a PNG file: completely or not at all, and never through a link."""
+    with replacing(path) as file:
+        figure.savefig(file, format="png", bbox_inches="tight", pad_inches=0.15)
 
 
 def quiet(ax: Axes, title: str, *, along: Literal["x", "y"] = "y") -> None:

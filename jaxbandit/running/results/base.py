@@ -14,8 +14,8 @@ import numpy as np
 from jaxbandit.base.contract import Outcome
 from jaxbandit.base.extras import lab
 from jaxbandit.base.markup import html_table, view
+from jaxbandit.engine.storage.json_files import plain
 from jaxbandit.running.results import frames, names, report, saving
-from jaxbandit.running.results.json_files import plain
 
 FAULTS = {  # outcomes that are left out of all means, in words
     Outcome.NONFINITE: "not finite",

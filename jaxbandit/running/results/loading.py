@@ -1,16 +1,13 @@
 """Reading results: one cell, or all cells of a directory."""
 
 import dataclasses
-import hashlib
-import io
 from pathlib import Path
 
-import numpy as np
-
 from jaxbandit.base.refusals import BadInput
+from jaxbandit.engine.storage import files as storage
+from jaxbandit.engine.storage.json_files import read_json
 from jaxbandit.running.results.base import Result, ResultSet
 from jaxbandit.running.results.budget import BudgetResult
-from jaxbandit.running.results.json_files import read_json, read_sealed
 from jaxbandit.running.results.regret import RegretResult
 from jaxbandit.running.results.saving import PROVENANCE, SCHEMA, cell_paths, manifest_fields
 from jaxbandit.running.results.stopping import StoppingResult
@@ -23,7 +20,7 @@ def load_cell(directory: str | Path, index: int) -> Result | None:
     npz, manifest = cell_paths(directory, index)
     if not manifest.exists():
         return None
-    about = read_sealed(manifest)
+    about = read_json(manifest)
     cls = KINDS.get(str(about.get("kind")), Result)
     needed = [item.name for item in dataclasses.fields(cls) if item.default is dataclasses.MISSING]
     missing = [name for name in ("schema", "kind", *needed, "sha256") if name not in {*about, "arrays"}]
@@ -34,13 +31,9 @@ def load_cell(directory: str | Path, index: int) -> Result | None:
     if about["kind"] not in KINDS:
         raise BadInput(f"{manifest}: kind = {about['kind']!r}, must be one of {', '.join(KINDS)}")
     try:
-        data = npz.read_bytes()
-    except OSError as error:
-        raise BadInput(f"{npz}: cannot be read ({error.strerror}); delete {manifest.name} and run again") from None
-    if hashlib.sha256(data).hexdigest() != about["sha256"]:
-        raise BadInput(f"{npz}: damaged, its digest differs from {manifest.name}'s; delete both and run again")
-    with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
-        frozen = {name: arrays[name] for name in arrays.files}
+        frozen = storage.read_arrays(npz, str(about["sha256"]))
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{error}; delete {manifest.name} and run again") from None
     for array in frozen.values():
         array.setflags(write=False)
     return cls(arrays=frozen, **{name: about[name] for name in manifest_fields(cls) if name in about})
@@ -77,4 +70,4 @@ def load(directory: str | Path) -> ResultSet:
         missing = next((number for number, result in loaded.items() if result is None), 0)
         raise BadInput(f"{cell_paths(directory, missing)[1]}: missing, {count} cells are expected; run again")
     spec = directory / "spec.toml"
-    return ResultSet(name, tuple(results), spec.read_text(encoding="utf-8") if spec.exists() else "")
+    return ResultSet(name, tuple(results), storage.read_bytes(spec).decode() if spec.exists() else "")

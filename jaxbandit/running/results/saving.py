@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from jaxbandit.base.refusals import refuse
+from jaxbandit.engine.storage import directories
 from jaxbandit.engine.storage import files as storage
+from jaxbandit.engine.storage.json_files import write_json
 from jaxbandit.running.results import names
-from jaxbandit.running.results.json_files import write_json, write_sealed
 
 SCHEMA = 1
 PROVENANCE = "provenance.json"  # records what the numbers of an experiment depend on, and the order of its cells
+MARK = "cell-*.json"  # the files of which a directory of results holds one
 OWN_FILES = ("cell-*.json", "cell-*.npz", "summary.json", "spec.toml", PROVENANCE)
 
 
@@ -38,14 +40,15 @@ def save(results: Any, directory: str | Path, *, replace: bool = False) -> None:
     if len(kinds) != 1:
         refuse("save", f": results of {len(kinds)} kinds ({', '.join(kinds) or 'none given'}), must be of one kind")
     there = [path for pattern in OWN_FILES for path in directory.glob(pattern)]
-    if there and not replace:
+    if there and not replace and directories.require_ours(directory, MARK):
         refuse(str(directory), f": already holds results ({there[0].name}); give another directory or replace = True")
-    for path in there:
-        path.unlink()
-    for index, result in enumerate(some):
-        save_cell(directory, index, result)
     name = getattr(results, "name", "") or (some[0].instance if len(some) == 1 else directory.name)
-    write_summary(directory, name, some[0].kind, some[0].seed, some[0].precision, some)
+    with directories.locked(directory, MARK):
+        for path in there:
+            path.unlink()
+        for index, result in enumerate(some):
+            save_cell(directory, index, result)
+        write_summary(directory, name, some[0].kind, some[0].seed, some[0].precision, some)
 
 
 def summary(name: str, kind: str, seed: int, precision: str, results: Sequence[Any], **extra: Any) -> dict:
@@ -89,7 +92,7 @@ def save_cell(directory: str | Path, index: int, result: Any) -> None:
     storage.write_arrays(npz, result.arrays)
     with npz.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    write_sealed(manifest, {"schema": SCHEMA, "kind": result.kind, **about, "sha256": digest})
+    write_json(manifest, {"schema": SCHEMA, "kind": result.kind, **about, "sha256": digest})
 
 
 def manifest_fields(cls: type[Any]) -> list[str]:

@@ -1,4 +1,4 @@
-"""JSON files of results, which are written atomically and read with an error message that names the file."""
+"""JSON files of ours, with a digest of their content as the last key, which notices every change of a byte."""
 
 import hashlib
 import json
@@ -8,37 +8,30 @@ from typing import Any
 from jaxbandit.base.refusals import BadInput
 from jaxbandit.engine.storage import files as storage
 
-SEAL = "json_sha256"
+DIGEST = "json_sha256"
 
 
-def write_json(path: Path, content: Any) -> None:
-    """Write JSON atomically, with the keys in their given order; NaN is not allowed."""
-    storage.write_bytes(path, _encoded(content))
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    """Write JSON atomically, with the keys in their given order and the digest last; NaN is not allowed."""
+    storage.write_bytes(path, _encoded({**content, DIGEST: _digest(content)}))
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Return the object in a JSON file; raise a ValueError that names the file if it does not hold one."""
+    """Return what `write_json` wrote, without the digest; raise a BadInput that names the file if a byte differs."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        data = storage.read_bytes(path)
     except OSError as error:
         raise BadInput(f"{path}: cannot be read ({error.strerror})") from None
+    try:
+        content = json.loads(data.decode())
     except (ValueError, RecursionError):
         raise BadInput(f"{path}: damaged, not JSON; delete it and run again") from None
     if not isinstance(content, dict):
         raise BadInput(f"{path}: damaged, not a JSON object; delete it and run again")
-    return content
-
-
-def write_sealed(path: Path, content: dict[str, Any]) -> None:
-    """Write JSON like `write_json`, with a digest of the content as the last key."""
-    write_json(path, {**content, SEAL: _digest(content)})
-
-
-def read_sealed(path: Path) -> dict[str, Any]:
-    """Return what `write_sealed` wrote, without the digest; raise a ValueError if any byte of the file has changed."""
-    content = read_json(path)
-    seal = content.pop(SEAL, None)
-    if seal != _digest(content) or path.read_bytes() != _encoded({**content, SEAL: seal}):
+    digest = content.pop(DIGEST, None)
+    if digest is None:
+        raise BadInput(f"{path}: damaged, it has no digest, or another version wrote it; delete it and run again")
+    if data != _encoded({**content, DIGEST: _digest(content)}):
         raise BadInput(f"{path}: damaged, its digest differs from its content; delete it and run again")
     return content
 

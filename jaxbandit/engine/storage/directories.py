@@ -1,0 +1,114 @@
+"""Which directory may be written: an empty one, or one that this package began; and by one process at a time."""
+
+import contextlib
+import os
+import re
+import socket
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import filelock
+
+from jaxbandit.base.refusals import BadInput
+from jaxbandit.engine.storage.files import TEMPORARY, require_regular
+
+LOCK = ".lock"
+_HOLDER = re.compile(r"(process \d+ on .*)?", re.DOTALL)  # what a lock file contains, or nothing if it is just created
+_TEMPORARY = re.compile(re.escape(TEMPORARY).replace(r"\{\}", "[0-9a-f]{16}"))
+
+
+def require_ours(directory: Path, *marks: str) -> bool:
+    """Raise a ValueError of one line unless a command may write into this directory.
+
+    It may be missing, or empty, or one that was begun here: it then holds a file that matches one of `marks`. Hidden
+    files count. Nothing in it may be a link, because everything in it is ours to replace.
+
+    Args:
+      directory: path of the directory; it may itself be a link, since the user names it.
+      *marks: patterns of the first file that is written to such a directory, such as "spec.toml".
+
+    Returns:
+      Whether the directory was begun before.
+    """
+    if not directory.is_dir():
+        if os.path.lexists(directory):
+            raise BadInput(f"{directory}: is a file, must be a directory; give another one")
+        return False
+    top = sorted(directory.iterdir())
+    for path in top:
+        _require_plain(path)
+    begun = any(path for mark in marks for path in directory.glob(mark))
+    if not begun and (foreign := [path.name for path in top if not _passing(path)]):
+        raise BadInput(
+            f"{directory}: holds files of others ({foreign[0]}), must be empty or hold {' or '.join(marks)} of an "
+            "earlier call; give another directory"
+        )
+    if begun:
+        for folder, folders, names in os.walk(directory):
+            for name in (*folders, *names):
+                _require_plain(Path(folder, name))
+    return begun
+
+
+@contextlib.contextmanager
+def locked(directory: Path, *marks: str) -> Iterator[None]:
+    """Hold an exclusive lock on a directory that `require_ours` permits, and create the directory if it is missing.
+
+    The system releases the lock when the process ends, even if it is killed. On file systems without locks, other
+    processes are not excluded. Temporary files that a killed process has left in the directory are removed.
+
+    Raises:
+      ValueError: another process holds the lock, or the directory may not be written. The message has one line.
+    """
+    require_ours(directory, *marks)
+    directory.mkdir(parents=True, exist_ok=True)
+    path = directory / LOCK
+    require_regular(path, alone=True)
+    lock = filelock.FileLock(path, fallback_to_soft=False)  # a soft lock would outlive a process that is killed
+    try:
+        lock.acquire(blocking=False)
+    except filelock.Timeout:
+        holder = path.read_text(errors="replace") if path.exists() else ""
+        raise BadInput(
+            f"{directory}: in use by {holder or 'another process'}; wait until it has ended, or give another directory"
+        ) from None
+    except OSError as error:
+        if error.filename is not None:  # the file cannot be opened; otherwise it cannot be locked
+            raise
+    try:
+        path.write_text(f"process {os.getpid()} on {socket.gethostname()}")
+        if require_ours(directory, *marks):
+            tidy(directory)
+        yield
+    finally:
+        path.unlink(missing_ok=True)  # before the release, so that a process that has just opened it sees it is gone
+        lock.release()
+
+
+def tidy(directory: Path) -> None:
+    """Remove the temporary files that killed processes have left in a directory of ours."""
+    for path in directory.iterdir():
+        if _TEMPORARY.fullmatch(path.name):
+            path.unlink(missing_ok=True)
+
+
+def _require_plain(path: Path) -> None:
+    """Raise a ValueError of one line unless the path is a regular file or a directory."""
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:  # another process has just removed it
+        return
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        kind = "a link" if stat.S_ISLNK(mode) else "neither a file nor a directory"
+        raise BadInput(f"{path}: is {kind}, which no call of ours writes; remove it or give another directory")
+
+
+def _passing(path: Path) -> bool:
+    """Whether this is a file that exists only while a directory is begun: the lock, or a temporary file."""
+    if path.name != LOCK:
+        return bool(_TEMPORARY.fullmatch(path.name))
+    try:
+        return bool(_HOLDER.fullmatch(path.read_text(errors="replace")))
+    except OSError:
+        return False

@@ -1,0 +1,316 @@
+"""Which files and directories are touched: nothing through a link, nothing of others, nothing whose digest differs."""
+
+import io
+import json
+import os
+import random
+import warnings
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import jaxbandit as jb
+from jaxbandit.base.refusals import BadInput
+from jaxbandit.engine.storage import directories, npz
+from jaxbandit.engine.storage import files as storage
+from jaxbandit.engine.storage.json_files import read_json, write_json
+from jaxbandit.lab import cli
+from jaxbandit.lab.experiments import experiment as running
+from jaxbandit.lab.specs import spec
+
+ARRAYS = {"a": np.arange(6.0).reshape(2, 3), "b": np.array("text"), "c": np.zeros((0, 4), np.int32)}
+RUN = """
+name = "small"
+kind = "simulate"
+runs = 2
+horizon = 10
+[[instance]]
+name = "two"
+type = "bernoulli"
+means = [0.9, 0.1]
+[[algorithm]]
+name = "ucb"
+type = "ucb1"
+"""
+SESSION = 'kind = "session"\narms = 2\n[[algorithm]]\ntype = "ucb1"\n'
+TUNE = """
+kind = "tune"
+[[algorithm]]
+type = "paired_race"
+epsilon = 0.5
+[configs]
+x = [0.0, 1.0]
+"""
+SCORES = "def score(key, config):\n    import jax\n    return config['x'] + 0.1 * jax.random.normal(key)\n"
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A working directory with three specs, a training function and a file of the user."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for name, text in {"run.toml": RUN, "session.toml": SESSION, "tune.toml": TUNE, "trust_scores.py": SCORES}.items():
+        Path(name).write_text(text, encoding="utf-8")
+    Path("victim").write_text("precious\n", encoding="utf-8")
+    return tmp_path
+
+
+COMMANDS = {
+    "run": ["run", "run.toml", "--out", "d", "--no-cache"],
+    "ask": ["ask", "d", "session.toml", "--no-cache"],
+    "tune": ["tune", "trust_scores:score", "tune.toml", "--out", "d", "--no-cache"],
+    "audit": ["audit", "run.toml", "--out", "d", "--no-cache"],
+    "part": ["run", "run.toml", "--out", "d", "--part", "0/2", "--no-cache"],
+    "reproduce": ["reproduce", "ucboost/a", "--quick", "--out", "d", "--no-cache"],
+}
+
+
+def refused(capsys, argv):
+    """Run a command that must be refused in one line, and return the line."""
+    assert cli.main(argv) == 2
+    said = capsys.readouterr()
+    assert said.out == "" and said.err.count("\n") == 1 and said.err.endswith("\n"), said.err
+    return said.err
+
+
+def names_in(directory):
+    return sorted(path.name for path in Path(directory).iterdir())
+
+
+@pytest.mark.parametrize("command", ["run", "ask", "tune", "part", "reproduce"])
+@pytest.mark.parametrize("name", [".lock", "log.jsonl", "summary.json", "provenance.json", "session.json", "tune.png"])
+def test_a_link_in_an_empty_directory_is_refused(command, name, place, capsys):
+    Path("d").mkdir()
+    Path("d", name).symlink_to(place / "victim")
+    assert name in refused(capsys, COMMANDS[command])
+    assert Path("victim").read_text(encoding="utf-8") == "precious\n" and names_in("d") == [name]
+
+
+def test_a_link_in_a_directory_of_ours_is_refused_by_every_command(place, capsys):
+    assert cli.main(COMMANDS["run"]) == 0
+    names = names_in("d")
+    for name in names:
+        path = Path("d", name)
+        data = path.read_bytes()
+        path.unlink()
+        path.symlink_to(place / "victim")
+        capsys.readouterr()
+        assert name in refused(capsys, COMMANDS["run"])
+        if name.endswith(".png"):
+            assert name in refused(capsys, ["plot", "d"])
+        if name.startswith("cell-"):
+            assert name in refused(capsys, ["report", "d"])
+        path.unlink()
+        path.write_bytes(data)
+    Path("d", "checkpoint").symlink_to(place)
+    assert "checkpoint" in refused(capsys, COMMANDS["run"])
+    Path("d", "checkpoint").unlink()
+    Path("d", "report.html").symlink_to(place / "victim")
+    assert "report.html" in refused(capsys, ["report", "d"])
+    Path("d", "report.html").unlink()
+    os.mkfifo("d/.lock")
+    assert ".lock" in refused(capsys, COMMANDS["run"])
+    assert Path("victim").read_text(encoding="utf-8") == "precious\n"
+    Path("d", ".lock").unlink()
+    assert names_in("d") == names and cli.main(COMMANDS["run"]) == 0
+
+
+def test_a_lock_or_log_with_another_name_is_refused(place, capsys):
+    Path("d").mkdir()
+    Path("victim").write_text("", encoding="utf-8")  # what a lock file may contain
+    os.link("victim", "d/.lock")
+    assert "hard link" in refused(capsys, COMMANDS["run"])
+    Path("d", ".lock").unlink()
+    assert cli.main(COMMANDS["ask"]) == 0
+    os.link("d/log.jsonl", "other")
+    capsys.readouterr()
+    assert "hard link" in refused(capsys, COMMANDS["ask"])
+    assert names_in("d") == ["log.jsonl", "session.json"]
+
+
+@pytest.mark.parametrize("command", ["run", "ask", "tune", "part", "reproduce"])
+@pytest.mark.parametrize("name", ["notes.txt", ".hidden", ".lock", "spec.toml", "log.jsonl", "summary.json", ".a.tmp"])
+def test_a_directory_of_others_is_left_as_it_is(command, name, place, capsys):
+    Path("d").mkdir()
+    Path("d", name).write_text("two\nlines, one of them open", encoding="utf-8")
+    assert name in refused(capsys, COMMANDS[command])
+    assert names_in("d") == [name] and Path("d", name).read_text(encoding="utf-8") == "two\nlines, one of them open"
+
+
+def test_a_command_does_not_write_into_the_directory_of_another(place, capsys):
+    assert cli.main(COMMANDS["run"]) == 0
+    before = {name: Path("d", name).read_bytes() for name in names_in("d")}
+    for command in ("ask", "tune", "reproduce"):
+        capsys.readouterr()
+        refused(capsys, COMMANDS[command])
+    results = jb.load("d")
+    for save in (lambda: jb.save(results, "."), lambda: jb.save(results, ".", replace=True)):
+        with pytest.raises(BadInput, match="holds files of others"):
+            save()
+    assert {name: Path("d", name).read_bytes() for name in names_in("d")} == before
+    assert Path("run.toml").exists()
+
+
+def test_results_are_replaced_only_where_results_are(place):
+    result = jb.simulate(jb.ucb1(2), jb.bernoulli([0.9, 0.1]), horizon=10, num_runs=2)
+    Path("mine").mkdir()
+    Path("mine", "summary.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(BadInput, match="holds files of others"):
+        result.save("mine", replace=True)
+    assert names_in("mine") == ["summary.json"]
+    result.save("ours")
+    Path("ours", "notes.txt").write_text("mine", encoding="utf-8")  # added by the user: left alone
+    with pytest.raises(BadInput, match="already holds results"):
+        result.save("ours")
+    result.save("ours", replace=True)
+    assert "notes.txt" in names_in("ours")
+
+
+def test_what_a_killed_process_left_is_no_obstacle_and_is_removed(place):
+    out = Path("d")
+    out.mkdir()
+    (out / ".lock").write_text("process 1 on elsewhere", encoding="utf-8")
+    (out / f".jaxbandit-{'0' * 16}.tmp").write_bytes(b"half")
+    experiment = spec.load("run.toml")
+    running.run_experiment(experiment, out)
+    (out / f".jaxbandit-{'0' * 16}.tmp").write_bytes(b"half")
+    (out / ".other.tmp").write_bytes(b"of the user")
+    running.run_experiment(experiment, out)
+    assert {name for name in names_in(out) if name.startswith(".")} == {".other.tmp"}
+
+
+def test_temporary_files_are_new_and_have_names_that_nobody_can_guess(tmp_path, monkeypatch):
+    seen = []
+    for _ in range(3):
+        with storage.replacing(tmp_path / "x") as file:
+            seen += [path.name for path in tmp_path.iterdir() if path.name != "x"]
+            file.write(b"1")
+    assert len(set(seen)) == 3
+    monkeypatch.setattr("secrets.token_hex", lambda n: "0" * 2 * n)
+    (tmp_path / "victim").write_bytes(b"precious")
+    (tmp_path / f".jaxbandit-{'0' * 16}.tmp").symlink_to(tmp_path / "victim")
+    with pytest.raises(FileExistsError):
+        storage.write_bytes(tmp_path / "x", b"2")
+    assert (tmp_path / "victim").read_bytes() == b"precious"
+
+
+def test_every_flipped_bit_of_an_array_file_is_seen(tmp_path):
+    path = tmp_path / "x.npz"
+    storage.write_arrays(path, ARRAYS)
+    good = path.read_bytes()
+    for name, array in np.load(path).items():  # NumPy alone can read it
+        np.testing.assert_array_equal(array, ARRAYS[name])
+    for bit in range(8 * len(good)):
+        damaged = bytearray(good)
+        damaged[bit // 8] ^= 1 << bit % 8
+        with pytest.raises(ValueError, match="digest"):
+            npz.decode(bytes(damaged))
+    for length in range(len(good)):
+        with pytest.raises(ValueError, match="digest"):
+            npz.decode(good[:length])
+    path.write_bytes(good)
+    assert {name: x.tolist() for name, x in storage.read_arrays(path).items()} == {
+        name: x.tolist() for name, x in ARRAYS.items()
+    }
+
+
+def sealed(members, compression=zipfile.ZIP_STORED):
+    """An archive with a right digest that holds these members, as somebody could make it on purpose."""
+    file = io.BytesIO()
+    with warnings.catch_warnings(action="ignore"), zipfile.ZipFile(file, "w", compression) as archive:
+        for name, data in members:
+            archive.writestr(name, data)
+    end = len(file.getvalue()) - 2
+    comment = b"sha256:" + npz._digest(file, end)
+    return file.getvalue()[:end] + len(comment).to_bytes(2, "little") + comment
+
+
+def header(text):
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode()
+
+
+def npy(array, pickled=False):
+    np.save(file := io.BytesIO(), array, allow_pickle=pickled)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        sealed([("a.npy", header("{'descr': '<f8', 'fortran_order': False, 'shape': (10**15,)}\n"))]),
+        sealed([("a.npy", header("{'descr': '<f8', 'fortran_order': False, 'shape': (1" + "0" * 15 + ",)}\n"))]),
+        sealed([("a.npy", header("{'descr': '<f8', 'fortran_order': False, 'shape': (1" + "0" * 26 + ",)}\n"))]),
+        sealed([("a.npy", header("(" * 100))]),
+        sealed([("a.npy", npy(np.array([None]), pickled=True))]),
+        sealed([("a.npy", b"")]),
+        sealed([("a.npy", npy(np.zeros(3)) + b"more")]),
+        sealed([("a.npy", npy(np.zeros(3))), ("a.npy", npy(np.ones(3)))]),
+        sealed([("a.npy", npy(np.zeros(10**6)))], zipfile.ZIP_DEFLATED),
+        npy(np.zeros(3)),
+        b"",
+        b"PK",
+    ],
+)
+def test_an_array_file_made_on_purpose_is_refused_in_one_line(data, tmp_path):
+    path = tmp_path / "x.npz"
+    path.write_bytes(data)
+    with pytest.raises(ValueError, match=r"x\.npz: damaged") as error:
+        storage.read_arrays(path)
+    assert "\n" not in str(error.value) and len(str(error.value)) < 500
+
+
+def test_every_damaged_json_file_is_refused_in_one_line(tmp_path):
+    path, chance = tmp_path / "x.json", random.Random(1)
+    content = {"name": "a", "cells": [1.5, 2], "more": {"é": [True, None]}}
+    write_json(path, content)
+    assert read_json(path) == content and json.loads(path.read_text())["name"] == "a"
+    good = path.read_bytes()
+    bad = [good[:n] for n in range(len(good))]
+    for bit in range(8 * len(good)):
+        damaged = bytearray(good)
+        damaged[bit // 8] ^= 1 << bit % 8
+        bad.append(bytes(damaged))
+    bad += [b"[" * 10**5, b"null", b"1" * 5000, b"{}", bytes(chance.randrange(256) for _ in range(100))]
+    for data in bad:
+        path.write_bytes(data)
+        with pytest.raises(BadInput, match=r"x\.json: damaged") as error:
+            read_json(path)
+        assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("kind", ["link", "fifo", "directory"])
+def test_only_regular_files_are_read_and_replaced(kind, tmp_path):
+    path = tmp_path / "x.npz"
+    if kind == "link":
+        storage.write_arrays(tmp_path / "other", ARRAYS)
+        path.symlink_to(tmp_path / "other")
+    elif kind == "fifo":
+        os.mkfifo(path)
+    else:
+        path.mkdir()
+    for action in (
+        lambda: storage.read_arrays(path),
+        lambda: storage.read_bytes(path),
+        lambda: storage.write_bytes(path, b""),
+        lambda: storage.open_in_place(path),
+    ):
+        with pytest.raises(BadInput, match=r"must be a regular file"):
+            action()
+
+
+def test_a_directory_is_ours_if_it_is_missing_empty_or_marked(tmp_path):
+    assert not directories.require_ours(tmp_path / "missing", "mark")
+    assert not directories.require_ours(tmp_path, "mark")
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "mark").write_bytes(b"")
+    with pytest.raises(BadInput, match=r"holds files of others \(inner\), must be empty or hold mark or a/\* of an"):
+        directories.require_ours(tmp_path, "mark", "a/*")
+    assert directories.require_ours(tmp_path, "mark", "*/mark")
+    (tmp_path / "inner" / "deep").symlink_to(tmp_path)
+    with pytest.raises(BadInput, match=r"deep: is a link"):
+        directories.require_ours(tmp_path, "*/mark")
+    (tmp_path / "linked").symlink_to(tmp_path / "inner" / "mark")
+    with pytest.raises(BadInput, match="is a file, must be a directory"):
+        directories.require_ours(tmp_path / "linked", "mark")
