@@ -4,6 +4,7 @@ import io
 import json
 import os
 import random
+import sys
 import warnings
 import zipfile
 from pathlib import Path
@@ -314,3 +315,21 @@ def test_a_directory_is_ours_if_it_is_missing_empty_or_marked(tmp_path):
     (tmp_path / "linked").symlink_to(tmp_path / "inner" / "mark")
     with pytest.raises(BadInput, match="is a file, must be a directory"):
         directories.require_ours(tmp_path / "linked", "mark")
+
+
+def test_merge_imports_what_directories_name_only_if_asked(place, capsys):
+    Path("evil_arms.py").write_text(
+        "from pathlib import Path\nfrom jaxbandit import bernoulli\nPath('imported').touch()\n\n\n"
+        "def mine():\n    return bernoulli([0.9, 0.1])\n",
+        encoding="utf-8",
+    )
+    text = RUN.replace('type = "bernoulli"\nmeans = [0.9, 0.1]', 'type = "evil_arms:mine"')
+    Path("run.toml").write_text(text, encoding="utf-8")
+    for part in ("0/2", "1/2"):
+        assert cli.main(["run", "run.toml", "--out", "d", "--part", part, "--no-cache"]) == 0
+    Path("imported").unlink()
+    capsys.readouterr()
+    sys.modules.pop("evil_arms")
+    assert '"evil_arms:mine", names code outside the package, which is not imported' in refused(capsys, ["merge", "d"])
+    assert not Path("imported").exists()
+    assert cli.main(["merge", "d", "--import"]) == 0 and Path("imported").exists()

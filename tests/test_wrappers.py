@@ -66,7 +66,7 @@ def test_a_factory_of_the_user_may_be_wrapped(tmp_path, monkeypatch):
     assert experiment.algorithms[0].name == "delayed(late_own:own)"
     with pytest.raises(BadInput, match="has two arguments named cap; rename that of the algorithm"):
         resolved({"type": "delayed(late_own:clash)", "delay": 2})
-    with pytest.raises(BadInput, match="names code outside the package, which --no-import does not allow"):
+    with pytest.raises(BadInput, match="names code outside the package, which is not imported"):
         data = {"kind": "simulate", "runs": 4, "horizon": 60, "instance": [WORLD]}
         spec.parse(data | {"algorithm": [{"type": "delayed(late_own:own)"}]}, "x.toml", imports=False)
 

@@ -67,8 +67,9 @@ class Merge:
     """Directory of the results; default: the first DIR."""
     mixed: bool = False
     """Also join parts from machines with different platforms, processors or versions of JAX; the results record it."""
-    no_import: bool = False
-    """Do not import modules named in the file, as for run."""
+    import_: Annotated[bool, arg(name="import")] = False
+    """Import the modules that the spec.toml of the directories names, which executes their code. Without it, only
+    parts of algorithms and environments of this package are merged."""
     json: bool = False
     """Print one JSON document on stdout instead of the table."""
 
@@ -78,7 +79,7 @@ class Merge:
         from jaxbandit.running.results.report import table
         from jaxbandit.running.results.saving import summary
 
-        experiment, results = merge(self.directories, self.out, mixed=self.mixed, imports=not self.no_import)
+        experiment, results = merge(self.directories, self.out, mixed=self.mixed, imports=self.import_)
         if self.json:
             about = (experiment.name, results[0].kind, experiment.seed, experiment.precision)
             print(json_module.dumps(summary(*about, results), allow_nan=False))

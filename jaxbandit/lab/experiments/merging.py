@@ -76,7 +76,7 @@ def merge(
     out: str | Path | None = None,
     *,
     mixed: bool = False,
-    imports: bool = True,
+    imports: bool = False,
     max_failed: float | None = None,
 ) -> tuple[Experiment, list[Any]]:
     """Merge the parts of one experiment into the directory that a single call would have written.
@@ -86,7 +86,7 @@ def merge(
       out: directory of the results. Default: the first of `directories`.
       mixed: whether parts may come from machines with different platforms, processors and versions of JAX. Identical
         results are guaranteed on one platform only, and the results record the mixture.
-      imports: whether the experiment may name factories outside the package.
+      imports: whether the experiment may name factories outside the package; importing their modules runs their code.
       max_failed: as for `run_experiment`.
 
     Returns:

@@ -196,7 +196,11 @@ def _entry(where: str, table: Mapping[str, Any], entries: Mapping[str, Entry], i
         return wrappers.wrapped(at, around[0], _entry(where, {"type": around[1]}, entries, imports, kind))
     if references.is_reference(type_):
         if not imports:
-            refuse(at, f" = {show(type_)}, names code outside the package, which --no-import does not allow")
+            refuse(
+                at,
+                f" = {show(type_)}, names code outside the package, which is not imported; leave out --no-import or "
+                "give --import if you trust it",
+            )
         return references.resolve(at, type_)
     if isinstance(type_, str) and type_ in eligible:
         return eligible[type_]
