@@ -78,7 +78,7 @@ def test_no_level_and_no_entry_belongs_to_another_user(home, name, monkeypatch, 
 @pytest.mark.parametrize("mode", [0o777, 0o722, 0o702, 0o1777])
 @pytest.mark.parametrize("name", LEVELS)
 def test_nobody_else_may_write_a_level(home, name, mode, capsys):
-    """Nobody else reaches an entry, whatever its mode. The sticky bit helps above the two directories in which entries are looked for, as in /tmp."""
+    """Nobody else reaches an entry, whatever its mode. Above the two directories of the cache the sticky bit helps."""
     path = level(home, name)
     path.chmod(mode)
     allowed = name == LEVELS[-1] or (mode == 0o1777 and name in ("a", "a/b"))

@@ -44,7 +44,8 @@ def use() -> None:
         private.make_directory(directory)
         if reason := distrust(directory):
             remedy = "make it your own, or set XDG_CACHE_HOME to a directory that is"
-            return text.say(f"compiled programs are not cached, because {reason}; {remedy}")
+            text.say(f"compiled programs are not cached, because {reason}; {remedy}")
+            return
         if not os.access(directory, os.W_OK):
             return
         directory = directory.resolve()  # these levels have been checked; a link could be changed
