@@ -10,6 +10,7 @@ import numpy as np
 from jaxbandit.base.refusals import refuse
 from jaxbandit.engine.driver import parts
 from jaxbandit.engine.driver.execution import Execution
+from jaxbandit.engine.layout import compiling
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.running import factories
 from jaxbandit.running.distribution import division, hosts, tasks
@@ -39,7 +40,8 @@ def play(kind: str, name: str, pair: Pair, execution: Execution, options: Mappin
 
 def play_task(task: Mapping[str, Any]) -> dict[str, Any]:
     """Play a task made by this module, on any machine, as `distribution.tasks.play` does."""
-    return tasks.play(task, _player)
+    with compiling.quietly():  # a worker has no terminal of its own
+        return tasks.play(task, _player)
 
 
 def _engine(kind: str) -> Callable[..., Any]:
