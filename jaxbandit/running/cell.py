@@ -49,7 +49,7 @@ def run_simulate(
     labels = _labels(pair, name, instance, any_rewards)
     engine = {"horizon": horizon, "num_runs": num_runs, "seed": seed, "precision": chosen, **options}
     with (
-        _compiled(labels),
+        _named(labels),
         progress_bar(horizon * num_runs, labels["algorithm"], "step", execution.progress) as advance,
     ):
         reported = execution._replace(progress=advance)
@@ -96,7 +96,7 @@ def run_identify(
     labels = _labels(pair, name, instance, any_rewards)
     guarantee = guarantee_of(algorithm, delta=delta, epsilon=epsilon)
     engine = {"max_rounds": most, "num_runs": num_runs, "seed": seed, "precision": precision}
-    with _compiled(labels), progress_bar(num_runs, labels["algorithm"], "run", execution.progress) as advance:
+    with _named(labels), progress_bar(num_runs, labels["algorithm"], "run", execution.progress) as advance:
         reported = execution._replace(progress=advance)
         record: Any = remote.play(
             "identify", labels["algorithm"], pair, reported, {**engine, "any_rewards": any_rewards}
@@ -129,7 +129,7 @@ def _labels(pair: Pair, name: str | None, instance: str | None, any_rewards: boo
     }
 
 
-def _compiled(labels: Mapping[str, Any]) -> AbstractContextManager[None]:
+def _named(labels: Mapping[str, Any]) -> AbstractContextManager[None]:
     """A context that says whose programs are compiled."""
     return compiling.named(f"{labels['algorithm']} on {labels['instance']}")
 

@@ -63,10 +63,10 @@ def said() -> Iterator[None]:
 
 def _say(line: str) -> None:
     bar = getattr(sys.modules.get("tqdm"), "tqdm", None)
-    with contextlib.suppress(OSError, ValueError):  # stderr is closed
-        # The line comes above the bars that are shown.
-        with nullcontext() if bar is None or sys.stderr is None else bar.external_write_mode(file=sys.stderr):
-            text.say(line)
+    # The line comes above the bars that are shown.
+    above = nullcontext() if bar is None or sys.stderr is None else bar.external_write_mode(file=sys.stderr)
+    with contextlib.suppress(OSError, ValueError), above:  # stderr may be closed
+        text.say(line)
 
 
 @contextmanager
