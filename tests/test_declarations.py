@@ -58,7 +58,7 @@ def test_a_factory_of_which_data_alone_is_given_works_or_says_what_to_give(name)
             factory(**given)
         except ValueError as error:  # a choice of two: the message names the argument that decides
             found = str(error)
-            assert found.startswith(f"{name}: ") and "given" in found or "give horizon, the number of rounds" in found
+            assert (found.startswith(f"{name}: ") and "given" in found) or "give horizon, the number of rounds" in found
         return
     with pytest.raises(TypeError) as caught:
         factory(**given)
@@ -75,7 +75,7 @@ def test_lin_ts_needs_a_horizon_only_for_the_default_of_delta():
     assert lin_ts(features).name == "lin_ts"
     assert lin_ts(features, variant="theory", delta=0.1).name == "lin_ts"
     with pytest.raises(
-        ValueError, match="^lin_ts: delta = None without a horizon, .*give horizon, the number of rounds$"
+        ValueError, match=r"^lin_ts: delta = None without a horizon, .*give horizon, the number of rounds$"
     ):
         lin_ts(features, variant="theory")
     with pytest.raises(ValueError, match="horizon = 1, must be"):
