@@ -23,11 +23,12 @@ cache.use()  # before JAX is imported
 import jax  # noqa: E402
 from xla_options import QUICKLY, flags, of_every_program  # noqa: E402
 
-from jaxbandit.engine.layout import compiled, whole_loops  # noqa: E402
+from jaxbandit.engine.layout import compiled, compiling, whole_loops  # noqa: E402
 
 FLAGS = os.environ.get("XLA_FLAGS", "")
 # Files that take a minute or more.
 LONGEST = ("conformance", "notebooks", "cluster_workers", "docs", "engine", "faults", "kills", "full_bandit", "site")
+compiling.SECONDS = 1e6  # how long a test compiles depends on the machine
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 gc.freeze()

@@ -122,7 +122,8 @@ def test_the_same_bytes_cold_and_warm_and_where_entries_are_cut_off(home, tmp_pa
                 path.write_bytes(path.read_bytes()[:200])
         command = [sys.executable, "-m", "jaxbandit", "run", str(file), "--out", str(tmp_path / out)]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
-        assert (done.returncode, done.stderr) == (0, "")
+        said = [line for line in done.stderr.splitlines() if "so far" not in line]  # it takes as long as it takes
+        assert (done.returncode, said) == (0, [])
         found.append((tmp_path / out / "cell-000.npz").read_bytes())
         entries.append({path.name: path.stat().st_size for path in home.glob("*/*-cache")})
     assert found[0] == found[1] == found[2]

@@ -1,7 +1,10 @@
 """How functions are compiled: options that a compiler lacks, linear algebra that takes turns, what is compiled anew."""
 
+import os
+import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -226,3 +229,15 @@ def test_threads_take_up_the_scopes():
         thread.start()
         thread.join()
     assert seen == [here] != [compiled.trace_context()]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "number"), [("simulate", 500), ("session", 150), ("identify", 100)])
+def test_the_memory_of_a_process_that_plays_new_objects_levels_off(kind, number):
+    """The programs of each object take 4 to 12 MiB; of the last two fifths, nothing but what fragments is left."""
+    command = [sys.executable, Path(__file__).with_name("many_objects.py"), kind, str(number)]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=3000, check=True)
+    used = [float(line) for line in done.stdout.split()]
+    assert used[10] - used[5] > 10, used  # while none has to go
+    assert len(used) == number and used[-1] - used[-number * 2 // 5] < 8, used

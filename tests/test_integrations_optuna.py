@@ -258,3 +258,35 @@ def test_other_studies_are_refused_in_one_line():
     of_another = optuna.create_study(study_name="two", sampler=optuna.samplers.RandomSampler())
     with pytest.raises(ValueError, match=r"^study 'two': sampler = RandomSampler, must be a BanditSampler$"):
         certificate(of_another)
+
+
+@pytest.mark.parametrize(
+    ("configs", "said"),
+    [
+        ({"x": [1, 2]}, r"configs is a dict, must be a list .* for a grid: \[dict\(zip\(grid, values\)\)"),
+        ({"x": []}, "configs is a dict"),
+        ({}, "configs is a dict"),
+        ("xy", "configs is a str, must be a list of configurations, each a dict of parameters, such as"),
+        (None, "configs is a NoneType"),
+        (7, "configs is a int"),
+        ([], "configs has 0 configurations, must have at least 2"),
+        ([{"x": 1}], "configs has 1 configurations"),
+        ([{"x": 1}, 2], r"configs\[1\] = 2, must be a dict of parameters"),
+        ([("x", 1), ("x", 2)], r"configs\[0\] = \('x', 1\), must be a dict"),
+        ([{}, {"x": 1}], r"configs\[0\] = \{\}, must be a dict"),
+        ([{"x": 1}, {3: 1}], r"configs\[1\] = \{3: 1\}, must be a dict"),
+        ([{"x": 1, "y": "a"}, {"x": 2, "y": "a"}, {"y": "a", "x": 1}], r"configs\[2\] equals configs\[0\]"),
+        ([{"x": np.float64(0.5)}, {"x": 0.5}], r"configs\[1\] equals configs\[0\]"),
+        ([{"x": list(range(9999))}, {"x": 1}, {"x": list(range(9999))}], r"configs\[2\] equals configs\[0\]"),
+    ],
+)
+def test_what_is_no_list_of_configurations_is_refused_in_one_line(configs, said):
+    with pytest.raises(ValueError, match=said) as caught:
+        BanditSampler(configs, epsilon=0.1)
+    message = str(caught.value)
+    assert message.startswith("BanditSampler: configs") and "\n" not in message and len(message) < 250
+
+
+@pytest.mark.parametrize("configs", [({"x": i} for i in range(2)), ({"x": 1}, {"x": 1.0}), [{"x": 1}, {"y": 1}]])
+def test_any_iterable_of_different_configurations_is_taken(configs):
+    BanditSampler(configs, epsilon=0.1)

@@ -7,10 +7,11 @@ and arguments, static or traced, are those of the signature.
 
 import functools
 import inspect
+import re
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
 
 Question = Literal["regret", "confidence", "budget"]
 Setting = Literal["arms", "changing", "adversarial", "batches", "features", "semi-bandit", "full-bandit"]
@@ -70,14 +71,16 @@ class Declaration:
 
 
 def declare(**fields: Any) -> Callable[[Factory], Factory]:
-    """Declare, as a decorator, what is known about a factory of algorithms or environments; returns the factory itself.
+    """Declare, as a decorator, what is known about a factory of algorithms or environments.
+
+    A call of the factory that leaves out a required argument says what the docstring says of it.
 
     Args:
       **fields: those of `Declaration`. An algorithm declares at least its question ("regret", "confidence" or
         "budget"); an environment may declare nothing, as `@declare()`.
 
     Returns:
-      A decorator that attaches the Declaration to the factory.
+      A decorator that attaches the Declaration to the factory, which it returns with the same signature.
 
     Raises:
       TypeError: a field is unknown.
@@ -99,9 +102,32 @@ def declare(**fields: Any) -> Callable[[Factory], Factory]:
                 if argument not in own:
                     raise ValueError(f"{where}: declares {name} of {argument!r}, must be one of {', '.join(own)}")
         setattr(factory, _ATTRIBUTE, record)
-        return factory
+        return _explained(factory, own)
 
     return attach
+
+
+def _explained(factory: Factory, own: Mapping[str, inspect.Parameter]) -> Factory:
+    """Return the factory with one line about the arguments that are missing, beyond Python's list of their names."""
+    places = [name for name, p in own.items() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    variable = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
+    required = [name for name, p in own.items() if p.default is p.empty and p.kind not in variable]
+
+    @functools.wraps(factory)
+    def called(*args: Any, **keywords: Any) -> Any:
+        missing = [name for name in required if name not in keywords and name not in places[: len(args)]]
+        if missing:
+            raise TypeError(f"{factory.__name__}: {'; '.join(_explanation(factory, name) for name in missing)}")
+        return factory(*args, **keywords)
+
+    return cast(Factory, called) if required else factory
+
+
+def _explanation(factory: Callable[..., Any], name: str) -> str:
+    """Return that an argument is missing, and the first words of the docstring about it."""
+    found = re.search(rf"^ +{name}: ([^;.]+)", factory.__doc__ or "", re.MULTILINE)
+    what = "" if found is None else f", must be the {' '.join(found[1].split()).removeprefix('the ')}"
+    return f"{name} is missing{what}"
 
 
 def declaration_of(factory: Callable[..., Any]) -> Declaration | None:

@@ -1,7 +1,9 @@
-"""Formatting of numbers and tables as text."""
+"""Formatting of numbers and tables as text, and lines on stderr."""
 
+import contextlib
 import math
 import shutil
+import sys
 import textwrap
 from collections.abc import Collection, Sequence
 
@@ -35,6 +37,13 @@ def wrapped(head: str, *texts: str) -> str:
     indent = " " * (len(head) + 2)
     lines = [line for text in texts for line in textwrap.wrap(text, max(room() - len(indent), 20))]
     return "\n".join([f"{head}  {lines[0]}", *(indent + line for line in lines[1:])]) if lines else head
+
+
+def say(line: str) -> None:
+    """Print a line on stderr with the name of the package in front; nothing if stderr is closed."""
+    if sys.stderr is not None:  # print would take stdout instead
+        with contextlib.suppress(OSError, ValueError):
+            print(f"jaxbandit: {line}", file=sys.stderr, flush=True)
 
 
 def _parts(head: Sequence[str], widths: Sequence[int], keys: int, room: int) -> list[list[int]]:

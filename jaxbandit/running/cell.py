@@ -6,11 +6,13 @@ result.
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Literal
 
 from jaxbandit.base import checks
 from jaxbandit.base.refusals import MAX_FAILED, refuse
 from jaxbandit.engine.driver.execution import Execution
+from jaxbandit.engine.layout import compiling
 from jaxbandit.running import failures, remote
 from jaxbandit.running.factories import Pair
 from jaxbandit.running.progress import progress_bar
@@ -46,7 +48,10 @@ def run_simulate(
     chosen = checks.precision("simulate", precision, "horizon", horizon)
     labels = _labels(pair, name, instance, any_rewards)
     engine = {"horizon": horizon, "num_runs": num_runs, "seed": seed, "precision": chosen, **options}
-    with progress_bar(horizon * num_runs, labels["algorithm"], "step", execution.progress) as advance:
+    with (
+        _named(labels),
+        progress_bar(horizon * num_runs, labels["algorithm"], "step", execution.progress) as advance,
+    ):
         reported = execution._replace(progress=advance)
         record: Any = remote.play(
             "simulate", labels["algorithm"], pair, reported, {**engine, "any_rewards": any_rewards}
@@ -91,7 +96,7 @@ def run_identify(
     labels = _labels(pair, name, instance, any_rewards)
     guarantee = guarantee_of(algorithm, delta=delta, epsilon=epsilon)
     engine = {"max_rounds": most, "num_runs": num_runs, "seed": seed, "precision": precision}
-    with progress_bar(num_runs, labels["algorithm"], "run", execution.progress) as advance:
+    with _named(labels), progress_bar(num_runs, labels["algorithm"], "run", execution.progress) as advance:
         reported = execution._replace(progress=advance)
         record: Any = remote.play(
             "identify", labels["algorithm"], pair, reported, {**engine, "any_rewards": any_rewards}
@@ -122,6 +127,11 @@ def _labels(pair: Pair, name: str | None, instance: str | None, any_rewards: boo
         "instance": instance or environment.name or "environment",
         "any_rewards": any_rewards and bool(fit.misfit(algorithm.rewards, environment.rewards)),
     }
+
+
+def _named(labels: Mapping[str, Any]) -> AbstractContextManager[None]:
+    """A context that says whose programs are compiled."""
+    return compiling.named(f"{labels['algorithm']} on {labels['instance']}")
 
 
 def stopping_result(

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 
 from jaxbandit.base import extras
 from jaxbandit.engine.driver.execution import Progress
+from jaxbandit.engine.layout import compiling
 
 LINE_SECONDS = 10.0
 
@@ -27,14 +28,14 @@ def progress_bar(
       unit: what the bar counts, "step" or "run". The remaining time of runs is estimated from all finished ones with
         equal weights.
       show: whether to show a bar on stderr. None shows one if stderr is a terminal and tqdm is installed. A function is
-        yielded as it is.
+        yielded as it is. False also leaves out the line about a compilation that takes long.
       lines: whether to print a line every ten seconds if no bar is shown.
     """
     if callable(show):
         yield show
         return
     played = 0
-    with _shown(total, label, unit, show, lines) as shown:
+    with compiling.quietly(show is False), _shown(total, label, unit, show, lines) as shown:
 
         def advance(progress: Progress) -> None:
             nonlocal played

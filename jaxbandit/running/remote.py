@@ -10,6 +10,7 @@ import numpy as np
 from jaxbandit.base.refusals import refuse
 from jaxbandit.engine.driver import parts
 from jaxbandit.engine.driver.execution import Execution
+from jaxbandit.engine.layout import compiling
 from jaxbandit.engine.storage import directories
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage.checkpoint import MARKS
@@ -41,7 +42,8 @@ def play(kind: str, name: str, pair: Pair, execution: Execution, options: Mappin
 
 def play_task(task: Mapping[str, Any]) -> dict[str, Any]:
     """Play a task made by this module, on any machine, as `distribution.tasks.play` does."""
-    return tasks.play(task, _player)
+    with compiling.quietly():  # a worker has no terminal of its own
+        return tasks.play(task, _player)
 
 
 def _engine(kind: str) -> Callable[..., Any]:

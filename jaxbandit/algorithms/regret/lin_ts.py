@@ -36,7 +36,7 @@ def lin_ts(
     features: ArrayLike,
     *,
     mask: np.ndarray | None = None,
-    horizon: int,
+    horizon: int | None = None,
     variant: Literal["heuristic", "theory"] = "heuristic",
     delta: Scalar | None = None,
     sigma: Scalar = 1.0,
@@ -59,8 +59,7 @@ def lin_ts(
         finite; traced.
       mask: bool with the leading axes of features, False for rows that only pad a shorter set; None means no padding.
         Static.
-      horizon: number of rounds n, an integer >= max(2, dim); static. It sets the default delta of "theory"; "heuristic"
-        does not use it.
+      horizon: number of rounds n, an integer >= max(2, dim); only for the default delta of "theory". Static.
       variant: "heuristic", the posterior under the prior N(0, I) and normal noise, V = sigma^2 I + sum x x'; or
         "theory", V = I + sum x x' and v = sigma sqrt(9 d log(t / delta)) in round t. Static.
       delta: probability with which the regret bound of "theory" may fail, in (0, 1); None means 1 / horizon. Traced.
@@ -80,10 +79,17 @@ def lin_ts(
     """
     checks.choice("lin_ts", "variant", variant, ("heuristic", "theory"))
     sets = action_sets("lin_ts", features, mask, spanning=False)
-    horizon = checked_horizon("lin_ts", horizon, sets.dim)
+    if horizon is not None:
+        horizon = checked_horizon("lin_ts", horizon, sets.dim)
     if delta is not None:
         checks.number("lin_ts", "delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
+    elif horizon is None and variant == "theory":
+        raise ValueError(
+            "lin_ts: delta = None without a horizon, must be in (0, 1); or give horizon, the number of rounds"
+        )
     checks.number("lin_ts", "sigma", sigma, low=0.0, open_low=True)
+
+    log_horizon = math.log(horizon or 1)
 
     def noise(key: Key) -> Array:
         # Drawn one by one, because drawing a vector costs up to twice as much (measured for dim 2 to 12).
@@ -92,7 +98,7 @@ def lin_ts(
     def score(noise: Array, state: LinearState, rows: Array) -> Array:
         scale = as_float(sigma)
         if variant == "theory":
-            log_inverse_delta = math.log(horizon) if delta is None else -jnp.log(as_float(delta))
+            log_inverse_delta = log_horizon if delta is None else -jnp.log(as_float(delta))
             scale = scale * jnp.sqrt(9 * sets.dim * (jnp.log(as_float(state.round)) + log_inverse_delta))
         drawn = product(state.estimate.root, noise[:, None])
         return estimator.means(state.estimate, rows) + scale * product(rows, drawn)[:, 0]

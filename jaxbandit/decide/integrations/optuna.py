@@ -3,9 +3,10 @@
 import dataclasses
 import json
 import math
+import reprlib
 import threading
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,8 +51,8 @@ class BanditSampler(BaseSampler):
     own parameters do not count either.
 
     Args:
-      configs: two or more configurations, which are dicts of the parameters that the objective suggests. The ranges of
-        the objective must contain their values.
+      configs: two or more different configurations, which are dicts of the parameters that the objective suggests. The
+        ranges of the objective must contain their values.
       rule: an Algorithm with one arm per configuration that recommends one arm. None uses `paired_race` with `delta`
         and `epsilon`, or `student_race`, which has no epsilon, for more than 5,000 configurations.
       delta: error probability of the default rule, in (0, 1). None means 0.05.
@@ -76,9 +77,7 @@ class BanditSampler(BaseSampler):
         seed: int = 0,
         on_failure: float | None = None,
     ):
-        self._configs = [dict(config) for config in configs]
-        if len(self._configs) < 2:
-            refuse(WHERE, f": configs has {len(self._configs)} configurations, must have at least 2")
+        self._configs = _checked(configs)
         if rule is None:
             rule = default_rule(WHERE, len(self._configs), delta, epsilon)
         else:
@@ -256,6 +255,25 @@ def _sampler(study: Study) -> BanditSampler:
 def _agrees(trial: FrozenTrial, config: dict[str, Any]) -> bool:
     """Whether a trial had the parameters of its configuration."""
     return all(config.get(name, value) == value for name, value in trial.params.items())
+
+
+def _checked(configs: Any) -> list[dict[str, Any]]:
+    """Return the configurations as a list of dicts; refuse what is none, and configurations that are equal."""
+    each = "a dict of parameters, such as {'lr': 0.1}"
+    if isinstance(configs, Mapping | str | bytes) or not isinstance(configs, Iterable):
+        grid = "; for a grid: [dict(zip(grid, values)) for values in itertools.product(*grid.values())]"
+        more = grid if isinstance(configs, Mapping) else ""
+        refuse(WHERE, f": configs is a {type(configs).__name__}, must be a list of configurations, each {each}{more}")
+    listed, places = list(configs), dict[str, int]()
+    if len(listed) < 2:
+        refuse(WHERE, f": configs has {len(listed)} configurations, must have at least 2")
+    for i, config in enumerate(listed):
+        if not isinstance(config, Mapping) or not config or not all(isinstance(name, str) for name in config):
+            refuse(WHERE, f": configs[{i}] = {reprlib.repr(config)}, must be {each}")
+        first = places.setdefault(json.dumps(_plain(dict(config)), sort_keys=True), i)
+        if first != i:
+            refuse(WHERE, f": configs[{i}] equals configs[{first}], {reprlib.repr(config)}; must be different")
+    return [dict(config) for config in listed]
 
 
 def _plain(value: Any) -> Any:

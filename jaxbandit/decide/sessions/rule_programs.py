@@ -10,6 +10,7 @@ import numpy as np
 
 from jaxbandit.base.contract import Algorithm, SetPulls
 from jaxbandit.base.types import Array, Device, PyTree
+from jaxbandit.engine.layout import compiling
 from jaxbandit.engine.layout.compiled import Same, compile_program, remember
 from jaxbandit.engine.rounds import fit, keys
 from jaxbandit.engine.rounds import step as rounds
@@ -201,7 +202,7 @@ class RulePrograms:
             key = name, tuple((x.shape, x.dtype) for x in map(_as_array, jax.tree.leaves(given)))
         compiled = self._compiled.get(key)
         if compiled is None:
-            with without_notes(), jax.default_device(_device()):
+            with compiling.named(self.algorithm.name or "the rule"), without_notes(), jax.default_device(_device()):
                 compiled = self._compiled[key] = compile_program(function, _device(), *jax.tree.map(_as_array, given))
         return compiled(*given)
 

@@ -18,7 +18,7 @@ from jaxbandit.base import checks
 from jaxbandit.base.types import PyTree
 from jaxbandit.engine.driver import interrupts
 from jaxbandit.engine.driver.execution import Execution, Progress
-from jaxbandit.engine.layout import sizes
+from jaxbandit.engine.layout import compiling, sizes
 from jaxbandit.engine.layout.compiled import remember, scopes_of_thread
 from jaxbandit.engine.rounds import fit, keys
 from jaxbandit.engine.rounds.single import Make
@@ -189,7 +189,7 @@ class Program(ABC):
         scopes, taking = scopes_of_thread(), threading.Lock()
 
         def work() -> None:
-            with scopes():
+            with scopes(), compiling.quietly():  # what is compiled beside the rounds keeps nobody waiting
                 while not self.stops():
                     with taking:
                         player = next(players, None)

@@ -41,7 +41,8 @@ class Execution(NamedTuple):
       checkpoint_dir: directory in which interrupted runs save their state, and from which the same call resumes, also
         with another Execution and another number of runs. One process can use it at a time. Default: nothing is saved.
       progress: whether to show a progress bar on stderr, or a function that receives `Progress` from time to time, from
-        any thread. Default: a bar on a terminal only, if tqdm is installed.
+        any thread. Default: a bar on a terminal only, if tqdm is installed. A compilation of more than two seconds
+        says so in a line on stderr, except if this is False or in an executor's workers.
     """
 
     workers: int | None = None

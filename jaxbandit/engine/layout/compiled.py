@@ -15,7 +15,7 @@ from jax.stages import Lowered
 
 from jaxbandit.base.numerics import lapack_lock
 from jaxbandit.base.types import Device, PyTree
-from jaxbandit.engine.layout import whole_loops
+from jaxbandit.engine.layout import compiling, whole_loops
 
 MOST = 64  # programs in the cache
 CPU_OPTIONS = {
@@ -74,7 +74,8 @@ def remember(key: Hashable, construct: Callable[[], Any]) -> Any:
         if key in _programs:
             _programs.move_to_end(key)
             return _programs[key]
-    value = construct()
+    with compiling.said():
+        value = construct()
     with _lock:
         _programs[key] = value
         while len(_programs) > MOST:
@@ -140,6 +141,7 @@ def _value(name: str) -> Any:
         return getattr(jax.config, f"jax_{name}", None)
 
 
+@compiling.said()
 def compile_program(
     function: Callable,
     device: Device,
@@ -184,6 +186,7 @@ def compile_program(
     return one_at_a_time
 
 
+@compiling.said()
 def memory(function: Callable, device: Device, *examples: PyTree) -> int | None:
     """Return the bytes that a compiled function needs besides its arguments; None if the compiler reports none."""
     options = _options(device)

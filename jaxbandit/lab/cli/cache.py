@@ -2,9 +2,10 @@
 
 This is the persistent compilation cache of JAX, which identifies a program by its code and by the options and version
 of the compiler. This module chooses its location and keeps it safe. Code compiled on one machine may not run on
-another, so there is one directory per kind of processor, for machines that share a home directory. Only the user may
-write there. Damaged entries are deleted and compiled again, and the oldest entries are deleted when the cache exceeds
-its size limit. If the cache cannot be written, it is silently not used.
+another, so there is one directory per kind of processor, for machines that share a home directory. Damaged
+entries are deleted and compiled again, and the oldest entries are deleted when the cache exceeds its size limit. If the
+cache cannot be written, it is silently not used. Because its code is executed, it is not used either if another user
+could have written in it (`base/private.py`), and a line on stderr says so.
 
 The limit is not JAX's own, `jax_compilation_cache_max_size`: JAX then reads the whole directory before each entry that
 it writes (measured: 0.1 s a program with 1,000 entries, and a first command writes dozens), whereas here a command
@@ -18,10 +19,10 @@ import hashlib
 import os
 import platform
 import re
-import stat
-import sys
 from collections.abc import Iterator
 from pathlib import Path
+
+from jaxbandit.base import private, text
 
 LIMIT = 256 * 2**20  # bytes, checked at the start of a command; what the command itself compiles may exceed it
 # If the user has configured the cache of JAX, that configuration is used.
@@ -39,12 +40,16 @@ def use() -> None:
     if any(name in os.environ for name in SETTINGS):
         return
     try:
-        directory = root() / processor()
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        status = directory.stat()
-        if hasattr(os, "getuid") and (status.st_uid != os.getuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)):
-            return  # its files are executed, so nobody else may be able to write them
-        trim(root())
+        directory = private.cache_directory() / processor()
+        private.make_directory(directory)
+        if reason := distrust(directory):
+            remedy = "make it your own, or set XDG_CACHE_HOME to a directory that is"
+            text.say(f"compiled programs are not cached, because {reason}; {remedy}")
+            return
+        if not os.access(directory, os.W_OK):
+            return
+        directory = directory.resolve()  # these levels have been checked; a link could be changed
+        trim(directory.parent)
     except (OSError, RuntimeError):  # RuntimeError: there is no home directory
         return
     _used.append(directory)
@@ -52,13 +57,10 @@ def use() -> None:
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 
 
-def root() -> Path:
-    """Return the cache directory of jaxbandit, following the convention of the platform."""
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA") or "~/AppData/Local"
-    else:
-        base = os.environ.get("XDG_CACHE_HOME") or ("~/Library/Caches" if sys.platform == "darwin" else "~/.cache")
-    return Path(base).expanduser() / "jaxbandit"
+def distrust(directory: Path) -> str:
+    """Return why the compiled code in a directory may be another user's; "" if it cannot be."""
+    above = private.distrust(directory.parent) or private.distrust(directory)
+    return above or next(filter(None, map(private.distrust_entry, directory.iterdir())), "")
 
 
 def processor() -> str:

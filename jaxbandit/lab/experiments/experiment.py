@@ -13,6 +13,7 @@ from typing import Any
 from jaxbandit.base.refusals import BadInput, refuse
 from jaxbandit.engine.driver import parts
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
+from jaxbandit.engine.layout import compiling
 from jaxbandit.engine.storage.checkpoint import Finished
 from jaxbandit.lab.experiments import directory, forecast, playing, tasks
 from jaxbandit.lab.experiments.truth import seeks_best_arm, truth_of
@@ -229,9 +230,13 @@ def run_experiments(
             if advance is not None:
                 advance(news)
 
+        def run(experiment: Experiment, directory: Path, quiet: bool = execution.progress is False) -> None:
+            with compiling.quietly(quiet):
+                run_experiment(experiment, directory, execution=execution, **options)
+
         execution = execution._replace(progress=heard)
         with ThreadPoolExecutor(at_once) as pool:
-            futures = [pool.submit(run_experiment, e, d, execution=execution, **options) for e, d in experiments]
+            futures = [pool.submit(run, *each) for each in experiments]
             try:
                 for future in as_completed(futures):
                     future.result()

@@ -15,6 +15,7 @@ from jaxbandit.base.refusals import BadInput
 from jaxbandit.base.types import PyTree
 from jaxbandit.engine.driver.horizon import Record, simulate_cell
 from jaxbandit.engine.driver.identify import Identified, identify_cell
+from jaxbandit.engine.layout import compiling
 from jaxbandit.engine.rounds.fit import misfit
 from jaxbandit.engine.rounds.single import Make
 from jaxbandit.engine.rounds.step import ContractError
@@ -50,12 +51,13 @@ def record_of(experiment: Experiment, cell: Cell, **options: Any) -> Record | Id
         "any_rewards": experiment.any_rewards,
     }
     try:
-        if experiment.kind == "identify":
-            given["max_rounds"] = experiment.most_rounds(cell)
-            return identify_cell(*program(cell), **{**given, **options})
-        for name in ("horizon", "checkpoints", "per_run", "hindsight", "replan_late"):
-            given[name] = getattr(experiment, name)
-        return simulate_cell(*program(cell), **{**given, **options})
+        with compiling.named(f"{cell.algorithm.name} on {cell.instance.name}"):
+            if experiment.kind == "identify":
+                given["max_rounds"] = experiment.most_rounds(cell)
+                return identify_cell(*program(cell), **{**given, **options})
+            for name in ("horizon", "checkpoints", "per_run", "hindsight", "replan_late"):
+                given[name] = getattr(experiment, name)
+            return simulate_cell(*program(cell), **{**given, **options})
     except ContractError as error:
         raise BadInput(f"{cell.instance.name}/{cell.algorithm.name}: {' '.join(str(error).split())}") from None
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from jaxbandit.base.refusals import BadInput
+from jaxbandit.engine.layout import compiling
 from jaxbandit.engine.storage import identity
 from jaxbandit.lab.experiments import directory, playing
 from jaxbandit.lab.specs import spec
@@ -26,7 +27,8 @@ def of_experiment(experiment: Experiment) -> dict[str, Any]:
 
 def play(task: Mapping[str, Any]) -> dict[str, Any]:
     """Play a task with the entries of `of_experiment` and `cell`, as `running.distribution.tasks.play` does."""
-    return tasks.play(task, _player)
+    with compiling.quietly():  # a worker has no terminal of its own
+        return tasks.play(task, _player)
 
 
 def _player(task: Mapping[str, Any]) -> Callable[..., Any]:

@@ -1,0 +1,79 @@
+"""One line on stderr while something is compiled for more than two seconds, on a terminal or not.
+
+Who plays says what is compiled (`named`), or that nothing may be printed (`quietly`); both are of the thread that
+compiles. A call compiles several programs, whose seconds are added up, and it says so once.
+"""
+
+import contextlib
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+from jaxbandit.base import text
+
+SECONDS = 2.0
+
+
+class _Thread(threading.local):
+    name = "a program"
+    quiet = False
+    spent = 0.0  # seconds on what is named
+    active = False  # whether a compilation is under way; one within another is a part of it
+
+
+_thread = _Thread()
+
+
+@contextmanager
+def named(name: str) -> Iterator[None]:
+    """Name in this thread what is compiled next, in the words of a user: "UCB1 on bernoulli"."""
+    with _changed(name=name, spent=0.0):
+        yield
+
+
+@contextmanager
+def quietly(quiet: bool = True) -> Iterator[None]:
+    """Print nothing about compilations of this thread, if `quiet`."""
+    with _changed(quiet=quiet or _thread.quiet):
+        yield
+
+
+@contextmanager
+def said() -> Iterator[None]:
+    """Compile something; if that takes too long, a line says what."""
+    if _thread.active:
+        yield
+        return
+    begun, left = time.monotonic(), SECONDS - _thread.spent
+    timer = threading.Timer(left, _say, (f"compiling {_thread.name}: more than {SECONDS:g} s so far ...",))
+    timer.daemon = True
+    if left > 0 and not _thread.quiet:
+        timer.start()
+    try:
+        with _changed(active=True):
+            yield
+    finally:
+        timer.cancel()
+        if _thread.name != _Thread.name:
+            _thread.spent += time.monotonic() - begun
+
+
+def _say(line: str) -> None:
+    bar = getattr(sys.modules.get("tqdm"), "tqdm", None)
+    # The line comes above the bars that are shown.
+    above = nullcontext() if bar is None or sys.stderr is None else bar.external_write_mode(file=sys.stderr)
+    with contextlib.suppress(OSError, ValueError), above:  # stderr may be closed
+        text.say(line)
+
+
+@contextmanager
+def _changed(**values: Any) -> Iterator[None]:
+    before = {name: getattr(_thread, name) for name in values}
+    try:
+        vars(_thread).update(values)
+        yield
+    finally:
+        vars(_thread).update(before)

@@ -1,0 +1,29 @@
+"""A process that plays many new objects: `python many_objects.py KIND NUMBER` prints its memory in MiB after each."""
+
+import ctypes
+import gc
+import os
+import sys
+
+import jaxbandit as jb
+
+ARMS = jb.bernoulli([0.4, 0.6])
+PLAYED = {
+    "simulate": lambda: jb.simulate(jb.ucb1(2), ARMS, horizon=4, num_runs=1, checkpoints=[4], progress=False),
+    "identify": lambda: jb.identify(jb.lucb(2, delta=0.3), ARMS, num_runs=1, max_rounds=4, progress=False),
+    "session": lambda: jb.ask(jb.session(jb.ucb1(2))),
+}
+
+
+def memory():
+    """What the process holds, without what the allocator could return."""
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+if __name__ == "__main__":
+    for _ in range(int(sys.argv[2])):
+        PLAYED[sys.argv[1]]()
+        print(f"{memory():.1f}", flush=True)
