@@ -4,7 +4,6 @@ Each subpackage lists its public names in its stub `__init__.pyi`, and all of th
 imported on first use, so that `import jaxbandit` alone is fast and does not import JAX.
 """
 
-import difflib
 from typing import Any
 
 import lazy_loader
@@ -21,6 +20,8 @@ __all__ += ["__version__", "algorithms", "environments"]
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
+        import difflib  # only needed for an error message
+
         near = difflib.get_close_matches(name, __all__, 1)
         guess = f"; did you mean {near[0]!r}?" if near else ""
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{guess}")

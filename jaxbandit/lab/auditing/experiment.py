@@ -18,7 +18,7 @@ from jaxbandit.base.types import Json
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
 from jaxbandit.engine.storage import json_files
 from jaxbandit.lab.auditing.cell import Batch, Finding, Limits, audit_draws
-from jaxbandit.lab.experiments import directory, playing, tasks
+from jaxbandit.lab.experiments import beginning, directory, playing, tasks
 from jaxbandit.lab.experiments.playing import play
 from jaxbandit.lab.experiments.truth import guarantee
 from jaxbandit.lab.specs.spec import Cell, Experiment
@@ -93,7 +93,7 @@ def audit_experiment(
     cells = list(experiment.cells())
     _check(experiment, cells)
     results = []
-    with directory.disk(out), directory.lock(out):
+    with directory.disk(out), beginning.nothing_left(out) as begun, directory.lock(out), begun():
         if out is not None:
             directory.claim(out, experiment, grows=False)
         for cell in cells:

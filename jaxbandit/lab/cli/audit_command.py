@@ -1,6 +1,5 @@
 """The command `audit`, which tests stopping rules."""
 
-import json as json_module
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Annotated
 from tyro.conf import Positional, UseAppendAction, arg
 
 from jaxbandit.base import extras
+from jaxbandit.lab.cli import streams
 from jaxbandit.lab.cli.distribution_options import Divided
 from jaxbandit.lab.cli.endings import DONE
 from jaxbandit.lab.specs import source
@@ -65,7 +65,7 @@ class Audit(Divided):
         with self.execution(out) as execution:
             results = audit_experiment(experiment, out, limits, max_failed=self.max_failed, execution=execution)
         if self.json:
-            print(json_module.dumps(document(experiment, results), allow_nan=False))
+            streams.document(document(experiment, results))
         else:
             print(audit_table(results))
         return DONE

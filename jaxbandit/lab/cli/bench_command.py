@@ -4,7 +4,7 @@ import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from tyro.conf import Positional, arg
 
@@ -16,6 +16,8 @@ NEEDED = Path("benchmarks", "revisions.py")
 @dataclass(frozen=True)
 class Bench:
     """Time two revisions of jaxbandit in alternation; exit status 4 if a case is slower. Needs a git checkout."""
+
+    replaces_process: ClassVar[bool] = True  # by one that prints on the same stdout
 
     revision: Annotated[Positional[tuple[str, ...]], arg(metavar="[REV [REV]]")] = ()
     """Git revisions, or directories that hold the package; default: HEAD and the working tree."""

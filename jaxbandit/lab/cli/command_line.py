@@ -4,6 +4,7 @@ An error in the input is one line on stderr without a traceback. A bug shows its
 """
 
 import contextlib
+import errno
 import io
 import os
 import re
@@ -12,15 +13,17 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from jaxbandit.lab.cli import cache, signals
+from jaxbandit.lab.cli import cache, signals, streams
 from jaxbandit.lab.cli.endings import BAD_INPUT, DONE, INTERRUPTED
 
+LONGEST = 300  # characters of a word of an error message, such as a path
 UNREADABLE = re.compile(r"Error parsing (\S+): no type matching (?:\{None\}\|)?(\S+) could be .* from \['(.*)'\]")
 
 
 def process() -> int:
     """Run the command that the process was started with, handle its signals, and return the exit status."""
-    return signals.run(lambda: _run(sys.argv[1:], own_process=True))
+    streams.prepare()
+    return signals.run(_printed)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -31,21 +34,35 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _say(signals.LINE, INTERRUPTED)
 
 
+def _printed() -> int:
+    """Run the command; if all went well but stdout could not be written, say so."""
+    status = _run(sys.argv[1:], own_process=True)
+    fault = streams.unwritten()
+    if status != DONE or not fault:
+        return status
+    return _say(f"stdout cannot be written ({fault}); what the command has stored is kept; run it again", INTERRUPTED)
+
+
 def _run(argv: list[str], own_process: bool = False) -> int:
     from jaxbandit.base.extras import MissingExtra
-    from jaxbandit.base.refusals import BadInput, RunsLeftOut, Unfinished
+    from jaxbandit.base.refusals import BadInput, RunsLeftOut, Unfinished, reason
 
     try:
         command = _parse(argv)
         if own_process and not getattr(command, "no_cache", True):
             cache.use()
-        with _warnings_as_lines(RunsLeftOut):
-            return command if isinstance(command, int) else command()
+        if isinstance(command, int):
+            return command
+        alone = getattr(command, "json", False) and not getattr(command, "replaces_process", False)
+        reserved = streams.only_a_document(own_process) if alone else contextlib.nullcontext()
+        with _warnings_as_lines(RunsLeftOut), reserved:
+            return command()
     except (BadInput, MissingExtra) as error:
         return _say(str(error), BAD_INPUT)
-    except BrokenPipeError:  # the reader of the output, such as `head`, has closed it
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return DONE
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        return _say(f"{error.filename}: cannot be used ({reason(error)}); give a shorter path", BAD_INPUT)
     except Unfinished as error:
         return _say(str(error), INTERRUPTED)
 
@@ -138,6 +155,8 @@ def _one_line(box: str) -> str:
     return "; ".join(lines).replace(":; ", ": ").replace(".; ", "; ")
 
 
-def _say(line: str, status: int) -> int:
+def _say(message: str, status: int) -> int:
+    """Print a message in one line, in which a word that fills the screen is cut short."""
+    line = " ".join(word if len(word) <= LONGEST else f"{word[: LONGEST // 2]}..." for word in message.split())
     print(f"jaxbandit: {line}", file=sys.stderr)
     return status

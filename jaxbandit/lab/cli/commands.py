@@ -5,7 +5,6 @@ JAX is imported only where it is needed, so that help and listings appear immedi
 
 import contextlib
 import functools
-import json as json_module
 import operator
 import sys
 from collections.abc import Callable, Sequence
@@ -17,6 +16,7 @@ import tyro
 from tyro.conf import Positional, UseAppendAction, arg
 
 from jaxbandit.base import extras
+from jaxbandit.lab.cli import streams
 from jaxbandit.lab.cli.audit_command import Audit
 from jaxbandit.lab.cli.bench_command import Bench
 from jaxbandit.lab.cli.distribution_options import Divided, Merge
@@ -95,7 +95,7 @@ class Run(Divided):
             from jaxbandit.running.results.saving import summary
 
             about = (experiment.name, results[0].kind, experiment.seed, experiment.precision)
-            print(json_module.dumps(summary(*about, results), allow_nan=False))
+            streams.document(summary(*about, results))
         else:
             print(table(results))
         return _draw(results, out, quiet=self.json)
@@ -134,7 +134,10 @@ class Reproduce(Divided):
             paper, _, figure = self.paper.partition("/")
             with self.execution(self.out or Path(paper)) as execution:
                 reproduction = reproduce(paper, figure or None, quick=self.quick, **arguments, execution=execution)
-        print(json_module.dumps(reproduction.summary, allow_nan=False) if self.json else reproduction.table())
+        if self.json:
+            streams.document(reproduction.summary)
+        else:
+            print(reproduction.table())
         return _paths(reproduction.figures, quiet=self.json)
 
 
@@ -175,7 +178,10 @@ class Compare:
 
         with bad_input():
             report = compare_places(self.first, self.second, at=self.at)
-        print(json_module.dumps(report.summary(), allow_nan=False) if self.json else report.table())
+        if self.json:
+            streams.document(report.summary())
+        else:
+            print(report.table())
         return DONE
 
 
@@ -231,7 +237,7 @@ def _forecast(experiment: "Experiment", as_json: bool) -> int:
     forecasts = forecast.forecast(experiment)
     if as_json:
         about = {"schema": 1, "name": experiment.name, "kind": experiment.kind}
-        print(json_module.dumps({**about, "cells": [each.summary() for each in forecasts]}, allow_nan=False))
+        streams.document({**about, "cells": [each.summary() for each in forecasts]})
     else:
         print(forecast.table(forecasts))
     return DONE

@@ -1,6 +1,5 @@
 """The options that divide the work of a command among workers, or into parts that are merged later."""
 
-import json as json_module
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from tyro.conf import Positional, arg
 
 from jaxbandit.base.refusals import wrong
+from jaxbandit.lab.cli import streams
 from jaxbandit.lab.cli.endings import DONE
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Divided:
         from jaxbandit.engine.driver.execution import Execution
         from jaxbandit.running.distribution.executors import open_executor
 
-        with open_executor(self.executor, out.with_name(f"{out.name}-slurm")) as executor:
+        with open_executor(self.executor, logs(out)) as executor:
             yield Execution(
                 executor=executor,
                 runs_per_task=self.runs_per_task,
@@ -55,6 +55,11 @@ class Divided:
         for line in merging.run_part(experiment, out, part):
             print(line)
         return DONE
+
+
+def logs(out: Path) -> Path:
+    """Return the directory beside `out` for the logs of an executor's jobs."""
+    return out.parent / f"{out.name}-slurm"
 
 
 @dataclass(frozen=True)
@@ -82,7 +87,7 @@ class Merge:
         experiment, results = merge(self.directories, self.out, mixed=self.mixed, imports=self.import_)
         if self.json:
             about = (experiment.name, results[0].kind, experiment.seed, experiment.precision)
-            print(json_module.dumps(summary(*about, results), allow_nan=False))
+            streams.document(summary(*about, results))
         else:
             print(table(results))
         return DONE

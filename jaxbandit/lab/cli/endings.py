@@ -6,11 +6,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from jaxbandit.base.refusals import BadInput, Unfinished, reason
+from jaxbandit.lab.cli.leaving import INTERRUPTED as INTERRUPTED
 
 DONE = 0
 BUG = 1
 BAD_INPUT = 2
-INTERRUPTED = 3  # the same command resumes
 
 FULL = (errno.ENOSPC, errno.EDQUOT)  # the errors of a disk that is full
 

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from tyro.conf import Positional, arg
 
 from jaxbandit.base.refusals import BadInput, reason
-from jaxbandit.lab.cli import listing, showing
+from jaxbandit.lab.cli import listing, showing, streams
 from jaxbandit.lab.cli.endings import DONE
 
 
@@ -43,7 +43,7 @@ class Show:
 
     def __call__(self) -> int:
         """Print it."""
-        print(showing.document(self.name) if self.json else showing.text(self.name))
+        print(showing.document(self.name) if self.json else showing.text(self.name), file=streams.output())
         return DONE
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from jaxbandit.base.declaration import SETTINGS
 from jaxbandit.base.refusals import BadInput, refuse
+from jaxbandit.lab.cli import streams
 from jaxbandit.lab.specs import source
 from jaxbandit.lab.specs.entry import Entry
 
@@ -80,7 +81,7 @@ def _row(entry: Entry) -> Row:
 def show(as_json: bool, kind: str | None = None, package: str | None = None) -> None:
     """Print the listing as text of at most 80 columns, or as one JSON document."""
     if as_json:
-        print(json.dumps(listing(kind, package), indent=1))
+        print(json.dumps(listing(kind, package), indent=1), file=streams.output())
         return
     for group, rows in _groups(kind, package).items():
         print(HEADINGS[group])

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 from tyro.conf import Positional, arg
 
 from jaxbandit.base import text
-from jaxbandit.base.refusals import BadInput, reason, refuse, show
+from jaxbandit.base.refusals import BadInput, refuse, show
+from jaxbandit.lab.cli import streams
 from jaxbandit.lab.cli.endings import DONE, bad_input
+from jaxbandit.lab.specs import source
 
 if TYPE_CHECKING:
     from jaxbandit.decide.sessions.pulls import Pulls
@@ -45,12 +47,17 @@ class Ask:
     def __call__(self) -> int:
         """Print the pulls."""
         from jaxbandit.decide.sessions.directory import session_directory
+        from jaxbandit.lab.experiments.beginning import nothing_left
 
         with bad_input():
             spec = _spec(self.directory, self.spec, not self.no_import)
             options = {"seed": spec.seed, "paired": spec.paired, "on_failure": spec.on_failure}
             meta = {"spec": spec.to_dict()}
-            with session_directory(self.directory, spec.build(), meta=meta, **options) as store:
+            with (
+                nothing_left(self.directory) as begun,
+                session_directory(self.directory, spec.build(), meta=meta, **options) as store,
+                begun(),
+            ):
                 pulls, session = store.ask(self.n, context=self.context), store.session
         if self.n is not None and self.n > 1 and session.programs.kind == "single" and not session.stopped:
             print(
@@ -58,7 +65,7 @@ class Ask:
             )
         rows = _rows(session, pulls, spec)
         if self.json:
-            print(json_module.dumps({"schema": 1, "stopped": session.stopped, "pulls": rows}, allow_nan=False))
+            streams.document({"schema": 1, "stopped": session.stopped, "pulls": rows})
         elif rows:
             print(_table(rows))
         else:
@@ -120,7 +127,7 @@ class Status:
         if self.json:
             arms = {"names": list(spec.names)} if spec.configs is None else {"configs": list(spec.configs)}
             about = {"schema": 1, "name": spec.name, "seed": spec.seed, **arms, "pending": pending}
-            print(json_module.dumps({**about, "certificate": result.to_json()}, allow_nan=False))
+            streams.document({**about, "certificate": result.to_json()})
             return DONE
         print(result.table(spec.labels))
         print(f"\npending: {', '.join(map(str, pending[:20]))}{', ...' * (len(pending) > 20)}" if pending else "")
@@ -147,9 +154,9 @@ def _scores(arguments: Sequence[str]) -> tuple[list[int], list[float]]:
 def _scores_of_file(path: Path) -> tuple[list[int], list[float]]:
     shape = 'must be {"ID": VALUE, ...} or [{"id": ID, "reward": VALUE}, ...]'
     try:
-        data = json_module.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        refuse(str(path), f": cannot be read ({reason(error)}); give a JSON file, or ID=VALUE")
+        data = json_module.loads(source.text(path, "a JSON file, or ID=VALUE"))
+    except BadInput:
+        raise
     except (ValueError, RecursionError):
         refuse(str(path), f": not valid JSON; {shape}")
     if isinstance(data, dict):

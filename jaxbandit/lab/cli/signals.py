@@ -6,7 +6,6 @@ compiles. It asks the simulations to save and stop, or ends the process itself i
 wait for threads that still compile, and skips the shutdown of the interpreter, which would crash under them.
 """
 
-import contextlib
 import os
 import signal
 import socket
@@ -14,19 +13,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import NoReturn
 
 from jaxbandit.engine.driver import interrupts
-from jaxbandit.lab.cli.endings import INTERRUPTED
+from jaxbandit.lab.cli.leaving import LINE, SIGNALS, leave
 
-LINE = "interrupted; run the same command to resume"
 TWICE = "interrupted twice, so not saved again; run the same command to resume from the last save"
 GRACE = 5.0  # seconds to finish the current chunk; container managers usually kill ten seconds after SIGTERM
 LEAVING = 0.3  # seconds that the main thread has to close its progress bar
 TOGETHER = 0.5  # seconds within which signals count as one, because `timeout`, `srun` and others send theirs twice
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
-
-_last = threading.Lock()  # the thread that acquires it prints the last line
 
 
 def run(command: Callable[[], int]) -> int:
@@ -49,15 +43,6 @@ def run(command: Callable[[], int]) -> int:
         sys.stdout.flush()
         os._exit(status)
     return status
-
-
-def leave(line: str) -> NoReturn:
-    """Print a last line and end the process immediately with status 3, without running exit handlers."""
-    if _last.acquire(blocking=False):
-        start = "\n" if os.isatty(2) else ""  # after ^C or a progress bar
-        with contextlib.suppress(OSError):
-            os.write(2, f"{start}jaxbandit: {line}\n".encode())
-    os._exit(INTERRUPTED)
 
 
 def _listen(receiver: socket.socket) -> None:

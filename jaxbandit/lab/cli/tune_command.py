@@ -1,6 +1,5 @@
 """The command `tune`, which searches among configurations."""
 
-import json as json_module
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +8,8 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from jaxbandit.base import extras
+from jaxbandit.lab.cli import streams
+from jaxbandit.lab.cli.distribution_options import logs
 from jaxbandit.lab.cli.endings import DONE, bad_input, figures
 
 
@@ -42,11 +43,11 @@ class Tune:
             out = self.out or Path(f"{self.spec.stem}-tune")
             from jaxbandit.running.distribution.executors import open_executor
 
-            with open_executor(self.executor, out.with_name(f"{out.name}-slurm")) as executor:
+            with open_executor(self.executor, logs(out)) as executor:
                 result = command.search(self.train, spec, out, executor)
         if self.json:
             about = {"schema": 1, "name": spec.name, "seed": spec.seed}
-            print(json_module.dumps({**about, **result.summary(), "seconds": result.seconds}, allow_nan=False))
+            streams.document({**about, **result.summary(), "seconds": result.seconds})
         else:
             print(result)
         try:

@@ -15,7 +15,7 @@ from jaxbandit.engine.driver import parts
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
 from jaxbandit.engine.layout import compiling
 from jaxbandit.engine.storage.checkpoint import Finished
-from jaxbandit.lab.experiments import directory, forecast, playing, tasks
+from jaxbandit.lab.experiments import beginning, directory, forecast, playing, tasks
 from jaxbandit.lab.experiments.truth import seeks_best_arm, truth_of
 from jaxbandit.lab.specs.spec import Cell, Experiment
 from jaxbandit.running import failures
@@ -64,7 +64,7 @@ def run_experiment(
     if execution.checkpoint_dir is not None:
         refuse("run", ": checkpoint_dir is given, but the directory of the results holds the checkpoints; leave it out")
     crew = None if execution.executor is None else division.crew_of("run", execution)
-    with directory.disk(out), directory.lock(out):
+    with directory.disk(out), beginning.nothing_left(out) as begun, directory.lock(out), begun():
         numbers: list[int] = list(range(len(cells)))
         done: dict[int, Result] = {}
         if out is not None:

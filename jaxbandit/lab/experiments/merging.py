@@ -12,7 +12,7 @@ from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.driver.parts import Part
 from jaxbandit.engine.storage import directories, json_files
 from jaxbandit.engine.storage import files as storage
-from jaxbandit.lab.experiments import directory, forecast, playing
+from jaxbandit.lab.experiments import beginning, directory, forecast, playing
 from jaxbandit.lab.experiments.experiment import Job, bar
 from jaxbandit.lab.specs import spec
 from jaxbandit.lab.specs.spec import Cell, Experiment
@@ -103,7 +103,7 @@ def merge(
     out = places[0] if out is None else Path(out)
     max_failed = experiment.max_failed if max_failed is None else max_failed
     stored = {cell.index: _parts(experiment, cell, places) for cell in experiment.cells()}
-    with directory.disk(out), directory.lock(out):
+    with directory.disk(out), beginning.nothing_left(out) as begun, directory.lock(out), begun():
         numbers, done = directory.claim(out, experiment)
         job = Job(experiment, out, numbers, done)
         for cell in experiment.cells():  # all are checked before the first is written

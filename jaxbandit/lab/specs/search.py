@@ -3,6 +3,7 @@
 Every error is a BadInput with a message of one line: file, key, value, what is allowed.
 """
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -75,5 +76,9 @@ def _configs(where: str, value: Any, base: Path) -> dict[str, list[Any]] | tuple
     """Return values of hyperparameters by name, or configurations from a CSV file or a list of tables."""
     if not isinstance(value, dict):
         return session.configurations(where, value, base)
-    lists = several(SCALAR, "a list of values")
-    return {name: list(check(f"{where}.{name}", values, lists)) for name, values in value.items()}
+    lists = several(SCALAR, "a list of values", distinct=True)
+    columns = {name: list(check(f"{where}.{name}", values, lists)) for name, values in value.items()}
+    number = math.prod(map(len, columns.values()))
+    if number > session.MOST_ARMS:
+        refuse(where, f": {number:,} combinations, must be at most {session.MOST_ARMS:,}; give fewer values")
+    return columns

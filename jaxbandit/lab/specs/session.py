@@ -132,17 +132,22 @@ def configurations(where: str, value: Any, base: Path) -> tuple[dict[str, Any], 
       base: directory that a relative path starts from.
 
     Raises:
-      BadInput: the file cannot be read, there is no configuration, keys differ, or a value is not a number, string or
-        boolean.
+      BadInput: the file cannot be read, there is no configuration, keys differ, a value is not a number, string or
+        boolean, or two configurations are equal.
     """
     rows = _rows(where, base / value) if isinstance(value, str) else value
     if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) and row for row in rows):
         wrong(where, value, "the name of a CSV file with a header, or a list of tables")
+    first: dict[Any, int] = {}
     for i, row in enumerate(rows):
         if row.keys() != rows[0].keys():
             wrong(f"{where}[{i}]", list(row), f"the keys {', '.join(rows[0])} like {where.rpartition(' ')[2]}[0]")
         for name, cell in row.items():
             check(f"{where}[{i}].{name}", cell, number() if type(cell) is float else SCALAR)
+        same = first.setdefault(tuple((name, type(row[name]) is bool, row[name]) for name in rows[0]), i)
+        if same < i:
+            one, other = (f"row {n + 2}" if isinstance(value, str) else f"[{n}]" for n in (same, i))
+            refuse(where, f": {other} is the same configuration as {one}; leave one of them out")
     return tuple(rows)
 
 

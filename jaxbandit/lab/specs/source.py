@@ -1,5 +1,7 @@
 """Reading the TOML of an experiment from a file or from the package, and changing it with `--set`."""
 
+import os
+import select
 import tomllib
 from collections.abc import Mapping
 from importlib import resources
@@ -7,6 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from jaxbandit.base.refusals import SHOWN, nearest, reason, refuse
+
+LARGEST = 2**28  # bytes of a text file; a device such as /dev/zero has no end
+PIPE_SECONDS = 5.0  # within which somebody must write into a pipe
 
 
 def embedded() -> dict[str, Path]:
@@ -33,7 +38,7 @@ def locate(spec: str | Path) -> Path:
       BadInput: the name is neither that of a file nor of an experiment that comes with the package.
     """
     path = Path(spec)
-    if path.suffix == ".toml" or path.exists() or len(path.parts) != 1:
+    if path.suffix == ".toml" or os.path.exists(path) or len(path.parts) != 1:
         return path
     names = embedded()
     if str(spec) not in names:
@@ -48,13 +53,52 @@ def read(path: Path) -> dict[str, Any]:
     Raises:
       BadInput: the file cannot be read or is not valid TOML.
     """
+    content = text(path, "a TOML file")
     try:
-        with path.open("rb") as file:
-            return tomllib.load(file)
-    except OSError as error:
-        refuse(str(path), f": cannot be read ({reason(error)}); give a TOML file")
+        return tomllib.loads(content)
     except (ValueError, RecursionError) as error:
         refuse(str(path), f": not valid TOML: {_fault(error)}")
+
+
+def text(path: Path, wanted: str) -> str:
+    """Return the content of a text file in UTF-8, with or without a byte-order mark.
+
+    Args:
+      path: path of a file, or of a pipe or terminal.
+      wanted: what the error message asks the user to give instead.
+
+    Raises:
+      BadInput: the file cannot be read, has no end, or is not text in UTF-8; or nobody writes into the pipe.
+    """
+    try:
+        with open(_open_pipe(path) if path.is_fifo() else path, "rb") as file:
+            data = file.read(LARGEST + 1)
+    except OSError as error:
+        refuse(str(path), f": cannot be read ({reason(error)}); give {wanted}")
+    except ValueError as error:  # a null character
+        refuse(ascii(str(path)), f": cannot be read ({error}); give {wanted}")
+    if len(data) > LARGEST:
+        refuse(str(path), f": has more than {LARGEST // 2**20} MiB; give {wanted}")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        fault = f"byte 0x{data[error.start]:02x} at position {error.start}"
+        refuse(str(path), f": is not text in UTF-8 ({fault}); save it as UTF-8, or give {wanted}")
+
+
+def _open_pipe(path: Path) -> int:
+    """Return the descriptor of a named pipe; opening it in the usual way would wait forever for a writer."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        if not select.select([descriptor], [], [], PIPE_SECONDS)[0] and not os.read(descriptor, 1):
+            refuse(str(path), f": is a pipe into which nobody has written for {PIPE_SECONDS:g} seconds; give a file")
+    except BlockingIOError:  # somebody has opened it, and will write
+        pass
+    except BaseException:
+        os.close(descriptor)
+        raise
+    os.set_blocking(descriptor, True)
+    return descriptor
 
 
 def override(data: dict[str, Any], text: str) -> None:
@@ -117,5 +161,4 @@ def _fault(error: Exception) -> str:
     """Return what is wrong with a TOML text; messages of the parser that are about Python are replaced."""
     if isinstance(error, RecursionError):
         return "tables or lists are nested too deep"
-    known = isinstance(error, tomllib.TOMLDecodeError | UnicodeDecodeError)
-    return str(error) if known else "an integer has thousands of digits"
+    return str(error) if isinstance(error, tomllib.TOMLDecodeError) else "an integer has thousands of digits"
