@@ -14,7 +14,9 @@ import pytest
 import jaxbandit as jb
 from jaxbandit.base.refusals import BadInput, Unfinished
 from jaxbandit.decide.sessions.directory import read_session
+from jaxbandit.running.distribution import tasks
 from jaxbandit.running.distribution.driving import Lost
+from jaxbandit.running.distribution.jobs import Jobs
 from jaxbandit.running.distribution.processes import Processes
 
 pytestmark = pytest.mark.quickly_compiled
@@ -284,6 +286,7 @@ SIMULATED = {
     "no parts": (lambda: Always({"parts": []}), BadInput, "runs 64 to 127"),
     "damaged parts": (Damaging, BadInput, "not a whole part"),
     "cannot pickle": (lambda: Always(TypeError("cannot pickle 'lock'")), BadInput, "TypeError: cannot pickle 'lock'"),
+    "exits": (lambda: Always(SystemExit(5)), BadInput, "runs 64 to 127: the task ends in SystemExit: 5"),
 }
 
 
@@ -296,6 +299,22 @@ def test_a_simulation_ends_in_one_line_and_goes_on(case, alone, tmp_path):
     assert words in line and "\n" not in line, line
     found = jb.simulate(*PAIR, **RUNS, executor=Now(), checkpoint_dir=tmp_path)
     assert all(found.arrays[name].tobytes() == array.tobytes() for name, array in alone.arrays.items())
+
+
+def reads(path):
+    open(path)
+
+
+def test_what_an_executor_and_a_worker_refuse_is_one_line():
+    with pytest.raises(BadInput, match="seconds per task = 'x', must be greater than 0"):
+        jb.simulate(*PAIR, **RUNS | {"execution": jb.Execution(seconds_per_task="x")}, executor=Now())
+    jobs = Jobs(None)
+    jobs.shutdown()
+    with pytest.raises(BadInput, match=r"^executor: accepts no call \(RuntimeError: the executor has been shut down"):
+        jb.simulate(*PAIR, **RUNS, executor=jobs)
+    asked = functools.partial(tasks.play, {"folder": "/parts"})
+    assert asked(lambda task: reads("/no/such/data"))["refused"].endswith("No such file or directory: '/no/such/data'")
+    assert asked(lambda task: reads("/parts/x"))["refused"].endswith("/parts: cannot be written (No such file or directory)")
 
 
 def test_forked_workers_are_refused():
@@ -319,7 +338,7 @@ def test_a_training_that_ends_its_process_is_one_line(plain, tmp_path, monkeypat
         assert read_session(tmp_path / name, RULE).num_told >= 1
     with Processes(1) as executor, pytest.raises(BadInput, match=r"configuration 1 \(x = 0.5\) raises SystemExit: 5"):
         jb.tune(exits, SPACE, RULE, executor=executor)
-    with Processes(1) as executor, pytest.raises(BadInput, match=r"configuration 0 \(x = 0\) cannot be sent"):
+    with Processes(1) as executor, pytest.raises(BadInput, match=r"configuration 0 \(x = 0\) cannot be trained on"):
         jb.tune(lambda key, config: train(key, config), SPACE, RULE, executor=executor)
 
 

@@ -83,7 +83,7 @@ class Calls:
         except (KeyboardInterrupt, BrokenExecutor):
             raise
         except BaseException as error:
-            kind, what = BadInput, f"cannot be sent to or from a worker ({error_line(error)})"
+            kind, what = BadInput, f"cannot be trained on the executor ({error_line(error)})"
             if driving.is_lost(error):
                 kind, what = Unfinished, f"was given up by the executor ({error_line(error)})"
             elif driving.is_cancelled(error):

@@ -45,7 +45,7 @@ def crew_of(where: str, execution: Execution) -> Crew:
     number, seconds = execution.runs_per_task, execution.seconds_per_task
     if number is not None and (not isinstance(number, int) or isinstance(number, bool) or number < 1):
         refuse(where, f": runs_per_task = {number!r}, must be a whole number of runs >= 1")
-    if not 0 < seconds < math.inf:
+    if not isinstance(seconds, int | float) or not 0 < seconds < math.inf:
         refuse(where, f": seconds per task = {seconds!r}, must be greater than 0")
     return executors.crew_of(execution.executor, execution.workers)
 
@@ -230,6 +230,8 @@ def _answer(future: Any, share: Share, task: Mapping[str, Any]) -> dict[str, Any
         if isinstance(error, ImportError) or isinstance(error.__cause__, ImportError):
             reason = error.__cause__ or error
             refuse(share.what, f": a worker cannot import a module that it needs ({reason}); install it there")
+        if isinstance(error, SystemExit | GeneratorExit):
+            refuse(at, f": the task ends in {error_line(error)}")
         if "pickle" in error_line(error):
             refuse(at, f": the task cannot be sent to a worker ({error_line(error)})")
         raise

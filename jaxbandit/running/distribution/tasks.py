@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from jaxbandit.base.refusals import error_line
 from jaxbandit.engine.driver import interrupts, parts
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.storage import files as storage
@@ -42,7 +43,10 @@ def play(task: Task, player: Callable[[Task], Callable[..., Any]]) -> dict[str, 
     except ValueError as error:
         return {"refused": " ".join(str(error).split())}
     except OSError as error:
-        return {"refused": f"{socket.gethostname()}: {task['folder']}: cannot be written ({error.strerror})"}
+        folder = task["folder"]
+        ours = folder is not None and str(error.filename or folder).startswith(folder)
+        what = f"{folder}: cannot be written ({error.strerror})" if ours else error_line(error)
+        return {"refused": f"{socket.gethostname()}: {what}"}
 
 
 def _pieces(task: Task, record_of: Callable[..., Any]) -> list[dict[str, Any]]:
