@@ -171,6 +171,49 @@ def test_a_pull_that_always_fails_ends_the_study_or_counts_as_what_was_said():
     assert shown.stopped and shown.means[:2].tolist() == [0.5, 0.5] and shown.recommendation.tolist() == [3]
 
 
+def ends(found, function):
+    with pytest.raises(ValueError) as refusal:
+        until_certified(found, function)
+    assert "\n" not in str(refusal.value)
+    return str(refusal.value)
+
+
+def test_a_pull_that_is_always_pruned_is_said_to_be_pruned():
+    def learns(trial):
+        value = objective(trial)
+        trial.report(value - (0.5 if trial.params["lr"] == 0.001 else 0.0), step=1)
+        if trial.should_prune():
+            raise optuna.TrialPruned
+        return value
+
+    pruner = optuna.pruners.MedianPruner(n_startup_trials=2)
+    assert ends(study(pruner=pruner), learns) == (
+        "BanditSampler: {'lr': 0.001, 'optimizer': 'sgd'} was pruned 3 times at index 0; set on_failure to the value "
+        "that a pruned trial should have, or give the study optuna.pruners.NopPruner()"
+    )
+    assert certificate(until_certified(study(pruner=optuna.pruners.NopPruner()), learns)).stopped
+    turns = iter(["fail", "prune", "fail"])
+
+    def both(trial):
+        if objective(trial) > 0 and next(turns) == "prune":
+            raise optuna.TrialPruned
+        return math.nan
+
+    assert ends(study(), both) == (
+        "BanditSampler: {'lr': 0.1, 'optimizer': 'sgd'} has failed 2 times and was pruned once at index 0; set "
+        "on_failure to the value that a failed trial should have"
+    )
+
+
+def test_a_huge_value_is_a_failure():
+    def diverges(trial):
+        return 1e160 if objective(trial) and trial.params["lr"] == 0.1 else objective(trial)
+
+    assert "has failed 3 times at index 0 (|value| > 1e150)" in ends(study(), diverges)
+    shown = certificate(until_certified(study(sampler(on_failure=0.5)), diverges))
+    assert shown.stopped and shown.means[:2].tolist() == [0.5, 0.5] and shown.recommendation.tolist() == [3]
+
+
 def test_enqueued_trials_do_not_count(session):
     found = study()
     found.enqueue_trial({"lr": 0.5, "optimizer": "adam"})
@@ -237,7 +280,20 @@ BAD = {
     "arms": ((CONFIGS[:4], race(6)), "BanditSampler: rule has 6 arms, must have one for each of 4 configurations"),
     "on_failure": (
         (CONFIGS, race(6), {"on_failure": math.nan}),
-        "BanditSampler: on_failure = nan, must be a finite number",
+        "BanditSampler: on_failure = nan, must be a number in [-1e+150, 1e+150]",
+    ),
+    "huge on_failure": (
+        (CONFIGS, race(6), {"on_failure": 1e160}),
+        "BanditSampler: on_failure = 1e+160, must be a number in [-1e+150, 1e+150]",
+    ),
+    "a dict": (
+        ({"lr": [0.1, 0.01], "optimizer": ["sgd", "adam"]}, race(6)),
+        "BanditSampler: configs is a dict, must be a list with one dict for each configuration, such as "
+        '[{"lr": 0.1}, {"lr": 0.01}]',
+    ),
+    "names": (
+        (["lr", "optimizer"], race(6)),
+        "BanditSampler: configs[0] is a str, must be a dict of the parameters that the objective suggests",
     ),
 }
 

@@ -228,11 +228,22 @@ BAD = {
     "scores": ({"scoring": several}, "BanditSearchCV: scoring gives 2 scores (one, two), must give one"),
     "NaN": (
         {"estimator": Fragile(nan=True)},
-        "BanditSearchCV: the score of {'var_smoothing': 1.0} on split 0 is nan, must be finite",
+        "BanditSearchCV: the score of {'var_smoothing': 1.0} on split 0 is nan, must be finite with |score| <= 1e150",
     ),
     "error_score": (
         {"error_score": np.nan},
-        'BanditSearchCV: error_score = nan, must be finite or "raise", because a mean cannot include it',
+        'BanditSearchCV: error_score = nan, must be finite with |score| <= 1e150, or "raise", '
+        "because a mean cannot include it",
+    ),
+    "a huge score": (
+        {"scoring": lambda estimator, X, y: 1e160},
+        "BanditSearchCV: the score of {'var_smoothing': 1e-09} on split 0 is 1e+160, must be finite with "
+        "|score| <= 1e150",
+    ),
+    "a huge error_score": (
+        {"error_score": 1e160},
+        'BanditSearchCV: error_score = 1e+160, must be finite with |score| <= 1e150, or "raise", '
+        "because a mean cannot include it",
     ),
 }
 

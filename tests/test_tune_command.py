@@ -1,6 +1,7 @@
 """`jaxbandit tune`: a search from the shell, its files, its JSON, its refusals."""
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -89,3 +90,44 @@ def test_a_bad_spec_is_refused_in_one_line(case, place, capsys):
 def test_a_train_that_is_not_there_is_refused(place, capsys):
     assert cli.main(["tune", "tuned_model:trian", "sweep.toml"]) == 2
     assert "has no trian in module tuned_model; did you mean 'train'?" in capsys.readouterr().err
+
+
+ENDINGS = {  # what the training does -> status, words
+    "import sys; sys.exit(5)": (2, "raises SystemExit: 5"),
+    "return 10**400": (2, "returns inf, |score| > 1e150; set on_failure to"),
+    "return 1e160": (2, "returns 1e+160, |score| > 1e150; set on_failure to"),
+    "return None": (2, "returns a NoneType, must return one number"),
+    "raise MemoryError": (2, "raises MemoryError"),
+    "raise KeyboardInterrupt": (3, "interrupted; run the same command to resume"),
+}
+
+
+def odd(place, ending):
+    """Write a module in which the trainings with a large x do what `ending` says, and return its reference."""
+    name = f"odd_model_{abs(hash((place, ending)))}"  # a name of its own, because imported modules stay
+    lines = ["def odd(key, config):", f"    if config['x'] > 0.5: {ending}", "    return train(key, config)", ""]
+    (place / f"{name}.py").write_text(TRAIN + "\n".join(lines))
+    return f"{name}:odd"
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_the_status_and_the_line_of_a_training_that_ends_oddly(ending, place, capsys):
+    status, words = ENDINGS[ending]
+    assert cli.main(["tune", odd(place, ending), "sweep.toml"]) == status
+    said = capsys.readouterr().err
+    assert words in said and said.count("\n") == 1
+    assert '"tell": [0' in (place / "sweep-tune" / "log.jsonl").read_text()  # the trainings before it
+
+
+@pytest.mark.slow
+def test_a_training_that_ends_its_worker_leaves_a_search_that_goes_on(place, capsys, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(place), os.environ.get("PYTHONPATH", "")]))
+    ending = "import os, pathlib; pathlib.Path('well').exists() or os._exit(7)"
+    command = ["tune", odd(place, ending), "sweep.toml", "--executor", "processes:1"]
+    assert cli.main(command) == 3
+    said = capsys.readouterr().err
+    assert "was given up by the executor (Lost: 3 workers died); what has ended is kept in sweep-tune" in said
+    assert said.count("\n") == 1 and "configuration 4 (act = a, width = 1, x = 0.9)" in said
+    (place / "well").touch()
+    assert cli.main(command) == 0
+    assert "act = b" in capsys.readouterr().out.splitlines()[0]

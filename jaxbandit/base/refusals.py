@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NoReturn
 
 SHOWN = 60  # the most characters of a wrong value that a message repeats
+MOST_SAID = 400  # the most characters of the message of somebody else's exception
 MOST_BITS = 1000
 
 
@@ -75,6 +76,17 @@ def known(where: str, table: Mapping[str, object], allowed: Iterable[str]) -> No
         if key not in allowed:
             near = nearest(key, allowed)
             refuse(f"{where}{key}", f": unknown key, must be one of {', '.join(allowed)}{near}")
+
+
+def error_line(error: BaseException) -> str:
+    """Return an exception of somebody else's code in one line: its type and the first line of its message."""
+    try:
+        text = str(error).strip()
+    except Exception:  # its own __str__ fails
+        text = ""
+    first = next(iter(text.splitlines()), "")
+    first = first if len(first) <= MOST_SAID else first[: MOST_SAID - 3] + "..."
+    return f"{type(error).__name__}{': ' if first else ''}{first}"
 
 
 def reason(error: Exception) -> str:

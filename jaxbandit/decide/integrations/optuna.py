@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import math
 import reprlib
 import threading
 from collections import Counter
@@ -18,6 +17,7 @@ from jaxbandit.base.refusals import refuse
 from jaxbandit.decide.sessions.ask_tell import ask, tell
 from jaxbandit.decide.sessions.certificate import Certificate
 from jaxbandit.decide.sessions.certificate import certificate as of_session
+from jaxbandit.decide.sessions.rewards import LARGEST, usable
 from jaxbandit.decide.sessions.session import Session, session
 from jaxbandit.decide.tuning.rules import check_agreement, chosen, default_rule, one_of
 
@@ -30,7 +30,7 @@ with extra("optuna"):
 WHERE = "BanditSampler"
 PULL = "pull"  # user attribute of a trial: {"arm": number of the configuration, "index": number of the repetition}
 IDENTITY = "jaxbandit"  # user attribute of a study: identifies the sampler whose pulls its trials are
-TRIES = 3  # failures of one pull before the study ends
+TRIES = 3  # failures and prunings of one pull before the study ends
 ASSUMPTION = "trials with different indices have independent randomness; trials with the same index may share theirs"
 
 
@@ -59,8 +59,10 @@ class BanditSampler(BaseSampler):
       epsilon: tolerated simple regret of the mean value for the default rule `paired_race`, >= 0, in units of the
         value. It is required, because with 0 two equally good configurations are compared without end.
       seed: seed of the rule's own random draws, in [0, 2^32).
-      on_failure: value of a trial that fails, is pruned or has an infinite value. None means that the pull is tried
-        again, and that the study ends when it has failed three times.
+      on_failure: value of a trial that fails, is pruned, or has a value that is infinite or of modulus above 1e150.
+        None means that the pull is tried again, and that the study ends when that has happened three times. A pruner
+        that compares trials with those of better configurations prunes the same pull again and again, so that a study
+        needs either a number here or no pruner.
 
     Raises:
       ValueError: an argument is out of range, the study has several objectives, or it was begun with a sampler that
@@ -83,7 +85,7 @@ class BanditSampler(BaseSampler):
         else:
             check_agreement(WHERE, rule, delta, epsilon)
         if on_failure is not None:
-            checks.number(WHERE, "on_failure", on_failure)
+            checks.number(WHERE, "on_failure", on_failure, low=-LARGEST, high=LARGEST)
         self._on_failure = on_failure
         self._start = session(rule, seed=seed)
         one_of(WHERE, self._start, len(self._configs))
@@ -190,9 +192,15 @@ class BanditSampler(BaseSampler):
         pull = min(
             self._asked.values(), key=lambda pull: pulls.running[pull]
         )  # the first pull without a running trial, if there is one
-        if pulls.failures[pull] >= TRIES:
-            what = f"{self._configs[pull[0]]} has failed {pulls.failures[pull]} times at index {pull[1]}"
-            refuse(WHERE, f": {what}; set on_failure to the value that a failed trial should have")
+        failed, pruned = pulls.failures[pull], pulls.prunings[pull]
+        if failed + pruned >= TRIES:
+            what = " and ".join(
+                [f"has failed {_times(failed)}"] * (failed > 0) + [f"was pruned {_times(pruned)}"] * (pruned > 0)
+            )
+            why = " (|value| > 1e150)" if pull in pulls.huge else ""
+            remedy = f"set on_failure to the value that a {'failed' if failed else 'pruned'} trial should have"
+            remedy += "" if failed else ", or give the study optuna.pruners.NopPruner()"
+            refuse(WHERE, f": {self._configs[pull[0]]} {what} at index {pull[1]}{why}; {remedy}")
         return pull
 
 
@@ -203,6 +211,8 @@ class _Pulls:
         sign = -1.0 if study.direction == StudyDirection.MINIMIZE else 1.0
         self.running: Counter[tuple[int, int]] = Counter()
         self.failures: Counter[tuple[int, int]] = Counter()
+        self.prunings: Counter[tuple[int, int]] = Counter()
+        self.huge: set[tuple[int, int]] = set()  # pulls with a value whose modulus is too large
         self.tried: Counter[int] = Counter()  # one more than the largest index of an arm
         ended = []
         # Not study.get_trials: some pruners hide trials from their samplers.
@@ -213,13 +223,17 @@ class _Pulls:
             self.tried[pull[0]] = max(self.tried[pull[0]], pull[1] + 1)
             if not trial.state.is_finished():
                 self.running[pull] += 1
-            elif trial.state == TrialState.COMPLETE and trial.value is not None and math.isfinite(trial.value):
+            elif trial.state == TrialState.COMPLETE and trial.value is not None and usable(trial.value):
                 if _agrees(trial, configs[pull[0]]):
                     ended.append((trial.datetime_complete, trial.number, pull, trial.value))
             elif on_failure is not None:
                 ended.append((trial.datetime_complete, trial.number, pull, on_failure))
+            elif trial.state == TrialState.PRUNED:
+                self.prunings[pull] += 1
             else:
                 self.failures[pull] += 1
+                if trial.state == TrialState.COMPLETE:
+                    self.huge.add(pull)
         # If a pull has several values, the first one counts.
         self.rewards = {pull: sign * value for _, _, pull, value in sorted(ended, reverse=True)}
 
@@ -250,6 +264,10 @@ def _sampler(study: Study) -> BanditSampler:
     if not isinstance(study.sampler, BanditSampler):
         refuse(f"study {study.study_name!r}", f": sampler = {study.sampler}, must be a {WHERE}")
     return study.sampler
+
+
+def _times(number: int) -> str:
+    return "once" if number == 1 else f"{number} times"
 
 
 def _agrees(trial: FrozenTrial, config: dict[str, Any]) -> bool:

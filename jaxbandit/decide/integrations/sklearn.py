@@ -15,6 +15,7 @@ from jaxbandit.base.extras import extra
 from jaxbandit.base.refusals import refuse
 from jaxbandit.decide.sessions.ask_tell import ask, tell
 from jaxbandit.decide.sessions.certificate import certificate
+from jaxbandit.decide.sessions.rewards import usable
 from jaxbandit.decide.sessions.session import Session, session
 from jaxbandit.decide.tuning.rules import check_agreement, chosen, default_rule, one_of
 
@@ -79,7 +80,7 @@ class BanditSearchCV(BaseSearchCV):
     a configuration, and `certificate_` states the guarantee of the rule and its assumptions.
 
     Raises:
-      ValueError: an argument is out of range, a score is not finite, or the rule does not fit the configurations.
+      ValueError: an argument is out of range, a score is not finite or of modulus above 1e150, or the rule does not fit the configurations.
     """
 
     _parameter_constraints: dict = {  # noqa: RUF012 (as BaseSearchCV declares it)
@@ -178,11 +179,9 @@ class BanditSearchCV(BaseSearchCV):
 
     def _session(self, num_arms: int, seed: int) -> Session:
         checks.integer(WHERE, "max_splits", self.max_splits, 1)
-        if self.error_score != "raise" and not np.isfinite(self.error_score):
-            refuse(
-                WHERE,
-                f': error_score = {self.error_score}, must be finite or "raise", because a mean cannot include it',
-            )
+        if self.error_score != "raise" and not usable(self.error_score):
+            allowed = 'must be finite with |score| <= 1e150, or "raise", because a mean cannot include it'
+            refuse(WHERE, f": error_score = {self.error_score}, {allowed}")
         if self.rule is None:
             rule = default_rule(WHERE, num_arms, self.delta, self.epsilon)
         elif callable(self.rule):
@@ -244,8 +243,8 @@ class _Split:
 def _finite(score: float, config: dict[str, Any], index: int) -> float:
     if isinstance(score, dict):
         refuse(WHERE, f": scoring gives {len(score)} scores ({', '.join(score)}), must give one")
-    if not np.isfinite(score):
-        refuse(WHERE, f": the score of {config} on split {index} is {score}, must be finite")
+    if not usable(score):
+        refuse(WHERE, f": the score of {config} on split {index} is {score}, must be finite with |score| <= 1e150")
     return score
 
 

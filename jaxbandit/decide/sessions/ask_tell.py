@@ -76,14 +76,14 @@ def tell(session: Session, ids: ArrayLike, rewards: ArrayLike) -> Session:
       The next session.
 
     Raises:
-      ValueError: an id was not asked for, a reward is not finite or is outside the range for which the rule is
-        designed, or it differs from an earlier reward with the same id. The message names the id.
+      ValueError: an id was not asked for, a reward is not finite, of modulus above 1e150 or outside the range for
+        which the rule is designed, or it differs from an earlier reward with the same id. The message names the id.
     """
     return receive(session, *accept(session, ids, rewards))
 
 
 def accept(session: Session, ids: ArrayLike, rewards: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """Return ids and rewards as `receive` takes them, with `on_failure` in place of rewards that are not finite.
+    """Return ids and rewards as `receive` takes them, with `on_failure` in place of rewards that are not usable.
 
     Raises:
       ValueError: as for `tell`, except that a reward may differ from an earlier one with the same id.

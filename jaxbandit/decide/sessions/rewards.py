@@ -1,12 +1,13 @@
 """The rewards of a session: in the order of ids, in totals by arm, and the checks of new ones."""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from jaxbandit.base.types import ArrayLike
 
+LARGEST = 1e150  # largest modulus of a reward, so that the squares of 10^7 rewards and their sum are finite
 History = tuple[np.ndarray, ...]  # rewards in order of ids, in arrays whose lengths are decreasing powers of two
 
 
@@ -85,6 +86,19 @@ def earlier(actions: np.ndarray) -> np.ndarray:
     return counts
 
 
+def usable(rewards: ArrayLike) -> np.ndarray:
+    """Whether rules can compute with these rewards, or scores: finite numbers of modulus at most 1e150."""
+    return np.abs(rewards) <= LARGEST
+
+
+def as_float(number: Any) -> float:
+    """A number as a float, infinite where it is an integer or a fraction beyond float64."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+
+
 def check_ids(where: str, ids: ArrayLike) -> np.ndarray:
     """One or several ids as int64[n]; an error is raised if they are not integers."""
     whole = np.asarray(ids)
@@ -98,10 +112,14 @@ def check_ids(where: str, ids: ArrayLike) -> np.ndarray:
 def check_rewards(
     ids: ArrayLike, rewards: ArrayLike, on_failure: float | None, low: float, high: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Ids and as many rewards, all in [low, high] after `on_failure` has replaced those that are not finite."""
+    """Ids and as many rewards, all in [low, high] after `on_failure` has replaced those that are not usable."""
     ids = check_ids("tell", ids)
     try:
-        values = np.asarray(rewards, np.float64)
+        try:
+            values = np.asarray(rewards, np.float64)
+        except OverflowError:
+            values = np.frompyfunc(as_float, 1, 1)(np.asarray(rewards, object))
+            values = np.asarray(values, np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"tell: rewards = {str(rewards)[:60]!r}, must be numbers, one for each id") from None
     if values.ndim > 1 or values.size != len(ids):
@@ -110,10 +128,11 @@ def check_rewards(
             f"tell: {name}rewards have shape {list(values.shape)}, must be one number for each of {len(ids)} ids"
         )
     values = np.atleast_1d(values) if values.size else np.zeros(0)
-    bad = ~np.isfinite(values)
+    bad = ~usable(values)
     if bad.any() and on_failure is None:
         at = int(np.argmax(bad))
-        raise ValueError(f"tell: id = {ids[at]}: reward = {values[at]}, must be finite; on_failure = value replaces it")
+        allowed = "must be finite with |reward| <= 1e150; on_failure = value replaces it"
+        raise ValueError(f"tell: id = {ids[at]}: reward = {values[at]}, {allowed}")
     values = np.where(bad, on_failure if on_failure is not None else 0.0, values)
     outside = (values < low) | (values > high)
     if outside.any():

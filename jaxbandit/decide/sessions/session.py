@@ -14,7 +14,7 @@ from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.markup import html_table, view
 from jaxbandit.base.types import PyTree
 from jaxbandit.decide.sessions.pulls import OpenBatch, next_batch, without_reward
-from jaxbandit.decide.sessions.rewards import History, Totals, no_totals
+from jaxbandit.decide.sessions.rewards import LARGEST, History, Totals, no_totals
 from jaxbandit.decide.sessions.rule_programs import RulePrograms, rule_programs
 from jaxbandit.engine.rounds import fit
 
@@ -130,7 +130,8 @@ def session(
       seed: seed of the rule's random draws and of `pull_keys`, in [0, 2^32).
       run: index of the run of that seed, >= 0.
       paired: whether `pull_keys` gives all arms the same key at the same index (common random numbers).
-      on_failure: the number that replaces a NaN or infinite reward. With None, such a reward raises an error.
+      on_failure: the number that replaces a reward that is not finite or of modulus above 1e150. With None, such a
+        reward raises an error.
 
     Returns:
       A Session.
@@ -148,6 +149,7 @@ def session(
         )
     if on_failure is not None:
         low, high = fit.limits(rule.rewards)
+        low, high = max(low, -LARGEST), min(high, LARGEST)
         on_failure = float(checks.number("session", "on_failure", on_failure, low=low, high=high))
     if paired and programs.set_size is not None:
         raise ValueError("session: paired = True, must be False: pulls of sets of arms cannot share random draws")

@@ -1,19 +1,26 @@
 """Trainings in plain Python, one at a time or on an executor."""
 
+import itertools
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor
-from typing import NamedTuple
+from concurrent.futures import BrokenExecutor, Executor, Future
+from contextlib import closing
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbandit.base.refusals import BadInput, Unfinished, error_line
 from jaxbandit.base.types import Key, PyTree, Scalar
-from jaxbandit.decide.tuning.configs import Configs
+from jaxbandit.decide.sessions.rewards import as_float
+from jaxbandit.decide.tuning.configs import Configs, failed
 from jaxbandit.engine.rounds import keys
-from jaxbandit.running.distribution.driving import completed
+from jaxbandit.running.distribution import driving
 
 Train = Callable[[Key, PyTree], Scalar]  # (key, config) -> score
+
+NUMBERS = itertools.count()  # numbers all calls of this process, so that no result is taken for that of another call
+NO_NUMBERS = "cmMSU"  # kinds of dtypes that `float` would accept or cut
 
 
 class Part(NamedTuple):
@@ -34,32 +41,82 @@ class Calls:
         self._executor = executor
 
     def __call__(self, words: np.ndarray, arms: np.ndarray) -> Iterator[Part]:
-        """Train the configurations `arms` with the keys of these words, and yield the results as they end."""
-        each = ((i, self._train, words[i], self._configs.row(int(arm))) for i, arm in enumerate(arms))
+        """Train the configurations `arms` with the keys of these words, and yield the results as they end.
+
+        A result says to which call it belongs, because there are executors that swap and repeat results. A training
+        whose result does not come is left to the next request.
+
+        Raises:
+          BadInput: the executor cannot run a training.
+          Unfinished: the executor has lost or cancelled a training, or has returned no result at all.
+        """
         if self._executor is None:
-            yield from (_call(*task) for task in each)
-        else:
-            for _, future in completed(self._executor, ((_call, *task) for task in each)):
-                yield future.result()
+            yield from (_call(i, self._train, words[i], self._configs.row(int(arm))) for i, arm in enumerate(arms))
+            return
+        places: dict[int, int] = {}  # of the trainings without a result, by the number of the call
+
+        def calls() -> Iterator[tuple]:
+            for place, arm in enumerate(arms):
+                number = next(NUMBERS)
+                places[number] = place
+                yield _call, number, self._train, words[place], self._configs.row(int(arm))
+
+        place = 0
+        with closing(driving.completed(self._executor, calls())) as ended:
+            try:
+                for call, future in ended:
+                    place = places.get(call[1], place)
+                    part = self._result(future, int(arms[place]))
+                    number = int(part.places[0])
+                    if number in places:
+                        yield part._replace(places=np.array([places.pop(number)]))
+            except BrokenExecutor as error:
+                what = f"or a training beside it ended the workers of the executor ({error_line(error)})"
+                raise failed("tune", self._configs, int(arms[place]), what, Unfinished) from error
+        if len(places) == len(arms):
+            raise failed("tune", self._configs, int(arms[0]), "got no result from the executor", Unfinished)
+
+    def _result(self, future: Future, arm: int) -> Part:
+        """The result of a call; an error names the configuration."""
+        try:
+            part: Any = future.result()
+        except (KeyboardInterrupt, BrokenExecutor):
+            raise
+        except BaseException as error:
+            kind, what = BadInput, f"cannot be trained on the executor ({error_line(error)})"
+            if driving.is_lost(error):
+                kind, what = Unfinished, f"was given up by the executor ({error_line(error)})"
+            elif driving.is_cancelled(error):
+                kind, what = Unfinished, "was cancelled by the executor"
+            raise failed("tune", self._configs, arm, what, kind) from error
+        if not isinstance(part, Part):
+            what = f"got a {type(part).__name__} from the executor, which is not the result of its call"
+            raise failed("tune", self._configs, arm, what)
+        return part
 
 
-def _call(place: int, train: Train, words: np.ndarray, config: PyTree) -> Part:
-    """One training, in any process."""
-    at, nothing = np.array([place]), np.array([np.nan])
+def _call(number: int, train: Train, words: np.ndarray, config: PyTree) -> Part:
+    """One training, in any process. Its place in the result is the number of the call."""
+    at, nothing = np.array([number]), np.array([np.nan])
     try:
         score = train(jax.random.wrap_key_data(jnp.asarray(words), impl=keys.OF_PULLS), config)
-    except Exception as error:
+    except (Exception, SystemExit, GeneratorExit) as error:
         return Part(at, nothing, f"raises {error_line(error)}")
-    try:
-        if np.shape(score) != ():
-            raise TypeError
-        return Part(at, np.array([float(score)]))
-    except (TypeError, ValueError):
-        message = f"returns a {type(score).__name__}" + (f" of shape {np.shape(score)}" if np.ndim(score) else "")
+    number, shape = _number(score)
+    if number is None:
+        message = f"returns a {type(score).__name__}" + (f" of shape {shape}" if shape else "")
         return Part(at, nothing, f"{message}, must return one number, the score", fatal=True)
+    return Part(at, np.array([number]))
 
 
-def error_line(error: BaseException) -> str:
-    """Return an exception of user code in one line: its type and the first line of its message."""
-    first = next(iter(str(error).strip().splitlines()), "")
-    return f"{type(error).__name__}{': ' if first else ''}{first}"
+def _number(score: Any) -> tuple[float | None, tuple[int, ...]]:
+    """What train has returned as a float, None if it is not one real number, and its shape if it has one."""
+    shape = ()
+    try:
+        shape = np.shape(score)
+        text = isinstance(score, str | bytes | bytearray)
+        if shape or text or getattr(getattr(score, "dtype", None), "kind", "O") in NO_NUMBERS:
+            return None, shape
+        return as_float(score), shape
+    except Exception:  # of methods of its type, such as __float__
+        return None, shape

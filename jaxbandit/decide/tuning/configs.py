@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from jaxbandit.base.refusals import BadInput, refuse
+from jaxbandit.base.refusals import BadInput, Unfinished, refuse
 from jaxbandit.base.types import ArrayLike, PyTree, Scalar
 
 NUMBERS, OBJECTS = "biuf", "OU"  # kinds of dtype of traced columns and of static ones
@@ -113,7 +113,7 @@ def _column(where: str, name: str, leaf: ArrayLike) -> np.ndarray:
             where,
             f": configs: {name} is a list, must be an array; jb.grid and jb.random_configs make arrays from lists",
         )
-    column = np.asarray(leaf)
+    column = np.array(leaf)
     if column.ndim == 0:
         refuse(where, f": configs: {name} = {leaf!r} has no leading axis, must have one entry per configuration")
     if column.dtype.kind not in NUMBERS + OBJECTS:
@@ -148,6 +148,8 @@ def _distinct(where: str, configs: Configs) -> None:
 
 def _entry(column: np.ndarray, index: int) -> Any:
     entry = column[index]
+    if isinstance(entry, np.ndarray):  # train may write into its configuration
+        return entry.copy()
     return entry.item() if isinstance(entry, np.generic) else entry
 
 
@@ -160,6 +162,8 @@ def _entry_text(entry: object) -> str:
     return f"{entry:.6g}" if isinstance(entry, float) else str(entry)
 
 
-def failed(where: str, configs: Configs, index: int, what: str) -> BadInput:
+def failed(
+    where: str, configs: Configs, index: int, what: str, error: type[BadInput | Unfinished] = BadInput
+) -> BadInput | Unfinished:
     """Return the error for a configuration whose training failed, with a one-line message that contains it."""
-    return BadInput(" ".join(f"{where}: configuration {index} ({configs.text(index)}) {what}".split()))
+    return error(" ".join(f"{where}: configuration {index} ({configs.text(index)}) {what}".split()))

@@ -5,7 +5,8 @@ from the beginning or from files; and the scores of `repeats` trainings of a con
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,12 @@ import numpy as np
 from jaxbandit.base import checks
 from jaxbandit.base.refusals import refuse
 from jaxbandit.base.types import PyTree
+from jaxbandit.decide.sessions.rewards import usable
 from jaxbandit.decide.tuning import configs as configurations
 from jaxbandit.decide.tuning import trainings
 from jaxbandit.decide.tuning.configs import Configs
 from jaxbandit.decide.tuning.result import TuneResult, tune_result
+from jaxbandit.decide.tuning.resuming import resumable
 from jaxbandit.decide.tuning.rungs import IDENTITY, Bracket, Progress, halve, ranking
 from jaxbandit.decide.tuning.trainings import Programs, Trainee
 from jaxbandit.engine.storage import directories, identity
@@ -44,7 +47,7 @@ def successive_halving(
     The rungs are at min_steps, min_steps eta, min_steps eta^2, ... below max_steps, and at max_steps. At each rung, n
     configurations are compared by their scores, and the best max(1, floor(n / eta)) continue; at the last rung, the
     best one is chosen. Among equal scores, the configuration with the lowest index continues. A configuration whose
-    score is not finite never continues, and a note reports how many there were.
+    score is not finite or of modulus above 1e150 never continues, and a note reports how many there were.
 
     The rungs are synchronous: all scores of a rung are known before any configuration continues. Promoting
     configurations asynchronously would keep slow machines busy, but the choice would depend on their speed.
@@ -94,10 +97,22 @@ def successive_halving(
     if steps[-1] < max_steps:
         steps.append(max_steps)
     bracket = search.bracket(known, 0, steps, eta)
-    if directory is None:
-        return search.result([(bracket, search.play(bracket, None))], started)
-    with directories.locked(Path(directory), IDENTITY):
-        return search.result([(bracket, search.play(bracket, Path(directory)))], started)
+    with opened(where, directory, IDENTITY) as path:
+        return search.result([(bracket, search.play(bracket, path))], started)
+
+
+@contextmanager
+def opened(where: str, directory: str | Path | None, mark: str) -> Iterator[Path | None]:
+    """Lock the directory of a search, if it has one, and say in a KeyboardInterrupt how to resume.
+
+    Args:
+      where: name of the caller, for messages.
+      directory: path of the directory, or None.
+      mark: pattern of a file that the directory of such a search holds.
+    """
+    path = None if directory is None else Path(directory)
+    with resumable(where, path), nullcontext() if path is None else directories.locked(path, mark):
+        yield path
 
 
 def numbers(where: str, configs: PyTree) -> Configs:
@@ -170,7 +185,7 @@ class Search:
         steps = int(history["steps"].max())
         rows = np.unique(history["config"][history["steps"] == steps])
         first = f"configuration {rows[0]}: {self._configs.text(int(rows[0]))}"
-        return f"after {steps} steps no score is finite, of {len(rows)} configurations ({first})"
+        return f"after {steps} steps no score is finite with |score| <= 1e150, of {len(rows)} configurations ({first})"
 
 
 def _history(played: Sequence[tuple[Bracket, Progress]]) -> dict[str, np.ndarray]:
@@ -198,7 +213,8 @@ def _notes(played: Sequence[tuple[Bracket, Progress]], history: dict[str, np.nda
     notes = [
         f"{spent:,} steps in total; the number of trainings counts a training once for each rung at which it was scored"
     ]
-    lost = len(np.unique(history["config"][~np.isfinite(history["score"])]))
+    lost = len(np.unique(history["config"][~usable(history["score"])]))
     if lost:
-        notes.append(f"{lost} of the configurations had a score that is not finite and did not continue")
+        what = "that is not finite, or |score| > 1e150,"
+        notes.append(f"{lost} of the configurations had a score {what} and did not continue")
     return tuple(notes)

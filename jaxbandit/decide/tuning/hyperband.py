@@ -16,11 +16,10 @@ from jaxbandit.base import checks
 from jaxbandit.base.types import Key, PyTree
 from jaxbandit.decide.tuning import trainings
 from jaxbandit.decide.tuning.configs import Configs
-from jaxbandit.decide.tuning.halving import MOST_STEPS, Search, numbers
+from jaxbandit.decide.tuning.halving import MOST_STEPS, Search, numbers, opened
 from jaxbandit.decide.tuning.result import TuneResult
 from jaxbandit.decide.tuning.rungs import IDENTITY
 from jaxbandit.decide.tuning.trainings import Trainee
-from jaxbandit.engine.storage import directories
 
 Rungs = Literal["formula", "floor"]
 
@@ -91,10 +90,8 @@ def hyperband(
     parts = [
         search.bracket(known, first, size.steps, eta) for known, first, size in zip(drawn, firsts, sizes, strict=False)
     ]
-    if directory is None:
-        return search.result([(part, search.play(part, None)) for part in parts], started)
-    with directories.locked(Path(directory), f"bracket-*/{IDENTITY}"):
-        stores = [Path(directory) / f"bracket-{len(part.steps) - 1}" for part in parts]
+    with opened(where, directory, f"bracket-*/{IDENTITY}") as path:
+        stores = [None if path is None else path / f"bracket-{len(part.steps) - 1}" for part in parts]
         return search.result([(p, search.play(p, store)) for p, store in zip(parts, stores, strict=True)], started)
 
 

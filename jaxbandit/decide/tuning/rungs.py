@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from jaxbandit.base.refusals import BadInput
+from jaxbandit.base.refusals import BadInput, error_line, refuse
 from jaxbandit.base.types import PyTree
+from jaxbandit.decide.sessions.rewards import usable
 from jaxbandit.decide.tuning import trainings
 from jaxbandit.decide.tuning.configs import Configs
 from jaxbandit.decide.tuning.trainings import Programs
@@ -43,7 +44,7 @@ class Progress(NamedTuple):
 def halve(
     where: str, bracket: Bracket, programs: Programs, store: Path | None, more_identity: Mapping[str, Any]
 ) -> Progress:
-    """Play a bracket and return its state after the last rung. It ends earlier if no score of a rung is finite.
+    """Play a bracket and return its state after the last rung. It ends earlier if no score of a rung is usable.
 
     Args:
       where: name of the caller, for error messages.
@@ -77,8 +78,11 @@ def halve(
         def advance(states: PyTree, who: PyTree, configs: PyTree, span: tuple[np.int32, ...] = span) -> PyTree:
             return programs.advance(states, who, configs, root, *span)
 
-        states = trainings.in_batches(advance, batch, done.states, who, configs)
-        values = trainings.in_batches(programs.score, batch, states, configs).astype(np.float64)
+        try:
+            states = trainings.in_batches(advance, batch, done.states, who, configs)
+            values = trainings.in_batches(programs.score, batch, states, configs).astype(np.float64)
+        except Exception as error:
+            refuse(where, f": trainings fail between step {span[0]} and step {span[1]}: {error_line(error)}")
         scores, trained = np.full((1, *done.scores.shape[1:]), np.nan), np.zeros((1, bracket.configs.count), bool)
         scores[0, done.alive] = values.reshape(len(done.alive), bracket.repeats)
         trained[0, done.alive] = True
@@ -99,13 +103,14 @@ def promoted(bracket: Bracket, done: Progress) -> Progress:
 
 
 def ranking(bracket: Bracket, done: Progress) -> np.ndarray:
-    """Return the positions of the survivors in descending order of quality, without those whose score is not finite.
+    """Return the positions of the survivors in descending order of quality, without those with a score that is not usable.
 
     Among equal means, the configuration with the lowest index is first.
     """
-    means = done.scores[-1, done.alive].mean(axis=1)
-    finite = np.flatnonzero(np.isfinite(means))
-    return finite[np.argsort(-means[finite] if bracket.maximize else means[finite], kind="stable")]
+    scores = done.scores[-1, done.alive]
+    places = np.flatnonzero(usable(scores).all(axis=1))
+    means = scores[places].mean(axis=1)
+    return places[np.argsort(-means if bracket.maximize else means, kind="stable")]
 
 
 def _inputs(bracket: Bracket, alive: np.ndarray) -> tuple[tuple[np.ndarray, np.ndarray], PyTree]:

@@ -11,12 +11,13 @@ from jaxbandit.base.types import ArrayLike
 from jaxbandit.decide.sessions.ask_tell import ask, pull_keys, tell
 from jaxbandit.decide.sessions.directory import SessionDirectory, new_arms
 from jaxbandit.decide.sessions.pulls import Pulls
-from jaxbandit.decide.sessions.rewards import earlier
+from jaxbandit.decide.sessions.rewards import earlier, usable
 from jaxbandit.decide.sessions.session import Session
 from jaxbandit.decide.tuning.calls import Part
 from jaxbandit.decide.tuning.configs import Configs, failed
 from jaxbandit.decide.tuning.progress import Progress
 from jaxbandit.engine.driver import interrupts
+from jaxbandit.engine.rounds import fit
 
 MOST = 2**20  # most pulls that are requested at once
 CONSTANT = 32  # number of equal scores that cannot be a coincidence
@@ -50,7 +51,8 @@ class InMemory:
     def ask(self, limit: int | None = None) -> Pulls:
         """Return the pulls to make now."""
         after, pulls = ask(self.session, limit=limit)
-        self.asked.append(new_arms(self.session, pulls))
+        new = new_arms(self.session, pulls)
+        self.asked += [new] if new else []
         self.session = after
         return pulls
 
@@ -99,6 +101,8 @@ def _played(
 ) -> float:
     """Run the trainings of these pulls and report their rewards to the session."""
     words = np.asarray(jax.random.key_data(pull_keys(store.session, pulls)))
+    rule = store.session.rule
+    low, high = fit.limits(rule.rewards)
     ids, rewards = [], []
     waited, before = 0.0, time.perf_counter()
     last = before
@@ -114,18 +118,21 @@ def _played(
     try:
         for part in parts:
             waited += (now := time.perf_counter()) - before
-            good = np.isfinite(part.scores)
-            if part.fatal or (not good.all() and store.session.on_failure is None):
-                ids.append(pulls.id[part.places[good]])
-                rewards.append(scores.rewards(part.scores[good]))
+            known, values = usable(part.scores), scores.rewards(part.scores)
+            outside = known & ((values < low) | (values > high))
+            good = ~outside & (known | (store.session.on_failure is not None and not part.fatal))
+            ids.append(pulls.id[part.places[good]])
+            rewards.append(values[good])
+            if not good.all():
                 place = int(np.argmin(good))
-                reason = (
-                    part.reason
-                    or f"returns {part.scores[place]}; set on_failure to the score that such a training should have"
+                score = part.scores[place]
+                limit = "" if np.isnan(score) else ", |score| > 1e150"
+                reason = part.reason or (
+                    f"returns {score}, must be in [{low:g}, {high:g}], for which {rule.name} is made"
+                    if outside[place]
+                    else f"returns {score}{limit}; set on_failure to the score that such a training should have"
                 )
                 raise failed("tune", configs, int(pulls.arm[part.places[place]]), reason)
-            ids.append(pulls.id[part.places])
-            rewards.append(scores.rewards(part.scores))
             if now - last > SECONDS:
                 report_scores()
                 last = time.perf_counter()

@@ -16,9 +16,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from jaxbandit.base.refusals import refuse
+from jaxbandit.base.refusals import error_line, refuse
 from jaxbandit.base.types import Array, Device, PyTree, Scalar
-from jaxbandit.decide.tuning.calls import Part, Train, error_line
+from jaxbandit.decide.tuning.calls import Part, Train
 from jaxbandit.decide.tuning.configs import Configs, Group
 from jaxbandit.engine.layout import analysis, compiled, jaxprs, sizes
 from jaxbandit.engine.rounds import keys
@@ -70,7 +70,7 @@ def trace(train: Train, configs: Configs) -> Traced:
         single = jax.tree.map(lambda x: x[0], example)
         try:
             program, shape = jaxprs.trace(function, *single)
-        except Exception as error:
+        except (Exception, SystemExit, GeneratorExit) as error:
             raise NotTraceable(error_line(error)) from error
         leaves = jax.tree.leaves(shape)
         if len(leaves) != 1 or leaves[0].shape or not jnp.issubdtype(leaves[0].dtype, np.number):

@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbandit.base.refusals import error_line
 from jaxbandit.base.types import Array, ArrayLike, Key, PyTree, Scalar
 from jaxbandit.engine.layout import compiled
 from jaxbandit.engine.rounds import keys
@@ -150,9 +151,8 @@ def called(what: str, function: Callable, *arguments: PyTree) -> PyTree:
     """Return function(*arguments). Any exception of a user's function becomes a ValueError with a one-line message."""
     try:
         return function(*arguments)
-    except Exception as error:
-        reason = (str(error).strip() or "no reason given").splitlines()[0]
-        raise ValueError(f"{what} fails: {type(error).__name__}: {reason}") from error
+    except (Exception, SystemExit, GeneratorExit) as error:
+        raise ValueError(f"{what} fails: {error_line(error)}") from error
 
 
 def in_batches(function: Callable, batch: int, *trees: PyTree) -> PyTree:

@@ -12,10 +12,11 @@ import numpy as np
 
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
-from jaxbandit.base.refusals import BadInput, refuse, wrong
+from jaxbandit.base.refusals import BadInput, error_line, refuse, wrong
 from jaxbandit.base.types import PyTree, Scalar
 from jaxbandit.decide.sessions.certificate import certificate
 from jaxbandit.decide.sessions.directory import ABOUT, read_about, session_directory
+from jaxbandit.decide.sessions.rewards import LARGEST
 from jaxbandit.decide.sessions.session import session
 from jaxbandit.decide.tuning import configs as search_space
 from jaxbandit.decide.tuning import traced
@@ -23,9 +24,11 @@ from jaxbandit.decide.tuning.calls import Calls, Train
 from jaxbandit.decide.tuning.configs import Configs
 from jaxbandit.decide.tuning.progress import Progress, reporting
 from jaxbandit.decide.tuning.result import TuneResult, tune_result
+from jaxbandit.decide.tuning.resuming import resumable
 from jaxbandit.decide.tuning.rules import check_agreement, chosen, default_rule, one_of
 from jaxbandit.decide.tuning.sweep import InMemory, Scores, history, play
 from jaxbandit.engine.rounds import fit
+from jaxbandit.running.distribution.executors import crew_of
 
 DIFFERENT = {  # how a stored search may differ besides its rule and seed, for messages
     "configs": "other configurations",
@@ -85,10 +88,10 @@ def tune(
       directory: directory in which every score is stored before it is used. If the search is interrupted or killed,
         the same call resumes with the batch size found at first, and ends with the same choice and identical files.
         None keeps everything in memory.
-      executor: a PEP 3148 executor on which `train` is called directly. For an executor of processes, `train` must be
-        picklable.
-      on_failure: score of a training that raises an exception or returns a number that is not finite. None stops the
-        search with an error.
+      executor: a PEP 3148 executor on which `train` is called directly. For an executor of processes, which must not be
+        forked, `train` must be picklable.
+      on_failure: score of a training that raises an exception or returns a number that is not finite or of modulus
+        above 1e150. None stops the search with an error.
       progress: a function that receives the Progress; True or False to show a bar on stderr or not; None to show a bar
         if stderr is a terminal.
       maximize: whether large scores are good. Otherwise the rule receives their negatives or, for bounded rewards,
@@ -100,9 +103,12 @@ def tune(
     Raises:
       ValueError: an argument is wrong, a training fails, or the directory holds another search. The message has one
         line. Scores are kept in the directory.
+      RuntimeError: the executor has lost its workers or a training. Scores are kept in the directory.
       KeyboardInterrupt: the search was interrupted. Scores are kept in the directory.
     """
     start = time.perf_counter()
+    if executor is not None:
+        crew_of(executor)
     space = search_space.read("tune", configs)
     rule = _rule(rule, space, delta, epsilon)
     if batch is not None:
@@ -114,7 +120,9 @@ def tune(
         )
     low, high = map(float, fit.limits(rule.rewards))
     scores = Scores(maximize, low + high if np.isfinite(low) and np.isfinite(high) else 0.0)
-    failure = None if on_failure is None else float(scores.rewards(checks.number("tune", "on_failure", on_failure)))
+    if on_failure is not None:
+        on_failure = float(checks.number("tune", "on_failure", on_failure, low=-LARGEST, high=LARGEST))
+    failure = None if on_failure is None else scores.rewards(on_failure)
     options: Any = {"seed": seed, "paired": paired, "on_failure": failure}
 
     program, reason = (None, "") if executor is not None else _traced(train, space, batch)
@@ -130,9 +138,12 @@ def tune(
         identity["train"] = hashlib.sha256(program.digest.encode()).hexdigest()
     sizes = None if path is None else _stored(path, identity)
     if program is not None:
-        sizes = [batch] * len(program.groups) if batch is not None else sizes or traced.batches(program)
+        try:
+            sizes = [batch] * len(program.groups) if batch is not None else sizes or traced.batches(program)
+            evaluate = traced.Trainings(program, sizes)
+        except NotImplementedError as error:
+            refuse("tune", f": train can be traced, but not vmapped over configurations: {error_line(error)}")
         identity["batch"] = sizes
-        evaluate = traced.Trainings(program, sizes)
     else:
         evaluate = Calls(train, space, executor)
     names = [space.text(i) for i in range(space.count)]
@@ -143,7 +154,7 @@ def tune(
         if path is None
         else session_directory(path, rule, meta={**identity, "names": names}, **options)
     )
-    with place as store, reporting(progress, int(store.session.counts.sum())) as report:
+    with resumable("tune", path), place as store, reporting(progress, int(store.session.counts.sum())) as report:
         waited = play(store, evaluate, space, scores, report)
         end, rows = store.session, history(store, scores)
     proof = None if rule.promise is None else certificate(end)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from jaxbandit.base.contract import Outcome
-from jaxbandit.base.refusals import BadInput, Unfinished, refuse
+from jaxbandit.base.refusals import BadInput, Unfinished, error_line, refuse
 from jaxbandit.engine.driver import interrupts, parts
 from jaxbandit.engine.driver.execution import Execution, Progress
 from jaxbandit.engine.driver.horizon import Record
@@ -32,6 +32,9 @@ FIRST_SHARE = 12  # the task that measures how long runs take has about 1/12 of 
 EACH = 4  # least number of tasks per worker if there are enough runs, so that all workers end at about the same time
 SHORTEST = 1.0  # seconds; shorter tasks would be dominated by their overhead
 
+NUMBERS = itertools.count()  # numbers all tasks of this process, so that no answer is taken for that to another task
+AGAIN = "run the same command with new workers"
+
 Range = tuple[int, int]
 Piece = tuple["Share", int, int, float | None]  # first run, last run + 1, seconds of a task that measures durations
 Play = Callable[[Mapping[str, Any]], dict[str, Any]]  # a function that workers can import, as `tasks.play`
@@ -42,7 +45,7 @@ def crew_of(where: str, execution: Execution) -> Crew:
     number, seconds = execution.runs_per_task, execution.seconds_per_task
     if number is not None and (not isinstance(number, int) or isinstance(number, bool) or number < 1):
         refuse(where, f": runs_per_task = {number!r}, must be a whole number of runs >= 1")
-    if not 0 < seconds < math.inf:
+    if not isinstance(seconds, int | float) or not 0 < seconds < math.inf:
         refuse(where, f": seconds per task = {seconds!r}, must be greater than 0")
     return executors.crew_of(execution.executor, execution.workers)
 
@@ -77,11 +80,13 @@ class Share:
         """Add a part that a worker has played; a part that was sent back is written to the folder."""
         first, end = piece["first_run"], piece["first_run"] + piece["num_runs"]
         data = piece.get("data")
+        if data is not None or self.folder is None:  # read it before it is stored
+            part = decoded(data or b"", f"{self.what}, {host}", first, end)
         if self.folder is None:
-            self.have.append(parts.decoded(data or b"", host))
+            self.have.append(part)
             return
         path = self.folder / tasks.file_name(first, end)
-        if data:
+        if data is not None:
             storage.write_bytes(path, data)
         elif not path.exists():
             raise BadInput(
@@ -106,13 +111,18 @@ def found(folder: Path | None) -> list[Range]:
 def read(folder: Path | None, first: int, end: int) -> Part:
     """Return the part with these runs from a folder; raise BadInput if it is damaged."""
     path = (folder or Path()) / tasks.file_name(first, end)
+    return decoded(storage.read_bytes(path), str(path), first, end)
+
+
+def decoded(data: bytes, where: str, first: int, end: int) -> Part:
+    """Return the part with these runs from its bytes; raise BadInput if it is damaged or of other runs."""
     try:
-        part = parts.decoded(storage.read_bytes(path), str(path))
+        part = parts.decoded(data, where)
     except ValueError as error:
         raise BadInput(str(error)) from None
     if (part.first_run, part.end) != (first, end):
         raise BadInput(
-            f"{path}: holds runs {part.first_run} to {part.end - 1}, which are not those in its name; delete it"
+            f"{where}: holds runs {part.first_run} to {part.end - 1}, which are not those in its name; delete it"
         )
     return part
 
@@ -133,13 +143,18 @@ def divide(shares: Sequence[Share], execution: Execution, crew: Crew) -> None:
         if execution.runs_per_task is None:
             first = [(s, *gaps[0], execution.seconds_per_task / FIRST_SHARE) for s in shares if (gaps := s.left())]
             _play(first, execution)
-        _play(_pieces(shares, execution, crew), execution)
-    gone = [f"{s.what}, {parts.said(*runs).rpartition(' ')[0]}" for s in shares for runs in s.lost]
+        while pieces := _pieces(shares, execution, crew):  # again, for an executor that loses results
+            before = _number_left(shares)
+            _play(pieces, execution)
+            if _number_left(shares) == before:
+                share, *runs = pieces[0][:3]
+                raise Unfinished(f"{_at(share, *runs)}: the executor returned no result; {_stored(share)}")
+    gone = [_at(s, *runs) for s in shares for runs in s.lost]
     if gone:
         lost = "; ".join(gone[:3]) + (f" and {len(gone) - 3} more" if len(gone) > 3 else "")
-        many = "a task killed" if len(gone) == 1 else f"{len(gone)} tasks killed"
+        many = ("a task", "was") if len(gone) == 1 else (f"{len(gone)} tasks", "were")
         raise Unfinished(
-            f"{lost}: {many} {driving.DEATHS} workers and was given up; the rest is finished and kept; "
+            f"{lost}: {many[0]} killed {driving.DEATHS} workers and {many[1]} given up; the rest is finished and kept; "
             "run the same command to try again"
         )
 
@@ -174,45 +189,78 @@ def _pieces(shares: Sequence[Share], execution: Execution, crew: Crew) -> list[P
 
 
 def _play(some: Sequence[Piece], execution: Execution) -> None:
-    owners: dict[int, Share] = {}
+    owners: dict[int, Share] = {}  # of the submitted tasks, by number
+    answered: set[int] = set()
 
     def calls() -> Iterator[tuple]:
         for share, first, end, until in some:
-            task = {**share.task, "first_run": first, "num_runs": end - first, "until": until}
-            owners[id(task)] = share
-            yield share.play, task
+            number = next(NUMBERS)
+            owners[number] = share
+            task = {"number": number, "first_run": first, "num_runs": end - first, "until": until}
+            yield share.play, {**share.task, **task}
 
     with contextlib.closing(driving.completed(execution.executor, calls())) as ended:
         try:
             for (_, task), future in ended:
-                _take(future, owners.pop(id(task)), task, execution.progress)
+                answer = _answer(future, owners[task["number"]], task)
+                number = None if answer is None else answer["number"]
+                # Usually it is the number of this task, but there are executors that repeat and swap answers.
+                if answer is not None and number in owners and number not in answered:
+                    answered.add(number)
+                    _take(answer["parts"], owners[number], execution.progress)
         except BaseException as error:
             if driving.is_broken(error):
-                remedy = "finished parts are kept; run the same command with new workers"
-                raise Unfinished(f"the executor lost its workers ({type(error).__name__}); {remedy}") from None
+                stored = _stored(some[0][0])
+                raise Unfinished(f"the executor lost its workers ({type(error).__name__}); {stored}") from None
             raise
 
 
-def _take(future: Any, share: Share, task: Mapping[str, Any], progress: Any) -> None:
+def _answer(future: Any, share: Share, task: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return what the executor answers to a task; None if the task was given up."""
+    first, number = task["first_run"], task["num_runs"]
+    at = _at(share, first, first + number)
     try:
         answer = future.result()
     except BaseException as error:
-        if not driving.is_lost(error):
-            if isinstance(error, ImportError) or isinstance(error.__cause__, ImportError):
-                reason = error.__cause__ or error
-                refuse(share.what, f": a worker cannot import a module that it needs ({reason}); install it there")
-            raise
-        first, number = task["first_run"], task["num_runs"]
-        share.lost.append((first, first + (number if task["until"] is None else min(tasks.LEAST, number))))
-        return
-    if "refused" in answer:
+        if driving.is_cancelled(error):
+            raise Unfinished(f"{at}: the executor cancelled this task; {_stored(share)}") from None
+        if driving.is_lost(error):
+            share.lost.append((first, first + (number if task["until"] is None else min(tasks.LEAST, number))))
+            return None
+        if isinstance(error, ImportError) or isinstance(error.__cause__, ImportError):
+            reason = error.__cause__ or error
+            refuse(share.what, f": a worker cannot import a module that it needs ({reason}); install it there")
+        if isinstance(error, SystemExit | GeneratorExit):
+            refuse(at, f": the task ends in {error_line(error)}")
+        if "pickle" in error_line(error):
+            refuse(at, f": the task cannot be sent to a worker ({error_line(error)})")
+        raise
+    if isinstance(answer, dict) and "refused" in answer:
         raise BadInput(answer["refused"])
-    for piece in answer["parts"]:
+    if not isinstance(answer, dict) or not {"number", "parts"} <= answer.keys():
+        refuse(at, f": the executor returned a {type(answer).__name__}, which is not the result of this task")
+    return answer
+
+
+def _take(pieces: Sequence[Mapping[str, Any]], share: Share, progress: Any) -> None:
+    for piece in pieces:
         share.add(piece, "a worker")
         if progress is not None:
             progress(Progress(piece["num_runs"], piece["steps"]))
-    last = answer["parts"][-1]
-    share.rate = last["num_runs"] / max(last["seconds"], 1e-6)
+    share.rate = pieces[-1]["num_runs"] / max(pieces[-1]["seconds"], 1e-6)
+
+
+def _at(share: Share, first: int, end: int) -> str:
+    return f"{share.what}, {parts.said(first, end).rpartition(' ')[0]}"
+
+
+def _stored(share: Share) -> str:
+    finished = "finished parts are kept" if share.folder is not None else "nothing is kept without a directory"
+    return f"{finished}; {AGAIN}"
+
+
+def _number_left(shares: Sequence[Share]) -> int:
+    return sum(b - a for share in shares for a, b in share.left())
 
 
 def earlier(result: Result) -> Part:

@@ -4,6 +4,7 @@ import queue
 from collections.abc import Generator, Iterable
 from concurrent.futures import BrokenExecutor, Executor, Future
 
+from jaxbandit.base.refusals import error_line, refuse
 from jaxbandit.engine.driver import interrupts
 
 MOST = 1000  # largest number of unfinished calls, which is also the size of a Slurm job array
@@ -20,6 +21,11 @@ def is_lost(error: BaseException) -> bool:
     return isinstance(error, Lost) or type(error).__name__ == "KilledWorker"
 
 
+def is_cancelled(error: BaseException) -> bool:
+    """Whether somebody has cancelled a call; `concurrent.futures`, `asyncio` and Dask each have an error for this."""
+    return type(error).__name__.endswith("CancelledError")
+
+
 def is_broken(error: BaseException) -> bool:
     """Whether an executor accepts no more calls, as an executor of `concurrent.futures` whose worker was killed."""
     return isinstance(error, BrokenExecutor)
@@ -32,32 +38,56 @@ def completed(executor: Executor, calls: Iterable[tuple], most: int = MOST) -> G
     started are cancelled.
 
     Raises:
+      BadInput: the executor accepts no call, or returns something other than a future.
+      BrokenExecutor: the executor has lost its workers.
       KeyboardInterrupt: the process has been asked to stop.
     """
     waiting: dict[Future, tuple] = {}
     ended: queue.SimpleQueue[Future] = queue.SimpleQueue()
-    left = iter(calls)
+    left, refusal = iter(calls), None
     try:
         while True:
             for call in left:
-                future = executor.submit(*call)
+                try:
+                    future = _submitted(executor, call)
+                except Exception as error:  # raised once the calls that were submitted before have ended
+                    left, refusal = iter(()), error
+                    break
                 waiting[future] = call
                 future.add_done_callback(ended.put)
                 if len(waiting) >= most:
                     break
             if not waiting:
-                return
-            future = _next(ended)
+                break
+            future = _next(ended, waiting)
             yield waiting.pop(future), future
+        if refusal is not None:
+            raise refusal
     finally:
         for future in waiting:
             future.cancel()
 
 
-def _next(ended: queue.SimpleQueue) -> Future:
+def _submitted(executor: Executor, call: tuple) -> Future:
+    try:
+        future = executor.submit(*call)
+    except BrokenExecutor:
+        raise
+    except Exception as error:
+        refuse("executor", f": accepts no call ({error_line(error)}); give one that is open")
+    if not all(callable(getattr(future, name, None)) for name in ("add_done_callback", "done", "result", "cancel")):
+        refuse("executor", f": submit returns a {type(future).__name__}, must return a Future as in PEP 3148")
+    return future
+
+
+def _next(ended: queue.SimpleQueue, waiting: Iterable[Future]) -> Future:
+    """Return a future of `waiting` that is done, whether or not it reports it, or reports it twice."""
     while True:
         try:
-            return ended.get(timeout=LOOK)
+            future = ended.get(timeout=LOOK)
         except queue.Empty:
             if interrupts.asked():
                 raise KeyboardInterrupt from None
+            future = next((future for future in waiting if future.done()), None)
+        if future in waiting:
+            return future

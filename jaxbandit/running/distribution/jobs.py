@@ -35,6 +35,8 @@ class Jobs(Executor):
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future:
         """Schedule fn(*args, **kwargs) to be called in a job."""
+        if self._closed.is_set():
+            raise RuntimeError("the executor has been shut down")
         future: Future = Future()
         self._new.put((future, (fn, args, kwargs), 0))
         if not self._thread.ident:

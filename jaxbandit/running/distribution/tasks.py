@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from jaxbandit.base.refusals import error_line
 from jaxbandit.engine.driver import interrupts, parts
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.storage import files as storage
@@ -27,22 +28,25 @@ def play(task: Task, player: Callable[[Task], Callable[..., Any]]) -> dict[str, 
     """Play a task, on any machine.
 
     Args:
-      task: plain data with entries that `player` understands; `first_run` and `num_runs`; `execution`, fields of
-        Execution; `folder`, the directory to which parts are written, or None if they are sent back; and `until`, a
+      task: plain data with entries that `player` understands; `number`, which identifies the task; `first_run` and
+        `num_runs`; `execution`, fields of Execution; `folder`, the directory to which parts are written, or None if they are sent back; and `until`, a
         number of seconds or None. A task with `until` measures how long runs take: it plays pieces of increasing length
         until one of them takes about that long.
       player: returns a function that plays runs of the task's cell, given first_run, num_runs and execution.
 
     Returns:
-      A dictionary with `parts`, a list with first_run, num_runs, steps, seconds and, if parts are sent back, the bytes
-      of each part; or a dictionary with `refused`, an error message of one line.
+      A dictionary with the task's `number` and `parts`, a list with first_run, num_runs, steps, seconds and, if parts
+      are sent back, the bytes of each part; or a dictionary with `refused`, an error message of one line.
     """
     try:
-        return {"parts": _pieces(task, player(task))}
+        return {"parts": _pieces(task, player(task)), "number": task["number"]}
     except ValueError as error:
         return {"refused": " ".join(str(error).split())}
     except OSError as error:
-        return {"refused": f"{socket.gethostname()}: {task['folder']}: cannot be written ({error.strerror})"}
+        folder = task["folder"]
+        ours = folder is not None and str(error.filename or folder).startswith(folder)
+        what = f"{folder}: cannot be written ({error.strerror})" if ours else error_line(error)
+        return {"refused": f"{socket.gethostname()}: {what}"}
 
 
 def _pieces(task: Task, record_of: Callable[..., Any]) -> list[dict[str, Any]]:
