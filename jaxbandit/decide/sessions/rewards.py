@@ -102,7 +102,7 @@ def check_rewards(
     ids = check_ids("tell", ids)
     try:
         values = np.asarray(rewards, np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"tell: rewards = {str(rewards)[:60]!r}, must be numbers, one for each id") from None
     if values.ndim > 1 or values.size != len(ids):
         name = f"id = {ids[0]}: " if len(ids) == 1 else ""
