@@ -351,7 +351,7 @@ def test_a_session_begun_in_python_shows_its_certificate_while_it_is_current(tmp
         assert page.table("Arms")[0] == ["arm", "pulls", "mean reward"] and page.table("Arms")[1][1] == "13"
     with (place / "log.jsonl").open("a") as log:
         log.write('{"sell": [1]}\n')
-    with pytest.raises(BadInput, match=r"log.jsonl: line 27: not a line that a session has written"):
+    with pytest.raises(BadInput, match=r"log.jsonl: line 27: does not fit the lines before it"):
         write_report(place)
 
 

@@ -2,13 +2,19 @@
 
 import json
 import re
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
+from test_trust_sessions import early
 
 import jaxbandit as jb
+from jaxbandit.decide.sessions import directory, stored
 from jaxbandit.lab import cli
+from jaxbandit.lab.specs import ownership
+from jaxbandit.lab.specs.references import entry
 from jaxbandit.lab.specs.session import SessionSpec
 
 pytestmark = pytest.mark.quickly_compiled
@@ -39,6 +45,7 @@ def shell(tmp_path, monkeypatch, capsys):
         return BUILT[key]
 
     monkeypatch.setattr(SessionSpec, "build", built_once)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.chdir(tmp_path)
     Path("race.toml").write_text(SPEC)
     Path("configs.csv").write_text(CONFIGS)
@@ -159,10 +166,150 @@ def test_a_rule_of_ones_own_and_one_that_decides_pull_by_pull(shell):
     status, out, err = shell("ask own own.toml --n 8")
     assert status == 0 and out.splitlines()[2].split() == ["0", "0", "0", "a"]
     assert err == "jaxbandit: my_rule:mine decides on one pull at a time, so --n has no effect\n"
-    for command in ("ask own", "tell own 0=1", "status own"):
+    for command in ("ask own", "tell own 0=1"):
         status, _, err = shell(f"{command} --no-import")
         assert status == 2 and "which is not imported" in err
-    assert shell("tell own 0=1")[0] == 0 and "a" in shell("status own")[1]
+    assert shell("tell own 0=1")[0] == 0 and "a" in shell("status own --no-import")[1]
+
+
+EVIL = 'from pathlib import Path\nPath("ran").touch()\nfrom my_rule import mine\n'
+MINE = "import jaxbandit as jb\ndef mine(num_arms: int, c: float = 0.0):\n    return jb.ucb1(num_arms)\n"
+OWN = 'kind = "session"\narms = ["a", "b"]\n[[algorithm]]\ntype = "evil_rule:mine"\n'
+
+
+def forgotten():
+    """Let the module be imported again."""
+    sys.modules.pop("evil_rule", None)
+    entry.cache_clear()
+
+
+def received(shell, form):
+    """The directory of a session of somebody else, told two rewards, whose rule is code that says when it runs."""
+    forgotten()
+    Path("my_rule.py").write_text(MINE)
+    Path("evil_rule.py").write_text(EVIL)
+    Path("own.toml").write_text(OWN)
+    for line in ("ask own own.toml", "tell own 0=1", "ask own", "tell own 1=0.25"):
+        status, _, err = shell(line)
+        assert status == 0, err
+    Path("state/jaxbandit/secret").unlink()  # from now on the user is another one
+    assert Path("ran").exists()
+    Path("ran").unlink()
+    forgotten()
+    if form == "early":
+        early(Path("own"))
+    if form == "os:system":
+        about = stored.read_about(Path("own"))
+        about["meta"]["spec"]["algorithm"] = [{"type": "os:system", "command": "touch ran"}]
+        stored.write_about(Path("own"), about["identity"], about["meta"])
+        Path("own/log.jsonl").unlink()
+        Path("own/certificate.json").unlink()
+
+
+@pytest.mark.parametrize("form", ["sealed", "early", "os:system"])
+def test_reading_a_received_session_imports_nothing(shell, form):
+    received(shell, form)
+    for line in ("status own", "report own", "report own --no-import", "status own --json", "repair own"):
+        status, out, err = shell(line)
+        assert status == 0 and not Path("ran").exists(), (line, err)
+    shell("list own")
+    shell("show own")
+    for line in ("compare own", "plot own"):
+        status, out, err = shell(line)
+        assert status == 2 and err.count("\n") == 1
+    with pytest.raises(ValueError):
+        jb.load("own")
+    for line in ("ask own", "tell own 0=1", "ask own own.toml"):
+        status, out, err = shell(line)
+        assert (status, out, err.count("\n")) == (2, "", 1)
+        assert "names code outside the package, and no ask of yours has begun own; give --import" in err
+    assert not Path("ran").exists()
+    if form == "os:system":
+        status, _, err = shell("ask own --import")
+        assert status == 2 and "must return Algorithm" in err and Path("ran").exists()
+        return
+    assert shell("tell own 1=0.25 --import")[1] == "2 pulls told, 0 pending\n" and Path("ran").exists()
+    assert shell("ask own own.toml --import")[0] == 0
+
+
+def test_a_session_outside_is_shown_by_the_certificate_of_its_last_close(shell):
+    received(shell, "sealed")
+    certificate = jb.certificate(directory.read_session("own", jb.ucb1(2)))
+    assert json.loads(shell("status own --json")[1])["certificate"] == {**certificate.to_json(), "rule": "ucb1"}
+    assert shell("status own")[1] == certificate.table(["a", "b"]) + "\n\n"
+    assert shell("report own")[0] == 0 and "guarantee" in Path("own/report.html").read_text()
+    for damage in ("longer", "gone"):
+        if damage == "longer":
+            with pytest.raises(KeyboardInterrupt), jb.session_directory("own", jb.ucb1(2)) as d:
+                d.ask()
+                raise KeyboardInterrupt
+        else:
+            Path("own/certificate.json").unlink()
+        status, out, _ = shell("status own")
+        assert status == 0 and out.startswith("There is no certificate: it would have to be computed by evil_rule:mine")
+        assert re.search(r"^a +1 +1$", out, re.MULTILINE) and re.search(r"^b +1 +0.25$", out, re.MULTILINE)
+        assert out.endswith("\npending: 2\n")
+        found = json.loads(shell("status own --json")[1])
+        assert "certificate" not in found and found["pending"] == [2]
+        assert found["arms"] == [{"arm": 0, "pulls": 1, "mean": 1.0}, {"arm": 1, "pulls": 1, "mean": 0.25}]
+        assert shell("report own")[0] == 0 and "cannot be shown" in Path("own/report.html").read_text()
+
+
+def test_a_spec_that_was_changed_is_no_longer_that_of_ones_own(shell):
+    Path("my_rule.py").write_text(MINE)
+    Path("own.toml").write_text(OWN.replace("evil_rule", "my_rule"))
+    assert shell("ask own own.toml")[0] == 0 and shell("ask own")[0] == 0
+    about = stored.read_about(Path("own"))
+    about["meta"]["spec"]["algorithm"][0]["c"] = 1.0
+    stored.write_about(Path("own"), about["identity"], about["meta"])
+    status, _, err = shell("ask own")
+    assert status == 2 and "give --import" in err
+
+
+@pytest.mark.parametrize("case", ["readable", "short", "link", "no place"])
+def test_a_secret_that_others_may_know_is_not_used(shell, case):
+    Path("my_rule.py").write_text(MINE)
+    Path("own.toml").write_text(OWN.replace("evil_rule", "my_rule"))
+    path = ownership.secret_path()
+    if case == "no place":
+        Path("state").touch()
+    else:
+        path.parent.mkdir(parents=True)
+        place = path.with_name("other") if case == "link" else path
+        place.write_bytes(b"x" * (31 if case == "short" else 32))
+        place.chmod(0o644 if case == "readable" else 0o600)
+        if case == "link":
+            path.symlink_to(place)
+    status, _, err = shell("ask own own.toml")
+    assert status == 0 and err.count("\n") == 1 and "ask and tell in own will need --import" in err
+    assert shell("ask own")[0] == 2 and shell("ask own --import")[0] == 0
+
+
+def test_a_secret_is_made_once_and_for_its_user_only(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    with ThreadPoolExecutor(8) as pool:
+        signatures = set(pool.map(lambda i: ownership.sign({"a": [1.5]}), range(8)))
+    assert len(signatures) == 1 and ownership.is_signed({"spec": {"a": [1.5]}, "signature": signatures.pop()})
+    path = ownership.secret_path()
+    assert (
+        path.stat().st_mode & 0o777 == 0o600 and len(path.read_bytes()) == 32 and len(list(path.parent.iterdir())) == 1
+    )
+    for content in ({}, {"spec": {}}, {"spec": {"a": 1}, "signature": "é"}, {"spec": {"a": 1}, "signature": ""}):
+        assert not ownership.is_signed(content)
+
+
+def test_a_damaged_log_is_repaired_from_the_shell(shell):
+    shell("ask race race.toml")
+    shell("tell race 0=0.5 1=0.75 2=0.25")
+    log = Path("race/log.jsonl")
+    log.write_bytes(log.read_bytes().replace(b"0.75", b"0.85"))
+    for line in ("ask race", "tell race 0=0.5", "status race", "report race"):
+        status, out, err = shell(line)
+        assert (status, out, err.count("\n")) == (2, "", 1) and "log.jsonl: line 2: does not fit" in err, line
+    status, out, _ = shell("repair race")
+    assert status == 0 and "0 rewards in 1 lines are kept; 3 rewards in damaged lines or after them are lost" in out
+    assert shell("tell race 0=0.5")[1] == "1 pulls told, 2 pending\n"
+    assert shell("repair new")[0] == 2 and not Path("new").exists()
 
 
 def test_a_session_of_python_alone_stays_there(shell):

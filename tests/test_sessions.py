@@ -261,8 +261,11 @@ def test_a_failure_may_count_as_a_number():
 def test_a_failure_is_stored_as_its_number(tmp_path):
     with jb.session_directory(tmp_path, RULES["batch"], on_failure=0.25) as d:
         d.tell(d.ask().id[:2], [np.nan, 1])
-    last = (tmp_path / directory.LOG).read_text(encoding="utf-8").splitlines()[-1]
-    assert last == '{"tell": [0, 1], "rewards": [0.25, 1.0]}'
+    last = json.loads((tmp_path / directory.LOG).read_text(encoding="utf-8").splitlines()[-1])
+    assert (
+        last.items() >= {"tell": [0, 1], "rewards": [0.25, 1.0]}.items()
+        and last.keys() - {"tell", "rewards", "sum"} == set()
+    )
 
 
 def test_contexts_are_asked_for_and_checked():
@@ -424,25 +427,20 @@ def test_a_directory_of_another_session_is_refused(tmp_path):
         assert d.session.counts.tolist() == [1, 1, 0] and d.meta == {"names": ["a", "b", "c"]}
 
 
-def test_a_log_that_is_broken_within_is_refused(tmp_path):
+def test_a_line_without_its_end_never_counted(tmp_path):
     with jb.session_directory(tmp_path, RULES["batch"]) as d:
         d.tell(d.ask().id, [0.5, 0.25, 0.125])
+    with pytest.raises(KeyboardInterrupt), jb.session_directory(tmp_path, RULES["batch"]) as d:
         d.ask()
-    log = tmp_path / "log.jsonl"
+        raise KeyboardInterrupt
+    log = tmp_path / directory.LOG
     lines = log.read_text().splitlines(keepends=True)
-    for changed, message in (
-        ([lines[0], lines[1][:-9] + "\n", lines[2]], "line 2: .*"),
-        ([lines[0].replace("0", "2"), *lines[1:]], "line 1: the rule asks for other pulls than it did"),
-        ([lines[0], lines[1].replace("0.25", "NaN"), lines[2]], "line 2: tell: id = 1"),
-    ):
-        log.write_text("".join(changed))
-        with pytest.raises(ValueError, match=message) as refusal, jb.session_directory(tmp_path, RULES["batch"]):
-            pass
-        assert "\n" not in str(refusal.value)
-    log.write_text("".join(lines)[:-1])  # without its end, the last line never counted
+    log.write_text("".join(lines)[:-1])
     with jb.session_directory(tmp_path, RULES["batch"]) as d:
         assert len(d.session.pending) == 0 and d.session.counts.tolist() == [1, 1, 1]
-    assert log.read_text() == "".join(lines[:2])
+        assert directory.read_session(tmp_path, RULES["batch"]).counts.tolist() == [1, 1, 1]
+        d.ask()
+    assert log.read_text() == "".join(lines)
 
 
 def test_a_disk_that_is_full_leaves_the_log_whole(tmp_path, monkeypatch):

@@ -6,6 +6,7 @@ from .sessions.certificate import Certificate as Certificate
 from .sessions.certificate import certificate as certificate
 from .sessions.directory import session_directory as session_directory
 from .sessions.pulls import Pulls as Pulls
+from .sessions.repair import repair_session as repair_session
 from .sessions.saving import load_session as load_session
 from .sessions.saving import save_session as save_session
 from .sessions.session import Session as Session

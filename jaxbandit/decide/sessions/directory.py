@@ -1,89 +1,112 @@
 """A session in a directory: a log on the disk, written before each change takes effect, from which it is rebuilt.
 
-    session.json      the rule, its options, versions, and the caller's description of the arms
-    log.jsonl         a line for each ask that returned new pulls, each tell and each withdraw, in their order
-
-    certificate.json  the certificate when the session was last closed, for reports on a session begun in Python, whose
-                      rule is not stored
-
-If a process is killed, the last line of its log may be incomplete. That line never took effect, and is dropped.
+`stored.py` says which files there are. If a process is killed, the last line of its log may be incomplete. That line
+never took effect, and is dropped.
 """
 
 import contextlib
 import json
-import os
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 
 from jaxbandit.base.contract import Algorithm
-from jaxbandit.base.types import ArrayLike, PyTree
+from jaxbandit.base.refusals import BadInput
+from jaxbandit.base.types import ArrayLike, Json, PyTree
+from jaxbandit.decide.sessions import stored as files
 from jaxbandit.decide.sessions.ask_tell import accept, ask, receive, tell, withdraw
+from jaxbandit.decide.sessions.log import LOG, BadLog, OpenLog, Place, context_of, entry_of, line_of, plain_context
 from jaxbandit.decide.sessions.pulls import Pulls
-from jaxbandit.decide.sessions.saving import certified, identity_of, require_same
+from jaxbandit.decide.sessions.saving import identity_of, require_same
 from jaxbandit.decide.sessions.session import Session, session
+from jaxbandit.decide.sessions.stored import ABOUT, Stored, read_about
 from jaxbandit.engine.storage import directories
 from jaxbandit.engine.storage import files as storage
 
-ABOUT = "session.json"
-LOG = "log.jsonl"
-CERTIFICATE = "certificate.json"
+OPTIONS = ("seed", "run", "paired", "on_failure")
+
+
+class _Now(NamedTuple):
+    """The session and the place in its log that belongs to it; both change at once, whatever interrupts a call."""
+
+    session: Session
+    end: Place
+    asks: int  # number of `ask` that returned new pulls
 
 
 class SessionDirectory:
-    """A session whose changes are written to the disk before they take effect, opened by `session_directory`."""
+    """A session whose changes are written to the disk before they take effect, opened by `session_directory`.
 
-    def __init__(self, path: Path, log: int, meta: Mapping[str, Any], session: Session, asked: list[list[Any]]):
+    Its methods may be called by several threads, which take turns.
+    """
+
+    def __init__(self, path: Path, log: OpenLog, meta: Mapping[str, Any], session: Session, asked: list[list[Any]],
+                 end: Place):  # fmt: skip
         self.path = path
-        self.session = session
         self.asked = asked  # arms of all pulls in the order of their ids, grouped by the `ask` that first returned them
         self.meta = dict(meta)
+        # Whether the certificate is stored, because whoever reads the directory does not have the rule.
+        self.certifies = "spec" not in meta and meta.get("kind") != "tune"
         self._log = log
+        self._now = _Now(session, end, len(asked))
+        self._turn = threading.RLock()
+
+    @property
+    def session(self) -> Session:
+        """The session as it is now."""
+        return self._now.session
 
     def ask(self, limit: int | None = None, *, context: PyTree = None) -> Pulls:
         """Return the pulls to make now, as for `jaxbandit.ask`."""
-        after, pulls = ask(self.session, limit=limit, context=context)
-        if _place(after) != _place(self.session):
-            given = {} if context is None else {"context": jax.tree.map(lambda x: np.asarray(x).tolist(), context)}
-            number = {} if limit is None else {"limit": int(limit)}
-            new = new_arms(self.session, pulls)
-            self._write({"ask": new, **number, **given})
-            self.asked += [new] if new else []
-        self.session = after
-        return pulls
+        with self._turn:
+            before = self.session
+            after, pulls = ask(before, limit=limit, context=context)
+            if _place(after) != _place(before):
+                given = {} if context is None else {"context": plain_context(context)}
+                number = {} if limit is None else {"limit": int(limit)}
+                new = new_arms(before, pulls)
+                self._write({"ask": new, **number, **given}, after, new)
+            return pulls
 
     def tell(self, ids: ArrayLike, rewards: ArrayLike) -> None:
         """Report the rewards of pulls, as for `jaxbandit.tell`. When it returns, they are on the disk."""
-        ids, values = accept(self.session, ids, rewards)
-        after = receive(self.session, ids, values)
-        if after is not self.session:
-            self._write({"tell": ids.tolist(), "rewards": values.tolist()})
-        self.session = after
+        with self._turn:
+            ids, values = accept(self.session, ids, rewards)
+            after = receive(self.session, ids, values)
+            if after is not self.session:
+                self._write({"tell": ids.tolist(), "rewards": values.tolist()}, after)
 
     def withdraw(self, ids: ArrayLike) -> None:
         """Withdraw pending pulls, as for `jaxbandit.withdraw`."""
-        after = withdraw(self.session, ids)
-        self._write({"withdraw": np.atleast_1d(ids).tolist()})
-        self.session = after
+        with self._turn:
+            after = withdraw(self.session, ids)
+            self._write({"withdraw": np.atleast_1d(ids).tolist()}, after)
 
-    def _write(self, entry: dict[str, Any]) -> None:
-        """Append a line to the log; if it cannot be written in full, remove the part that was.
+    def store_certificate(self) -> None:
+        """Store where the log ends, and the certificate if reports cannot rebuild the session."""
+        with self._turn, contextlib.suppress(OSError):  # the log is complete, and the next close writes the file
+            self._log.sync()  # the file must not know of lines that are not yet on the disk
+            files.write_certificate(self.path, self.session, self._now.end, self.certifies)
+
+    def close(self) -> None:
+        """Close the log: from now on nothing can be written."""
+        with self._turn:
+            self._log.close()
+
+    def _write(self, entry: Json, after: Session, new: list[Any] | None = None) -> None:
+        """Append a line to the log, and go on with the session after it.
 
         A tell waits until it and all earlier lines are on the disk. An ask does not wait, because it can be repeated.
         """
-        data, end = (json.dumps(entry, allow_nan=False) + "\n").encode(), os.fstat(self._log).st_size
-        try:
-            written = os.write(self._log, data)
-            if written < len(data):
-                raise OSError(f"{self.path / LOG}: {written} of {len(data)} bytes written")
-            if "tell" in entry:
-                os.fsync(self._log)
-        except OSError:
-            os.ftruncate(self._log, end)
-            raise
+        now = self._now
+        del self.asked[now.asks :]  # of a call that was interrupted
+        line, end = line_of(entry, now.end)
+        self._log.append(line, now.end, sync="tell" in entry)
+        self.asked += [new] if new else []
+        self._now = _Now(after, end, len(self.asked))
 
 
 @contextlib.contextmanager
@@ -120,20 +143,20 @@ def session_directory(
             about = read_about(path)
             require_same(path, about["identity"], here)
             if meta is not None and about["meta"] != json.loads(json.dumps(meta)):
-                raise ValueError(f"{path}: of another session: the description of its arms differs; give another path")
+                raise BadInput(f"{path}: of another session: the description of its arms differs; give another path")
+        elif (path / LOG).exists():
+            raise BadInput(f"{path / LOG}: a log without {ABOUT}, which says whose it is; give another directory")
         else:
-            about = {"identity": here, "meta": dict(meta or {})}
-            storage.write_bytes(path / ABOUT, (json.dumps(about, indent=1, allow_nan=False) + "\n").encode())
+            files.write_about(path, here, meta or {})
+        stored = files.read(path)
+        replayed = _replayed(stored, fresh)  # before anything is changed
         log = storage.open_in_place(path / LOG)
+        store = SessionDirectory(path, OpenLog(path / LOG, log), stored.about["meta"], *replayed, stored.end)
         try:
-            lines, whole = _lines(path)
-            os.ftruncate(log, whole)
-            store = SessionDirectory(path, log, about["meta"], *_replayed(path, fresh, lines))
             yield store
-            if "spec" not in about["meta"] and about["meta"].get("kind") != "tune":
-                _write_certificate(path, store.session)
+            store.store_certificate()
         finally:
-            os.close(log)
+            store.close()
 
 
 def read_session(path: str | Path, rule: Algorithm) -> Session:
@@ -142,76 +165,63 @@ def read_session(path: str | Path, rule: Algorithm) -> Session:
     Raises:
       ValueError: the directory holds no session or one of another rule, or its log cannot be read.
     """
-    path = Path(path)
-    stored = read_about(path)["identity"]
-    fresh = session(rule, **{name: stored.get(name) for name in ("seed", "run", "paired", "on_failure")})
-    require_same(path, stored, identity_of(fresh))
-    return _replayed(path, fresh, _lines(path)[0])[0]
+    stored = files.read(Path(path))
+    return _replayed(stored, session_of(stored, rule))[0]
 
 
-def read_about(path: Path) -> dict[str, Any]:
-    """Return the content of session.json: `identity` and `meta`."""
-    try:
-        about = json.loads((path / ABOUT).read_text(encoding="utf-8"))
-        _ = about["identity"]["rule"], about["meta"]
-    except OSError as error:
-        raise ValueError(f"{path}: holds no session ({error.strerror})") from None
-    except (ValueError, KeyError, TypeError):
-        raise ValueError(f"{path / ABOUT}: not a file that a session has written") from None
-    return about
+def session_of(stored: Stored, rule: Algorithm) -> Session:
+    """Return the session of a directory before its first pull; raise a ValueError if it has another rule."""
+    identity = stored.about["identity"]
+    fresh = session(rule, **{name: identity.get(name) for name in OPTIONS})
+    require_same(stored.path, identity, identity_of(fresh))
+    return fresh
 
 
-def _write_certificate(path: Path, session: Session) -> None:
-    """Write certificate.json, unless it is that of the same log."""
-    size = (path / LOG).stat().st_size
-    with contextlib.suppress(OSError):  # the log is complete, and the next close writes the certificate
-        if (read_certificate(path) or {}).get("log_bytes") != size:
-            content = {"log_bytes": size, **certified(session)}
-            storage.write_bytes(path / CERTIFICATE, (json.dumps(content, indent=1, allow_nan=False) + "\n").encode())
+def _replayed(stored: Stored, session: Session) -> tuple[Session, list[list[Any]]]:
+    """The session after the lines of its log, and the arms of the pulls that it returned.
 
-
-def read_certificate(path: Path) -> dict[str, Any] | None:
-    """Return the content of certificate.json, or None if there is none or it cannot be read.
-
-    It is of use only if `log_bytes` is the size of the complete lines of the log: `told`, `pending`, `certificate`.
+    Raises:
+      BadLog: a line does not fit, or the rule does not ask for the pulls of a line.
     """
-    try:
-        content = json.loads((path / CERTIFICATE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return content if isinstance(content, dict) and "certificate" in content else None
+    stored.require_whole()
+    return replay(stored.path / LOG, session, stored.lines.bodies, stored.chained)
 
 
-def _lines(path: Path) -> tuple[list[bytes], int]:
-    """The complete lines of the log, and their size in bytes."""
-    try:
-        data = (path / LOG).read_bytes()
-    except FileNotFoundError:
-        data = b""
-    whole = data.rfind(b"\n") + 1
-    return data[:whole].splitlines(), whole
+def replay(path: Path, session: Session, bodies: Sequence[bytes], chained: bool) -> tuple[Session, list[list[Any]]]:
+    """Return the session after these lines of a log, and the arms of the pulls that each `ask` returned first.
 
-
-def _replayed(path: Path, session: Session, lines: list[bytes]) -> tuple[Session, list[list[Any]]]:
-    """The session after these lines, and the arms of the pulls that it returned."""
+    Raises:
+      BadLog: the rule does not ask for the pulls of a line, or a line is not one that a session writes.
+    """
     asked = []
-    for number, line in enumerate(lines, 1):
+    for number, body in enumerate(bodies, 1):
+        entry = entry_of(path, number, body)
         try:
-            entry = json.loads(line)
             if "ask" in entry:
-                before = session
-                session, pulls = ask(before, limit=entry.get("limit"), context=entry.get("context"))
-                if new_arms(before, pulls) != entry["ask"]:
-                    raise ValueError("the rule asks for other pulls than it did; the rule or JAX has another version")
-                asked += [entry["ask"]] if entry["ask"] else []
+                before, limit = session, entry.get("limit")
+                if before.programs.kind == "draws" and not before.batch.size and limit not in (None, len(entry["ask"])):
+                    raise OtherPulls  # before as many are drawn as a damaged limit says
+                session, pulls = ask(before, limit=limit, context=context_of(entry.get("context"), chained))
+                new = new_arms(before, pulls)
+                if new != entry["ask"]:
+                    raise OtherPulls
+                asked += [new] if new else []
             elif "tell" in entry:
                 session = tell(session, entry["tell"], entry["rewards"])
             else:
                 session = withdraw(session, entry["withdraw"])
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            reason = f"cannot be read ({type(error).__name__})" if not isinstance(error, ValueError) else str(error)
-            raise ValueError(f"{path / LOG}: line {number}: {reason}") from None
+        except OtherPulls:
+            reason = "the rule asks for other pulls than it did; the rule or JAX has another version"
+            raise BadLog(path, number, reason, "") from None
+        except ValueError as error:
+            raise BadLog(path, number, str(error)) from None
+        except Exception as error:  # what JAX and a rule make of numbers that no session has written
+            raise BadLog(path, number, f"cannot be read ({type(error).__name__})") from None
     return session, asked
+
+
+class OtherPulls(Exception):
+    """The rule does not ask for the pulls of a line."""
 
 
 def _place(session: Session) -> tuple[int, ...]:

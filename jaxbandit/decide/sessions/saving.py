@@ -9,6 +9,7 @@ import jax
 import numpy as np
 
 from jaxbandit.base.contract import Algorithm
+from jaxbandit.base.refusals import refuse
 from jaxbandit.decide.sessions.ask_tell import choose_again
 from jaxbandit.decide.sessions.certificate import certificate
 from jaxbandit.decide.sessions.rewards import longer
@@ -54,9 +55,8 @@ def require_same(where: object, stored: dict[str, Any], here: dict[str, Any]) ->
     if changes := identity.differences(one | {"program": ""}, other | {"program": ""}) or identity.differences(
         one, other
     ):
-        raise ValueError(
-            f"{where}: of another session: {'; '.join(changes)}; give another path, or the rule with which it was begun"
-        )
+        remedy = "give another path, or the rule with which it was begun"
+        refuse(f"{where}", f": of another session: {'; '.join(changes)}; {remedy}")
 
 
 def certified(session: Session) -> dict[str, Any]:

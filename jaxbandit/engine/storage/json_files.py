@@ -16,8 +16,13 @@ def write_json(path: Path, content: dict[str, Any]) -> None:
     storage.write_bytes(path, _encoded({**content, DIGEST: _digest(content)}))
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """Return what `write_json` wrote, without the digest; raise a BadInput that names the file if a byte differs."""
+def read_json(path: Path, *, early: frozenset[str] = frozenset()) -> dict[str, Any]:
+    """Return what `write_json` wrote, without the digest; raise a BadInput that names the file if a byte differs.
+
+    Args:
+      path: path of the file.
+      early: the keys of such a file in versions that wrote no digest; a file with just these keys is read without one.
+    """
     try:
         data = storage.read_bytes(path)
     except OSError as error:
@@ -29,6 +34,8 @@ def read_json(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise BadInput(f"{path}: damaged, not a JSON object; delete it and run again")
     digest = content.pop(DIGEST, None)
+    if digest is None and content.keys() == early:
+        return content
     if digest is None:
         raise BadInput(f"{path}: damaged, it has no digest, or another version wrote it; delete it and run again")
     if data != _encoded({**content, DIGEST: _digest(content)}):

@@ -23,7 +23,7 @@ from jaxbandit.lab.cli.distribution_options import Divided, Merge
 from jaxbandit.lab.cli.endings import DONE, bad_input, figures
 from jaxbandit.lab.cli.guides import List, New, Show
 from jaxbandit.lab.cli.report_command import Report
-from jaxbandit.lab.cli.session_commands import Ask, Status, Tell
+from jaxbandit.lab.cli.session_commands import Ask, Repair, Status, Tell
 from jaxbandit.lab.cli.tune_command import Tune
 from jaxbandit.lab.specs import source
 from jaxbandit.running.results.report import table
@@ -213,6 +213,7 @@ COMMANDS = {
     "ask": Ask,
     "tell": Tell,
     "status": Status,
+    "repair": Repair,
     "tune": Tune,
     "bench": Bench,
     "completion": Completion,

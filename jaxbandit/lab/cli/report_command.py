@@ -19,13 +19,12 @@ class Report:
     """File to write; default: report.html in DIR, or a file beside that of a session. An existing report is replaced;
     any other existing file is kept, with an error."""
     no_import: bool = False
-    """For a session, raise an error for type = "package.module:factory", because importing the module would execute
-    its code."""
+    """Accepted as for other commands; a report never imports a module that the directory names."""
 
     def __call__(self) -> int:
         """Write the report and print its path."""
         from jaxbandit.lab.report.write import write_report
 
         with bad_input():
-            print(write_report(self.directory, self.out, imports=not self.no_import))
+            print(write_report(self.directory, self.out))
         return DONE

@@ -4,6 +4,7 @@ import json as json_module
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,11 +17,18 @@ from jaxbandit.lab.cli.endings import DONE, bad_input
 from jaxbandit.lab.specs import source
 
 if TYPE_CHECKING:
+    from jaxbandit.base.types import Json
+    from jaxbandit.decide.sessions.certificate import Certificate
     from jaxbandit.decide.sessions.pulls import Pulls
     from jaxbandit.decide.sessions.session import Session
     from jaxbandit.lab.specs.session import SessionSpec
 
 DIRECTORY = arg(metavar="DIR")
+IMPORT = arg(name="import")
+NOT_CURRENT = (
+    "There is no certificate: it would have to be computed by {type}, which this command does not import, and the one "
+    "that was stored is not of the log as it is; run jaxbandit ask {directory} if you trust this code."
+)
 Row = dict[str, Any]  # of the JSON document: id, arm or arms with names, and key of a pull
 
 
@@ -37,6 +45,9 @@ class Ask:
     deterministic algorithm that decides on single pulls gives one."""
     context: int | None = None
     """Index of the context, for a contextual algorithm."""
+    imports: Annotated[bool, IMPORT] = False
+    """Import the module of type = "package.module:factory" in a directory that no ask of yours has begun. This runs its
+    code."""
     no_import: bool = False
     """Raise an error for type = "package.module:factory", because importing the module would execute its code."""
     no_cache: bool = False
@@ -50,14 +61,14 @@ class Ask:
         from jaxbandit.lab.experiments.beginning import nothing_left
 
         with bad_input():
-            spec = _spec(self.directory, self.spec, not self.no_import)
+            spec, meta = _spec(self.directory, self.spec, self.imports, not self.no_import)
             options = {"seed": spec.seed, "paired": spec.paired, "on_failure": spec.on_failure}
-            meta = {"spec": spec.to_dict()}
             with (
                 nothing_left(self.directory) as begun,
                 session_directory(self.directory, spec.build(), meta=meta, **options) as store,
                 begun(),
             ):
+                store.certifies |= spec.outside
                 pulls, session = store.ask(self.n, context=self.context), store.session
         if self.n is not None and self.n > 1 and session.programs.kind == "single" and not session.stopped:
             print(
@@ -81,6 +92,8 @@ class Tell:
     """Directory of the session."""
     scores: Annotated[Positional[tuple[str, ...]], arg(metavar="FILE|ID=VALUE")]
     """A JSON file, {"ID": VALUE, ...} or [{"id": ID, "reward": VALUE}, ...]; or each reward as ID=VALUE."""
+    imports: Annotated[bool, IMPORT] = False
+    """Import the module of a rule outside the package, as for ask."""
     no_import: bool = False
     """Do not import modules named in the file, as for ask."""
     no_cache: bool = False
@@ -92,9 +105,10 @@ class Tell:
 
         with bad_input():
             ids, rewards = _scores(self.scores)
-            spec = _spec(self.directory, None, not self.no_import)
+            spec, _ = _spec(self.directory, None, self.imports, not self.no_import)
             options = {"seed": spec.seed, "paired": spec.paired, "on_failure": spec.on_failure}
             with session_directory(self.directory, spec.build(), **options) as store:
+                store.certifies |= spec.outside
                 store.tell(ids, rewards)
                 session = store.session
         pending = len(session.pending)
@@ -109,7 +123,7 @@ class Status:
     directory: Annotated[Positional[Path], DIRECTORY]
     """Directory of the session."""
     no_import: bool = False
-    """Do not import modules named in the file, as for ask."""
+    """Accepted as for ask; this command never imports a module that the directory names."""
     no_cache: bool = False
     """Do not use the cache of compiled programs, as for ask."""
     json: bool = False
@@ -119,26 +133,89 @@ class Status:
         """Print it."""
         from jaxbandit.decide.sessions.certificate import certificate
         from jaxbandit.decide.sessions.directory import read_session
+        from jaxbandit.decide.sessions.summary import summary_of
+        from jaxbandit.lab.specs.session import load_stored
 
         with bad_input():
-            spec = _spec(self.directory, None, not self.no_import)
-            session = read_session(self.directory, spec.build())
-        result, pending = certificate(session), session.pending.tolist()
+            spec = load_stored(self.directory, imports=None)
+            if spec.outside:
+                result, _, pending, current = summary_of(self.directory)
+            else:
+                session = read_session(self.directory, spec.build())
+                result, pending, current = certificate(session), session.pending.tolist(), True
+            labels = spec.labels if len(result.pulls) == len(spec.names) else None
+        missing = "" if current else NOT_CURRENT.format(type=spec.algorithm.type, directory=self.directory)
         if self.json:
             arms = {"names": list(spec.names)} if spec.configs is None else {"configs": list(spec.configs)}
             about = {"schema": 1, "name": spec.name, "seed": spec.seed, **arms, "pending": pending}
-            streams.document({**about, "certificate": result.to_json()})
+            found = {"certificate": result.to_json()} if current else {"arms": _arms(result), "missing": missing}
+            streams.document({**about, **found})
             return DONE
-        print(result.table(spec.labels))
+        print(result.table(labels) if current else f"{missing}\n\n{_means(result, spec.labels)}")
         print(f"\npending: {', '.join(map(str, pending[:20]))}{', ...' * (len(pending) > 20)}" if pending else "")
         return DONE
 
 
-def _spec(directory: Path, path: Path | None, imports: bool) -> "SessionSpec":
-    """Return the spec of the session, from the file if one is given, otherwise the one stored in the directory."""
-    from jaxbandit.lab.specs import session
+@dataclass(frozen=True)
+class Repair:
+    """Repair a session whose log is refused: what is sound is kept, and the damaged log stays beside it."""
 
-    return session.load_stored(directory, imports=imports) if path is None else session.load(path, imports=imports)
+    directory: Annotated[Positional[Path], DIRECTORY]
+    """Directory of the session."""
+
+    def __call__(self) -> int:
+        """Repair it, and print what was changed."""
+        from jaxbandit.decide.sessions.repair import repair_session
+        from jaxbandit.decide.sessions.stored import read_about
+        from jaxbandit.lab.specs.session import load_stored
+
+        with bad_input():
+            stored = isinstance(read_about(self.directory)["meta"].get("spec"), dict)
+            spec = load_stored(self.directory, imports=None) if stored else None
+            print(repair_session(self.directory, None if spec is None or spec.outside else spec.build()))
+        return DONE
+
+
+def _spec(directory: Path, path: Path | None, imports: bool, may_import: bool) -> "tuple[SessionSpec, Json]":
+    """Return the spec of the session, and what session.json holds or shall hold besides its identity.
+
+    Code outside the package is imported if the session is new, if this user has begun it, or if `imports` says so.
+    """
+    from jaxbandit.decide.sessions.stored import ABOUT, read_about
+    from jaxbandit.lab.specs import ownership, session
+
+    load = partial(session.load_stored, directory) if path is None else partial(session.load, path)
+    spec, begun = load(imports=None), (directory / ABOUT).exists()
+    meta: Json = read_about(directory)["meta"] if begun else {}
+    mark = {name: meta[name] for name in (ownership.SIGNATURE,) if name in meta}
+    if spec.outside:
+        where = f"{path or directory}: algorithm[0].type = {show(spec.algorithm.type)}, names code outside the package"
+        if not may_import:
+            refuse(where, ", which --no-import does not allow")
+        if begun and not imports and not ownership.is_signed(meta):
+            refuse(where, f", and no ask of yours has begun {directory}; give --import if you trust whoever did")
+        spec = load(imports=True)
+        if not begun:
+            try:
+                mark = {ownership.SIGNATURE: ownership.sign(spec.to_dict())}
+            except BadInput as error:
+                print(f"jaxbandit: {error}; ask and tell in {directory} will need --import", file=sys.stderr)
+    return spec, {"spec": spec.to_dict(), **mark}
+
+
+def _arms(result: "Certificate") -> list[Row]:
+    """Return the arms of a session of which only the log is known."""
+    means = [None] * len(result.pulls) if result.means is None else result.means.tolist()
+    known = [{} if mean is None or mean != mean else {"mean": mean} for mean in means]
+    return [
+        {"arm": i, "pulls": n, **mean} for i, (n, mean) in enumerate(zip(result.pulls.tolist(), known, strict=True))
+    ]
+
+
+def _means(result: "Certificate", labels: Sequence[str]) -> str:
+    rows = [[labels[row["arm"]], f"{row['pulls']:,}", f"{row['mean']:.4g}" if "mean" in row else "-"]
+            for row in _arms(result)]  # fmt: skip
+    return text.align([["arm", "pulls", "mean"], *rows], right=range(1, 3))
 
 
 def _scores(arguments: Sequence[str]) -> tuple[list[int], list[float]]:

@@ -13,7 +13,9 @@ from jaxbandit.base.refusals import BadInput
 from jaxbandit.base.types import Json, Table
 from jaxbandit.decide.sessions.certificate import Certificate
 from jaxbandit.decide.sessions.certificate import certificate as certificate_of
-from jaxbandit.decide.sessions.directory import LOG, read_about, read_certificate, read_session
+from jaxbandit.decide.sessions.directory import read_session
+from jaxbandit.decide.sessions.stored import Arm, book_of, read
+from jaxbandit.decide.sessions.summary import summary
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.lab.report import charts, parts, provenance, searches
 from jaxbandit.lab.report.charts import Chart, Curve
@@ -22,11 +24,13 @@ from jaxbandit.lab.specs.session import load_stored
 
 NOT_CURRENT = (
     "The recommendation, the guarantee and the intervals cannot be shown, because the rule of this session is defined "
-    "in Python, and the session was not closed after its last change. Open the directory again with session_directory "
-    "and the rule, leave the with block, and write the report again."
+    "outside of jaxbandit, whose reports import nothing, and the session was not closed after its last change. {remedy}"
 )
+IN_PYTHON = (
+    "Open the directory again with session_directory and the rule, leave the with block, and write the report again."
+)
+IN_SHELL = "Run jaxbandit ask, if you trust the code of the rule, and write the report again."
 SHOWN_ENTRIES, SHOWN_ARMS, DRAWN_ARMS, POINTS = 200, 200, 12, 200
-Arm = int | list[int]  # an arm, or the arms of a set
 
 
 class _Summary(NamedTuple):
@@ -39,30 +43,37 @@ class _Summary(NamedTuple):
     pending: int | None  # None: the certificate has only pulls and means, which are computed from the log
 
 
-def page_of(directory: Path, *, imports: bool = True) -> Page:
+def page_of(directory: Path) -> Page:
     """Return the page of a session.
 
-    A session that was begun from a TOML file is rebuilt from its log. The rule of a session begun in Python is not
-    stored, so its certificate is the one that was written when the session was last closed, unless the log is longer.
+    A session that was begun from a TOML file is rebuilt from its log. If its rule is outside the package, or was given
+    in Python, nothing is imported: the certificate is then the one that was written when the session was last closed,
+    unless the log has changed since.
 
     Args:
       directory: path of the session directory.
-      imports: whether a `type` in the TOML file may name a factory outside the package, whose module is then imported.
 
     Raises:
       ValueError: the directory or its log cannot be read.
     """
-    about = read_about(directory)
-    entries = _entries(directory)
-    spec = load_stored(directory, imports=imports) if isinstance(about["meta"].get("spec"), dict) else None
-    if spec is None:
-        summary = _stored(directory, about, entries)
+    stored = read(directory)
+    entries, about = stored.entries(), stored.about
+    book = book_of(stored, entries)
+    spec = load_stored(directory, imports=None) if isinstance(about["meta"].get("spec"), dict) else None
+    if spec is None or spec.outside:
+        certificate, told, pending, current = summary(stored, entries, book)
+        count, names = len(certificate.pulls), [about["meta"].get(key) for key in ("names", "arms")]
+        if spec is not None:
+            names.insert(0, spec.labels)
+        named = next((x for x in names if isinstance(x, list) and len(x) == count), range(count))
+        name = directory.resolve().name if spec is None else spec.name
+        found = _Summary(name, list(map(str, named)), certificate, told, len(pending) if current else None)
     else:
         session = read_session(directory, spec.build())
-        summary = _Summary(spec.name, spec.labels, certificate_of(session), session.num_told, len(session.pending))
-    rule = summary.certificate.rule if spec is None else spec.algorithm.type
+        found = _Summary(spec.name, spec.labels, certificate_of(session), session.num_told, len(session.pending))
+    rule = found.certificate.rule if spec is None else spec.algorithm.type
     begun = about["meta"] if spec is None else spec.to_dict()
-    return _page(summary, rule, entries, about["identity"], begun)
+    return _page(found, rule, entries, about["identity"], begun, IN_PYTHON if spec is None else IN_SHELL)
 
 
 def page_of_file(path: Path) -> Page:
@@ -78,7 +89,7 @@ def page_of_file(path: Path) -> Page:
         certificate = Certificate.from_json(about["certificate"])
         summary = _Summary(path.stem, labels, certificate, int(about["told"]), int(about["pending"]))
         return _page(summary, certificate.rule, [], about["identity"], {})
-    except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
+    except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise BadInput(f"{path}: not a session with its certificate ({type(error).__name__}: {error})") from None
 
 
@@ -88,6 +99,7 @@ def _page(
     entries: Sequence[Table],
     identity: Table,
     begun: Table,
+    remedy: str = "",
 ) -> Page:
     """Return the page that shows the summary of a session and the lines of its log."""
     certificate, labels, pending = summary.certificate, summary.labels, summary.pending
@@ -95,7 +107,9 @@ def _page(
     state = "" if pending is None else " It has stopped." if certificate.stopped else " It has not stopped."
     page = Page(summary.name, [f"Session of {rule} over {len(labels):,} arms.{state}", counts])
     if pending is None:
-        page.add("Certificate", tag("p", NOT_CURRENT), provenance.definitions(_guaranteed(identity)))
+        page.add(
+            "Certificate", tag("p", NOT_CURRENT.format(remedy=remedy)), provenance.definitions(_guaranteed(identity))
+        )
     elif certificate.recommendation is not None:
         named = ", ".join(labels[int(arm)] for arm in certificate.recommendation)
         page.add("Recommendation", tag("p", tag("strong", named)), *searches.promise(certificate.to_json()))
@@ -109,35 +123,6 @@ def _page(
     details = parts.details("Description with which the session was begun", description) if description else None
     page.add("Provenance", provenance.definitions(shown), details)
     return page
-
-
-def _stored(directory: Path, about: Table, entries: Sequence[Table]) -> _Summary:
-    """Return what the directory of a session begun in Python holds about it."""
-    try:
-        count, name = int(about["identity"]["num_arms"]), directory.resolve().name
-        names = next((about["meta"][key] for key in ("names", "arms") if key in about["meta"]), None)
-        labels = [str(name) for name in (names if isinstance(names, list) and len(names) == count else range(count))]
-        rewards = _rewards(entries)
-        cached = read_certificate(directory)
-        if cached is not None and cached.get("log_bytes") == sum(len(line) for line in _complete(directory)):
-            return _Summary(
-                name, labels, Certificate.from_json(cached["certificate"]), int(cached["told"]), int(cached["pending"])
-            )
-        single_arms = not any(
-            "context" in entry or any(isinstance(a, list) for a in entry.get("ask", [])) for entry in entries
-        )
-        ids = {id_ for entry in entries for id_ in entry.get("tell", [])}
-        arm_of = _arms_by_id(entries)
-        pulled = [arm_of[id_] for id_ in ids]
-        flat = [arm for arms in pulled for arm in (arms if isinstance(arms, list) else [arms])]
-        pulls = np.bincount(np.array(flat, int), minlength=count)
-        means = np.array([np.mean([x for _, x in rewards[a]]) if a in rewards else np.nan for a in range(count)])
-        bare: Json = dict.fromkeys(("delta", "epsilon", "m", "recommendation", "low", "high", "coverage", "survivors"))
-        rule = about["identity"]["rule"] or "an algorithm"
-        bare |= {"rule": rule, "proved": False, "stopped": False, "assumptions": (), "pulls": pulls}
-        return _Summary(name, labels, Certificate(**bare, means=means if single_arms else None), len(ids), None)
-    except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
-        raise BadInput(f"{directory}: its session cannot be read ({type(error).__name__}: {error})") from None
 
 
 def _guaranteed(identity: Table) -> Json:
@@ -182,26 +167,6 @@ def _finite_end(end: float, mean: float) -> float:
 
 def _number(value: float) -> str:
     return f"{value:.6g}" if math.isfinite(value) else "unknown"
-
-
-def _complete(directory: Path) -> list[bytes]:
-    """Return the lines of the log with their ends; a last line that is incomplete never took effect."""
-    path = directory / LOG
-    data = path.read_bytes() if path.exists() else b""
-    return data[: data.rfind(b"\n") + 1].splitlines(keepends=True)
-
-
-def _entries(directory: Path) -> list[Json]:
-    entries = []
-    for number, line in enumerate(_complete(directory), 1):
-        try:
-            entry = json.loads(line)
-        except ValueError:
-            entry = None
-        if not isinstance(entry, dict) or not entry.keys() & {"ask", "tell", "withdraw"}:
-            raise BadInput(f"{directory / LOG}: line {number}: not a line that a session has written")
-        entries.append(entry)
-    return entries
 
 
 def _arms_by_id(entries: Sequence[Table]) -> list[Arm]:

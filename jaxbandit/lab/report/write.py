@@ -18,16 +18,16 @@ KINDS = {
 }
 
 
-def write_report(directory: str | Path, out: str | Path | None = None, *, imports: bool = True) -> Path:
+def write_report(directory: str | Path, out: str | Path | None = None) -> Path:
     """Write an HTML file about the results in a directory. The file refers to nothing outside itself.
+
+    Nothing that the directory names is imported, so a report on results that somebody sent runs no code of theirs.
 
     Args:
       directory: path of a directory that `jaxbandit run`, `reproduce`, `audit` or `tune` wrote, or of a session, or of
         a file that `save_session` wrote.
       out: path of the file. Default: report.html in the directory, or the name of the session's file with the suffix
         .html. An existing report is replaced.
-      imports: whether the `type` of a session's rule may name a factory outside the package, whose module is then
-        imported.
 
     Returns:
       The path of the file, which is written atomically.
@@ -45,7 +45,7 @@ def write_report(directory: str | Path, out: str | Path | None = None, *, import
             str(directory), ": does not exist; give a directory that jaxbandit run, reproduce, audit, tune or ask wrote"
         )
     _replaceable(path)
-    page = _saved(directory) if saved else _page(directory, imports)
+    page = _saved(directory) if saved else _page(directory)
     page.add("What is shown in part", parts.bullets(dict.fromkeys(page.notes)))
     try:
         storage.write_bytes(path, page.render())
@@ -69,7 +69,7 @@ def _replaceable(path: Path) -> None:
         refuse(str(path), ": is not a report, so it is not replaced; give another -o or delete it")
 
 
-def _page(directory: Path, imports: bool) -> Page:
+def _page(directory: Path) -> Page:
     summary = read_json(directory / "summary.json") if (directory / "summary.json").exists() else {}
     if summary.get("kind") == "tune":
         from jaxbandit.lab.report import searches
@@ -88,7 +88,7 @@ def _page(directory: Path, imports: bool) -> Page:
     if (directory / "audit").is_dir():
         refuse(str(directory), ": its audit has not finished; run jaxbandit audit again to resume it")
     if (directory / "session.json").exists():
-        return _session(directory, imports)
+        return _session(directory)
     return refuse(
         str(directory), ": holds no results; give a directory that jaxbandit run, reproduce, audit, tune or ask wrote"
     )
@@ -114,14 +114,14 @@ def _experiment(directory: Path) -> Page:
     return page
 
 
-def _session(directory: Path, imports: bool) -> Page:
+def _session(directory: Path) -> Page:
     from jaxbandit.decide.sessions.directory import read_about
     from jaxbandit.lab.report import session_logs
 
     meta = read_about(directory)["meta"]
     if isinstance(meta, dict) and meta.get("kind") == "tune":
         refuse(str(directory), ": its search has not finished; run jaxbandit tune again to resume it")
-    return session_logs.page_of(directory, imports=imports)
+    return session_logs.page_of(directory)
 
 
 def _saved(path: Path) -> Page:

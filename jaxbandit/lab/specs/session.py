@@ -10,8 +10,9 @@ from typing import Any
 
 from jaxbandit.base.domains import BOOLEAN, NAME, Domain, check, choice, integer, number, several
 from jaxbandit.base.refusals import refuse, wrong
-from jaxbandit.lab.specs import keys, source, tables
+from jaxbandit.lab.specs import keys, references, source, tables
 from jaxbandit.lab.specs.arguments import csv_rows
+from jaxbandit.lab.specs.entry import Entry
 from jaxbandit.lab.specs.experiment import SEED, AlgorithmSpec
 from jaxbandit.lab.specs.keys import ANY, SCALAR, Key, key, keys_of
 
@@ -45,6 +46,11 @@ class SessionSpec:
         return tables.build_single(f"{self.name}: algorithm[0]", self.algorithm, len(self.names))
 
     @property
+    def outside(self) -> bool:
+        """Whether the algorithm is code outside the package."""
+        return references.is_reference(self.algorithm.type)
+
+    @property
     def labels(self) -> list[str]:
         """The label of each arm: its name, or its number and configuration."""
         if self.configs is None:
@@ -63,12 +69,12 @@ KEYS = {"kind": Key(choice((KIND,)))} | keys_of(SessionSpec) | {"arms": Key(_ARM
 KEYS |= {"algorithm": Key(keys.tables("algorithm", one=True))}
 
 
-def load(path: Path, *, imports: bool = True) -> SessionSpec:
+def load(path: Path, *, imports: bool | None = True) -> SessionSpec:
     """Return the session of a TOML file.
 
     Args:
       path: path of the file.
-      imports: whether a `type` may name a factory outside the package; importing its module runs its code.
+      imports: as for `parse`.
 
     Raises:
       BadInput: the file cannot be read or something in it is wrong; the message is one line.
@@ -76,17 +82,17 @@ def load(path: Path, *, imports: bool = True) -> SessionSpec:
     return parse(source.read(path), str(path), path.parent, imports=imports)
 
 
-def load_stored(directory: Path, *, imports: bool = True) -> SessionSpec:
+def load_stored(directory: Path, *, imports: bool | None = True) -> SessionSpec:
     """Return the spec with which the session of a directory was begun.
 
     Args:
       directory: path of the session directory.
-      imports: whether a `type` may name a factory outside the package; importing its module runs its code.
+      imports: as for `parse`.
 
     Raises:
       ValueError: the directory holds no session, or one that was begun in Python.
     """
-    from jaxbandit.decide.sessions.directory import ABOUT, read_about  # imports JAX
+    from jaxbandit.decide.sessions.stored import ABOUT, read_about  # imports JAX
 
     if not (directory / ABOUT).exists():
         refuse(str(directory), ": holds no session; begin one with jaxbandit ask DIR SPEC.toml")
@@ -96,14 +102,15 @@ def load_stored(directory: Path, *, imports: bool = True) -> SessionSpec:
     return parse(data, str(directory / ABOUT), directory, imports=imports)
 
 
-def parse(data: Mapping[str, Any], origin: str, base: Path = Path(), *, imports: bool = True) -> SessionSpec:
+def parse(data: Mapping[str, Any], origin: str, base: Path = Path(), *, imports: bool | None = True) -> SessionSpec:
     """Return the session described by plain data.
 
     Args:
       data: the content of a TOML file.
       origin: name of the file, for error messages; its stem is the default name of the session.
       base: directory that relative paths start from.
-      imports: whether a `type` may name a factory outside the package; importing its module runs its code.
+      imports: whether a `type` may name a factory outside the package; importing its module runs its code. With None it
+        may, but the module is not imported, so that the session is described but cannot be built.
 
     Raises:
       BadInput: something in the data is wrong; the message is one line.
@@ -117,10 +124,21 @@ def parse(data: Mapping[str, Any], origin: str, base: Path = Path(), *, imports:
         settings["configs"] = configurations(f"{at}configs", settings["configs"], base)
         settings["arms"] = tuple(map(str, range(len(settings["configs"]))))
     where, [algorithm] = f"{at}algorithm[0]", settings["algorithm"]
-    settings["algorithm"] = tables.single_algorithm(where, algorithm, base, imports)
-    tables.build_single(where, settings["algorithm"], len(settings["arms"]))
+    if imports is None and references.is_reference(algorithm.get("type")):
+        settings["algorithm"] = _not_imported(where, algorithm)
+    else:
+        settings["algorithm"] = tables.single_algorithm(where, algorithm, base, imports is True)
+        tables.build_single(where, settings["algorithm"], len(settings["arms"]))
     del settings["kind"]
     return SessionSpec(names=settings.pop("arms"), **settings)
+
+
+def _not_imported(where: str, table: Mapping[str, Any]) -> AlgorithmSpec:
+    """Return an algorithm outside the package with its arguments as they are written, without importing anything."""
+    name = check(f"{where}.name", table.get("name", source.default_name(table)), NAME)
+    module, _, attribute = table["type"].partition(":")
+    entry = Entry(name=table["type"], module=module, attribute=attribute, arguments=())
+    return AlgorithmSpec(name, entry, {key: value for key, value in table.items() if key not in ("name", "type")})
 
 
 def configurations(where: str, value: Any, base: Path) -> tuple[dict[str, Any], ...]:

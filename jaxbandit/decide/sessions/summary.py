@@ -1,0 +1,69 @@
+"""What a session's directory says about the session without its rule, for those who read it and run no code of it."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxbandit.base.refusals import BadInput
+from jaxbandit.base.types import Json
+from jaxbandit.decide.sessions.certificate import Certificate
+from jaxbandit.decide.sessions.stored import CERTIFICATE, Book, Stored, book_of, read
+
+
+class Summary(NamedTuple):
+    """The session of a directory as far as its files tell."""
+
+    certificate: Certificate  # only pulls and means, computed from the log, unless `current`
+    num_told: int
+    pending: list[int]  # ids
+    current: bool  # whether the certificate of the last close is that of the log as it is
+
+
+def summary_of(path: Path) -> Summary:
+    """Return what the files of a session tell; raise a ValueError of one line if one of them is damaged."""
+    stored = read(path)
+    entries = stored.entries()
+    return summary(stored, entries, book_of(stored, entries))
+
+
+def summary(stored: Stored, entries: list[Json], book: Book) -> Summary:
+    """Return what the files of a session tell.
+
+    Args:
+      stored: the files.
+      entries: the entries of the log.
+      book: the same, entered in a book.
+
+    Raises:
+      BadInput: a file holds something else than a session writes.
+    """
+    pending = [i for i in range(len(book.arms)) if i not in book.rewards and i not in book.withdrawn]
+    try:
+        if stored.certified:
+            content = stored.closed
+            certificate = Certificate.from_json(content["certificate"])
+            if len(certificate.pulls) != stored.about["identity"]["num_arms"] or content["told"] != len(book.rewards):
+                raise ValueError("it is of another session")
+            return Summary(certificate, len(book.rewards), content.get("pending_ids", pending), True)
+    except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError) as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise BadInput(f"{stored.path / CERTIFICATE}: holds no certificate ({reason}); delete it") from None
+    return Summary(_from_log(stored, entries, book), len(book.rewards), pending, False)
+
+
+def _from_log(stored: Stored, entries: list[Json], book: Book) -> Certificate:
+    """The pulls and means of the rewards in the log; of sets of arms, and with contexts, arms have no mean."""
+    num_arms = stored.about["identity"]["num_arms"]
+    single = not any("context" in entry for entry in entries) and not any(isinstance(a, list) for a in book.arms)
+    pulls, sums = np.zeros(num_arms, np.int64), np.zeros(num_arms)
+    for id_, reward in book.rewards.items():
+        arms = book.arms[id_]
+        pulls[arms] += 1
+        sums[arms] += reward
+    rows = [{"arm": arm, "pulls": count} for arm, count in enumerate(pulls.tolist())]
+    rule = stored.about["identity"]["rule"] or "an algorithm"
+    bare = Certificate.from_json({"rule": rule, "stopped": False, "arms": rows, "assumptions": []})
+    means = np.where(pulls > 0, sums / np.maximum(pulls, 1), np.nan)
+    return replace(bare, means=means) if single else bare

@@ -1,0 +1,304 @@
+"""Sessions under attack: threads and processes on one directory, logs that were changed, and their repair."""
+
+import json
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from test_sessions import RULES, leaves, rewards_of
+
+import jaxbandit as jb
+from jaxbandit.decide.sessions import directory, stored
+
+pytestmark = pytest.mark.quickly_compiled
+RULE = RULES["batch"]
+LOG, ABOUT, CERTIFICATE = directory.LOG, stored.ABOUT, stored.CERTIFICATE
+
+
+def opened(path, rule=RULE):
+    """The session in a directory."""
+    with jb.session_directory(path, rule, seed=3) as d:
+        return d.session
+
+
+def begun(path, asks=4, rule=RULE):
+    """The lines of the log of a directory in which each of a few asks was answered by two tells."""
+    with jb.session_directory(path, rule, seed=3) as d:
+        for _ in range(asks):
+            pulls = d.ask()
+            rewards = rewards_of(pulls)
+            d.tell(pulls.id[1:], rewards[1:])
+            d.tell(pulls.id[0], rewards[0])
+    return (path / LOG).read_bytes().splitlines(keepends=True)
+
+
+def early(path):
+    """Make a directory one of the versions that wrote neither digests nor checksums."""
+    about = json.loads((path / ABOUT).read_text())
+    (path / ABOUT).write_text(json.dumps({"identity": about["identity"], "meta": about["meta"]}, indent=1) + "\n")
+    (path / CERTIFICATE).unlink(missing_ok=True)
+    lines = [json.loads(line) for line in (path / LOG).read_text().splitlines()]
+    lines = [json.dumps({name: value for name, value in line.items() if name != "sum"}) + "\n" for line in lines]
+    (path / LOG).write_text("".join(lines))
+    return lines
+
+
+def refusal(path, rule=RULE):
+    """The message with which a directory is refused, by those who write and by those who read."""
+    with pytest.raises(ValueError) as written, jb.session_directory(path, rule, seed=3):
+        pass
+    with pytest.raises(ValueError) as read:
+        directory.read_session(path, rule)
+    assert str(read.value) == str(written.value) and "\n" not in str(read.value)
+    return str(read.value)
+
+
+def together(number, function):
+    """The results of function(0), ..., function(number - 1), called by as many threads at the same moment."""
+    ready = threading.Barrier(number)
+
+    def begin(i):
+        ready.wait()
+        return function(i)
+
+    with ThreadPoolExecutor(number) as pool:
+        return list(pool.map(begin, range(number)))
+
+
+def test_threads_take_turns_on_one_directory(tmp_path, monkeypatch):
+    rule, sync = jb.sequential_halving(2, budget=100), os.fsync
+    monkeypatch.setattr(os, "fsync", lambda descriptor: (threading.Event().wait(0.001), sync(descriptor))[1])
+    with jb.session_directory(tmp_path, rule, seed=3) as d:
+        asked = together(8, lambda i: d.ask(50).id.tolist())
+        assert all(ids == list(range(50)) for ids in asked)
+        together(8, lambda i: [d.tell(id_, id_ / 100) for id_ in range(i, 50, 8)])
+        assert d.session.num_told == 50 and d.ask(50).id.tolist() == list(range(50, 100))
+        found = leaves(d.session)
+    assert leaves(opened(tmp_path, rule)) == found
+
+
+def test_a_call_that_was_interrupted_leaves_nothing_behind(tmp_path, monkeypatch):
+    """Between a line of the log and the session after it: the line is removed by the next call."""
+    write = os.write
+
+    def interrupted(descriptor, data):
+        write(descriptor, data)
+        raise KeyboardInterrupt
+
+    with jb.session_directory(tmp_path, RULE, seed=3) as d:
+        pulls = d.ask()
+        with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+            patched.setattr(os, "write", interrupted)
+            d.tell(pulls.id, [0.25, 0.5, 0.75])
+        d.tell(pulls.id, [0.5, 0.5, 0.5])
+        with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+            patched.setattr(os, "write", interrupted)
+            d.ask(1)
+        d.ask(2)
+        found = d.session
+    again = opened(tmp_path)
+    assert leaves(again) == leaves(found) and again.totals.means.tolist() == [0.5] * 3
+
+
+def test_a_closed_directory_writes_to_no_other_file(tmp_path):
+    with jb.session_directory(tmp_path / "a", RULE) as d:
+        d.ask()
+    descriptor = os.open(tmp_path / "other", os.O_RDWR | os.O_CREAT)  # gets the number that the log had
+    with pytest.raises(ValueError, match="was closed, so that nothing can be written"):
+        d.tell(0, 0.5)
+    os.close(descriptor)
+    assert not (tmp_path / "other").read_bytes() and d.session.num_told == 0
+
+
+def test_the_log_of_a_directory_without_a_session_is_not_touched(tmp_path):
+    (tmp_path / LOG).write_text("mine\nand its last line")
+    with pytest.raises(ValueError), jb.session_directory(tmp_path, RULE, seed=3):
+        pass
+    assert (tmp_path / LOG).read_text() == "mine\nand its last line" and not (tmp_path / ABOUT).exists()
+
+
+def test_a_log_of_another_kind_is_not_cut(tmp_path):
+    """A directory is verified before anything in it is changed."""
+    begun(tmp_path)
+    (tmp_path / LOG).write_text("mine\nand its last line")
+    assert "line 1: does not fit" in refusal(tmp_path)
+    assert (tmp_path / LOG).read_text() == "mine\nand its last line"
+
+
+def test_arrays_as_contexts_are_read_from_the_log_again(tmp_path):
+    rule = jb.Algorithm(
+        init=lambda key: jnp.zeros(3),
+        select=lambda noise, state, context: jnp.argmax(context["x"][0]).astype(jnp.int32),
+        update=lambda state, context, action, reward: (
+            state + reward * context["x"][0].astype(state.dtype) * context["scale"]
+        ),
+        pulls=lambda state: jnp.zeros(3, jnp.int32),
+    )
+    with jb.session_directory(tmp_path, rule, seed=3) as d:
+        for arm in (2, 0):
+            context = {"x": (np.eye(3, dtype=np.float32)[arm],), "scale": 0.1}
+            d.tell(d.ask(context=context).id, 1.0)
+        found = leaves(d.session)
+    assert leaves(opened(tmp_path, rule)) == found
+
+
+def edits(lines):
+    """Changes of a log: a name, the lines, and the number of the line that does not fit."""
+    count = len(lines)
+    for i in range(count):
+        yield f"without {i + 1}", [*lines[:i], *lines[i + 1 :]], i + 1
+        yield f"{i + 1} twice", [*lines[: i + 1], *lines[i:]], i + 2
+    for i in range(count - 1):
+        yield f"{i + 1} and the next exchanged", [*lines[:i], lines[i + 1], lines[i], *lines[i + 2 :]], i + 1
+    yield "one more", [*lines[:2], b'{"withdraw": []}\n', *lines[2:]], 3
+    yield "without checksums", [line[: line.index(b', "sum"')] + b"}\n" for line in lines], 1
+    yield "nothing", [], 0
+
+
+def test_lines_that_were_removed_repeated_moved_or_inserted_are_refused(tmp_path):
+    lines = begun(tmp_path)
+    for name, changed, number in edits(lines):
+        (tmp_path / LOG).write_bytes(b"".join(changed))
+        place = len(changed) if name == f"without {len(lines)}" else number  # the last one is missed by its number
+        message = refusal(tmp_path)
+        assert f"line {place}: " in message and "jaxbandit repair" in message, (name, message)
+    (tmp_path / LOG).write_bytes(b"".join(lines))
+    opened(tmp_path)
+
+
+def test_the_log_of_another_session_is_refused(tmp_path):
+    begun(tmp_path / "a")
+    with jb.session_directory(tmp_path / "b", RULE, seed=3, meta={"names": ["x", "y", "z"]}):
+        pass
+    (tmp_path / "b" / LOG).write_bytes((tmp_path / "a" / LOG).read_bytes())
+    assert "line 1: does not fit" in refusal(tmp_path / "b")
+
+
+def flipped(data, rng):
+    place = int(rng.integers(8 * len(data)))
+    return data[: place // 8] + bytes([data[place // 8] ^ (1 << place % 8)]) + data[place // 8 + 1 :]
+
+
+@pytest.mark.parametrize("name", [LOG, ABOUT, CERTIFICATE])
+def test_no_flipped_bit_changes_a_number(name, tmp_path, flips=60):
+    begun(tmp_path)
+    rng, data, found = np.random.default_rng(0), (tmp_path / name).read_bytes(), leaves(opened(tmp_path))
+    refused = 0
+    for _ in range(flips):
+        (tmp_path / name).write_bytes(flipped(data, rng))
+        try:
+            assert leaves(directory.read_session(tmp_path, RULE)) == found
+        except ValueError as error:
+            assert "\n" not in str(error)
+            refused += 1
+    assert refused == (0 if name == CERTIFICATE else flips)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [LOG, ABOUT, CERTIFICATE])
+def test_so_it_is_for_a_thousand(name, tmp_path):
+    test_no_flipped_bit_changes_a_number(name, tmp_path, flips=1000)
+
+
+ODD = [
+    b'{"tell": [0], "rewards": [NaN]}',
+    b'{"tell": [0], "rewards": [1' + b"0" * 400 + b"]}",
+    b'{"tell": [1' + b"0" * 5000 + b'], "rewards": [1]}',
+    b'{"tell": [' + b"[" * 100_000,
+    b'{"tell": [[0]], "rewards": [0.5]}',
+    b'{"tell": [0.5], "rewards": [0.5]}',
+    b'{"tell": [true], "rewards": ["x"]}',
+    b'{"tell": {}, "rewards": {}}',
+    b'{"tell": [0, 1], "rewards": [0.5]}',
+    b'{"tell": [0], "tell": [0], "rewards": [0.5]}',
+    b'{"tell": [0], "rewards": [0.5], "ask": [0]}',
+    b'{"tell": [0]}',
+    b'{"rewards": [0]}',
+    b'{"ask": [0, 1, 2], "limit": "x"}',
+    b'{"ask": [0], "limit": 1' + b"0" * 30 + b"}",
+    b'{"ask": [0], "context": [[["x"]]]}',
+    b'{"ask": 7}',
+    b'{"withdraw": [99]}',
+    b'{"withdraw": "x"}',
+    b"[]",
+    b"7",
+    b"",
+    b"\xff\xfe",
+    b"null",
+]
+
+
+@pytest.mark.parametrize("form", ["early", "chained"])
+def test_whatever_a_line_holds_it_is_refused_in_one_line(form, tmp_path):
+    begun(tmp_path, asks=1)
+    if form == "early":
+        early(tmp_path)
+    data = (tmp_path / LOG).read_bytes()
+    for odd in ODD:
+        (tmp_path / LOG).write_bytes(data + odd + b"\n")
+        assert "line 4: " in refusal(tmp_path), odd[:60]
+
+
+def test_early_logs_are_read_and_continued(tmp_path):
+    begun(tmp_path)
+    expected = leaves(opened(tmp_path))
+    early(tmp_path)
+    assert leaves(opened(tmp_path)) == expected
+    with jb.session_directory(tmp_path, RULE, seed=3) as d:
+        d.tell(d.ask().id, [0.5] * 3)
+        found = leaves(d.session)
+    assert leaves(opened(tmp_path)) == found and b"sum" not in (tmp_path / LOG).read_bytes()
+
+
+def test_a_second_reward_of_an_id_is_repaired_by_keeping_the_first(tmp_path):
+    """As versions could write whose threads did not take turns."""
+    begun(tmp_path)
+    expected = leaves(opened(tmp_path))
+    lines = early(tmp_path)
+    lines[2:2] = ['{"tell": [1, 2], "rewards": [0.125, 0.625]}\n', lines[1], '{"tell": [2], "rewards": [0.25]}\n']
+    damaged = "".join(lines)
+    (tmp_path / LOG).write_text(damaged)
+    assert "line 3: tell: id = 1: reward = 0.125, but 0.537 was reported before" in refusal(tmp_path)
+    said = jb.repair_session(tmp_path, RULE)
+    assert "a second, different reward is dropped 3 times (id 1, 2, 2)" in said and "\n" not in said
+    assert "14 rewards in 15 lines are kept" in said and "log-damaged-1.jsonl" in said and "lost" not in said
+    assert leaves(opened(tmp_path)) == expected and (tmp_path / "log-damaged-1.jsonl").read_text() == damaged
+    assert "nothing to repair" in jb.repair_session(tmp_path)
+
+
+def test_a_repair_keeps_what_is_before_the_damage_and_counts_the_rest(tmp_path):
+    lines = begun(tmp_path)
+    for i, (changed, expected) in enumerate(
+        (
+            ([*lines[:7], lines[7].replace(b"0.", b"0.9", 1), *lines[8:]], (6 + 1 - 1, 7, 6)),
+            (lines[:-2], (9, 10, 0)),
+            ([*lines[:3], *lines[4:]], (3, 3, 9)),
+        ),
+        1,
+    ):
+        (tmp_path / LOG).write_bytes(b"".join(lines))
+        (tmp_path / CERTIFICATE).unlink(missing_ok=True)
+        opened(tmp_path)
+        (tmp_path / LOG).write_bytes(b"".join(changed))
+        refusal(tmp_path)
+        rewards, count, lost = expected
+        said = jb.repair_session(tmp_path)
+        assert f"{rewards} rewards in {count} lines are kept" in said, said
+        assert (f"{lost} rewards in damaged lines or after them are lost" in said) == (lost > 0), said
+        assert ("2 are missing at the end" in said) == (changed == lines[:-2])
+        assert opened(tmp_path).num_told == rewards and f"log-damaged-{i}.jsonl" in said
+
+
+def test_a_repair_with_the_rule_drops_pulls_that_the_rule_does_not_ask_for(tmp_path):
+    begun(tmp_path)
+    lines = early(tmp_path)
+    (tmp_path / LOG).write_text("".join([*lines[:3], lines[3].replace("[0, 1, 2]", "[2, 1, 0]"), *lines[4:]]))
+    assert "line 4: the rule asks for other pulls" in refusal(tmp_path)
+    assert "nothing to repair" in jb.repair_session(tmp_path)
+    assert "3 rewards in 3 lines are kept; 9 rewards" in jb.repair_session(tmp_path, RULE)
+    assert opened(tmp_path).num_told == 3
+    with pytest.raises(ValueError, match="of another session"):
+        jb.repair_session(tmp_path, RULES["single"])
