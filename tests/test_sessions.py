@@ -17,7 +17,7 @@ import pytest
 import jaxbandit as jb
 from jaxbandit.base.contract import action_of
 from jaxbandit.decide.sessions import directory, rewards
-from jaxbandit.decide.sessions.certificate import mixture_radius
+from jaxbandit.decide.sessions.arm_intervals import mixture_radius
 from jaxbandit.engine.rounds import keys
 from jaxbandit.theory.solvers import student
 

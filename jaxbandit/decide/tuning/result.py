@@ -12,7 +12,7 @@ from jaxbandit.base.markup import html_table, view
 from jaxbandit.base.refusals import BadInput
 from jaxbandit.base.text import align
 from jaxbandit.base.types import ArrayLike, PyTree
-from jaxbandit.decide.sessions.certificate import Certificate
+from jaxbandit.decide.sessions.certificate import Certificate, rare_heading
 from jaxbandit.decide.tuning.configs import Configs
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.running.results.base import versions
@@ -134,7 +134,12 @@ class TuneResult:
         return f"configuration {self.index}: {self.configs.text(self.index)}; {mean}"
 
     def _promise(self) -> list[str]:
-        return [] if self.certificate is None else [f"{self.certificate.rule}: {self.certificate.promise}"]
+        if self.certificate is None:
+            return []
+        names = [f"configuration {i}" for i in range(self.configs.count)]
+        rare = self.certificate.rare_events(names, "trainings")
+        heading = [f"{rare_heading(self.certificate.coverage)}:"] if rare else []
+        return [f"{self.certificate.rule}: {self.certificate.promise}", *heading, *rare]
 
     def _spent(self) -> str:
         return f"{len(self.history['id']):,} trainings of {self.configs.count:,} configurations"
